@@ -1,0 +1,1 @@
+//! The host library over a transport.

@@ -1,0 +1,1 @@
+//! What physically exists in a drive: NAND, channels, link.

@@ -1,0 +1,1 @@
+//! What crosses between host and drive, as bytes.

@@ -1,0 +1,19 @@
+//! What tasks wait for: servers, pipes, semaphores, channels.
+//!
+//! A resource knows how long it was busy, so utilization comes for free. Its
+//! guards and waiting futures give back what they hold when they are dropped, in
+//! whatever state they are.
+
+mod channel;
+mod oneshot;
+mod pipe;
+mod semaphore;
+mod server;
+mod signal;
+
+pub use channel::{Receiver, Sender, channel};
+pub use oneshot::{OneshotReceiver, OneshotSender, oneshot};
+pub use pipe::Pipe;
+pub use semaphore::{Permit, Semaphore};
+pub use server::{Hold, Priority, Server};
+pub use signal::Signal;

@@ -25,7 +25,7 @@ use crate::trace::Trace;
 type Work = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Names a task for the length of its life; a finished task's name wakes nobody.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId {
     index: u32,
     generation: u32,

@@ -1,51 +1,101 @@
 //! The event queue: which task wakes when. Order is (time, sequence number).
+//!
+//! A calendar: the near future is cut into buckets of 2^17 ps, each an unsorted
+//! list; only the bucket being emptied is sorted. The far future (program and
+//! erase times) waits in a heap. Setting and firing a timer costs a few
+//! instructions, whatever the number of timers.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use crate::executor::TaskId;
 use crate::quantity::Time;
 
+/// log2 of a bucket's width in picoseconds: 131 ns.
+const BUCKET_SHIFT: u32 = 17;
+/// Buckets of the near future: 134 us ahead.
+const BUCKETS: usize = 1024;
+const WORDS: usize = BUCKETS / 64;
+const NIL: u32 = u32::MAX;
+
 /// Names one pending timer, so that it can be cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimerId(u64);
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Timer {
     at: Time,
     sequence: u64,
     task: TaskId,
 }
 
-impl Ord for Timer {
-    /// Reversed, because the standard heap gives its greatest element first.
-    fn cmp(&self, other: &Timer) -> Ordering {
-        (other.at, other.sequence).cmp(&(self.at, self.sequence))
+impl Timer {
+    fn bucket(&self) -> u64 {
+        self.at.as_ps() >> BUCKET_SHIFT
+    }
+
+    fn key(&self) -> u128 {
+        u128::from(self.at.as_ps()) << 64 | u128::from(self.sequence)
     }
 }
 
-impl PartialOrd for Timer {
-    fn partial_cmp(&self, other: &Timer) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
+/// A timer in a bucket's list.
+struct Node {
+    timer: Timer,
+    next: u32,
 }
 
 /// All timers that have not fired.
-#[derive(Default)]
 pub(crate) struct Timers {
-    heap: BinaryHeap<Timer>,
     next_sequence: u64,
-    /// Sequence numbers of dropped sleeps still in the heap. Almost always
-    /// empty: only cancellation puts anything here.
+    /// The bucket being emptied, and everything before it: latest first.
+    current: Vec<Timer>,
+    current_bucket: u64,
+    /// The first node of each bucket of the near future, by bucket modulo [`BUCKETS`].
+    heads: Box<[u32; BUCKETS]>,
+    /// Which buckets have nodes.
+    occupied: [u64; WORDS],
+    nodes: Vec<Node>,
+    free: u32,
+    far: BinaryHeap<Reverse<Timer>>,
+    /// Sequence numbers of dropped sleeps still queued. Almost always empty:
+    /// only cancellation puts anything here.
     cancelled: BTreeSet<u64>,
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Timers {
+            next_sequence: 0,
+            current: Vec::new(),
+            current_bucket: 0,
+            heads: Box::new([NIL; BUCKETS]),
+            occupied: [0; WORDS],
+            nodes: Vec::new(),
+            free: NIL,
+            far: BinaryHeap::new(),
+            cancelled: BTreeSet::new(),
+        }
+    }
 }
 
 impl Timers {
     /// Wakes `task` at `at`, after every timer already set for that instant.
+    #[inline]
     pub(crate) fn set(&mut self, at: Time, task: TaskId) -> TimerId {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
-        self.heap.push(Timer { at, sequence, task });
+        let timer = Timer { at, sequence, task };
+        let bucket = timer.bucket();
+        if bucket <= self.current_bucket {
+            // Later sequence: before (that is, fired after) all of its instant.
+            let position = self.current.partition_point(|other| other.at > at);
+            self.current.insert(position, timer);
+        } else if bucket - self.current_bucket < BUCKETS as u64 {
+            self.put(bucket, timer);
+        } else {
+            self.far.push(Reverse(timer));
+        }
         TimerId(sequence)
     }
 
@@ -55,26 +105,141 @@ impl Timers {
     }
 
     /// Takes the next timer if it fires no later than `limit`.
+    #[inline]
     pub(crate) fn pop(&mut self, limit: Time) -> Option<(Time, TaskId)> {
-        self.discard_cancelled();
-        if self.heap.peek()?.at > limit {
-            return None;
+        loop {
+            if self.current.is_empty() && !self.advance() {
+                return None;
+            }
+            let next = self.current.last()?;
+            if !self.cancelled.is_empty() && self.cancelled.remove(&next.sequence) {
+                self.current.pop();
+                continue;
+            }
+            if next.at > limit {
+                return None;
+            }
+            let fired = (next.at, next.task);
+            self.current.pop();
+            return Some(fired);
         }
-        self.heap.pop().map(|timer| (timer.at, timer.task))
     }
 
-    /// Forgets everything.
+    /// Forgets everything but the sequence.
     pub(crate) fn clear(&mut self) {
-        self.heap.clear();
-        self.cancelled.clear();
+        *self = Timers {
+            next_sequence: self.next_sequence,
+            current_bucket: self.current_bucket,
+            ..Timers::default()
+        };
     }
 
-    fn discard_cancelled(&mut self) {
-        while !self.cancelled.is_empty() {
-            match self.heap.peek() {
-                Some(timer) if self.cancelled.remove(&timer.sequence) => self.heap.pop(),
-                _ => return,
-            };
+    fn put(&mut self, bucket: u64, timer: Timer) {
+        let index = bucket as usize % BUCKETS;
+        let node = Node {
+            timer,
+            next: self.heads[index],
+        };
+        if self.free == NIL {
+            self.heads[index] = self.nodes.len() as u32;
+            self.nodes.push(node);
+        } else {
+            let place = self.free;
+            self.free = std::mem::replace(&mut self.nodes[place as usize], node).next;
+            self.heads[index] = place;
+        }
+        self.occupied[index / 64] |= 1 << (index % 64);
+    }
+
+    /// Makes the next bucket that has timers the current one; false if none has.
+    fn advance(&mut self) -> bool {
+        let near = self.next_near();
+        let far = self.far.peek().map(|Reverse(timer)| timer.bucket());
+        let Some(bucket) = near.into_iter().chain(far).min() else {
+            return false;
+        };
+        self.current_bucket = bucket;
+        if near == Some(bucket) {
+            self.empty(bucket as usize % BUCKETS);
+        }
+        while let Some(Reverse(timer)) = self.far.peek()
+            && timer.bucket() == bucket
+        {
+            self.current.push(*timer);
+            self.far.pop();
+        }
+        if self.current.len() > 1 {
+            self.current
+                .sort_unstable_by_key(|timer| Reverse(timer.key()));
+        }
+        true
+    }
+
+    /// Moves a bucket's list to the current timers.
+    fn empty(&mut self, index: usize) {
+        let mut place = std::mem::replace(&mut self.heads[index], NIL);
+        while place != NIL {
+            let node = &mut self.nodes[place as usize];
+            self.current.push(node.timer);
+            let next = std::mem::replace(&mut node.next, self.free);
+            self.free = place;
+            place = next;
+        }
+        self.occupied[index / 64] &= !(1 << (index % 64));
+    }
+
+    /// The nearest bucket after the current one that has timers.
+    fn next_near(&self) -> Option<u64> {
+        let first = (self.current_bucket as usize + 1) % BUCKETS;
+        let mut word = first / 64;
+        let mut bits = self.occupied[word] & (u64::MAX << (first % 64));
+        for _ in 0..=WORDS {
+            if bits != 0 {
+                let index = word * 64 + bits.trailing_zeros() as usize;
+                let ahead = (index + BUCKETS - first) % BUCKETS;
+                return Some(self.current_bucket + 1 + ahead as u64);
+            }
+            word = (word + 1) % WORDS;
+            bits = self.occupied[word];
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against a sorted list of (time, sequence), over near, equal and far times.
+        #[test]
+        fn fires_in_order(
+            operations in prop::collection::vec((0u64..5, 0u64..2_000_000_000, any::<bool>()), 1..300),
+        ) {
+            let mut timers = Timers::default();
+            let mut oracle: Vec<(Time, TimerId)> = Vec::new();
+            let mut now = Time::ZERO;
+            for (kind, span, cancel) in operations {
+                let span = if kind < 3 { span >> (kind * 9) } else { span % 3 };
+                if kind == 4 {
+                    oracle.sort_by_key(|(at, id)| (*at, id.0));
+                    let fired = timers.pop(Time::MAX).map(|(at, _)| at);
+                    prop_assert_eq!(fired, oracle.first().map(|(at, _)| *at));
+                    if !oracle.is_empty() {
+                        now = oracle.remove(0).0;
+                    }
+                } else {
+                    let at = Time::from_ps(now.as_ps() + span);
+                    let id = timers.set(at, TaskId::NONE);
+                    if cancel {
+                        timers.cancel(id);
+                    } else {
+                        oracle.push((at, id));
+                    }
+                }
+            }
         }
     }
 }

@@ -1,0 +1,16 @@
+//! The extension module `bitline._bitline`: glue between Python and the drive,
+//! nothing clever. Its types are described to Python in `python/bitline/_bitline.pyi`.
+
+mod tpch;
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = true)]
+mod _bitline {
+    #[pymodule_export]
+    use super::tpch::generate_line_items;
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)] // the name Python's packages use
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,86 @@
+# Bitline's commands. `make` alone lists them.
+#
+# The Python environment is .venv at the root, with the extension module built in release mode into it.
+# Each step is redone only when one of its sources is newer than its stamp.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# Where scripts/bootstrap.sh puts Rust, when it has to.
+export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
+export VIRTUAL_ENV := $(CURDIR)/.venv
+BIN := .venv/bin
+
+# Everything that goes into the extension module; tests and benches of the crates do not.
+SOURCES := Cargo.toml Cargo.lock pyproject.toml \
+  $(shell find crates \( -name tests -o -name benches \) -prune -o -type f -print)
+
+comma := ,
+say = @printf '\n=== %s\n' "$(1)"
+
+.PHONY: help demo test bench check docs build audit system check-rust check-python check-licences test-rust test-python
+
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: build ## Answer TPC-H query 6's predicate inside the NAND array, beside three other ways
+	$(BIN)/bitline demo
+
+test: check test-rust test-python ## Everything that continuous integration runs
+	$(call say,all checks and tests passed)
+
+bench: build ## Measure the speed of the simulator on this machine
+	$(BIN)/bitline bench
+
+check: check-rust check-python check-licences ## The checks that need no test run: format, lints, types, licences
+
+docs: system ## Build the API documentation into target/doc
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+build: .venv/.stamp-extension ## Build .venv/bin/bitline and the Python module
+
+audit: system ## Check the dependencies against published advisories (needs the network)
+	cargo deny check advisories
+
+# Installs what the machine lacks; tens of milliseconds when it lacks nothing.
+system:
+	@scripts/bootstrap.sh
+
+.venv/.stamp-packages: python/requirements.txt | system
+	python3 -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r python/requirements.txt
+	@touch $@
+
+.venv/.stamp-extension: $(SOURCES) .venv/.stamp-packages | system
+	PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+	@touch $@
+
+check-rust: docs
+	$(call say,Rust: format and lints)
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+check-python: build
+	$(call say,Python: format$(comma) lints and types)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/stubtest bitline._bitline
+
+check-licences: system
+	$(call say,Dependencies: bans$(comma) licences and sources)
+	@if cargo deny --version >/dev/null 2>&1; then \
+	  cargo deny check bans licenses sources; \
+	else \
+	  echo "SKIPPED: cargo-deny is not installed (cargo install cargo-deny); the tidy test still checks the licences"; \
+	fi
+
+test-rust: system
+	$(call say,Rust: tests)
+	cargo test --workspace --exclude bitline-python --locked
+
+test-python: build
+	$(call say,Python: tests)
+	$(BIN)/pytest

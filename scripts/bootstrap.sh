@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Installs what building Bitline needs and this machine lacks: a C linker, curl, Python with venv, Rust.
+# Changes nothing when all is there. Debian and Ubuntu; elsewhere it says what to install by hand.
+#
+# Usage: scripts/bootstrap.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+PYTHON_NEEDED=3.11
+RUST_NEEDED=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+
+say() { printf 'bootstrap: %s\n' "$*" >&2; }
+fail() { say "$*"; exit 1; }
+
+# at_least HAVE NEED: is version HAVE the same as NEED, or later?
+at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$2" ]; }
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then "$@"
+  elif command -v sudo >/dev/null; then sudo "$@"
+  else fail "not root and no sudo here; run as root: $*"
+  fi
+}
+
+missing_packages() {
+  command -v cc >/dev/null || echo build-essential
+  command -v curl >/dev/null || echo curl
+  [ -e /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
+  # Debian cuts ensurepip out of python3; without it venv cannot make an environment with pip.
+  python3 -c 'import ensurepip, venv' 2>/dev/null || printf '%s\n' python3 python3-venv
+}
+
+install_packages() {
+  local packages
+  mapfile -t packages < <(missing_packages)
+  [ "${#packages[@]}" -eq 0 ] && return
+  command -v apt-get >/dev/null || fail "please install by hand: ${packages[*]}"
+  say "installing ${packages[*]}"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${packages[@]}"
+}
+
+check_python() {
+  local have
+  have=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+  at_least "$have" "$PYTHON_NEEDED" || fail "python3 is $have; Bitline needs $PYTHON_NEEDED or later"
+}
+
+rust_version() { cargo --version 2>/dev/null | cut -d' ' -f2; }
+
+install_rust() {
+  local have
+  have=$(rust_version)
+  if [ -z "$have" ] || ! at_least "$have" "$RUST_NEEDED"; then
+    if command -v rustup >/dev/null; then
+      say "Rust is ${have:-absent}, $RUST_NEEDED is needed: updating stable through rustup"
+      rustup toolchain install stable --profile minimal --no-self-update
+      rustup default stable
+    else
+      say "Rust is ${have:-absent}, $RUST_NEEDED is needed: installing stable through rustup"
+      curl --proto '=https' --tlsv1.2 -fsSL https://static.rust-lang.org/rustup/rustup-init.sh |
+        sh -s -- -y --profile minimal --default-toolchain stable --no-modify-path
+    fi
+    have=$(rust_version)
+    at_least "${have:-0}" "$RUST_NEEDED" || fail "cargo is still ${have:-absent}"
+  fi
+  if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
+    command -v rustup >/dev/null || fail "cargo fmt or cargo clippy is missing, and there is no rustup to add it"
+    rustup component add rustfmt clippy
+  fi
+}
+
+export PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
+install_packages
+check_python
+install_rust

@@ -1,0 +1,9 @@
+//! Style and architecture as tests: what ARCHITECTURE.md promises about the shape
+//! of the code, held against the code.
+
+mod arrows;
+mod licences;
+mod metadata;
+mod python;
+mod rust;
+mod tree;

@@ -72,8 +72,12 @@ impl Span {
     /// # Panics
     /// If `bytes_per_second` is zero.
     pub const fn of_transfer(bytes: u64, bytes_per_second: u64) -> Span {
-        let picoseconds = (bytes as u128 * 1_000_000_000_000).div_ceil(bytes_per_second as u128);
-        Span(picoseconds as u64)
+        const SECOND: u64 = 1_000_000_000_000;
+        // Wide division costs many times the narrow one, and this is asked for every message.
+        if bytes < u64::MAX / SECOND {
+            return Span((bytes * SECOND).div_ceil(bytes_per_second));
+        }
+        Span((bytes as u128 * SECOND as u128).div_ceil(bytes_per_second as u128) as u64)
     }
 
     /// Picoseconds.
@@ -238,6 +242,10 @@ mod tests {
     fn transfers_round_up_to_a_picosecond() {
         assert_eq!(Span::of_transfer(4096, 1_200_000_000).as_ps(), 3_413_334);
         assert_eq!(Span::of_transfer(0, 7), Span::ZERO);
+        assert_eq!(
+            Span::of_transfer(1 << 40, 1 << 40),
+            Span::from_us(1_000_000)
+        );
     }
 
     #[test]

@@ -283,3 +283,26 @@ proptest! {
         prop_assert_eq!(server.busy(), visits.iter().map(|visit| ns(visit.2)).sum());
     }
 }
+
+#[test]
+fn an_announcement_wakes_all_who_waited_before_it() {
+    let simulation = Simulation::new(0);
+    let sim = simulation.handle();
+    let news = Rc::new(sim::resource::Broadcast::new(&sim));
+    let ends: Vec<_> = [0, 5, 11]
+        .map(|arrival| {
+            let news = news.clone();
+            visitor(&sim, arrival, async move || news.next().await)
+        })
+        .into();
+    let (announcer, inner) = (news.clone(), sim.clone());
+    sim.spawn(async move {
+        inner.sleep(ns(10)).await;
+        announcer.announce();
+        inner.sleep(ns(10)).await;
+        announcer.announce();
+    });
+    simulation.run();
+    let ends: Vec<f64> = ends.iter().map(|end| end.get()).collect();
+    assert_eq!(ends, [10.0, 10.0, 20.0]);
+}

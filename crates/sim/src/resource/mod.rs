@@ -16,4 +16,4 @@ pub use oneshot::{OneshotReceiver, OneshotSender, oneshot};
 pub use pipe::Pipe;
 pub use semaphore::{Permit, Semaphore};
 pub use server::{Hold, Priority, Server};
-pub use signal::Signal;
+pub use signal::{Broadcast, Signal};

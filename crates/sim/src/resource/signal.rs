@@ -1,4 +1,4 @@
-//! A bell: one task waits, others ring.
+//! Bells: one task waits while others ring, or many wait for one announcement.
 
 use std::cell::Cell;
 use std::task::Poll;
@@ -40,6 +40,48 @@ impl Signal {
                 return Poll::Ready(());
             }
             self.waiter.set(self.sim.current());
+            Poll::Pending
+        })
+    }
+}
+
+/// Wakes every waiting task: "look again, something has changed".
+pub struct Broadcast {
+    sim: Sim,
+    rounds: Cell<u64>,
+    waiting: std::cell::RefCell<Vec<TaskId>>,
+}
+
+impl Broadcast {
+    /// Nobody waits.
+    pub fn new(sim: &Sim) -> Broadcast {
+        Broadcast {
+            sim: sim.clone(),
+            rounds: Cell::new(0),
+            waiting: std::cell::RefCell::default(),
+        }
+    }
+
+    /// Wakes everybody who waits now, in the order of their waiting.
+    pub fn announce(&self) {
+        self.rounds.set(self.rounds.get() + 1);
+        for task in self.waiting.borrow_mut().drain(..) {
+            self.sim.wake(task);
+        }
+    }
+
+    /// Waits for the next announcement after this call.
+    pub fn next(&self) -> impl Future<Output = ()> + '_ {
+        let round = self.rounds.get();
+        std::future::poll_fn(move |_| {
+            if self.rounds.get() != round {
+                return Poll::Ready(());
+            }
+            let mut waiting = self.waiting.borrow_mut();
+            let current = self.sim.current();
+            if !waiting.contains(&current) {
+                waiting.push(current);
+            }
             Poll::Pending
         })
     }

@@ -7,6 +7,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+# Steps print as they run; cargo and pytest use the cores by themselves.
+.NOTPARALLEL:
 
 # Where scripts/bootstrap.sh puts Rust, when it has to.
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)

@@ -1,0 +1,38 @@
+"""The Typer application: what `bitline --help` lists."""
+
+from typing import Annotated
+
+import typer
+
+from bitline import __version__
+from bitline.cli.errors import reported
+
+app = typer.Typer(
+    name="bitline",
+    help="A whole computational SSD in software: real data, simulated time, computing inside the NAND array.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"bitline {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _bitline(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; exits with one of `bitline.cli.errors.Exit`."""
+    with reported():
+        app()

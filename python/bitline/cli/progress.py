@@ -1,0 +1,28 @@
+"""Progress bars, on the standard error so that results can be piped; silent where nobody looks."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+
+@contextmanager
+def progress(description: str, total: int, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
+    """A bar that runs to `total`; the yielded function is called with how much is done.
+
+    Shown only on a terminal, and not when `quiet`.
+    """
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description:<28}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=quiet or not console.is_terminal,
+    )
+    with bar:
+        task = bar.add_task(description, total=total)
+        yield lambda done: bar.update(task, completed=done)

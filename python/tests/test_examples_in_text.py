@@ -1,0 +1,36 @@
+"""The Python examples in the Markdown pages run, as a reader would run them: from top to bottom."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: str) -> list[str]:
+    """The Python blocks of a page, each moved down to its own line so that errors name it."""
+    return ["\n" * page.count("\n", 0, found.start(1)) + found[1] for found in BLOCK.finditer(page)]
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page.read_text())], ids=lambda page: page.name
+)
+def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks(page.read_text()):
+        exec(compile(block, str(page), "exec"), names)
+
+
+def test_blocks_keep_their_line_numbers() -> None:
+    page = "text\n```python\na = 1\n```\n```rust\nlet a;\n```\n```python\nb = a\nfail()\n```\n"
+    first, second = blocks(page)
+    names: dict[str, object] = {}
+    exec(first, names)
+    with pytest.raises(NameError) as error:
+        exec(compile(second, "page", "exec"), names)
+    assert names["b"] == 1
+    assert error.traceback[-1].lineno + 1 == 10

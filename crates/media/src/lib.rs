@@ -1,1 +1,3 @@
 //! What physically exists in a drive: NAND, channels, link.
+
+pub mod nand;

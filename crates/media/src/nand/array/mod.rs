@@ -1,0 +1,157 @@
+//! What the cells hold besides data: wear, mode and write frontier of each block, state
+//! and spare bytes of each page. It is durable; where the data itself is kept is
+//! the business of [`super::storage`].
+
+mod table;
+
+use super::geometry::{BlockId, Geometry, PageAddress};
+use super::mode::ProgramMode;
+use table::PageTable;
+
+/// What became of a page since its block was erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum PageState {
+    /// Not programmed; it reads as ones.
+    Erased = 0,
+    /// Programmed.
+    Programmed = 1,
+    /// A power cut or reset interrupted its program; it cannot be read correctly.
+    Torn = 2,
+    /// Its program failed; it cannot be read correctly.
+    Failed = 3,
+}
+
+/// Whether a block can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockCondition {
+    /// It can.
+    Good,
+    /// Its last erase was interrupted or failed: nothing in it can be read, nothing
+    /// programmed until it is erased.
+    NeedsErase,
+    /// Marked bad at the factory: it can be neither programmed nor erased.
+    FactoryBad,
+}
+
+/// What the array knows of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockState {
+    /// Erases so far, interrupted ones included.
+    pub erase_count: u32,
+    /// The mode of its pages; `None` while it is erased.
+    pub mode: Option<ProgramMode>,
+    /// The write frontier: the lowest page that may be programmed.
+    pub next_page: u32,
+    /// Whether it can be used.
+    pub condition: BlockCondition,
+}
+
+const NEEDS_ERASE: u8 = 1;
+const FACTORY_BAD: u8 = 2;
+/// Some page is torn or failed, so reads must look at page states.
+const HAS_BAD_PAGE: u8 = 4;
+
+#[derive(Clone, Default)]
+struct Block {
+    erase_count: u32,
+    next_page: u16,
+    mode: u8,
+    flags: u8,
+    table: Option<Box<PageTable>>,
+}
+
+/// The durable state of every block of the drive.
+pub(crate) struct Array {
+    blocks: Box<[Block]>,
+    wordlines_per_block: u32,
+}
+
+impl Array {
+    pub(crate) fn new(geometry: &Geometry) -> Array {
+        Array {
+            blocks: vec![Block::default(); geometry.blocks() as usize].into(),
+            wordlines_per_block: geometry.wordlines_per_block(),
+        }
+    }
+
+    pub(crate) fn block(&self, block: BlockId) -> BlockState {
+        let state = &self.blocks[block.0 as usize];
+        BlockState {
+            erase_count: state.erase_count,
+            mode: ProgramMode::from_code(state.mode),
+            next_page: u32::from(state.next_page),
+            condition: match state.flags {
+                flags if flags & FACTORY_BAD != 0 => BlockCondition::FactoryBad,
+                flags if flags & NEEDS_ERASE != 0 => BlockCondition::NeedsErase,
+                _ => BlockCondition::Good,
+            },
+        }
+    }
+
+    pub(crate) fn mode(&self, block: BlockId) -> Option<ProgramMode> {
+        ProgramMode::from_code(self.blocks[block.0 as usize].mode)
+    }
+
+    pub(crate) fn page_state(&self, page: PageAddress) -> PageState {
+        let block = &self.blocks[page.block.0 as usize];
+        block
+            .table
+            .as_ref()
+            .map_or(PageState::Erased, |table| table.state(page.page))
+    }
+
+    /// Whether a sense of the page gives what was programmed, or ones if nothing was.
+    pub(crate) fn is_readable(&self, page: PageAddress) -> bool {
+        let flags = self.blocks[page.block.0 as usize].flags;
+        if flags & (NEEDS_ERASE | HAS_BAD_PAGE) == 0 {
+            return true;
+        }
+        flags & NEEDS_ERASE == 0
+            && matches!(
+                self.page_state(page),
+                PageState::Erased | PageState::Programmed
+            )
+    }
+
+    /// The spare bytes programmed with a page; `None` unless it was programmed completely.
+    pub(crate) fn spare(&self, page: PageAddress) -> Option<&[u8]> {
+        let table = self.blocks[page.block.0 as usize].table.as_ref()?;
+        (table.state(page.page) == PageState::Programmed).then(|| table.spare(page.page))
+    }
+
+    /// Consumes a page. The caller has checked that it is the block's turn.
+    pub(crate) fn program(
+        &mut self,
+        page: PageAddress,
+        mode: ProgramMode,
+        state: PageState,
+        spare: &[u8],
+    ) {
+        let pages = self.wordlines_per_block * mode.bits_per_cell();
+        let block = &mut self.blocks[page.block.0 as usize];
+        block.mode = mode as u8;
+        block.next_page = block.next_page.max(page.page as u16 + 1);
+        if state != PageState::Programmed {
+            block.flags |= HAS_BAD_PAGE;
+        }
+        block
+            .table
+            .get_or_insert_with(|| Box::new(PageTable::new(pages)))
+            .program(page.page, state, spare);
+    }
+
+    /// Erases a block; one whose erase did not complete must be erased again.
+    pub(crate) fn erase(&mut self, block: BlockId, complete: bool) {
+        let block = &mut self.blocks[block.0 as usize];
+        *block = Block {
+            erase_count: block.erase_count + 1,
+            flags: block.flags & FACTORY_BAD | if complete { 0 } else { NEEDS_ERASE },
+            ..Block::default()
+        };
+    }
+
+    pub(crate) fn mark_factory_bad(&mut self, block: BlockId) {
+        self.blocks[block.0 as usize].flags |= FACTORY_BAD;
+    }
+}

@@ -1,0 +1,366 @@
+//! Beginning commands: what happens at their start, how long they take, what they cost.
+
+use super::command::{BlockSet, Mws, MwsPlane, PageSet};
+use super::die::{Operation, Suspended};
+use super::{
+    Busy, Command, DieId, Feature, Iscm, Nand, NandError, PageAddress, PlaneId, PlaneMask,
+    ProgramMode, StorageError,
+};
+use sim::{Energy, Span, Time};
+
+/// The longest ESP program, in percent of an SLC program.
+const ESP_EFFORT_MAX: u32 = 1000;
+
+impl Nand {
+    /// Begins a command on a die.
+    ///
+    /// What a sense brings is in the latches at once but hidden until [`Nand::finish`]; what a program
+    /// or erase does to the cells happens at its finish.
+    ///
+    /// # Errors
+    /// Whatever is illegal now, see [`NandError`]; nothing has changed then (but for latches when the
+    /// storage of bits itself fails).
+    pub fn begin(&mut self, die: DieId, command: &Command, now: Time) -> Result<Busy, NandError> {
+        self.check_die(die)?;
+        match command {
+            Command::Suspend => return self.begin_suspend(die, now),
+            Command::Reset => return self.begin_reset(die, now),
+            Command::ReadStatus => {
+                return Ok(Busy {
+                    span: Span::ZERO,
+                    energy: Energy::ZERO,
+                });
+            }
+            _ => self.check_idle(die, command.name(), now)?,
+        }
+        let name = command.name();
+        match command {
+            Command::Read { pages, inverse } => {
+                let iscm = Iscm {
+                    inverse: *inverse,
+                    ..Iscm::READ
+                };
+                self.begin_read(die, pages, iscm, name, now)
+            }
+            Command::CacheRead { pages } => self.begin_cache_read(die, pages, now),
+            Command::CopybackRead { pages } => {
+                let busy = self.begin_read(die, pages, Iscm::READ, name, now)?;
+                for page in pages {
+                    let plane = self.geometry().plane_of_block(page.block);
+                    self.planes[plane.0 as usize].loading = true;
+                }
+                Ok(busy)
+            }
+            Command::Program { pages, mode } => {
+                self.check_program(die, pages, *mode, name)?;
+                let words = self.register_words();
+                for page in pages {
+                    let plane = self.geometry().plane_of_block(page.block);
+                    self.planes[plane.0 as usize].start_loading(words);
+                }
+                self.begin_program(die, pages, *mode, now)
+            }
+            Command::CopybackProgram { pages, mode } => {
+                self.check_program(die, pages, *mode, name)?;
+                for page in pages {
+                    let plane = self.geometry().plane_of_block(page.block);
+                    self.check_holds(plane, false, true, name)?;
+                }
+                self.begin_program(die, pages, *mode, now)
+            }
+            Command::Erase { blocks } => self.begin_erase(die, blocks, now),
+            Command::Mws(mws) => self.begin_mws(die, mws, now),
+            Command::Xor { planes } => {
+                self.check_latches(die, *planes, true, name)?;
+                let cost = (self.timing.xor, self.costs.xor);
+                self.begin_latches(die, *planes, cost, now, |latches| latches.xor_s_into_c())
+            }
+            Command::LatchTransfer { planes } => {
+                self.check_latches(die, *planes, true, name)?;
+                let cost = (self.timing.latch_transfer, self.costs.latch_transfer);
+                self.begin_latches(die, *planes, cost, now, |latches| latches.or_s_into_c())
+            }
+            Command::CacheReadEnd { planes } => {
+                self.check_latches(die, *planes, false, name)?;
+                let cost = (self.timing.latch_transfer, self.costs.latch_transfer);
+                self.begin_latches(die, *planes, cost, now, |latches| latches.copy_s_to_c())
+            }
+            Command::Resume => self.begin_resume(die, now),
+            Command::SetFeature { feature, value } => {
+                self.begin_set_feature(die, *feature, *value, now)
+            }
+            Command::Suspend | Command::Reset | Command::ReadStatus => {
+                unreachable!("handled above")
+            }
+        }
+    }
+
+    fn start(
+        &mut self,
+        die: DieId,
+        operation: Operation,
+        now: Time,
+        span: Span,
+        energy: Energy,
+    ) -> Busy {
+        self.dies[die.0 as usize].start(operation, now, span);
+        Busy { span, energy }
+    }
+
+    fn begin_read(
+        &mut self,
+        die: DieId,
+        pages: &PageSet,
+        iscm: Iscm,
+        name: &'static str,
+        now: Time,
+    ) -> Result<Busy, NandError> {
+        self.check_read(die, pages, name)?;
+        let (span, energy) = self.read_pages(pages, iscm)?;
+        Ok(self.start(die, Operation::Latches, now, span, energy))
+    }
+
+    fn begin_cache_read(
+        &mut self,
+        die: DieId,
+        pages: &PageSet,
+        now: Time,
+    ) -> Result<Busy, NandError> {
+        const COMMAND: &str = "cache read";
+        self.check_read(die, pages, COMMAND)?;
+        for page in pages {
+            let plane = self.geometry().plane_of_block(page.block);
+            self.check_holds(plane, true, false, COMMAND)?;
+        }
+        for page in pages {
+            let plane = self.geometry().plane_of_block(page.block);
+            self.planes[plane.0 as usize].copy_s_to_c();
+        }
+        let iscm = Iscm {
+            init_s: true,
+            ..Iscm::default()
+        };
+        let (span, energy) = self.read_pages(pages, iscm)?;
+        let energy = energy + self.costs.latch_transfer * pages.len() as u64;
+        Ok(self.start(die, Operation::CacheSense, now, span, energy))
+    }
+
+    /// Senses one page a plane; how long that takes and what it costs.
+    fn read_pages(&mut self, pages: &PageSet, iscm: Iscm) -> Result<(Span, Energy), StorageError> {
+        let (mut span, mut energy) = (Span::ZERO, Energy::ZERO);
+        for &page in pages {
+            let mode = self.array.mode(page.block).unwrap_or(ProgramMode::Slc);
+            span = span.max(self.timing.read(mode));
+            energy += self.costs.read(mode);
+            let plane = self.geometry().plane_of_block(page.block);
+            if self.holds_data {
+                self.sensor.clear();
+                self.sensor.slot([page]);
+                self.sense(plane, iscm)?;
+            }
+            let readable = self.array.is_readable(page);
+            self.planes[plane.0 as usize].note_sense(iscm, Some(page), readable);
+        }
+        Ok((span, energy))
+    }
+
+    /// Senses what the sensor was given into the latches of `plane`.
+    fn sense(&mut self, plane: PlaneId, iscm: Iscm) -> Result<(), StorageError> {
+        self.sensor.sense(
+            &*self.store,
+            &self.array,
+            &self.config.geometry,
+            iscm,
+            &mut self.planes[plane.0 as usize],
+        )
+    }
+
+    fn begin_mws(&mut self, die: DieId, mws: &Mws, now: Time) -> Result<Busy, NandError> {
+        self.check_mws(die, mws)?;
+        let (mut span, mut energy) = (Span::ZERO, Energy::ZERO);
+        for part in &mws.planes {
+            let (plane_span, plane_energy) = self.mws_cost(mws.iscm, part);
+            span = span.max(plane_span);
+            energy += plane_energy;
+            self.mws_plane(mws.iscm, part)?;
+        }
+        Ok(self.start(die, Operation::Latches, now, span, energy))
+    }
+
+    /// What one plane's part of a sense takes and costs. A lone wordline is an ordinary read
+    /// (Flash-Cosmos Figure 12); combining with what a latch holds costs an AND or OR of a page.
+    fn mws_cost(&self, iscm: Iscm, part: &MwsPlane) -> (Span, Energy) {
+        let lone = part.slots.len() == 1 && part.slots[0].wordlines.count() == 1;
+        let (span, mut energy) = if lone {
+            let mode = ProgramMode::Slc;
+            (self.timing.read(mode), self.costs.read(mode))
+        } else {
+            (self.timing.mws, self.costs.mws(part.slots.len()))
+        };
+        if !iscm.init_s {
+            energy += self.costs.and_or;
+        }
+        if iscm.transfer && !iscm.init_c {
+            energy += self.costs.and_or;
+        }
+        (span, energy)
+    }
+
+    fn mws_plane(&mut self, iscm: Iscm, part: &MwsPlane) -> Result<(), StorageError> {
+        let strings = self.geometry().strings_per_block;
+        let plane = self.geometry().plane_of_block(part.slots[0].block);
+        let (mut readable, mut count, mut lone) = (true, 0, None);
+        self.sensor.clear();
+        for slot in &part.slots {
+            let pages = slot.wordlines.iter().map(|layer| PageAddress {
+                block: slot.block,
+                page: layer * strings + slot.string,
+            });
+            for page in pages.clone() {
+                readable &= self.array.is_readable(page);
+                (count, lone) = (count + 1, Some(page));
+            }
+            if self.holds_data {
+                self.sensor.slot(pages);
+            }
+        }
+        if self.holds_data {
+            self.sense(plane, iscm)?;
+        }
+        let page = if count == 1 { lone } else { None };
+        self.planes[plane.0 as usize].note_sense(iscm, page, readable);
+        Ok(())
+    }
+
+    fn begin_latches(
+        &mut self,
+        die: DieId,
+        planes: PlaneMask,
+        (span, energy): (Span, Energy),
+        now: Time,
+        act: impl Fn(&mut super::PlaneLatches),
+    ) -> Result<Busy, NandError> {
+        for plane in planes.iter() {
+            let plane = self.geometry().plane_of_die(die, plane);
+            act(&mut self.planes[plane.0 as usize]);
+        }
+        let energy = energy * u64::from(planes.count());
+        Ok(self.start(die, Operation::Latches, now, span, energy))
+    }
+
+    /// Takes data and spare bytes out of the page registers, which are free for reads while
+    /// the program is suspended.
+    fn begin_program(
+        &mut self,
+        die: DieId,
+        pages: &PageSet,
+        mode: ProgramMode,
+        now: Time,
+    ) -> Result<Busy, NandError> {
+        for &page in pages {
+            let plane = self.geometry().plane_of_block(page.block).0 as usize;
+            if self.holds_data {
+                self.store.write(page, &self.planes[plane].c.words)?;
+            }
+            self.take_spare(plane);
+        }
+        let span = self.program_span(die, mode);
+        let energy = self.costs.program(span) * pages.len() as u64;
+        Ok(self.start(
+            die,
+            Operation::Program(pages.clone(), mode),
+            now,
+            span,
+            energy,
+        ))
+    }
+
+    fn take_spare(&mut self, plane: usize) {
+        let mut spare = std::mem::take(&mut self.planes[plane].spare_programming);
+        spare.clear();
+        match self.planes[plane].spare_in.take() {
+            Some(given) => spare = given,
+            None => spare.extend_from_slice(self.register_spare(plane)),
+        }
+        let latches = &mut self.planes[plane];
+        latches.spare_programming = spare;
+        latches.loading = false;
+    }
+
+    fn program_span(&self, die: DieId, mode: ProgramMode) -> Span {
+        match (mode, self.dies[die.0 as usize].esp_effort) {
+            (ProgramMode::Esp, effort @ 1..) => {
+                self.timing.program(ProgramMode::Slc) * u64::from(effort) / 100
+            }
+            _ => self.timing.program(mode),
+        }
+    }
+
+    fn begin_erase(&mut self, die: DieId, blocks: &BlockSet, now: Time) -> Result<Busy, NandError> {
+        self.check_erase(die, blocks)?;
+        let energy = self.costs.erase * blocks.len() as u64;
+        let operation = Operation::Erase(blocks.clone());
+        Ok(self.start(die, operation, now, self.timing.erase, energy))
+    }
+
+    fn begin_suspend(&mut self, die: DieId, now: Time) -> Result<Busy, NandError> {
+        self.check_suspend(die, now)?;
+        let state = &mut self.dies[die.0 as usize];
+        let remaining = state.remaining(now);
+        let operation = std::mem::replace(&mut state.operation, Operation::Wait);
+        state.suspended = Some(Box::new(Suspended {
+            operation,
+            remaining,
+        }));
+        let span = self.timing.suspend;
+        Ok(self.start(die, Operation::Wait, now, span, Energy::ZERO))
+    }
+
+    fn begin_resume(&mut self, die: DieId, now: Time) -> Result<Busy, NandError> {
+        let state = &mut self.dies[die.0 as usize];
+        let Some(suspended) = state.suspended.take() else {
+            return Err(NandError::NothingTo {
+                command: "resume",
+                die: die.0,
+                what: "suspended program or erase",
+            });
+        };
+        let span = self.timing.resume + suspended.remaining;
+        state.start(suspended.operation, now, span);
+        state.work = suspended.remaining;
+        Ok(Busy {
+            span,
+            energy: Energy::ZERO,
+        })
+    }
+
+    fn begin_set_feature(
+        &mut self,
+        die: DieId,
+        feature: Feature,
+        value: u32,
+        now: Time,
+    ) -> Result<Busy, NandError> {
+        self.check_not_suspended(die, "set feature")?;
+        match feature {
+            Feature::EspEffort if value == 0 || (100..=ESP_EFFORT_MAX).contains(&value) => {
+                self.dies[die.0 as usize].esp_effort = value;
+            }
+            Feature::EspEffort => {
+                return Err(NandError::BadFeature {
+                    feature: "ESP effort",
+                    value,
+                    allowed: "0 (as configured) and 100 to 1000 percent of an SLC program",
+                });
+            }
+        }
+        let span = self.timing.set_feature;
+        Ok(self.start(die, Operation::Wait, now, span, Energy::ZERO))
+    }
+
+    fn begin_reset(&mut self, die: DieId, now: Time) -> Result<Busy, NandError> {
+        self.abort(die, now)?;
+        let span = self.timing.reset;
+        Ok(self.start(die, Operation::Wait, now, span, Energy::ZERO))
+    }
+}

@@ -1,0 +1,298 @@
+//! Configuration of the flash packages, as a preset states it, and the same in
+//! spans and energies, as the hot path uses it.
+
+use super::geometry::{Geometry, GeometryError};
+use super::mode::ProgramMode;
+use serde::{Deserialize, Serialize};
+use sim::{Energy, Span};
+
+/// Blocks one multi-wordline sense can address: the address slots of its command
+/// (Flash-Cosmos Figure 15).
+pub const MWS_BLOCKS_MAX: usize = 4;
+
+/// Everything there is to say about the flash packages of a drive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NandConfig {
+    /// Counts and sizes.
+    pub geometry: Geometry,
+    /// How long commands keep a die busy.
+    pub latency: Latency,
+    /// How long command and address cycles keep the channel busy.
+    pub bus: BusTiming,
+    /// Limits of multi-wordline sensing.
+    pub mws: MwsLimits,
+    /// What commands cost in energy.
+    pub energy: EnergyConfig,
+}
+
+/// How long each command keeps its die busy, in nanoseconds. A multi-plane command takes as long
+/// as its slowest plane.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Latency {
+    /// Sense of a page with one bit per cell, to the page register (tR).
+    pub read_slc_ns: u64,
+    /// Sense of a page of an MLC block.
+    pub read_mlc_ns: u64,
+    /// Sense of a page of a TLC block.
+    pub read_tlc_ns: u64,
+    /// Sense of more than one wordline of a plane (tMWS, Flash-Cosmos 5.2: one figure for up to
+    /// four blocks). A sense of one wordline in one block takes `read_slc_ns`, as Figure 12 measures.
+    pub mws_ns: u64,
+    /// Program of an SLC page.
+    pub program_slc_ns: u64,
+    /// Program of an ESP page (tESP), until a die's ESP effort is set by a feature.
+    pub program_esp_ns: u64,
+    /// Program of an MLC page.
+    pub program_mlc_ns: u64,
+    /// Program of a TLC page.
+    pub program_tlc_ns: u64,
+    /// Erase of a block (tBERS).
+    pub erase_ns: u64,
+    /// Move of a page between latches (Conduit Table 2).
+    pub latch_transfer_ns: u64,
+    /// XOR of two latches (Conduit Table 2).
+    pub xor_ns: u64,
+    /// Setting a feature (tFEAT).
+    pub set_feature_ns: u64,
+    /// From a suspend command to the die being free for reads.
+    pub suspend_ns: u64,
+    /// From a resume command to the operation going on.
+    pub resume_ns: u64,
+    /// Reset of a die (tRST).
+    pub reset_ns: u64,
+}
+
+/// Times of the command and address phases on the channel, in nanoseconds (ONFI 4.2, section 4).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BusTiming {
+    /// One command or address cycle (tWC).
+    pub command_cycle_ns: u64,
+    /// From the last cycle of a command to the die showing busy (tWB); paid once a command that makes it busy.
+    pub t_wb_ns: u64,
+    /// From the address of a program to its data (tADL); paid once a page programmed.
+    pub t_adl_ns: u64,
+    /// From the die showing ready to data coming out (tRR); paid once a data-out phase.
+    pub t_rr_ns: u64,
+}
+
+/// Limits of multi-wordline sensing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MwsLimits {
+    /// Blocks of a plane sensed at once, 1 to 4 (a power limit, Flash-Cosmos 5.2).
+    pub blocks_max: u32,
+    /// Power of a sense of 1, 2, 3 and 4 blocks in percent of that of a page read
+    /// (Flash-Cosmos Figure 14).
+    pub power_percent: [u64; MWS_BLOCKS_MAX],
+}
+
+/// Energies in picojoules. Those that no paper gives follow from a power, stated in percent
+/// of the power of an SLC page read, times the time of the operation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnergyConfig {
+    /// Sense of an SLC page (Conduit Table 2); it sets the power of a read.
+    pub read_pj: u64,
+    /// Move between latches, per KiB (Conduit Table 2).
+    pub latch_transfer_pj_per_kib: u64,
+    /// AND or OR with what a latch holds, per KiB (Conduit Table 2).
+    pub and_or_pj_per_kib: u64,
+    /// XOR of two latches, per KiB (Conduit Table 2).
+    pub xor_pj_per_kib: u64,
+    /// A page over the channel (Conduit Table 2's E_DMA); spent by the channel, in proportion to bytes.
+    pub transfer_pj_per_page: u64,
+    /// Power of a program in percent of a read's (an estimate; no source states it).
+    pub program_power_percent: u64,
+    /// Power of an erase in percent of a read's (Flash-Cosmos 5.2: above 180).
+    pub erase_power_percent: u64,
+}
+
+/// A configuration that cannot be: which key, and what it may be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// The geometry is impossible.
+    #[error(transparent)]
+    Geometry(#[from] GeometryError),
+    /// A value is out of its range.
+    #[error("{key} = {value} is out of range; it must be {allowed}")]
+    Range {
+        /// The key, with its table.
+        key: &'static str,
+        /// The value found.
+        value: u64,
+        /// The values allowed.
+        allowed: &'static str,
+    },
+}
+
+impl NandConfig {
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// The first key that is out of its range, with the range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.geometry.validate()?;
+        if !(1..=MWS_BLOCKS_MAX as u32).contains(&self.mws.blocks_max) {
+            return Err(ConfigError::Range {
+                key: "mws.blocks_max",
+                value: u64::from(self.mws.blocks_max),
+                allowed: "1 to 4",
+            });
+        }
+        let positive = [
+            ("latency.read_slc_ns", self.latency.read_slc_ns),
+            ("latency.read_mlc_ns", self.latency.read_mlc_ns),
+            ("latency.read_tlc_ns", self.latency.read_tlc_ns),
+            ("latency.mws_ns", self.latency.mws_ns),
+            ("latency.program_slc_ns", self.latency.program_slc_ns),
+            ("latency.program_esp_ns", self.latency.program_esp_ns),
+            ("latency.program_mlc_ns", self.latency.program_mlc_ns),
+            ("latency.program_tlc_ns", self.latency.program_tlc_ns),
+            ("latency.erase_ns", self.latency.erase_ns),
+        ];
+        for (key, value) in positive {
+            // An hour in nanoseconds: beyond it picoseconds and energies could overflow.
+            if value == 0 || value > 3_600_000_000_000 {
+                return Err(ConfigError::Range {
+                    key,
+                    value,
+                    allowed: "1 to 3600000000000 (an hour)",
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The latencies as spans, by mode where they depend on it.
+#[derive(Clone, Debug)]
+pub(crate) struct Timing {
+    read: [Span; 4],
+    program: [Span; 4],
+    pub(crate) mws: Span,
+    pub(crate) erase: Span,
+    pub(crate) latch_transfer: Span,
+    pub(crate) xor: Span,
+    pub(crate) set_feature: Span,
+    pub(crate) suspend: Span,
+    pub(crate) resume: Span,
+    pub(crate) reset: Span,
+    pub(crate) command_cycle: Span,
+    pub(crate) t_wb: Span,
+    pub(crate) t_adl: Span,
+    pub(crate) t_rr: Span,
+}
+
+impl Timing {
+    pub(crate) fn new(latency: &Latency, bus: &BusTiming) -> Timing {
+        let ns = Span::from_ns;
+        Timing {
+            read: [
+                ns(latency.read_slc_ns),
+                ns(latency.read_slc_ns),
+                ns(latency.read_mlc_ns),
+                ns(latency.read_tlc_ns),
+            ],
+            program: [
+                ns(latency.program_slc_ns),
+                ns(latency.program_esp_ns),
+                ns(latency.program_mlc_ns),
+                ns(latency.program_tlc_ns),
+            ],
+            mws: ns(latency.mws_ns),
+            erase: ns(latency.erase_ns),
+            latch_transfer: ns(latency.latch_transfer_ns),
+            xor: ns(latency.xor_ns),
+            set_feature: ns(latency.set_feature_ns),
+            suspend: ns(latency.suspend_ns),
+            resume: ns(latency.resume_ns),
+            reset: ns(latency.reset_ns),
+            command_cycle: ns(bus.command_cycle_ns),
+            t_wb: ns(bus.t_wb_ns),
+            t_adl: ns(bus.t_adl_ns),
+            t_rr: ns(bus.t_rr_ns),
+        }
+    }
+
+    pub(crate) fn read(&self, mode: ProgramMode) -> Span {
+        self.read[mode as usize - 1]
+    }
+
+    pub(crate) fn program(&self, mode: ProgramMode) -> Span {
+        self.program[mode as usize - 1]
+    }
+}
+
+/// The energies of commands, per plane they run on.
+#[derive(Clone, Debug)]
+pub(crate) struct Costs {
+    read: [Energy; 4],
+    mws: [Energy; MWS_BLOCKS_MAX],
+    pub(crate) erase: Energy,
+    pub(crate) latch_transfer: Energy,
+    pub(crate) and_or: Energy,
+    pub(crate) xor: Energy,
+    /// For energies that follow from a time: picojoules of a read, its nanoseconds.
+    read_pj: u64,
+    read_ns: u64,
+    program_percent: u64,
+}
+
+impl Costs {
+    pub(crate) fn new(config: &NandConfig) -> Costs {
+        let (energy, latency) = (&config.energy, &config.latency);
+        let (read_pj, read_ns) = (energy.read_pj, latency.read_slc_ns);
+        let of = |ns, percent| energy_of(read_pj, read_ns, ns, percent);
+        let per_page = |pj_per_kib: u64| {
+            Energy::from_pj(pj_per_kib * u64::from(config.geometry.page_bytes) / 1024)
+        };
+        Costs {
+            read: [
+                of(latency.read_slc_ns, 100),
+                of(latency.read_slc_ns, 100),
+                of(latency.read_mlc_ns, 100),
+                of(latency.read_tlc_ns, 100),
+            ],
+            mws: config
+                .mws
+                .power_percent
+                .map(|percent| of(latency.mws_ns, percent)),
+            erase: of(latency.erase_ns, energy.erase_power_percent),
+            latch_transfer: per_page(energy.latch_transfer_pj_per_kib),
+            and_or: per_page(energy.and_or_pj_per_kib),
+            xor: per_page(energy.xor_pj_per_kib),
+            read_pj,
+            read_ns,
+            program_percent: energy.program_power_percent,
+        }
+    }
+
+    pub(crate) fn read(&self, mode: ProgramMode) -> Energy {
+        self.read[mode as usize - 1]
+    }
+
+    /// A sense of more than one wordline, in `blocks` blocks of a plane.
+    pub(crate) fn mws(&self, blocks: usize) -> Energy {
+        self.mws[blocks - 1]
+    }
+
+    /// A program that takes `span`.
+    pub(crate) fn program(&self, span: Span) -> Energy {
+        energy_of(
+            self.read_pj,
+            self.read_ns,
+            span.as_ps() / 1000,
+            self.program_percent,
+        )
+    }
+}
+
+/// The energy of `ns` at `percent` of the power of a read that spends `read_pj` in `read_ns`.
+fn energy_of(read_pj: u64, read_ns: u64, ns: u64, percent: u64) -> Energy {
+    let picojoules =
+        u128::from(read_pj) * u128::from(ns) * u128::from(percent) / (u128::from(read_ns) * 100);
+    Energy::from_pj(picojoules as u64)
+}

@@ -1,0 +1,168 @@
+//! Ending commands: well, by failure, or by a power cut.
+
+use super::array::PageState;
+use super::die::{Die, Operation};
+use super::{
+    BlockId, BlockSet, DieId, Nand, NandError, Outcome, PageSet, PlaneLatches, PlaneMask,
+    ProgramMode, StorageError,
+};
+use sim::Time;
+
+impl Nand {
+    /// Ends the command in progress on a die; what it did is visible from now on.
+    ///
+    /// # Errors
+    /// [`NandError::NotReady`] before its time, [`NandError::Idle`] without one, and failures of the storage of bits.
+    #[inline]
+    pub fn finish(&mut self, die: DieId, now: Time) -> Result<Outcome, NandError> {
+        self.check_die(die)?;
+        let state = &mut self.dies[die.0 as usize];
+        if now < state.ends && !state.is_idle() {
+            return Err(NandError::NotReady {
+                die: die.0,
+                now,
+                until: state.ends,
+            });
+        }
+        match state.operation {
+            Operation::Idle => Err(NandError::Idle { die: die.0 }),
+            Operation::Latches | Operation::CacheSense | Operation::Wait => {
+                state.operation = Operation::Idle;
+                Ok(Outcome::Done)
+            }
+            Operation::Program(..) | Operation::Erase(_) => Ok(self.finish_change(die)?),
+        }
+    }
+
+    /// Lets a program or erase do to the cells what it does.
+    fn finish_change(&mut self, die: DieId) -> Result<Outcome, StorageError> {
+        let state = &mut self.dies[die.0 as usize];
+        let operation = std::mem::replace(&mut state.operation, Operation::Idle);
+        match operation {
+            Operation::Program(pages, mode) => {
+                let failed = self.program_cells(&pages, mode, false)?;
+                Ok(match failed {
+                    PlaneMask(0) => Outcome::Done,
+                    planes => Outcome::ProgramFailed { planes },
+                })
+            }
+            Operation::Erase(blocks) => {
+                let failed = self.erase_cells(&blocks, false)?;
+                Ok(match failed {
+                    PlaneMask(0) => Outcome::Done,
+                    planes => Outcome::EraseFailed { planes },
+                })
+            }
+            _ => Ok(Outcome::Done),
+        }
+    }
+
+    /// Consumes pages; the planes in which that failed. `torn` if the program was interrupted.
+    fn program_cells(
+        &mut self,
+        pages: &PageSet,
+        mode: ProgramMode,
+        torn: bool,
+    ) -> Result<PlaneMask, StorageError> {
+        let mut failed = PlaneMask::default();
+        for &page in pages {
+            let plane = self.geometry().plane_of_block(page.block);
+            let fails = !torn && self.draw_failure(|failures| failures.program_per_million);
+            if fails {
+                failed.0 |= PlaneMask::single(self.geometry().plane_in_die(plane)).0;
+            }
+            let state = match (torn, fails) {
+                (true, _) => PageState::Torn,
+                (false, true) => PageState::Failed,
+                (false, false) => PageState::Programmed,
+            };
+            let spare = &self.planes[plane.0 as usize].spare_programming;
+            self.array.program(page, mode, state, spare);
+        }
+        Ok(failed)
+    }
+
+    /// Erases blocks; the planes in which that failed. `torn` if the erase was interrupted.
+    fn erase_cells(&mut self, blocks: &BlockSet, torn: bool) -> Result<PlaneMask, StorageError> {
+        let mut failed = PlaneMask::default();
+        for &block in blocks {
+            let plane = self.geometry().plane_of_block(block);
+            let fails = !torn && self.draw_failure(|failures| failures.erase_per_million);
+            if fails {
+                failed.0 |= PlaneMask::single(self.geometry().plane_in_die(plane)).0;
+            }
+            self.keep_spare(plane.0 as usize, block);
+            self.array.erase(block, !torn && !fails);
+            self.store.erase(block)?;
+        }
+        Ok(failed)
+    }
+
+    /// Spare bytes in the page register outlive the block they were read from.
+    fn keep_spare(&mut self, plane: usize, block: BlockId) {
+        if self.planes[plane]
+            .c
+            .page
+            .is_some_and(|page| page.block == block)
+        {
+            let kept = self.register_spare(plane).to_vec();
+            self.planes[plane].spare_kept = kept;
+            self.planes[plane].c.page = None;
+        }
+    }
+
+    fn draw_failure(&mut self, rate: impl Fn(&super::Failures) -> u32) -> bool {
+        match &mut self.failures {
+            Some(failures) if rate(failures) > 0 => {
+                (failures.draw)() % 1_000_000 < u64::from(rate(failures))
+            }
+            _ => false,
+        }
+    }
+
+    /// Cuts the power: programs and erases in progress or suspended are torn, latches and
+    /// features are lost. What had reached its end by `now` is complete, finished or not.
+    ///
+    /// # Errors
+    /// Failures of the storage of bits.
+    pub fn power_cut(&mut self, now: Time) -> Result<(), NandError> {
+        for die in 0..self.geometry().dies() {
+            self.abort(DieId(die), now)?;
+        }
+        Ok(())
+    }
+
+    /// Tears what a die has in progress or suspended and forgets its volatile state.
+    pub(super) fn abort(&mut self, die: DieId, now: Time) -> Result<(), NandError> {
+        let state = std::mem::replace(&mut self.dies[die.0 as usize], Die::new());
+        let suspended = state.suspended.map(|suspended| suspended.operation);
+        let running = (state.operation, now < state.ends);
+        for (operation, torn) in [Some(running), suspended.map(|operation| (operation, true))]
+            .into_iter()
+            .flatten()
+        {
+            match operation {
+                Operation::Program(pages, mode) => self.program_cells(&pages, mode, torn)?,
+                Operation::Erase(blocks) => self.erase_cells(&blocks, torn)?,
+                _ => PlaneMask::default(),
+            };
+        }
+        for plane in 0..self.geometry().planes_per_die {
+            let plane = self.geometry().plane_of_die(die, plane);
+            self.planes[plane.0 as usize] = PlaneLatches::default();
+        }
+        Ok(())
+    }
+
+    /// Marks blocks bad as a factory does: they refuse to be programmed or erased for good.
+    ///
+    /// # Errors
+    /// Failures of the storage of bits.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn mark_factory_bad(&mut self, block: BlockId) -> Result<(), NandError> {
+        self.array.mark_factory_bad(block);
+        Ok(())
+    }
+}

@@ -1,0 +1,121 @@
+//! The latches of a plane: the page buffer between cells and channel.
+//!
+//! The sensing latch (S) takes what is sensed, the cache latch (C) is the page register that the
+//! channel reads and writes (Flash-Cosmos Figures 3, 4 and 6).
+
+use super::command::Iscm;
+use super::geometry::PageAddress;
+
+/// Whether the data in a latch can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageStatus {
+    /// It is what was programmed, or was computed from such.
+    Ok,
+    /// A torn or failed page went into it: what an error-correcting code would give up on.
+    Uncorrectable,
+}
+
+/// One latch per bitline.
+#[derive(Default)]
+pub(crate) struct Latch {
+    /// Its bits; empty until first used, and for good when no data is kept.
+    pub(crate) words: Box<[u64]>,
+    /// Whether it has been given a value since the die was powered or reset.
+    pub(crate) holds: bool,
+    pub(crate) uncorrectable: bool,
+    /// The one page that it holds unchanged, whose spare bytes come with it.
+    pub(crate) page: Option<PageAddress>,
+}
+
+/// The latches of one plane and the spare bytes beside them.
+#[derive(Default)]
+pub(crate) struct PlaneLatches {
+    pub(crate) s: Latch,
+    pub(crate) c: Latch,
+    /// Whether the channel has begun to load the C-latch, or a copyback did.
+    pub(crate) loading: bool,
+    /// Spare bytes given by the channel, for the next program.
+    pub(crate) spare_in: Option<Vec<u8>>,
+    /// Spare bytes of the program in progress.
+    pub(crate) spare_programming: Vec<u8>,
+    /// Spare bytes of the C-latch's page, once that page is no more.
+    pub(crate) spare_kept: Vec<u8>,
+}
+
+impl Latch {
+    /// The bits, made room for.
+    pub(crate) fn room(&mut self, words: usize) -> &mut [u64] {
+        if self.words.len() != words {
+            self.words = vec![0; words].into();
+        }
+        &mut self.words
+    }
+}
+
+impl PlaneLatches {
+    /// What a sense of `page` alone (if it is one page) does besides moving bits.
+    pub(crate) fn note_sense(&mut self, iscm: Iscm, page: Option<PageAddress>, readable: bool) {
+        let s = &mut self.s;
+        s.uncorrectable = !readable | (!iscm.init_s & s.uncorrectable);
+        s.page = if iscm.init_s & !iscm.inverse {
+            page
+        } else {
+            None
+        };
+        s.holds = true;
+        self.loading = false;
+        if iscm.init_c {
+            self.spare_kept.clear();
+            self.c.uncorrectable = false;
+            self.c.page = None;
+            self.c.holds = true;
+        }
+        if iscm.transfer {
+            self.note_transfer(iscm.init_c);
+        }
+    }
+
+    /// What C |= S does besides moving bits; `anew` if C was all zeros before.
+    pub(crate) fn note_transfer(&mut self, anew: bool) {
+        self.c.uncorrectable |= self.s.uncorrectable;
+        self.c.page = if anew { self.s.page } else { None };
+        self.spare_kept.clear();
+        self.loading = false;
+    }
+
+    /// C = S, as between two cache reads.
+    pub(crate) fn copy_s_to_c(&mut self) {
+        self.c.words.clone_from(&self.s.words);
+        self.c.holds = true;
+        self.c.uncorrectable = false;
+        self.note_transfer(true);
+    }
+
+    /// C |= S.
+    pub(crate) fn or_s_into_c(&mut self) {
+        for (c, s) in self.c.words.iter_mut().zip(&self.s.words) {
+            *c |= s;
+        }
+        self.note_transfer(false);
+    }
+
+    /// C ^= S.
+    pub(crate) fn xor_s_into_c(&mut self) {
+        for (c, s) in self.c.words.iter_mut().zip(&self.s.words) {
+            *c ^= s;
+        }
+        self.note_transfer(false);
+    }
+
+    /// Starts loading the page register, which a program command fills with ones first (ONFI's 80h).
+    pub(crate) fn start_loading(&mut self, words: usize) {
+        if !self.loading {
+            self.c.room(words).fill(u64::MAX);
+            self.c.holds = true;
+            self.c.uncorrectable = false;
+            self.c.page = None;
+            self.spare_kept.clear();
+            self.loading = true;
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! Whether a command is legal now: checks that change nothing.
+
+use super::array::BlockCondition;
+use super::command::{BlockSet, Mws, MwsPlane, PageSet};
+use super::die::Operation;
+use super::{BlockId, DieId, Nand, NandError, PageAddress, PlaneId, PlaneMask, ProgramMode};
+use sim::Time;
+
+impl Nand {
+    pub(super) fn check_die(&self, die: DieId) -> Result<(), NandError> {
+        if (die.0 as usize) < self.dies.len() {
+            return Ok(());
+        }
+        Err(NandError::NoSuchDie {
+            die: die.0,
+            last: self.dies.len() as u32 - 1,
+        })
+    }
+
+    pub(super) fn check_plane(&self, plane: PlaneId) -> Result<(), NandError> {
+        if (plane.0 as usize) < self.planes.len() {
+            return Ok(());
+        }
+        Err(NandError::NoSuchPlane {
+            plane: plane.0,
+            last: self.planes.len() as u32 - 1,
+        })
+    }
+
+    /// Refuses while the die is at work.
+    pub(super) fn check_idle(
+        &self,
+        die: DieId,
+        command: &'static str,
+        now: Time,
+    ) -> Result<(), NandError> {
+        let state = &self.dies[die.0 as usize];
+        if state.is_idle() {
+            return Ok(());
+        }
+        Err(if now < state.ends {
+            NandError::Busy {
+                command,
+                die: die.0,
+                until: state.ends,
+                now,
+            }
+        } else {
+            NandError::NotFinished {
+                command,
+                die: die.0,
+                since: state.ends,
+            }
+        })
+    }
+
+    /// Refuses while something is suspended.
+    pub(super) fn check_not_suspended(
+        &self,
+        die: DieId,
+        command: &'static str,
+    ) -> Result<(), NandError> {
+        if self.dies[die.0 as usize].suspended.is_none() {
+            return Ok(());
+        }
+        Err(NandError::Suspended {
+            command,
+            die: die.0,
+        })
+    }
+
+    /// The plane of a block that must be in `die`.
+    pub(super) fn check_block(
+        &self,
+        die: DieId,
+        block: BlockId,
+        command: &'static str,
+    ) -> Result<PlaneId, NandError> {
+        let geometry = self.geometry();
+        let first = die.0 * geometry.blocks_per_die();
+        let last = first + geometry.blocks_per_die() - 1;
+        if block.0 < first || block.0 > last {
+            return Err(NandError::ForeignBlock {
+                command,
+                block: block.0,
+                die: die.0,
+                first,
+                last,
+            });
+        }
+        Ok(geometry.plane_of_block(block))
+    }
+
+    /// Refuses reads of a block that a suspended operation is changing.
+    pub(super) fn check_block_readable(
+        &self,
+        die: DieId,
+        block: BlockId,
+        command: &'static str,
+    ) -> Result<(), NandError> {
+        match &self.dies[die.0 as usize].suspended {
+            Some(suspended) if suspended.operation.changes(block) => {
+                Err(NandError::BlockSuspended {
+                    command,
+                    block: self.geometry().block_place(block),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds the plane of `block` to `seen`, once.
+    fn check_plane_once(
+        &self,
+        plane: PlaneId,
+        seen: &mut PlaneMask,
+        command: &'static str,
+    ) -> Result<(), NandError> {
+        let bit = PlaneMask::single(self.geometry().plane_in_die(plane));
+        if seen.0 & bit.0 != 0 {
+            return Err(NandError::PlaneTwice {
+                command,
+                plane: self.geometry().plane_place(plane),
+            });
+        }
+        seen.0 |= bit.0;
+        Ok(())
+    }
+
+    fn check_some(&self, count: usize, command: &'static str) -> Result<(), NandError> {
+        if count > 0 {
+            return Ok(());
+        }
+        Err(NandError::BadPlanes {
+            command,
+            mask: 0,
+            planes: self.geometry().planes_per_die,
+        })
+    }
+
+    /// The pages of a sense: existing, one a plane, not suspended.
+    pub(super) fn check_read(
+        &self,
+        die: DieId,
+        pages: &PageSet,
+        command: &'static str,
+    ) -> Result<(), NandError> {
+        if let [page] = pages[..] {
+            return self.check_read_page(die, page, command).map(|_| ());
+        }
+        self.check_some(pages.len(), command)?;
+        let mut seen = PlaneMask::default();
+        for &page in pages {
+            let plane = self.check_read_page(die, page, command)?;
+            self.check_plane_once(plane, &mut seen, command)?;
+        }
+        Ok(())
+    }
+
+    fn check_read_page(
+        &self,
+        die: DieId,
+        page: PageAddress,
+        command: &'static str,
+    ) -> Result<PlaneId, NandError> {
+        let plane = self.check_block(die, page.block, command)?;
+        // An erased block has no mode yet: it reads as ones at every page a mode could have.
+        let mode = self.array.mode(page.block).unwrap_or(ProgramMode::Tlc);
+        self.check_page(page, mode)?;
+        self.check_block_readable(die, page.block, command)?;
+        Ok(plane)
+    }
+
+    fn check_page(&self, page: PageAddress, mode: ProgramMode) -> Result<(), NandError> {
+        let pages = self.geometry().pages_per_block(mode);
+        if page.page < pages {
+            return Ok(());
+        }
+        Err(NandError::NoSuchPage {
+            page: self.geometry().page_place(page, mode),
+            mode,
+            last: pages - 1,
+        })
+    }
+
+    /// The pages of a program: one a plane, each its block's turn.
+    pub(super) fn check_program(
+        &self,
+        die: DieId,
+        pages: &PageSet,
+        mode: ProgramMode,
+        command: &'static str,
+    ) -> Result<(), NandError> {
+        self.check_not_suspended(die, command)?;
+        self.check_some(pages.len(), command)?;
+        let mut seen = PlaneMask::default();
+        for &page in pages {
+            let plane = self.check_block(die, page.block, command)?;
+            self.check_plane_once(plane, &mut seen, command)?;
+            self.check_page(page, mode)?;
+            self.check_turn(page, mode, command)?;
+        }
+        Ok(())
+    }
+
+    fn check_turn(
+        &self,
+        address: PageAddress,
+        mode: ProgramMode,
+        command: &'static str,
+    ) -> Result<(), NandError> {
+        let block = self.array.block(address.block);
+        let page = self.geometry().page_place(address, mode);
+        match block.condition {
+            BlockCondition::Good => {}
+            BlockCondition::NeedsErase => return Err(NandError::NeedsErase { page }),
+            BlockCondition::FactoryBad => {
+                return Err(NandError::FactoryBad {
+                    command,
+                    block: page.block,
+                });
+            }
+        }
+        match block.mode {
+            Some(block_mode) if block_mode != mode => Err(NandError::WrongMode {
+                page,
+                mode,
+                block_mode,
+            }),
+            _ if address.page < block.next_page => Err(NandError::NotInOrder {
+                page,
+                next: block.next_page,
+                last: self.geometry().pages_per_block(mode) - 1,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The blocks of an erase: one a plane, none bad.
+    pub(super) fn check_erase(&self, die: DieId, blocks: &BlockSet) -> Result<(), NandError> {
+        const COMMAND: &str = "erase";
+        self.check_not_suspended(die, COMMAND)?;
+        self.check_some(blocks.len(), COMMAND)?;
+        let mut seen = PlaneMask::default();
+        for &block in blocks {
+            let plane = self.check_block(die, block, COMMAND)?;
+            self.check_plane_once(plane, &mut seen, COMMAND)?;
+            if self.array.block(block).condition == BlockCondition::FactoryBad {
+                return Err(NandError::FactoryBad {
+                    command: COMMAND,
+                    block: self.geometry().block_place(block),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The planes of a latch command: existing, with what the command combines in their latches.
+    pub(super) fn check_latches(
+        &self,
+        die: DieId,
+        planes: PlaneMask,
+        needs_c: bool,
+        command: &'static str,
+    ) -> Result<(), NandError> {
+        let geometry = self.geometry();
+        if planes.0 == 0 || planes.0 & !PlaneMask::first(geometry.planes_per_die).0 != 0 {
+            return Err(NandError::BadPlanes {
+                command,
+                mask: planes.0,
+                planes: geometry.planes_per_die,
+            });
+        }
+        for plane in planes.iter() {
+            let plane = geometry.plane_of_die(die, plane);
+            self.check_holds(plane, true, needs_c, command)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses to combine with latches that hold nothing.
+    pub(super) fn check_holds(
+        &self,
+        plane: PlaneId,
+        needs_s: bool,
+        needs_c: bool,
+        command: &'static str,
+    ) -> Result<(), NandError> {
+        let latches = &self.planes[plane.0 as usize];
+        let latch = match () {
+            () if needs_s && !latches.s.holds => "S",
+            () if needs_c && !latches.c.holds => "C",
+            () => return Ok(()),
+        };
+        Err(NandError::LatchEmpty {
+            command,
+            latch,
+            plane: self.geometry().plane_place(plane),
+        })
+    }
+
+    /// A multi-wordline sense: flags that agree, one part a plane, legal slots.
+    pub(super) fn check_mws(&self, die: DieId, mws: &Mws) -> Result<(), NandError> {
+        const COMMAND: &str = "multi-wordline sense";
+        let iscm = mws.iscm;
+        if iscm.inverse && !iscm.init_s {
+            return Err(NandError::InverseWithoutInit);
+        }
+        self.check_some(mws.planes.len(), COMMAND)?;
+        let mut seen = PlaneMask::default();
+        for part in &mws.planes {
+            let plane = self.check_mws_plane(die, part, COMMAND)?;
+            self.check_plane_once(plane, &mut seen, COMMAND)?;
+            self.check_holds(plane, !iscm.init_s, iscm.transfer && !iscm.init_c, COMMAND)?;
+        }
+        Ok(())
+    }
+
+    fn check_mws_plane(
+        &self,
+        die: DieId,
+        part: &MwsPlane,
+        command: &'static str,
+    ) -> Result<PlaneId, NandError> {
+        self.check_some(part.slots.len(), command)?;
+        let plane = self.check_block(die, part.slots[0].block, command)?;
+        let most = self.config.mws.blocks_max;
+        if part.slots.len() > most as usize {
+            return Err(NandError::TooManyBlocks {
+                slots: part.slots.len(),
+                plane: self.geometry().plane_place(plane),
+                most,
+            });
+        }
+        for (index, slot) in part.slots.iter().enumerate() {
+            if self.check_block(die, slot.block, command)? != plane {
+                return Err(NandError::MixedPlanes {
+                    plane: self.geometry().plane_place(plane),
+                    block: self.geometry().block_place(slot.block),
+                });
+            }
+            if part.slots[..index].iter().any(|s| s.block == slot.block) {
+                return Err(NandError::BlockTwice {
+                    block: self.geometry().block_place(slot.block),
+                });
+            }
+            self.check_slot(slot)?;
+            self.check_block_readable(die, slot.block, command)?;
+        }
+        Ok(plane)
+    }
+
+    fn check_slot(&self, slot: &super::MwsSlot) -> Result<(), NandError> {
+        let geometry = self.geometry();
+        let block = geometry.block_place(slot.block);
+        let last = slot.wordlines.last();
+        if slot.string >= geometry.strings_per_block
+            || last.is_none_or(|last| last >= geometry.cells_per_string)
+        {
+            return Err(NandError::BadWordlines {
+                block,
+                string: slot.string,
+                wordlines: slot.wordlines.count(),
+                last: last.unwrap_or(0),
+                strings: geometry.strings_per_block,
+                cells: geometry.cells_per_string,
+            });
+        }
+        match self.array.mode(slot.block) {
+            Some(mode) if mode.bits_per_cell() > 1 => Err(NandError::NotComputable { block, mode }),
+            _ => Ok(()),
+        }
+    }
+
+    /// What can be suspended: a program or erase in progress, nothing suspended already.
+    pub(super) fn check_suspend(&self, die: DieId, now: Time) -> Result<(), NandError> {
+        let state = &self.dies[die.0 as usize];
+        if state.suspended.is_some() || !state.operation.is_suspendable() {
+            return Err(NandError::NothingTo {
+                command: "suspend",
+                die: die.0,
+                what: "program or erase in progress",
+            });
+        }
+        if now >= state.ends {
+            return self.check_idle(die, "suspend", now);
+        }
+        Ok(())
+    }
+
+    /// Whether the channel may use the page register now.
+    pub(super) fn check_register(
+        &self,
+        plane: PlaneId,
+        what: &'static str,
+    ) -> Result<(), NandError> {
+        self.check_plane(plane)?;
+        let die = self.geometry().die_of_plane(plane);
+        match self.dies[die.0 as usize].operation {
+            Operation::Idle | Operation::CacheSense => Ok(()),
+            _ => Err(NandError::NotFinished {
+                command: what,
+                die: die.0,
+                since: self.dies[die.0 as usize].ends,
+            }),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The flash packages of a drive: dies that sense, program and erase, and the bits in them.
+//!
+//! [`Nand`] is a part without a clock: firmware asks with the time as an argument. [`Nand::begin`]
+//! refuses what is illegal or too early and says how long the die will be busy and what energy it
+//! spends; [`Nand::finish`] refuses before that time and then tells the outcome. Data passes
+//! through the page registers (C-latches) by [`Nand::data_in`] and [`Nand::data_out`]; the time on the
+//! channel is the channel's.
+
+mod array;
+mod begin;
+pub mod command;
+mod config;
+mod die;
+mod error;
+mod finish;
+mod geometry;
+mod latches;
+mod legality;
+mod mode;
+mod sense;
+mod storage;
+mod transfer;
+
+pub use array::{BlockCondition, BlockState, PageState};
+pub use command::{
+    BlockSet, Command, Feature, Iscm, Mws, MwsPlane, MwsSlot, PageSet, PlaneMask, WordlineBitmap,
+};
+pub use config::{
+    BusTiming, ConfigError, EnergyConfig, Latency, MWS_BLOCKS_MAX, MwsLimits, NandConfig,
+};
+pub use error::{MediaError, NandError};
+pub use geometry::{
+    BlockId, BlockPlace, CELLS_PER_STRING_MAX, ChannelId, DieId, Geometry, GeometryError,
+    PLANES_PER_DIE_MAX, PageAddress, PagePlace, PlaneId, PlanePlace, Ppa, Wordline,
+};
+pub use latches::PageStatus;
+pub use mode::{BITS_PER_CELL_MAX, ProgramMode};
+pub use storage::{Storage, StorageError};
+
+use array::Array;
+use config::{Costs, Timing};
+use die::Die;
+use latches::PlaneLatches;
+use sense::Sensor;
+use sim::{Energy, Span, Time};
+use storage::BitStore;
+
+/// What a command that was accepted costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busy {
+    /// How long the die is busy; [`Nand::finish`] is legal from then on. Zero for [`Command::ReadStatus`],
+    /// which is complete at once and is not finished.
+    pub span: Span,
+    /// The energy spent in the die.
+    pub energy: Energy,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Well.
+    Done,
+    /// Programs failed in these planes; their pages are consumed and cannot be read.
+    ProgramFailed {
+        /// The planes of the die.
+        planes: PlaneMask,
+    },
+    /// Erases failed in these planes; their blocks need another erase.
+    EraseFailed {
+        /// The planes of the die.
+        planes: PlaneMask,
+    },
+}
+
+/// What a read status command shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DieStatus {
+    /// When the die becomes or became ready; `None` while it has no command in progress.
+    pub ready_at: Option<Time>,
+    /// Whether a program or erase is suspended.
+    pub suspended: bool,
+}
+
+/// Programs and erases that fail at random.
+pub struct Failures {
+    /// Of a million pages programmed, so many fail.
+    pub program_per_million: u32,
+    /// Of a million blocks erased, so many fail.
+    pub erase_per_million: u32,
+    /// Where randomness comes from: uniform over 64 bits, drawn once a page programmed or block erased.
+    pub draw: Box<dyn FnMut() -> u64>,
+}
+
+/// All the flash of a drive.
+pub struct Nand {
+    config: NandConfig,
+    timing: Timing,
+    costs: Costs,
+    dies: Box<[Die]>,
+    planes: Box<[PlaneLatches]>,
+    array: Array,
+    store: Box<dyn BitStore>,
+    sensor: Sensor,
+    failures: Option<Failures>,
+    holds_data: bool,
+}
+
+impl Nand {
+    /// Makes the flash that `config` describes, with its bits in `storage`.
+    ///
+    /// # Errors
+    /// A configuration out of range, or a storage that cannot be opened or is not this geometry's.
+    pub fn open(config: &NandConfig, storage: Storage) -> Result<Nand, MediaError> {
+        config.validate()?;
+        let geometry = &config.geometry;
+        let array = Array::new(geometry);
+        let store = storage.open(geometry)?;
+        Ok(Nand {
+            timing: Timing::new(&config.latency, &config.bus),
+            costs: Costs::new(config),
+            dies: (0..geometry.dies()).map(|_| Die::new()).collect(),
+            planes: (0..geometry.planes())
+                .map(|_| PlaneLatches::default())
+                .collect(),
+            array,
+            holds_data: store.holds_data(),
+            store,
+            sensor: Sensor::new(),
+            failures: None,
+            config: config.clone(),
+        })
+    }
+
+    /// What the flash was made from.
+    pub fn config(&self) -> &NandConfig {
+        &self.config
+    }
+
+    /// Counts and sizes.
+    pub fn geometry(&self) -> &Geometry {
+        &self.config.geometry
+    }
+
+    /// Whether data is kept, or only timing.
+    pub fn holds_data(&self) -> bool {
+        self.holds_data
+    }
+
+    /// Lets programs and erases fail from now on, or never again.
+    pub fn set_failures(&mut self, failures: Option<Failures>) {
+        self.failures = failures;
+    }
+
+    /// The wear, mode, write frontier and condition of a block.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn block_state(&self, block: BlockId) -> BlockState {
+        self.array.block(block)
+    }
+
+    /// What became of a page.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn page_state(&self, page: Ppa) -> PageState {
+        self.array.page_state(self.geometry().page_address(page))
+    }
+
+    /// The spare bytes of a page; `None` unless it was programmed completely. For recovery, which pays by ordinary reads.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn spare(&self, page: Ppa) -> Option<&[u8]> {
+        let page = self.geometry().page_address(page);
+        if self.array.is_readable(page) {
+            self.array.spare(page)
+        } else {
+            None
+        }
+    }
+
+    /// What a die shows of itself at any time.
+    ///
+    /// # Errors
+    /// [`NandError::NoSuchDie`].
+    pub fn status(&self, die: DieId) -> Result<DieStatus, NandError> {
+        self.check_die(die)?;
+        let die = &self.dies[die.0 as usize];
+        Ok(DieStatus {
+            ready_at: (!die.is_idle()).then_some(die.ends),
+            suspended: die.suspended.is_some(),
+        })
+    }
+}

@@ -1,0 +1,65 @@
+//! Program modes: how many bits a cell holds and how carefully it is programmed.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Bits per cell of the densest mode; page numbers of a block stay below its wordlines times this.
+pub const BITS_PER_CELL_MAX: u32 = 3;
+
+/// How the pages of a block are programmed. A block takes the mode of its first
+/// program and keeps it until it is erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum ProgramMode {
+    /// One bit per cell.
+    Slc = 1,
+    /// One bit per cell with additional ISPP steps (Flash-Cosmos 4.2): slower to
+    /// program, free of raw bit errors, fit to be computed on.
+    Esp = 2,
+    /// Two bits per cell.
+    Mlc = 3,
+    /// Three bits per cell.
+    Tlc = 4,
+}
+
+impl ProgramMode {
+    /// Every mode.
+    pub const ALL: [ProgramMode; 4] = [
+        ProgramMode::Slc,
+        ProgramMode::Esp,
+        ProgramMode::Mlc,
+        ProgramMode::Tlc,
+    ];
+
+    /// Bits one cell holds, which is also the pages one wordline holds.
+    pub const fn bits_per_cell(self) -> u32 {
+        match self {
+            ProgramMode::Slc | ProgramMode::Esp => 1,
+            ProgramMode::Mlc => 2,
+            ProgramMode::Tlc => 3,
+        }
+    }
+
+    /// The mode of a code as stored in images; `None` for 0 and unknown codes.
+    pub(crate) const fn from_code(code: u8) -> Option<ProgramMode> {
+        match code {
+            1 => Some(ProgramMode::Slc),
+            2 => Some(ProgramMode::Esp),
+            3 => Some(ProgramMode::Mlc),
+            4 => Some(ProgramMode::Tlc),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for ProgramMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ProgramMode::Slc => "SLC",
+            ProgramMode::Esp => "ESP",
+            ProgramMode::Mlc => "MLC",
+            ProgramMode::Tlc => "TLC",
+        })
+    }
+}

@@ -1,0 +1,163 @@
+//! The sense primitive on stored bits: OR over slots of AND over wordlines, streamed
+//! through accumulators that stay in the first-level cache.
+
+use super::array::Array;
+use super::command::Iscm;
+use super::geometry::{Geometry, PageAddress};
+use super::latches::PlaneLatches;
+use super::storage::{BitStore, StorageError};
+
+/// Words of an accumulator: 4 KiB.
+const CHUNK: usize = 512;
+
+/// What is sensed, and room to do it in; kept between senses.
+pub(crate) struct Sensor {
+    operands: Vec<PageAddress>,
+    /// Where in `operands` each slot ends.
+    slot_ends: Vec<usize>,
+    all: Box<[u64; CHUNK]>,
+    slot: Box<[u64; CHUNK]>,
+    scratch: Box<[u64; CHUNK]>,
+}
+
+impl Sensor {
+    pub(crate) fn new() -> Sensor {
+        Sensor {
+            operands: Vec::new(),
+            slot_ends: Vec::new(),
+            all: Box::new([0; CHUNK]),
+            slot: Box::new([0; CHUNK]),
+            scratch: Box::new([0; CHUNK]),
+        }
+    }
+
+    /// Forgets the slots of the last sense.
+    pub(crate) fn clear(&mut self) {
+        self.operands.clear();
+        self.slot_ends.clear();
+    }
+
+    /// Adds a slot: the AND of `pages`.
+    pub(crate) fn slot(&mut self, pages: impl IntoIterator<Item = PageAddress>) {
+        self.operands.extend(pages);
+        self.slot_ends.push(self.operands.len());
+    }
+
+    /// Senses the slots into the latches as the flags say.
+    pub(crate) fn sense(
+        &mut self,
+        store: &dyn BitStore,
+        array: &Array,
+        geometry: &Geometry,
+        iscm: Iscm,
+        latches: &mut PlaneLatches,
+    ) -> Result<(), StorageError> {
+        let words = geometry.page_words();
+        let (s, c) = (latches.s.room(words), latches.c.room(words));
+        for start in (0..words).step_by(CHUNK) {
+            let length = CHUNK.min(words - start);
+            self.sense_chunk(store, array, geometry, start, length)?;
+            let range = start..start + length;
+            latch(
+                iscm,
+                &self.all[..length],
+                &mut s[range.clone()],
+                &mut c[range],
+            );
+        }
+        Ok(())
+    }
+
+    /// Leaves what the bitlines from word `start` on conduct in `self.all`.
+    fn sense_chunk(
+        &mut self,
+        store: &dyn BitStore,
+        array: &Array,
+        geometry: &Geometry,
+        start: usize,
+        length: usize,
+    ) -> Result<(), StorageError> {
+        let mut first = 0;
+        for (index, &end) in self.slot_ends.iter().enumerate() {
+            let slot = if index == 0 {
+                &mut self.all[..length]
+            } else {
+                &mut self.slot[..length]
+            };
+            slot.fill(u64::MAX);
+            for &page in &self.operands[first..end] {
+                let scratch = &mut self.scratch[..length];
+                match operand(store, array, geometry, page, start, scratch)? {
+                    Some(words) => and(slot, words),
+                    None => {} // Erased cells conduct: they leave the AND as it is.
+                }
+            }
+            if index > 0 {
+                or(&mut self.all[..length], &self.slot[..length]);
+            }
+            first = end;
+        }
+        Ok(())
+    }
+}
+
+/// The words of one page from `start` on; `None` if it is erased.
+fn operand<'a>(
+    store: &'a dyn BitStore,
+    array: &Array,
+    geometry: &Geometry,
+    page: PageAddress,
+    start: usize,
+    scratch: &'a mut [u64],
+) -> Result<Option<&'a [u64]>, StorageError> {
+    use super::array::PageState;
+    if !array.is_readable(page) {
+        let seed = u64::from(geometry.ppa(page).0) << 32;
+        for (word, index) in scratch.iter_mut().zip(start as u64..) {
+            *word = garbage(seed | index);
+        }
+        return Ok(Some(scratch));
+    }
+    match array.page_state(page) {
+        PageState::Erased => Ok(None),
+        _ => {
+            let range = start..start + scratch.len();
+            store.words(page, range, scratch).map(Some)
+        }
+    }
+}
+
+/// Bits that look random and are always the same for a position (SplitMix64's finalizer).
+fn garbage(position: u64) -> u64 {
+    let mut bits = position.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^ (bits >> 31)
+}
+
+fn and(into: &mut [u64], words: &[u64]) {
+    for (into, word) in into.iter_mut().zip(words) {
+        *into &= word;
+    }
+}
+
+fn or(into: &mut [u64], words: &[u64]) {
+    for (into, word) in into.iter_mut().zip(words) {
+        *into |= word;
+    }
+}
+
+/// Lets what the bitlines conduct into the latches (Flash-Cosmos Figures 3, 4 and 6).
+fn latch(iscm: Iscm, sensed: &[u64], s: &mut [u64], c: &mut [u64]) {
+    match (iscm.inverse, iscm.init_s) {
+        (true, _) => s.iter_mut().zip(sensed).for_each(|(s, v)| *s = !v),
+        (false, true) => s.copy_from_slice(sensed),
+        (false, false) => and(s, sensed),
+    }
+    match (iscm.init_c, iscm.transfer) {
+        (true, true) => c.copy_from_slice(s),
+        (true, false) => c.fill(0),
+        (false, true) => or(c, s),
+        (false, false) => {}
+    }
+}

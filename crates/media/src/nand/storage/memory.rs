@@ -1,0 +1,70 @@
+//! The store in memory: a page takes room when it is programmed and gives it back when erased.
+
+use super::{BitStore, StorageError};
+use crate::nand::geometry::{BlockId, Geometry, PageAddress};
+use std::ops::Range;
+
+type Page = Option<Box<[u64]>>;
+type Block = Option<Box<[Page]>>;
+
+/// Pages on the heap, found by two steps of indexing. The table of a plane's blocks is made when
+/// the first of them is programmed, so a drive of terabytes opens at once.
+pub(super) struct MemoryStore {
+    planes: Vec<Box<[Block]>>,
+    blocks_per_plane: usize,
+    pages_per_block: usize,
+}
+
+impl MemoryStore {
+    pub(super) fn new(geometry: &Geometry) -> MemoryStore {
+        MemoryStore {
+            planes: vec![Box::default(); geometry.planes() as usize],
+            blocks_per_plane: geometry.blocks_per_plane as usize,
+            pages_per_block: geometry.pages_per_block_max() as usize,
+        }
+    }
+
+    fn position(&self, block: BlockId) -> (usize, usize) {
+        let block = block.0 as usize;
+        (block / self.blocks_per_plane, block % self.blocks_per_plane)
+    }
+}
+
+impl BitStore for MemoryStore {
+    fn holds_data(&self) -> bool {
+        true
+    }
+
+    fn write(&mut self, page: PageAddress, words: &[u64]) -> Result<(), StorageError> {
+        let (plane, block) = self.position(page.block);
+        let plane = &mut self.planes[plane];
+        if plane.is_empty() {
+            *plane = vec![None; self.blocks_per_plane].into();
+        }
+        let pages = plane[block].get_or_insert_with(|| vec![None; self.pages_per_block].into());
+        pages[page.page as usize] = Some(words.into());
+        Ok(())
+    }
+
+    fn words<'a>(
+        &'a self,
+        page: PageAddress,
+        range: Range<usize>,
+        _: &'a mut [u64],
+    ) -> Result<&'a [u64], StorageError> {
+        let (plane, block) = self.position(page.block);
+        let words = self.planes[plane][block]
+            .as_ref()
+            .and_then(|pages| pages[page.page as usize].as_ref())
+            .expect("only pages that were written are read");
+        Ok(&words[range])
+    }
+
+    fn erase(&mut self, block: BlockId) -> Result<(), StorageError> {
+        let (plane, block) = self.position(block);
+        if let Some(pages) = self.planes[plane].get_mut(block) {
+            *pages = None;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,177 @@
+//! The channel's side of the page registers: data and spare bytes in and out, and how
+//! long commands take on the bus.
+
+use super::{Command, Nand, NandError, PageStatus, PlaneId};
+use sim::Span;
+
+impl Nand {
+    /// Loads bytes into the page register of a plane from byte `column` on. The first load after a
+    /// command fills the register with ones first, as a program command does (ONFI's 80h); after a
+    /// copyback read it keeps what was read.
+    ///
+    /// # Errors
+    /// While the die is at work, or past the end of the page.
+    pub fn data_in(
+        &mut self,
+        plane: PlaneId,
+        column: usize,
+        bytes: &[u8],
+    ) -> Result<(), NandError> {
+        self.check_register(plane, "data in")?;
+        self.check_column(plane, column, bytes.len(), "data in")?;
+        let words = self.register_words();
+        let latches = &mut self.planes[plane.0 as usize];
+        latches.start_loading(words);
+        if self.holds_data {
+            put_bytes(&mut latches.c.words, column, bytes);
+        }
+        Ok(())
+    }
+
+    /// Sets the spare bytes that the next program of a plane writes with the page.
+    ///
+    /// # Errors
+    /// While the die is at work, or more than a page has.
+    pub fn set_spare(&mut self, plane: PlaneId, bytes: &[u8]) -> Result<(), NandError> {
+        self.check_register(plane, "spare in")?;
+        let size = self.geometry().spare_bytes as usize;
+        if bytes.len() > size {
+            return Err(NandError::PastEnd {
+                what: "spare in",
+                bytes: bytes.len(),
+                column: 0,
+                plane: self.geometry().plane_place(plane),
+                size,
+            });
+        }
+        let spare = self.planes[plane.0 as usize]
+            .spare_in
+            .get_or_insert_default();
+        spare.clear();
+        spare.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Reads bytes out of the page register of a plane from byte `column` on. Without data kept
+    /// `bytes` stays as it is; a latch that holds nothing reads as zeros.
+    ///
+    /// # Errors
+    /// While the die is at work (but for a cache read), or past the end of the page.
+    pub fn data_out(
+        &self,
+        plane: PlaneId,
+        column: usize,
+        bytes: &mut [u8],
+    ) -> Result<(), NandError> {
+        self.check_register(plane, "data out")?;
+        self.check_column(plane, column, bytes.len(), "data out")?;
+        if self.holds_data {
+            get_bytes(&self.planes[plane.0 as usize].c.words, column, bytes);
+        }
+        Ok(())
+    }
+
+    /// The words of the page register; empty without data kept, or while it holds nothing.
+    ///
+    /// # Errors
+    /// While the die is at work (but for a cache read).
+    pub fn page_register(&self, plane: PlaneId) -> Result<&[u64], NandError> {
+        self.check_register(plane, "data out")?;
+        Ok(&self.planes[plane.0 as usize].c.words)
+    }
+
+    /// Whether what the page register holds can be trusted.
+    ///
+    /// # Errors
+    /// While the die is at work (but for a cache read).
+    pub fn page_status(&self, plane: PlaneId) -> Result<PageStatus, NandError> {
+        self.check_register(plane, "status of the page register")?;
+        Ok(if self.planes[plane.0 as usize].c.uncorrectable {
+            PageStatus::Uncorrectable
+        } else {
+            PageStatus::Ok
+        })
+    }
+
+    /// The spare bytes of the page in the page register; empty if it holds no single page, or one
+    /// that cannot be read.
+    ///
+    /// # Errors
+    /// While the die is at work (but for a cache read).
+    pub fn spare_out(&self, plane: PlaneId) -> Result<&[u8], NandError> {
+        self.check_register(plane, "spare out")?;
+        Ok(self.register_spare(plane.0 as usize))
+    }
+
+    /// How long the command and address cycles of a command keep the channel busy: the cycles, tADL a page
+    /// programmed, and tWB for a command that makes the die busy.
+    pub fn command_span(&self, command: &Command) -> Span {
+        let timing = &self.timing;
+        let mut span = timing.command_cycle * command.cycle_count(self.geometry()) as u64;
+        match command {
+            Command::ReadStatus => return span,
+            Command::Program { pages, .. } | Command::CopybackProgram { pages, .. } => {
+                span += timing.t_adl * pages.len() as u64;
+            }
+            _ => {}
+        }
+        span + timing.t_wb
+    }
+
+    /// What a data-out phase takes on the channel before its first byte (tRR).
+    pub fn data_out_setup(&self) -> Span {
+        self.timing.t_rr
+    }
+
+    pub(super) fn register_spare(&self, plane: usize) -> &[u8] {
+        let latches = &self.planes[plane];
+        match latches.c.page {
+            Some(page) if !latches.c.uncorrectable => self.array.spare(page).unwrap_or(&[]),
+            _ => &latches.spare_kept,
+        }
+    }
+
+    /// Words a page register has room for.
+    pub(super) fn register_words(&self) -> usize {
+        if self.holds_data {
+            self.geometry().page_words()
+        } else {
+            0
+        }
+    }
+
+    fn check_column(
+        &self,
+        plane: PlaneId,
+        column: usize,
+        bytes: usize,
+        what: &'static str,
+    ) -> Result<(), NandError> {
+        let size = self.geometry().page_bytes as usize;
+        if column.checked_add(bytes).is_some_and(|end| end <= size) {
+            return Ok(());
+        }
+        Err(NandError::PastEnd {
+            what,
+            bytes,
+            column,
+            plane: self.geometry().plane_place(plane),
+            size,
+        })
+    }
+}
+
+/// Writes bytes into words, byte 0 lowest in word 0.
+fn put_bytes(words: &mut [u64], column: usize, bytes: &[u8]) {
+    use zerocopy::IntoBytes;
+    words.as_mut_bytes()[column..column + bytes.len()].copy_from_slice(bytes);
+}
+
+/// Reads bytes out of words; zeros if there are none.
+fn get_bytes(words: &[u64], column: usize, bytes: &mut [u8]) {
+    use zerocopy::IntoBytes;
+    match words.as_bytes().get(column..column + bytes.len()) {
+        Some(from) => bytes.copy_from_slice(from),
+        None => bytes.fill(0),
+    }
+}

@@ -46,7 +46,8 @@ check_python() {
   at_least "$have" "$PYTHON_NEEDED" || fail "python3 is $have; Bitline needs $PYTHON_NEEDED or later"
 }
 
-rust_version() { cargo --version 2>/dev/null | cut -d' ' -f2; }
+# Empty when there is no cargo.
+rust_version() { { cargo --version 2>/dev/null || true; } | cut -d' ' -f2; }
 
 install_rust() {
   local have

@@ -12,7 +12,6 @@ SHELL := /bin/bash
 
 # Where scripts/bootstrap.sh puts Rust, when it has to.
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
-export VIRTUAL_ENV := $(CURDIR)/.venv
 BIN := .venv/bin
 
 # Everything that goes into the extension module; tests and benches of the crates do not.
@@ -56,7 +55,7 @@ system:
 	@touch $@
 
 .venv/.stamp-extension: $(SOURCES) .venv/.stamp-packages | system
-	PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+	VIRTUAL_ENV=$(CURDIR)/.venv PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
 check-rust: docs

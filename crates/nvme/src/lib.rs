@@ -1,1 +1,30 @@
-//! What crosses between host and drive, as bytes.
+//! What crosses between host and drive, as bytes: queue entries, commands, statuses, identify
+//! pages, data pointers and the vendor commands of in-flash computing.
+//!
+//! The layouts are those of NVM Express Base Specification 2.1 ("Base") and NVM Command Set
+//! Specification 1.1 ("NVM"). Nothing here does I/O, keeps time or knows what the drive does with
+//! a command: decoding is total and free of side effects.
+
+pub mod command;
+mod data_pointer;
+mod entry;
+mod expression;
+mod identifier;
+pub mod identify;
+mod memory;
+mod queue;
+mod status;
+
+pub use command::{AdminCommand, IoCommand, VendorCommand};
+pub use data_pointer::{DataPointer, MAX_TRANSFER_BYTES, Segment, SegmentList};
+pub use entry::{CompletionEntry, DataTransfer, Fuse, SubmissionEntry};
+pub use expression::{
+    Expression, ExpressionError, MAX_DEPTH, MAX_ENCODED_BYTES, MAX_OPERANDS, MAX_OPERATORS, Step,
+    VectorId,
+};
+pub use identifier::{
+    BROADCAST_NAMESPACE, CommandId, ControllerId, Lba, NamespaceId, QueueId, QueuePriority,
+};
+pub use memory::{Dma, HostMemory, MEMORY_PAGE_BYTES, MemoryError};
+pub use queue::{Cursor, MAX_QUEUE_ENTRIES, MIN_QUEUE_ENTRIES, Ring, RingError};
+pub use status::{Status, StatusType};

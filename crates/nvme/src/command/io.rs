@@ -1,0 +1,256 @@
+//! I/O commands of the NVM command set, and the vendor's beside them (NVM 3).
+
+use crate::command::vendor::VendorCommand;
+use crate::command::{bit, check_flags, join_dwords, opcode};
+use crate::data_pointer::DataPointer;
+use crate::entry::SubmissionEntry;
+use crate::identifier::{CommandId, Lba, NamespaceId};
+use crate::status::Status;
+
+const FORCE_UNIT_ACCESS_BIT: u32 = 30;
+const LIMITED_RETRY_BIT: u32 = 31;
+const DEALLOCATE_ZEROES_BIT: u32 = 25;
+const DIRECTIVE_TYPE_MASK: u32 = 0xF << 20;
+
+/// A decoded I/O command. Small and `Copy`: decoding is a few loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoCommand {
+    /// Makes everything completed before it durable (Base 7.2).
+    Flush {
+        /// Which namespace; all of them if broadcast.
+        namespace: NamespaceId,
+    },
+    /// Reads logical blocks into host memory (NVM 3.3.4).
+    Read(ReadWrite),
+    /// Writes logical blocks from host memory (NVM 3.3.6).
+    Write(ReadWrite),
+    /// Makes logical blocks read as zeroes (NVM 3.3.8).
+    WriteZeroes(WriteZeroes),
+    /// Says how ranges of blocks are used, foremost that they no longer are (NVM 3.3.3).
+    DatasetManagement(DatasetManagement),
+    /// An operation of in-flash computing.
+    Vendor(VendorCommand),
+}
+
+/// Logical blocks in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockRange {
+    /// The first block (SLBA).
+    pub start: Lba,
+    /// How many blocks, 1 to 65536 (one more than NLB says).
+    pub count: u32,
+}
+
+/// A Read or a Write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadWrite {
+    /// The namespace addressed.
+    pub namespace: NamespaceId,
+    /// The blocks transferred.
+    pub blocks: BlockRange,
+    /// Durable before completion, or read from the medium (FUA).
+    pub force_unit_access: bool,
+    /// The drive may give up sooner (LR).
+    pub limited_retry: bool,
+    /// The host memory at the other end.
+    pub data: DataPointer,
+}
+
+/// A Write Zeroes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteZeroes {
+    /// The namespace addressed.
+    pub namespace: NamespaceId,
+    /// The blocks zeroed.
+    pub blocks: BlockRange,
+    /// The drive should deallocate the blocks, if they then read as zeroes (DEAC).
+    pub deallocate: bool,
+    /// Durable before completion (FUA).
+    pub force_unit_access: bool,
+}
+
+/// A Dataset Management.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatasetManagement {
+    /// The namespace addressed.
+    pub namespace: NamespaceId,
+    /// How many ranges the data holds, 1 to 256 (one more than NR says).
+    pub range_count: u16,
+    /// The ranges hold nothing of worth any more (AD).
+    pub deallocate: bool,
+    /// Hint: the ranges are about to be read as a whole (IDR).
+    pub integral_read: bool,
+    /// Hint: the ranges are about to be written as a whole (IDW).
+    pub integral_write: bool,
+    /// Where the ranges lie, 16 bytes each.
+    pub data: DataPointer,
+}
+
+impl BlockRange {
+    /// `count` blocks from `start`.
+    pub const fn new(start: Lba, count: u32) -> BlockRange {
+        BlockRange { start, count }
+    }
+
+    /// The block after the last one; none if that is past the highest address.
+    pub fn end(&self) -> Option<Lba> {
+        self.start
+            .get()
+            .checked_add(u64::from(self.count))
+            .map(Lba::new)
+    }
+
+    fn decode(entry: &SubmissionEntry) -> BlockRange {
+        BlockRange {
+            start: Lba::new(join_dwords(entry.cdw10.get(), entry.cdw11.get())),
+            count: (entry.cdw12.get() & 0xFFFF) + 1,
+        }
+    }
+
+    /// Puts the range into CDW10 to CDW12, whose other bits are then zero.
+    fn encode_into(&self, entry: &mut SubmissionEntry) {
+        assert!(
+            (1..=0x1_0000).contains(&self.count),
+            "a command covers 1 to 65536 blocks, not {}",
+            self.count
+        );
+        let start = self.start.get();
+        entry.cdw10.set(start as u32);
+        entry.cdw11.set((start >> 32) as u32);
+        entry.cdw12.set(self.count - 1);
+    }
+}
+
+impl IoCommand {
+    /// The command that `entry` asks for.
+    ///
+    /// # Errors
+    /// Invalid Command Opcode; Invalid Field for fused operations, reserved values and directives,
+    /// which are unsupported; the statuses of [`DataPointer::decode`].
+    #[inline]
+    pub fn decode(entry: &SubmissionEntry) -> Result<IoCommand, Status> {
+        let command = match entry.opcode {
+            opcode::READ => IoCommand::Read(ReadWrite::decode(entry)?),
+            opcode::WRITE => {
+                if entry.cdw12.get() & DIRECTIVE_TYPE_MASK != 0 {
+                    return Err(Status::INVALID_FIELD);
+                }
+                IoCommand::Write(ReadWrite::decode(entry)?)
+            }
+            opcode::FLUSH => IoCommand::Flush {
+                namespace: entry.namespace(),
+            },
+            opcode::WRITE_ZEROES => IoCommand::WriteZeroes(WriteZeroes::decode(entry)),
+            opcode::DATASET_MANAGEMENT => {
+                IoCommand::DatasetManagement(DatasetManagement::decode(entry)?)
+            }
+            _ => IoCommand::Vendor(VendorCommand::decode(entry)?),
+        };
+        check_flags(entry)?;
+        Ok(command)
+    }
+
+    /// The entry that asks for this command under `command_id`.
+    ///
+    /// # Panics
+    /// If a block count is not in 1 to 65536, or a range count not in 1 to 256.
+    pub fn encode(&self, command_id: CommandId) -> SubmissionEntry {
+        let entry = |opcode| SubmissionEntry::new(opcode, command_id, self.namespace());
+        match self {
+            IoCommand::Flush { .. } => entry(opcode::FLUSH),
+            IoCommand::Read(read) => read.encode(entry(opcode::READ)),
+            IoCommand::Write(write) => write.encode(entry(opcode::WRITE)),
+            IoCommand::WriteZeroes(zeroes) => zeroes.encode(entry(opcode::WRITE_ZEROES)),
+            IoCommand::DatasetManagement(ranges) => {
+                ranges.encode(entry(opcode::DATASET_MANAGEMENT))
+            }
+            IoCommand::Vendor(vendor) => vendor.encode(command_id),
+        }
+    }
+
+    /// The namespace the command addresses.
+    pub fn namespace(&self) -> NamespaceId {
+        match self {
+            IoCommand::Flush { namespace } => *namespace,
+            IoCommand::Read(command) | IoCommand::Write(command) => command.namespace,
+            IoCommand::WriteZeroes(command) => command.namespace,
+            IoCommand::DatasetManagement(command) => command.namespace,
+            IoCommand::Vendor(command) => command.namespace(),
+        }
+    }
+}
+
+impl ReadWrite {
+    #[inline]
+    fn decode(entry: &SubmissionEntry) -> Result<ReadWrite, Status> {
+        let cdw12 = entry.cdw12.get();
+        Ok(ReadWrite {
+            namespace: entry.namespace(),
+            blocks: BlockRange::decode(entry),
+            force_unit_access: bit(cdw12, FORCE_UNIT_ACCESS_BIT),
+            limited_retry: bit(cdw12, LIMITED_RETRY_BIT),
+            data: DataPointer::decode(entry)?,
+        })
+    }
+
+    fn encode(&self, mut entry: SubmissionEntry) -> SubmissionEntry {
+        self.blocks.encode_into(&mut entry);
+        entry.cdw12 |= u32::from(self.force_unit_access) << FORCE_UNIT_ACCESS_BIT
+            | u32::from(self.limited_retry) << LIMITED_RETRY_BIT;
+        self.data.encode_into(&mut entry);
+        entry
+    }
+}
+
+impl WriteZeroes {
+    fn decode(entry: &SubmissionEntry) -> WriteZeroes {
+        let cdw12 = entry.cdw12.get();
+        WriteZeroes {
+            namespace: entry.namespace(),
+            blocks: BlockRange::decode(entry),
+            deallocate: bit(cdw12, DEALLOCATE_ZEROES_BIT),
+            force_unit_access: bit(cdw12, FORCE_UNIT_ACCESS_BIT),
+        }
+    }
+
+    fn encode(&self, mut entry: SubmissionEntry) -> SubmissionEntry {
+        self.blocks.encode_into(&mut entry);
+        entry.cdw12 |= u32::from(self.deallocate) << DEALLOCATE_ZEROES_BIT
+            | u32::from(self.force_unit_access) << FORCE_UNIT_ACCESS_BIT;
+        entry
+    }
+}
+
+impl DatasetManagement {
+    /// Bytes of the ranges in host memory.
+    pub fn data_bytes(&self) -> u64 {
+        u64::from(self.range_count) * super::DatasetRange::BYTES as u64
+    }
+
+    fn decode(entry: &SubmissionEntry) -> Result<DatasetManagement, Status> {
+        let attributes = entry.cdw11.get();
+        Ok(DatasetManagement {
+            namespace: entry.namespace(),
+            range_count: (entry.cdw10.get() & 0xFF) as u16 + 1,
+            integral_read: bit(attributes, 0),
+            integral_write: bit(attributes, 1),
+            deallocate: bit(attributes, 2),
+            data: DataPointer::decode(entry)?,
+        })
+    }
+
+    fn encode(&self, mut entry: SubmissionEntry) -> SubmissionEntry {
+        assert!(
+            (1..=super::MAX_DATASET_RANGES as u16).contains(&self.range_count),
+            "a command carries 1 to 256 ranges, not {}",
+            self.range_count
+        );
+        entry.cdw10.set(u32::from(self.range_count - 1));
+        let attributes = u32::from(self.integral_read)
+            | u32::from(self.integral_write) << 1
+            | u32::from(self.deallocate) << 2;
+        entry.cdw11.set(attributes);
+        self.data.encode_into(&mut entry);
+        entry
+    }
+}

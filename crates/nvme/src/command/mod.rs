@@ -1,0 +1,95 @@
+//! Commands as typed values, decoded from submission queue entries and encoded into them.
+//!
+//! Decoding is total: any 64 bytes give a command or the status the standard asks for, and nothing
+//! else happens. Reserved fields are ignored, as Base 1.4.2.3 permits; reserved values of defined
+//! fields are refused. What depends on the drive's state (namespaces, queues, capacities) is for
+//! the firmware to check.
+
+mod admin;
+mod dataset;
+mod io;
+mod vendor;
+
+pub use admin::{
+    Abort, AdminCommand, CreateCompletionQueue, CreateSubmissionQueue, FeatureId, FeatureSelect,
+    GetFeatures, GetLogPage, Identify, LogPageId, SetFeatures,
+};
+pub use dataset::{DatasetRange, MAX_DATASET_RANGES};
+pub use io::{BlockRange, DatasetManagement, IoCommand, ReadWrite, WriteZeroes};
+pub use vendor::{Engine, FcDelete, FcList, FcRead, FcWrite, VectorRecord, VendorCommand};
+
+use crate::entry::{Fuse, SubmissionEntry};
+use crate::status::Status;
+
+/// Opcodes, admin and I/O.
+pub mod opcode {
+    /// Admin: Delete I/O Submission Queue (Base 5.2.4).
+    pub const DELETE_SUBMISSION_QUEUE: u8 = 0x00;
+    /// Admin: Create I/O Submission Queue (Base 5.2.2).
+    pub const CREATE_SUBMISSION_QUEUE: u8 = 0x01;
+    /// Admin: Get Log Page (Base 5.1.12).
+    pub const GET_LOG_PAGE: u8 = 0x02;
+    /// Admin: Delete I/O Completion Queue (Base 5.2.3).
+    pub const DELETE_COMPLETION_QUEUE: u8 = 0x04;
+    /// Admin: Create I/O Completion Queue (Base 5.2.1).
+    pub const CREATE_COMPLETION_QUEUE: u8 = 0x05;
+    /// Admin: Identify (Base 5.1.13).
+    pub const IDENTIFY: u8 = 0x06;
+    /// Admin: Abort (Base 5.1.1).
+    pub const ABORT: u8 = 0x08;
+    /// Admin: Set Features (Base 5.1.25).
+    pub const SET_FEATURES: u8 = 0x09;
+    /// Admin: Get Features (Base 5.1.11).
+    pub const GET_FEATURES: u8 = 0x0A;
+    /// Admin: Asynchronous Event Request (Base 5.1.2).
+    pub const ASYNC_EVENT_REQUEST: u8 = 0x0C;
+
+    /// I/O: Flush (Base 7.2).
+    pub const FLUSH: u8 = 0x00;
+    /// I/O: Write (NVM 3.3.6).
+    pub const WRITE: u8 = 0x01;
+    /// I/O: Read (NVM 3.3.4).
+    pub const READ: u8 = 0x02;
+    /// I/O: Write Zeroes (NVM 3.3.8).
+    pub const WRITE_ZEROES: u8 = 0x08;
+    /// I/O: Dataset Management (NVM 3.3.3).
+    pub const DATASET_MANAGEMENT: u8 = 0x09;
+
+    /// I/O, vendor specific: writes one bit vector.
+    pub const FC_WRITE: u8 = 0x81;
+    /// I/O, vendor specific: evaluates a bitwise expression over vectors.
+    pub const FC_READ: u8 = 0x82;
+    /// I/O, vendor specific: deletes vectors.
+    pub const FC_DELETE: u8 = 0x84;
+    /// I/O, vendor specific: lists vectors.
+    pub const FC_LIST: u8 = 0x86;
+}
+
+/// Refuses halves of fused operations, which the drive does not support (FUSES is 0), and PSDT
+/// values it cannot follow.
+fn check_flags(entry: &SubmissionEntry) -> Result<(), Status> {
+    if entry.fuse() != Fuse::Normal || entry.psdt() > 1 {
+        return Err(Status::INVALID_FIELD);
+    }
+    Ok(())
+}
+
+/// Whether bit `index` of a dword is set.
+const fn bit(dword: u32, index: u32) -> bool {
+    dword >> index & 1 != 0
+}
+
+/// A dword's two halves, low first.
+const fn halves(dword: u32) -> (u16, u16) {
+    (dword as u16, (dword >> 16) as u16)
+}
+
+/// A dword of two halves.
+const fn join_halves(low: u16, high: u16) -> u32 {
+    low as u32 | (high as u32) << 16
+}
+
+/// A 64-bit value of two dwords.
+const fn join_dwords(low: u32, high: u32) -> u64 {
+    low as u64 | (high as u64) << 32
+}

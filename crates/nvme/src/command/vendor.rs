@@ -1,0 +1,356 @@
+//! Vendor commands of in-flash bulk bitwise computing (Flash-Cosmos 6.3).
+//!
+//! | opcode | command | CDW10 | CDW11 | CDW12, CDW13 | CDW14 | MPTR | DPTR |
+//! |---|---|---|---|---|---|---|---|
+//! | 81h | FcWrite | group | vector | bits | bit 0: store inverse | | vector bytes |
+//! | 82h | FcRead | expression bytes | engine | bits | bit 0: count only | expression | result |
+//! | 84h | FcDelete | group | vector, or all ones: the whole group | | | | |
+//! | 86h | FcList | group, or all ones: all groups | buffer bytes | first index (CDW12) | | | records |
+//!
+//! Bit i of a vector is bit i mod 8, least significant first, of byte i / 8. The low two bits of
+//! an opcode give the direction of its data, as everywhere in NVMe.
+
+use std::mem::size_of;
+
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::command::{bit, join_dwords, opcode};
+use crate::data_pointer::DataPointer;
+use crate::entry::SubmissionEntry;
+use crate::expression::{MAX_ENCODED_BYTES, VectorId};
+use crate::identifier::{CommandId, NamespaceId};
+use crate::status::Status;
+
+/// Stands for "all" where a group or a vector is named; no group or vector has this number.
+const ALL: u32 = u32::MAX;
+
+/// Bytes of a result that is only counted: one little-endian 64-bit number.
+const COUNT_BYTES: u64 = 8;
+
+/// An operation of in-flash computing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VendorCommand {
+    /// Writes one vector of a group.
+    FcWrite(FcWrite),
+    /// Evaluates an expression over vectors.
+    FcRead(FcRead),
+    /// Deletes a vector or a group.
+    FcDelete(FcDelete),
+    /// Lists the vectors the drive holds.
+    FcList(FcList),
+}
+
+/// Writes one vector, where the vectors of its group meet in one sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FcWrite {
+    /// The namespace addressed.
+    pub namespace: NamespaceId,
+    /// The vector's name. Neither number may be all ones.
+    pub vector: VectorId,
+    /// Length in bits, at least 1.
+    pub bits: u64,
+    /// Store the complement, so that one sense gives an OR by De Morgan (Flash-Cosmos 6.1). What
+    /// is read back is the vector as written all the same.
+    pub store_inverse: bool,
+    /// The vector's bytes.
+    pub data: DataPointer,
+}
+
+/// Who evaluates an expression.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// Multi-wordline sensing in the NAND array (Flash-Cosmos).
+    #[default]
+    FlashCosmos,
+    /// One sense an operand, accumulated in the latches (ParaBit).
+    ParaBit,
+    /// The controller, on pages read over the channels (in-storage processing).
+    InStorage,
+}
+
+/// Evaluates an expression over stored vectors of equal length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FcRead {
+    /// The namespace addressed.
+    pub namespace: NamespaceId,
+    /// Byte address in host memory of the encoded [`crate::Expression`].
+    pub expression_address: u64,
+    /// Its length in bytes, 1 to [`MAX_ENCODED_BYTES`].
+    pub expression_bytes: u32,
+    /// Who evaluates it.
+    pub engine: Engine,
+    /// Length of the result in bits, at least 1.
+    pub bits: u64,
+    /// Return only how many bits are set, as 8 little-endian bytes; the result stays in the drive.
+    pub count_only: bool,
+    /// Where the result goes.
+    pub data: DataPointer,
+}
+
+/// Deletes vectors; their group may be written anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FcDelete {
+    /// The namespace addressed.
+    pub namespace: NamespaceId,
+    /// The group.
+    pub group: u32,
+    /// The vector, or none for the whole group.
+    pub vector: Option<u32>,
+}
+
+/// Lists vectors in the order of group and vector number.
+///
+/// The completion's DW0 is the number of records written; fewer than fit means the list has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FcList {
+    /// The namespace addressed.
+    pub namespace: NamespaceId,
+    /// The group, or none for all groups.
+    pub group: Option<u32>,
+    /// Bytes of the buffer, a positive multiple of [`VectorRecord::BYTES`].
+    pub buffer_bytes: u32,
+    /// How many records to pass over.
+    pub start: u32,
+    /// Where the records go.
+    pub data: DataPointer,
+}
+
+/// One vector in the answer to [`FcList`], as its 32 bytes.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    FromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
+    Unaligned,
+)]
+#[repr(C)]
+pub struct VectorRecord {
+    /// The vector's group.
+    pub group: U32,
+    /// Its number in the group.
+    pub vector: U32,
+    /// Its length in bits.
+    pub bits: U64,
+    /// 1 if its complement is what is stored.
+    pub inverse: u8,
+    /// 1 if it has been written in full.
+    pub complete: u8,
+    /// Zero.
+    pub reserved: [u8; 14],
+}
+
+const _: () = assert!(size_of::<VectorRecord>() == 32);
+
+impl VectorRecord {
+    /// Bytes of a record.
+    pub const BYTES: usize = 32;
+
+    /// The record of a vector.
+    pub fn new(id: VectorId, bits: u64, inverse: bool, complete: bool) -> VectorRecord {
+        VectorRecord {
+            group: id.group.into(),
+            vector: id.vector.into(),
+            bits: bits.into(),
+            inverse: inverse.into(),
+            complete: complete.into(),
+            reserved: [0; 14],
+        }
+    }
+
+    /// The vector's name.
+    pub fn id(&self) -> VectorId {
+        VectorId {
+            group: self.group.get(),
+            vector: self.vector.get(),
+        }
+    }
+
+    /// The whole records that `bytes` begins with.
+    pub fn parse(bytes: &[u8]) -> &[VectorRecord] {
+        let whole = bytes.len() - bytes.len() % VectorRecord::BYTES;
+        <[VectorRecord]>::ref_from_bytes(&bytes[..whole])
+            .expect("records have no alignment and the length is a multiple of theirs")
+    }
+}
+
+impl VendorCommand {
+    /// The command that `entry` asks for.
+    ///
+    /// # Errors
+    /// Invalid Command Opcode; Invalid Field for lengths of zero, names of all ones, unknown
+    /// engines and buffers that hold no whole number of records.
+    pub(super) fn decode(entry: &SubmissionEntry) -> Result<VendorCommand, Status> {
+        match entry.opcode {
+            opcode::FC_WRITE => Ok(VendorCommand::FcWrite(FcWrite::decode(entry)?)),
+            opcode::FC_READ => Ok(VendorCommand::FcRead(FcRead::decode(entry)?)),
+            opcode::FC_DELETE => Ok(VendorCommand::FcDelete(FcDelete::decode(entry)?)),
+            opcode::FC_LIST => Ok(VendorCommand::FcList(FcList::decode(entry)?)),
+            _ => Err(Status::INVALID_OPCODE),
+        }
+    }
+
+    pub(super) fn encode(&self, command_id: CommandId) -> SubmissionEntry {
+        let entry = |opcode| SubmissionEntry::new(opcode, command_id, self.namespace());
+        match self {
+            VendorCommand::FcWrite(write) => write.encode(entry(opcode::FC_WRITE)),
+            VendorCommand::FcRead(read) => read.encode(entry(opcode::FC_READ)),
+            VendorCommand::FcDelete(delete) => delete.encode(entry(opcode::FC_DELETE)),
+            VendorCommand::FcList(list) => list.encode(entry(opcode::FC_LIST)),
+        }
+    }
+
+    /// The namespace the command addresses.
+    pub fn namespace(&self) -> NamespaceId {
+        match self {
+            VendorCommand::FcWrite(command) => command.namespace,
+            VendorCommand::FcRead(command) => command.namespace,
+            VendorCommand::FcDelete(command) => command.namespace,
+            VendorCommand::FcList(command) => command.namespace,
+        }
+    }
+}
+
+/// `value`, unless it stands for "all".
+fn named(value: u32) -> Option<u32> {
+    (value != ALL).then_some(value)
+}
+
+/// The length in bits of CDW12 and CDW13, which is not zero.
+fn decode_bits(entry: &SubmissionEntry) -> Result<u64, Status> {
+    match join_dwords(entry.cdw12.get(), entry.cdw13.get()) {
+        0 => Err(Status::INVALID_FIELD),
+        bits => Ok(bits),
+    }
+}
+
+fn encode_bits(entry: &mut SubmissionEntry, bits: u64) {
+    entry.cdw12.set(bits as u32);
+    entry.cdw13.set((bits >> 32) as u32);
+}
+
+impl FcWrite {
+    /// Bytes the vector takes in host memory.
+    pub fn data_bytes(&self) -> u64 {
+        self.bits.div_ceil(8)
+    }
+
+    fn decode(entry: &SubmissionEntry) -> Result<FcWrite, Status> {
+        let group = named(entry.cdw10.get()).ok_or(Status::INVALID_FIELD)?;
+        let vector = named(entry.cdw11.get()).ok_or(Status::INVALID_FIELD)?;
+        Ok(FcWrite {
+            namespace: entry.namespace(),
+            vector: VectorId { group, vector },
+            bits: decode_bits(entry)?,
+            store_inverse: bit(entry.cdw14.get(), 0),
+            data: DataPointer::decode(entry)?,
+        })
+    }
+
+    fn encode(&self, mut entry: SubmissionEntry) -> SubmissionEntry {
+        entry.cdw10.set(self.vector.group);
+        entry.cdw11.set(self.vector.vector);
+        encode_bits(&mut entry, self.bits);
+        entry.cdw14.set(self.store_inverse.into());
+        self.data.encode_into(&mut entry);
+        entry
+    }
+}
+
+impl Engine {
+    fn from_code(code: u32) -> Option<Engine> {
+        match code {
+            0 => Some(Engine::FlashCosmos),
+            1 => Some(Engine::ParaBit),
+            2 => Some(Engine::InStorage),
+            _ => None,
+        }
+    }
+
+    fn code(self) -> u32 {
+        self as u32
+    }
+}
+
+impl FcRead {
+    /// Bytes that go to host memory: the result, or its count.
+    pub fn data_bytes(&self) -> u64 {
+        if self.count_only {
+            COUNT_BYTES
+        } else {
+            self.bits.div_ceil(8)
+        }
+    }
+
+    fn decode(entry: &SubmissionEntry) -> Result<FcRead, Status> {
+        let expression_bytes = entry.cdw10.get();
+        if !(1..=MAX_ENCODED_BYTES as u32).contains(&expression_bytes) {
+            return Err(Status::INVALID_FIELD);
+        }
+        Ok(FcRead {
+            namespace: entry.namespace(),
+            expression_address: entry.metadata_pointer.get(),
+            expression_bytes,
+            engine: Engine::from_code(entry.cdw11.get()).ok_or(Status::INVALID_FIELD)?,
+            bits: decode_bits(entry)?,
+            count_only: bit(entry.cdw14.get(), 0),
+            data: DataPointer::decode(entry)?,
+        })
+    }
+
+    fn encode(&self, mut entry: SubmissionEntry) -> SubmissionEntry {
+        entry.metadata_pointer.set(self.expression_address);
+        entry.cdw10.set(self.expression_bytes);
+        entry.cdw11.set(self.engine.code());
+        encode_bits(&mut entry, self.bits);
+        entry.cdw14.set(self.count_only.into());
+        self.data.encode_into(&mut entry);
+        entry
+    }
+}
+
+impl FcDelete {
+    fn decode(entry: &SubmissionEntry) -> Result<FcDelete, Status> {
+        Ok(FcDelete {
+            namespace: entry.namespace(),
+            group: named(entry.cdw10.get()).ok_or(Status::INVALID_FIELD)?,
+            vector: named(entry.cdw11.get()),
+        })
+    }
+
+    fn encode(&self, mut entry: SubmissionEntry) -> SubmissionEntry {
+        entry.cdw10.set(self.group);
+        entry.cdw11.set(self.vector.unwrap_or(ALL));
+        entry
+    }
+}
+
+impl FcList {
+    fn decode(entry: &SubmissionEntry) -> Result<FcList, Status> {
+        let buffer_bytes = entry.cdw11.get();
+        if buffer_bytes == 0 || !buffer_bytes.is_multiple_of(VectorRecord::BYTES as u32) {
+            return Err(Status::INVALID_FIELD);
+        }
+        Ok(FcList {
+            namespace: entry.namespace(),
+            group: named(entry.cdw10.get()),
+            buffer_bytes,
+            start: entry.cdw12.get(),
+            data: DataPointer::decode(entry)?,
+        })
+    }
+
+    fn encode(&self, mut entry: SubmissionEntry) -> SubmissionEntry {
+        entry.cdw10.set(self.group.unwrap_or(ALL));
+        entry.cdw11.set(self.buffer_bytes);
+        entry.cdw12.set(self.start);
+        self.data.encode_into(&mut entry);
+        entry
+    }
+}

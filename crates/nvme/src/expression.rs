@@ -1,0 +1,545 @@
+//! Bitwise expressions over stored vectors, as trees and as the postfix bytes that cross the link.
+//!
+//! The code of a step is one byte: 01h operand, then group and vector as little-endian 32-bit
+//! numbers; 02h NOT; 03h AND, 04h OR, 05h XOR, each with a little-endian 16-bit count, at least 2,
+//! of the operands it takes. An expression leaves exactly one value.
+//!
+//! Trees of any depth can be built, copied, compared, printed and dropped without deep recursion;
+//! only encoding and decoding enforce the limits.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::{BitAnd, BitOr, BitXor, Not};
+
+use thiserror::Error;
+
+use crate::status::Status;
+
+/// The most NOT, AND, OR and XOR steps of one expression.
+pub const MAX_OPERATORS: usize = 4096;
+/// The most operand steps of one expression.
+pub const MAX_OPERANDS: usize = 4096;
+/// The most operators that may nest in one another.
+pub const MAX_DEPTH: usize = 64;
+/// The most bytes an encoded expression has.
+pub const MAX_ENCODED_BYTES: usize =
+    MAX_OPERANDS * OPERAND_STEP_BYTES + MAX_OPERATORS * COUNTED_STEP_BYTES;
+
+const OPERAND_STEP_BYTES: usize = 9;
+const COUNTED_STEP_BYTES: usize = 3;
+
+const OPERAND: u8 = 0x01;
+const NOT: u8 = 0x02;
+const AND: u8 = 0x03;
+const OR: u8 = 0x04;
+const XOR: u8 = 0x05;
+
+/// The name of a stored vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VectorId {
+    /// The group: vectors of one group can meet in one sense.
+    pub group: u32,
+    /// The vector's number in its group.
+    pub vector: u32,
+}
+
+/// A bitwise expression over vectors.
+pub enum Expression {
+    /// A stored vector.
+    Vector(VectorId),
+    /// The complement.
+    Not(Box<Expression>),
+    /// 1 where all operands are; two or more of them.
+    And(Vec<Expression>),
+    /// 1 where any operand is; two or more of them.
+    Or(Vec<Expression>),
+    /// 1 where an odd number of operands are; two or more of them.
+    Xor(Vec<Expression>),
+}
+
+/// One step of an expression in postfix order, as a stack machine takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Pushes a vector.
+    Vector(VectorId),
+    /// Replaces the top by its complement.
+    Not,
+    /// Replaces so many values by their AND.
+    And(usize),
+    /// Replaces so many values by their OR.
+    Or(usize),
+    /// Replaces so many values by their XOR.
+    Xor(usize),
+}
+
+/// Why bytes are no expression, or an expression cannot be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ExpressionError {
+    /// There is nothing to evaluate.
+    #[error("the expression is empty")]
+    Empty,
+    /// A code that is none of the five.
+    #[error("unknown step code {code:#04x} at byte {offset}")]
+    UnknownCode {
+        /// The code.
+        code: u8,
+        /// Where it is, in bytes from the start.
+        offset: usize,
+    },
+    /// The bytes end within a step.
+    #[error("the step at byte {offset} is cut short")]
+    Truncated {
+        /// Where the step begins, in bytes from the start.
+        offset: usize,
+    },
+    /// An AND, OR or XOR of fewer than two operands or more than fit.
+    #[error("an operator takes 2 to {MAX_OPERANDS} operands, not {count}")]
+    Arity {
+        /// Operands it was given.
+        count: usize,
+    },
+    /// An operator finds fewer values than it takes.
+    #[error("an operator takes {wanted} values, but only {available} precede it")]
+    MissingOperands {
+        /// Values it takes.
+        wanted: usize,
+        /// Values there are.
+        available: usize,
+    },
+    /// More than one value is left at the end.
+    #[error("{count} values are left instead of one")]
+    Unfinished {
+        /// Values left.
+        count: usize,
+    },
+    /// More than [`MAX_OPERATORS`].
+    #[error("more than {MAX_OPERATORS} operators")]
+    TooManyOperators,
+    /// More than [`MAX_OPERANDS`].
+    #[error("more than {MAX_OPERANDS} operands")]
+    TooManyOperands,
+    /// More than [`MAX_DEPTH`].
+    #[error("operators nest more than {MAX_DEPTH} deep")]
+    TooDeep,
+}
+
+impl From<ExpressionError> for Status {
+    fn from(_: ExpressionError) -> Status {
+        Status::INVALID_EXPRESSION
+    }
+}
+
+impl VectorId {
+    /// Vector `vector` of group `group`.
+    pub const fn new(group: u32, vector: u32) -> VectorId {
+        VectorId { group, vector }
+    }
+}
+
+impl Expression {
+    /// The AND of `operands`; one operand is itself.
+    ///
+    /// # Errors
+    /// [`ExpressionError::Empty`] if there are none.
+    pub fn all<T: Into<Expression>>(
+        operands: impl IntoIterator<Item = T>,
+    ) -> Result<Expression, ExpressionError> {
+        combine(operands, Expression::And)
+    }
+
+    /// The OR of `operands`; one operand is itself.
+    ///
+    /// # Errors
+    /// [`ExpressionError::Empty`] if there are none.
+    pub fn any<T: Into<Expression>>(
+        operands: impl IntoIterator<Item = T>,
+    ) -> Result<Expression, ExpressionError> {
+        combine(operands, Expression::Or)
+    }
+
+    /// The XOR of `operands`; one operand is itself.
+    ///
+    /// # Errors
+    /// [`ExpressionError::Empty`] if there are none.
+    pub fn parity<T: Into<Expression>>(
+        operands: impl IntoIterator<Item = T>,
+    ) -> Result<Expression, ExpressionError> {
+        combine(operands, Expression::Xor)
+    }
+
+    /// The operands of this node, in order; none for a vector.
+    pub fn operands(&self) -> &[Expression] {
+        match self {
+            Expression::Vector(_) => &[],
+            Expression::Not(operand) => std::slice::from_ref(operand),
+            Expression::And(operands) | Expression::Or(operands) | Expression::Xor(operands) => {
+                operands
+            }
+        }
+    }
+
+    /// The steps that evaluate the expression, operands before their operator.
+    pub fn steps(&self) -> Vec<Step> {
+        // Operators before operands, from the right, is the reverse of postfix.
+        let mut steps = Vec::new();
+        let mut pending = vec![self];
+        while let Some(node) = pending.pop() {
+            steps.push(node.step());
+            pending.extend(node.operands());
+        }
+        steps.reverse();
+        steps
+    }
+
+    /// The distinct vectors named, in the order of group and vector.
+    pub fn vectors(&self) -> Vec<VectorId> {
+        let mut vectors = BTreeSet::new();
+        let mut pending = vec![self];
+        while let Some(node) = pending.pop() {
+            if let Expression::Vector(id) = node {
+                vectors.insert(*id);
+            }
+            pending.extend(node.operands());
+        }
+        vectors.into_iter().collect()
+    }
+
+    /// The bytes of the expression.
+    ///
+    /// # Errors
+    /// When it breaks a limit, or an AND, OR or XOR has fewer than two operands.
+    pub fn encode(&self) -> Result<Vec<u8>, ExpressionError> {
+        let steps = self.steps();
+        let mut check = Check::default();
+        for step in &steps {
+            check.take(*step)?;
+        }
+        check.finish()?;
+        let mut bytes = Vec::with_capacity(steps.len() * OPERAND_STEP_BYTES);
+        for step in &steps {
+            step.encode_into(&mut bytes);
+        }
+        Ok(bytes)
+    }
+
+    /// The expression that `bytes` are.
+    ///
+    /// # Errors
+    /// Whatever [`ExpressionError`] says; no bytes make it panic or take more than
+    /// [`MAX_ENCODED_BYTES`] worth of memory.
+    pub fn decode(bytes: &[u8]) -> Result<Expression, ExpressionError> {
+        let mut check = Check::default();
+        let mut values = Vec::new();
+        let mut offset = 0;
+        while offset < bytes.len() {
+            let (step, length) = Step::decode(&bytes[offset..], offset)?;
+            check.take(step)?;
+            apply(step, &mut values);
+            offset += length;
+        }
+        check.finish()?;
+        values.pop().ok_or(ExpressionError::Empty)
+    }
+
+    fn step(&self) -> Step {
+        match self {
+            Expression::Vector(id) => Step::Vector(*id),
+            Expression::Not(_) => Step::Not,
+            Expression::And(operands) => Step::And(operands.len()),
+            Expression::Or(operands) => Step::Or(operands.len()),
+            Expression::Xor(operands) => Step::Xor(operands.len()),
+        }
+    }
+}
+
+fn combine<T: Into<Expression>>(
+    operands: impl IntoIterator<Item = T>,
+    operator: fn(Vec<Expression>) -> Expression,
+) -> Result<Expression, ExpressionError> {
+    let mut operands: Vec<Expression> = operands.into_iter().map(Into::into).collect();
+    match operands.len() {
+        0 => Err(ExpressionError::Empty),
+        1 => operands.pop().ok_or(ExpressionError::Empty),
+        _ => Ok(operator(operands)),
+    }
+}
+
+/// Carries out one step on trees. The values it takes must be there.
+fn apply(step: Step, values: &mut Vec<Expression>) {
+    let taken = values.split_off(values.len() - step.takes());
+    values.push(match step {
+        Step::Vector(id) => Expression::Vector(id),
+        Step::Not => {
+            let operand = taken.into_iter().next();
+            Expression::Not(Box::new(operand.expect("NOT takes exactly one value")))
+        }
+        Step::And(_) => Expression::And(taken),
+        Step::Or(_) => Expression::Or(taken),
+        Step::Xor(_) => Expression::Xor(taken),
+    });
+}
+
+impl Step {
+    /// How many values the step takes from the stack.
+    pub const fn takes(self) -> usize {
+        match self {
+            Step::Vector(_) => 0,
+            Step::Not => 1,
+            Step::And(count) | Step::Or(count) | Step::Xor(count) => count,
+        }
+    }
+
+    /// The step that `bytes` begin with and its length; they lie `offset` bytes from the start.
+    fn decode(bytes: &[u8], offset: usize) -> Result<(Step, usize), ExpressionError> {
+        let truncated = ExpressionError::Truncated { offset };
+        let (code, operand) = bytes.split_first().ok_or(truncated)?;
+        let count = || {
+            let count = operand.first_chunk::<2>().ok_or(truncated)?;
+            Ok(usize::from(u16::from_le_bytes(*count)))
+        };
+        match *code {
+            OPERAND => {
+                let (group, rest) = operand.split_first_chunk::<4>().ok_or(truncated)?;
+                let vector = rest.first_chunk::<4>().ok_or(truncated)?;
+                let id = VectorId {
+                    group: u32::from_le_bytes(*group),
+                    vector: u32::from_le_bytes(*vector),
+                };
+                Ok((Step::Vector(id), OPERAND_STEP_BYTES))
+            }
+            NOT => Ok((Step::Not, 1)),
+            AND => Ok((Step::And(count()?), COUNTED_STEP_BYTES)),
+            OR => Ok((Step::Or(count()?), COUNTED_STEP_BYTES)),
+            XOR => Ok((Step::Xor(count()?), COUNTED_STEP_BYTES)),
+            code => Err(ExpressionError::UnknownCode { code, offset }),
+        }
+    }
+
+    /// Appends the bytes of a step whose count has been checked.
+    fn encode_into(self, bytes: &mut Vec<u8>) {
+        let (code, count) = match self {
+            Step::Vector(id) => {
+                bytes.push(OPERAND);
+                bytes.extend(id.group.to_le_bytes());
+                bytes.extend(id.vector.to_le_bytes());
+                return;
+            }
+            Step::Not => return bytes.push(NOT),
+            Step::And(count) => (AND, count),
+            Step::Or(count) => (OR, count),
+            Step::Xor(count) => (XOR, count),
+        };
+        bytes.push(code);
+        // Counts are at most MAX_OPERANDS, which fits in 16 bits.
+        bytes.extend((count as u16).to_le_bytes());
+    }
+}
+
+/// Holds steps against the rules: arity, stack, and the three limits.
+#[derive(Default)]
+struct Check {
+    /// How deep operators nest in each value on the stack.
+    depths: Vec<usize>,
+    operators: usize,
+    operands: usize,
+}
+
+impl Check {
+    fn take(&mut self, step: Step) -> Result<(), ExpressionError> {
+        let wanted = step.takes();
+        match step {
+            Step::Vector(_) => self.operands += 1,
+            Step::Not => self.operators += 1,
+            Step::And(count) | Step::Or(count) | Step::Xor(count) => {
+                if !(2..=MAX_OPERANDS).contains(&count) {
+                    return Err(ExpressionError::Arity { count });
+                }
+                self.operators += 1;
+            }
+        }
+        if self.operands > MAX_OPERANDS {
+            return Err(ExpressionError::TooManyOperands);
+        }
+        if self.operators > MAX_OPERATORS {
+            return Err(ExpressionError::TooManyOperators);
+        }
+        let available = self.depths.len();
+        let rest = available
+            .checked_sub(wanted)
+            .ok_or(ExpressionError::MissingOperands { wanted, available })?;
+        let depth = self.depths.drain(rest..).max().map_or(0, |depth| depth + 1);
+        if depth > MAX_DEPTH {
+            return Err(ExpressionError::TooDeep);
+        }
+        self.depths.push(depth);
+        Ok(())
+    }
+
+    fn finish(&self) -> Result<(), ExpressionError> {
+        match self.depths.len() {
+            0 => Err(ExpressionError::Empty),
+            1 => Ok(()),
+            count => Err(ExpressionError::Unfinished { count }),
+        }
+    }
+}
+
+impl Clone for Expression {
+    fn clone(&self) -> Expression {
+        let mut values = Vec::new();
+        for step in self.steps() {
+            apply(step, &mut values);
+        }
+        values.pop().expect("the steps of a tree leave that tree")
+    }
+}
+
+impl PartialEq for Expression {
+    fn eq(&self, other: &Expression) -> bool {
+        self.steps() == other.steps()
+    }
+}
+
+impl Eq for Expression {}
+
+impl Drop for Expression {
+    /// Takes deep trees apart level by level, so that their depth costs no stack.
+    fn drop(&mut self) {
+        if self
+            .operands()
+            .iter()
+            .all(|operand| operand.operands().is_empty())
+        {
+            return;
+        }
+        let mut pending = self.take_operands();
+        while let Some(mut node) = pending.pop() {
+            pending.append(&mut node.take_operands());
+        }
+    }
+}
+
+impl Expression {
+    /// Leaves this node without operands (a NOT with a vector as a placeholder).
+    fn take_operands(&mut self) -> Vec<Expression> {
+        match self {
+            Expression::Vector(_) => Vec::new(),
+            Expression::Not(operand) => {
+                let placeholder = Expression::Vector(VectorId::new(0, 0));
+                vec![std::mem::replace(&mut **operand, placeholder)]
+            }
+            Expression::And(operands) | Expression::Or(operands) | Expression::Xor(operands) => {
+                std::mem::take(operands)
+            }
+        }
+    }
+}
+
+impl fmt::Display for VectorId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.group, self.vector)
+    }
+}
+
+impl fmt::Display for Expression {
+    /// Infix, vectors as `group:number`, every operator inside another in parentheses except NOT.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// What is still to be printed, the next on top.
+        enum Piece<'a> {
+            Node(&'a Expression, bool),
+            Text(&'static str),
+        }
+        let mut pending = vec![Piece::Node(self, false)];
+        while let Some(piece) = pending.pop() {
+            let (node, nested) = match piece {
+                Piece::Text(text) => {
+                    formatter.write_str(text)?;
+                    continue;
+                }
+                Piece::Node(node, nested) => (node, nested),
+            };
+            let separator = match node {
+                Expression::Vector(id) => {
+                    write!(formatter, "{id}")?;
+                    continue;
+                }
+                Expression::Not(operand) => {
+                    formatter.write_str("!")?;
+                    pending.push(Piece::Node(operand, true));
+                    continue;
+                }
+                Expression::And(_) => " & ",
+                Expression::Or(_) => " | ",
+                Expression::Xor(_) => " ^ ",
+            };
+            if nested {
+                formatter.write_str("(")?;
+                pending.push(Piece::Text(")"));
+            }
+            for (index, operand) in node.operands().iter().enumerate().rev() {
+                pending.push(Piece::Node(operand, true));
+                if index > 0 {
+                    pending.push(Piece::Text(separator));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Expression({self})")
+    }
+}
+
+impl From<VectorId> for Expression {
+    fn from(id: VectorId) -> Expression {
+        Expression::Vector(id)
+    }
+}
+
+/// Implements an operator on expressions and vectors; `a & b & c` is one AND of three.
+macro_rules! operator {
+    ($operator:ident, $method:ident, $variant:ident) => {
+        impl<T: Into<Expression>> $operator<T> for Expression {
+            type Output = Expression;
+
+            fn $method(mut self, other: T) -> Expression {
+                if let Expression::$variant(operands) = &mut self {
+                    operands.push(other.into());
+                    return self;
+                }
+                Expression::$variant(vec![self, other.into()])
+            }
+        }
+
+        impl<T: Into<Expression>> $operator<T> for VectorId {
+            type Output = Expression;
+
+            fn $method(self, other: T) -> Expression {
+                Expression::$variant(vec![self.into(), other.into()])
+            }
+        }
+    };
+}
+
+operator!(BitAnd, bitand, And);
+operator!(BitOr, bitor, Or);
+operator!(BitXor, bitxor, Xor);
+
+impl Not for Expression {
+    type Output = Expression;
+
+    fn not(self) -> Expression {
+        Expression::Not(Box::new(self))
+    }
+}
+
+impl Not for VectorId {
+    type Output = Expression;
+
+    fn not(self) -> Expression {
+        !Expression::Vector(self)
+    }
+}

@@ -1,0 +1,757 @@
+//! Commands: bytes against the standard's tables, round trips, and total decoding.
+
+use nvme::command::{
+    Abort, BlockRange, CreateCompletionQueue, CreateSubmissionQueue, DatasetManagement, Engine,
+    FcDelete, FcList, FcRead, FcWrite, FeatureId, FeatureSelect, GetFeatures, GetLogPage, Identify,
+    LogPageId, ReadWrite, SetFeatures, VectorRecord, WriteZeroes,
+};
+use nvme::identify::Cns;
+use nvme::{
+    AdminCommand, CommandId, ControllerId, DataPointer, DataTransfer, IoCommand, Lba, NamespaceId,
+    QueueId, QueuePriority, Status, SubmissionEntry, VectorId, VendorCommand,
+};
+use proptest::prelude::*;
+
+const COMMAND: CommandId = CommandId::new(0x1234);
+
+/// An entry of the given dwords, the rest zero.
+fn entry(dwords: &[(usize, u32)]) -> SubmissionEntry {
+    let mut bytes = [0; 64];
+    for (index, value) in dwords {
+        bytes[index * 4..index * 4 + 4].copy_from_slice(&value.to_le_bytes());
+    }
+    SubmissionEntry::from_bytes(bytes)
+}
+
+fn prp(prp1: u64, prp2: u64) -> DataPointer {
+    DataPointer::Prp { prp1, prp2 }
+}
+
+#[test]
+fn read_is_laid_out_as_specified() {
+    let expected = entry(&[
+        (0, 0x1234_0002),
+        (1, 5),
+        (6, 0x1000),
+        (8, 0x2000),
+        (10, 0x89AB_CDEF),
+        (11, 0x0123_4567),
+        (12, 0xC000_0007),
+    ]);
+    let read = IoCommand::Read(ReadWrite {
+        namespace: NamespaceId::new(5),
+        blocks: BlockRange::new(Lba::new(0x0123_4567_89AB_CDEF), 8),
+        force_unit_access: true,
+        limited_retry: true,
+        data: prp(0x1000, 0x2000),
+    });
+    assert_eq!(read.encode(COMMAND), expected);
+    assert_eq!(IoCommand::decode(&expected), Ok(read));
+}
+
+#[test]
+fn write_by_sgl_is_laid_out_as_specified() {
+    let expected = entry(&[
+        (0, 0x1234_4001),
+        (1, 1),
+        (6, 0x5566_7788),
+        (7, 0x1122_3344),
+        (8, 4096),
+        (10, 9),
+    ]);
+    let write = IoCommand::Write(ReadWrite {
+        namespace: NamespaceId::new(1),
+        blocks: BlockRange::new(Lba::new(9), 1),
+        force_unit_access: false,
+        limited_retry: false,
+        data: DataPointer::Sgl {
+            address: 0x1122_3344_5566_7788,
+            length: 4096,
+        },
+    });
+    assert_eq!(write.encode(COMMAND), expected);
+    assert_eq!(IoCommand::decode(&expected), Ok(write));
+}
+
+#[test]
+fn other_io_commands_are_laid_out_as_specified() {
+    let zeroes = entry(&[(0, 0x1234_0008), (1, 1), (10, 3), (12, 0x4200_FFFF)]);
+    let expected = IoCommand::WriteZeroes(WriteZeroes {
+        namespace: NamespaceId::new(1),
+        blocks: BlockRange::new(Lba::new(3), 65_536),
+        deallocate: true,
+        force_unit_access: true,
+    });
+    assert_eq!(IoCommand::decode(&zeroes), Ok(expected));
+    assert_eq!(expected.encode(COMMAND), zeroes);
+
+    let dataset = entry(&[
+        (0, 0x1234_0009),
+        (1, 1),
+        (6, 0x1000),
+        (10, 255),
+        (11, 0b100),
+    ]);
+    let expected = DatasetManagement {
+        namespace: NamespaceId::new(1),
+        range_count: 256,
+        deallocate: true,
+        integral_read: false,
+        integral_write: false,
+        data: prp(0x1000, 0),
+    };
+    assert_eq!(expected.data_bytes(), 4096);
+    assert_eq!(
+        IoCommand::decode(&dataset),
+        Ok(IoCommand::DatasetManagement(expected))
+    );
+
+    let flush = entry(&[(0, 0x1234_0000), (1, u32::MAX)]);
+    let namespace = nvme::BROADCAST_NAMESPACE;
+    assert_eq!(
+        IoCommand::decode(&flush),
+        Ok(IoCommand::Flush { namespace })
+    );
+}
+
+#[test]
+fn vendor_commands_are_laid_out_as_documented() {
+    let write = entry(&[
+        (0, 0x1234_0081),
+        (1, 1),
+        (6, 0x1000),
+        (10, 3),
+        (11, 4),
+        (12, 17),
+        (14, 1),
+    ]);
+    let expected = FcWrite {
+        namespace: NamespaceId::new(1),
+        vector: VectorId::new(3, 4),
+        bits: 17,
+        store_inverse: true,
+        data: prp(0x1000, 0),
+    };
+    assert_eq!(expected.data_bytes(), 3);
+    let expected = IoCommand::Vendor(VendorCommand::FcWrite(expected));
+    assert_eq!(IoCommand::decode(&write), Ok(expected));
+
+    let read = entry(&[
+        (0, 0x1234_0082),
+        (1, 1),
+        (4, 0x7000),
+        (6, 0x1000),
+        (10, 21),
+        (11, 2),
+        (13, 1),
+        (14, 1),
+    ]);
+    let expected = FcRead {
+        namespace: NamespaceId::new(1),
+        expression_address: 0x7000,
+        expression_bytes: 21,
+        engine: Engine::InStorage,
+        bits: 1 << 32,
+        count_only: true,
+        data: prp(0x1000, 0),
+    };
+    assert_eq!(expected.data_bytes(), 8);
+    assert_eq!(
+        FcRead {
+            count_only: false,
+            ..expected
+        }
+        .data_bytes(),
+        1 << 29
+    );
+    assert_eq!(
+        IoCommand::decode(&read),
+        Ok(IoCommand::Vendor(VendorCommand::FcRead(expected)))
+    );
+
+    let delete = entry(&[(0, 0x1234_0084), (1, 1), (10, 6), (11, u32::MAX)]);
+    let expected = FcDelete {
+        namespace: NamespaceId::new(1),
+        group: 6,
+        vector: None,
+    };
+    assert_eq!(
+        IoCommand::decode(&delete),
+        Ok(IoCommand::Vendor(VendorCommand::FcDelete(expected)))
+    );
+
+    let list = entry(&[
+        (0, 0x1234_0086),
+        (1, 1),
+        (6, 0x1000),
+        (10, u32::MAX),
+        (11, 64),
+        (12, 2),
+    ]);
+    let expected = FcList {
+        namespace: NamespaceId::new(1),
+        group: None,
+        buffer_bytes: 64,
+        start: 2,
+        data: prp(0x1000, 0),
+    };
+    assert_eq!(
+        IoCommand::decode(&list),
+        Ok(IoCommand::Vendor(VendorCommand::FcList(expected)))
+    );
+}
+
+#[test]
+fn directions_follow_the_opcodes() {
+    let direction = |opcode| DataTransfer::of_opcode(opcode);
+    assert_eq!(
+        direction(nvme::command::opcode::FC_WRITE),
+        DataTransfer::HostToController
+    );
+    assert_eq!(
+        direction(nvme::command::opcode::FC_READ),
+        DataTransfer::ControllerToHost
+    );
+    assert_eq!(
+        direction(nvme::command::opcode::FC_DELETE),
+        DataTransfer::None
+    );
+    assert_eq!(
+        direction(nvme::command::opcode::FC_LIST),
+        DataTransfer::ControllerToHost
+    );
+}
+
+#[test]
+fn vector_records_are_32_bytes() {
+    use zerocopy::IntoBytes;
+    let record = VectorRecord::new(VectorId::new(1, 2), 0x0304, true, false);
+    let mut bytes = record.as_bytes().to_vec();
+    assert_eq!(
+        bytes[..18],
+        [1, 0, 0, 0, 2, 0, 0, 0, 4, 3, 0, 0, 0, 0, 0, 0, 1, 0]
+    );
+    bytes.extend([7; 31]);
+    assert_eq!(VectorRecord::parse(&bytes), [record]);
+}
+
+#[test]
+fn io_refusals_carry_the_specified_status() {
+    let refusal = |dwords: &[(usize, u32)]| IoCommand::decode(&entry(dwords)).err();
+    assert_eq!(refusal(&[(0, 0x7F)]), Some(Status::INVALID_OPCODE));
+    assert_eq!(refusal(&[(0, 0x80)]), Some(Status::INVALID_OPCODE));
+    assert_eq!(
+        refusal(&[(0, 0x0102)]),
+        Some(Status::INVALID_FIELD),
+        "fused, first"
+    );
+    assert_eq!(
+        refusal(&[(0, 0x0200)]),
+        Some(Status::INVALID_FIELD),
+        "fused, second"
+    );
+    assert_eq!(
+        refusal(&[(0, 0x8002)]),
+        Some(Status::INVALID_FIELD),
+        "PSDT 2"
+    );
+    assert_eq!(
+        refusal(&[(0, 0xC000)]),
+        Some(Status::INVALID_FIELD),
+        "PSDT 3 without data"
+    );
+    assert_eq!(
+        refusal(&[(0, 1), (12, 1 << 20)]),
+        Some(Status::INVALID_FIELD),
+        "directive"
+    );
+    assert_eq!(
+        refusal(&[(0, 0x4002), (9, 0x1000_0000)]),
+        Some(Status::SGL_TYPE_INVALID)
+    );
+    assert_eq!(
+        refusal(&[(0, 0x4002), (9, 0x0100_0000)]),
+        Some(Status::SGL_TYPE_INVALID)
+    );
+    let last_segment = [(0, 0x4002), (8, 24), (9, 0x3000_0000)];
+    assert_eq!(refusal(&last_segment), Some(Status::INVALID_SGL_SEGMENT));
+    let last_segment = [(0, 0x4002), (8, 32), (9, 0x3000_0000)];
+    assert_eq!(
+        refusal(&last_segment),
+        Some(Status::SGL_TYPE_INVALID),
+        "legal, but unsupported"
+    );
+    let invalid = Some(Status::INVALID_FIELD);
+    assert_eq!(
+        refusal(&[(0, 0x81), (10, u32::MAX), (12, 1)]),
+        invalid,
+        "group of all ones"
+    );
+    assert_eq!(
+        refusal(&[(0, 0x81), (11, u32::MAX), (12, 1)]),
+        invalid,
+        "vector of all ones"
+    );
+    assert_eq!(refusal(&[(0, 0x81)]), invalid, "no bits");
+    assert_eq!(refusal(&[(0, 0x82), (12, 1)]), invalid, "no expression");
+    assert_eq!(
+        refusal(&[(0, 0x82), (10, 49_153), (12, 1)]),
+        invalid,
+        "too long an expression"
+    );
+    assert_eq!(
+        refusal(&[(0, 0x82), (10, 9), (11, 3), (12, 1)]),
+        invalid,
+        "no such engine"
+    );
+    assert_eq!(
+        refusal(&[(0, 0x84), (10, u32::MAX)]),
+        invalid,
+        "delete all groups"
+    );
+    assert_eq!(refusal(&[(0, 0x86), (11, 33)]), invalid, "part of a record");
+}
+
+#[test]
+fn admin_commands_are_laid_out_as_specified() {
+    let completion = entry(&[
+        (0, 0x1234_0005),
+        (6, 0x3000),
+        (10, 0x00FF_0002),
+        (11, 0x0007_0003),
+    ]);
+    let expected = AdminCommand::CreateCompletionQueue(CreateCompletionQueue {
+        queue: QueueId::new(2),
+        size: 256,
+        contiguous: true,
+        interrupts: true,
+        interrupt_vector: 7,
+        base: 0x3000,
+    });
+    assert_eq!(AdminCommand::decode(&completion), Ok(expected));
+    assert_eq!(expected.encode(COMMAND), completion);
+
+    let submission = entry(&[
+        (0, 0x1234_0001),
+        (6, 0x4000),
+        (10, 0x003F_0003),
+        (11, 0x0002_0005),
+    ]);
+    let expected = AdminCommand::CreateSubmissionQueue(CreateSubmissionQueue {
+        queue: QueueId::new(3),
+        size: 64,
+        contiguous: true,
+        priority: QueuePriority::Medium,
+        completion_queue: QueueId::new(2),
+        base: 0x4000,
+    });
+    assert_eq!(AdminCommand::decode(&submission), Ok(expected));
+    assert_eq!(expected.encode(COMMAND), submission);
+
+    let identify = entry(&[(0, 0x1234_0006), (1, 1), (6, 0x1000), (10, 0x0009_0013)]);
+    let expected = AdminCommand::Identify(Identify {
+        cns: Cns::Controllers,
+        namespace: NamespaceId::new(1),
+        controller: ControllerId::new(9),
+        specific: 0,
+        command_set: 0,
+        data: prp(0x1000, 0),
+    });
+    assert_eq!(AdminCommand::decode(&identify), Ok(expected));
+    assert_eq!(expected.encode(COMMAND), identify);
+
+    let log = entry(&[
+        (0, 0x1234_0002),
+        (1, u32::MAX),
+        (6, 0x1000),
+        (10, 0x007F_8102),
+        (11, 0x0004_0001),
+        (12, 0x10),
+    ]);
+    let expected = GetLogPage {
+        page: LogPageId::HEALTH,
+        namespace: nvme::BROADCAST_NAMESPACE,
+        specific: 1,
+        specific_id: 4,
+        retain_event: true,
+        dwords: 0x1_0080,
+        offset: 0x10,
+        data: prp(0x1000, 0),
+    };
+    assert_eq!(
+        AdminCommand::decode(&log),
+        Ok(AdminCommand::GetLogPage(expected))
+    );
+    assert_eq!(AdminCommand::GetLogPage(expected).encode(COMMAND), log);
+
+    let queues = entry(&[(0, 0x1234_0009), (10, 0x8000_0007), (11, 0x0003_0003)]);
+    let expected = AdminCommand::SetFeatures(SetFeatures {
+        feature: FeatureId::NUMBER_OF_QUEUES,
+        save: true,
+        namespace: NamespaceId::new(0),
+        cdw11: 0x0003_0003,
+        cdw12: 0,
+        data: prp(0, 0),
+    });
+    assert_eq!(AdminCommand::decode(&queues), Ok(expected));
+
+    let abort = entry(&[(0, 0x1234_0008), (10, 0xABCD_0002)]);
+    let expected = Abort {
+        queue: QueueId::new(2),
+        command: CommandId::new(0xABCD),
+    };
+    assert_eq!(
+        AdminCommand::decode(&abort),
+        Ok(AdminCommand::Abort(expected))
+    );
+}
+
+#[test]
+fn admin_refusals_carry_the_specified_status() {
+    let refusal = |dwords: &[(usize, u32)]| AdminCommand::decode(&entry(dwords)).err();
+    assert_eq!(refusal(&[(0, 0x80)]), Some(Status::INVALID_OPCODE));
+    assert_eq!(
+        refusal(&[(0, 0x06), (10, 0xFE)]),
+        Some(Status::INVALID_FIELD),
+        "CNS"
+    );
+    assert_eq!(
+        refusal(&[(0, 0x0A), (10, 0x0401)]),
+        Some(Status::INVALID_FIELD),
+        "SEL"
+    );
+    assert_eq!(
+        refusal(&[(0, 0x02), (12, 2)]),
+        Some(Status::INVALID_FIELD),
+        "LPO"
+    );
+    assert_eq!(
+        refusal(&[(0, 0x02), (14, 1 << 23)]),
+        Some(Status::INVALID_FIELD),
+        "OT"
+    );
+    assert_eq!(
+        refusal(&[(0, 0x05), (6, 0x1004)]),
+        Some(Status::INVALID_PRP_OFFSET)
+    );
+    assert_eq!(
+        refusal(&[(0, 0x4005), (6, 0x1000)]),
+        Some(Status::INVALID_FIELD),
+        "queue by SGL"
+    );
+    assert_eq!(
+        refusal(&[(0, 0x010C)]),
+        Some(Status::INVALID_FIELD),
+        "fused"
+    );
+}
+
+#[test]
+fn io_command_stays_small() {
+    assert!(
+        size_of::<IoCommand>() <= 72,
+        "{} bytes",
+        size_of::<IoCommand>()
+    );
+}
+
+fn data() -> impl Strategy<Value = DataPointer> {
+    prop_oneof![
+        any::<(u64, u64)>().prop_map(|(prp1, prp2)| prp(prp1, prp2)),
+        any::<(u64, u32)>().prop_map(|(address, length)| DataPointer::Sgl { address, length }),
+    ]
+}
+
+fn namespace() -> impl Strategy<Value = NamespaceId> {
+    any::<u32>().prop_map(NamespaceId::new)
+}
+
+fn blocks() -> impl Strategy<Value = BlockRange> {
+    (any::<u64>(), 1u32..=65_536).prop_map(|(start, count)| BlockRange::new(Lba::new(start), count))
+}
+
+fn read_write() -> impl Strategy<Value = ReadWrite> {
+    (namespace(), blocks(), any::<(bool, bool)>(), data()).prop_map(
+        |(namespace, blocks, (force_unit_access, limited_retry), data)| ReadWrite {
+            namespace,
+            blocks,
+            force_unit_access,
+            limited_retry,
+            data,
+        },
+    )
+}
+
+fn vendor_command() -> impl Strategy<Value = VendorCommand> {
+    let write = (
+        namespace(),
+        0..u32::MAX,
+        0..u32::MAX,
+        1u64..,
+        any::<bool>(),
+        data(),
+    )
+        .prop_map(|(namespace, group, vector, bits, store_inverse, data)| {
+            let vector = VectorId::new(group, vector);
+            VendorCommand::FcWrite(FcWrite {
+                namespace,
+                vector,
+                bits,
+                store_inverse,
+                data,
+            })
+        });
+    let engine = prop_oneof![
+        Just(Engine::FlashCosmos),
+        Just(Engine::ParaBit),
+        Just(Engine::InStorage)
+    ];
+    let read = (
+        namespace(),
+        any::<u64>(),
+        1u32..=49_152,
+        engine,
+        1u64..,
+        any::<bool>(),
+        data(),
+    )
+        .prop_map(
+            |(namespace, expression_address, expression_bytes, engine, bits, count_only, data)| {
+                VendorCommand::FcRead(FcRead {
+                    namespace,
+                    expression_address,
+                    expression_bytes,
+                    engine,
+                    bits,
+                    count_only,
+                    data,
+                })
+            },
+        );
+    let delete = (namespace(), 0..u32::MAX, prop::option::of(0..u32::MAX)).prop_map(
+        |(namespace, group, vector)| {
+            VendorCommand::FcDelete(FcDelete {
+                namespace,
+                group,
+                vector,
+            })
+        },
+    );
+    let list = (
+        namespace(),
+        prop::option::of(0..u32::MAX),
+        1u32..1 << 27,
+        any::<u32>(),
+        data(),
+    )
+        .prop_map(|(namespace, group, records, start, data)| {
+            let buffer_bytes = records * 32;
+            VendorCommand::FcList(FcList {
+                namespace,
+                group,
+                buffer_bytes,
+                start,
+                data,
+            })
+        });
+    prop_oneof![write, read, delete, list]
+}
+
+fn io_command() -> impl Strategy<Value = IoCommand> {
+    prop_oneof![
+        namespace().prop_map(|namespace| IoCommand::Flush { namespace }),
+        read_write().prop_map(IoCommand::Read),
+        read_write().prop_map(IoCommand::Write),
+        (namespace(), blocks(), any::<(bool, bool)>()).prop_map(
+            |(namespace, blocks, (deallocate, force_unit_access))| {
+                IoCommand::WriteZeroes(WriteZeroes {
+                    namespace,
+                    blocks,
+                    deallocate,
+                    force_unit_access,
+                })
+            }
+        ),
+        (namespace(), 1u16..=256, any::<[bool; 3]>(), data()).prop_map(
+            |(namespace, range_count, [deallocate, integral_read, integral_write], data)| {
+                IoCommand::DatasetManagement(DatasetManagement {
+                    namespace,
+                    range_count,
+                    deallocate,
+                    integral_read,
+                    integral_write,
+                    data,
+                })
+            }
+        ),
+        vendor_command().prop_map(IoCommand::Vendor),
+    ]
+}
+
+fn queue() -> impl Strategy<Value = QueueId> {
+    any::<u16>().prop_map(QueueId::new)
+}
+
+fn admin_command() -> impl Strategy<Value = AdminCommand> {
+    let base = || (0u64..1 << 52).prop_map(|page| page << 12);
+    let size = || 1u32..=65_536;
+    let submission = (queue(), size(), any::<bool>(), 0u8..4, queue(), base()).prop_map(
+        |(queue, size, contiguous, priority, completion_queue, base)| {
+            AdminCommand::CreateSubmissionQueue(CreateSubmissionQueue {
+                queue,
+                size,
+                contiguous,
+                priority: QueuePriority::from_code(priority),
+                completion_queue,
+                base,
+            })
+        },
+    );
+    let completion = (queue(), size(), any::<(bool, bool)>(), any::<u16>(), base()).prop_map(
+        |(queue, size, (contiguous, interrupts), interrupt_vector, base)| {
+            AdminCommand::CreateCompletionQueue(CreateCompletionQueue {
+                queue,
+                size,
+                contiguous,
+                interrupts,
+                interrupt_vector,
+                base,
+            })
+        },
+    );
+    let known = any::<u8>().prop_filter_map("no such page", Cns::from_code);
+    let identify = (known, namespace(), any::<(u16, u16, u8)>(), data()).prop_map(
+        |(cns, namespace, (controller, specific, command_set), data)| {
+            AdminCommand::Identify(Identify {
+                cns,
+                namespace,
+                controller: ControllerId::new(controller),
+                specific,
+                command_set,
+                data,
+            })
+        },
+    );
+    let log = (
+        namespace(),
+        any::<(u8, u16, bool)>(),
+        0u8..128,
+        any::<u32>(),
+        any::<u64>(),
+        data(),
+    )
+        .prop_map(
+            |(namespace, (page, specific_id, retain_event), specific, last, offset, data)| {
+                AdminCommand::GetLogPage(GetLogPage {
+                    page: LogPageId(page),
+                    namespace,
+                    specific,
+                    specific_id,
+                    retain_event,
+                    dwords: u64::from(last) + 1,
+                    offset: offset & !3,
+                    data,
+                })
+            },
+        );
+    let select = prop_oneof![
+        Just(FeatureSelect::Current),
+        Just(FeatureSelect::Default),
+        Just(FeatureSelect::Saved),
+        Just(FeatureSelect::SupportedCapabilities)
+    ];
+    let get = (any::<(u8, u32)>(), select, namespace(), data()).prop_map(
+        |((feature, cdw11), select, namespace, data)| {
+            let feature = FeatureId(feature);
+            AdminCommand::GetFeatures(GetFeatures {
+                feature,
+                select,
+                namespace,
+                cdw11,
+                data,
+            })
+        },
+    );
+    let set = (any::<(u8, bool, u32, u32)>(), namespace(), data()).prop_map(
+        |((feature, save, cdw11, cdw12), namespace, data)| {
+            let feature = FeatureId(feature);
+            AdminCommand::SetFeatures(SetFeatures {
+                feature,
+                save,
+                namespace,
+                cdw11,
+                cdw12,
+                data,
+            })
+        },
+    );
+    let abort = (queue(), any::<u16>()).prop_map(|(queue, command)| {
+        AdminCommand::Abort(Abort {
+            queue,
+            command: CommandId::new(command),
+        })
+    });
+    prop_oneof![
+        submission,
+        completion,
+        identify,
+        log,
+        get,
+        set,
+        abort,
+        queue().prop_map(AdminCommand::DeleteSubmissionQueue),
+        queue().prop_map(AdminCommand::DeleteCompletionQueue),
+        Just(AdminCommand::AsyncEventRequest),
+    ]
+}
+
+/// Any 64 bytes, with opcodes that exist more often than chance has them.
+fn any_entry() -> impl Strategy<Value = SubmissionEntry> {
+    let plain = prop::sample::select(vec![
+        0u8, 1, 2, 4, 5, 6, 8, 9, 10, 12, 0x81, 0x82, 0x84, 0x86,
+    ]);
+    let opcode = prop_oneof![3 => plain, 1 => any::<u8>()];
+    (
+        opcode,
+        prop_oneof![Just(0u8), Just(0x40u8), any::<u8>()],
+        any::<[[u8; 32]; 2]>(),
+    )
+        .prop_map(|(opcode, flags, halves)| {
+            let mut bytes = [0; 64];
+            bytes[..32].copy_from_slice(&halves[0]);
+            bytes[32..].copy_from_slice(&halves[1]);
+            bytes[0] = opcode;
+            bytes[1] = flags;
+            SubmissionEntry::from_bytes(bytes)
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4096))]
+
+    #[test]
+    fn io_commands_round_trip(command in io_command(), id in any::<u16>()) {
+        let entry = command.encode(CommandId::new(id));
+        prop_assert_eq!(entry.command().get(), id);
+        prop_assert_eq!(entry.namespace(), command.namespace());
+        prop_assert_eq!(IoCommand::decode(&entry), Ok(command));
+    }
+
+    #[test]
+    fn admin_commands_round_trip(command in admin_command(), id in any::<u16>()) {
+        let entry = command.encode(CommandId::new(id));
+        prop_assert_eq!(entry.command().get(), id);
+        prop_assert_eq!(AdminCommand::decode(&entry), Ok(command));
+    }
+
+    /// Any bytes decode or are refused, and what decodes means the same when encoded again.
+    #[test]
+    fn decoding_is_total(entry in any_entry()) {
+        if let Ok(command) = IoCommand::decode(&entry) {
+            prop_assert_eq!(IoCommand::decode(&command.encode(entry.command())), Ok(command));
+        }
+        if let Ok(command) = AdminCommand::decode(&entry) {
+            prop_assert_eq!(AdminCommand::decode(&command.encode(entry.command())), Ok(command));
+        }
+    }
+}

@@ -190,11 +190,8 @@ impl HostMemory {
     /// Takes fresh pages: from the newest region that has room, else from a new one.
     fn carve(&mut self, order: usize) -> Option<u64> {
         let pages = 1u64 << order;
-        if !self
-            .regions
-            .last()
-            .is_some_and(|region| region.free_pages() >= pages)
-        {
+        let newest = self.regions.last();
+        if newest.is_none_or(|region| region.free_pages() < pages) {
             self.reserve(pages * MEMORY_PAGE_BYTES)?;
         }
         let region = self.regions.last_mut()?;

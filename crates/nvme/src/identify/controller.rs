@@ -272,12 +272,13 @@ impl IdentifyController {
         page.max_commands.set(description.max_commands);
         page.namespaces.set(description.namespaces);
         page.optional_commands.set(description.optional_commands);
-        page.volatile_write_cache =
-            FLUSH_BROADCAST | u8::from(description.volatile_write_cache) * VOLATILE_CACHE_PRESENT;
+        page.volatile_write_cache = FLUSH_BROADCAST;
+        if description.volatile_write_cache {
+            page.volatile_write_cache |= VOLATILE_CACHE_PRESENT;
+        }
         let atomic = description.atomic_blocks.saturating_sub(1);
         page.atomic_write.set(atomic);
         page.atomic_write_power_fail.set(atomic);
-        page.io_vendor_format = 0;
         page.sgl_support.set(SGL_SUPPORTED | SGL_LONGER_THAN_DATA);
         let name = description.subsystem_name.as_bytes();
         let length = name.len().min(page.subsystem_name.len() - 1);

@@ -10,6 +10,12 @@ pub const MEMORY_PAGE_BYTES: u64 = 4096;
 /// Bytes of a region of the arena, the unit in which it asks its own host for memory.
 const REGION_BYTES: u64 = 64 << 20;
 
+/// The most an arena may reserve.
+const ADDRESS_SPACE_BYTES: u64 = 1 << 47;
+
+/// Sizes of allocations: powers of two of pages, up to the whole address space.
+const ORDERS: usize = (ADDRESS_SPACE_BYTES / MEMORY_PAGE_BYTES).ilog2() as usize + 1;
+
 /// An access to host memory that cannot be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum MemoryError {
@@ -100,7 +106,7 @@ impl Region {
 #[derive(Debug)]
 pub struct HostMemory {
     regions: Vec<Region>,
-    free: [Vec<u64>; 52],
+    free: [Vec<u64>; ORDERS],
     reserved_bytes: u64,
     limit_bytes: u64,
 }
@@ -117,13 +123,13 @@ impl HostMemory {
         HostMemory::default()
     }
 
-    /// An arena that reserves at most `limit_bytes`.
+    /// An arena that reserves at most `limit_bytes`, or 128 TiB if that is less.
     pub fn with_limit(limit_bytes: u64) -> HostMemory {
         HostMemory {
             regions: Vec::new(),
-            free: [const { Vec::new() }; 52],
+            free: [const { Vec::new() }; ORDERS],
             reserved_bytes: 0,
-            limit_bytes,
+            limit_bytes: limit_bytes.min(ADDRESS_SPACE_BYTES),
         }
     }
 
@@ -187,21 +193,23 @@ impl HostMemory {
         self.reserved_bytes
     }
 
-    /// Takes fresh pages: from the newest region that has room, else from a new one.
+    /// Takes fresh pages: from the first region that has room, else from a new one.
     fn carve(&mut self, order: usize) -> Option<u64> {
         let pages = 1u64 << order;
-        let newest = self.regions.last();
-        if newest.is_none_or(|region| region.free_pages() < pages) {
-            self.reserve(pages * MEMORY_PAGE_BYTES)?;
-        }
-        let region = self.regions.last_mut()?;
+        let with_room = |region: &Region| region.free_pages() >= pages;
+        let index = match self.regions.iter().position(with_room) {
+            Some(index) => index,
+            None => self.reserve(pages * MEMORY_PAGE_BYTES)?,
+        };
+        let region = &mut self.regions[index];
         let address = region.base + region.used_pages * MEMORY_PAGE_BYTES;
         region.used_pages += pages;
         Some(address)
     }
 
-    /// Adds a region of at least `length` bytes, one unmapped page behind the last one.
-    fn reserve(&mut self, length: u64) -> Option<()> {
+    /// Adds a region of at least `length` bytes, one unmapped page behind the last one; gives its
+    /// index.
+    fn reserve(&mut self, length: u64) -> Option<usize> {
         let left = (self.limit_bytes - self.reserved_bytes) / MEMORY_PAGE_BYTES * MEMORY_PAGE_BYTES;
         let length = REGION_BYTES.min(left).max(length);
         if length > left {
@@ -210,7 +218,7 @@ impl HostMemory {
         let base = self.regions.last().map_or(0, Region::end) + MEMORY_PAGE_BYTES;
         self.reserved_bytes += length;
         self.regions.push(Region::new(base, length));
-        Some(())
+        Some(self.regions.len() - 1)
     }
 
     /// The note on the allocation that begins at `address`.
@@ -296,6 +304,7 @@ mod tests {
         memory.free(first).expect("it is allocated");
         assert_eq!(memory.allocate(5 * 4096), Ok(first));
         assert!(memory.reserved_bytes() <= 16 * 4096);
+        assert!(HostMemory::with_limit(u64::MAX).allocate(u64::MAX).is_err());
     }
 
     #[test]

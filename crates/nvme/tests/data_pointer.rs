@@ -96,6 +96,20 @@ fn unreadable_lists_are_transfer_errors() {
 }
 
 #[test]
+fn the_last_slot_of_a_list_page_is_data_when_nothing_follows() {
+    let mut memory = HostMemory::new();
+    let list = memory.allocate(PAGE).expect("a page");
+    put_entries(&mut memory, list + PAGE - 16, &[0x7000, 0x9000]);
+    let pointer = prp(0x1000, list + PAGE - 16);
+    let segments = pointer
+        .segments(3 * PAGE, &memory)
+        .expect("a list of two entries");
+    let pages = [0x1000, 0x7000, 0x9000].map(|page| segment(page, PAGE));
+    assert_eq!(*segments, pages);
+    assert_eq!(pointer.list_bytes(3 * PAGE), 16);
+}
+
+#[test]
 fn a_list_that_chains_to_itself_ends() {
     let mut memory = HostMemory::new();
     let list = memory.allocate(PAGE).expect("a page");

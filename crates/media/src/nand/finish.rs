@@ -2,6 +2,7 @@
 
 use super::array::PageState;
 use super::die::{Die, Operation};
+use super::storage::PageRecord;
 use super::{
     BlockId, BlockSet, DieId, Nand, NandError, Outcome, PageSet, PlaneLatches, PlaneMask,
     ProgramMode, StorageError,
@@ -77,6 +78,14 @@ impl Nand {
                 (false, false) => PageState::Programmed,
             };
             let spare = &self.planes[plane.0 as usize].spare_programming;
+            let record = PageRecord {
+                page,
+                state,
+                mode,
+                spare,
+            };
+            self.store
+                .record_page(&record, &self.array.block(page.block))?;
             self.array.program(page, mode, state, spare);
         }
         Ok(failed)
@@ -93,6 +102,7 @@ impl Nand {
             }
             self.keep_spare(plane.0 as usize, block);
             self.array.erase(block, !torn && !fails);
+            self.store.record_block(block, &self.array.block(block))?;
             self.store.erase(block)?;
         }
         Ok(failed)
@@ -154,7 +164,7 @@ impl Nand {
         Ok(())
     }
 
-    /// Marks blocks bad as a factory does: they refuse to be programmed or erased for good.
+    /// Marks a block bad as a factory does: it refuses to be programmed or erased for good.
     ///
     /// # Errors
     /// Failures of the storage of bits.
@@ -163,6 +173,15 @@ impl Nand {
     /// If there is no such block.
     pub fn mark_factory_bad(&mut self, block: BlockId) -> Result<(), NandError> {
         self.array.mark_factory_bad(block);
-        Ok(())
+        Ok(self.store.record_block(block, &self.array.block(block))?)
+    }
+
+    /// Returns when everything programmed and erased so far would survive the host losing power. Without
+    /// an image there is nothing to do.
+    ///
+    /// # Errors
+    /// Failures of the storage of bits.
+    pub fn sync(&mut self) -> Result<(), NandError> {
+        Ok(self.store.sync()?)
     }
 }

@@ -66,6 +66,7 @@ impl PlaneLatches {
         self.loading = false;
         if iscm.init_c {
             self.spare_kept.clear();
+            self.spare_in = None;
             self.c.uncorrectable = false;
             self.c.page = None;
             self.c.holds = true;

@@ -19,6 +19,8 @@ mod legality;
 mod mode;
 mod sense;
 mod storage;
+#[cfg(test)]
+mod tests;
 mod transfer;
 
 pub use array::{BlockCondition, BlockState, PageState};
@@ -35,7 +37,7 @@ pub use geometry::{
 };
 pub use latches::PageStatus;
 pub use mode::{BITS_PER_CELL_MAX, ProgramMode};
-pub use storage::{Storage, StorageError};
+pub use storage::{Image, Storage, StorageError, TEXT_BYTES_MAX};
 
 use array::Array;
 use config::{Costs, Timing};
@@ -113,8 +115,9 @@ impl Nand {
     pub fn open(config: &NandConfig, storage: Storage) -> Result<Nand, MediaError> {
         config.validate()?;
         let geometry = &config.geometry;
-        let array = Array::new(geometry);
         let store = storage.open(geometry)?;
+        let mut array = Array::new(geometry);
+        store.load(&mut array)?;
         Ok(Nand {
             timing: Timing::new(&config.latency, &config.bus),
             costs: Costs::new(config),

@@ -87,9 +87,9 @@ impl Sensor {
             slot.fill(u64::MAX);
             for &page in &self.operands[first..end] {
                 let scratch = &mut self.scratch[..length];
-                match operand(store, array, geometry, page, start, scratch)? {
-                    Some(words) => and(slot, words),
-                    None => {} // Erased cells conduct: they leave the AND as it is.
+                // Erased cells conduct: they leave the AND as it is.
+                if let Some(words) = operand(store, array, geometry, page, start, scratch)? {
+                    and(slot, words);
                 }
             }
             if index > 0 {

@@ -52,6 +52,10 @@ const FACTORY_BAD: u8 = 2;
 /// Some page is torn or failed, so reads must look at page states.
 const HAS_BAD_PAGE: u8 = 4;
 
+/// Bytes a block takes before its first program.
+#[cfg(test)]
+pub(crate) const BLOCK_BYTES: usize = size_of::<Block>();
+
 #[derive(Clone, Default)]
 struct Block {
     erase_count: u32,
@@ -147,6 +151,19 @@ impl Array {
         *block = Block {
             erase_count: block.erase_count + 1,
             flags: block.flags & FACTORY_BAD | if complete { 0 } else { NEEDS_ERASE },
+            ..Block::default()
+        };
+    }
+
+    /// Brings a block to the state it had when a durable store was closed, its pages erased.
+    pub(crate) fn restore(&mut self, block: BlockId, erase_count: u32, condition: BlockCondition) {
+        self.blocks[block.0 as usize] = Block {
+            erase_count,
+            flags: match condition {
+                BlockCondition::Good => 0,
+                BlockCondition::NeedsErase => NEEDS_ERASE,
+                BlockCondition::FactoryBad => FACTORY_BAD,
+            },
             ..Block::default()
         };
     }

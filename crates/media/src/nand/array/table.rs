@@ -5,23 +5,13 @@ use std::collections::BTreeMap;
 
 /// Made when a block's first page is programmed. Spare bytes lie in records as long as those of the
 /// block's first page, which all its pages have in practice; longer ones are kept aside.
+#[derive(Clone)]
 pub(super) struct PageTable {
     states: Box<[PageState]>,
     /// For each page a length byte and `stride` bytes; empty until a page has spare bytes.
     records: Box<[u8]>,
     stride: u8,
     long: BTreeMap<u32, Box<[u8]>>,
-}
-
-impl Clone for PageTable {
-    fn clone(&self) -> PageTable {
-        PageTable {
-            states: self.states.clone(),
-            records: self.records.clone(),
-            stride: self.stride,
-            long: self.long.clone(),
-        }
-    }
 }
 
 /// The length byte of a page whose spare bytes are kept aside.
@@ -64,6 +54,9 @@ impl PageTable {
         if self.records.is_empty() && spare.len() < usize::from(LONG) {
             self.stride = spare.len() as u8;
             self.records = vec![0; self.states.len() * (1 + spare.len())].into();
+            for &page in self.long.keys() {
+                self.records[page as usize * (1 + spare.len())] = LONG;
+            }
         }
         let stride = usize::from(self.stride);
         let start = page as usize * (1 + stride);

@@ -1,27 +1,117 @@
 //! Where the bits of the flash are kept: the extension point and its choice.
 //!
-//! A store keeps the data of programmed pages; [`Image`](StorageConfig::Image) also keeps what the array knows
-//! of its blocks and pages. Page states, spare bytes and erase counts live in
-//! [`super::array`] whatever the store is.
+//! A store keeps the data of programmed pages. One that outlives the process also keeps what the array
+//! knows of blocks and pages (their states, spare bytes and erase counts), in the order that lets
+//! it be killed at any moment.
 
+mod image;
 mod memory;
 mod none;
 
-use super::geometry::{Geometry, PageAddress};
+use super::array::{Array, BlockState, PageState};
+use super::geometry::{BlockId, Geometry, PageAddress};
+use super::mode::ProgramMode;
+use std::io;
 use std::ops::Range;
+use std::path::PathBuf;
+
+pub use image::{Image, TEXT_BYTES_MAX};
 
 /// Where the bits of a drive are to be kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Storage {
     /// Nowhere: timing only. Spare bytes and page states are still kept.
     None,
     /// In memory, sparse.
     Memory,
+    /// In an image file, sparse and durable.
+    Image(Image),
 }
 
 /// A failure of the storage of bits.
 #[derive(Debug, thiserror::Error)]
-pub enum StorageError {}
+pub enum StorageError {
+    /// The operating system refused to read, write or open.
+    #[error("{}: cannot {what}: {source}", path.display())]
+    Io {
+        /// The image.
+        path: PathBuf,
+        /// What was tried, and where in the file.
+        what: String,
+        /// What it said.
+        source: io::Error,
+    },
+    /// Another drive, here or in another process, has the image open.
+    #[error("{}: the image is in use by another drive", path.display())]
+    Locked {
+        /// The image.
+        path: PathBuf,
+    },
+    /// The file is something else.
+    #[error("{}: not a Bitline image: it does not begin with \"BITLINE\"", path.display())]
+    NotAnImage {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The image is of another version of the format.
+    #[error("{}: image format version {found}; this program reads version {expected}", path.display())]
+    Version {
+        /// The image.
+        path: PathBuf,
+        /// The version of the image.
+        found: u32,
+        /// The version that can be read.
+        expected: u32,
+    },
+    /// Part of the image does not have the checksum it should.
+    #[error("{}: damaged: {what} at byte {at} does not match its checksum", path.display())]
+    Damaged {
+        /// The image.
+        path: PathBuf,
+        /// Which part.
+        what: String,
+        /// Where it begins.
+        at: u64,
+    },
+    /// The image ends too early.
+    #[error("{}: truncated: it has {has} bytes, its geometry needs {needs}", path.display())]
+    Truncated {
+        /// The image.
+        path: PathBuf,
+        /// Bytes there are.
+        has: u64,
+        /// Bytes there should be.
+        needs: u64,
+    },
+    /// The image was made for another drive.
+    #[error("{}: made for another geometry: {key} is {image} in the image, {asked} in the configuration", path.display())]
+    OtherGeometry {
+        /// The image.
+        path: PathBuf,
+        /// The first key that differs.
+        key: &'static str,
+        /// Its value in the image.
+        image: u32,
+        /// Its value in the configuration.
+        asked: u32,
+    },
+    /// The caller's text does not fit into the header.
+    #[error(
+        "a text of {bytes} bytes does not fit into an image, which has room for {TEXT_BYTES_MAX}"
+    )]
+    TextTooLong {
+        /// Its bytes.
+        bytes: usize,
+    },
+}
+
+/// What a store that outlives the process keeps of a page.
+pub(crate) struct PageRecord<'a> {
+    pub(crate) page: PageAddress,
+    pub(crate) state: PageState,
+    pub(crate) mode: ProgramMode,
+    pub(crate) spare: &'a [u8],
+}
 
 /// Where the data of programmed pages is.
 pub(crate) trait BitStore {
@@ -40,8 +130,29 @@ pub(crate) trait BitStore {
         scratch: &'a mut [u64],
     ) -> Result<&'a [u64], StorageError>;
 
-    /// Forgets the pages of a block.
-    fn erase(&mut self, block: super::geometry::BlockId) -> Result<(), StorageError>;
+    /// Forgets the data of a block.
+    fn erase(&mut self, block: BlockId) -> Result<(), StorageError>;
+
+    /// Keeps what became of a page after [`BitStore::write`]. `block` is the state of its block before.
+    fn record_page(&mut self, _: &PageRecord<'_>, _block: &BlockState) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    /// Keeps the state of a block after its erase or after it was marked; if erased, its
+    /// pages are so too.
+    fn record_block(&mut self, _: BlockId, _: &BlockState) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    /// Brings the array to the state that was kept.
+    fn load(&self, _: &mut Array) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    /// Returns when everything kept so far would survive the host losing power.
+    fn sync(&mut self) -> Result<(), StorageError> {
+        Ok(())
+    }
 }
 
 impl Storage {
@@ -50,6 +161,10 @@ impl Storage {
         Ok(match self {
             Storage::None => Box::new(none::NoStore),
             Storage::Memory => Box::new(memory::MemoryStore::new(geometry)),
+            Storage::Image(image) => {
+                image.check_geometry(geometry)?;
+                Box::new(image)
+            }
         })
     }
 }

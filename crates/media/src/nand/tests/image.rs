@@ -1,0 +1,305 @@
+//! The image file: what comes back, what is refused, and being killed while writing.
+
+use super::*;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command as Process, Stdio};
+
+const SLC: ProgramMode = ProgramMode::Slc;
+
+/// A path in the target's scratch folder, removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let name = format!("bitline-nand-{}-{name}.img", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_file(&path);
+        Scratch(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn create(path: &Path) -> Driver {
+    let image = Image::create(path, &small().geometry, "text = 1\n").expect("it is new");
+    Driver::new(&small(), Storage::Image(image))
+}
+
+fn reopen(path: &Path) -> Driver {
+    let image = Image::open(path).expect("it is intact");
+    assert_eq!(image.text(), "text = 1\n");
+    assert_eq!(*image.geometry(), small().geometry);
+    Driver::new(&small(), Storage::Image(image))
+}
+
+/// Everything durable, in a form that compares.
+type Pages = Vec<(PageState, Option<Vec<u8>>, Option<Vec<u8>>)>;
+fn snapshot(d: &mut Driver) -> (Vec<BlockState>, Pages) {
+    let geometry = d.nand.geometry().clone();
+    let blocks = (0..geometry.blocks()).map(|block| d.nand.block_state(BlockId(block)));
+    let blocks: Vec<_> = blocks.collect();
+    let mut pages = Vec::new();
+    for block in 0..geometry.blocks() {
+        let mode = blocks[block as usize].mode.unwrap_or(SLC);
+        for index in 0..geometry.pages_per_block(mode) {
+            let ppa = geometry.ppa(page(block, index));
+            let spare = d.nand.spare(ppa).map(<[u8]>::to_vec);
+            pages.push((d.nand.page_state(ppa), spare, d.read(page(block, index))));
+        }
+    }
+    (blocks, pages)
+}
+
+#[test]
+fn everything_comes_back() {
+    let scratch = Scratch::new("back");
+    let mut d = create(&scratch.0);
+    d.program(page(0, 0), SLC, &[1; 32], b"spare");
+    d.program(page(0, 3), SLC, &[2; 32], &[9; 40]);
+    d.program(page(13, 20), ProgramMode::Tlc, &[3; 32], b"");
+    d.program(page(1, 0), SLC, &[4; 32], b"old life");
+    d.must(0, &Command::erase(BlockId(1)));
+    d.program(page(2, 0), SLC, &[5; 32], b"old life");
+    d.must(0, &Command::erase(BlockId(2)));
+    d.program(page(2, 1), ProgramMode::Esp, &[6; 32], b"new life");
+    d.nand.mark_factory_bad(BlockId(40)).expect("writable");
+    d.nand
+        .begin(DieId(0), &Command::program(page(3, 0), SLC), d.now)
+        .expect("legal");
+    d.nand
+        .begin(DieId(3), &Command::erase(BlockId(41)), d.now)
+        .expect("legal");
+    d.nand.power_cut(d.now).expect("writable");
+    d.nand.sync().expect("writable");
+    let before = snapshot(&mut d);
+    drop(d);
+    let mut d = reopen(&scratch.0);
+    assert_eq!(snapshot(&mut d), before);
+    // and goes on where it was
+    d.program(page(0, 4), SLC, &[7; 32], b"");
+    refused(d.run(0, &Command::program(page(2, 1), SLC)), &["ESP mode"]);
+}
+
+#[test]
+fn one_drive_at_a_time() {
+    let scratch = Scratch::new("lock");
+    let d = create(&scratch.0);
+    let error = Image::open(&scratch.0).expect_err("it is in use");
+    assert!(error.to_string().contains("in use by another drive"));
+    drop(d);
+    Image::open(&scratch.0).expect("it is free");
+}
+
+#[test]
+fn other_files_are_refused_and_left_alone() {
+    let scratch = Scratch::new("refused");
+    drop(create(&scratch.0));
+    let intact = std::fs::read(&scratch.0).expect("readable");
+    let refuse = |bytes: &[u8], part: &str| {
+        std::fs::write(&scratch.0, bytes).expect("writable");
+        let error = Image::open(&scratch.0)
+            .and_then(|image| Storage::Image(image).open(&small().geometry))
+            .and_then(|store| store.load(&mut array::Array::new(&small().geometry)))
+            .expect_err("it is no image")
+            .to_string();
+        assert!(error.contains(part), "{error}");
+        assert!(error.contains("refused.img"), "{error}");
+        assert_eq!(std::fs::read(&scratch.0).expect("readable"), bytes);
+    };
+    let changed = |at: usize| {
+        let mut bytes = intact.clone();
+        bytes[at] ^= 0x40;
+        bytes
+    };
+    refuse(b"", "not a Bitline image");
+    refuse(b"SQLite format 3", "not a Bitline image");
+    refuse(&intact[..20], "truncated: it has 20 bytes");
+    refuse(&intact[..intact.len() - 1], "truncated");
+    refuse(
+        &changed(8),
+        "image format version 65; this program reads version 1",
+    );
+    refuse(&changed(20), "damaged: the header at byte 0");
+    refuse(&changed(4096), "damaged: the text at byte 4096");
+    refuse(
+        &changed(69632 + 16 * 5 + 4),
+        "the state of block 5 at byte 69712",
+    );
+
+    std::fs::write(&scratch.0, &intact).expect("writable");
+    let mut config = small();
+    config.geometry.blocks_per_plane = 7;
+    let image = Image::open(&scratch.0).expect("intact");
+    let error = Nand::open(&config, Storage::Image(image))
+        .err()
+        .expect("another geometry");
+    assert!(
+        error
+            .to_string()
+            .contains("blocks_per_plane is 6 in the image, 7 in the configuration")
+    );
+    assert!(
+        Image::create(&scratch.0, &small().geometry, "").is_err(),
+        "an image is never overwritten"
+    );
+    assert!(Image::create(Path::new("/nowhere/x"), &small().geometry, "").is_err());
+    let long = "x".repeat(TEXT_BYTES_MAX + 1);
+    let fresh = Scratch::new("long");
+    assert!(Image::create(&fresh.0, &small().geometry, &long).is_err());
+    assert!(!fresh.0.exists());
+}
+
+#[test]
+fn a_page_whose_record_does_not_match_is_torn() {
+    let scratch = Scratch::new("record");
+    let mut d = create(&scratch.0);
+    d.program(page(0, 0), SLC, &[1; 32], b"spare");
+    d.program(page(0, 1), SLC, &[1; 32], b"spare");
+    drop(d);
+    let bytes = std::fs::read(&scratch.0).expect("readable");
+    let at = bytes
+        .windows(5)
+        .position(|window| window == b"spare")
+        .expect("it is there");
+    let file = OpenOptions::new()
+        .write(true)
+        .open(&scratch.0)
+        .expect("writable");
+    file.write_all_at(b"S", at as u64).expect("writable");
+    drop(file);
+    let mut d = reopen(&scratch.0);
+    assert_eq!(d.read(page(0, 0)), None);
+    assert_eq!(d.read(page(0, 1)), Some(vec![1; 32]));
+}
+
+#[test]
+fn an_image_takes_room_only_for_what_is_programmed() {
+    use std::os::unix::fs::MetadataExt;
+    let scratch = Scratch::new("sparse");
+    let geometry = flash_cosmos().geometry;
+    let image = Image::create(&scratch.0, &geometry, "").expect("sparse files");
+    let mut d = Driver::new(&flash_cosmos(), Storage::Image(image));
+    let used = |path: &Path| path.metadata().expect("it exists").blocks() * 512;
+    let empty = used(&scratch.0);
+    assert!(empty < 256 << 10, "{empty}");
+    let data = vec![7; 16384];
+    for index in 0..100 {
+        d.program(page(77, index), SLC, &data, b"0123456789ab");
+    }
+    let full = used(&scratch.0);
+    assert!(full < empty + 100 * (16384 + 4096) + 65536, "{full}");
+    d.must(0, &Command::erase(BlockId(77)));
+    let erased = used(&scratch.0);
+    assert!(erased + 100 * 16384 <= full, "{erased} of {full}");
+}
+
+const CHILD: &str = "BITLINE_NAND_KILL_CHILD";
+
+/// Not a test of its own: writes to an image until it is killed, telling what is done.
+#[test]
+fn child_that_writes_until_killed() {
+    let Some(path) = std::env::var_os(CHILD) else {
+        return;
+    };
+    let image = Image::open(Path::new(&path)).expect("the parent made it");
+    let mut d = Driver::new(&small(), Storage::Image(image));
+    let mut out = std::io::stdout();
+    for round in 0u32.. {
+        let block = round % 6;
+        if d.nand.block_state(BlockId(block)).next_page > 0 {
+            d.must(0, &Command::erase(BlockId(block)));
+            writeln!(out, "\nacknowledged erase {block}").expect("the parent listens");
+        }
+        for index in 0..8 {
+            let data = [((round * 8 + index) % 251) as u8; 32];
+            d.program(page(block, index), SLC, &data, &round.to_le_bytes());
+            writeln!(out, "\nacknowledged program {block} {index} {}", data[0])
+                .expect("the parent listens");
+        }
+    }
+}
+
+/// What the pages of blocks 0 to 5 hold; `None` if erased.
+type Held = [[Option<u8>; 8]; 6];
+
+/// What was acknowledged before a SIGKILL is there; what was in progress is all there or not at all.
+#[test]
+fn killed_while_writing() {
+    let scratch = Scratch::new("kill");
+    drop(create(&scratch.0));
+    let mut held = Held::default();
+    for kill_after in [1, 10, 57, 200, 333, 400, 411] {
+        let mut child = Process::new(std::env::current_exe().expect("this test"))
+            .args([
+                "--exact",
+                "nand::tests::image::child_that_writes_until_killed",
+            ])
+            .args(["--nocapture", "--test-threads=1"])
+            .env(CHILD, &scratch.0)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it runs");
+        let mut seen = 0;
+        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        for line in lines.map_while(Result::ok) {
+            seen += u32::from(acknowledge(&line, &mut held));
+            if seen == kill_after {
+                child.kill().expect("it runs");
+            }
+        }
+        child.wait().expect("it was killed");
+        assert!(seen >= kill_after, "only {seen} commands");
+        let found = held_by(&mut reopen(&scratch.0));
+        assert!(
+            found == held || is_one_command_later(&held, &found),
+            "after {seen}: {held:?}, {found:?}"
+        );
+        held = found;
+    }
+}
+
+/// Notes a line of the child; whether it was an acknowledgement.
+fn acknowledge(line: &str, held: &mut Held) -> bool {
+    let words: Vec<_> = line.split_whitespace().collect();
+    let number = |index: usize| -> usize { words[index].parse().expect("a number") };
+    match words[..] {
+        ["acknowledged", "erase", _] => held[number(2)] = [None; 8],
+        ["acknowledged", "program", _, _, _] => {
+            held[number(2)][number(3)] = Some(number(4) as u8);
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn held_by(d: &mut Driver) -> Held {
+    let mut held = Held::default();
+    for block in 0..6 {
+        for index in 0..8 {
+            let bytes = d.read(page(block, index)).expect("nothing is torn");
+            assert!(bytes.iter().all(|&byte| byte == bytes[0]), "half a page");
+            let spare = d.nand.spare_out(PlaneId(0)).expect("idle");
+            assert_eq!(spare.is_empty(), bytes[0] == 0xFF);
+            held[block as usize][index as usize] = (!spare.is_empty()).then_some(bytes[0]);
+        }
+    }
+    held
+}
+
+/// Whether one erase or program that was not acknowledged yet makes the difference.
+fn is_one_command_later(held: &Held, found: &Held) -> bool {
+    let mut blocks = (0..6).filter(|&block| held[block] != found[block]);
+    let (Some(block), None) = (blocks.next(), blocks.next()) else {
+        return false;
+    };
+    let mut pages = (0..8).filter(|&page| held[block][page] != found[block][page]);
+    let programmed = pages.next().is_some_and(|page| held[block][page].is_none());
+    found[block] == [None; 8] || (programmed && pages.next().is_none())
+}

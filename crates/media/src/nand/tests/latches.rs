@@ -1,0 +1,466 @@
+//! What senses and latch moves compute, against a model that takes one bit at a time.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const BYTES: usize = 32;
+const BITS: usize = BYTES * 8;
+type Bits = [bool; BITS];
+
+/// A command to die 0, perhaps illegal, over the first four blocks of one or both planes.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    Program {
+        pages: Vec<(u32, u32)>,
+        seed: u8,
+    },
+    CopybackProgram {
+        pages: Vec<(u32, u32)>,
+    },
+    Erase {
+        blocks: Vec<u32>,
+    },
+    Read {
+        pages: Vec<(u32, u32)>,
+        inverse: bool,
+    },
+    CacheRead {
+        pages: Vec<(u32, u32)>,
+    },
+    CopybackRead {
+        pages: Vec<(u32, u32)>,
+    },
+    CacheReadEnd(u8),
+    Xor(u8),
+    LatchTransfer(u8),
+    Mws {
+        iscm: u8,
+        planes: Vec<Vec<(u32, u32, u8)>>,
+    },
+}
+
+pub(super) fn a_step() -> impl Strategy<Value = Step> {
+    // One page in plane 0, in plane 1, or in both: blocks 0 to 3 and 6 to 9.
+    let pages = || {
+        let page = || (0u32..4, 0u32..8);
+        prop_oneof![
+            page().prop_map(|page| vec![page]),
+            page().prop_map(|(block, page)| vec![(block + 6, page)]),
+            (page(), page()).prop_map(|(a, (block, page))| vec![a, (block + 6, page)]),
+        ]
+    };
+    let slots = || prop::collection::vec((0u32..4, 0u32..2, 1u8..16), 1..=4);
+    let planes = prop_oneof![
+        slots().prop_map(|slots| vec![slots]),
+        (slots(), slots()).prop_map(|(a, b)| {
+            let b = b
+                .into_iter()
+                .map(|(block, string, layers)| (block + 6, string, layers));
+            vec![a, b.collect()]
+        }),
+    ];
+    prop_oneof![
+        4 => (pages(), any::<u8>()).prop_map(|(pages, seed)| Step::Program { pages, seed }),
+        1 => pages().prop_map(|pages| Step::CopybackProgram { pages }),
+        1 => pages().prop_map(|pages| Step::Erase {
+            blocks: pages.into_iter().map(|(block, _)| block).collect()
+        }),
+        2 => (pages(), any::<bool>()).prop_map(|(pages, inverse)| Step::Read { pages, inverse }),
+        1 => pages().prop_map(|pages| Step::CacheRead { pages }),
+        1 => pages().prop_map(|pages| Step::CopybackRead { pages }),
+        1 => (1u8..4).prop_map(Step::CacheReadEnd),
+        1 => (1u8..4).prop_map(Step::Xor),
+        1 => (1u8..4).prop_map(Step::LatchTransfer),
+        8 => (0u8..16, planes).prop_map(|(iscm, planes)| Step::Mws { iscm, planes }),
+    ]
+}
+
+fn page_set(pages: &[(u32, u32)]) -> PageSet {
+    pages
+        .iter()
+        .map(|&(block, index)| page(block, index))
+        .collect()
+}
+
+impl Step {
+    pub(super) fn loads(&self) -> bool {
+        matches!(self, Step::Program { .. })
+    }
+
+    pub(super) fn command(&self) -> Command {
+        let mode = ProgramMode::Esp;
+        match self {
+            Step::Program { pages, .. } => Command::Program {
+                pages: page_set(pages),
+                mode,
+            },
+            Step::CopybackProgram { pages } => Command::CopybackProgram {
+                pages: page_set(pages),
+                mode,
+            },
+            Step::Erase { blocks } => Command::Erase {
+                blocks: blocks.iter().copied().map(BlockId).collect(),
+            },
+            Step::Read { pages, inverse } => Command::Read {
+                pages: page_set(pages),
+                inverse: *inverse,
+            },
+            Step::CacheRead { pages } => Command::CacheRead {
+                pages: page_set(pages),
+            },
+            Step::CopybackRead { pages } => Command::CopybackRead {
+                pages: page_set(pages),
+            },
+            Step::CacheReadEnd(planes) => Command::CacheReadEnd {
+                planes: PlaneMask(*planes),
+            },
+            Step::Xor(planes) => Command::Xor {
+                planes: PlaneMask(*planes),
+            },
+            Step::LatchTransfer(planes) => Command::LatchTransfer {
+                planes: PlaneMask(*planes),
+            },
+            Step::Mws { iscm, planes } => {
+                let iscm = Iscm::from_byte(*iscm).expect("four bits");
+                let planes = planes.iter().map(|slots| MwsPlane {
+                    slots: slots
+                        .iter()
+                        .map(|&(block, string, layers)| MwsSlot {
+                            block: BlockId(block),
+                            string,
+                            wordlines: layers_of(layers).collect(),
+                        })
+                        .collect(),
+                });
+                Command::mws(iscm, planes.collect())
+            }
+        }
+    }
+}
+
+fn layers_of(mask: u8) -> impl Iterator<Item = u32> {
+    (0..8).filter(move |layer| mask & 1 << layer != 0)
+}
+
+fn pattern(seed: u8, plane: usize) -> [u8; BYTES] {
+    std::array::from_fn(|index| {
+        (seed as usize * 73 + plane * 151 + index * (2 * seed as usize + 1) * 29) as u8
+    })
+}
+
+fn bits(bytes: &[u8]) -> Bits {
+    std::array::from_fn(|bit| bytes[bit / 8] >> (bit % 8) & 1 == 1)
+}
+
+/// Cells and latches, bit by bit.
+struct Model {
+    cells: BTreeMap<(u32, u32), Bits>,
+    s: [Bits; 2],
+    c: [Bits; 2],
+}
+
+impl Model {
+    fn cell(&self, block: u32, page: u32, bit: usize) -> bool {
+        self.cells.get(&(block, page)).is_none_or(|bits| bits[bit])
+    }
+
+    /// Flash-Cosmos Figures 3, 4 and 6 for one bitline that conducts if `v`.
+    fn latch(&mut self, plane: usize, bit: usize, v: bool, iscm: Iscm) {
+        let (s, c) = (&mut self.s[plane][bit], &mut self.c[plane][bit]);
+        if iscm.inverse {
+            *s = !v;
+        } else {
+            if iscm.init_s {
+                *s = true;
+            }
+            if !v {
+                *s = false;
+            }
+        }
+        if iscm.init_c {
+            *c = false;
+        }
+        if iscm.transfer && *s {
+            *c = true;
+        }
+    }
+
+    fn read(&mut self, pages: &[(u32, u32)], iscm: Iscm) {
+        for &(block, page) in pages {
+            for bit in 0..BITS {
+                self.latch((block / 6) as usize, bit, self.cell(block, page, bit), iscm);
+            }
+        }
+    }
+
+    fn mws(&mut self, planes: &[Vec<(u32, u32, u8)>], iscm: Iscm) {
+        for slots in planes {
+            let plane = (slots[0].0 / 6) as usize;
+            for bit in 0..BITS {
+                let mut conducts = false;
+                for &(block, string, layers) in slots {
+                    let mut all = true;
+                    for layer in layers_of(layers) {
+                        all &= self.cell(block, layer * 2 + string, bit);
+                    }
+                    conducts |= all;
+                }
+                self.latch(plane, bit, conducts, iscm);
+            }
+        }
+    }
+
+    fn for_latches(&mut self, planes: u8, combine: fn(bool, bool) -> bool) {
+        for plane in (0..2).filter(|plane| planes & 1 << plane != 0) {
+            for bit in 0..BITS {
+                self.c[plane][bit] = combine(self.s[plane][bit], self.c[plane][bit]);
+            }
+        }
+    }
+
+    fn apply(&mut self, step: &Step) {
+        match step {
+            Step::Program { pages, seed } => {
+                for &(block, page) in pages {
+                    let plane = (block / 6) as usize;
+                    self.c[plane] = bits(&pattern(*seed, plane));
+                    self.cells.insert((block, page), self.c[plane]);
+                }
+            }
+            Step::CopybackProgram { pages } => {
+                for &(block, page) in pages {
+                    self.cells
+                        .insert((block, page), self.c[(block / 6) as usize]);
+                }
+            }
+            Step::Erase { blocks } => self.cells.retain(|(block, _), _| !blocks.contains(block)),
+            Step::Read { pages, inverse } => {
+                let iscm = Iscm {
+                    inverse: *inverse,
+                    ..Iscm::READ
+                };
+                self.read(pages, iscm);
+            }
+            Step::CacheRead { pages } => {
+                for &(block, _) in pages {
+                    let plane = (block / 6) as usize;
+                    self.c[plane] = self.s[plane];
+                }
+                self.read(pages, flags("s"));
+            }
+            Step::CopybackRead { pages } => self.read(pages, Iscm::READ),
+            Step::CacheReadEnd(planes) => self.for_latches(*planes, |s, _| s),
+            Step::Xor(planes) => self.for_latches(*planes, |s, c| s ^ c),
+            Step::LatchTransfer(planes) => self.for_latches(*planes, |s, c| s | c),
+            Step::Mws { iscm, planes } => {
+                self.mws(planes, Iscm::from_byte(*iscm).expect("four bits"));
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn latches_hold_what_the_model_says(steps in prop::collection::vec(a_step(), 1..80)) {
+        let mut d = Driver::new(&small(), Storage::Memory);
+        let zeros = [[false; BITS]; 2];
+        let mut model = Model { cells: BTreeMap::new(), s: zeros, c: zeros };
+        let mut accepted = 0;
+        for step in steps {
+            if let Step::Program { pages, seed } = &step {
+                for &(block, _) in pages {
+                    let plane = (block / 6) as usize;
+                    // What a refused program leaves in the register is loaded all the same.
+                    model.c[plane] = bits(&pattern(*seed, plane));
+                    let bytes = pattern(*seed, plane);
+                    d.nand.data_in(PlaneId(plane as u32), 0, &bytes).expect("the die is idle");
+                }
+            }
+            if d.run(0, &step.command()).is_ok() {
+                model.apply(&step);
+                accepted += 1;
+            }
+            for plane in 0..2 {
+                prop_assert_eq!(bits(&d.register(plane as u32)), model.c[plane], "after {:?}", step);
+            }
+        }
+        prop_assume!(accepted > 0);
+    }
+}
+
+fn byte(d: &Driver) -> u8 {
+    d.register(0)[0]
+}
+
+/// Programs byte values into (block, page) of plane 0.
+fn store(d: &mut Driver, pages: &[(u32, u32, u8)]) {
+    for &(block, index, value) in pages {
+        d.program(page(block, index), ProgramMode::Esp, &[value; BYTES], b"");
+    }
+}
+
+/// {A1 + (B1 B2 B3 B4)} (C1 + C3) (D2 + D4) in two commands (Flash-Cosmos Equation 4, Figure 16).
+#[test]
+fn the_worked_example_of_the_paper_takes_two_senses() {
+    let mut d = Driver::new(&small(), Storage::Memory);
+    let a = [0x0F, 1, 2, 3];
+    let b = [0xF3, 0xFB, 0x7B, 0xF7];
+    let c = [0x55, 4, 0x33, 5];
+    let dd = [6, 0x3C, 7, 0xC0];
+    for layer in 0..4 {
+        let at = layer as u32 * 2;
+        let stored = [a[layer], b[layer], !c[layer], !dd[layer]];
+        for (block, value) in (0..).zip(stored) {
+            store(&mut d, &[(block, at, value)]);
+        }
+    }
+    d.must(0, &mws(flags("isc"), &[(2, 0, &[0, 2]), (3, 0, &[1, 3])]));
+    let after_first = d.register(0);
+    assert_eq!(
+        after_first, [0; BYTES],
+        "the first command moves nothing to the C-latch"
+    );
+    d.must(0, &mws(flags("t"), &[(0, 0, &[0]), (1, 0, &[0, 1, 2, 3])]));
+    let expected = (a[0] | (b[0] & b[1] & b[2] & b[3])) & (c[0] | c[2]) & (dd[1] | dd[3]);
+    assert_eq!(byte(&d), expected);
+    assert_ne!(expected, 0);
+}
+
+#[test]
+fn parabit_accumulates_serially() {
+    let mut d = Driver::new(&small(), Storage::Memory);
+    let values = [0b1110_1101, 0b0111_1100, 0b0101_0110];
+    store(
+        &mut d,
+        &[(0, 0, values[0]), (0, 1, values[1]), (1, 0, values[2])],
+    );
+    let places = [(0, 0, 0), (0, 1, 0), (1, 0, 0)];
+    for (index, (block, string, layer)) in places.into_iter().enumerate() {
+        let operand = Mws::single_wordlines([(BlockId(block), string, layer)]);
+        d.must(
+            0,
+            &Command::parabit_and_step(operand, index == 0, index == 2),
+        );
+    }
+    assert_eq!(byte(&d), values[0] & values[1] & values[2]);
+    for (index, (block, string, layer)) in places.into_iter().enumerate() {
+        let operand = Mws::single_wordlines([(BlockId(block), string, layer)]);
+        d.must(0, &Command::parabit_or_step(operand, index == 0));
+    }
+    assert_eq!(byte(&d), values[0] | values[1] | values[2]);
+}
+
+#[test]
+fn xor_and_xnor_go_through_both_latches() {
+    let mut d = Driver::new(&small(), Storage::Memory);
+    let (a, b) = (0b1100_0101, 0b1010_0110);
+    store(&mut d, &[(0, 0, a), (1, 0, b)]);
+    d.must(0, &Command::read(page(0, 0)));
+    d.must(0, &mws(flags("s"), &[(1, 0, &[0])]));
+    d.must(
+        0,
+        &Command::Xor {
+            planes: PlaneMask(1),
+        },
+    );
+    assert_eq!(byte(&d), a ^ b);
+    d.must(0, &Command::read(page(0, 0)));
+    d.must(0, &mws(flags("is"), &[(1, 0, &[0])]));
+    d.must(
+        0,
+        &Command::Xor {
+            planes: PlaneMask(1),
+        },
+    );
+    assert_eq!(byte(&d), !(a ^ b), "Flash-Cosmos Equation 2");
+}
+
+#[test]
+fn cache_reads_show_one_page_while_sensing_the_next() {
+    let mut d = Driver::new(&small(), Storage::Memory);
+    store(&mut d, &[(0, 0, 10), (0, 1, 11), (0, 2, 12)]);
+    let die = DieId(0);
+    d.must(0, &Command::read(page(0, 0)));
+    for next in [1, 2] {
+        let pages = PageSet::from_iter([page(0, next)]);
+        let busy = d
+            .nand
+            .begin(die, &Command::CacheRead { pages }, d.now)
+            .expect("legal");
+        assert_eq!(byte(&d), 9 + next as u8, "while the die is sensing");
+        d.now += busy.span;
+        d.nand.finish(die, d.now).expect("at its time");
+        assert_eq!(byte(&d), 9 + next as u8);
+    }
+    d.must(
+        0,
+        &Command::CacheReadEnd {
+            planes: PlaneMask(1),
+        },
+    );
+    assert_eq!(byte(&d), 12);
+}
+
+#[test]
+fn copyback_moves_data_and_spare_bytes() {
+    let mut d = Driver::new(&small(), Storage::Memory);
+    let mode = ProgramMode::Slc;
+    let data: [u8; BYTES] = std::array::from_fn(|index| index as u8);
+    d.program(page(0, 0), mode, &data, b"first");
+    let from = PageSet::from_iter([page(0, 0)]);
+    let to = PageSet::from_iter([page(1, 3)]);
+    d.must(
+        0,
+        &Command::CopybackRead {
+            pages: from.clone(),
+        },
+    );
+    assert_eq!(d.nand.spare_out(PlaneId(0)).expect("idle"), b"first");
+    d.must(0, &Command::CopybackProgram { pages: to, mode });
+    assert_eq!(d.read(page(1, 3)).as_deref(), Some(&data[..]));
+    assert_eq!(d.nand.spare_out(PlaneId(0)).expect("idle"), b"first");
+
+    // with new spare bytes and some bytes replaced on the way
+    d.must(0, &Command::CopybackRead { pages: from });
+    d.nand.data_in(PlaneId(0), 3, &[0xAA]).expect("idle");
+    d.nand.set_spare(PlaneId(0), b"second").expect("idle");
+    let to = PageSet::from_iter([page(1, 4)]);
+    d.must(0, &Command::CopybackProgram { pages: to, mode });
+    let mut changed = data;
+    changed[3] = 0xAA;
+    assert_eq!(d.read(page(1, 4)).as_deref(), Some(&changed[..]));
+    let ppa = d.nand.geometry().ppa(page(1, 4));
+    assert_eq!(d.nand.spare(ppa), Some(&b"second"[..]));
+}
+
+#[test]
+fn the_page_register_begins_with_ones_and_spare_bytes_outlive_their_block() {
+    let mut d = Driver::new(&small(), Storage::Memory);
+    assert_eq!(d.read(page(0, 0)), Some(vec![0xFF; BYTES]), "erased");
+    d.program(page(0, 0), ProgramMode::Slc, &[1, 2], b"kept");
+    let mut expected = vec![0xFF; BYTES];
+    expected[..2].copy_from_slice(&[1, 2]);
+    assert_eq!(d.read(page(0, 0)), Some(expected));
+    d.must(0, &Command::erase(BlockId(0)));
+    assert_eq!(d.nand.spare_out(PlaneId(0)).expect("idle"), b"kept");
+    d.must(0, &Command::read(page(0, 0)));
+    assert_eq!(d.nand.spare_out(PlaneId(0)).expect("idle"), b"");
+}
+
+#[test]
+fn a_suspended_program_keeps_its_data() {
+    let mut d = Driver::new(&small(), Storage::Memory);
+    store(&mut d, &[(1, 0, 77)]);
+    d.nand.data_in(PlaneId(0), 0, &[42; BYTES]).expect("idle");
+    d.nand.set_spare(PlaneId(0), b"mine").expect("idle");
+    let program = Command::program(page(0, 0), ProgramMode::Slc);
+    d.nand.begin(DieId(0), &program, d.now).expect("legal");
+    d.must(0, &Command::Suspend);
+    assert_eq!(d.read(page(1, 0)), Some(vec![77; BYTES]));
+    d.must(0, &Command::Resume);
+    assert_eq!(d.read(page(0, 0)), Some(vec![42; BYTES]));
+    assert_eq!(d.nand.spare_out(PlaneId(0)).expect("idle"), b"mine");
+}

@@ -1,0 +1,98 @@
+//! Plans in words: an indented tree of the controller's work, the programs' commands below it.
+
+use std::fmt::{self, Display, Formatter};
+
+use media::nand::{Iscm, WordlineBitmap};
+
+use super::{Plan, Program, Sense, Slot, Source, Step};
+
+impl Display for Plan {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (senses, pages) = (self.senses(), self.page_transfers());
+        writeln!(
+            f,
+            "{:?}: {senses} senses and {pages} page transfers per chunk",
+            self.engine
+        )?;
+        self.write_source(f, &self.root, 1)
+    }
+}
+
+impl Plan {
+    fn write_source(&self, f: &mut Formatter<'_>, source: &Source, depth: usize) -> fmt::Result {
+        write!(f, "{:1$}", "", 2 * depth)?;
+        let (name, parts) = match source {
+            Source::Constant(value) => return writeln!(f, "controller: all {}", u8::from(*value)),
+            Source::Array(index) => {
+                writeln!(f, "page of program {index}")?;
+                return write_program(f, &self.programs[*index], depth + 1);
+            }
+            Source::Not(inner) => ("NOT", std::slice::from_ref(&**inner)),
+            Source::And(parts) => ("AND", &parts[..]),
+            Source::Or(parts) => ("OR", &parts[..]),
+            Source::Xor(parts) => ("XOR", &parts[..]),
+        };
+        writeln!(f, "controller: {name}")?;
+        parts
+            .iter()
+            .try_for_each(|part| self.write_source(f, part, depth + 1))
+    }
+}
+
+fn write_program(f: &mut Formatter<'_>, program: &Program, depth: usize) -> fmt::Result {
+    for step in &program.steps {
+        write!(f, "{:1$}", "", 2 * depth)?;
+        match step {
+            Step::Sense(sense) => writeln!(f, "{sense}")?,
+            Step::Xor => writeln!(f, "C ^= S")?,
+        }
+    }
+    Ok(())
+}
+
+impl Display for Sense {
+    /// As the latches see it, such as `C = 0; S = !(1.0[0-2] | 2.0[5]); C |= S`.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Iscm {
+            inverse,
+            init_s,
+            init_c,
+            transfer,
+        } = self.iscm;
+        if init_c {
+            write!(f, "C = 0; ")?;
+        }
+        match (inverse, init_s) {
+            (true, _) => write!(f, "S = !(")?,
+            (false, true) => write!(f, "S = (")?,
+            (false, false) => write!(f, "S &= (")?,
+        }
+        for (i, slot) in self.slots.iter().enumerate() {
+            write!(f, "{}{slot}", if i > 0 { " | " } else { "" })?;
+        }
+        write!(f, "){}", if transfer { "; C |= S" } else { "" })
+    }
+}
+
+impl Display for Slot {
+    /// `group.row set[layers]`: the AND of those wordlines.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}[", self.row_set.group, self.row_set.row_set)?;
+        write_layers(f, self.wordlines)?;
+        write!(f, "]")
+    }
+}
+
+/// Layers in ascending order, such as `0-2,7`.
+fn write_layers(f: &mut Formatter<'_>, wordlines: WordlineBitmap) -> fmt::Result {
+    let layers: Vec<u32> = wordlines.iter().collect();
+    for (i, run) in layers.chunk_by(|a, b| a + 1 == *b).enumerate() {
+        let comma = if i > 0 { "," } else { "" };
+        match run {
+            [only] => write!(f, "{comma}{only}")?,
+            [first, .., last] => write!(f, "{comma}{first}-{last}")?,
+            [] => unreachable!("chunk_by yields no empty run"),
+        }
+    }
+    Ok(())
+}

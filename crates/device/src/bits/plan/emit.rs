@@ -1,0 +1,98 @@
+//! From the tree that the search found to the commands of the planes and the controller's
+//! combination.
+
+use media::nand::Iscm;
+
+use super::tree::{Chain, Join, Kind, Tree};
+use super::{Program, Sense, Source, Step};
+
+/// The programs of `tree`, each once however often its page is used, and the root over them.
+pub(super) fn emit(tree: &Tree) -> (Vec<Program>, Source) {
+    let mut emitter = Emitter::default();
+    let root = emitter.source(tree, false);
+    (emitter.programs, root)
+}
+
+#[derive(Default)]
+struct Emitter {
+    programs: Vec<Program>,
+}
+
+impl Emitter {
+    /// `tree`, or its negation; an AND of mostly negations becomes an OR.
+    fn source(&mut self, tree: &Tree, negated: bool) -> Source {
+        match &tree.kind {
+            Kind::Constant(value) => Source::Constant(value ^ negated),
+            Kind::Chain(chain) => inverted(Source::Array(self.program(chain)), negated),
+            Kind::Not(inner) => self.source(inner, !negated),
+            Kind::And(parts) => {
+                let negations = parts
+                    .iter()
+                    .filter(|part| matches!(part.kind, Kind::Not(_)))
+                    .count();
+                let as_or = 2 * negations > parts.len();
+                let parts = parts.iter().map(|part| self.source(part, as_or)).collect();
+                let combined = if as_or {
+                    Source::Or(parts)
+                } else {
+                    Source::And(parts)
+                };
+                inverted(combined, negated ^ as_or)
+            }
+            Kind::Xor(parts) => {
+                let mut negated = negated;
+                let mut sources = Vec::with_capacity(parts.len());
+                for part in parts {
+                    let flip = matches!(part.kind, Kind::Not(_));
+                    negated ^= flip;
+                    sources.push(self.source(part, flip));
+                }
+                inverted(Source::Xor(sources), negated)
+            }
+        }
+    }
+
+    fn program(&mut self, chain: &Chain) -> usize {
+        let program = Program {
+            steps: steps(chain),
+        };
+        let known = self.programs.iter().position(|other| *other == program);
+        known.unwrap_or_else(|| {
+            self.programs.push(program);
+            self.programs.len() - 1
+        })
+    }
+}
+
+fn inverted(source: Source, invert: bool) -> Source {
+    if invert {
+        Source::Not(Box::new(source))
+    } else {
+        source
+    }
+}
+
+/// Every product begins by setting S, the first one also clears C; the last sense of a product
+/// hands it to C, by transfer or by a separate XOR.
+fn steps(chain: &Chain) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for (place, (join, product)) in chain.iter().enumerate() {
+        let xor = *join == Join::Xor && place > 0;
+        for (at, form) in product.iter().enumerate() {
+            let iscm = Iscm {
+                inverse: form.inverse,
+                init_s: at == 0,
+                init_c: at == 0 && place == 0,
+                transfer: at + 1 == product.len() && !xor,
+            };
+            steps.push(Step::Sense(Sense {
+                iscm,
+                slots: form.slots.iter().copied().collect(),
+            }));
+        }
+        if xor {
+            steps.push(Step::Xor);
+        }
+    }
+    steps
+}

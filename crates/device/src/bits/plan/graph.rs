@@ -1,0 +1,303 @@
+//! The normal form of an expression: hash-consed AND and XOR nodes with negation on the edges.
+//!
+//! OR is an AND of negations, negated. Nested ANDs and XORs are flattened, duplicates and
+//! complements cancelled, terms absorbed. Leaves are stored rows, so a vector stored inverted
+//! appears negated and nothing downstream needs to know of inverse storage.
+
+use std::collections::HashMap;
+use std::ops::Not;
+use std::rc::Rc;
+
+use nvme::{Expression, VectorId};
+
+use crate::bits::error::BitsError;
+use crate::bits::placement::{RowSetId, VectorPlacement};
+
+/// Disjunctions that one is compared with when looking for redundant ones: bounds the effort, not
+/// the result.
+const COMPARED_MAX: usize = 32;
+
+/// A node or its negation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Lit(u32);
+
+impl Lit {
+    pub(super) const FALSE: Lit = Lit(0);
+    pub(super) const TRUE: Lit = Lit(1);
+
+    pub(super) fn is_negated(self) -> bool {
+        self.0 & 1 == 1
+    }
+
+    /// The node without its negation.
+    pub(super) fn positive(self) -> Lit {
+        Lit(self.0 & !1)
+    }
+
+    /// Negated if `flip`.
+    pub(super) fn flipped(self, flip: bool) -> Lit {
+        Lit(self.0 ^ u32::from(flip))
+    }
+}
+
+impl Not for Lit {
+    type Output = Lit;
+    fn not(self) -> Lit {
+        Lit(self.0 ^ 1)
+    }
+}
+
+/// One stored row: a wordline of the strings of a row set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Row {
+    pub(super) row_set: RowSetId,
+    pub(super) layer: u32,
+    /// The row holds the inverse of the vector.
+    pub(super) inverse: bool,
+}
+
+/// What a literal stands for, negation aside.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Node {
+    False,
+    Row(Row),
+    And(Rc<[Lit]>),
+    /// Of positive literals only.
+    Xor(Rc<[Lit]>),
+}
+
+/// The expression and everything the search derives from it.
+#[derive(Clone, Debug)]
+pub(super) struct Graph {
+    nodes: Vec<Node>,
+    index: HashMap<Node, Lit>,
+}
+
+impl Graph {
+    pub(super) fn new() -> Graph {
+        let mut graph = Graph {
+            nodes: Vec::new(),
+            index: HashMap::new(),
+        };
+        graph.intern(Node::False);
+        graph
+    }
+
+    /// Adds `expression`; returns its literal and the common length of its operands in bits.
+    pub(super) fn build(
+        &mut self,
+        expression: &Expression,
+        find: &dyn Fn(VectorId) -> Option<VectorPlacement>,
+    ) -> Result<(Lit, u64), BitsError> {
+        let mut bits = None;
+        let root = self.add(expression, find, &mut bits)?;
+        Ok((root, bits.unwrap_or(0)))
+    }
+
+    fn add(
+        &mut self,
+        expression: &Expression,
+        find: &dyn Fn(VectorId) -> Option<VectorPlacement>,
+        bits: &mut Option<u64>,
+    ) -> Result<Lit, BitsError> {
+        let mut all = |graph: &mut Graph, parts: &[Expression]| -> Result<Vec<Lit>, BitsError> {
+            parts
+                .iter()
+                .map(|part| graph.add(part, find, bits))
+                .collect()
+        };
+        Ok(match expression {
+            Expression::Vector(vector) => {
+                let placement = find(*vector).ok_or(BitsError::UnknownVector(*vector))?;
+                let expected = *bits.get_or_insert(placement.bits);
+                if placement.bits != expected {
+                    let found = placement.bits;
+                    return Err(BitsError::LengthMismatch {
+                        vector: *vector,
+                        expected,
+                        found,
+                    });
+                }
+                let VectorPlacement {
+                    row_set,
+                    layer,
+                    inverse,
+                    ..
+                } = placement;
+                self.intern(Node::Row(Row {
+                    row_set,
+                    layer,
+                    inverse,
+                }))
+                .flipped(inverse)
+            }
+            Expression::Not(inner) => !self.add(inner, find, bits)?,
+            Expression::And(parts) => {
+                let parts = all(self, parts)?;
+                self.and(parts)
+            }
+            Expression::Or(parts) => {
+                let parts = all(self, parts)?;
+                self.or(parts)
+            }
+            Expression::Xor(parts) => {
+                let parts = all(self, parts)?;
+                self.xor(parts)
+            }
+        })
+    }
+
+    /// The node of a literal.
+    pub(super) fn node(&self, lit: Lit) -> &Node {
+        &self.nodes[(lit.0 >> 1) as usize]
+    }
+
+    /// The factors if `lit` is a conjunction.
+    pub(super) fn factors(&self, lit: Lit) -> Option<Rc<[Lit]>> {
+        match self.node(lit) {
+            Node::And(children) if !lit.is_negated() => Some(children.clone()),
+            _ => None,
+        }
+    }
+
+    /// The terms, each to be negated, if `lit` is a disjunction.
+    pub(super) fn negated_terms(&self, lit: Lit) -> Option<Rc<[Lit]>> {
+        self.factors(!lit)
+    }
+
+    /// The row if `lit` is one, negated or not.
+    pub(super) fn row(&self, lit: Lit) -> Option<Row> {
+        match self.node(lit) {
+            Node::Row(row) => Some(*row),
+            _ => None,
+        }
+    }
+
+    /// Conjunction, simplified.
+    pub(super) fn and(&mut self, parts: impl IntoIterator<Item = Lit>) -> Lit {
+        let mut lits = Vec::new();
+        for part in parts {
+            match self.factors(part) {
+                Some(factors) => lits.extend_from_slice(&factors),
+                None => lits.push(part),
+            }
+        }
+        lits.sort_unstable();
+        lits.dedup();
+        lits.retain(|&lit| lit != Lit::TRUE);
+        let contradicts = |pair: &[Lit]| pair[0] == !pair[1];
+        if lits.first() == Some(&Lit::FALSE) || lits.windows(2).any(contradicts) {
+            return Lit::FALSE;
+        }
+        if let Some(absorbed) = self.absorb(&lits) {
+            return self.and(absorbed);
+        }
+        match lits[..] {
+            [] => Lit::TRUE,
+            [only] => only,
+            _ => self.intern(Node::And(lits.into())),
+        }
+    }
+
+    /// The factors after `x & (x | y) = x`, with `x` one literal or several, and `x & (!x | y) = x
+    /// & y`; `None` if neither applies.
+    fn absorb(&mut self, lits: &[Lit]) -> Option<Vec<Lit>> {
+        let holds = |lit: Lit| lits.binary_search(&lit).is_ok();
+        let mut changed = false;
+        let mut kept = Vec::new();
+        for &lit in lits {
+            let Some(negated) = self.negated_terms(lit) else {
+                kept.push(lit);
+                continue;
+            };
+            if negated.iter().any(|&term| holds(!term)) || self.is_implied(lit, &negated, lits) {
+                changed = true;
+            } else if negated.iter().any(|&term| holds(term)) {
+                changed = true;
+                let left: Vec<Lit> = negated
+                    .iter()
+                    .copied()
+                    .filter(|&term| !holds(term))
+                    .collect();
+                kept.push(!self.and(left));
+            } else {
+                kept.push(lit);
+            }
+        }
+        changed.then_some(kept)
+    }
+
+    /// Whether another disjunction among `lits` has only terms that `lit` has too.
+    fn is_implied(&self, lit: Lit, negated: &[Lit], lits: &[Lit]) -> bool {
+        let has = |term: &Lit| negated.binary_search(term).is_ok();
+        let others = lits
+            .iter()
+            .filter(|&&other| other != lit && other.is_negated());
+        let mut others = others
+            .take(COMPARED_MAX)
+            .filter_map(|&other| self.negated_terms(other));
+        others.any(|other| other.len() < negated.len() && other.iter().all(has))
+    }
+
+    /// Disjunction, simplified.
+    pub(super) fn or(&mut self, parts: impl IntoIterator<Item = Lit>) -> Lit {
+        !self.and(parts.into_iter().map(Lit::not))
+    }
+
+    /// Exclusive or, simplified.
+    pub(super) fn xor(&mut self, parts: impl IntoIterator<Item = Lit>) -> Lit {
+        let mut negated = false;
+        let mut lits = Vec::new();
+        for part in parts {
+            negated ^= part.is_negated();
+            match self.node(part) {
+                Node::Xor(children) => lits.extend_from_slice(children),
+                _ => lits.push(part.positive()),
+            }
+        }
+        lits.sort_unstable();
+        let mut odd: Vec<Lit> = Vec::with_capacity(lits.len());
+        for lit in lits {
+            if odd.last() == Some(&lit) {
+                odd.pop();
+            } else if lit != Lit::FALSE {
+                odd.push(lit);
+            }
+        }
+        let lit = match odd[..] {
+            [] => Lit::FALSE,
+            [only] => only,
+            _ => self.intern(Node::Xor(odd.into())),
+        };
+        lit.flipped(negated)
+    }
+
+    /// Number of rows, if nothing below `root` is used twice: then the result depends on each of
+    /// them.
+    pub(super) fn rows_if_read_once(&self, root: Lit) -> Option<usize> {
+        let mut seen = vec![false; self.nodes.len()];
+        let mut open = vec![root];
+        let mut rows = 0;
+        while let Some(lit) = open.pop() {
+            if std::mem::replace(&mut seen[(lit.0 >> 1) as usize], true) {
+                return None;
+            }
+            match self.node(lit) {
+                Node::False => {}
+                Node::Row(_) => rows += 1,
+                Node::And(children) | Node::Xor(children) => open.extend_from_slice(children),
+            }
+        }
+        Some(rows)
+    }
+
+    fn intern(&mut self, node: Node) -> Lit {
+        if let Some(&lit) = self.index.get(&node) {
+            return lit;
+        }
+        let lit = Lit((self.nodes.len() as u32) << 1);
+        self.nodes.push(node.clone());
+        self.index.insert(node, lit);
+        lit
+    }
+}

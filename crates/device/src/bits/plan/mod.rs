@@ -1,0 +1,222 @@
+//! From an expression and the placement of its operands to what every plane does.
+//!
+//! A [`Plan`] is the same for every chunk: all vectors keep chunk `k` in the same plane, so what
+//! differs from chunk to chunk is only which blocks the row sets mean there. The plan holds array
+//! programs, each a sequence of steps over a plane's sensing latch S and cache latch C that leaves
+//! one page in C, and a root that says how the controller combines those pages. A program that
+//! computes everything by itself has the root `Array(0)`: one page leaves the plane.
+
+mod display;
+mod emit;
+mod forms;
+mod graph;
+mod search;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use arrayvec::ArrayVec;
+use media::nand::{Iscm, MWS_BLOCKS_MAX, WordlineBitmap};
+use nvme::{Expression, VectorId};
+
+use super::engine::Engine;
+use super::error::BitsError;
+use super::placement::{RowSetId, VectorPlacement};
+use forms::Reach;
+
+/// One block's part in a sense: the AND over wordlines of one string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// The row set; with the chunk it names the block and the string.
+    pub row_set: RowSetId,
+    /// The wordlines selected, at least one.
+    pub wordlines: WordlineBitmap,
+}
+
+/// One MWS command (Flash-Cosmos 6.2): v = OR over slots (AND over wordlines); S becomes !v if
+/// inverse, else S & v; the flags also say which latches are initialized first and whether C |= S
+/// follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sense {
+    /// What happens to the latches.
+    pub iscm: Iscm,
+    /// The blocks selected, each another row set.
+    pub slots: ArrayVec<Slot, MWS_BLOCKS_MAX>,
+}
+
+/// One command to a plane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Multi-wordline sensing.
+    Sense(Sense),
+    /// C ^= S.
+    Xor,
+}
+
+/// Steps that leave one page of result in the cache latch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Program {
+    /// In order of execution.
+    pub steps: Vec<Step>,
+}
+
+impl Program {
+    /// Number of senses among the steps.
+    pub fn senses(&self) -> usize {
+        self.steps
+            .iter()
+            .filter(|step| matches!(step, Step::Sense(_)))
+            .count()
+    }
+}
+
+/// Where the controller takes a page from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// All zeros or all ones, without touching the array.
+    Constant(bool),
+    /// The page that the program of this index leaves in the cache latch.
+    Array(usize),
+    /// Inverted by the controller.
+    Not(Box<Source>),
+    /// AND by the controller.
+    And(Vec<Source>),
+    /// OR by the controller.
+    Or(Vec<Source>),
+    /// XOR by the controller.
+    Xor(Vec<Source>),
+}
+
+impl Source {
+    /// Operand pages the controller's logic takes in to compute this (an inversion takes one).
+    fn operand_pages(&self) -> u64 {
+        match self {
+            Source::Constant(_) | Source::Array(_) => 0,
+            Source::Not(inner) => 1 + inner.operand_pages(),
+            Source::And(parts) | Source::Or(parts) | Source::Xor(parts) => {
+                parts.len() as u64 + parts.iter().map(Source::operand_pages).sum::<u64>()
+            }
+        }
+    }
+}
+
+/// What the planner takes as given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Blocks one sense may select, 1 to [`MWS_BLOCKS_MAX`] (power limit, Flash-Cosmos 5.2).
+    pub blocks_max: usize,
+    /// What a plan is to be cheap in.
+    pub weights: Weights,
+}
+
+/// Relative costs by which plans are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weights {
+    /// Of one sense.
+    pub sense: u64,
+    /// Of one page crossing the channel.
+    pub page_transfer: u64,
+}
+
+impl Weights {
+    /// The fewest senses; among those the fewest page transfers.
+    pub const SENSES_FIRST: Weights = Weights {
+        sense: 1 << 32,
+        page_transfer: 1,
+    };
+
+    fn of(&self, programs: &[Program]) -> u64 {
+        let senses: usize = programs.iter().map(Program::senses).sum();
+        senses as u64 * self.sense + programs.len() as u64 * self.page_transfer
+    }
+}
+
+/// How an expression is evaluated, for every chunk alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The engine it is for.
+    pub engine: Engine,
+    /// Length of the operands and of the result, in bits.
+    pub bits: u64,
+    /// What the planes do; each program runs once a chunk and its page is read out once.
+    pub programs: Vec<Program>,
+    /// What the controller makes of the pages.
+    pub root: Source,
+}
+
+impl Plan {
+    /// Senses per chunk.
+    pub fn senses(&self) -> usize {
+        self.programs.iter().map(Program::senses).sum()
+    }
+
+    /// Pages that leave the planes per chunk.
+    pub fn page_transfers(&self) -> usize {
+        self.programs.len()
+    }
+
+    /// Bytes the controller's logic takes in per chunk, for pages of `page_bytes`; zero where the
+    /// array does it all.
+    pub fn controller_bytes_per_page(&self, page_bytes: u64) -> u64 {
+        self.root.operand_pages() * page_bytes
+    }
+}
+
+/// Plans `expression` for `engine`, `find` telling where each vector is.
+///
+/// # Errors [`BitsError::UnknownVector`] if `find` does not know an operand,
+/// [`BitsError::LengthMismatch`] if the operands differ in length.
+///
+/// # Panics
+/// If `limits.blocks_max` is not within 1 to [`MWS_BLOCKS_MAX`].
+pub fn plan(
+    expression: &Expression,
+    engine: Engine,
+    limits: &Limits,
+    find: impl Fn(VectorId) -> Option<VectorPlacement>,
+) -> Result<Plan, BitsError> {
+    assert!(
+        (1..=MWS_BLOCKS_MAX).contains(&limits.blocks_max),
+        "the configuration keeps mws.blocks_max within 1 to {MWS_BLOCKS_MAX}"
+    );
+    let mut graph = graph::Graph::new();
+    let (root, bits) = graph.build(expression, &find)?;
+    let parabit = |graph| search::search(graph, root, Reach::PARABIT, limits.weights);
+    let (programs, root) = match engine {
+        Engine::FlashCosmos => {
+            let own = search::search(
+                graph.clone(),
+                root,
+                Reach::flash_cosmos(limits.blocks_max),
+                limits.weights,
+            );
+            let cost = |candidate: &(Vec<Program>, Source)| limits.weights.of(&candidate.0);
+            // Where something is used twice, the search may overlook that a simpler engine's plan,
+            // which this one can carry out as well, shares more. Elsewhere such plans take at least
+            // one sense for every row.
+            let floor = graph
+                .rows_if_read_once(root)
+                .map(|rows| rows as u64 * limits.weights.sense);
+            if floor.is_some_and(|floor| cost(&own) <= floor + limits.weights.page_transfer) {
+                own
+            } else {
+                let simpler = [search::read_all(&graph, root), parabit(graph)];
+                simpler.into_iter().fold(own, |best, other| {
+                    if cost(&other) < cost(&best) {
+                        other
+                    } else {
+                        best
+                    }
+                })
+            }
+        }
+        Engine::ParaBit => parabit(graph),
+        Engine::InStorage => search::read_all(&graph, root),
+    };
+    Ok(Plan {
+        engine,
+        bits,
+        programs,
+        root,
+    })
+}

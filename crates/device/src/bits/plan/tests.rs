@@ -1,0 +1,405 @@
+//! Plans against direct evaluation, closed forms and the paper's example.
+
+use std::collections::BTreeMap;
+
+use nvme::{Expression, VectorId};
+
+use super::*;
+use crate::bits::evaluate::evaluate;
+
+/// Words of every test page.
+const WORDS: usize = 4;
+const ENGINES: [Engine; 3] = [Engine::FlashCosmos, Engine::ParaBit, Engine::InStorage];
+const LIMITS: Limits = Limits {
+    blocks_max: 4,
+    weights: Weights::SENSES_FIRST,
+};
+
+/// A deterministic stream of numbers (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
+
+/// Vectors with contents, placed group by group in the order of addition.
+struct Store {
+    cells_per_string: u32,
+    vectors: Vec<(VectorId, VectorPlacement)>,
+    contents: BTreeMap<VectorId, [u64; WORDS]>,
+    rows: BTreeMap<(RowSetId, u32), [u64; WORDS]>,
+}
+
+impl Store {
+    fn new(cells_per_string: u32) -> Store {
+        Store {
+            cells_per_string,
+            vectors: Vec::new(),
+            contents: BTreeMap::new(),
+            rows: BTreeMap::new(),
+        }
+    }
+
+    fn add(&mut self, group: u32, inverse: bool, content: [u64; WORDS]) -> VectorId {
+        let vector = self
+            .vectors
+            .iter()
+            .filter(|(id, _)| id.group == group)
+            .count() as u32;
+        let id = VectorId { group, vector };
+        let row_set = RowSetId {
+            group,
+            row_set: vector / self.cells_per_string,
+        };
+        let layer = vector % self.cells_per_string;
+        self.vectors.push((
+            id,
+            VectorPlacement {
+                row_set,
+                layer,
+                inverse,
+                bits: 256,
+            },
+        ));
+        self.contents.insert(id, content);
+        let stored = content.map(|word| if inverse { !word } else { word });
+        self.rows.insert((row_set, layer), stored);
+        id
+    }
+
+    fn plan(&self, expression: &Expression, engine: Engine, limits: &Limits) -> Plan {
+        let placements: BTreeMap<_, _> = self.vectors.iter().copied().collect();
+        plan(expression, engine, limits, |id| {
+            placements.get(&id).copied()
+        })
+        .expect("operands are stored")
+    }
+
+    /// What the plan computes, after checking that every step is legal.
+    fn run(&self, plan: &Plan, limits: &Limits) -> Vec<u64> {
+        let fetch = |row_set, layer| &self.rows[&(row_set, layer)][..];
+        evaluate(plan, limits.blocks_max, WORDS, &fetch).expect("plans are legal")
+    }
+
+    /// What the expression means.
+    fn meaning(&self, expression: &Expression) -> [u64; WORDS] {
+        let fold = |parts: &[Expression], start: u64, apply: fn(u64, u64) -> u64| {
+            parts.iter().fold([start; WORDS], |sum, part| {
+                let part = self.meaning(part);
+                std::array::from_fn(|i| apply(sum[i], part[i]))
+            })
+        };
+        match expression {
+            Expression::Vector(id) => self.contents[id],
+            Expression::Not(inner) => self.meaning(inner).map(|word| !word),
+            Expression::And(parts) => fold(parts, u64::MAX, |a, b| a & b),
+            Expression::Or(parts) => fold(parts, 0, |a, b| a | b),
+            Expression::Xor(parts) => fold(parts, 0, |a, b| a ^ b),
+        }
+    }
+
+    fn check(&self, expression: &Expression, limits: &Limits) -> [Plan; 3] {
+        let meaning = self.meaning(expression);
+        ENGINES.map(|engine| {
+            let plan = self.plan(expression, engine, limits);
+            let result = self.run(&plan, limits);
+            assert_eq!(
+                result, meaning,
+                "{engine:?} of {expression:?} as\n{plan}\nover {:?}",
+                self.vectors
+            );
+            plan
+        })
+    }
+}
+
+fn leaf(id: VectorId) -> Expression {
+    Expression::Vector(id)
+}
+
+fn not(inner: Expression) -> Expression {
+    Expression::Not(Box::new(inner))
+}
+
+fn leaves(ids: &[VectorId]) -> Vec<Expression> {
+    ids.iter().copied().map(leaf).collect()
+}
+
+fn random_words(random: &mut Random) -> [u64; WORDS] {
+    std::array::from_fn(|_| random.next())
+}
+
+fn random_store(random: &mut Random) -> Store {
+    let mut store = Store::new(1 + random.below(4) as u32);
+    let groups = 1 + random.below(5);
+    for _ in 0..1 + random.below(12) {
+        let (group, inverse) = (random.below(groups) as u32, random.below(3) == 0);
+        let content = random_words(random);
+        store.add(group, inverse, content);
+    }
+    store
+}
+
+fn random_expression(random: &mut Random, store: &Store, depth: u64) -> Expression {
+    let kind = if depth == 0 { 0 } else { random.below(9) };
+    let many = |random: &mut Random| {
+        let parts = 2 + random.below(if depth > 2 { 2 } else { 4 });
+        (0..parts)
+            .map(|_| random_expression(random, store, depth - 1))
+            .collect()
+    };
+    match kind {
+        0 | 1 => leaf(store.vectors[random.below(store.vectors.len() as u64) as usize].0),
+        2 => not(random_expression(random, store, depth - 1)),
+        3..=5 => Expression::And(many(random)),
+        6 | 7 => Expression::Or(many(random)),
+        _ => Expression::Xor(many(random)),
+    }
+}
+
+#[test]
+fn plans_compute_what_the_expression_means() {
+    let mut random = Random(2);
+    for round in 0..25_000 {
+        let store = random_store(&mut random);
+        let depth = random.below(6);
+        let expression = random_expression(&mut random, &store, depth);
+        let limits = Limits {
+            blocks_max: 1 + round % MWS_BLOCKS_MAX,
+            ..LIMITS
+        };
+        let [cosmos, parabit, read_all] = store.check(&expression, &limits);
+        let case = || format!("{expression:?}\n{cosmos}\n{parabit}\n{:?}", store.vectors);
+        assert!(cosmos.senses() <= parabit.senses(), "{}", case());
+        assert!(cosmos.senses() <= read_all.senses(), "{}", case());
+        assert_eq!(read_all.senses(), read_all.page_transfers());
+    }
+}
+
+/// The fewest ORs of `n` rows of one group of 48-cell strings, four blocks at once.
+fn or_in_one_group(n: usize) -> usize {
+    n.min(48).max(n.div_ceil(4))
+}
+
+#[test]
+fn senses_of_wide_operations_have_closed_forms() {
+    for n in 1..=200usize {
+        let mut store = Store::new(48);
+        let mut random = Random(n as u64);
+        let mut ids = |store: &mut Store, group: &dyn Fn(u32) -> u32, inverse| -> Vec<VectorId> {
+            (0..n as u32)
+                .map(|i| store.add(group(i), inverse, random_words(&mut random)))
+                .collect()
+        };
+        let plain = ids(&mut store, &|_| 1, false);
+        let inverse = ids(&mut store, &|_| 2, true);
+        let apart = ids(&mut store, &|i| 1000 + i, false);
+        let strings = n.div_ceil(48);
+        let cases = [
+            (Expression::And(leaves(&plain)), strings),
+            (not(Expression::And(leaves(&plain))), strings),
+            (Expression::Or(leaves(&plain)), or_in_one_group(n)),
+            (not(Expression::Or(leaves(&plain))), or_in_one_group(n)),
+            (Expression::Or(leaves(&inverse)), strings),
+            (not(Expression::Or(leaves(&inverse))), strings),
+            (Expression::And(leaves(&inverse)), or_in_one_group(n)),
+            (Expression::And(leaves(&apart)), n),
+            (Expression::Or(leaves(&apart)), n.div_ceil(4)),
+            (Expression::Xor(leaves(&plain)), n),
+        ];
+        for (expression, senses) in cases {
+            let [cosmos, parabit, read_all] = store.check(&expression, &LIMITS);
+            assert_eq!(cosmos.senses(), senses, "{n} operands\n{cosmos}");
+            assert_eq!(cosmos.page_transfers(), 1, "{n} operands\n{cosmos}");
+            assert_eq!(parabit.senses(), n, "{parabit}");
+            assert_eq!((read_all.senses(), read_all.page_transfers()), (n, n));
+            let pages = if matches!(expression, Expression::Xor(_)) {
+                n
+            } else {
+                1
+            };
+            assert_eq!(parabit.page_transfers(), pages, "{parabit}");
+        }
+    }
+}
+
+/// Flash-Cosmos 6.2, Equation 4 and Figure 16: four blocks of four vectors, two of them stored
+/// inverse.
+fn equation_4() -> (Store, Expression) {
+    let (mut store, mut random) = (Store::new(4), Random(4));
+    let mut block = |group, inverse| -> [Expression; 4] {
+        std::array::from_fn(|_| leaf(store.add(group, inverse, random_words(&mut random))))
+    };
+    let [a1, ..] = block(1, false);
+    let b = block(2, false);
+    let [c1, _, c3, _] = block(3, true);
+    let [_, d2, _, d4] = block(4, true);
+    let sum = |x, y| Expression::Or(vec![x, y]);
+    let first = sum(a1, Expression::And(b.to_vec()));
+    (
+        store,
+        Expression::And(vec![first, sum(c1, c3), sum(d2, d4)]),
+    )
+}
+
+#[test]
+fn the_papers_example_takes_two_senses() {
+    let (store, expression) = equation_4();
+    let [plan, ..] = store.check(&expression, &LIMITS);
+    let expected = "FlashCosmos: 2 senses and 1 page transfers per chunk
+  page of program 0
+    C = 0; S = !(3.0[0,2] | 4.0[1,3])
+    S &= (1.0[0] | 2.0[0-3]); C |= S
+";
+    assert_eq!(plan.to_string(), expected);
+    assert_eq!(plan.controller_bytes_per_page(16384), 0);
+}
+
+#[test]
+fn clauses_over_inverse_groups_are_one_inverse_sense() {
+    let (mut store, mut random) = (Store::new(48), Random(6));
+    let mut clause = |group| {
+        let ids: Vec<_> = (0..24)
+            .map(|_| store.add(group, true, random_words(&mut random)))
+            .collect();
+        Expression::Or(leaves(&ids))
+    };
+    let expression = Expression::And(vec![clause(1), clause(2), clause(3)]);
+    let [plan, parabit, _] = store.check(&expression, &LIMITS);
+    assert_eq!((plan.senses(), plan.page_transfers()), (1, 1), "{plan}");
+    assert_eq!(parabit.senses(), 72);
+}
+
+#[test]
+fn xor_stays_in_the_latches() {
+    let (mut store, mut random) = (Store::new(48), Random(7));
+    let [a, b, c] = [0; 3].map(|_| leaf(store.add(1, false, random_words(&mut random))));
+    let product = Expression::And(vec![a.clone(), b.clone()]);
+    for (expression, senses) in [
+        (Expression::Xor(vec![a.clone(), b.clone()]), 2),
+        (
+            not(Expression::Xor(vec![a.clone(), not(b.clone()), c.clone()])),
+            3,
+        ),
+        (Expression::Xor(vec![product.clone(), not(c.clone())]), 2),
+        (Expression::Or(vec![Expression::Xor(vec![a, b]), c]), 3),
+    ] {
+        let [plan, ..] = store.check(&expression, &LIMITS);
+        assert_eq!(
+            (plan.senses(), plan.page_transfers()),
+            (senses, 1),
+            "{plan}"
+        );
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_combined_by_the_controller() {
+    let (mut store, mut random) = (Store::new(48), Random(8));
+    let mut next = |group| leaf(store.add(group, false, random_words(&mut random)));
+    let (a, b, c, d) = (next(1), next(1), next(1), next(1));
+    let sum = |x: &Expression, y: &Expression| Expression::Or(vec![x.clone(), y.clone()]);
+    let xor = |x: &Expression, y: &Expression| Expression::Xor(vec![x.clone(), y.clone()]);
+    let expression = Expression::And(vec![xor(&a, &b), xor(&c, &d), sum(&a, &c)]);
+    let [plan, ..] = store.check(&expression, &LIMITS);
+    assert!(
+        plan.page_transfers() > 1 && plan.controller_bytes_per_page(16384) > 0,
+        "{plan}"
+    );
+}
+
+#[test]
+fn constants_need_no_sense() {
+    let (mut store, mut random) = (Store::new(48), Random(9));
+    let [a, b] = [0; 2].map(|_| leaf(store.add(1, false, random_words(&mut random))));
+    let never = Expression::And(vec![a.clone(), b.clone(), not(a.clone())]);
+    let always = Expression::Or(vec![not(b.clone()), b.clone()]);
+    let same = Expression::Xor(vec![a.clone(), b.clone(), a.clone(), b]);
+    for expression in [never.clone(), always, same, not(never)] {
+        for plan in store.check(&expression, &LIMITS) {
+            assert_eq!((plan.senses(), plan.page_transfers()), (0, 0), "{plan}");
+            assert_eq!(plan.bits, 256);
+        }
+    }
+}
+
+#[test]
+fn repeated_operands_are_sensed_once() {
+    let (mut store, mut random) = (Store::new(48), Random(10));
+    let [a, b] = [0; 2].map(|_| leaf(store.add(1, false, random_words(&mut random))));
+    let absorbed = Expression::And(vec![a.clone(), Expression::Or(vec![b.clone(), a.clone()])]);
+    let repeated = Expression::And(vec![a.clone(), a.clone(), a]);
+    for expression in [absorbed, repeated] {
+        for plan in store.check(&expression, &LIMITS) {
+            assert_eq!(plan.senses(), 1, "{plan}");
+        }
+    }
+}
+
+#[test]
+fn operands_must_exist_and_be_of_one_length() {
+    let id = |vector| VectorId { group: 1, vector };
+    let find = |found: VectorId| {
+        let row_set = RowSetId {
+            group: 1,
+            row_set: 0,
+        };
+        let bits = u64::from(found.vector) * 64;
+        (found.vector < 3).then_some(VectorPlacement {
+            row_set,
+            layer: found.vector,
+            inverse: false,
+            bits,
+        })
+    };
+    let both = |a, b| Expression::And(vec![leaf(id(a)), leaf(id(b))]);
+    let unknown = plan(&both(1, 3), Engine::ParaBit, &LIMITS, find);
+    assert_eq!(unknown, Err(BitsError::UnknownVector(id(3))));
+    let mismatch = plan(&both(1, 2), Engine::ParaBit, &LIMITS, find);
+    assert_eq!(
+        mismatch,
+        Err(BitsError::LengthMismatch {
+            vector: id(2),
+            expected: 64,
+            found: 128
+        })
+    );
+}
+
+#[test]
+fn deep_and_wide_expressions_are_planned() {
+    let mut random = Random(11);
+    for wide in [1, 20, 200] {
+        let mut store = Store::new(48);
+        for i in 0..200 {
+            let inverse = random.below(2) == 0;
+            store.add(i % 7, inverse, random_words(&mut random));
+        }
+        let mut next = leaf(store.vectors[0].0);
+        for depth in 0..64 {
+            let mut parts: Vec<_> = (0..wide / 20 + 1)
+                .map(|_| leaf(store.vectors[random.below(200) as usize].0))
+                .collect();
+            parts.push(if random.below(3) == 0 {
+                not(next)
+            } else {
+                next
+            });
+            next = match depth % 3 {
+                0 => Expression::And(parts),
+                1 => Expression::Or(parts),
+                _ => Expression::Xor(parts),
+            };
+        }
+        store.check(&next, &LIMITS);
+    }
+}

@@ -1,0 +1,124 @@
+//! Chains of products in the cache latch, and trees of chains combined by the controller.
+
+use std::rc::Rc;
+
+use super::forms::Product;
+
+/// How a product joins what the cache latch holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Join {
+    Or,
+    Xor,
+}
+
+/// Products accumulated in the cache latch, which is clear before the first.
+pub(super) type Chain = Rc<[(Join, Rc<Product>)]>;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cost {
+    pub(super) senses: u64,
+    pub(super) transfers: u64,
+    /// Operand pages of the controller: decides between plans that are otherwise alike.
+    pub(super) combined: u64,
+}
+
+/// A page in the controller: of a chain, or combined from others.
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub(super) cost: Cost,
+    pub(super) kind: Kind,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    Constant(bool),
+    Chain(Chain),
+    Not(Rc<Tree>),
+    And(Vec<Rc<Tree>>),
+    Xor(Vec<Rc<Tree>>),
+}
+
+pub(super) fn chain_senses(chain: &Chain) -> u64 {
+    chain.iter().map(|(_, product)| product.len() as u64).sum()
+}
+
+pub(super) fn constant(value: bool) -> Rc<Tree> {
+    Rc::new(Tree {
+        cost: Cost::default(),
+        kind: Kind::Constant(value),
+    })
+}
+
+pub(super) fn array(chain: Chain) -> Rc<Tree> {
+    let cost = Cost {
+        senses: chain_senses(&chain),
+        transfers: 1,
+        combined: 0,
+    };
+    Rc::new(Tree {
+        cost,
+        kind: Kind::Chain(chain),
+    })
+}
+
+pub(super) fn not(inner: Rc<Tree>) -> Rc<Tree> {
+    match &inner.kind {
+        Kind::Not(twice) => twice.clone(),
+        _ => {
+            let cost = Cost {
+                combined: inner.cost.combined + 1,
+                ..inner.cost
+            };
+            Rc::new(Tree {
+                cost,
+                kind: Kind::Not(inner),
+            })
+        }
+    }
+}
+
+pub(super) fn and(parts: impl IntoIterator<Item = Rc<Tree>>) -> Rc<Tree> {
+    let mut flat = Vec::new();
+    for part in parts {
+        match &part.kind {
+            Kind::And(inner) => flat.extend_from_slice(inner),
+            _ => flat.push(part),
+        }
+    }
+    if let [only] = &flat[..] {
+        return only.clone();
+    }
+    Rc::new(Tree {
+        cost: combined(&flat),
+        kind: Kind::And(flat),
+    })
+}
+
+pub(super) fn xor(parts: impl IntoIterator<Item = Rc<Tree>>) -> Rc<Tree> {
+    let mut flat = Vec::new();
+    for part in parts {
+        match &part.kind {
+            Kind::Xor(inner) => flat.extend_from_slice(inner),
+            _ => flat.push(part),
+        }
+    }
+    if let [only] = &flat[..] {
+        return only.clone();
+    }
+    Rc::new(Tree {
+        cost: combined(&flat),
+        kind: Kind::Xor(flat),
+    })
+}
+
+fn combined(parts: &[Rc<Tree>]) -> Cost {
+    let start = Cost {
+        combined: parts.len() as u64,
+        ..Cost::default()
+    };
+    parts.iter().fold(start, |sum, part| Cost {
+        senses: sum.senses + part.cost.senses,
+        transfers: sum.transfers + part.cost.transfers,
+        combined: sum.combined + part.cost.combined,
+    })
+}

@@ -8,6 +8,8 @@ pub mod error;
 pub mod evaluate;
 pub mod placement;
 pub mod plan;
+#[cfg(test)]
+mod tests;
 
 pub use engine::{BitsConfig, Engine};
 pub use error::BitsError;

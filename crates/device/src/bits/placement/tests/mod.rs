@@ -16,7 +16,7 @@ pub(in crate::bits) fn small() -> Geometry {
         chips_per_channel: 2,
         dies_per_chip: 1,
         planes_per_die: 2,
-        blocks_per_plane: 8,
+        blocks_per_plane: 12,
         strings_per_block: 2,
         cells_per_string: 3,
         page_bytes: 8,

@@ -269,7 +269,11 @@ fn records_that_contradict_their_address_are_ignored() {
         change(page, record);
         rebuilt(records)
     };
-    assert_eq!(alter(|page, _| page.block.0 += 8), None, "another plane");
+    assert_eq!(
+        alter(|page, _| page.block.0 += small().blocks_per_plane),
+        None,
+        "another plane"
+    );
     assert_eq!(alter(|page, _| page.page += 1), None, "another string");
     assert_eq!(
         alter(|page, _| page.page += 2),

@@ -1,0 +1,252 @@
+//! Placement, plans and commands together on the flash itself.
+
+use std::collections::BTreeMap;
+
+use media::nand::{
+    BusTiming, Command, EnergyConfig, Latency, MwsLimits, Nand, NandConfig, PageAddress, PageSet,
+    ProgramMode, Storage,
+};
+use nvme::{Expression, VectorId};
+use sim::Time;
+
+use super::combine::Combiner;
+use super::command::command;
+use super::engine::Engine;
+use super::placement::tests::{Pool, small};
+use super::placement::{BITS_MAX, DieBatch, Groups, VectorSpare, rebuild};
+use super::plan::{Limits, Weights, plan};
+
+/// Chunks of every test vector: three stripes, the last one not full.
+const CHUNKS: u64 = 19;
+
+/// The flash on a clock that waits for every command.
+struct Flash {
+    nand: Nand,
+    now: Time,
+}
+
+impl Flash {
+    fn new() -> Flash {
+        let latency = Latency {
+            read_slc_ns: 22_500,
+            read_mlc_ns: 40_000,
+            read_tlc_ns: 60_000,
+            mws_ns: 25_000,
+            program_slc_ns: 200_000,
+            program_esp_ns: 400_000,
+            program_mlc_ns: 500_000,
+            program_tlc_ns: 700_000,
+            erase_ns: 3_500_000,
+            latch_transfer_ns: 20,
+            xor_ns: 30,
+            set_feature_ns: 1_000,
+            suspend_ns: 20_000,
+            resume_ns: 5_000,
+            reset_ns: 10_000,
+        };
+        let config = NandConfig {
+            geometry: small(),
+            latency,
+            bus: BusTiming {
+                command_cycle_ns: 25,
+                t_wb_ns: 100,
+                t_adl_ns: 70,
+                t_rr_ns: 20,
+            },
+            mws: MwsLimits {
+                blocks_max: 4,
+                power_percent: [100, 134, 157, 180],
+            },
+            energy: EnergyConfig {
+                read_pj: 20_500_000,
+                latch_transfer_pj_per_kib: 10_000,
+                and_or_pj_per_kib: 10_000,
+                xor_pj_per_kib: 20_000,
+                transfer_pj_per_page: 7_656_000,
+                program_power_percent: 150,
+                erase_power_percent: 190,
+            },
+        };
+        let nand = Nand::open(&config, Storage::Memory).expect("the configuration is legal");
+        Flash {
+            nand,
+            now: Time::ZERO,
+        }
+    }
+
+    fn run(&mut self, command: &Command, batch: &DieBatch, groups: &Groups) {
+        let die = small().die_of_plane(groups.layout().plane(batch[0]));
+        let begun = self.nand.begin(die, command, self.now);
+        self.now += begun
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"))
+            .span;
+        self.nand
+            .finish(die, self.now)
+            .expect("the die is ready now");
+    }
+
+    /// Programs a vector, its chunks' words repeating `data`, all planes of a die at once.
+    fn write(
+        &mut self,
+        groups: &mut Groups,
+        pool: &mut Pool,
+        vector: VectorId,
+        inverse: bool,
+        data: &[u64],
+    ) {
+        let write = groups
+            .place(pool, vector, CHUNKS * 64, inverse)
+            .expect("there is room");
+        for batch in groups.layout().die_batches(write.chunks) {
+            let mut pages = PageSet::new();
+            for &chunk in &batch {
+                let word = data[chunk as usize];
+                let stored = if inverse { !word } else { word };
+                let plane = groups.layout().plane(chunk);
+                self.nand
+                    .data_in(plane, 0, &stored.to_le_bytes())
+                    .expect("fits a page");
+                let record = groups.record(&write, chunk).encode();
+                self.nand
+                    .set_spare(plane, &record)
+                    .expect("fits the spare area");
+                pages.push(groups.page(&write.placement, chunk).expect("reserved"));
+            }
+            self.run(
+                &Command::Program {
+                    pages,
+                    mode: ProgramMode::Esp,
+                },
+                &batch,
+                groups,
+            );
+        }
+        groups.commit(write);
+    }
+
+    /// Evaluates an expression chunk by chunk.
+    fn evaluate(&mut self, groups: &Groups, expression: &Expression, engine: Engine) -> Vec<u64> {
+        let limits = Limits {
+            blocks_max: 4,
+            weights: Weights::SENSES_FIRST,
+        };
+        let plan = plan(expression, engine, &limits, |id| groups.find(id)).expect("all are stored");
+        let mut result = vec![0; CHUNKS as usize];
+        let mut combiner = Combiner::new();
+        for batch in groups.layout().die_batches(CHUNKS) {
+            let mut pages: BTreeMap<u64, Vec<Vec<u64>>> = BTreeMap::new();
+            for program in &plan.programs {
+                for step in &program.steps {
+                    let command = command(step, groups, &batch).expect("all are stored");
+                    self.run(&command, &batch, groups);
+                }
+                for &chunk in &batch {
+                    let register = self.nand.page_register(groups.layout().plane(chunk));
+                    pages
+                        .entry(chunk)
+                        .or_default()
+                        .push(register.expect("the die is idle").to_vec());
+                }
+            }
+            for &chunk in &batch {
+                let pages = pages.remove(&chunk).unwrap_or_default();
+                let word = &mut result[chunk as usize..][..1];
+                combiner.combine(&plan.root, &pages, word);
+            }
+        }
+        result
+    }
+
+    fn records(&self) -> Vec<(PageAddress, VectorSpare)> {
+        let geometry = small();
+        let blocks = (0..geometry.blocks()).map(media::nand::BlockId);
+        let pages = blocks.flat_map(|block| {
+            (0..geometry.wordlines_per_block()).map(move |page| PageAddress { block, page })
+        });
+        let record = |page| {
+            let spare = self.nand.spare(small().ppa(page))?;
+            Some((page, VectorSpare::decode(spare)?))
+        };
+        pages.filter_map(record).collect()
+    }
+}
+
+fn words(seed: u64) -> Vec<u64> {
+    (1..=CHUNKS)
+        .map(|i| {
+            (seed * 31 + i)
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                .rotate_left(seed as u32)
+        })
+        .collect()
+}
+
+fn meaning(expression: &Expression, contents: &BTreeMap<VectorId, Vec<u64>>, chunk: usize) -> u64 {
+    let parts = expression
+        .operands()
+        .iter()
+        .map(|part| meaning(part, contents, chunk));
+    match expression {
+        Expression::Vector(id) => contents[id][chunk],
+        Expression::Not(inner) => !meaning(inner, contents, chunk),
+        Expression::And(_) => parts.fold(u64::MAX, |a, b| a & b),
+        Expression::Or(_) => parts.fold(0, |a, b| a | b),
+        Expression::Xor(_) => parts.fold(0, |a, b| a ^ b),
+    }
+}
+
+#[test]
+fn the_flash_computes_what_the_expression_means() {
+    let (mut flash, mut pool) = (Flash::new(), Pool::new(&small()));
+    let mut groups = Groups::new(small());
+    let mut contents = BTreeMap::new();
+    for (seed, (group, inverse)) in [(0, false), (1, true), (2, false)].into_iter().enumerate() {
+        for number in 0..4 {
+            let (vector, data) = (
+                VectorId::new(group, number),
+                words(seed as u64 * 4 + u64::from(number)),
+            );
+            flash.write(&mut groups, &mut pool, vector, inverse, &data);
+            contents.insert(vector, data);
+        }
+    }
+    let leaf = |group, number| Expression::Vector(VectorId::new(group, number));
+    let all = |group| (0..4).map(|number| leaf(group, number)).collect::<Vec<_>>();
+    let xor = Expression::Xor(vec![leaf(0, 0), Expression::And(all(1)), leaf(2, 3)]);
+    let mixed = Expression::Or(vec![
+        Expression::And(all(0)),
+        Expression::And(all(2)),
+        leaf(1, 2),
+    ]);
+    let expressions = [
+        Expression::And(all(0)),
+        Expression::Or(all(1)),
+        Expression::Not(Box::new(Expression::Or(all(2)))),
+        Expression::And(vec![Expression::Or(all(1)), mixed, xor]),
+    ];
+    for expression in expressions {
+        let expected: Vec<u64> = (0..CHUNKS as usize)
+            .map(|chunk| meaning(&expression, &contents, chunk))
+            .collect();
+        for engine in [Engine::FlashCosmos, Engine::ParaBit, Engine::InStorage] {
+            let result = flash.evaluate(&groups, &expression, engine);
+            assert_eq!(result, expected, "{engine:?}");
+        }
+    }
+    let next_page = |block| flash.nand.block_state(block).next_page;
+    let rebuilt = rebuild(small(), flash.records(), next_page);
+    assert!(rebuilt.vectors().eq(groups.vectors()));
+    assert!(
+        rebuilt
+            .vectors()
+            .all(|(_, placement)| placement.bits <= BITS_MAX)
+    );
+    for (_, placement) in groups.vectors() {
+        for chunk in 0..CHUNKS {
+            assert_eq!(
+                rebuilt.page(&placement, chunk),
+                groups.page(&placement, chunk)
+            );
+        }
+    }
+}

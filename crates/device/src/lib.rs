@@ -1,1 +1,15 @@
-//! The firmware of the drive.
+//! The firmware of the drive, a folder a job: `frontend` fetches commands, `ftl`
+//! finds pages, `bits` computes in the array, `schedule` decides when and on which
+//! die. [`Device`] puts them together.
+
+pub mod bits;
+mod buffer;
+mod config;
+mod device;
+mod energy;
+pub mod frontend;
+pub mod ftl;
+pub mod schedule;
+
+pub use config::{ConfigError, DeviceConfig, FaultConfig};
+pub use device::{Device, MediaState, PowerUpError};

@@ -15,5 +15,5 @@ pub use channel::{Receiver, Sender, channel};
 pub use oneshot::{OneshotReceiver, OneshotSender, oneshot};
 pub use pipe::Pipe;
 pub use semaphore::{Permit, Semaphore};
-pub use server::{Hold, Priority, Server};
+pub use server::{Hold, Priority, Serve, Server};
 pub use signal::{Broadcast, Signal};

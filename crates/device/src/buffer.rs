@@ -1,0 +1,107 @@
+//! Page buffers in the controller's memory, where data waits between the
+//! channels and the link.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+/// Names a buffer of one page; [`BufferId::NONE`] where the drive keeps no data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferId(u32);
+
+impl BufferId {
+    /// No buffer: in timing-only runs nothing is stored or copied.
+    pub const NONE: BufferId = BufferId(u32::MAX);
+}
+
+/// All page buffers. They are kept for reuse, so steady traffic allocates none.
+pub struct Buffers {
+    page_bytes: usize,
+    stores_data: bool,
+    pages: RefCell<Vec<Box<[u8]>>>,
+    free: RefCell<Vec<u32>>,
+}
+
+impl Buffers {
+    /// Buffers of `page_bytes` each; none at all unless the drive `stores_data`.
+    pub fn new(page_bytes: usize, stores_data: bool) -> Buffers {
+        Buffers {
+            page_bytes,
+            stores_data,
+            pages: RefCell::default(),
+            free: RefCell::default(),
+        }
+    }
+
+    /// A buffer of undefined content.
+    #[inline]
+    pub fn take(&self) -> Buffer<'_> {
+        let id = if self.stores_data { self.take_id() } else { BufferId::NONE };
+        Buffer { buffers: self, id }
+    }
+
+    fn take_id(&self) -> BufferId {
+        if let Some(free) = self.free.borrow_mut().pop() {
+            return BufferId(free);
+        }
+        let mut pages = self.pages.borrow_mut();
+        pages.push(vec![0; self.page_bytes].into_boxed_slice());
+        BufferId(pages.len() as u32 - 1)
+    }
+
+    /// Whether buffers hold anything.
+    pub fn stores_data(&self) -> bool {
+        self.stores_data
+    }
+
+    /// Shows a buffer's bytes to `look`; does nothing for [`BufferId::NONE`].
+    #[inline]
+    pub fn with<R>(&self, id: BufferId, look: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        let pages = self.pages.borrow();
+        pages.get(id.0 as usize).map(|page| look(page))
+    }
+
+    /// Lets `change` write a buffer's bytes; does nothing for [`BufferId::NONE`].
+    #[inline]
+    pub fn with_mut<R>(&self, id: BufferId, change: impl FnOnce(&mut [u8]) -> R) -> Option<R> {
+        let mut pages = self.pages.borrow_mut();
+        pages.get_mut(id.0 as usize).map(|page| change(page))
+    }
+
+    /// Copies from one buffer to another what lies in `within` but not in `except`.
+    pub fn merge(&self, from: BufferId, to: BufferId, except: Range<usize>, within: Range<u32>) {
+        let mut pages = self.pages.borrow_mut();
+        let Ok([from, to]) = pages.get_disjoint_mut([from.0 as usize, to.0 as usize]) else {
+            return;
+        };
+        let (start, end) = (within.start as usize, within.end as usize);
+        if start < except.start {
+            to[start..except.start].copy_from_slice(&from[start..except.start]);
+        }
+        if except.end < end {
+            to[except.end..end].copy_from_slice(&from[except.end..end]);
+        }
+    }
+}
+
+/// A buffer in use; dropping it gives it back.
+pub struct Buffer<'a> {
+    buffers: &'a Buffers,
+    id: BufferId,
+}
+
+impl Buffer<'_> {
+    /// The buffer's name.
+    #[inline]
+    pub fn id(&self) -> BufferId {
+        self.id
+    }
+}
+
+impl Drop for Buffer<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.id != BufferId::NONE {
+            self.buffers.free.borrow_mut().push(self.id.0);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The whole configuration of a drive.
+
+use media::channel::ChannelConfig;
+use media::link::LinkConfig;
+use media::nand::NandConfig;
+use serde::{Deserialize, Serialize};
+
+use crate::bits::BitsConfig;
+use crate::frontend::FrontendConfig;
+use crate::ftl::{Capacity, FtlConfig, FtlConfigError};
+use crate::schedule::ScheduleConfig;
+
+/// Everything that makes a drive what it is. Every key must be given: presets
+/// are complete files, so that no number hides in the code.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceConfig {
+    /// The flash packages.
+    pub nand: NandConfig,
+    /// The buses between controller and flash.
+    pub channel: ChannelConfig,
+    /// The link to the host.
+    pub link: LinkConfig,
+    /// Queues and commands.
+    pub frontend: FrontendConfig,
+    /// The flash translation layer.
+    pub ftl: FtlConfig,
+    /// The order of flash transactions.
+    pub schedule: ScheduleConfig,
+    /// In-flash computing.
+    pub bits: BitsConfig,
+    /// Flash that fails.
+    pub faults: FaultConfig,
+}
+
+/// Random failures of flash operations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultConfig {
+    /// Of a million pages programmed, so many fail.
+    pub program_failures_per_million: u32,
+    /// Of a million blocks erased, so many fail.
+    pub erase_failures_per_million: u32,
+}
+
+/// A configuration that makes no drive. Messages name the key, the value and
+/// what is allowed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    /// The flash packages.
+    #[error("nand: {0}")]
+    Nand(#[from] media::nand::ConfigError),
+    /// The translation layer.
+    #[error(transparent)]
+    Ftl(#[from] FtlConfigError),
+    /// A number out of range.
+    #[error("{key} = {value} is out of range; it must be {allowed}")]
+    Range {
+        /// The key's dotted name.
+        key: &'static str,
+        /// What was given.
+        value: u64,
+        /// What would be right.
+        allowed: String,
+    },
+}
+
+impl DeviceConfig {
+    /// Checks everything, and says what is left for the host.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn validate(&self) -> Result<Capacity, ConfigError> {
+        self.nand.validate()?;
+        let geometry = &self.nand.geometry;
+        let block_bytes = self.frontend.block_bytes;
+        let sizes = block_bytes.is_power_of_two() && (512..=4096).contains(&block_bytes);
+        if !sizes || !geometry.page_bytes.is_multiple_of(block_bytes) {
+            return Err(ConfigError::Range {
+                key: "frontend.block_bytes",
+                value: u64::from(block_bytes),
+                allowed: format!("512, 1024, 2048 or 4096 and divide the page size of {}", geometry.page_bytes),
+            });
+        }
+        self.check("channel.megabytes_per_second", self.channel.megabytes_per_second, 1, u32::MAX)?;
+        self.check("link.lanes", self.link.lanes, 1, 64)?;
+        let lane = self.link.megabytes_per_second_per_lane;
+        self.check("link.megabytes_per_second_per_lane", lane, 1, 1_000_000)?;
+        self.check("link.packet_payload_bytes", self.link.packet_payload_bytes, 1, 4096)?;
+        self.check("frontend.io_queues", u32::from(self.frontend.io_queues), 1, 65534)?;
+        self.check("frontend.queue_entries", self.frontend.queue_entries, 2, 65536)?;
+        self.check("frontend.commands_in_flight", self.frontend.commands_in_flight, 1, 65536)?;
+        self.check("nand.geometry.spare_bytes", geometry.spare_bytes, 32, 65535)?;
+        self.check("bits.compute_blocks_percent", self.bits.compute_blocks_percent, 0, 90)?;
+        let faults = &self.faults;
+        self.check("faults.program_failures_per_million", faults.program_failures_per_million, 0, 1_000_000)?;
+        self.check("faults.erase_failures_per_million", faults.erase_failures_per_million, 0, 1_000_000)?;
+        Ok(self.ftl.capacity(geometry, self.bits.compute_blocks_percent)?)
+    }
+
+    fn check(&self, key: &'static str, value: u32, least: u32, most: u32) -> Result<(), ConfigError> {
+        if (least..=most).contains(&value) {
+            return Ok(());
+        }
+        Err(ConfigError::Range {
+            key,
+            value: u64::from(value),
+            allowed: format!("{least} to {most}"),
+        })
+    }
+}

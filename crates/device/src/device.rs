@@ -1,0 +1,122 @@
+//! A drive put together from its configuration, powered up on its media.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use media::channel::Channel;
+use media::link::Link;
+use media::nand::{Failures, Nand};
+use sim::{Ledger, Sim};
+
+use crate::buffer::Buffers;
+use crate::config::{ConfigError, DeviceConfig};
+use crate::frontend::{AdminQueues, Controller, HostPort};
+use crate::ftl::{Ftl, Recovered};
+use crate::schedule::Schedule;
+
+/// A powered drive: everything volatile. Dropping it, and the tasks of its
+/// simulation, is a power cut; the media stays with whoever holds it.
+pub struct Device {
+    /// The front end.
+    pub controller: Rc<Controller>,
+    /// The translation layer.
+    pub ftl: Rc<Ftl>,
+    /// The flash back end.
+    pub schedule: Rc<Schedule>,
+    /// The channels.
+    pub channels: Vec<Rc<Channel>>,
+    /// The host link.
+    pub link: Rc<Link>,
+    /// Who spent how much energy.
+    pub ledger: Rc<Ledger>,
+    /// What power-up found on the media; nothing on a blank drive.
+    pub recovered: Option<Recovered>,
+}
+
+/// What is known of the media at power-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MediaState {
+    /// Fresh from the factory: nothing was ever programmed.
+    Blank,
+    /// An earlier life may have left something.
+    Used,
+}
+
+/// Why a drive does not power up.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PowerUpError {
+    /// Its configuration is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The host's admin queues are.
+    #[error("the admin queues cannot be created: {0}")]
+    AdminQueues(nvme::Status),
+}
+
+impl Device {
+    /// Powers a drive up on `nand`. Unless the media is blank, the tables are
+    /// rebuilt from it, which takes simulated time.
+    ///
+    /// # Errors
+    /// A configuration or admin queues that cannot work.
+    pub async fn power_up(
+        sim: &Sim,
+        config: &DeviceConfig,
+        nand: Rc<RefCell<Nand>>,
+        media: MediaState,
+        host: HostPort,
+        admin: AdminQueues,
+    ) -> Result<Device, PowerUpError> {
+        let capacity = config.validate()?;
+        let geometry = nand.borrow().geometry().clone();
+        inject_failures(sim, config, &nand);
+        let ledger = Rc::new(Ledger::default());
+        let link = Rc::new(Link::new(sim, &config.link));
+        let channels: Vec<Rc<Channel>> = (0..geometry.channels as usize)
+            .map(|number| Channel::new(sim, &config.channel, number))
+            .collect();
+        let stores_data = nand.borrow().holds_data();
+        let buffers = Rc::new(Buffers::new(geometry.page_bytes as usize, stores_data));
+        let schedule = Schedule::start(sim, &config.schedule, nand, &channels, buffers.clone(), &ledger);
+        let (ftl, recovered) = if media == MediaState::Blank {
+            (Ftl::blank(sim, &config.ftl, capacity, schedule.clone(), buffers.clone()), None)
+        } else {
+            let recovery = Ftl::recover(sim, &config.ftl, capacity, schedule.clone(), buffers.clone());
+            let (ftl, recovered) = recovery.await;
+            (ftl, Some(recovered))
+        };
+        let controller = Controller::enable(
+            sim,
+            &config.frontend,
+            link.clone(),
+            ftl.clone(),
+            buffers,
+            ledger.clone(),
+            geometry.page_bytes,
+            host,
+            admin,
+        )
+        .map_err(PowerUpError::AdminQueues)?;
+        Ok(Device {
+            controller,
+            ftl,
+            schedule,
+            channels,
+            link,
+            ledger,
+            recovered,
+        })
+    }
+}
+
+/// Lets programs and erases fail as configured, from a stream of their own.
+fn inject_failures(sim: &Sim, config: &DeviceConfig, nand: &RefCell<Nand>) {
+    let faults = &config.faults;
+    let any = faults.program_failures_per_million > 0 || faults.erase_failures_per_million > 0;
+    let mut random = sim.random("faults");
+    nand.borrow_mut().set_failures(any.then(|| Failures {
+        program_per_million: faults.program_failures_per_million,
+        erase_per_million: faults.erase_failures_per_million,
+        draw: Box::new(move || random.bits()),
+    }));
+}

@@ -1,0 +1,188 @@
+//! The I/O commands of the NVM command set.
+
+use std::ops::Range;
+
+use nvme::command::{BlockRange, DatasetManagement, DatasetRange, ReadWrite, WriteZeroes};
+use nvme::{BROADCAST_NAMESPACE, IoCommand, NamespaceId, Status};
+use sim::join_all;
+
+use super::slot::Answer;
+use super::Controller;
+use crate::buffer::Buffer;
+use crate::ftl::{FtlError, Lpn};
+use crate::schedule::Fault;
+
+/// The only namespace.
+pub(super) const NAMESPACE: NamespaceId = NamespaceId::new(1);
+
+/// The part of one logical page that a command covers.
+#[derive(Clone, Copy)]
+struct Piece {
+    lpn: Lpn,
+    column: u32,
+    bytes: u32,
+    /// Where in the command's data the piece begins.
+    offset: u64,
+}
+
+/// The status that tells the host of an error of the translation layer.
+pub(super) fn status_of(error: FtlError, reading: bool) -> Status {
+    match error {
+        FtlError::NoSpace => Status::CAPACITY_EXCEEDED,
+        FtlError::Flash(Fault::Uncorrectable(_)) => Status::UNRECOVERED_READ_ERROR,
+        FtlError::Flash(Fault::ProgramFailed(_) | Fault::EraseFailed(_)) if !reading => Status::WRITE_FAULT,
+        FtlError::Flash(_) => Status::INTERNAL_ERROR,
+    }
+}
+
+impl Controller {
+    #[inline]
+    pub(super) async fn serve_io(&self, command: IoCommand) -> Answer {
+        let named = command.namespace();
+        let flush = matches!(command, IoCommand::Flush { .. });
+        if named != NAMESPACE && !(flush && named == BROADCAST_NAMESPACE) {
+            return Status::INVALID_NAMESPACE_OR_FORMAT.into();
+        }
+        let outcome = match command {
+            IoCommand::Read(read) => self.read(&read).await,
+            IoCommand::Write(write) => Box::pin(self.write(&write)).await,
+            // There is no volatile write cache: what was completed is on flash.
+            IoCommand::Flush { .. } => Ok(Answer::DONE),
+            IoCommand::WriteZeroes(zeroes) => Box::pin(self.write_zeroes(&zeroes)).await,
+            IoCommand::DatasetManagement(dataset) => Box::pin(self.manage_dataset(&dataset)).await,
+            IoCommand::Vendor(vendor) => Box::pin(self.serve_vendor(&vendor)).await,
+        };
+        outcome.unwrap_or_else(Answer::from)
+    }
+
+    fn check_range(&self, blocks: &BlockRange) -> Result<(), Status> {
+        let end = blocks.end().ok_or(Status::LBA_OUT_OF_RANGE)?;
+        if end.get() > self.blocks() { Err(Status::LBA_OUT_OF_RANGE) } else { Ok(()) }
+    }
+
+    /// The pieces of pages that `blocks` covers, in order.
+    #[inline]
+    fn pieces(&self, blocks: &BlockRange) -> impl Iterator<Item = Piece> + Clone + use<> {
+        let (block_bytes, page_bytes) = (u64::from(self.config.block_bytes), u64::from(self.page_bytes));
+        let start = blocks.start.get() * block_bytes;
+        let end = start + u64::from(blocks.count) * block_bytes;
+        (start / page_bytes..end.div_ceil(page_bytes)).map(move |page| {
+            let first = start.max(page * page_bytes);
+            let last = end.min((page + 1) * page_bytes);
+            Piece {
+                lpn: Lpn(page as u32),
+                column: (first - page * page_bytes) as u32,
+                bytes: (last - first) as u32,
+                offset: first - start,
+            }
+        })
+    }
+
+    /// The pages that `blocks` touches.
+    fn pages(&self, blocks: &BlockRange) -> Range<u32> {
+        let per_page = u64::from(self.blocks_per_page());
+        let start = blocks.start.get();
+        (start / per_page) as u32..(start + u64::from(blocks.count)).div_ceil(per_page) as u32
+    }
+
+    #[inline]
+    async fn read(&self, read: &ReadWrite) -> Result<Answer, Status> {
+        self.check_range(&read.blocks)?;
+        let bytes = u64::from(read.blocks.count) * u64::from(self.config.block_bytes);
+        let segments = self.locate(&read.data, bytes).await?;
+        let mut pieces = self.pieces(&read.blocks);
+        let ticket = self.ftl.ticket();
+        let mut first: Option<(Piece, Buffer<'_>)> = None;
+        let mut others: Vec<(Piece, Buffer<'_>)> = Vec::new();
+        for piece in &mut pieces {
+            let buffer = self.buffers.take();
+            self.ftl.read(piece.lpn, piece.column, piece.bytes, buffer.id(), ticket.id());
+            // The first stays out of the list, so that a read of one page allocates nothing.
+            match first {
+                None => first = Some((piece, buffer)),
+                Some(_) => others.push((piece, buffer)),
+            }
+        }
+        ticket.await.map_err(|fault| status_of(fault.into(), true))?;
+        for (piece, buffer) in first.iter().chain(&others) {
+            let part = piece.column as usize..(piece.column + piece.bytes) as usize;
+            self.copy_out(&segments, piece.offset, buffer.id(), part)?;
+        }
+        Ok(Answer {
+            data_bytes: bytes,
+            ..Answer::DONE
+        })
+    }
+
+    async fn write(&self, write: &ReadWrite) -> Result<Answer, Status> {
+        self.check_range(&write.blocks)?;
+        let bytes = u64::from(write.blocks.count) * u64::from(self.config.block_bytes);
+        let segments = self.locate(&write.data, bytes).await?;
+        self.fetch_bytes(bytes).await;
+        let mut pages = Vec::new();
+        for piece in self.pieces(&write.blocks) {
+            let buffer = self.buffers.take();
+            let part = piece.column as usize..(piece.column + piece.bytes) as usize;
+            self.copy_in(&segments, piece.offset, buffer.id(), part)?;
+            pages.push((piece, buffer));
+        }
+        let _lock = self.ftl.lock(self.pages(&write.blocks)).await;
+        let written = join_all(
+            pages
+                .iter()
+                .map(|(piece, buffer)| self.ftl.write(piece.lpn, piece.column, piece.bytes, buffer.id())),
+        )
+        .await;
+        written.into_iter().collect::<Result<(), _>>().map_err(|error| status_of(error, false))?;
+        Ok(Answer::DONE)
+    }
+
+    async fn write_zeroes(&self, zeroes: &WriteZeroes) -> Result<Answer, Status> {
+        self.check_range(&zeroes.blocks)?;
+        let _lock = self.ftl.lock(self.pages(&zeroes.blocks)).await;
+        for piece in self.pieces(&zeroes.blocks).filter(|piece| piece.bytes < self.page_bytes) {
+            let buffer = self.buffers.take();
+            self.buffers.with_mut(buffer.id(), |page| page.fill(0));
+            let written = self.ftl.write(piece.lpn, piece.column, piece.bytes, buffer.id()).await;
+            written.map_err(|error| status_of(error, false))?;
+        }
+        let deallocated = self.ftl.deallocate(self.whole_pages(&zeroes.blocks)).await;
+        deallocated.map_err(|error| status_of(error, false))?;
+        Ok(Answer::DONE)
+    }
+
+    /// The pages that `blocks` covers entirely.
+    fn whole_pages(&self, blocks: &BlockRange) -> Range<u32> {
+        let per_page = u64::from(self.blocks_per_page());
+        let start = blocks.start.get().div_ceil(per_page) as u32;
+        let end = ((blocks.start.get() + u64::from(blocks.count)) / per_page) as u32;
+        start..end.max(start)
+    }
+
+    /// Deallocation is a hint (NVM 3.3.3): of a range, the pages it covers
+    /// entirely are deallocated, and parts of pages keep their content.
+    async fn manage_dataset(&self, dataset: &DatasetManagement) -> Result<Answer, Status> {
+        let bytes = usize::from(dataset.range_count) * size_of::<DatasetRange>();
+        let segments = self.locate(&dataset.data, bytes as u64).await?;
+        self.fetch_bytes(bytes as u64).await;
+        let mut list = vec![0; bytes];
+        segments.read(&*self.host.memory.borrow(), &mut list)?;
+        let ranges = DatasetRange::parse(&list)?;
+        let blocks_of = |range: &DatasetRange| BlockRange::new(range.first(), range.block_count.get());
+        for range in ranges {
+            self.check_range(&blocks_of(range))?;
+        }
+        if !dataset.deallocate {
+            return Ok(Answer::DONE);
+        }
+        for range in ranges {
+            let pages = self.whole_pages(&blocks_of(range));
+            if pages.is_empty() {
+                continue;
+            }
+            let _lock = self.ftl.lock(pages.clone()).await;
+            self.ftl.deallocate(pages).await.map_err(|error| status_of(error, false))?;
+        }
+        Ok(Answer::DONE)
+    }
+}

@@ -1,0 +1,204 @@
+//! The front end: fetches commands, has them carried out, and posts completions.
+//!
+//! One task fetches entries and hands each to a command slot. Slots are tasks
+//! that live as long as the drive, so a command costs no allocation.
+
+mod admin;
+mod fetch;
+mod identify;
+mod io;
+mod queues;
+mod slot;
+mod transfer;
+mod vendor;
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use media::link::Link;
+use nvme::{Dma, QueueId};
+use serde::{Deserialize, Serialize};
+use sim::resource::{Broadcast, Signal};
+use sim::{Account, AccountId, Ledger, Sim, Time};
+
+use crate::buffer::Buffers;
+use crate::ftl::Ftl;
+use queues::Queues;
+use slot::Slot;
+
+/// Bytes of a doorbell write.
+const DOORBELL_BYTES: u64 = 4;
+
+/// How the front end is configured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FrontendConfig {
+    /// I/O queue pairs that may exist.
+    pub io_queues: u16,
+    /// Largest queue, in entries.
+    pub queue_entries: u32,
+    /// Commands fetched and not completed, over all queues.
+    pub commands_in_flight: u32,
+    /// Size of a logical block, in bytes; divides the page size.
+    pub block_bytes: u32,
+}
+
+/// The host's side of a controller: what a driver gives it.
+#[derive(Clone)]
+pub struct HostPort {
+    /// Memory that the controller reads and writes.
+    pub memory: Rc<RefCell<dyn Dma>>,
+    /// Called after a completion was written to this completion queue.
+    pub interrupt: Rc<dyn Fn(QueueId)>,
+}
+
+/// Where the admin queues lie, as the AQA, ASQ and ACQ registers say
+/// (NVMe Base 2.1, 3.1.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdminQueues {
+    /// Address of the submission queue.
+    pub submission: u64,
+    /// Address of the completion queue.
+    pub completion: u64,
+    /// Entries of each.
+    pub entries: u32,
+}
+
+/// A doorbell on its way over the link.
+struct Doorbell {
+    arrives: Time,
+    queue: QueueId,
+    tail: u16,
+}
+
+/// Counts of the front end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FrontendCounts {
+    /// Commands completed, admin commands included.
+    pub commands: u64,
+    /// Of these, with a status other than success.
+    pub failed_commands: u64,
+    /// Doorbells with a value that is no slot of their queue, or of no queue.
+    pub invalid_doorbells: u64,
+    /// Entries that could not be fetched from host memory.
+    pub fetch_errors: u64,
+}
+
+/// The controller: everything a command passes on its way.
+pub struct Controller {
+    sim: Sim,
+    config: FrontendConfig,
+    link: Rc<Link>,
+    ftl: Rc<Ftl>,
+    buffers: Rc<Buffers>,
+    host: HostPort,
+    page_bytes: u32,
+    queues: RefCell<Queues>,
+    doorbells: RefCell<VecDeque<Doorbell>>,
+    /// Rung when a doorbell arrives or a slot becomes free.
+    bell: Signal,
+    completions_taken: Broadcast,
+    slots: RefCell<Vec<Rc<Slot>>>,
+    idle_slots: RefCell<Vec<u32>>,
+    counts: Cell<FrontendCounts>,
+    ledger: Rc<Ledger>,
+    link_down_account: AccountId,
+    link_up_account: AccountId,
+}
+
+impl Controller {
+    /// A controller with its admin queues, ready for commands.
+    ///
+    /// # Errors
+    /// The status of creating the admin queues, if their size is not possible.
+    #[expect(clippy::too_many_arguments, reason = "each is another part of the drive, of its own type")]
+    pub fn enable(
+        sim: &Sim,
+        config: &FrontendConfig,
+        link: Rc<Link>,
+        ftl: Rc<Ftl>,
+            buffers: Rc<Buffers>,
+        ledger: Rc<Ledger>,
+        page_bytes: u32,
+        host: HostPort,
+        admin: AdminQueues,
+    ) -> Result<Rc<Controller>, nvme::Status> {
+        let mut queues = Queues::new(config.io_queues);
+        let zero = QueueId::new(0);
+        queues.create_completion(zero, admin.completion, admin.entries)?;
+        queues.create_submission(zero, admin.submission, admin.entries, zero)?;
+        let controller = Rc::new(Controller {
+            sim: sim.clone(),
+            config: config.clone(),
+            link,
+            ftl,
+            buffers,
+            host,
+            page_bytes,
+            queues: RefCell::new(queues),
+            doorbells: RefCell::default(),
+            bell: Signal::new(sim),
+            completions_taken: Broadcast::new(sim),
+            slots: RefCell::default(),
+            idle_slots: RefCell::default(),
+            counts: Cell::default(),
+            link_down_account: ledger.open("link", "host to drive"),
+            link_up_account: ledger.open("link", "drive to host"),
+            ledger,
+        });
+        sim.spawn(controller.clone().fetch_commands());
+        Ok(controller)
+    }
+
+    /// The host writes a submission queue's tail doorbell.
+    #[inline]
+    pub fn ring_submission(&self, queue: QueueId, tail: u16) {
+        let arrives = self.link.down.post(DOORBELL_BYTES);
+        self.doorbells.borrow_mut().push_back(Doorbell { arrives, queue, tail });
+        self.bell.ring();
+    }
+
+    /// The host writes a completion queue's head doorbell. Nothing waits for it
+    /// unless the queue was full, so it takes effect as it is sent.
+    #[inline]
+    pub fn ring_completion(&self, queue: QueueId, head: u16) {
+        self.link.down.post(DOORBELL_BYTES);
+        let moved = self.queues.borrow_mut().completion_mut(queue).map(|queue| queue.ring.set_head(head));
+        if !matches!(moved, Some(Ok(_))) {
+            self.count(|counts| counts.invalid_doorbells += 1);
+        }
+        self.completions_taken.announce();
+    }
+
+    /// Logical blocks of the namespace.
+    pub fn blocks(&self) -> u64 {
+        u64::from(self.ftl.logical_pages()) * u64::from(self.blocks_per_page())
+    }
+
+    /// Size of a logical block, in bytes.
+    pub fn block_bytes(&self) -> u32 {
+        self.config.block_bytes
+    }
+
+    fn blocks_per_page(&self) -> u32 {
+        self.page_bytes / self.config.block_bytes
+    }
+
+    /// What happened so far.
+    pub fn counts(&self) -> FrontendCounts {
+        self.counts.get()
+    }
+
+    /// The energy accounts of the drive.
+    pub fn energy(&self) -> Vec<Account> {
+        self.ledger.accounts()
+    }
+
+    #[inline]
+    fn count(&self, change: impl FnOnce(&mut FrontendCounts)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
+    }
+}

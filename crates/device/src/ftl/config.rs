@@ -1,0 +1,105 @@
+//! How the flash translation layer is configured.
+
+use media::nand::{Geometry, ProgramMode};
+use serde::{Deserialize, Serialize};
+
+use super::gc::GcConfig;
+use super::order::AllocationOrder;
+
+/// Free blocks of each plane that only garbage collection may take: one that it
+/// fills, and one for what power cuts tear while it does.
+pub(super) const GC_RESERVE_BLOCKS: u32 = 2;
+
+/// Configuration of the flash translation layer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FtlConfig {
+    /// How ordinary data is programmed.
+    pub mode: ProgramMode,
+    /// Fraction of the data blocks that is not exported: 0.07 keeps 7 % back.
+    pub overprovisioning: f64,
+    /// In which order consecutive logical pages go round the planes.
+    pub plane_allocation: AllocationOrder,
+    /// Garbage collection.
+    pub gc: GcConfig,
+}
+
+/// A configuration of the flash translation layer that cannot work.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum FtlConfigError {
+    /// The fraction makes no sense.
+    #[error("ftl.overprovisioning = {0} is out of range; it must be at least 0 and less than 1")]
+    Overprovisioning(f64),
+    /// Garbage collection would begin too late.
+    #[error("ftl.gc.threshold_blocks = {threshold} is out of range; it must be {least} to {most}, a half of the plane's data blocks")]
+    Threshold {
+        /// What was asked for.
+        threshold: u32,
+        /// The least that works.
+        least: u32,
+        /// The most that makes sense.
+        most: u32,
+    },
+    /// Too little is left of a plane.
+    #[error(
+        "a plane has {blocks} blocks for data; garbage collection and open blocks take {needed}: \
+         raise nand.geometry.blocks_per_plane or lower bits.compute_blocks_percent"
+    )]
+    Blocks {
+        /// Blocks of a plane left for data.
+        blocks: u32,
+        /// Blocks that must not hold exported data.
+        needed: u32,
+    },
+    /// The mapping table's entries have 31 bits.
+    #[error("the geometry has {0} pages; the mapping table can name {max}", max = super::mapping::PAGES_MAX)]
+    Pages(u64),
+}
+
+/// What remains for the host after everything that is kept back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// Pages exported.
+    pub logical_pages: u32,
+    /// Blocks of each plane that computing may take.
+    pub compute_blocks_per_plane: u32,
+}
+
+impl FtlConfig {
+    /// How much of `geometry` is exported when `compute_percent` of the blocks
+    /// are set aside for computing.
+    ///
+    /// # Errors
+    /// If the configuration cannot work with this geometry.
+    pub fn capacity(&self, geometry: &Geometry, compute_percent: u32) -> Result<Capacity, FtlConfigError> {
+        if !(0.0..1.0).contains(&self.overprovisioning) {
+            return Err(FtlConfigError::Overprovisioning(self.overprovisioning));
+        }
+        let pages = u64::from(geometry.blocks()) * u64::from(geometry.pages_per_block_max());
+        if pages > u64::from(super::mapping::PAGES_MAX) {
+            return Err(FtlConfigError::Pages(pages));
+        }
+        let compute = (u64::from(geometry.blocks_per_plane) * u64::from(compute_percent.min(100)) / 100) as u32;
+        let data = geometry.blocks_per_plane - compute;
+        let (least, most) = (GC_RESERVE_BLOCKS + 1, data / 2);
+        if !(least..=most.max(least)).contains(&self.gc.threshold_blocks) {
+            return Err(FtlConfigError::Threshold {
+                threshold: self.gc.threshold_blocks,
+                least,
+                most,
+            });
+        }
+        // Two blocks are open at any time, one for the host and one for collection.
+        let needed = self.gc.threshold_blocks + 2;
+        if data <= needed {
+            return Err(FtlConfigError::Blocks { blocks: data, needed });
+        }
+        let block = u64::from(geometry.pages_per_block(self.mode));
+        let exported = (f64::from(data) * (1.0 - self.overprovisioning)).min(f64::from(data - needed));
+        let per_plane = (exported * block as f64) as u64;
+        Ok(Capacity {
+            logical_pages: (per_plane * u64::from(geometry.planes())) as u32,
+            compute_blocks_per_plane: compute,
+        })
+    }
+}

@@ -1,0 +1,245 @@
+//! The flash translation layer: where is it?
+//!
+//! Logical pages are mapped to physical ones. A write goes to a fresh page of the
+//! plane that its logical page calls home and then takes the place of the old
+//! one; garbage collection empties blocks of what was replaced. Every page says
+//! in its spare bytes what it holds, so the table can be rebuilt from the media
+//! alone ([`recovery`]).
+
+mod blocks;
+mod config;
+mod gc;
+mod mapping;
+mod order;
+mod range_lock;
+mod read;
+mod recovery;
+mod spare;
+mod write;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use media::nand::{BlockId, Geometry, PlaneId, Ppa};
+use serde::Serialize;
+use sim::Sim;
+use sim::resource::{Broadcast, Signal};
+
+use crate::buffer::Buffers;
+use crate::schedule::{Operation, Schedule, Ticket};
+use blocks::Blocks;
+pub use config::{Capacity, FtlConfig, FtlConfigError};
+use gc::Collector;
+pub use gc::{GcConfig, GcPolicy};
+use mapping::MappingTable;
+pub use mapping::{Lpn, Mapping};
+pub use order::{AllocationOrder, OrderError};
+use range_lock::RangeLocks;
+pub use recovery::Recovered;
+
+/// What the translation layer cannot do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FtlError {
+    /// No page is left and none can be won back.
+    #[error("no flash page is free and none can be reclaimed")]
+    NoSpace,
+    /// The flash lost data, or refused.
+    #[error(transparent)]
+    Flash(#[from] crate::schedule::Fault),
+}
+
+/// What the translation layer has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FtlCounts {
+    /// Pages that host commands wrote, whole or in part.
+    pub host_page_writes: u64,
+    /// Pages that host commands read, whole or in part.
+    pub host_page_reads: u64,
+    /// Pages read because a write covered only a part of them.
+    pub partial_write_reads: u64,
+    /// Records of deallocation written.
+    pub tombstones: u64,
+    /// Blocks emptied by garbage collection.
+    pub gc_blocks: u64,
+    /// Pages copied by garbage collection.
+    pub gc_page_copies: u64,
+    /// Programs that failed and were repeated elsewhere.
+    pub program_failures: u64,
+    /// Blocks taken out of use.
+    pub blocks_retired: u64,
+    /// Needed pages that could not be read any more.
+    pub pages_lost: u64,
+}
+
+/// What writers and the collector of a plane tell each other.
+struct PlaneState {
+    /// Rung when the collector should look.
+    bell: Signal,
+    /// Announced when a waiting writer should look.
+    space: Broadcast,
+    /// Short of free blocks, and nothing to collect.
+    exhausted: Cell<bool>,
+    /// Blocks in which a program failed, not emptied yet.
+    failing: Cell<u32>,
+}
+
+/// The flash translation layer of a drive.
+pub struct Ftl {
+    schedule: Rc<Schedule>,
+    buffers: Rc<Buffers>,
+    config: FtlConfig,
+    geometry: Geometry,
+    mapping: RefCell<MappingTable>,
+    blocks: RefCell<Blocks>,
+    planes: Vec<PlaneState>,
+    /// The home planes of logical pages 0, 1, 2, ..., in turn.
+    homes: Vec<PlaneId>,
+    locks: RangeLocks,
+    /// Live logical pages of each record of deallocation.
+    tombstones: RefCell<BTreeMap<Ppa, u32>>,
+    next_version: Cell<u64>,
+    next_sequence: Cell<u64>,
+    counts: Cell<FtlCounts>,
+}
+
+impl Ftl {
+    /// The translation layer of a drive whose media is blank.
+    pub fn blank(
+        sim: &Sim,
+        config: &FtlConfig,
+        capacity: Capacity,
+        schedule: Rc<Schedule>,
+        buffers: Rc<Buffers>,
+    ) -> Rc<Ftl> {
+        let ftl = Ftl::new(sim, config, capacity, schedule, buffers);
+        {
+            let mut blocks = ftl.blocks.borrow_mut();
+            for block in (0..ftl.geometry.blocks()).map(BlockId) {
+                blocks.add_free(block);
+            }
+        }
+        ftl.start(sim)
+    }
+
+    fn new(sim: &Sim, config: &FtlConfig, capacity: Capacity, schedule: Rc<Schedule>, buffers: Rc<Buffers>) -> Ftl {
+        let geometry = schedule.geometry().clone();
+        Ftl {
+            mapping: RefCell::new(MappingTable::new(capacity.logical_pages)),
+            blocks: RefCell::new(Blocks::new(
+                &geometry,
+                geometry.pages_per_block(config.mode),
+                config::GC_RESERVE_BLOCKS,
+                capacity.compute_blocks_per_plane,
+            )),
+            planes: (0..geometry.planes())
+                .map(|_| PlaneState {
+                    bell: Signal::new(sim),
+                    space: Broadcast::new(sim),
+                    exhausted: Cell::new(false),
+                    failing: Cell::new(0),
+                })
+                .collect(),
+            homes: config.plane_allocation.planes(&geometry),
+            locks: RangeLocks::new(sim),
+            tombstones: RefCell::default(),
+            next_version: Cell::new(1),
+            next_sequence: Cell::new(1),
+            counts: Cell::default(),
+            config: config.clone(),
+            schedule,
+            buffers,
+            geometry,
+        }
+    }
+
+    /// Starts the collectors.
+    fn start(self, sim: &Sim) -> Rc<Ftl> {
+        let ftl = Rc::new(self);
+        for plane in (0..ftl.geometry.planes()).map(PlaneId) {
+            sim.spawn(Collector::new(ftl.clone(), plane).run());
+        }
+        ftl
+    }
+
+    /// Pages exported.
+    pub fn logical_pages(&self) -> u32 {
+        self.mapping.borrow().len()
+    }
+
+    /// What the table says of a page.
+    #[inline]
+    pub fn lookup(&self, lpn: Lpn) -> Mapping {
+        self.mapping.borrow().get(lpn)
+    }
+
+    /// What was done so far.
+    pub fn counts(&self) -> FtlCounts {
+        self.counts.get()
+    }
+
+    /// A ticket to start reads with.
+    #[inline]
+    pub fn ticket(&self) -> Ticket<'_> {
+        self.schedule.ticket()
+    }
+
+    /// The planes in the order in which consecutive logical pages visit them.
+    pub fn plane_order(&self) -> &[PlaneId] {
+        &self.homes
+    }
+
+    /// A free block of `plane` for vectors, if computing has any left there.
+    pub fn take_compute_block(&self, plane: PlaneId) -> Option<BlockId> {
+        let taken = self.blocks.borrow_mut().take_for_compute(plane);
+        self.planes[plane.0 as usize].bell.ring();
+        taken
+    }
+
+    /// Takes back a block of [`Ftl::take_compute_block`] that was never programmed.
+    pub fn return_blank_block(&self, block: BlockId) {
+        let mut blocks = self.blocks.borrow_mut();
+        blocks.release_from_compute(block);
+        blocks.add_free(block);
+    }
+
+    /// Erases a block that held vectors and takes it back.
+    ///
+    /// # Errors
+    /// The fault, if the erase failed; the block is then out of use.
+    pub async fn return_compute_block(&self, block: BlockId) -> Result<(), FtlError> {
+        let die = self.geometry.die_of_block(block);
+        let erased = self.schedule.perform(die, Operation::Erase { block }).await;
+        let mut blocks = self.blocks.borrow_mut();
+        blocks.release_from_compute(block);
+        match erased {
+            Ok(()) => {
+                blocks.add_free(block);
+                drop(blocks);
+                self.planes[self.geometry.plane_of_block(block).0 as usize].space.announce();
+                Ok(())
+            }
+            Err(fault) => {
+                blocks.set_use(block, blocks::Use::Bad);
+                self.schedule.mark_bad(block);
+                self.count(|counts| counts.blocks_retired += 1);
+                Err(fault.into())
+            }
+        }
+    }
+
+    fn next_version(&self) -> u64 {
+        self.next_version.replace(self.next_version.get() + 1)
+    }
+
+    fn next_sequence(&self) -> u64 {
+        self.next_sequence.replace(self.next_sequence.get() + 1)
+    }
+
+    #[inline]
+    fn count(&self, change: impl FnOnce(&mut FtlCounts)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
+    }
+}

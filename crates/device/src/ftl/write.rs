@@ -1,0 +1,227 @@
+//! Writing and deallocating logical pages.
+
+use std::ops::Range;
+
+use media::nand::{PageAddress, PlaneId};
+
+use super::blocks::Stream;
+use super::mapping::{Lpn, Mapping};
+use super::range_lock::RangeLock;
+use super::spare::Record;
+use super::{Ftl, FtlError};
+use crate::buffer::BufferId;
+use crate::schedule::{Fault, Operation};
+
+/// Logical pages that only its holder may write or deallocate.
+pub struct WriteLock<'a> {
+    _lock: RangeLock<'a>,
+}
+
+impl Ftl {
+    /// Waits until nobody else writes or deallocates any of `pages`.
+    pub async fn lock(&self, pages: Range<u32>) -> WriteLock<'_> {
+        WriteLock {
+            _lock: self.locks.lock(pages).await,
+        }
+    }
+
+    /// Writes `bytes` bytes from `column` on of one logical page, which lie at
+    /// that place in `buffer`; the caller holds its lock. The rest of the page keeps
+    /// its content. When this returns, the data is on flash.
+    ///
+    /// # Errors
+    /// No space, or the old content of a partly written page cannot be read.
+    pub async fn write(&self, lpn: Lpn, column: u32, bytes: u32, buffer: BufferId) -> Result<(), FtlError> {
+        self.count(|counts| counts.host_page_writes += 1);
+        if bytes < self.geometry.page_bytes {
+            self.complete_page(lpn, column, bytes, buffer).await?;
+        }
+        let record = Record::Data {
+            lpn,
+            version: self.next_version(),
+            sequence: self.next_sequence(),
+        };
+        let home = self.homes[lpn.0 as usize % self.homes.len()];
+        let page = self.program(home, Stream::Host, buffer, record).await?;
+        self.blocks.borrow_mut().settle(page, true);
+        self.replace(lpn, Mapping::Data(self.geometry.ppa(page)));
+        Ok(())
+    }
+
+    /// Fills the part of `buffer` that the host does not write.
+    async fn complete_page(&self, lpn: Lpn, column: u32, bytes: u32, buffer: BufferId) -> Result<(), FtlError> {
+        let page_bytes = self.geometry.page_bytes;
+        let end = column + bytes;
+        let Mapping::Data(old) = self.lookup(lpn) else {
+            self.buffers.with_mut(buffer, |page| {
+                page[..column as usize].fill(0);
+                page[end as usize..].fill(0);
+            });
+            return Ok(());
+        };
+        self.count(|counts| counts.partial_write_reads += 1);
+        // What is missing, or the whole page if that is in two parts.
+        let missing = match (column, end) {
+            (0, _) => end..page_bytes,
+            (_, end) if end == page_bytes => 0..column,
+            _ => 0..page_bytes,
+        };
+        let rest = self.buffers.take();
+        let address = self.geometry.page_address(old);
+        let read = Operation::Read {
+            page: address,
+            column: missing.start,
+            bytes: missing.end - missing.start,
+            into: rest.id(),
+        };
+        self.schedule.perform(self.geometry.die_of_block(address.block), read).await?;
+        self.buffers.merge(rest.id(), buffer, column as usize..end as usize, missing);
+        Ok(())
+    }
+
+    /// Programs a page, elsewhere if the program fails. The caller settles it.
+    pub(super) async fn program(
+        &self,
+        home: PlaneId,
+        stream: Stream,
+        from: BufferId,
+        record: Record,
+    ) -> Result<PageAddress, FtlError> {
+        loop {
+            // Nothing may be awaited between these two: programs of a block are
+            // queued in the order of its pages.
+            let page = self.allocate(home, stream).await?;
+            let program = Operation::Program {
+                page,
+                mode: self.config.mode,
+                from,
+                spare: record.encode(),
+            };
+            match self.schedule.perform(self.geometry.die_of_block(page.block), program).await {
+                Ok(()) => return Ok(page),
+                Err(Fault::ProgramFailed(_)) => self.give_up(page),
+                Err(fault) => {
+                    self.blocks.borrow_mut().settle(page, false);
+                    return Err(fault.into());
+                }
+            }
+        }
+    }
+
+    /// A program failed: the block is emptied and then retired.
+    fn give_up(&self, page: PageAddress) {
+        self.count(|counts| counts.program_failures += 1);
+        let state = &self.planes[self.geometry.plane_of_block(page.block).0 as usize];
+        let mut blocks = self.blocks.borrow_mut();
+        blocks.settle(page, false);
+        if blocks.usage(page.block) != super::blocks::Use::Failing {
+            blocks.fail(page.block);
+            state.failing.set(state.failing.get() + 1);
+        }
+        state.bell.ring();
+    }
+
+    /// A fresh page, of `home` if it has one or will have one, else of another plane.
+    async fn allocate(&self, home: PlaneId, stream: Stream) -> Result<PageAddress, FtlError> {
+        loop {
+            if let Some(page) = self.try_allocate(home, stream) {
+                return Ok(page);
+            }
+            // The collector of the home plane cannot wait for itself.
+            let state = &self.planes[home.0 as usize];
+            if stream == Stream::Host && !state.exhausted.get() {
+                state.space.next().await;
+                continue;
+            }
+            let planes = self.geometry.planes();
+            let others = (1..planes).map(|step| PlaneId((home.0 + step) % planes));
+            if let Some(page) = others.clone().find_map(|plane| self.try_allocate(plane, stream)) {
+                return Ok(page);
+            }
+            let busy = others.clone().find(|plane| !self.planes[plane.0 as usize].exhausted.get());
+            match busy {
+                Some(plane) if stream == Stream::Host => self.planes[plane.0 as usize].space.next().await,
+                _ => return Err(FtlError::NoSpace),
+            }
+        }
+    }
+
+    #[inline]
+    fn try_allocate(&self, plane: PlaneId, stream: Stream) -> Option<PageAddress> {
+        let mut blocks = self.blocks.borrow_mut();
+        let page = blocks.allocate(plane, stream);
+        let opened = page.is_none_or(|page| page.page == 0);
+        if opened && blocks.free_blocks(plane) < self.config.gc.threshold_blocks as usize {
+            self.planes[plane.0 as usize].bell.ring();
+        }
+        page
+    }
+
+    /// Points a logical page elsewhere; what it pointed to before is not needed any more.
+    fn replace(&self, lpn: Lpn, new: Mapping) {
+        let old = {
+            let mut mapping = self.mapping.borrow_mut();
+            let old = mapping.get(lpn);
+            mapping.set(lpn, new);
+            old
+        };
+        match old {
+            Mapping::Unmapped => {}
+            Mapping::Data(page) => self.forget(page),
+            Mapping::Tombstone(page) => {
+                let mut tombstones = self.tombstones.borrow_mut();
+                let live = tombstones.get_mut(&page).expect("a tombstone in the table is counted");
+                *live -= 1;
+                if *live == 0 {
+                    tombstones.remove(&page);
+                    self.forget(page);
+                }
+            }
+        }
+    }
+
+    /// A page is not needed any more; a collector that found nothing may look again.
+    fn forget(&self, page: media::nand::Ppa) {
+        let mut blocks = self.blocks.borrow_mut();
+        // A page lost to an uncorrectable error was invalidated when it was found.
+        if blocks.is_valid(page) {
+            blocks.invalidate(page);
+        }
+        let plane = self.geometry.plane_of_block(self.geometry.page_address(page).block);
+        let state = &self.planes[plane.0 as usize];
+        if state.exhausted.get() {
+            state.bell.ring();
+        }
+    }
+
+    /// Makes whole logical pages read as zeroes; the caller holds their lock. When
+    /// this returns, that is on flash: one record stands for all of them.
+    ///
+    /// # Errors
+    /// No space for the record.
+    pub async fn deallocate(&self, pages: Range<u32>) -> Result<(), FtlError> {
+        let holds_data = |lpn: &u32| matches!(self.lookup(Lpn(*lpn)), Mapping::Data(_));
+        let Some(first) = pages.clone().find(holds_data) else {
+            return Ok(());
+        };
+        let last = pages.rev().find(holds_data).unwrap_or(first);
+        let record = Record::Tombstone {
+            start: Lpn(first),
+            count: last - first + 1,
+            version: self.next_version(),
+        };
+        let home = self.homes[first as usize % self.homes.len()];
+        let blank = self.buffers.take();
+        self.buffers.with_mut(blank.id(), |page| page.fill(0xFF));
+        let page = self.program(home, Stream::Host, blank.id(), record).await?;
+        self.count(|counts| counts.tombstones += 1);
+        self.blocks.borrow_mut().settle(page, true);
+        let page = self.geometry.ppa(page);
+        let held = (first..=last).filter(holds_data).count() as u32;
+        self.tombstones.borrow_mut().insert(page, held);
+        for lpn in (first..=last).filter(holds_data) {
+            self.replace(Lpn(lpn), Mapping::Tombstone(page));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,21 @@
+//! What can go wrong with a flash transaction.
+
+use media::nand::{BlockId, PageAddress};
+
+/// A transaction that did not do what it was to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The page's bits could not be made out.
+    #[error("uncorrectable read of page {} in block {}", .0.page, .0.block.0)]
+    Uncorrectable(PageAddress),
+    /// The die reports that a program failed; the page holds nothing of worth.
+    #[error("program of page {} in block {} failed", .0.page, .0.block.0)]
+    ProgramFailed(PageAddress),
+    /// The die reports that an erase failed; the block is worn out.
+    #[error("erase of block {} failed", .0.0)]
+    EraseFailed(BlockId),
+    /// The die refused the command. This is an error of the firmware, not of the
+    /// flash; the drive reports it as an internal error and goes on.
+    #[error("the die refused a command for block {}", .0.0)]
+    Refused(BlockId),
+}

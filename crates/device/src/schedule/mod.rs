@@ -1,0 +1,175 @@
+//! When, on which die: transactions wait in a queue for each die, a policy picks
+//! the next, and the die's task carries it out over the channel.
+
+mod die;
+mod fault;
+mod policy;
+mod queue;
+mod ticket;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use media::channel::Channel;
+use media::nand::{BlockId, Command, DieId, Geometry, Nand};
+use serde::{Deserialize, Serialize};
+use sim::resource::Signal;
+use sim::{Ledger, Sim, Span};
+
+use crate::buffer::Buffers;
+use die::DieTask;
+pub use fault::Fault;
+pub use policy::Policy;
+pub use queue::{Class, Operation, Outputs, SpareBytes};
+use queue::DieQueue;
+pub use ticket::{Ticket, TicketId};
+use ticket::Tickets;
+
+/// How transactions are ordered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScheduleConfig {
+    /// Which waiting transaction of a die goes next.
+    pub policy: Policy,
+    /// Whether transactions for the same page offset in different planes of a
+    /// die become one multi-plane command.
+    pub multi_plane: bool,
+}
+
+/// What the dies have done, in commands and pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FlashCounts {
+    /// Pages sensed by plain reads.
+    pub page_reads: u64,
+    /// Pages programmed.
+    pub page_programs: u64,
+    /// Blocks erased.
+    pub block_erases: u64,
+    /// Sensing operations, one for each plane and command, plain reads included.
+    pub senses: u64,
+    /// Commands that served several planes at once.
+    pub multi_plane_commands: u64,
+}
+
+/// The flash back end: queues, dies and channels.
+pub struct Schedule {
+    nand: Rc<RefCell<Nand>>,
+    buffers: Rc<Buffers>,
+    geometry: Geometry,
+    queues: Vec<RefCell<DieQueue>>,
+    bells: Vec<Signal>,
+    tickets: Tickets,
+    counts: Cell<FlashCounts>,
+    dies_busy: Vec<Cell<Span>>,
+}
+
+impl Schedule {
+    /// Idle queues, and a task for each die.
+    pub fn start(
+        sim: &Sim,
+        config: &ScheduleConfig,
+        nand: Rc<RefCell<Nand>>,
+        channels: &[Rc<Channel>],
+        buffers: Rc<Buffers>,
+        ledger: &Rc<Ledger>,
+    ) -> Rc<Schedule> {
+        let geometry = nand.borrow().geometry().clone();
+        let dies = geometry.dies();
+        let schedule = Rc::new(Schedule {
+            nand,
+            buffers,
+            queues: (0..dies).map(|_| RefCell::default()).collect(),
+            bells: (0..dies).map(|_| Signal::new(sim)).collect(),
+            tickets: Tickets::new(sim),
+            counts: Cell::default(),
+            dies_busy: (0..dies).map(|_| Cell::default()).collect(),
+            geometry,
+        });
+        for die in (0..dies).map(DieId) {
+            let channel = channels[schedule.geometry.channel_of_die(die).0 as usize].clone();
+            let task = DieTask::new(sim, config, schedule.clone(), die, channel, ledger);
+            sim.spawn(task.run());
+        }
+        schedule
+    }
+
+    /// A ticket to push transactions with.
+    #[inline]
+    pub fn ticket(&self) -> Ticket<'_> {
+        self.tickets.issue()
+    }
+
+    /// Queues an operation on `die`; `ticket` waits for it.
+    #[inline]
+    pub fn push(&self, die: DieId, operation: Operation, ticket: TicketId) {
+        self.tickets.count(ticket);
+        self.queues[die.0 as usize].borrow_mut().push(operation, ticket);
+        self.bells[die.0 as usize].ring();
+    }
+
+    /// Queues one operation and waits for it.
+    ///
+    /// # Errors
+    /// The fault, if it met one.
+    pub async fn perform(&self, die: DieId, operation: Operation) -> Result<(), Fault> {
+        let ticket = self.ticket();
+        self.push(die, operation, ticket.id());
+        ticket.await
+    }
+
+    /// Marks a block as never to be used again, for all lives of the drive.
+    pub fn mark_bad(&self, block: BlockId) {
+        // The mark is a program of the block's spare area that real drives do not
+        // account for either: it happens once in a block's life.
+        let marked = self.nand.borrow_mut().mark_factory_bad(block);
+        debug_assert!(marked.is_ok(), "marking a block bad: {marked:?}");
+    }
+
+    /// The flash packages.
+    pub fn nand(&self) -> &RefCell<Nand> {
+        &self.nand
+    }
+
+    /// Their geometry.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// What the dies have done so far.
+    pub fn counts(&self) -> FlashCounts {
+        self.counts.get()
+    }
+
+    /// How long each die's array was busy.
+    pub fn dies_busy(&self) -> impl Iterator<Item = Span> + '_ {
+        self.dies_busy.iter().map(Cell::get)
+    }
+
+    fn count(&self, change: impl FnOnce(&mut FlashCounts)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
+    }
+}
+
+/// How many planes take part in a command that touches cells.
+fn planes_of(command: &Command) -> u64 {
+    match command {
+        Command::Read { pages, .. }
+        | Command::CacheRead { pages }
+        | Command::CopybackRead { pages }
+        | Command::Program { pages, .. }
+        | Command::CopybackProgram { pages, .. } => pages.len() as u64,
+        Command::Erase { blocks } => blocks.len() as u64,
+        Command::Mws(mws) => mws.planes.len() as u64,
+        _ => 0,
+    }
+}
+
+/// How many planes a command senses.
+fn senses_of(command: &Command) -> u64 {
+    match command {
+        Command::Program { .. } | Command::CopybackProgram { .. } | Command::Erase { .. } => 0,
+        sensing => planes_of(sensing),
+    }
+}

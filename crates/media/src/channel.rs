@@ -1,0 +1,104 @@
+//! A flash channel: the bus that the dies of one channel share with the
+//! controller. One phase at a time: command and address cycles, or data in one
+//! direction.
+
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+use sim::resource::{Priority, Serve, Server};
+use sim::{Energy, Sim, Span, Track};
+
+/// What a channel is made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChannelConfig {
+    /// Data rate of the eight-bit bus, in megabytes (10^6) per second.
+    pub megabytes_per_second: u32,
+    /// Energy of moving one byte, in picojoules.
+    pub transfer_pj_per_byte: u32,
+}
+
+/// Who goes first when several dies want the channel: commands are short and
+/// start long waits, so they precede data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Command, address and page bitmap cycles.
+    Command,
+    /// Data from a die, or to one.
+    Data,
+}
+
+/// One channel, and what it has carried.
+pub struct Channel {
+    bus: Server,
+    bytes_per_second: u64,
+    picojoules_per_byte: u64,
+    bytes: std::cell::Cell<u64>,
+    sim: Sim,
+    track: Option<Track>,
+}
+
+impl Channel {
+    /// An idle channel; `number` names its track in a trace.
+    pub fn new(sim: &Sim, config: &ChannelConfig, number: usize) -> Rc<Channel> {
+        let track = sim
+            .trace()
+            .enabled()
+            .then(|| sim.trace().track("channels", &format!("channel {number}")));
+        Rc::new(Channel {
+            bus: Server::new(sim),
+            bytes_per_second: u64::from(config.megabytes_per_second) * 1_000_000,
+            picojoules_per_byte: u64::from(config.transfer_pj_per_byte),
+            bytes: std::cell::Cell::new(0),
+            sim: sim.clone(),
+            track,
+        })
+    }
+
+    /// Waits for the bus and occupies it for a command phase of `span`.
+    #[inline]
+    pub fn command(&self, span: Span) -> Serve<'_> {
+        self.bus.serve(Priority(Phase::Command as u8), span)
+    }
+
+    /// Waits for the bus and moves `bytes` over it, after `lead` spent on
+    /// command cycles that belong to the transfer.
+    #[inline]
+    pub fn data(&self, lead: Span, bytes: u64) -> Serve<'_> {
+        self.bytes.set(self.bytes.get() + bytes);
+        self.bus
+            .serve(Priority(Phase::Data as u8), lead + self.span_of(bytes))
+    }
+
+    /// How long `bytes` occupy the bus.
+    #[inline]
+    pub fn span_of(&self, bytes: u64) -> Span {
+        Span::of_transfer(bytes, self.bytes_per_second)
+    }
+
+    /// What moving `bytes` costs.
+    #[inline]
+    pub fn energy_of(&self, bytes: u64) -> Energy {
+        Energy::from_pj(bytes * self.picojoules_per_byte)
+    }
+
+    /// Notes in the trace what the bus did until now for `span`.
+    #[inline]
+    pub fn traced(&self, name: &'static str, span: Span) {
+        if let Some(track) = self.track {
+            let end = self.sim.now();
+            let begin = sim::Time::from_ps(end.as_ps() - span.as_ps());
+            self.sim.trace().slice(track, name, begin, end);
+        }
+    }
+
+    /// Bytes of data moved, both directions.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.get()
+    }
+
+    /// How long the bus was occupied.
+    pub fn busy(&self) -> Span {
+        self.bus.busy()
+    }
+}

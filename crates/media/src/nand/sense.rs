@@ -6,9 +6,13 @@ use super::command::Iscm;
 use super::geometry::{Geometry, PageAddress};
 use super::latches::PlaneLatches;
 use super::storage::{BitStore, StorageError};
+use arrayvec::ArrayVec;
 
-/// Words of an accumulator: 4 KiB.
-const CHUNK: usize = 512;
+/// Words of an accumulator: 16 KiB.
+const CHUNK: usize = 2048;
+
+/// Operands ANDed at once.
+const STREAMS: usize = 12;
 
 /// What is sensed, and room to do it in; kept between senses.
 pub(crate) struct Sensor {
@@ -17,7 +21,8 @@ pub(crate) struct Sensor {
     slot_ends: Vec<usize>,
     all: Box<[u64; CHUNK]>,
     slot: Box<[u64; CHUNK]>,
-    scratch: Box<[u64; CHUNK]>,
+    /// Where a store that is not memory reads operands to.
+    scratch: Box<[[u64; CHUNK]; STREAMS]>,
 }
 
 impl Sensor {
@@ -27,7 +32,7 @@ impl Sensor {
             slot_ends: Vec::new(),
             all: Box::new([0; CHUNK]),
             slot: Box::new([0; CHUNK]),
-            scratch: Box::new([0; CHUNK]),
+            scratch: Box::new([[0; CHUNK]; STREAMS]),
         }
     }
 
@@ -56,27 +61,33 @@ impl Sensor {
         let (s, c) = (latches.s.room(words), latches.c.room(words));
         for start in (0..words).step_by(CHUNK) {
             let length = CHUNK.min(words - start);
-            self.sense_chunk(store, array, geometry, start, length)?;
+            let sensed = self.sense_chunk(store, array, geometry, start, length)?;
             let range = start..start + length;
-            latch(
-                iscm,
-                &self.all[..length],
-                &mut s[range.clone()],
-                &mut c[range],
-            );
+            latch(iscm, sensed, &mut s[range.clone()], &mut c[range]);
         }
         Ok(())
     }
 
-    /// Leaves what the bitlines from word `start` on conduct in `self.all`.
-    fn sense_chunk(
-        &mut self,
-        store: &dyn BitStore,
+    /// What the bitlines from word `start` on conduct.
+    fn sense_chunk<'a>(
+        &'a mut self,
+        store: &'a dyn BitStore,
         array: &Array,
         geometry: &Geometry,
         start: usize,
         length: usize,
-    ) -> Result<(), StorageError> {
+    ) -> Result<&'a [u64], StorageError> {
+        if let [page] = self.operands[..] {
+            let scratch = &mut self.scratch[0][..length];
+            let words = operand(store, array, geometry, page, start, scratch)?;
+            return Ok(match words {
+                Some(words) => words,
+                None => {
+                    self.all[..length].fill(u64::MAX);
+                    &self.all[..length]
+                }
+            });
+        }
         let mut first = 0;
         for (index, &end) in self.slot_ends.iter().enumerate() {
             let slot = if index == 0 {
@@ -85,19 +96,21 @@ impl Sensor {
                 &mut self.slot[..length]
             };
             slot.fill(u64::MAX);
-            for &page in &self.operands[first..end] {
-                let scratch = &mut self.scratch[..length];
-                // Erased cells conduct: they leave the AND as it is.
-                if let Some(words) = operand(store, array, geometry, page, start, scratch)? {
-                    and(slot, words);
+            for pages in self.operands[first..end].chunks(STREAMS) {
+                let mut operands = ArrayVec::<&[u64], STREAMS>::new();
+                for (&page, scratch) in pages.iter().zip(self.scratch.iter_mut()) {
+                    let scratch = &mut scratch[..length];
+                    // Erased cells conduct: they leave the AND as it is.
+                    operands.extend(operand(store, array, geometry, page, start, scratch)?);
                 }
+                and_all(slot, &operands);
             }
             if index > 0 {
                 or(&mut self.all[..length], &self.slot[..length]);
             }
             first = end;
         }
-        Ok(())
+        Ok(&self.all[..length])
     }
 }
 
@@ -133,6 +146,31 @@ fn garbage(position: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     bits ^ (bits >> 31)
+}
+
+/// ANDs operands of the length of `into`: as many streams at once as there are, since memory serves
+/// several faster than one after the other.
+fn and_all(into: &mut [u64], mut operands: &[&[u64]]) {
+    while let Some((streams, rest)) = operands.split_first_chunk::<STREAMS>() {
+        and_streams(into, *streams);
+        operands = rest;
+    }
+    while let Some((streams, rest)) = operands.split_first_chunk::<4>() {
+        and_streams(into, *streams);
+        operands = rest;
+    }
+    for operand in operands {
+        and(into, operand);
+    }
+}
+
+fn and_streams<const N: usize>(into: &mut [u64], operands: [&[u64]; N]) {
+    let operands = operands.map(|operand| &operand[..into.len()]);
+    for (index, word) in into.iter_mut().enumerate() {
+        *word &= operands
+            .iter()
+            .fold(u64::MAX, |all, operand| all & operand[index]);
+    }
 }
 
 fn and(into: &mut [u64], words: &[u64]) {

@@ -265,6 +265,56 @@ fn killed_while_writing() {
     }
 }
 
+/// The same at every single write of a history of programs and erases.
+#[test]
+fn killed_between_any_two_writes() {
+    let mut writes = 0;
+    while replay_and_kill(writes) {
+        writes += 1;
+    }
+    assert!(writes > 60, "{writes}");
+}
+
+/// Replays the history up to so many writes and checks what is left; whether it was cut short.
+fn replay_and_kill(writes: u64) -> bool {
+    let scratch = Scratch::new("replay");
+    drop(create(&scratch.0));
+    let image = Image::open(&scratch.0).expect("intact");
+    let kill = image.kill();
+    let mut d = Driver::new(&small(), Storage::Image(image));
+    kill.after(writes + 1);
+    let mut held = Held::default();
+    let (mut cut, mut value) = (false, 0);
+    for step in 0..30 {
+        let block = [0, 1, 0, 2, 1][step % 5];
+        let next = d.nand.block_state(BlockId(block)).next_page;
+        let after = if step % 7 == 6 || next == 8 {
+            d.must(0, &Command::erase(BlockId(block)));
+            let mut after = held;
+            after[block as usize] = [None; 8];
+            after
+        } else {
+            value += 1;
+            d.program(page(block, next), SLC, &[value; 32], &[value; 9]);
+            let mut after = held;
+            after[block as usize][next as usize] = Some(value);
+            after
+        };
+        if kill.happened() {
+            drop(d);
+            let found = held_by(&mut reopen(&scratch.0));
+            assert!(
+                found == held || found == after,
+                "{writes} writes, step {step}"
+            );
+            cut = true;
+            break;
+        }
+        held = after;
+    }
+    cut
+}
+
 /// Notes a line of the child; whether it was an acknowledgement.
 fn acknowledge(line: &str, held: &mut Held) -> bool {
     let words: Vec<_> = line.split_whitespace().collect();

@@ -32,6 +32,36 @@ pub struct Image {
     geometry: Geometry,
     layout: Layout,
     text: String,
+    #[cfg(test)]
+    kill: Kill,
+}
+
+/// Stands for the process being killed: when no writes are left, none reaches the file.
+#[cfg(test)]
+#[derive(Clone, Debug)]
+pub(in crate::nand) struct Kill(std::rc::Rc<std::cell::Cell<u64>>);
+
+#[cfg(test)]
+impl Kill {
+    fn never() -> Kill {
+        Kill(std::rc::Rc::new(std::cell::Cell::new(u64::MAX)))
+    }
+
+    /// Lets only so many more writes happen.
+    pub(in crate::nand) fn after(&self, writes: u64) {
+        self.0.set(writes);
+    }
+
+    /// Whether it has happened to a write.
+    pub(in crate::nand) fn happened(&self) -> bool {
+        self.0.get() == 0
+    }
+
+    /// Takes one write from those left; whether there was one. Zero is reached by a write that is lost.
+    fn survives(&self) -> bool {
+        self.0.set(self.0.get().saturating_sub(1));
+        !self.happened()
+    }
 }
 
 impl Image {
@@ -55,6 +85,8 @@ impl Image {
             geometry: geometry.clone(),
             layout: Layout::of(geometry),
             text: text.to_owned(),
+            #[cfg(test)]
+            kill: Kill::never(),
         };
         image.fill().inspect_err(|_| {
             // What remains of a failed creation is no image; that it cannot be removed either is
@@ -101,6 +133,8 @@ impl Image {
             layout: Layout::of(&geometry),
             geometry,
             text: String::new(),
+            #[cfg(test)]
+            kill: Kill::never(),
         };
         image.lock()?;
         let Header { geometry, text } = image.read_header()?;
@@ -123,6 +157,11 @@ impl Image {
     /// The text given when the image was made.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    #[cfg(test)]
+    pub(in crate::nand) fn kill(&self) -> Kill {
+        self.kill.clone()
     }
 
     pub(super) fn check_geometry(&self, asked: &Geometry) -> Result<(), StorageError> {
@@ -168,6 +207,10 @@ impl Image {
     }
 
     fn write_at(&self, bytes: &[u8], at: u64, what: &str) -> Result<(), StorageError> {
+        #[cfg(test)]
+        if !self.kill.survives() {
+            return Ok(());
+        }
         self.file.write_all_at(bytes, at).map_err(|source| {
             let what = format!("write {what} ({} bytes at byte {at})", bytes.len());
             io_error(&self.path, what, source)
@@ -243,6 +286,10 @@ impl BitStore for Image {
     }
 
     fn erase(&mut self, block: BlockId) -> Result<(), StorageError> {
+        #[cfg(test)]
+        if !self.kill.survives() {
+            return Ok(());
+        }
         let at = self.layout.data_at(layout::first_page(block));
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         match rustix::fs::fallocate(&self.file, flags, at, self.layout.block_data_bytes()) {

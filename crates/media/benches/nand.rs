@@ -1,0 +1,172 @@
+//! Speed of the NAND packages on this machine: `cargo bench -p bitline-media`.
+//!
+//! Prints the bandwidth at which one multi-wordline sense ANDs 48 pages, beside that at which memory can be
+//! read at all in the same run, and the cost of a read command without data.
+
+use media::nand::{
+    BlockId, Command, DieId, Iscm, MwsPlane, MwsSlot, Nand, NandConfig, PageAddress, ProgramMode,
+    Storage, WordlineBitmap,
+};
+use sim::Time;
+use std::hint::black_box;
+use std::time::Instant;
+
+/// Blocks ANDed, of 48 pages of 16 KiB each: 768 MiB, far more than any cache.
+const BLOCKS: u32 = 1024;
+const LAYERS: u32 = 48;
+
+const CONFIG: &str = "
+[geometry]
+channels = 1
+chips_per_channel = 1
+dies_per_chip = 1
+planes_per_die = 1
+blocks_per_plane = 1024
+strings_per_block = 1
+cells_per_string = 48
+page_bytes = 16384
+spare_bytes = 64
+[latency]
+read_slc_ns = 22500
+read_mlc_ns = 40000
+read_tlc_ns = 60000
+mws_ns = 25000
+program_slc_ns = 200000
+program_esp_ns = 400000
+program_mlc_ns = 500000
+program_tlc_ns = 700000
+erase_ns = 3500000
+latch_transfer_ns = 20
+xor_ns = 30
+set_feature_ns = 1000
+suspend_ns = 20000
+resume_ns = 5000
+reset_ns = 10000
+[bus]
+command_cycle_ns = 25
+t_wb_ns = 100
+t_adl_ns = 70
+t_rr_ns = 20
+[mws]
+blocks_max = 4
+power_percent = [100, 134, 157, 180]
+[energy]
+read_pj = 20500000
+latch_transfer_pj_per_kib = 10000
+and_or_pj_per_kib = 10000
+xor_pj_per_kib = 20000
+transfer_pj_per_page = 7656000
+program_power_percent = 150
+erase_power_percent = 190
+";
+
+fn open(storage: Storage) -> Nand {
+    let config: NandConfig = toml::from_str(CONFIG).expect("it has every key");
+    Nand::open(&config, storage).expect("it is legal")
+}
+
+/// Runs a command; the time after it.
+fn run(nand: &mut Nand, command: &Command, now: Time) -> Time {
+    let busy = nand.begin(DieId(0), command, now).expect("it is legal");
+    let end = now + busy.span;
+    nand.finish(DieId(0), end).expect("it is the time");
+    end
+}
+
+/// A drive full of ESP pages.
+fn filled() -> (Nand, Time) {
+    let mut nand = open(Storage::Memory);
+    let mut now = Time::ZERO;
+    let mut bytes = vec![0xFF; 16384];
+    for block in (0..BLOCKS).map(BlockId) {
+        for page in 0..LAYERS {
+            bytes[page as usize] ^= block.0 as u8;
+            let plane = nand.geometry().plane_of_block(block);
+            nand.data_in(plane, 0, &bytes).expect("the die is idle");
+            let page = PageAddress { block, page };
+            now = run(&mut nand, &Command::program(page, ProgramMode::Esp), now);
+        }
+    }
+    (nand, now)
+}
+
+/// The best of some runs, in seconds; caches do not help as each run reads everything.
+fn best(mut run: impl FnMut()) -> f64 {
+    let times = (0..5).map(|_| {
+        let begin = Instant::now();
+        run();
+        begin.elapsed().as_secs_f64()
+    });
+    times.fold(f64::INFINITY, f64::min)
+}
+
+/// Sums words, in lanes that the compiler turns into vector registers.
+fn sum(words: &[u64]) -> u64 {
+    let mut lanes = [0u64; 32];
+    for chunk in words.chunks_exact(32) {
+        for (lane, word) in lanes.iter_mut().zip(chunk) {
+            *lane = lane.wrapping_add(*word);
+        }
+    }
+    lanes.iter().fold(0, |sum, lane| sum.wrapping_add(*lane))
+}
+
+fn main() {
+    let bytes = f64::from(BLOCKS * LAYERS) * 16384.0;
+    let words: Vec<u64> = (0..bytes as u64 / 8).collect();
+    let read_gbps = bytes / 1e9 / best(|| drop(black_box(sum(&words))));
+    drop(words);
+
+    let (mut nand, mut now) = filled();
+    let senses: Vec<Command> = (0..BLOCKS)
+        .map(|block| {
+            let slot = MwsSlot {
+                block: BlockId(block),
+                string: 0,
+                wordlines: WordlineBitmap::first(LAYERS),
+            };
+            let plane = MwsPlane {
+                slots: [slot].into_iter().collect(),
+            };
+            Command::mws(Iscm::READ, [plane].into_iter().collect())
+        })
+        .collect();
+    let seconds = best(|| {
+        for sense in &senses {
+            now = run(&mut nand, sense, now);
+        }
+    });
+    let and48_gbps = bytes / 1e9 / seconds;
+
+    let mut timing_only = open(Storage::None);
+    let reads: Vec<Command> = (0..BLOCKS)
+        .map(|block| {
+            Command::read(PageAddress {
+                block: BlockId(block * 7919 % BLOCKS),
+                page: block % LAYERS,
+            })
+        })
+        .collect();
+    let mut now = Time::ZERO;
+    for block in (0..BLOCKS).map(BlockId) {
+        for page in 0..LAYERS {
+            let page = PageAddress { block, page };
+            now = run(
+                &mut timing_only,
+                &Command::program(page, ProgramMode::Slc),
+                now,
+            );
+        }
+    }
+    let seconds = best(|| {
+        for read in reads.iter().cycle().take(4_000_000) {
+            now = run(&mut timing_only, read, now);
+        }
+    });
+    println!("memory_read_gbps {read_gbps:.2}");
+    println!(
+        "and48_gbps {and48_gbps:.2} ({:.0} % of memory read)",
+        100.0 * and48_gbps / read_gbps
+    );
+    println!("timing_only_read_ns {:.1}", seconds / 4e6 * 1e9);
+}

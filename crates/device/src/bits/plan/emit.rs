@@ -1,10 +1,13 @@
 //! From the tree that the search found to the commands of the planes and the controller's
 //! combination.
 
+use std::collections::HashMap;
+
 use media::nand::Iscm;
 
 use super::tree::{Chain, Join, Kind, Tree};
 use super::{Program, Sense, Source, Step};
+use crate::bits::placement::RowSetId;
 
 /// The programs of `tree`, each once however often its page is used, and the root over them.
 pub(super) fn emit(tree: &Tree) -> (Vec<Program>, Source) {
@@ -16,6 +19,7 @@ pub(super) fn emit(tree: &Tree) -> (Vec<Program>, Source) {
 #[derive(Default)]
 struct Emitter {
     programs: Vec<Program>,
+    alike: HashMap<Option<(usize, RowSetId, Option<u32>)>, Vec<usize>>,
 }
 
 impl Emitter {
@@ -56,12 +60,23 @@ impl Emitter {
         let program = Program {
             steps: steps(chain),
         };
-        let known = self.programs.iter().position(|other| *other == program);
+        let alike = self.alike.entry(likeness(chain)).or_default();
+        let known = alike
+            .iter()
+            .copied()
+            .find(|&at| self.programs[at] == program);
         known.unwrap_or_else(|| {
+            alike.push(self.programs.len());
             self.programs.push(program);
             self.programs.len() - 1
         })
     }
+}
+
+/// The same for chains of the same programs, and seldom for others.
+fn likeness(chain: &Chain) -> Option<(usize, RowSetId, Option<u32>)> {
+    let slot = chain.first()?.1.first()?.slots.first()?;
+    Some((chain.len(), slot.row_set, slot.wordlines.last()))
 }
 
 fn inverted(source: Source, invert: bool) -> Source {

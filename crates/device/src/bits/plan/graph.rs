@@ -29,6 +29,11 @@ impl Lit {
         self.0 & 1 == 1
     }
 
+    /// A small number, different for every literal.
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+
     /// The node without its negation.
     pub(super) fn positive(self) -> Lit {
         Lit(self.0 & !1)

@@ -5,7 +5,7 @@
 //! right; a *tree* combines the pages of chains in the controller. Every expression has a tree.
 //! Each form is found bottom-up and remembered per literal.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use media::nand::WordlineBitmap;
@@ -19,7 +19,7 @@ use crate::bits::placement::RowSetId;
 
 /// Products that distribution over a sum may create in one planning; more would not be cheaper
 /// anyway.
-const SPREAD_MAX: usize = 128;
+const SPREAD_MAX: usize = 32;
 
 type Sum = Rc<[Rc<Product>]>;
 
@@ -35,10 +35,10 @@ pub(super) fn search(
         reach,
         weights,
         spread_left: SPREAD_MAX,
-        sums: HashMap::new(),
-        parities: HashMap::new(),
-        chains: HashMap::new(),
-        trees: HashMap::new(),
+        sums: Memo::default(),
+        parities: Memo::default(),
+        chains: Memo::default(),
+        trees: Memo::default(),
     };
     emit(&search.tree(root))
 }
@@ -85,16 +85,39 @@ struct Search {
     reach: Reach,
     weights: Weights,
     spread_left: usize,
-    sums: HashMap<Lit, Option<Sum>>,
-    parities: HashMap<Lit, Option<Sum>>,
-    chains: HashMap<Lit, Option<Chain>>,
-    trees: HashMap<Lit, Rc<Tree>>,
+    sums: Memo<Option<Sum>>,
+    parities: Memo<Option<Sum>>,
+    chains: Memo<Option<Chain>>,
+    trees: Memo<Rc<Tree>>,
+}
+
+/// What is known so far, by literal.
+struct Memo<T>(Vec<Option<T>>);
+
+impl<T> Default for Memo<T> {
+    fn default() -> Memo<T> {
+        Memo(Vec::new())
+    }
+}
+
+impl<T> Memo<T> {
+    fn get(&self, lit: Lit) -> Option<&T> {
+        self.0.get(lit.index())?.as_ref()
+    }
+
+    fn insert(&mut self, lit: Lit, value: T) {
+        let at = lit.index();
+        if at >= self.0.len() {
+            self.0.resize_with(at + 1, || None);
+        }
+        self.0[at] = Some(value);
+    }
 }
 
 impl Search {
     /// Products whose OR is `lit`.
     fn sum(&mut self, lit: Lit) -> Option<Sum> {
-        if let Some(known) = self.sums.get(&lit) {
+        if let Some(known) = self.sums.get(lit) {
             return known.clone();
         }
         let sum = self.find_sum(lit);
@@ -163,7 +186,7 @@ impl Search {
 
     /// Products whose XOR is `lit`.
     fn parity(&mut self, lit: Lit) -> Option<Sum> {
-        if let Some(known) = self.parities.get(&lit) {
+        if let Some(known) = self.parities.get(lit) {
             return known.clone();
         }
         let parity = self.find_parity(lit);
@@ -259,7 +282,7 @@ impl Search {
 
     /// Products accumulated in the cache latch that leave `lit` there.
     fn chain(&mut self, lit: Lit) -> Option<Chain> {
-        if let Some(known) = self.chains.get(&lit) {
+        if let Some(known) = self.chains.get(lit) {
             return known.clone();
         }
         let joined = |sum: &Sum, join| -> Chain { sum.iter().map(|p| (join, p.clone())).collect() };
@@ -312,7 +335,7 @@ impl Search {
 
     /// The cheapest way to have `lit` in the controller.
     fn tree(&mut self, lit: Lit) -> Rc<Tree> {
-        if let Some(known) = self.trees.get(&lit) {
+        if let Some(known) = self.trees.get(lit) {
             return known.clone();
         }
         let positive = lit.positive();

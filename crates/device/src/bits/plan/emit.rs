@@ -16,10 +16,14 @@ pub(super) fn emit(tree: &Tree) -> (Vec<Program>, Source) {
     (emitter.programs, root)
 }
 
+/// The same for chains of the same program, and seldom for others: how many products, and of the
+/// first slot the row set and the last wordline.
+type Likeness = Option<(usize, RowSetId, Option<u32>)>;
+
 #[derive(Default)]
 struct Emitter {
     programs: Vec<Program>,
-    alike: HashMap<Option<(usize, RowSetId, Option<u32>)>, Vec<usize>>,
+    alike: HashMap<Likeness, Vec<usize>>,
 }
 
 impl Emitter {
@@ -73,8 +77,7 @@ impl Emitter {
     }
 }
 
-/// The same for chains of the same programs, and seldom for others.
-fn likeness(chain: &Chain) -> Option<(usize, RowSetId, Option<u32>)> {
+fn likeness(chain: &Chain) -> Likeness {
     let slot = chain.first()?.1.first()?.slots.first()?;
     Some((chain.len(), slot.row_set, slot.wordlines.last()))
 }

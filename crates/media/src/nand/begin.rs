@@ -33,64 +33,37 @@ impl Nand {
             }
             _ => self.check_idle(die, command.name(), now)?,
         }
-        let name = command.name();
         match command {
             Command::Read { pages, inverse } => {
                 let iscm = Iscm {
                     inverse: *inverse,
                     ..Iscm::READ
                 };
-                self.begin_read(die, pages, iscm, name, now)
+                self.begin_read(die, pages, iscm, command.name(), now)
             }
             Command::CacheRead { pages } => self.begin_cache_read(die, pages, now),
-            Command::CopybackRead { pages } => {
-                let busy = self.begin_read(die, pages, Iscm::READ, name, now)?;
-                for page in pages {
-                    let plane = self.geometry().plane_of_block(page.block);
-                    self.planes[plane.0 as usize].loading = true;
-                }
-                Ok(busy)
-            }
+            Command::CopybackRead { pages } => self.begin_copyback_read(die, pages, now),
+            Command::Mws(mws) => self.begin_mws(die, mws, now),
+            Command::Xor { planes }
+            | Command::LatchTransfer { planes }
+            | Command::CacheReadEnd { planes } => self.begin_latches(die, command, *planes, now),
             Command::Program { pages, mode } => {
-                self.check_program(die, pages, *mode, name)?;
-                let words = self.register_words();
-                for page in pages {
-                    let plane = self.geometry().plane_of_block(page.block);
-                    self.planes[plane.0 as usize].start_loading(words);
-                }
+                self.check_program(die, pages, *mode, command.name())?;
+                self.fill_registers(pages);
                 self.begin_program(die, pages, *mode, now)
             }
             Command::CopybackProgram { pages, mode } => {
-                self.check_program(die, pages, *mode, name)?;
-                for page in pages {
-                    let plane = self.geometry().plane_of_block(page.block);
-                    self.check_holds(plane, false, true, name)?;
-                }
+                self.check_program(die, pages, *mode, command.name())?;
+                self.check_registers(pages, command.name())?;
                 self.begin_program(die, pages, *mode, now)
             }
             Command::Erase { blocks } => self.begin_erase(die, blocks, now),
-            Command::Mws(mws) => self.begin_mws(die, mws, now),
-            Command::Xor { planes } => {
-                self.check_latches(die, *planes, true, name)?;
-                let cost = (self.timing.xor, self.costs.xor);
-                self.begin_latches(die, *planes, cost, now, |latches| latches.xor_s_into_c())
-            }
-            Command::LatchTransfer { planes } => {
-                self.check_latches(die, *planes, true, name)?;
-                let cost = (self.timing.latch_transfer, self.costs.latch_transfer);
-                self.begin_latches(die, *planes, cost, now, |latches| latches.or_s_into_c())
-            }
-            Command::CacheReadEnd { planes } => {
-                self.check_latches(die, *planes, false, name)?;
-                let cost = (self.timing.latch_transfer, self.costs.latch_transfer);
-                self.begin_latches(die, *planes, cost, now, |latches| latches.copy_s_to_c())
-            }
             Command::Resume => self.begin_resume(die, now),
             Command::SetFeature { feature, value } => {
                 self.begin_set_feature(die, *feature, *value, now)
             }
             Command::Suspend | Command::Reset | Command::ReadStatus => {
-                unreachable!("handled above")
+                unreachable!("handled above, whether the die is idle or not")
             }
         }
     }
@@ -118,6 +91,21 @@ impl Nand {
         self.check_read(die, pages, name)?;
         let (span, energy) = self.read_pages(pages, iscm)?;
         Ok(self.start(die, Operation::Latches, now, span, energy))
+    }
+
+    /// A read after which the channel changes single bytes of the register, not all of it.
+    fn begin_copyback_read(
+        &mut self,
+        die: DieId,
+        pages: &PageSet,
+        now: Time,
+    ) -> Result<Busy, NandError> {
+        let busy = self.begin_read(die, pages, Iscm::READ, "copyback read", now)?;
+        for page in pages {
+            let plane = self.geometry().plane_of_block(page.block);
+            self.planes[plane.0 as usize].loading = true;
+        }
+        Ok(busy)
     }
 
     fn begin_cache_read(
@@ -232,20 +220,48 @@ impl Nand {
         Ok(())
     }
 
+    /// Moves between latches: what they hold, how long it takes and what it costs a plane.
     fn begin_latches(
         &mut self,
         die: DieId,
+        command: &Command,
         planes: PlaneMask,
-        (span, energy): (Span, Energy),
         now: Time,
-        act: impl Fn(&mut super::PlaneLatches),
     ) -> Result<Busy, NandError> {
+        let needs_c = !matches!(command, Command::CacheReadEnd { .. });
+        self.check_latches(die, planes, needs_c, command.name())?;
         for plane in planes.iter() {
             let plane = self.geometry().plane_of_die(die, plane);
-            act(&mut self.planes[plane.0 as usize]);
+            let latches = &mut self.planes[plane.0 as usize];
+            match command {
+                Command::Xor { .. } => latches.xor_s_into_c(),
+                Command::LatchTransfer { .. } => latches.or_s_into_c(),
+                _ => latches.copy_s_to_c(),
+            }
         }
+        let (span, energy) = match command {
+            Command::Xor { .. } => (self.timing.xor, self.costs.xor),
+            _ => (self.timing.latch_transfer, self.costs.latch_transfer),
+        };
         let energy = energy * u64::from(planes.count());
         Ok(self.start(die, Operation::Latches, now, span, energy))
+    }
+
+    /// Registers that the channel did not load are programmed as ones.
+    fn fill_registers(&mut self, pages: &PageSet) {
+        let words = self.register_words();
+        for page in pages {
+            let plane = self.geometry().plane_of_block(page.block);
+            self.planes[plane.0 as usize].start_loading(words);
+        }
+    }
+
+    /// Refuses to program registers that hold nothing.
+    fn check_registers(&self, pages: &PageSet, name: &'static str) -> Result<(), NandError> {
+        pages.iter().try_for_each(|page| {
+            let plane = self.geometry().plane_of_block(page.block);
+            self.check_holds(plane, false, true, name)
+        })
     }
 
     /// Takes data and spare bytes out of the page registers, which are free for reads while

@@ -6,6 +6,9 @@
 //! are one-wordline senses with other flags.
 
 mod cycles;
+mod decode;
+mod encode;
+mod opcode;
 mod wordlines;
 
 pub use cycles::{BusCycle, CycleError};

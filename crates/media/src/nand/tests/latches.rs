@@ -464,3 +464,52 @@ fn a_suspended_program_keeps_its_data() {
     assert_eq!(d.read(page(0, 0)), Some(vec![42; BYTES]));
     assert_eq!(d.nand.spare_out(PlaneId(0)).expect("idle"), b"mine");
 }
+
+/// Pages longer than an accumulator, more operands than are taken at once, from every store.
+#[test]
+fn wide_senses_are_the_and_and_or_of_all_their_pages() {
+    let mut config = small();
+    config.geometry.cells_per_string = 48;
+    config.geometry.strings_per_block = 1;
+    config.geometry.page_bytes = 40_008;
+    let path = std::env::temp_dir().join(format!("bitline-nand-{}-wide.img", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let image = Image::create(&path, &config.geometry, "").expect("it is new");
+    for storage in [Storage::Memory, Storage::Image(image)] {
+        let mut d = Driver::new(&config, storage);
+        // Mostly ones, so that an AND of many is not all zeros; block 1 has erased pages in between.
+        let bytes = |block: u32, layer: u32| -> Vec<u8> {
+            (0u32..40_008)
+                .map(|at| {
+                    !(u32::from((at * 31 + layer * 7 + block).is_multiple_of(53)) << (at % 8)) as u8
+                })
+                .collect()
+        };
+        for layer in 0..48 {
+            d.program(page(0, layer), ProgramMode::Esp, &bytes(0, layer), b"");
+            if layer % 5 != 0 {
+                d.program(page(1, layer), ProgramMode::Esp, &bytes(1, layer), b"");
+            }
+        }
+        let and = |block: u32, layers: &[u32]| {
+            let mut all = vec![0xFF; 40_008];
+            for &layer in layers.iter().filter(|&layer| block == 0 || layer % 5 != 0) {
+                for (all, byte) in all.iter_mut().zip(bytes(block, layer)) {
+                    *all &= byte;
+                }
+            }
+            all
+        };
+        for count in [1, 2, 4, 5, 11, 12, 13, 17, 24, 30, 47, 48] {
+            let layers: Vec<u32> = (48 - count..48).collect();
+            d.must(0, &mws(Iscm::READ, &[(0, 0, &layers), (1, 0, &layers)]));
+            let either = and(0, &layers).into_iter().zip(and(1, &layers));
+            let either: Vec<u8> = either.map(|(a, b)| a | b).collect();
+            assert!(d.register(0) == either, "OR of two ANDs of {count} pages");
+            d.must(0, &mws(flags("isct"), &[(1, 0, &layers)]));
+            let inverse: Vec<u8> = and(1, &layers).iter().map(|byte| !byte).collect();
+            assert!(d.register(0) == inverse, "NAND of {count} pages");
+        }
+    }
+    let _ = std::fs::remove_file(&path);
+}

@@ -280,8 +280,8 @@ impl Nand {
             }
             self.take_spare(plane);
         }
-        let span = self.program_span(die, mode);
-        let energy = self.costs.program(span) * pages.len() as u64;
+        let (span, energy) = self.program_cost(die, mode);
+        let energy = energy * pages.len() as u64;
         Ok(self.start(
             die,
             Operation::Program(pages.clone(), mode),
@@ -303,12 +303,15 @@ impl Nand {
         latches.loading = false;
     }
 
-    fn program_span(&self, die: DieId, mode: ProgramMode) -> Span {
-        match (mode, self.dies[die.0 as usize].esp_effort) {
-            (ProgramMode::Esp, effort @ 1..) => {
-                self.timing.program(ProgramMode::Slc) * u64::from(effort) / 100
-            }
-            _ => self.timing.program(mode),
+    /// How long a program takes and what it costs a plane; an ESP program of another length
+    /// than an SLC program has the same power.
+    fn program_cost(&self, die: DieId, mode: ProgramMode) -> (Span, Energy) {
+        match (mode, u64::from(self.dies[die.0 as usize].esp_effort)) {
+            (ProgramMode::Esp, effort @ 1..) => (
+                self.timing.program(ProgramMode::Slc) * effort / 100,
+                self.costs.program(ProgramMode::Slc) * effort / 100,
+            ),
+            _ => (self.timing.program(mode), self.costs.program(mode)),
         }
     }
 

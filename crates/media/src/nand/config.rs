@@ -230,15 +230,12 @@ impl Timing {
 #[derive(Clone, Debug)]
 pub(crate) struct Costs {
     read: [Energy; 4],
+    program: [Energy; 4],
     mws: [Energy; MWS_BLOCKS_MAX],
     pub(crate) erase: Energy,
     pub(crate) latch_transfer: Energy,
     pub(crate) and_or: Energy,
     pub(crate) xor: Energy,
-    /// For energies that follow from a time: picojoules of a read, its nanoseconds.
-    read_pj: u64,
-    read_ns: u64,
-    program_percent: u64,
 }
 
 impl Costs {
@@ -256,6 +253,13 @@ impl Costs {
                 of(latency.read_mlc_ns, 100),
                 of(latency.read_tlc_ns, 100),
             ],
+            program: [
+                latency.program_slc_ns,
+                latency.program_esp_ns,
+                latency.program_mlc_ns,
+                latency.program_tlc_ns,
+            ]
+            .map(|ns| of(ns, energy.program_power_percent)),
             mws: config
                 .mws
                 .power_percent
@@ -264,9 +268,6 @@ impl Costs {
             latch_transfer: per_page(energy.latch_transfer_pj_per_kib),
             and_or: per_page(energy.and_or_pj_per_kib),
             xor: per_page(energy.xor_pj_per_kib),
-            read_pj,
-            read_ns,
-            program_percent: energy.program_power_percent,
         }
     }
 
@@ -279,14 +280,8 @@ impl Costs {
         self.mws[blocks - 1]
     }
 
-    /// A program that takes `span`.
-    pub(crate) fn program(&self, span: Span) -> Energy {
-        energy_of(
-            self.read_pj,
-            self.read_ns,
-            span.as_ps() / 1000,
-            self.program_percent,
-        )
+    pub(crate) fn program(&self, mode: ProgramMode) -> Energy {
+        self.program[mode as usize - 1]
     }
 }
 

@@ -210,30 +210,29 @@ impl Nand {
         command: &'static str,
     ) -> Result<(), NandError> {
         let block = self.array.block(address.block);
-        let page = self.geometry().page_place(address, mode);
-        match block.condition {
-            BlockCondition::Good => {}
-            BlockCondition::NeedsErase => return Err(NandError::NeedsErase { page }),
-            BlockCondition::FactoryBad => {
-                return Err(NandError::FactoryBad {
-                    command,
-                    block: page.block,
-                });
-            }
+        let in_turn = address.page >= block.next_page;
+        let same_mode = block.mode.is_none_or(|block_mode| block_mode == mode);
+        if in_turn && same_mode && block.condition == BlockCondition::Good {
+            return Ok(());
         }
-        match block.mode {
-            Some(block_mode) if block_mode != mode => Err(NandError::WrongMode {
+        let page = self.geometry().page_place(address, mode);
+        Err(match (block.condition, block.mode) {
+            (BlockCondition::NeedsErase, _) => NandError::NeedsErase { page },
+            (BlockCondition::FactoryBad, _) => NandError::FactoryBad {
+                command,
+                block: page.block,
+            },
+            (BlockCondition::Good, Some(block_mode)) if !same_mode => NandError::WrongMode {
                 page,
                 mode,
                 block_mode,
-            }),
-            _ if address.page < block.next_page => Err(NandError::NotInOrder {
+            },
+            (BlockCondition::Good, _) => NandError::NotInOrder {
                 page,
                 next: block.next_page,
                 last: self.geometry().pages_per_block(mode) - 1,
-            }),
-            _ => Ok(()),
-        }
+            },
+        })
     }
 
     /// The blocks of an erase: one a plane, none bad.

@@ -127,7 +127,8 @@ fn esp_effort_sets_the_length_of_an_esp_program() {
         ),
         (1000, 0)
     );
-    assert_eq!(busy(&mut d, &program(0)).0, 380_000);
+    let energy = 20_500_000 * 150 * 200_000 / (100 * 22_500) * 190 / 100;
+    assert_eq!(busy(&mut d, &program(0)), (380_000, energy));
     assert_eq!(
         busy(&mut d, &Command::program(page(1, 0), ProgramMode::Slc)).0,
         200_000

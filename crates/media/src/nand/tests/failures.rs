@@ -150,6 +150,13 @@ fn garbage_of_a_torn_page_is_always_the_same() {
             PageStatus::Uncorrectable,
             "what it went into stays so"
         );
+        d.must(0, &mws(flags("sc"), &[(0, 0, &[0])]));
+        d.must(0, &mws(flags("ct"), &[(1, 0, &[0])]));
+        assert_eq!(
+            d.nand.page_status(PlaneId(0)).expect("idle"),
+            PageStatus::Uncorrectable,
+            "also through an AND in the S-latch"
+        );
         d.must(0, &Command::read(page(1, 0)));
         assert_eq!(
             d.nand.page_status(PlaneId(0)).expect("idle"),

@@ -3,7 +3,9 @@
 //! The order of writes lets the process be killed at any moment. A program writes data, then spare bytes,
 //! then the 16-byte page record that makes them count. An erase writes the 16-byte block entry, whose new
 //! erase count voids all page records of the block, and only then gives the room back.
-//! [`Nand::sync`](crate::nand::Nand::sync) extends that to the host losing power.
+//! What was there at a [`Nand::sync`](crate::nand::Nand::sync) is also there after the host lost power. Of what
+//! was written since, such a loss may keep records whose data never arrived: the operating system
+//! writes back in any order, and records vouch for spare bytes only.
 
 mod checksum;
 mod header;

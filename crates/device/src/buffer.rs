@@ -35,7 +35,11 @@ impl Buffers {
     /// A buffer of undefined content.
     #[inline]
     pub fn take(&self) -> Buffer<'_> {
-        let id = if self.stores_data { self.take_id() } else { BufferId::NONE };
+        let id = if self.stores_data {
+            self.take_id()
+        } else {
+            BufferId::NONE
+        };
         Buffer { buffers: self, id }
     }
 

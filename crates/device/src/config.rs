@@ -13,7 +13,6 @@ use crate::schedule::ScheduleConfig;
 /// Everything that makes a drive what it is. Every key must be given: presets
 /// are complete files, so that no number hides in the code.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct DeviceConfig {
     /// The flash packages.
     pub nand: NandConfig,
@@ -79,26 +78,77 @@ impl DeviceConfig {
             return Err(ConfigError::Range {
                 key: "frontend.block_bytes",
                 value: u64::from(block_bytes),
-                allowed: format!("512, 1024, 2048 or 4096 and divide the page size of {}", geometry.page_bytes),
+                allowed: format!(
+                    "512, 1024, 2048 or 4096 and divide the page size of {}",
+                    geometry.page_bytes
+                ),
             });
         }
-        self.check("channel.megabytes_per_second", self.channel.megabytes_per_second, 1, u32::MAX)?;
+        self.check(
+            "channel.megabytes_per_second",
+            self.channel.megabytes_per_second,
+            1,
+            u32::MAX,
+        )?;
         self.check("link.lanes", self.link.lanes, 1, 64)?;
         let lane = self.link.megabytes_per_second_per_lane;
         self.check("link.megabytes_per_second_per_lane", lane, 1, 1_000_000)?;
-        self.check("link.packet_payload_bytes", self.link.packet_payload_bytes, 1, 4096)?;
-        self.check("frontend.io_queues", u32::from(self.frontend.io_queues), 1, 65534)?;
-        self.check("frontend.queue_entries", self.frontend.queue_entries, 2, 65536)?;
-        self.check("frontend.commands_in_flight", self.frontend.commands_in_flight, 1, 65536)?;
+        self.check(
+            "link.packet_payload_bytes",
+            self.link.packet_payload_bytes,
+            1,
+            4096,
+        )?;
+        self.check(
+            "frontend.io_queues",
+            u32::from(self.frontend.io_queues),
+            1,
+            65534,
+        )?;
+        self.check(
+            "frontend.queue_entries",
+            self.frontend.queue_entries,
+            2,
+            65536,
+        )?;
+        self.check(
+            "frontend.commands_in_flight",
+            self.frontend.commands_in_flight,
+            1,
+            65536,
+        )?;
         self.check("nand.geometry.spare_bytes", geometry.spare_bytes, 32, 65535)?;
-        self.check("bits.compute_blocks_percent", self.bits.compute_blocks_percent, 0, 90)?;
+        self.check(
+            "bits.compute_blocks_percent",
+            self.bits.compute_blocks_percent,
+            0,
+            90,
+        )?;
         let faults = &self.faults;
-        self.check("faults.program_failures_per_million", faults.program_failures_per_million, 0, 1_000_000)?;
-        self.check("faults.erase_failures_per_million", faults.erase_failures_per_million, 0, 1_000_000)?;
-        Ok(self.ftl.capacity(geometry, self.bits.compute_blocks_percent)?)
+        self.check(
+            "faults.program_failures_per_million",
+            faults.program_failures_per_million,
+            0,
+            1_000_000,
+        )?;
+        self.check(
+            "faults.erase_failures_per_million",
+            faults.erase_failures_per_million,
+            0,
+            1_000_000,
+        )?;
+        Ok(self
+            .ftl
+            .capacity(geometry, self.bits.compute_blocks_percent)?)
     }
 
-    fn check(&self, key: &'static str, value: u32, least: u32, most: u32) -> Result<(), ConfigError> {
+    fn check(
+        &self,
+        key: &'static str,
+        value: u32,
+        least: u32,
+        most: u32,
+    ) -> Result<(), ConfigError> {
         if (least..=most).contains(&value) {
             return Ok(());
         }

@@ -77,11 +77,33 @@ impl Device {
             .collect();
         let stores_data = nand.borrow().holds_data();
         let buffers = Rc::new(Buffers::new(geometry.page_bytes as usize, stores_data));
-        let schedule = Schedule::start(sim, &config.schedule, nand, &channels, buffers.clone(), &ledger);
+        let schedule = Schedule::start(
+            sim,
+            &config.schedule,
+            nand,
+            &channels,
+            buffers.clone(),
+            &ledger,
+        );
         let (ftl, recovered) = if media == MediaState::Blank {
-            (Ftl::blank(sim, &config.ftl, capacity, schedule.clone(), buffers.clone()), None)
+            (
+                Ftl::blank(
+                    sim,
+                    &config.ftl,
+                    capacity,
+                    schedule.clone(),
+                    buffers.clone(),
+                ),
+                None,
+            )
         } else {
-            let recovery = Ftl::recover(sim, &config.ftl, capacity, schedule.clone(), buffers.clone());
+            let recovery = Ftl::recover(
+                sim,
+                &config.ftl,
+                capacity,
+                schedule.clone(),
+                buffers.clone(),
+            );
             let (ftl, recovered) = recovery.await;
             (ftl, Some(recovered))
         };

@@ -32,9 +32,13 @@ impl FlashAccounts {
     #[inline]
     pub(crate) fn of(&self, command: &Command) -> AccountId {
         match command {
-            Command::Read { .. } | Command::CacheRead { .. } | Command::CopybackRead { .. } => self.read,
+            Command::Read { .. } | Command::CacheRead { .. } | Command::CopybackRead { .. } => {
+                self.read
+            }
             Command::Mws(_) => self.sense,
-            Command::Xor { .. } | Command::LatchTransfer { .. } | Command::CacheReadEnd { .. } => self.latch,
+            Command::Xor { .. } | Command::LatchTransfer { .. } | Command::CacheReadEnd { .. } => {
+                self.latch
+            }
             Command::Program { .. } | Command::CopybackProgram { .. } => self.program,
             Command::Erase { .. } => self.erase,
             Command::Suspend

@@ -1,1 +1,12 @@
-//! The host library over a transport.
+//! The host library: what an application calls. It reaches the drive by commands
+//! only, through a [`Transport`], and knows nothing of the firmware behind it.
+
+pub mod bits;
+pub mod block;
+mod buffer;
+mod error;
+mod transport;
+
+pub use buffer::{Buffer, Memory};
+pub use error::{Error, StatusError};
+pub use transport::Transport;

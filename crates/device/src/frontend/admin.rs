@@ -1,7 +1,8 @@
 //! Admin commands.
 
 use nvme::command::{
-    CreateCompletionQueue, CreateSubmissionQueue, FeatureId, FeatureSelect, GetFeatures, SetFeatures,
+    CreateCompletionQueue, CreateSubmissionQueue, FeatureId, FeatureSelect, GetFeatures,
+    SetFeatures,
 };
 use nvme::{AdminCommand, Status};
 
@@ -14,12 +15,16 @@ impl Controller {
             AdminCommand::Identify(identify) => self.identify(&identify).await,
             AdminCommand::CreateCompletionQueue(create) => self.create_completion_queue(&create),
             AdminCommand::CreateSubmissionQueue(create) => self.create_submission_queue(&create),
-            AdminCommand::DeleteCompletionQueue(queue) => {
-                self.queues.borrow_mut().delete_completion(queue).map(|()| Answer::DONE)
-            }
-            AdminCommand::DeleteSubmissionQueue(queue) => {
-                self.queues.borrow_mut().delete_submission(queue).map(|()| Answer::DONE)
-            }
+            AdminCommand::DeleteCompletionQueue(queue) => self
+                .queues
+                .borrow_mut()
+                .delete_completion(queue)
+                .map(|()| Answer::DONE),
+            AdminCommand::DeleteSubmissionQueue(queue) => self
+                .queues
+                .borrow_mut()
+                .delete_submission(queue)
+                .map(|()| Answer::DONE),
             AdminCommand::GetFeatures(get) => self.get_features(&get),
             AdminCommand::SetFeatures(set) => self.set_features(&set),
             // Bit 0 set: the command was not aborted (Base 5.1.1). Commands take
@@ -36,7 +41,9 @@ impl Controller {
 
     fn create_completion_queue(&self, create: &CreateCompletionQueue) -> Result<Answer, Status> {
         self.check_queue(create.size, create.contiguous)?;
-        self.queues.borrow_mut().create_completion(create.queue, create.base, create.size)?;
+        self.queues
+            .borrow_mut()
+            .create_completion(create.queue, create.base, create.size)?;
         Ok(Answer::DONE)
     }
 
@@ -46,7 +53,12 @@ impl Controller {
             return Err(Status::INVALID_COMPLETION_QUEUE);
         }
         let mut queues = self.queues.borrow_mut();
-        queues.create_submission(create.queue, create.base, create.size, create.completion_queue)?;
+        queues.create_submission(
+            create.queue,
+            create.base,
+            create.size,
+            create.completion_queue,
+        )?;
         Ok(Answer::DONE)
     }
 
@@ -70,10 +82,12 @@ impl Controller {
 
     fn get_features(&self, get: &GetFeatures) -> Result<Answer, Status> {
         match (get.feature, get.select) {
-            (FeatureId::NUMBER_OF_QUEUES, FeatureSelect::Current | FeatureSelect::Default) => Ok(Answer {
-                dw0: self.queue_numbers(),
-                ..Answer::DONE
-            }),
+            (FeatureId::NUMBER_OF_QUEUES, FeatureSelect::Current | FeatureSelect::Default) => {
+                Ok(Answer {
+                    dw0: self.queue_numbers(),
+                    ..Answer::DONE
+                })
+            }
             _ => Err(Status::INVALID_FIELD),
         }
     }

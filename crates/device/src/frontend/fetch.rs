@@ -27,7 +27,11 @@ impl Controller {
     }
 
     async fn wait_for_doorbell(&self) {
-        let first = self.doorbells.borrow().front().map(|doorbell| doorbell.arrives);
+        let first = self
+            .doorbells
+            .borrow()
+            .front()
+            .map(|doorbell| doorbell.arrives);
         match first {
             Some(arrives) => self.sim.sleep_until(arrives).await,
             None => self.bell.heard().await,
@@ -42,7 +46,9 @@ impl Controller {
             && doorbell.arrives <= self.sim.now()
         {
             let mut queues = self.queues.borrow_mut();
-            let moved = queues.submission_mut(doorbell.queue).map(|queue| queue.ring.set_tail(doorbell.tail));
+            let moved = queues
+                .submission_mut(doorbell.queue)
+                .map(|queue| queue.ring.set_tail(doorbell.tail));
             if !matches!(moved, Some(Ok(_))) {
                 self.count(|counts| counts.invalid_doorbells += 1);
             }

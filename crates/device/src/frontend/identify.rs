@@ -3,8 +3,8 @@
 use nvme::command::Identify;
 use nvme::identify::{
     Cns, CommandSets, ControllerDescription, ControllerList, IDENTIFY_BYTES, IdentifyController,
-    IdentifyNamespace, IdentifyNvmController, NamespaceDescription, NamespaceDescriptor, NamespaceList,
-    namespace_descriptors, optional_command,
+    IdentifyNamespace, IdentifyNvmController, NamespaceDescription, NamespaceDescriptor,
+    NamespaceList, namespace_descriptors, optional_command,
 };
 use nvme::{BROADCAST_NAMESPACE, ControllerId, NamespaceId, Status};
 use zerocopy::IntoBytes;
@@ -59,9 +59,13 @@ impl Controller {
                 page = namespace_descriptors(&[NamespaceDescriptor::CommandSet(0)]);
             }
             Cns::AttachedControllers | Cns::Controllers => {
-                page.copy_from_slice(ControllerList::new([CONTROLLER], identify.controller).as_bytes());
+                page.copy_from_slice(
+                    ControllerList::new([CONTROLLER], identify.controller).as_bytes(),
+                );
             }
-            Cns::CommandSetController => page.copy_from_slice(IdentifyNvmController::unlimited().as_bytes()),
+            Cns::CommandSetController => {
+                page.copy_from_slice(IdentifyNvmController::unlimited().as_bytes())
+            }
             Cns::CommandSets => page.copy_from_slice(CommandSets::nvm_only().as_bytes()),
         }
         Ok(page)
@@ -79,7 +83,8 @@ impl Controller {
             capacity_bytes: self.blocks() * u64::from(self.config.block_bytes),
             namespaces: 1,
             max_commands: self.config.queue_entries.min(u32::from(u16::MAX)) as u16,
-            optional_commands: optional_command::DATASET_MANAGEMENT | optional_command::WRITE_ZEROES,
+            optional_commands: optional_command::DATASET_MANAGEMENT
+                | optional_command::WRITE_ZEROES,
             volatile_write_cache: false,
             // Every page is written whole or not at all.
             atomic_blocks: 1,

@@ -6,8 +6,8 @@ use nvme::command::{BlockRange, DatasetManagement, DatasetRange, ReadWrite, Writ
 use nvme::{BROADCAST_NAMESPACE, IoCommand, NamespaceId, Status};
 use sim::join_all;
 
-use super::slot::Answer;
 use super::Controller;
+use super::slot::Answer;
 use crate::buffer::Buffer;
 use crate::ftl::{FtlError, Lpn};
 use crate::schedule::Fault;
@@ -30,7 +30,9 @@ pub(super) fn status_of(error: FtlError, reading: bool) -> Status {
     match error {
         FtlError::NoSpace => Status::CAPACITY_EXCEEDED,
         FtlError::Flash(Fault::Uncorrectable(_)) => Status::UNRECOVERED_READ_ERROR,
-        FtlError::Flash(Fault::ProgramFailed(_) | Fault::EraseFailed(_)) if !reading => Status::WRITE_FAULT,
+        FtlError::Flash(Fault::ProgramFailed(_) | Fault::EraseFailed(_)) if !reading => {
+            Status::WRITE_FAULT
+        }
         FtlError::Flash(_) => Status::INTERNAL_ERROR,
     }
 }
@@ -57,13 +59,20 @@ impl Controller {
 
     fn check_range(&self, blocks: &BlockRange) -> Result<(), Status> {
         let end = blocks.end().ok_or(Status::LBA_OUT_OF_RANGE)?;
-        if end.get() > self.blocks() { Err(Status::LBA_OUT_OF_RANGE) } else { Ok(()) }
+        if end.get() > self.blocks() {
+            Err(Status::LBA_OUT_OF_RANGE)
+        } else {
+            Ok(())
+        }
     }
 
     /// The pieces of pages that `blocks` covers, in order.
     #[inline]
     fn pieces(&self, blocks: &BlockRange) -> impl Iterator<Item = Piece> + Clone + use<> {
-        let (block_bytes, page_bytes) = (u64::from(self.config.block_bytes), u64::from(self.page_bytes));
+        let (block_bytes, page_bytes) = (
+            u64::from(self.config.block_bytes),
+            u64::from(self.page_bytes),
+        );
         let start = blocks.start.get() * block_bytes;
         let end = start + u64::from(blocks.count) * block_bytes;
         (start / page_bytes..end.div_ceil(page_bytes)).map(move |page| {
@@ -96,14 +105,22 @@ impl Controller {
         let mut others: Vec<(Piece, Buffer<'_>)> = Vec::new();
         for piece in &mut pieces {
             let buffer = self.buffers.take();
-            self.ftl.read(piece.lpn, piece.column, piece.bytes, buffer.id(), ticket.id());
+            self.ftl.read(
+                piece.lpn,
+                piece.column,
+                piece.bytes,
+                buffer.id(),
+                ticket.id(),
+            );
             // The first stays out of the list, so that a read of one page allocates nothing.
             match first {
                 None => first = Some((piece, buffer)),
                 Some(_) => others.push((piece, buffer)),
             }
         }
-        ticket.await.map_err(|fault| status_of(fault.into(), true))?;
+        ticket
+            .await
+            .map_err(|fault| status_of(fault.into(), true))?;
         for (piece, buffer) in first.iter().chain(&others) {
             let part = piece.column as usize..(piece.column + piece.bytes) as usize;
             self.copy_out(&segments, piece.offset, buffer.id(), part)?;
@@ -127,23 +144,31 @@ impl Controller {
             pages.push((piece, buffer));
         }
         let _lock = self.ftl.lock(self.pages(&write.blocks)).await;
-        let written = join_all(
-            pages
-                .iter()
-                .map(|(piece, buffer)| self.ftl.write(piece.lpn, piece.column, piece.bytes, buffer.id())),
-        )
+        let written = join_all(pages.iter().map(|(piece, buffer)| {
+            self.ftl
+                .write(piece.lpn, piece.column, piece.bytes, buffer.id())
+        }))
         .await;
-        written.into_iter().collect::<Result<(), _>>().map_err(|error| status_of(error, false))?;
+        written
+            .into_iter()
+            .collect::<Result<(), _>>()
+            .map_err(|error| status_of(error, false))?;
         Ok(Answer::DONE)
     }
 
     async fn write_zeroes(&self, zeroes: &WriteZeroes) -> Result<Answer, Status> {
         self.check_range(&zeroes.blocks)?;
         let _lock = self.ftl.lock(self.pages(&zeroes.blocks)).await;
-        for piece in self.pieces(&zeroes.blocks).filter(|piece| piece.bytes < self.page_bytes) {
+        for piece in self
+            .pieces(&zeroes.blocks)
+            .filter(|piece| piece.bytes < self.page_bytes)
+        {
             let buffer = self.buffers.take();
             self.buffers.with_mut(buffer.id(), |page| page.fill(0));
-            let written = self.ftl.write(piece.lpn, piece.column, piece.bytes, buffer.id()).await;
+            let written = self
+                .ftl
+                .write(piece.lpn, piece.column, piece.bytes, buffer.id())
+                .await;
             written.map_err(|error| status_of(error, false))?;
         }
         let deallocated = self.ftl.deallocate(self.whole_pages(&zeroes.blocks)).await;
@@ -168,7 +193,8 @@ impl Controller {
         let mut list = vec![0; bytes];
         segments.read(&*self.host.memory.borrow(), &mut list)?;
         let ranges = DatasetRange::parse(&list)?;
-        let blocks_of = |range: &DatasetRange| BlockRange::new(range.first(), range.block_count.get());
+        let blocks_of =
+            |range: &DatasetRange| BlockRange::new(range.first(), range.block_count.get());
         for range in ranges {
             self.check_range(&blocks_of(range))?;
         }
@@ -181,7 +207,10 @@ impl Controller {
                 continue;
             }
             let _lock = self.ftl.lock(pages.clone()).await;
-            self.ftl.deallocate(pages).await.map_err(|error| status_of(error, false))?;
+            self.ftl
+                .deallocate(pages)
+                .await
+                .map_err(|error| status_of(error, false))?;
         }
         Ok(Answer::DONE)
     }

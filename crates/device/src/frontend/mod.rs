@@ -112,13 +112,16 @@ impl Controller {
     ///
     /// # Errors
     /// The status of creating the admin queues, if their size is not possible.
-    #[expect(clippy::too_many_arguments, reason = "each is another part of the drive, of its own type")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is another part of the drive, of its own type"
+    )]
     pub fn enable(
         sim: &Sim,
         config: &FrontendConfig,
         link: Rc<Link>,
         ftl: Rc<Ftl>,
-            buffers: Rc<Buffers>,
+        buffers: Rc<Buffers>,
         ledger: Rc<Ledger>,
         page_bytes: u32,
         host: HostPort,
@@ -155,7 +158,11 @@ impl Controller {
     #[inline]
     pub fn ring_submission(&self, queue: QueueId, tail: u16) {
         let arrives = self.link.down.post(DOORBELL_BYTES);
-        self.doorbells.borrow_mut().push_back(Doorbell { arrives, queue, tail });
+        self.doorbells.borrow_mut().push_back(Doorbell {
+            arrives,
+            queue,
+            tail,
+        });
         self.bell.ring();
     }
 
@@ -164,7 +171,11 @@ impl Controller {
     #[inline]
     pub fn ring_completion(&self, queue: QueueId, head: u16) {
         self.link.down.post(DOORBELL_BYTES);
-        let moved = self.queues.borrow_mut().completion_mut(queue).map(|queue| queue.ring.set_head(head));
+        let moved = self
+            .queues
+            .borrow_mut()
+            .completion_mut(queue)
+            .map(|queue| queue.ring.set_head(head));
         if !matches!(moved, Some(Ok(_))) {
             self.count(|counts| counts.invalid_doorbells += 1);
         }

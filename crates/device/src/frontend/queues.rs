@@ -39,13 +39,25 @@ impl Queues {
 
     /// # Errors
     /// Invalid Queue Identifier if it is out of range or in use, Invalid Queue Size.
-    pub(super) fn create_completion(&mut self, queue: QueueId, base: u64, size: u32) -> Result<(), Status> {
-        let slot = self.completion.get_mut(usize::from(queue.get())).ok_or(Status::INVALID_QUEUE_IDENTIFIER)?;
+    pub(super) fn create_completion(
+        &mut self,
+        queue: QueueId,
+        base: u64,
+        size: u32,
+    ) -> Result<(), Status> {
+        let slot = self
+            .completion
+            .get_mut(usize::from(queue.get()))
+            .ok_or(Status::INVALID_QUEUE_IDENTIFIER)?;
         if slot.is_some() {
             return Err(Status::INVALID_QUEUE_IDENTIFIER);
         }
         let ring = Ring::new(size).map_err(|_| Status::INVALID_QUEUE_SIZE)?;
-        *slot = Some(CompletionQueue { base, ring, users: 0 });
+        *slot = Some(CompletionQueue {
+            base,
+            ring,
+            users: 0,
+        });
         Ok(())
     }
 
@@ -58,7 +70,10 @@ impl Queues {
         size: u32,
         completion_queue: QueueId,
     ) -> Result<(), Status> {
-        let slot = self.submission.get_mut(usize::from(queue.get())).ok_or(Status::INVALID_QUEUE_IDENTIFIER)?;
+        let slot = self
+            .submission
+            .get_mut(usize::from(queue.get()))
+            .ok_or(Status::INVALID_QUEUE_IDENTIFIER)?;
         if slot.is_some() {
             return Err(Status::INVALID_QUEUE_IDENTIFIER);
         }
@@ -84,7 +99,9 @@ impl Queues {
             0 => None,
             number => self.submission.get_mut(usize::from(number)),
         };
-        let deleted = slot.and_then(Option::take).ok_or(Status::INVALID_QUEUE_IDENTIFIER)?;
+        let deleted = slot
+            .and_then(Option::take)
+            .ok_or(Status::INVALID_QUEUE_IDENTIFIER)?;
         if let Some(completion) = self.completion_mut(deleted.completion_queue) {
             completion.users -= 1;
         }
@@ -99,7 +116,9 @@ impl Queues {
             0 => None,
             number => self.completion.get_mut(usize::from(number)),
         };
-        let slot = slot.filter(|slot| slot.is_some()).ok_or(Status::INVALID_QUEUE_IDENTIFIER)?;
+        let slot = slot
+            .filter(|slot| slot.is_some())
+            .ok_or(Status::INVALID_QUEUE_IDENTIFIER)?;
         if slot.as_ref().is_some_and(|queue| queue.users > 0) {
             return Err(Status::INVALID_QUEUE_DELETION);
         }

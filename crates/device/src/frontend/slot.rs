@@ -7,8 +7,8 @@ use nvme::{AdminCommand, CompletionEntry, IoCommand, QueueId, Status, Submission
 use sim::Sim;
 use sim::resource::Signal;
 
-use super::queues::CompletionSlot;
 use super::Controller;
+use super::queues::CompletionSlot;
 
 /// A command to carry out, and where it came from.
 #[derive(Clone, Copy)]
@@ -35,7 +35,10 @@ impl Answer {
 
 impl From<Status> for Answer {
     fn from(status: Status) -> Answer {
-        Answer { status, ..Answer::DONE }
+        Answer {
+            status,
+            ..Answer::DONE
+        }
     }
 }
 
@@ -98,12 +101,16 @@ impl Controller {
         let up = &self.link.up;
         if answer.data_bytes > 0 {
             up.post(answer.data_bytes);
-            self.ledger.spend(self.link_up_account, up.energy_of(answer.data_bytes));
+            self.ledger
+                .spend(self.link_up_account, up.energy_of(answer.data_bytes));
         }
         // Posted writes of one function stay in order: nothing comes between the
         // data and its completion.
         let arrives = up.post(CompletionEntry::BYTES as u64);
-        self.ledger.spend(self.link_up_account, up.energy_of(CompletionEntry::BYTES as u64));
+        self.ledger.spend(
+            self.link_up_account,
+            up.energy_of(CompletionEntry::BYTES as u64),
+        );
         self.sim.sleep_until(arrives).await;
         loop {
             let slot = self.queues.borrow_mut().completion_slot(job.queue);
@@ -116,15 +123,26 @@ impl Controller {
                     head,
                     completion_queue,
                 } => {
-                    let completion =
-                        CompletionEntry::new(job.entry.command(), job.queue, head, answer.status, phase)
-                            .with_dw0(answer.dw0);
+                    let completion = CompletionEntry::new(
+                        job.entry.command(),
+                        job.queue,
+                        head,
+                        answer.status,
+                        phase,
+                    )
+                    .with_dw0(answer.dw0);
                     self.count(|counts| {
                         counts.commands += 1;
                         counts.failed_commands += u64::from(!answer.status.is_success());
                     });
                     // A completion queue outside of host memory cannot be answered.
-                    if self.host.memory.borrow_mut().write(address, &completion.to_bytes()).is_ok() {
+                    if self
+                        .host
+                        .memory
+                        .borrow_mut()
+                        .write(address, &completion.to_bytes())
+                        .is_ok()
+                    {
                         (self.host.interrupt)(completion_queue);
                     }
                     return;

@@ -12,7 +12,11 @@ impl Controller {
     /// Where a command's data lies in host memory. A PRP list is itself read over
     /// the link.
     #[inline]
-    pub(super) async fn locate(&self, data: &DataPointer, bytes: u64) -> Result<SegmentList, Status> {
+    pub(super) async fn locate(
+        &self,
+        data: &DataPointer,
+        bytes: u64,
+    ) -> Result<SegmentList, Status> {
         let list_bytes = data.list_bytes(bytes);
         if list_bytes > 0 {
             self.fetch_bytes(list_bytes).await;
@@ -24,8 +28,12 @@ impl Controller {
     pub(super) async fn fetch_bytes(&self, bytes: u64) {
         self.link.up.transfer(READ_REQUEST_BYTES).await;
         self.link.down.transfer(bytes).await;
-        self.ledger.spend(self.link_up_account, self.link.up.energy_of(READ_REQUEST_BYTES));
-        self.ledger.spend(self.link_down_account, self.link.down.energy_of(bytes));
+        self.ledger.spend(
+            self.link_up_account,
+            self.link.up.energy_of(READ_REQUEST_BYTES),
+        );
+        self.ledger
+            .spend(self.link_down_account, self.link.down.energy_of(bytes));
     }
 
     /// Copies a stretch of a command's data, at `offset` in it, into part of a buffer.
@@ -38,7 +46,9 @@ impl Controller {
     ) -> Result<(), Status> {
         let memory = self.host.memory.borrow();
         let copied = self.buffers.with_mut(buffer, |page| {
-            for_each_stretch(segments, offset, part, |address, place| Ok(memory.read(address, &mut page[place])?))
+            for_each_stretch(segments, offset, part, |address, place| {
+                Ok(memory.read(address, &mut page[place])?)
+            })
         });
         copied.unwrap_or(Ok(()))
     }
@@ -54,7 +64,9 @@ impl Controller {
     ) -> Result<(), Status> {
         let copied = self.buffers.with(buffer, |page| {
             let mut memory = self.host.memory.borrow_mut();
-            for_each_stretch(segments, offset, part, |address, place| Ok(memory.write(address, &page[place])?))
+            for_each_stretch(segments, offset, part, |address, place| {
+                Ok(memory.write(address, &page[place])?)
+            })
         });
         copied.unwrap_or(Ok(()))
     }

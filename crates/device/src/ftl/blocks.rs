@@ -95,7 +95,11 @@ impl Blocks {
     /// An erased block may be used.
     pub(super) fn add_free(&mut self, block: BlockId) {
         let entry = &mut self.blocks[block.0 as usize];
-        debug_assert_eq!((entry.valid, entry.pending), (0, 0), "a free block holds nothing");
+        debug_assert_eq!(
+            (entry.valid, entry.pending),
+            (0, 0),
+            "a free block holds nothing"
+        );
         entry.usage = Use::Free;
         self.plane_mut(block).free.push_back(block);
     }
@@ -132,13 +136,20 @@ impl Blocks {
         let frontier = match &mut entry.frontiers[stream as usize] {
             Some(frontier) => frontier,
             none => {
-                let kept_back = if stream == Stream::Host { self.reserve } else { 0 };
+                let kept_back = if stream == Stream::Host {
+                    self.reserve
+                } else {
+                    0
+                };
                 if entry.free.len() <= kept_back {
                     return None;
                 }
                 let block = entry.free.pop_front()?;
                 self.blocks[block.0 as usize].usage = Use::Open;
-                none.insert(Frontier { block, next_page: 0 })
+                none.insert(Frontier {
+                    block,
+                    next_page: 0,
+                })
             }
         };
         let address = PageAddress {

@@ -31,7 +31,9 @@ pub enum FtlConfigError {
     #[error("ftl.overprovisioning = {0} is out of range; it must be at least 0 and less than 1")]
     Overprovisioning(f64),
     /// Garbage collection would begin too late.
-    #[error("ftl.gc.threshold_blocks = {threshold} is out of range; it must be {least} to {most}, a half of the plane's data blocks")]
+    #[error(
+        "ftl.gc.threshold_blocks = {threshold} is out of range; it must be {least} to {most}, a half of the plane's data blocks"
+    )]
     Threshold {
         /// What was asked for.
         threshold: u32,
@@ -71,7 +73,11 @@ impl FtlConfig {
     ///
     /// # Errors
     /// If the configuration cannot work with this geometry.
-    pub fn capacity(&self, geometry: &Geometry, compute_percent: u32) -> Result<Capacity, FtlConfigError> {
+    pub fn capacity(
+        &self,
+        geometry: &Geometry,
+        compute_percent: u32,
+    ) -> Result<Capacity, FtlConfigError> {
         if !(0.0..1.0).contains(&self.overprovisioning) {
             return Err(FtlConfigError::Overprovisioning(self.overprovisioning));
         }
@@ -79,7 +85,8 @@ impl FtlConfig {
         if pages > u64::from(super::mapping::PAGES_MAX) {
             return Err(FtlConfigError::Pages(pages));
         }
-        let compute = (u64::from(geometry.blocks_per_plane) * u64::from(compute_percent.min(100)) / 100) as u32;
+        let compute = (u64::from(geometry.blocks_per_plane) * u64::from(compute_percent.min(100))
+            / 100) as u32;
         let data = geometry.blocks_per_plane - compute;
         let (least, most) = (GC_RESERVE_BLOCKS + 1, data / 2);
         if !(least..=most.max(least)).contains(&self.gc.threshold_blocks) {
@@ -92,10 +99,14 @@ impl FtlConfig {
         // Two blocks are open at any time, one for the host and one for collection.
         let needed = self.gc.threshold_blocks + 2;
         if data <= needed {
-            return Err(FtlConfigError::Blocks { blocks: data, needed });
+            return Err(FtlConfigError::Blocks {
+                blocks: data,
+                needed,
+            });
         }
         let block = u64::from(geometry.pages_per_block(self.mode));
-        let exported = (f64::from(data) * (1.0 - self.overprovisioning)).min(f64::from(data - needed));
+        let exported =
+            (f64::from(data) * (1.0 - self.overprovisioning)).min(f64::from(data - needed));
         let per_plane = (exported * block as f64) as u64;
         Ok(Capacity {
             logical_pages: (per_plane * u64::from(geometry.planes())) as u32,

@@ -122,7 +122,13 @@ impl Ftl {
         ftl.start(sim)
     }
 
-    fn new(sim: &Sim, config: &FtlConfig, capacity: Capacity, schedule: Rc<Schedule>, buffers: Rc<Buffers>) -> Ftl {
+    fn new(
+        sim: &Sim,
+        config: &FtlConfig,
+        capacity: Capacity,
+        schedule: Rc<Schedule>,
+        buffers: Rc<Buffers>,
+    ) -> Ftl {
         let geometry = schedule.geometry().clone();
         Ftl {
             mapping: RefCell::new(MappingTable::new(capacity.logical_pages)),
@@ -216,7 +222,9 @@ impl Ftl {
             Ok(()) => {
                 blocks.add_free(block);
                 drop(blocks);
-                self.planes[self.geometry.plane_of_block(block).0 as usize].space.announce();
+                self.planes[self.geometry.plane_of_block(block).0 as usize]
+                    .space
+                    .announce();
                 Ok(())
             }
             Err(fault) => {

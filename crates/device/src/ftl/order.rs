@@ -23,7 +23,9 @@ enum Level {
 
 /// Not a permutation of the four letters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("plane_allocation = {0:?} is not an order; it must be a permutation of the letters CWDP, such as \"CWDP\"")]
+#[error(
+    "plane_allocation = {0:?} is not an order; it must be a permutation of the letters CWDP, such as \"CWDP\""
+)]
 pub struct OrderError(String);
 
 impl AllocationOrder {
@@ -73,7 +75,11 @@ impl FromStr for AllocationOrder {
             .collect::<Result<_, _>>()?;
         let order: [Level; 4] = levels.try_into().map_err(|_| wrong())?;
         let distinct = (0..4).all(|index| !order[..index].contains(&order[index]));
-        if distinct { Ok(AllocationOrder(order)) } else { Err(wrong()) }
+        if distinct {
+            Ok(AllocationOrder(order))
+        } else {
+            Err(wrong())
+        }
     }
 }
 

@@ -48,7 +48,14 @@ impl RangeLocks {
         });
         // From here on, dropping this future takes the claim back.
         let lock = RangeLock { locks: self, id };
-        poll_fn(|_| if self.is_granted(id) { Poll::Ready(()) } else { Poll::Pending }).await;
+        poll_fn(|_| {
+            if self.is_granted(id) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
         lock
     }
 

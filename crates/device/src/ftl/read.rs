@@ -1,7 +1,7 @@
 //! Reading logical pages.
 
-use super::mapping::{Lpn, Mapping};
 use super::Ftl;
+use super::mapping::{Lpn, Mapping};
 use crate::buffer::BufferId;
 use crate::schedule::{Operation, TicketId};
 
@@ -25,6 +25,7 @@ impl Ftl {
             bytes,
             into: buffer,
         };
-        self.schedule.push(self.geometry.die_of_block(page.block), read, ticket);
+        self.schedule
+            .push(self.geometry.die_of_block(page.block), read, ticket);
     }
 }

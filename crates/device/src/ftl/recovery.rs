@@ -50,7 +50,14 @@ impl Ftl {
     ) -> (Rc<Ftl>, Recovered) {
         let scan = Rc::new(RefCell::new(Scan::default()));
         let readers: Vec<_> = (0..schedule.geometry().dies())
-            .map(|die| sim.spawn(scan_die(schedule.clone(), buffers.clone(), DieId(die), scan.clone())))
+            .map(|die| {
+                sim.spawn(scan_die(
+                    schedule.clone(),
+                    buffers.clone(),
+                    DieId(die),
+                    scan.clone(),
+                ))
+            })
             .collect();
         for reader in readers {
             reader.await;
@@ -78,7 +85,11 @@ impl Ftl {
         // (version, sequence) of the best page found; zero pages cost no memory.
         let mut best = vec![(0u64, 0u64); logical_pages as usize];
         for (page, record) in records {
-            if let Record::Data { lpn, version, sequence } = *record
+            if let Record::Data {
+                lpn,
+                version,
+                sequence,
+            } = *record
                 && lpn.0 < logical_pages
                 && best[lpn.0 as usize] < (version, sequence)
             {
@@ -87,7 +98,12 @@ impl Ftl {
             }
         }
         for (page, record) in records {
-            if let Record::Tombstone { start, count, version } = *record {
+            if let Record::Tombstone {
+                start,
+                count,
+                version,
+            } = *record
+            {
                 let end = start.0.saturating_add(count).min(logical_pages);
                 for lpn in start.0.min(end)..end {
                     // A page of which nothing older is left needs no tombstone. A copy
@@ -191,7 +207,9 @@ impl Scan {
         match Record::decode(spare) {
             Some(record) => {
                 let (version, sequence) = match record {
-                    Record::Data { version, sequence, .. } => (version, sequence),
+                    Record::Data {
+                        version, sequence, ..
+                    } => (version, sequence),
                     Record::Tombstone { version, .. } => (version, 0),
                 };
                 self.next_version = self.next_version.max(version + 1);
@@ -199,14 +217,21 @@ impl Scan {
                 self.records.push((page, record));
             }
             None => {
-                self.recovered.foreign.push((address, spare.iter().copied().take(32).collect()));
+                self.recovered
+                    .foreign
+                    .push((address, spare.iter().copied().take(32).collect()));
             }
         }
     }
 }
 
 /// Reads the spare bytes of every page of a die that may hold something.
-async fn scan_die(schedule: Rc<Schedule>, buffers: Rc<Buffers>, die: DieId, scan: Rc<RefCell<Scan>>) {
+async fn scan_die(
+    schedule: Rc<Schedule>,
+    buffers: Rc<Buffers>,
+    die: DieId,
+    scan: Rc<RefCell<Scan>>,
+) {
     let geometry = schedule.geometry().clone();
     let first = die.0 * geometry.blocks_per_die();
     for block in (first..first + geometry.blocks_per_die()).map(BlockId) {
@@ -235,7 +260,12 @@ async fn scan_die(schedule: Rc<Schedule>, buffers: Rc<Buffers>, die: DieId, scan
                 scan.borrow_mut().found(address, page, nand.spare(page));
             }
         }
-        let holds_foreign = |scan: &Scan| scan.recovered.foreign.iter().any(|(page, _)| page.block == block);
+        let holds_foreign = |scan: &Scan| {
+            scan.recovered
+                .foreign
+                .iter()
+                .any(|(page, _)| page.block == block)
+        };
         if holds_foreign(&scan.borrow()) {
             let blocks = &mut scan.borrow_mut().recovered.foreign_blocks;
             let place = blocks.binary_search(&block).unwrap_or_else(|place| place);

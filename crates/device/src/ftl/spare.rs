@@ -24,7 +24,11 @@ pub(super) enum Record {
         sequence: u64,
     },
     /// Logical pages from `start` on were deallocated; no data.
-    Tombstone { start: Lpn, count: u32, version: u64 },
+    Tombstone {
+        start: Lpn,
+        count: u32,
+        version: u64,
+    },
 }
 
 impl Record {
@@ -34,14 +38,25 @@ impl Record {
             bytes[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
         };
         match *self {
-            Record::Data { lpn, version, sequence } => {
-                assert!(version <= NUMBER_MAX && sequence <= NUMBER_MAX, "the drive outlived its numbers");
+            Record::Data {
+                lpn,
+                version,
+                sequence,
+            } => {
+                assert!(
+                    version <= NUMBER_MAX && sequence <= NUMBER_MAX,
+                    "the drive outlived its numbers"
+                );
                 put(0, 1, u64::from(DATA_TAG));
                 put(1, 4, u64::from(lpn.0));
                 put(5, 5, version);
                 put(10, 5, sequence);
             }
-            Record::Tombstone { start, count, version } => {
+            Record::Tombstone {
+                start,
+                count,
+                version,
+            } => {
                 assert!(version <= NUMBER_MAX, "the drive outlived its numbers");
                 put(0, 1, u64::from(TOMBSTONE_TAG));
                 put(1, 4, u64::from(start.0));
@@ -60,7 +75,10 @@ impl Record {
             return None;
         }
         let get = |at: usize, width: usize| {
-            bytes[at..at + width].iter().rev().fold(0u64, |value, byte| value << 8 | u64::from(*byte))
+            bytes[at..at + width]
+                .iter()
+                .rev()
+                .fold(0u64, |value, byte| value << 8 | u64::from(*byte))
         };
         match bytes[0] {
             DATA_TAG => Some(Record::Data {
@@ -80,7 +98,9 @@ impl Record {
 
 /// All bytes but the last, so that an erased or foreign spare area is told apart.
 fn checksum(bytes: &[u8; BYTES]) -> u8 {
-    bytes[..BYTES - 1].iter().fold(0xA5, |sum: u8, byte| sum.rotate_left(1) ^ byte)
+    bytes[..BYTES - 1]
+        .iter()
+        .fold(0xA5, |sum: u8, byte| sum.rotate_left(1) ^ byte)
 }
 
 #[cfg(test)]

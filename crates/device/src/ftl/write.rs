@@ -31,7 +31,13 @@ impl Ftl {
     ///
     /// # Errors
     /// No space, or the old content of a partly written page cannot be read.
-    pub async fn write(&self, lpn: Lpn, column: u32, bytes: u32, buffer: BufferId) -> Result<(), FtlError> {
+    pub async fn write(
+        &self,
+        lpn: Lpn,
+        column: u32,
+        bytes: u32,
+        buffer: BufferId,
+    ) -> Result<(), FtlError> {
         self.count(|counts| counts.host_page_writes += 1);
         if bytes < self.geometry.page_bytes {
             self.complete_page(lpn, column, bytes, buffer).await?;
@@ -49,7 +55,13 @@ impl Ftl {
     }
 
     /// Fills the part of `buffer` that the host does not write.
-    async fn complete_page(&self, lpn: Lpn, column: u32, bytes: u32, buffer: BufferId) -> Result<(), FtlError> {
+    async fn complete_page(
+        &self,
+        lpn: Lpn,
+        column: u32,
+        bytes: u32,
+        buffer: BufferId,
+    ) -> Result<(), FtlError> {
         let page_bytes = self.geometry.page_bytes;
         let end = column + bytes;
         let Mapping::Data(old) = self.lookup(lpn) else {
@@ -74,8 +86,11 @@ impl Ftl {
             bytes: missing.end - missing.start,
             into: rest.id(),
         };
-        self.schedule.perform(self.geometry.die_of_block(address.block), read).await?;
-        self.buffers.merge(rest.id(), buffer, column as usize..end as usize, missing);
+        self.schedule
+            .perform(self.geometry.die_of_block(address.block), read)
+            .await?;
+        self.buffers
+            .merge(rest.id(), buffer, column as usize..end as usize, missing);
         Ok(())
     }
 
@@ -97,7 +112,11 @@ impl Ftl {
                 from,
                 spare: record.encode(),
             };
-            match self.schedule.perform(self.geometry.die_of_block(page.block), program).await {
+            match self
+                .schedule
+                .perform(self.geometry.die_of_block(page.block), program)
+                .await
+            {
                 Ok(()) => return Ok(page),
                 Err(Fault::ProgramFailed(_)) => self.give_up(page),
                 Err(fault) => {
@@ -135,12 +154,19 @@ impl Ftl {
             }
             let planes = self.geometry.planes();
             let others = (1..planes).map(|step| PlaneId((home.0 + step) % planes));
-            if let Some(page) = others.clone().find_map(|plane| self.try_allocate(plane, stream)) {
+            if let Some(page) = others
+                .clone()
+                .find_map(|plane| self.try_allocate(plane, stream))
+            {
                 return Ok(page);
             }
-            let busy = others.clone().find(|plane| !self.planes[plane.0 as usize].exhausted.get());
+            let busy = others
+                .clone()
+                .find(|plane| !self.planes[plane.0 as usize].exhausted.get());
             match busy {
-                Some(plane) if stream == Stream::Host => self.planes[plane.0 as usize].space.next().await,
+                Some(plane) if stream == Stream::Host => {
+                    self.planes[plane.0 as usize].space.next().await
+                }
                 _ => return Err(FtlError::NoSpace),
             }
         }
@@ -170,7 +196,9 @@ impl Ftl {
             Mapping::Data(page) => self.forget(page),
             Mapping::Tombstone(page) => {
                 let mut tombstones = self.tombstones.borrow_mut();
-                let live = tombstones.get_mut(&page).expect("a tombstone in the table is counted");
+                let live = tombstones
+                    .get_mut(&page)
+                    .expect("a tombstone in the table is counted");
                 *live -= 1;
                 if *live == 0 {
                     tombstones.remove(&page);
@@ -187,7 +215,9 @@ impl Ftl {
         if blocks.is_valid(page) {
             blocks.invalidate(page);
         }
-        let plane = self.geometry.plane_of_block(self.geometry.page_address(page).block);
+        let plane = self
+            .geometry
+            .plane_of_block(self.geometry.page_address(page).block);
         let state = &self.planes[plane.0 as usize];
         if state.exhausted.get() {
             state.bell.ring();

@@ -40,7 +40,9 @@ impl DieTask {
         let trace = sim.trace();
         let data_out_setup = schedule.nand.borrow().data_out_setup();
         DieTask {
-            track: trace.enabled().then(|| trace.track("dies", &format!("die {}", die.0))),
+            track: trace
+                .enabled()
+                .then(|| trace.track("dies", &format!("die {}", die.0))),
             data_out_setup,
             sim: sim.clone(),
             schedule,
@@ -78,14 +80,18 @@ impl DieTask {
 
     async fn read(&self, set: &mut Set) {
         let command = Command::Read {
-            pages: set.iter().filter_map(super::queue::Transaction::page).collect(),
+            pages: set
+                .iter()
+                .filter_map(super::queue::Transaction::page)
+                .collect(),
             inverse: false,
         };
         self.send(&command).await;
         if let Err(error) = self.execute(&command).await {
             return self.refuse(set, &error);
         }
-        self.schedule.count(|counts| counts.page_reads += set.len() as u64);
+        self.schedule
+            .count(|counts| counts.page_reads += set.len() as u64);
         for transaction in set.drain(..) {
             let Operation::Read {
                 page,
@@ -102,7 +108,13 @@ impl DieTask {
     }
 
     /// Moves part of a C-latch and the spare bytes over the channel.
-    async fn read_out(&self, page: PageAddress, column: u32, bytes: u32, into: BufferId) -> Option<Fault> {
+    async fn read_out(
+        &self,
+        page: PageAddress,
+        column: u32,
+        bytes: u32,
+        into: BufferId,
+    ) -> Option<Fault> {
         self.move_data(self.data_out_setup, u64::from(bytes)).await;
         let plane = self.schedule.geometry.plane_of_block(page.block);
         let range = column as usize..(column + bytes) as usize;
@@ -111,20 +123,30 @@ impl DieTask {
     }
 
     async fn program(&self, set: &mut Set) {
-        let Some(mode) = set.iter().find_map(|transaction| match transaction.operation {
-            Operation::Program { mode, .. } => Some(mode),
-            _ => None,
-        }) else {
+        let Some(mode) = set
+            .iter()
+            .find_map(|transaction| match transaction.operation {
+                Operation::Program { mode, .. } => Some(mode),
+                _ => None,
+            })
+        else {
             return;
         };
         let command = Command::Program {
-            pages: set.iter().filter_map(super::queue::Transaction::page).collect(),
+            pages: set
+                .iter()
+                .filter_map(super::queue::Transaction::page)
+                .collect(),
             mode,
         };
         self.send(&command).await;
         for transaction in set.iter() {
-            if let Operation::Program { page, from, spare, .. } = &transaction.operation {
-                self.move_data(Span::ZERO, u64::from(self.schedule.geometry.page_bytes)).await;
+            if let Operation::Program {
+                page, from, spare, ..
+            } = &transaction.operation
+            {
+                self.move_data(Span::ZERO, u64::from(self.schedule.geometry.page_bytes))
+                    .await;
                 if let Err(error) = self.latch_in(*page, *from, spare) {
                     return self.refuse(set, &error);
                 }
@@ -134,7 +156,8 @@ impl DieTask {
             Ok(outcome) => outcome,
             Err(error) => return self.refuse(set, &error),
         };
-        self.schedule.count(|counts| counts.page_programs += set.len() as u64);
+        self.schedule
+            .count(|counts| counts.page_programs += set.len() as u64);
         let failed = match outcome {
             Outcome::ProgramFailed { planes } => planes,
             _ => media::nand::PlaneMask::default(),
@@ -144,20 +167,26 @@ impl DieTask {
                 let plane = self.schedule.geometry.plane_of_block(page.block);
                 failed.0 & 1 << self.schedule.geometry.plane_in_die(plane) != 0
             });
-            self.schedule.tickets.settle(transaction.ticket, fault.map(Fault::ProgramFailed));
+            self.schedule
+                .tickets
+                .settle(transaction.ticket, fault.map(Fault::ProgramFailed));
         }
     }
 
     async fn erase(&self, set: &mut Set) {
         let command = Command::Erase {
-            blocks: set.iter().filter_map(super::queue::Transaction::block).collect(),
+            blocks: set
+                .iter()
+                .filter_map(super::queue::Transaction::block)
+                .collect(),
         };
         self.send(&command).await;
         let outcome = match self.execute(&command).await {
             Ok(outcome) => outcome,
             Err(error) => return self.refuse(set, &error),
         };
-        self.schedule.count(|counts| counts.block_erases += set.len() as u64);
+        self.schedule
+            .count(|counts| counts.block_erases += set.len() as u64);
         let failed = match outcome {
             Outcome::EraseFailed { planes } => planes,
             _ => media::nand::PlaneMask::default(),
@@ -167,7 +196,9 @@ impl DieTask {
                 let plane = self.schedule.geometry.plane_of_block(*block);
                 failed.0 & 1 << self.schedule.geometry.plane_in_die(plane) != 0
             });
-            self.schedule.tickets.settle(transaction.ticket, fault.map(Fault::EraseFailed));
+            self.schedule
+                .tickets
+                .settle(transaction.ticket, fault.map(Fault::EraseFailed));
         }
     }
 
@@ -197,7 +228,8 @@ impl DieTask {
         let geometry = &self.schedule.geometry;
         let mut fault = None;
         for (plane, into) in outputs {
-            self.move_data(self.data_out_setup, u64::from(geometry.page_bytes)).await;
+            self.move_data(self.data_out_setup, u64::from(geometry.page_bytes))
+                .await;
             if !self.latch_out(*plane, 0, *into, 0..geometry.page_bytes as usize) {
                 let block = geometry.block_of_plane(*plane, 0);
                 fault = Some(Fault::Uncorrectable(PageAddress { block, page: 0 }));
@@ -208,17 +240,29 @@ impl DieTask {
 
     /// Copies part of a C-latch to a buffer; false if it holds nothing of worth.
     #[inline]
-    fn latch_out(&self, plane: PlaneId, column: usize, into: BufferId, range: Range<usize>) -> bool {
+    fn latch_out(
+        &self,
+        plane: PlaneId,
+        column: usize,
+        into: BufferId,
+        range: Range<usize>,
+    ) -> bool {
         let nand = self.schedule.nand.borrow();
-        let copied = self.schedule.buffers.with_mut(into, |buffer| nand.data_out(plane, column, &mut buffer[range]));
-        copied.is_none_or(|result| result.is_ok()) && matches!(nand.page_status(plane), Ok(PageStatus::Ok))
+        let copied = self.schedule.buffers.with_mut(into, |buffer| {
+            nand.data_out(plane, column, &mut buffer[range])
+        });
+        copied.is_none_or(|result| result.is_ok())
+            && matches!(nand.page_status(plane), Ok(PageStatus::Ok))
     }
 
     /// Fills a page register from a buffer.
     fn latch_in(&self, page: PageAddress, from: BufferId, spare: &[u8]) -> Result<(), NandError> {
         let nand = &mut *self.schedule.nand.borrow_mut();
         let plane = self.schedule.geometry.plane_of_block(page.block);
-        self.schedule.buffers.with(from, |buffer| nand.data_in(plane, 0, buffer)).unwrap_or(Ok(()))?;
+        self.schedule
+            .buffers
+            .with(from, |buffer| nand.data_in(plane, 0, buffer))
+            .unwrap_or(Ok(()))?;
         nand.set_spare(plane, spare)
     }
 
@@ -234,17 +278,27 @@ impl DieTask {
     #[inline]
     async fn move_data(&self, setup: Span, bytes: u64) {
         self.channel.data(setup, bytes).await;
-        self.channel.traced("data", setup + self.channel.span_of(bytes));
-        self.ledger.spend(self.accounts.transfer, self.channel.energy_of(bytes));
+        self.channel
+            .traced("data", setup + self.channel.span_of(bytes));
+        self.ledger
+            .spend(self.accounts.transfer, self.channel.energy_of(bytes));
     }
 
     /// The array's part of a command.
     #[inline]
     async fn execute(&self, command: &Command) -> Result<Outcome, NandError> {
         let begin = self.sim.now();
-        let busy = self.schedule.nand.borrow_mut().begin(self.die, command, begin)?;
+        let busy = self
+            .schedule
+            .nand
+            .borrow_mut()
+            .begin(self.die, command, begin)?;
         self.sim.sleep(busy.span).await;
-        let outcome = self.schedule.nand.borrow_mut().finish(self.die, self.sim.now())?;
+        let outcome = self
+            .schedule
+            .nand
+            .borrow_mut()
+            .finish(self.die, self.sim.now())?;
         self.ledger.spend(self.accounts.of(command), busy.energy);
         let (senses, planes) = (senses_of(command), planes_of(command));
         self.schedule.count(|counts| {
@@ -254,7 +308,9 @@ impl DieTask {
         let total = &self.schedule.dies_busy[self.die.0 as usize];
         total.set(total.get() + busy.span);
         if let Some(track) = self.track {
-            self.sim.trace().slice(track, command.name(), begin, self.sim.now());
+            self.sim
+                .trace()
+                .slice(track, command.name(), begin, self.sim.now());
         }
         Ok(outcome)
     }

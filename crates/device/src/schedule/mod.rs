@@ -20,10 +20,10 @@ use crate::buffer::Buffers;
 use die::DieTask;
 pub use fault::Fault;
 pub use policy::Policy;
-pub use queue::{Class, Operation, Outputs, SpareBytes};
 use queue::DieQueue;
-pub use ticket::{Ticket, TicketId};
+pub use queue::{Class, Operation, Outputs, SpareBytes};
 use ticket::Tickets;
+pub use ticket::{Ticket, TicketId};
 
 /// How transactions are ordered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -103,7 +103,9 @@ impl Schedule {
     #[inline]
     pub fn push(&self, die: DieId, operation: Operation, ticket: TicketId) {
         self.tickets.count(ticket);
-        self.queues[die.0 as usize].borrow_mut().push(operation, ticket);
+        self.queues[die.0 as usize]
+            .borrow_mut()
+            .push(operation, ticket);
         self.bells[die.0 as usize].ring();
     }
 

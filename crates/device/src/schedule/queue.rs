@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use arrayvec::ArrayVec;
-use media::nand::{BlockId, Command, Geometry, PLANES_PER_DIE_MAX, PageAddress, PlaneId, ProgramMode};
+use media::nand::{
+    BlockId, Command, Geometry, PLANES_PER_DIE_MAX, PageAddress, PlaneId, ProgramMode,
+};
 
 use super::ticket::TicketId;
 use crate::buffer::BufferId;
@@ -105,9 +107,14 @@ impl Transaction {
     fn merges_with(&self, leader: &Transaction) -> bool {
         match (&self.operation, &leader.operation) {
             (Operation::Read { page: a, .. }, Operation::Read { page: b, .. }) => a.page == b.page,
-            (Operation::Program { page: a, mode: m, .. }, Operation::Program { page: b, mode: n, .. }) => {
-                a.page == b.page && m == n
-            }
+            (
+                Operation::Program {
+                    page: a, mode: m, ..
+                },
+                Operation::Program {
+                    page: b, mode: n, ..
+                },
+            ) => a.page == b.page && m == n,
             (Operation::Erase { .. }, Operation::Erase { .. }) => true,
             _ => false,
         }
@@ -151,7 +158,13 @@ impl DieQueue {
     /// Takes the first transaction of `class` into `set` and, if `multi_plane`,
     /// those of other planes that can go with it.
     #[inline]
-    pub(super) fn take(&mut self, class: Class, multi_plane: bool, geometry: &Geometry, set: &mut Set) {
+    pub(super) fn take(
+        &mut self,
+        class: Class,
+        multi_plane: bool,
+        geometry: &Geometry,
+        set: &mut Set,
+    ) {
         let queue = &mut self.classes[class as usize];
         let Some(leader) = queue.pop_front() else {
             return;
@@ -168,7 +181,9 @@ impl DieQueue {
 /// may be taken from further back, as reads of different pages do not mind.
 fn take_companions(queue: &mut VecDeque<Transaction>, geometry: &Geometry, set: &mut Set) {
     let plane_bit = |transaction: &Transaction| {
-        let plane = transaction.block().map_or(PlaneId(0), |block| geometry.plane_of_block(block));
+        let plane = transaction
+            .block()
+            .map_or(PlaneId(0), |block| geometry.plane_of_block(block));
         1u32 << geometry.plane_in_die(plane)
     };
     let full = (1u32 << geometry.planes_per_die) - 1;

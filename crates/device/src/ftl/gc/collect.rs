@@ -42,7 +42,8 @@ impl Collector {
     }
 
     fn is_short(&self) -> bool {
-        self.ftl.blocks.borrow().free_blocks(self.plane) < self.ftl.config.gc.threshold_blocks as usize
+        self.ftl.blocks.borrow().free_blocks(self.plane)
+            < self.ftl.config.gc.threshold_blocks as usize
     }
 
     fn next_victim(&self) -> Option<BlockId> {
@@ -53,7 +54,10 @@ impl Collector {
         // A failing block is emptied at once, before more of it is lost.
         let failing = |(block, _): &(BlockId, u32)| blocks.usage(*block) == Use::Failing;
         let any_failing = self.ftl.planes[self.plane.0 as usize].failing.get() > 0;
-        any_failing.then(|| blocks.candidates(self.plane).find(failing)).flatten().map(|(block, _)| block)
+        any_failing
+            .then(|| blocks.candidates(self.plane).find(failing))
+            .flatten()
+            .map(|(block, _)| block)
     }
 
     /// Copies what is needed out of `victim` and erases it, or retires it.
@@ -81,7 +85,10 @@ impl Collector {
             return Ok(());
         }
         let die = ftl.geometry.die_of_block(victim);
-        let erased = ftl.schedule.perform(die, Operation::Erase { block: victim }).await;
+        let erased = ftl
+            .schedule
+            .perform(die, Operation::Erase { block: victim })
+            .await;
         ftl.count(|counts| counts.gc_blocks += 1);
         if erased.is_ok() {
             ftl.blocks.borrow_mut().add_free(victim);
@@ -115,8 +122,15 @@ impl Collector {
             bytes: ftl.geometry.page_bytes,
             into: buffer.id(),
         };
-        ftl.schedule.perform(ftl.geometry.die_of_block(from.block), read).await?;
-        let record = ftl.schedule.nand().borrow().spare(old).and_then(Record::decode);
+        ftl.schedule
+            .perform(ftl.geometry.die_of_block(from.block), read)
+            .await?;
+        let record = ftl
+            .schedule
+            .nand()
+            .borrow()
+            .spare(old)
+            .and_then(Record::decode);
         let record = record.expect("only pages with a record become needed");
         if !ftl.blocks.borrow().is_valid(old) {
             return Ok(());
@@ -129,7 +143,9 @@ impl Collector {
             },
             tombstone @ Record::Tombstone { .. } => tombstone,
         };
-        let new = ftl.program(self.plane, Stream::Collection, buffer.id(), record).await?;
+        let new = ftl
+            .program(self.plane, Stream::Collection, buffer.id(), record)
+            .await?;
         ftl.count(|counts| counts.gc_page_copies += 1);
         let still_needed = ftl.blocks.borrow().is_valid(old);
         ftl.blocks.borrow_mut().settle(new, still_needed);

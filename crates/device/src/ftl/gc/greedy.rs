@@ -5,5 +5,8 @@ use media::nand::{BlockId, PlaneId};
 use crate::ftl::blocks::Blocks;
 
 pub(super) fn victim(blocks: &Blocks, plane: PlaneId) -> Option<BlockId> {
-    blocks.candidates(plane).min_by_key(|(_, valid)| *valid).map(|(block, _)| block)
+    blocks
+        .candidates(plane)
+        .min_by_key(|(_, valid)| *valid)
+        .map(|(block, _)| block)
 }

@@ -5,5 +5,7 @@ use crate::schedule::queue::{Class, DieQueue};
 
 #[inline]
 pub(super) fn next(queue: &DieQueue) -> Option<Class> {
-    Class::ALL.into_iter().find(|class| queue.first(*class).is_some())
+    Class::ALL
+        .into_iter()
+        .find(|class| queue.first(*class).is_some())
 }

@@ -1,0 +1,406 @@
+//! A drive in this process: power it up, talk to it, cut its power.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use device::{Device, MediaState};
+use host::bits::BitsDevice;
+use host::block::BlockDevice;
+use media::nand::{Image, MediaError, Nand, Storage};
+use nvme::NamespaceId;
+use sim::{Sim, Simulation, Time};
+
+use crate::config::{Config, StorageKind};
+use crate::driver::{Driver, Queue};
+use crate::error::Error;
+use crate::statistics::Statistics;
+
+const NAMESPACE: NamespaceId = NamespaceId::new(1);
+
+/// A drive, and the simulated time in which it and its host live.
+///
+/// The synchronous calls let simulated time pass until they are done. For many
+/// requests in flight, [`Drive::run`] takes an async function that talks to the
+/// drive through a [`Host`].
+pub struct Drive {
+    config: Config,
+    nand: Rc<RefCell<Nand>>,
+    powered: Option<Powered>,
+    /// When the power was last cut, or the beginning.
+    off_since: Time,
+    image: Option<PathBuf>,
+}
+
+struct Powered {
+    host: Host,
+    device: Device,
+    since: Time,
+    // Last, so that tasks go before what they refer to.
+    simulation: Simulation,
+}
+
+/// The host's end of a powered drive, for code that runs in simulated time.
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct Host {
+    sim: Sim,
+    driver: Rc<Driver>,
+    block: BlockDevice<Queue>,
+    bits: BitsDevice<Queue>,
+}
+
+impl Host {
+    /// The clock, for sleeping, spawning and randomness.
+    pub fn sim(&self) -> &Sim {
+        &self.sim
+    }
+
+    /// The block device, on the first queue pair.
+    pub fn block(&self) -> &BlockDevice<Queue> {
+        &self.block
+    }
+
+    /// The computing interface, on the first queue pair.
+    pub fn bits(&self) -> &BitsDevice<Queue> {
+        &self.bits
+    }
+
+    /// Number of queue pairs.
+    pub fn queue_pairs(&self) -> usize {
+        self.driver.queue_pairs()
+    }
+
+    /// Queue pair `pair`, counted from zero, for raw commands.
+    ///
+    /// # Errors
+    /// If there is no such pair.
+    pub fn queue(&self, pair: usize) -> Result<Queue, host::Error> {
+        Queue::new(self.driver.clone(), pair)
+    }
+
+    /// The block device on queue pair `pair`.
+    ///
+    /// # Errors
+    /// If there is no such pair.
+    pub async fn block_on_queue(&self, pair: usize) -> Result<BlockDevice<Queue>, host::Error> {
+        BlockDevice::open(self.queue(pair)?, NAMESPACE).await
+    }
+}
+
+impl Drive {
+    /// Opens a drive with its bits in memory, or nowhere, as the configuration says.
+    ///
+    /// # Errors
+    /// If the configuration wants an image file, or makes no drive.
+    pub fn open(config: Config) -> Result<Drive, Error> {
+        let storage = match config.data.storage {
+            StorageKind::Memory => Storage::Memory,
+            StorageKind::None => Storage::None,
+            StorageKind::Image => {
+                return Err(crate::ConfigError::Value {
+                    key: "data.storage".into(),
+                    value: "image".into(),
+                    reason: "an image needs a path: open the drive with one".into(),
+                }
+                .into());
+            }
+        };
+        Drive::on(config, storage, MediaState::Blank, None)
+    }
+
+    /// Opens the drive whose bits are in the image file at `path`, or makes a blank
+    /// one there. What an earlier process left is recovered.
+    ///
+    /// # Errors
+    /// A file that is no image, damaged, open elsewhere, or made with a
+    /// configuration whose layout differs; it is left as it was.
+    pub fn open_image(config: Config, path: &Path) -> Result<Drive, Error> {
+        if !path.exists() {
+            let image = Image::create(path, &config.device.nand.geometry, &config.to_toml()?)
+                .map_err(MediaError::from)?;
+            return Drive::on(
+                config,
+                Storage::Image(image),
+                MediaState::Blank,
+                Some(path.to_owned()),
+            );
+        }
+        let image = Image::open(path).map_err(MediaError::from)?;
+        config.check_image(&Config::from_complete_toml(image.text())?, path)?;
+        Drive::on(
+            config,
+            Storage::Image(image),
+            MediaState::Used,
+            Some(path.to_owned()),
+        )
+    }
+
+    /// Opens the drive in an existing image file, with the configuration it was
+    /// made with.
+    ///
+    /// # Errors
+    /// As [`Drive::open_image`]; also if there is no file.
+    pub fn open_existing_image(path: &Path) -> Result<Drive, Error> {
+        let image = Image::open(path).map_err(MediaError::from)?;
+        let config = Config::from_complete_toml(image.text())?;
+        Drive::on(
+            config,
+            Storage::Image(image),
+            MediaState::Used,
+            Some(path.to_owned()),
+        )
+    }
+
+    fn on(
+        config: Config,
+        storage: Storage,
+        media: MediaState,
+        image: Option<PathBuf>,
+    ) -> Result<Drive, Error> {
+        let nand = Nand::open(&config.device.nand, storage)?;
+        let mut drive = Drive {
+            nand: Rc::new(RefCell::new(nand)),
+            powered: None,
+            off_since: Time::ZERO,
+            image,
+            config,
+        };
+        drive.power_up_on(media, false)?;
+        Ok(drive)
+    }
+
+    /// Powers up after a power cut; the drive recovers from its media. Does
+    /// nothing to a drive that has power.
+    ///
+    /// # Errors
+    /// None that did not already show when the drive was opened.
+    pub fn power_up(&mut self) -> Result<(), Error> {
+        if self.powered.is_some() {
+            return Ok(());
+        }
+        self.power_up_on(MediaState::Used, false)
+    }
+
+    fn power_up_on(&mut self, media: MediaState, trace: bool) -> Result<(), Error> {
+        let simulation = Simulation::starting_at(self.config.seed, self.off_since);
+        let sim = simulation.handle();
+        if trace {
+            sim.trace().enable();
+        }
+        let driver = Driver::new(&sim)?;
+        let (config, nand) = (self.config.clone(), self.nand.clone());
+        let since = simulation.now();
+        let (device, host) = simulation.block_on(async move {
+            let host_config = &config.host;
+            let device = Device::power_up(
+                &sim,
+                &config.device,
+                nand,
+                media,
+                driver.port(),
+                driver.admin_queues(),
+            )
+            .await?;
+            let connected = driver.connect(
+                device.controller.clone(),
+                host_config.queue_pairs,
+                host_config.queue_entries,
+            );
+            connected.await?;
+            let queue = Queue::new(driver.clone(), 0)?;
+            let host = Host {
+                block: BlockDevice::open(queue.clone(), NAMESPACE).await?,
+                bits: BitsDevice::new(queue, NAMESPACE),
+                driver,
+                sim,
+            };
+            Ok::<_, Error>((device, host))
+        })??;
+        self.powered = Some(Powered {
+            host,
+            device,
+            since,
+            simulation,
+        });
+        Ok(())
+    }
+
+    /// Cuts the power in this instant: whatever was not on flash is gone, and what
+    /// was being programmed or erased is torn. The media stays.
+    ///
+    /// # Errors
+    /// If the image file cannot be written.
+    pub fn power_cut(&mut self) -> Result<(), Error> {
+        let Some(powered) = self.powered.take() else {
+            return Ok(());
+        };
+        self.off_since = powered.simulation.now();
+        powered.simulation.cut();
+        drop(powered);
+        self.nand.borrow_mut().power_cut(self.off_since)?;
+        Ok(())
+    }
+
+    /// Records a trace from now on: powers the drive down in order and up again
+    /// with tracing on.
+    ///
+    /// # Errors
+    /// As [`Drive::power_up`].
+    pub fn restart_traced(&mut self) -> Result<(), Error> {
+        self.power_cut()?;
+        self.power_up_on(MediaState::Used, true)
+    }
+
+    /// Lets everything in flight finish and makes the image durable. Dropping a
+    /// drive without closing it loses nothing that was acknowledged.
+    ///
+    /// # Errors
+    /// If the image file cannot be written.
+    pub fn close(mut self) -> Result<(), Error> {
+        if let Some(powered) = &self.powered {
+            powered.simulation.run();
+        }
+        self.power_cut()?;
+        self.sync()
+    }
+
+    fn sync(&self) -> Result<(), Error> {
+        Ok(self.nand.borrow_mut().sync()?)
+    }
+
+    /// Runs an async function in simulated time, until it returns.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`]; [`Error::Stalled`] if it waits for what never happens.
+    pub fn run<T: 'static, F>(&mut self, function: impl FnOnce(Host) -> F) -> Result<T, Error>
+    where
+        F: Future<Output = T> + 'static,
+    {
+        let powered = self.powered()?;
+        let future = function(powered.host.clone());
+        Ok(powered.simulation.block_on(future)?)
+    }
+
+    /// The simulation, to step it event by event.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    pub fn simulation(&self) -> Result<&Simulation, Error> {
+        Ok(&self.powered()?.simulation)
+    }
+
+    /// The host's end, for tasks spawned on the simulation.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    pub fn host(&self) -> Result<Host, Error> {
+        Ok(self.powered()?.host.clone())
+    }
+
+    fn powered(&self) -> Result<&Powered, Error> {
+        self.powered.as_ref().ok_or(Error::NoPower)
+    }
+
+    /// Its configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The image file, if it has one.
+    pub fn image(&self) -> Option<&Path> {
+        self.image.as_deref()
+    }
+
+    /// The powered device, to look inside.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    pub fn device(&self) -> Result<&Device, Error> {
+        Ok(&self.powered()?.device)
+    }
+
+    /// The flash packages, which outlive power cuts.
+    pub fn nand(&self) -> &Rc<RefCell<Nand>> {
+        &self.nand
+    }
+
+    /// The present instant.
+    pub fn now(&self) -> Time {
+        self.powered
+            .as_ref()
+            .map_or(self.off_since, |powered| powered.simulation.now())
+    }
+
+    /// Bytes of a logical block.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    pub fn block_bytes(&self) -> Result<u32, Error> {
+        Ok(self.powered()?.host.block.block_bytes())
+    }
+
+    /// Logical blocks.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    pub fn blocks(&self) -> Result<u64, Error> {
+        Ok(self.powered()?.host.block.blocks())
+    }
+
+    /// Reads `blocks` logical blocks from `lba` on.
+    ///
+    /// # Errors
+    /// What the drive reports, or a range outside of the namespace.
+    pub fn read(&mut self, lba: u64, blocks: u64) -> Result<Vec<u8>, Error> {
+        Ok(self.run(|host| async move { host.block.read(lba, blocks).await })??)
+    }
+
+    /// Writes whole logical blocks from `lba` on.
+    ///
+    /// # Errors
+    /// What the drive reports, a range outside of the namespace, or data that is
+    /// no whole number of blocks.
+    pub fn write(&mut self, lba: u64, data: &[u8]) -> Result<(), Error> {
+        let data = data.to_vec();
+        Ok(self.run(|host| async move { host.block.write(lba, &data).await })??)
+    }
+
+    /// Makes everything written so far durable, in the image file too.
+    ///
+    /// # Errors
+    /// What the drive reports, or if the image file cannot be written.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.run(|host| async move { host.block.flush().await })??;
+        self.sync()
+    }
+
+    /// Deallocates logical blocks: those that fill whole pages then read as zeroes.
+    ///
+    /// # Errors
+    /// What the drive reports, or a range outside of the namespace.
+    pub fn deallocate(&mut self, lba: u64, blocks: u64) -> Result<(), Error> {
+        Ok(self.run(|host| async move { host.block.deallocate(lba, blocks).await })??)
+    }
+
+    /// Makes logical blocks read as zeroes.
+    ///
+    /// # Errors
+    /// What the drive reports, or a range outside of the namespace.
+    pub fn write_zeroes(&mut self, lba: u64, blocks: u64) -> Result<(), Error> {
+        Ok(self.run(|host| async move { host.block.write_zeroes(lba, blocks).await })??)
+    }
+
+    /// Everything counted since power-up.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    pub fn statistics(&self) -> Result<Statistics, Error> {
+        let powered = self.powered()?;
+        Ok(Statistics::of(
+            &powered.device,
+            powered.since,
+            powered.simulation.now(),
+        ))
+    }
+}

@@ -1,0 +1,372 @@
+//! The NVMe driver of the in-process host: queue pairs in host memory, doorbells,
+//! completions. It meets the drive only through queue entries, memory and
+//! doorbells, as a driver on a PCIe bus would.
+
+use std::cell::{OnceCell, RefCell};
+use std::rc::{Rc, Weak};
+use std::task::Poll;
+
+use device::frontend::{AdminQueues, Controller, HostPort};
+use host::{Buffer, Error, Memory, Transport};
+use nvme::command::{CreateCompletionQueue, CreateSubmissionQueue};
+use nvme::{
+    AdminCommand, CommandId, CompletionEntry, Cursor, HostMemory, QueueId, QueuePriority, Ring,
+    Status, SubmissionEntry,
+};
+use sim::resource::Broadcast;
+use sim::{Sim, TaskId};
+
+/// Entries of the admin queues.
+const ADMIN_ENTRIES: u32 = 32;
+
+/// A command slot of a queue pair, named by its command identifier.
+#[derive(Clone, Copy)]
+struct Pending {
+    waiter: TaskId,
+    completion: Option<CompletionEntry>,
+    /// Nobody awaits it any more: its identifier goes back when it completes.
+    abandoned: bool,
+}
+
+struct State {
+    submission: Ring,
+    completion: Cursor,
+    pending: Vec<Pending>,
+    free: Vec<u16>,
+}
+
+/// A submission and a completion queue of the same number.
+struct QueuePair {
+    id: QueueId,
+    submission_memory: Buffer,
+    completion_memory: Buffer,
+    state: RefCell<State>,
+    /// Announced when an identifier becomes free.
+    freed: Broadcast,
+}
+
+/// The driver of one drive.
+pub struct Driver {
+    sim: Sim,
+    memory: Memory,
+    controller: OnceCell<Rc<Controller>>,
+    admin: QueuePair,
+    io: OnceCell<Vec<QueuePair>>,
+}
+
+impl Driver {
+    /// A driver whose admin queues lie in fresh host memory.
+    ///
+    /// # Errors
+    /// If host memory has no room.
+    pub fn new(sim: &Sim) -> Result<Rc<Driver>, Error> {
+        let memory: Memory = Rc::new(RefCell::new(HostMemory::new()));
+        Ok(Rc::new(Driver {
+            sim: sim.clone(),
+            admin: QueuePair::new(sim, &memory, QueueId::new(0), ADMIN_ENTRIES)?,
+            memory,
+            controller: OnceCell::new(),
+            io: OnceCell::new(),
+        }))
+    }
+
+    /// Where the controller finds the admin queues.
+    pub fn admin_queues(&self) -> AdminQueues {
+        AdminQueues {
+            submission: self.admin.submission_memory.address(),
+            completion: self.admin.completion_memory.address(),
+            entries: ADMIN_ENTRIES,
+        }
+    }
+
+    /// What the controller is given to reach this host.
+    pub fn port(self: &Rc<Driver>) -> HostPort {
+        let driver: Weak<Driver> = Rc::downgrade(self);
+        HostPort {
+            memory: self.memory.clone(),
+            interrupt: Rc::new(move |queue| {
+                if let Some(driver) = driver.upgrade() {
+                    driver.interrupt(queue);
+                }
+            }),
+        }
+    }
+
+    /// Connects to the controller and creates `pairs` I/O queue pairs of `entries` each.
+    ///
+    /// # Errors
+    /// What the drive reports.
+    pub async fn connect(
+        self: &Rc<Driver>,
+        controller: Rc<Controller>,
+        pairs: u16,
+        entries: u32,
+    ) -> Result<(), Error> {
+        let connected = self.controller.set(controller);
+        assert!(connected.is_ok(), "a driver connects once");
+        let mut io = Vec::with_capacity(usize::from(pairs));
+        for number in 1..=pairs {
+            let pair = QueuePair::new(&self.sim, &self.memory, QueueId::new(number), entries)?;
+            let create = AdminCommand::CreateCompletionQueue(CreateCompletionQueue {
+                queue: pair.id,
+                size: entries,
+                contiguous: true,
+                interrupts: true,
+                interrupt_vector: number,
+                base: pair.completion_memory.address(),
+            });
+            self.create("create completion queue", create).await?;
+            let create = AdminCommand::CreateSubmissionQueue(CreateSubmissionQueue {
+                queue: pair.id,
+                size: entries,
+                contiguous: true,
+                priority: QueuePriority::default(),
+                completion_queue: pair.id,
+                base: pair.submission_memory.address(),
+            });
+            self.create("create submission queue", create).await?;
+            io.push(pair);
+        }
+        let created = self.io.set(io);
+        assert!(created.is_ok(), "a driver connects once");
+        Ok(())
+    }
+
+    async fn create(&self, command: &'static str, create: AdminCommand) -> Result<(), Error> {
+        let completion = self
+            .submit(&self.admin, create.encode(CommandId::new(0)))
+            .await?;
+        match completion.status() {
+            status if status.is_success() => Ok(()),
+            status => Err(host::StatusError { command, status }.into()),
+        }
+    }
+
+    /// Number of I/O queue pairs.
+    pub fn queue_pairs(&self) -> usize {
+        self.io.get().map_or(0, Vec::len)
+    }
+
+    fn controller(&self) -> Result<&Rc<Controller>, Error> {
+        self.controller
+            .get()
+            .ok_or_else(|| Error::Transport("it was never connected".into()))
+    }
+
+    fn pair(&self, number: usize) -> Result<&QueuePair, Error> {
+        let pairs = self
+            .io
+            .get()
+            .ok_or_else(|| Error::Transport("it has no I/O queues".into()))?;
+        pairs
+            .get(number)
+            .ok_or_else(|| Error::Usage(format!("there is no queue pair {number}")))
+    }
+
+    /// Puts an entry into a queue, rings, and waits for its completion.
+    #[inline]
+    async fn submit(
+        &self,
+        pair: &QueuePair,
+        mut entry: SubmissionEntry,
+    ) -> Result<CompletionEntry, Error> {
+        let controller = self.controller()?;
+        let (id, slot, tail) = loop {
+            if let Some(place) = pair.claim() {
+                break place;
+            }
+            pair.freed.next().await;
+        };
+        let mut claim = Claim { pair, id: Some(id) };
+        entry.command_id.set(id);
+        let address =
+            pair.submission_memory.address() + u64::from(slot) * SubmissionEntry::BYTES as u64;
+        nvme::Dma::write(&mut *self.memory.borrow_mut(), address, &entry.to_bytes())?;
+        controller.ring_submission(pair.id, tail);
+        let completion = std::future::poll_fn(|_| {
+            let pending = &mut pair.state.borrow_mut().pending[usize::from(id)];
+            match pending.completion.take() {
+                Some(completion) => Poll::Ready(completion),
+                None => {
+                    pending.waiter = self.sim.current();
+                    Poll::Pending
+                }
+            }
+        })
+        .await;
+        claim.id = None;
+        pair.release(id);
+        Ok(completion)
+    }
+
+    /// The controller has written completions.
+    fn interrupt(&self, queue: QueueId) {
+        let pair = match queue.get() {
+            0 => &self.admin,
+            number => match self.pair(usize::from(number) - 1) {
+                Ok(pair) => pair,
+                Err(_) => return,
+            },
+        };
+        let mut taken = false;
+        while let Some(completion) = self.next_completion(pair) {
+            taken = true;
+            self.deliver(pair, completion);
+        }
+        if taken && let Ok(controller) = self.controller() {
+            controller.ring_completion(pair.id, pair.state.borrow().completion.index());
+        }
+    }
+
+    /// The next entry of the completion queue, if its phase says that it is new.
+    #[inline]
+    fn next_completion(&self, pair: &QueuePair) -> Option<CompletionEntry> {
+        let state = &mut *pair.state.borrow_mut();
+        let offset = u64::from(state.completion.index()) * CompletionEntry::BYTES as u64;
+        let mut bytes = [0; CompletionEntry::BYTES];
+        let address = pair.completion_memory.address() + offset;
+        nvme::Dma::read(&*self.memory.borrow(), address, &mut bytes).ok()?;
+        let entry = CompletionEntry::from_bytes(bytes);
+        if entry.phase() != state.completion.phase() {
+            return None;
+        }
+        state.completion.advance();
+        Some(entry)
+    }
+
+    #[inline]
+    fn deliver(&self, pair: &QueuePair, completion: CompletionEntry) {
+        let state = &mut *pair.state.borrow_mut();
+        // A head that makes no sense is not believed; the ring stays as it was.
+        let moved = state.submission.set_head(completion.queue_head.get());
+        debug_assert!(moved.is_ok(), "the drive reports a head beyond the tail");
+        let id = completion.command_id.get();
+        let Some(pending) = state.pending.get_mut(usize::from(id)) else {
+            return;
+        };
+        if pending.abandoned {
+            pending.abandoned = false;
+            state.free.push(id);
+        } else {
+            pending.completion = Some(completion);
+            self.sim.wake(pending.waiter);
+        }
+    }
+}
+
+impl QueuePair {
+    fn new(sim: &Sim, memory: &Memory, id: QueueId, entries: u32) -> Result<QueuePair, Error> {
+        let wrong_size = |_| {
+            Error::Usage(format!(
+                "a queue of {entries} entries: it must be 2 to 65536"
+            ))
+        };
+        let submission = Ring::new(entries).map_err(wrong_size)?;
+        let zeroed = vec![0; entries as usize * CompletionEntry::BYTES];
+        Ok(QueuePair {
+            id,
+            submission_memory: Buffer::new(
+                memory,
+                u64::from(entries) * SubmissionEntry::BYTES as u64,
+            )?,
+            // Zeroed, so that no entry has the phase of a new one (Base 4.2.4).
+            completion_memory: Buffer::holding(memory, &zeroed)?,
+            state: RefCell::new(State {
+                submission,
+                completion: Cursor::new(entries).map_err(wrong_size)?,
+                pending: vec![
+                    Pending {
+                        waiter: TaskId::NONE,
+                        completion: None,
+                        abandoned: false,
+                    };
+                    entries as usize - 1
+                ],
+                free: (0..(entries - 1) as u16).rev().collect(),
+            }),
+            freed: Broadcast::new(sim),
+        })
+    }
+
+    /// A free command identifier, the slot of its entry and the tail after it.
+    #[inline]
+    fn claim(&self) -> Option<(u16, u16, u16)> {
+        let state = &mut *self.state.borrow_mut();
+        if state.submission.is_full() {
+            return None;
+        }
+        let id = state.free.pop()?;
+        let (slot, _) = state.submission.produce()?;
+        Some((id, slot, state.submission.tail()))
+    }
+
+    #[inline]
+    fn release(&self, id: u16) {
+        self.state.borrow_mut().free.push(id);
+        self.freed.announce();
+    }
+}
+
+/// A command under way. Dropping it before its completion leaves the command to
+/// the drive, and its identifier taken until then.
+struct Claim<'a> {
+    pair: &'a QueuePair,
+    id: Option<u16>,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let Some(id) = self.id else { return };
+        let state = &mut *self.pair.state.borrow_mut();
+        let pending = &mut state.pending[usize::from(id)];
+        let completed = pending.completion.take().is_some();
+        pending.abandoned = !completed;
+        if completed {
+            state.free.push(id);
+        }
+    }
+}
+
+/// One queue pair of a driver, as the transport of the host library. Cheap to clone.
+#[derive(Clone)]
+pub struct Queue {
+    driver: Rc<Driver>,
+    pair: usize,
+}
+
+impl Queue {
+    /// Queue pair `pair` of `driver`, counted from zero.
+    ///
+    /// # Errors
+    /// If there is no such pair.
+    pub fn new(driver: Rc<Driver>, pair: usize) -> Result<Queue, Error> {
+        driver.pair(pair)?;
+        Ok(Queue { driver, pair })
+    }
+}
+
+impl Transport for Queue {
+    fn memory(&self) -> &Memory {
+        &self.driver.memory
+    }
+
+    async fn admin(&self, entry: SubmissionEntry) -> Result<CompletionEntry, Error> {
+        self.driver.submit(&self.driver.admin, entry).await
+    }
+
+    #[inline]
+    async fn io(&self, entry: SubmissionEntry) -> Result<CompletionEntry, Error> {
+        self.driver
+            .submit(self.driver.pair(self.pair)?, entry)
+            .await
+    }
+}
+
+/// Sends an entry as it is and gives the status: for tests of what the drive
+/// makes of malformed commands.
+///
+/// # Errors
+/// If the transport fails.
+pub async fn send_raw(queue: &Queue, entry: SubmissionEntry) -> Result<Status, Error> {
+    Ok(queue.io(entry).await?.status())
+}

@@ -1,0 +1,35 @@
+//! What can go wrong with a drive in this process.
+
+use device::PowerUpError;
+use media::nand::{MediaError, NandError};
+
+use crate::config::ConfigError;
+
+/// Errors of the facade.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The configuration is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The media, mostly the image file, cannot be used.
+    #[error(transparent)]
+    Media(#[from] MediaError),
+    /// The flash refused, mostly because the image file cannot be written.
+    #[error(transparent)]
+    Flash(#[from] NandError),
+    /// A command failed, or was not even sent.
+    #[error(transparent)]
+    Host(#[from] host::Error),
+    /// The drive did not power up.
+    #[error(transparent)]
+    PowerUp(#[from] PowerUpError),
+    /// The drive has no power: it was cut, or the drive was closed.
+    #[error("the drive has no power; power it up first")]
+    NoPower,
+    /// Nothing is left to happen in the simulation, and the call has not finished.
+    #[error(transparent)]
+    Stalled(#[from] sim::Stalled),
+    /// A workload that makes no sense.
+    #[error("workload: {0}")]
+    Workload(String),
+}

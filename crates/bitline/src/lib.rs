@@ -1,0 +1,28 @@
+//! Bitline: a computational SSD in one process.
+//!
+//! ```
+//! use bitline::{Config, Drive};
+//!
+//! let config = Config::preset("flash-cosmos")?;
+//! let mut drive = Drive::open(config)?;
+//! let block = vec![7; drive.block_bytes()? as usize];
+//! drive.write(3, &block)?;
+//! assert_eq!(drive.read(3, 1)?, block);
+//! println!("{} passed in the drive", drive.now());
+//! # Ok::<(), bitline::Error>(())
+//! ```
+
+mod config;
+mod drive;
+mod driver;
+mod error;
+mod statistics;
+pub mod workload;
+
+pub use config::{
+    Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, StorageKind,
+};
+pub use drive::{Drive, Host};
+pub use driver::{Queue, send_raw};
+pub use error::Error;
+pub use statistics::{EnergyEntry, Statistics};

@@ -1,0 +1,100 @@
+//! What a drive has done: counts, bytes, times and energies, each with its unit
+//! in its name.
+
+use device::Device;
+use device::frontend::FrontendCounts;
+use device::ftl::FtlCounts;
+use device::schedule::FlashCounts;
+use serde::Serialize;
+use sim::Time;
+
+/// A snapshot of everything a drive counts since it was powered up.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Statistics {
+    /// Simulated time of the snapshot, in nanoseconds.
+    pub now_ns: f64,
+    /// Commands.
+    pub frontend: FrontendCounts,
+    /// The translation layer.
+    pub ftl: FtlCounts,
+    /// The flash.
+    pub flash: FlashCounts,
+    /// Payload bytes from the host to the drive.
+    pub link_down_bytes: u64,
+    /// Payload bytes from the drive to the host.
+    pub link_up_bytes: u64,
+    /// Bytes of data over all channels, both directions.
+    pub channel_bytes: u64,
+    /// Share of the time since power-up in which the host-to-drive direction carried something.
+    pub link_down_utilization: f64,
+    /// The same of the drive-to-host direction.
+    pub link_up_utilization: f64,
+    /// The mean over all channels.
+    pub channel_utilization: f64,
+    /// The mean over all dies, of the array only.
+    pub die_utilization: f64,
+    /// Energy spent by everything, in picojoules.
+    pub energy_pj: u64,
+    /// Energy by component and cause.
+    pub energy: Vec<EnergyEntry>,
+}
+
+/// One account of the energy ledger.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EnergyEntry {
+    /// The part that spent.
+    pub component: String,
+    /// On what.
+    pub cause: String,
+    /// How much, in picojoules.
+    pub energy_pj: u64,
+    /// In how many events.
+    pub events: u64,
+}
+
+impl Statistics {
+    /// What `device` has counted since it was powered up at `since`.
+    pub(crate) fn of(device: &Device, since: Time, now: Time) -> Statistics {
+        let elapsed = now.since(since).as_seconds();
+        let share = |busy: f64| if elapsed > 0.0 { busy / elapsed } else { 0.0 };
+        let mean = |sum: f64, count: usize| share(sum / count.max(1) as f64);
+        let channels = &device.channels;
+        let dies: Vec<f64> = device
+            .schedule
+            .dies_busy()
+            .map(|span| span.as_seconds())
+            .collect();
+        Statistics {
+            now_ns: now.as_ns(),
+            frontend: device.controller.counts(),
+            ftl: device.ftl.counts(),
+            flash: device.schedule.counts(),
+            link_down_bytes: device.link.down.bytes(),
+            link_up_bytes: device.link.up.bytes(),
+            channel_bytes: channels.iter().map(|channel| channel.bytes()).sum(),
+            link_down_utilization: share(device.link.down.busy().as_seconds()),
+            link_up_utilization: share(device.link.up.busy().as_seconds()),
+            channel_utilization: mean(
+                channels
+                    .iter()
+                    .map(|channel| channel.busy().as_seconds())
+                    .sum(),
+                channels.len(),
+            ),
+            die_utilization: mean(dies.iter().sum(), dies.len()),
+            energy_pj: device.ledger.total().as_pj(),
+            energy: device
+                .ledger
+                .accounts()
+                .into_iter()
+                .filter(|account| account.events > 0)
+                .map(|account| EnergyEntry {
+                    component: account.component.to_owned(),
+                    cause: account.cause.to_owned(),
+                    energy_pj: account.energy.as_pj(),
+                    events: account.events,
+                })
+                .collect(),
+        }
+    }
+}

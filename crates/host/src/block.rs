@@ -1,0 +1,312 @@
+//! The block interface: logical blocks are read, written and deallocated.
+
+use nvme::command::{
+    BlockRange, DatasetManagement, DatasetRange, Identify, ReadWrite, WriteZeroes,
+};
+use nvme::identify::{Cns, IDENTIFY_BYTES, IdentifyController, IdentifyNamespace};
+use nvme::{AdminCommand, CommandId, ControllerId, IoCommand, Lba, NamespaceId};
+use zerocopy::FromBytes;
+
+use crate::buffer::Buffer;
+use crate::error::Error;
+use crate::transport::Transport;
+
+/// Most logical blocks of one command (NLB has 16 bits).
+pub const BLOCKS_PER_COMMAND_MAX: u32 = 0x1_0000;
+
+/// A namespace of a drive, as a block device.
+#[derive(Clone)]
+pub struct BlockDevice<T> {
+    transport: T,
+    namespace: NamespaceId,
+    block_bytes: u32,
+    blocks: u64,
+}
+
+impl<T: Transport> BlockDevice<T> {
+    /// Asks the drive for the namespace's size and format.
+    ///
+    /// # Errors
+    /// If there is no such namespace, or the drive describes it wrongly.
+    pub async fn open(transport: T, namespace: NamespaceId) -> Result<BlockDevice<T>, Error> {
+        let page = identify(&transport, Cns::Namespace, namespace).await?;
+        let page = IdentifyNamespace::read_from_bytes(&page)
+            .map_err(|_| Error::Protocol("an identify page of another size".into()))?;
+        let block_bytes = page
+            .block_bytes()
+            .and_then(|bytes| u32::try_from(bytes).ok())
+            .ok_or_else(|| Error::Protocol("a namespace without a format".into()))?;
+        Ok(BlockDevice {
+            transport,
+            namespace,
+            block_bytes,
+            blocks: page.size.get(),
+        })
+    }
+
+    /// Bytes of a logical block.
+    pub fn block_bytes(&self) -> u32 {
+        self.block_bytes
+    }
+
+    /// Logical blocks of the namespace.
+    pub fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    /// The way to the drive.
+    pub fn transport(&self) -> &T {
+        &self.transport
+    }
+
+    /// The namespace.
+    pub fn namespace(&self) -> NamespaceId {
+        self.namespace
+    }
+
+    /// A buffer for `blocks` logical blocks.
+    ///
+    /// # Errors
+    /// If host memory has no room for it.
+    pub fn buffer(&self, blocks: u32) -> Result<Buffer, Error> {
+        Buffer::new(
+            self.transport.memory(),
+            u64::from(blocks) * u64::from(self.block_bytes),
+        )
+    }
+
+    /// Reads `blocks` blocks from `lba` on into the beginning of `buffer`: one command.
+    ///
+    /// # Errors
+    /// What the drive reports, such as LBA Out of Range or Unrecovered Read Error.
+    #[inline]
+    pub async fn read_into(&self, lba: u64, blocks: u32, buffer: &Buffer) -> Result<(), Error> {
+        let command = IoCommand::Read(self.transfer(lba, blocks, buffer, 0)?);
+        self.send("read", command).await
+    }
+
+    /// Writes the beginning of `buffer` to `blocks` blocks from `lba` on: one command.
+    ///
+    /// # Errors
+    /// What the drive reports, such as LBA Out of Range or Capacity Exceeded.
+    #[inline]
+    pub async fn write_from(&self, lba: u64, blocks: u32, buffer: &Buffer) -> Result<(), Error> {
+        let command = IoCommand::Write(self.transfer(lba, blocks, buffer, 0)?);
+        self.send("write", command).await
+    }
+
+    /// Reads any number of blocks, with as many commands as that takes.
+    ///
+    /// # Errors
+    /// As [`BlockDevice::read_into`].
+    pub async fn read(&self, lba: u64, blocks: u64) -> Result<Vec<u8>, Error> {
+        self.check_range(lba, blocks)?;
+        let buffer = Buffer::new(
+            self.transport.memory(),
+            blocks * u64::from(self.block_bytes),
+        )?;
+        for (first, count) in commands(lba, blocks) {
+            let offset = (first - lba) * u64::from(self.block_bytes);
+            let read = self.transfer(first, count, &buffer, offset)?;
+            self.send("read", IoCommand::Read(read)).await?;
+        }
+        buffer.to_vec()
+    }
+
+    /// Writes whole blocks, with as many commands as that takes.
+    ///
+    /// # Errors
+    /// As [`BlockDevice::write_from`]; also if `data` is no whole number of blocks.
+    pub async fn write(&self, lba: u64, data: &[u8]) -> Result<(), Error> {
+        let block_bytes = self.block_bytes as usize;
+        if !data.len().is_multiple_of(block_bytes) {
+            return Err(Error::Usage(format!(
+                "{} bytes are no whole number of logical blocks of {block_bytes} bytes",
+                data.len()
+            )));
+        }
+        let blocks = (data.len() / block_bytes) as u64;
+        self.check_range(lba, blocks)?;
+        let buffer = Buffer::holding(self.transport.memory(), data)?;
+        for (first, count) in commands(lba, blocks) {
+            let offset = (first - lba) * u64::from(self.block_bytes);
+            let write = self.transfer(first, count, &buffer, offset)?;
+            self.send("write", IoCommand::Write(write)).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes everything written so far durable.
+    ///
+    /// # Errors
+    /// What the drive reports.
+    pub async fn flush(&self) -> Result<(), Error> {
+        self.send(
+            "flush",
+            IoCommand::Flush {
+                namespace: self.namespace,
+            },
+        )
+        .await
+    }
+
+    /// Makes blocks read as zeroes.
+    ///
+    /// # Errors
+    /// What the drive reports.
+    pub async fn write_zeroes(&self, lba: u64, blocks: u64) -> Result<(), Error> {
+        self.check_range(lba, blocks)?;
+        for (first, count) in commands(lba, blocks) {
+            let zeroes = WriteZeroes {
+                namespace: self.namespace,
+                blocks: BlockRange::new(Lba::new(first), count),
+                deallocate: true,
+                force_unit_access: false,
+            };
+            self.send("write zeroes", IoCommand::WriteZeroes(zeroes))
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Tells the drive that blocks are not needed any more. Those that fill whole
+    /// pages of the drive then read as zeroes; others may keep their content.
+    ///
+    /// # Errors
+    /// What the drive reports.
+    pub async fn deallocate(&self, lba: u64, blocks: u64) -> Result<(), Error> {
+        self.check_range(lba, blocks)?;
+        let ranges: Vec<(u64, u32)> = (0..blocks.div_ceil(u64::from(u32::MAX)))
+            .map(|part| part * u64::from(u32::MAX))
+            .map(|offset| {
+                (
+                    lba + offset,
+                    (blocks - offset).min(u64::from(u32::MAX)) as u32,
+                )
+            })
+            .collect();
+        self.deallocate_ranges(&ranges).await
+    }
+
+    /// Deallocates up to 256 ranges, each a first block and a number of blocks,
+    /// with one command.
+    ///
+    /// # Errors
+    /// What the drive reports; also if the ranges are none, or more than 256.
+    pub async fn deallocate_ranges(&self, ranges: &[(u64, u32)]) -> Result<(), Error> {
+        if ranges.is_empty() || ranges.len() > nvme::command::MAX_DATASET_RANGES {
+            return Err(Error::Usage(format!(
+                "{} ranges: a command deallocates 1 to {}",
+                ranges.len(),
+                nvme::command::MAX_DATASET_RANGES
+            )));
+        }
+        let list: Vec<u8> = ranges
+            .iter()
+            .flat_map(|(lba, count)| {
+                let range = DatasetRange::new(Lba::new(*lba), *count);
+                zerocopy::IntoBytes::as_bytes(&range).to_vec()
+            })
+            .collect();
+        let buffer = Buffer::holding(self.transport.memory(), &list)?;
+        let dataset = DatasetManagement {
+            namespace: self.namespace,
+            range_count: ranges.len() as u16,
+            deallocate: true,
+            integral_read: false,
+            integral_write: false,
+            data: buffer.pointer(list.len() as u32),
+        };
+        self.send("deallocate", IoCommand::DatasetManagement(dataset))
+            .await
+    }
+
+    #[inline]
+    fn transfer(
+        &self,
+        lba: u64,
+        blocks: u32,
+        buffer: &Buffer,
+        offset: u64,
+    ) -> Result<ReadWrite, Error> {
+        let bytes = u64::from(blocks) * u64::from(self.block_bytes);
+        if blocks == 0 || blocks > BLOCKS_PER_COMMAND_MAX || offset + bytes > buffer.bytes() {
+            return Err(Error::Usage(format!(
+                "a command of {blocks} blocks: it must be 1 to {BLOCKS_PER_COMMAND_MAX} and fit the buffer of {} bytes",
+                buffer.bytes()
+            )));
+        }
+        Ok(ReadWrite {
+            namespace: self.namespace,
+            blocks: BlockRange::new(Lba::new(lba), blocks),
+            force_unit_access: false,
+            limited_retry: false,
+            data: buffer.pointer_at(offset, bytes as u32),
+        })
+    }
+
+    fn check_range(&self, lba: u64, blocks: u64) -> Result<(), Error> {
+        if blocks > 0
+            && lba
+                .checked_add(blocks)
+                .is_some_and(|end| end <= self.blocks)
+        {
+            return Ok(());
+        }
+        Err(Error::Usage(format!(
+            "blocks {lba} to {} are outside of the namespace, which has {} blocks",
+            lba.saturating_add(blocks),
+            self.blocks
+        )))
+    }
+
+    #[inline]
+    async fn send(&self, name: &'static str, command: IoCommand) -> Result<(), Error> {
+        let completion = self.transport.io(command.encode(CommandId::new(0))).await?;
+        Error::check(name, completion.status())
+    }
+}
+
+/// Cuts a range into commands: first block and number of blocks of each.
+fn commands(lba: u64, blocks: u64) -> impl Iterator<Item = (u64, u32)> {
+    (0..blocks.div_ceil(u64::from(BLOCKS_PER_COMMAND_MAX))).map(move |number| {
+        let done = number * u64::from(BLOCKS_PER_COMMAND_MAX);
+        (
+            lba + done,
+            (blocks - done).min(u64::from(BLOCKS_PER_COMMAND_MAX)) as u32,
+        )
+    })
+}
+
+/// Reads an identify page.
+///
+/// # Errors
+/// What the drive reports.
+pub async fn identify(
+    transport: &impl Transport,
+    cns: Cns,
+    namespace: NamespaceId,
+) -> Result<Vec<u8>, Error> {
+    let buffer = Buffer::new(transport.memory(), IDENTIFY_BYTES as u64)?;
+    let command = AdminCommand::Identify(Identify {
+        cns,
+        namespace,
+        controller: ControllerId::new(0),
+        specific: 0,
+        command_set: 0,
+        data: buffer.pointer(IDENTIFY_BYTES as u32),
+    });
+    let completion = transport.admin(command.encode(CommandId::new(0))).await?;
+    Error::check("identify", completion.status())?;
+    buffer.to_vec()
+}
+
+/// Reads the controller's identify page.
+///
+/// # Errors
+/// What the drive reports.
+pub async fn identify_controller(transport: &impl Transport) -> Result<IdentifyController, Error> {
+    let page = identify(transport, Cns::Controller, NamespaceId::new(0)).await?;
+    IdentifyController::read_from_bytes(&page)
+        .map_err(|_| Error::Protocol("an identify page of another size".into()))
+}

@@ -1,0 +1,108 @@
+//! Buffers in the memory that the drive reaches.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use nvme::{DataPointer, HostMemory};
+
+use crate::error::Error;
+
+/// The host memory, shared between the library and the transport.
+pub type Memory = Rc<RefCell<HostMemory>>;
+
+/// A buffer that commands transfer to and from; freed when dropped.
+pub struct Buffer {
+    memory: Memory,
+    address: u64,
+    bytes: u64,
+}
+
+impl Buffer {
+    /// A buffer of `bytes`, of undefined content.
+    ///
+    /// # Errors
+    /// If host memory has no room for it.
+    pub fn new(memory: &Memory, bytes: u64) -> Result<Buffer, Error> {
+        let address = memory.borrow_mut().allocate(bytes)?;
+        Ok(Buffer {
+            memory: memory.clone(),
+            address,
+            bytes,
+        })
+    }
+
+    /// A buffer that holds a copy of `data`.
+    ///
+    /// # Errors
+    /// If host memory has no room for it.
+    pub fn holding(memory: &Memory, data: &[u8]) -> Result<Buffer, Error> {
+        let buffer = Buffer::new(memory, data.len() as u64)?;
+        memory
+            .borrow_mut()
+            .slice_mut(buffer.address, buffer.bytes)?
+            .copy_from_slice(data);
+        Ok(buffer)
+    }
+
+    /// Its address in host memory.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Its size.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The data pointer of a command that transfers the first `bytes` of it: one
+    /// SGL descriptor, as the buffer is contiguous.
+    pub fn pointer(&self, bytes: u32) -> DataPointer {
+        self.pointer_at(0, bytes)
+    }
+
+    /// The data pointer for `bytes` of it from `offset` on.
+    pub fn pointer_at(&self, offset: u64, bytes: u32) -> DataPointer {
+        debug_assert!(
+            offset + u64::from(bytes) <= self.bytes,
+            "the transfer lies in the buffer"
+        );
+        DataPointer::Sgl {
+            address: self.address + offset,
+            length: bytes,
+        }
+    }
+
+    /// Copies its content to `into`, which is no longer than the buffer.
+    ///
+    /// # Errors
+    /// If `into` is longer.
+    pub fn copy_to(&self, into: &mut [u8]) -> Result<(), Error> {
+        into.copy_from_slice(
+            self.memory
+                .borrow()
+                .slice(self.address, into.len() as u64)?,
+        );
+        Ok(())
+    }
+
+    /// Its content.
+    ///
+    /// # Errors
+    /// None while the buffer lives; host memory reports its own errors all the same.
+    pub fn to_vec(&self) -> Result<Vec<u8>, Error> {
+        Ok(self
+            .memory
+            .borrow()
+            .slice(self.address, self.bytes)?
+            .to_vec())
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // The allocation is this buffer's own, so it can be freed; a drop has
+        // nobody to tell otherwise.
+        let freed = self.memory.borrow_mut().free(self.address);
+        debug_assert!(freed.is_ok(), "a buffer is freed once: {freed:?}");
+    }
+}

@@ -9,7 +9,7 @@ fn main() -> Result<(), bitline::Error> {
     let config = Config::preset("flash-cosmos")?.with([("data.storage", "none")])?;
     let mut drive = Drive::open(config)?;
     let flow = Flow {
-        requests: 2_000_000,
+        requests: 4_000_000,
         ..Flow::default()
     };
     let begin = Instant::now();

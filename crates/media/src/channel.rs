@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 use sim::resource::{Priority, Serve, Server};
-use sim::{Energy, Sim, Span, Track};
+use sim::{Energy, Sim, Span, Time, Track};
 
 /// What a channel is made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,6 +61,13 @@ impl Channel {
         self.bus.serve(Priority(Phase::Command as u8), span)
     }
 
+    /// Occupies an idle bus for a command phase of `span` from now on, without
+    /// waiting for it; gives the instant of its end. `None` if the bus is not idle.
+    #[inline]
+    pub fn post_command(&self, span: Span) -> Option<Time> {
+        self.bus.post(span)
+    }
+
     /// Waits for the bus and moves `bytes` over it, after `lead` spent on
     /// command cycles that belong to the transfer.
     #[inline]
@@ -84,10 +91,15 @@ impl Channel {
 
     /// Notes in the trace what the bus did until now for `span`.
     #[inline]
-    pub fn traced(&self, name: &'static str, span: Span) {
+    pub fn trace_now(&self, name: &'static str, span: Span) {
+        self.trace_until(name, self.sim.now(), span);
+    }
+
+    /// Notes in the trace what the bus does until `end` for `span`.
+    #[inline]
+    pub fn trace_until(&self, name: &'static str, end: Time, span: Span) {
         if let Some(track) = self.track {
-            let end = self.sim.now();
-            let begin = sim::Time::from_ps(end.as_ps() - span.as_ps());
+            let begin = Time::from_ps(end.as_ps() - span.as_ps());
             self.sim.trace().slice(track, name, begin, end);
         }
     }

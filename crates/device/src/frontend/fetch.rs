@@ -45,11 +45,7 @@ impl Controller {
         while let Some(doorbell) = doorbells.front()
             && doorbell.arrives <= self.sim.now()
         {
-            let mut queues = self.queues.borrow_mut();
-            let moved = queues
-                .submission_mut(doorbell.queue)
-                .map(|queue| queue.ring.set_tail(doorbell.tail));
-            if !matches!(moved, Some(Ok(_))) {
+            if !self.queues.borrow_mut().move_tail(doorbell.queue, doorbell.tail) {
                 self.count(|counts| counts.invalid_doorbells += 1);
             }
             doorbells.pop_front();

@@ -22,6 +22,8 @@ pub(super) struct CompletionQueue {
 pub(super) struct Queues {
     submission: Vec<Option<SubmissionQueue>>,
     completion: Vec<Option<CompletionQueue>>,
+    /// Which submission queues have entries, a bit each.
+    waiting: Vec<u64>,
     /// Where round-robin arbitration goes on.
     next: usize,
 }
@@ -33,6 +35,7 @@ impl Queues {
         Queues {
             submission: (0..slots).map(|_| None).collect(),
             completion: (0..slots).map(|_| None).collect(),
+            waiting: vec![0; slots.div_ceil(64)],
             next: 0,
         }
     }
@@ -136,22 +139,45 @@ impl Queues {
         self.completion.get_mut(usize::from(queue.get()))?.as_mut()
     }
 
+    /// The host moved a submission queue's tail; false if it cannot be there.
+    #[inline]
+    pub(super) fn move_tail(&mut self, queue: QueueId, tail: u16) -> bool {
+        let moved = self.submission_mut(queue).is_some_and(|queue| queue.ring.set_tail(tail).is_ok());
+        if moved {
+            let number = usize::from(queue.get());
+            self.waiting[number / 64] |= 1 << (number % 64);
+        }
+        moved
+    }
+
     /// Round-robin arbitration (NVMe Base 2.1, 3.4.4): the next queue that has an
     /// entry, and where that entry lies.
     #[inline]
     pub(super) fn arbitrate(&mut self) -> Option<(QueueId, u64)> {
-        let count = self.submission.len();
-        for _ in 0..count {
-            let number = self.next;
-            self.next = if number + 1 == count { 0 } else { number + 1 };
+        loop {
+            let number = self.next_waiting()?;
             if let Some(queue) = &mut self.submission[number]
                 && let Some(slot) = queue.ring.consume()
             {
+                self.next = number + 1;
                 let address = queue.base + u64::from(slot) * SubmissionEntry::BYTES as u64;
                 return Some((QueueId::new(number as u16), address));
             }
+            self.waiting[number / 64] &= !(1 << (number % 64));
         }
-        None
+    }
+
+    /// The first queue from `next` on, round and round, that may have entries.
+    #[inline]
+    fn next_waiting(&self) -> Option<usize> {
+        let words = self.waiting.len();
+        let first = self.next / 64 % words;
+        let from_here = u64::MAX << (self.next % 64);
+        let later = (first, self.waiting[first] & from_here);
+        let others = (first + 1..first + words).map(|word| (word % words, self.waiting[word % words]));
+        let earlier = (first, self.waiting[first] & !from_here);
+        let (word, bits) = std::iter::once(later).chain(others).chain([earlier]).find(|(_, bits)| *bits != 0)?;
+        Some(word * 64 + bits.trailing_zeros() as usize)
     }
 
     /// A slot for the completion of a command of `submission`: its address, its

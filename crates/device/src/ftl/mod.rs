@@ -27,7 +27,7 @@ use sim::Sim;
 use sim::resource::{Broadcast, Signal};
 
 use crate::buffer::Buffers;
-use crate::schedule::{Operation, Schedule, Ticket};
+use crate::schedule::{Erase, Schedule, Ticket};
 use blocks::Blocks;
 pub use config::{Capacity, FtlConfig, FtlConfigError};
 use gc::Collector;
@@ -215,7 +215,7 @@ impl Ftl {
     /// The fault, if the erase failed; the block is then out of use.
     pub async fn return_compute_block(&self, block: BlockId) -> Result<(), FtlError> {
         let die = self.geometry.die_of_block(block);
-        let erased = self.schedule.perform(die, Operation::Erase { block }).await;
+        let erased = self.schedule.perform(die, Erase { block }).await;
         let mut blocks = self.blocks.borrow_mut();
         blocks.release_from_compute(block);
         match erased {

@@ -3,7 +3,7 @@
 use super::Ftl;
 use super::mapping::{Lpn, Mapping};
 use crate::buffer::BufferId;
-use crate::schedule::{Operation, TicketId};
+use crate::schedule::{Read, TicketId};
 
 impl Ftl {
     /// Starts reading `bytes` bytes from `column` on of one logical page to that
@@ -19,7 +19,7 @@ impl Ftl {
             return;
         };
         let page = self.geometry.page_address(page);
-        let read = Operation::Read {
+        let read = Read {
             page,
             column,
             bytes,

@@ -17,7 +17,7 @@ use super::mapping::{Lpn, Mapping};
 use super::spare::Record;
 use super::{Ftl, FtlConfig};
 use crate::buffer::Buffers;
-use crate::schedule::{Operation, Schedule, SpareBytes};
+use crate::schedule::{Read, Schedule, SpareBytes};
 
 /// What recovery found besides the translation layer's own pages.
 #[derive(Debug, Default)]
@@ -246,7 +246,7 @@ async fn scan_die(
         for page in 0..until {
             let address = PageAddress { block, page };
             let buffer = buffers.take();
-            let read = Operation::Read {
+            let read = Read {
                 page: address,
                 column: 0,
                 bytes: 0,

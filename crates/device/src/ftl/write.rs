@@ -10,7 +10,7 @@ use super::range_lock::RangeLock;
 use super::spare::Record;
 use super::{Ftl, FtlError};
 use crate::buffer::BufferId;
-use crate::schedule::{Fault, Operation};
+use crate::schedule::{Fault, Program, Read};
 
 /// Logical pages that only its holder may write or deallocate.
 pub struct WriteLock<'a> {
@@ -80,7 +80,7 @@ impl Ftl {
         };
         let rest = self.buffers.take();
         let address = self.geometry.page_address(old);
-        let read = Operation::Read {
+        let read = Read {
             page: address,
             column: missing.start,
             bytes: missing.end - missing.start,
@@ -106,7 +106,7 @@ impl Ftl {
             // Nothing may be awaited between these two: programs of a block are
             // queued in the order of its pages.
             let page = self.allocate(home, stream).await?;
-            let program = Operation::Program {
+            let program = Program {
                 page,
                 mode: self.config.mode,
                 from,

@@ -1,16 +1,17 @@
 //! The task of one die: takes transactions from its queue and carries them out,
 //! phase by phase, as a datasheet tells it.
 
+use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
 use media::channel::Channel;
-use media::nand::{Command, DieId, NandError, Outcome, PageAddress, PageStatus, PlaneId};
-use sim::{Ledger, Sim, Span, Track};
+use media::nand::{BlockId, Command, DieId, NandError, Outcome, PageAddress, PageStatus, PlaneId, PlaneMask};
+use sim::{Ledger, Sim, Span, Time, Track};
 
 use super::fault::Fault;
 use super::policy::Policy;
-use super::queue::{Class, Operation, Outputs, Set};
+use super::queue::{Class, DieQueue, Erase, Outputs, PlaneOperation, Program, Read, Set, Waiting};
 use super::{Schedule, ScheduleConfig, planes_of, senses_of};
 use crate::buffer::BufferId;
 use crate::energy::FlashAccounts;
@@ -57,170 +58,124 @@ impl DieTask {
 
     /// Serves the queue for ever.
     pub(super) async fn run(self) {
-        let mut set = Set::new();
         loop {
-            let class = self.take_next(&mut set);
+            let class = self.policy.next(&self.queue().borrow());
             match class {
                 None => self.schedule.bells[self.die.0 as usize].heard().await,
-                Some(Class::Read) => self.read(&mut set).await,
-                Some(Class::Program) => self.program(&mut set).await,
-                Some(Class::Erase) => self.erase(&mut set).await,
-                Some(Class::Compute) => self.compute(&mut set).await,
+                Some(Class::Read) => self.read().await,
+                Some(Class::Program) => self.program().await,
+                Some(Class::Erase) => self.erase().await,
+                Some(Class::Compute) => self.compute().await,
             }
         }
     }
 
     #[inline]
-    fn take_next(&self, set: &mut Set) -> Option<Class> {
-        let queue = &mut *self.schedule.queues[self.die.0 as usize].borrow_mut();
-        let class = self.policy.next(queue)?;
-        queue.take(class, self.multi_plane, &self.schedule.geometry, set);
-        Some(class)
+    fn queue(&self) -> &RefCell<DieQueue> {
+        &self.schedule.queues[self.die.0 as usize]
     }
 
-    async fn read(&self, set: &mut Set) {
+    #[inline]
+    fn take<T: PlaneOperation>(&self) -> Set<T> {
+        self.queue().borrow_mut().take(self.multi_plane, &self.schedule.geometry)
+    }
+
+    async fn read(&self) {
+        let set: Set<Read> = self.take();
         let command = Command::Read {
-            pages: set
-                .iter()
-                .filter_map(super::queue::Transaction::page)
-                .collect(),
+            pages: set.iter().map(|waiting| waiting.operation.page).collect(),
             inverse: false,
         };
-        self.send(&command).await;
-        if let Err(error) = self.execute(&command).await {
+        if let Err(error) = self.send_and_execute(&command).await {
             return self.refuse(set, &error);
         }
-        self.schedule
-            .count(|counts| counts.page_reads += set.len() as u64);
-        for transaction in set.drain(..) {
-            let Operation::Read {
-                page,
-                column,
-                bytes,
-                into,
-            } = transaction.operation
-            else {
-                unreachable!("the read queue holds reads")
-            };
-            let fault = self.read_out(page, column, bytes, into).await;
-            self.schedule.tickets.settle(transaction.ticket, fault);
+        self.schedule.count(|counts| counts.page_reads += set.len() as u64);
+        for Waiting { operation, ticket, .. } in set {
+            let fault = self.read_out(&operation).await;
+            self.schedule.tickets.settle(ticket, fault);
         }
     }
 
-    /// Moves part of a C-latch and the spare bytes over the channel.
-    async fn read_out(
-        &self,
-        page: PageAddress,
-        column: u32,
-        bytes: u32,
-        into: BufferId,
-    ) -> Option<Fault> {
-        self.move_data(self.data_out_setup, u64::from(bytes)).await;
-        let plane = self.schedule.geometry.plane_of_block(page.block);
-        let range = column as usize..(column + bytes) as usize;
-        let readable = self.latch_out(plane, column as usize, into, range);
-        (!readable).then_some(Fault::Uncorrectable(page))
+    /// Moves part of a C-latch over the channel.
+    #[inline]
+    async fn read_out(&self, read: &Read) -> Option<Fault> {
+        self.move_data(self.data_out_setup, u64::from(read.bytes)).await;
+        let plane = self.schedule.geometry.plane_of_block(read.page.block);
+        let range = read.column as usize..(read.column + read.bytes) as usize;
+        let readable = self.latch_out(plane, read.column as usize, read.into, range);
+        (!readable).then_some(Fault::Uncorrectable(read.page))
     }
 
-    async fn program(&self, set: &mut Set) {
-        let Some(mode) = set
-            .iter()
-            .find_map(|transaction| match transaction.operation {
-                Operation::Program { mode, .. } => Some(mode),
-                _ => None,
-            })
-        else {
-            return;
-        };
+    async fn program(&self) {
+        let set: Set<Program> = self.take();
         let command = Command::Program {
-            pages: set
-                .iter()
-                .filter_map(super::queue::Transaction::page)
-                .collect(),
-            mode,
+            pages: set.iter().map(|waiting| waiting.operation.page).collect(),
+            mode: set[0].operation.mode,
         };
         self.send(&command).await;
-        for transaction in set.iter() {
-            if let Operation::Program {
-                page, from, spare, ..
-            } = &transaction.operation
-            {
-                self.move_data(Span::ZERO, u64::from(self.schedule.geometry.page_bytes))
-                    .await;
-                if let Err(error) = self.latch_in(*page, *from, spare) {
-                    return self.refuse(set, &error);
-                }
+        for waiting in &set {
+            self.move_data(Span::ZERO, u64::from(self.schedule.geometry.page_bytes)).await;
+            if let Err(error) = self.latch_in(&waiting.operation) {
+                return self.refuse(set, &error);
             }
         }
         let outcome = match self.execute(&command).await {
             Ok(outcome) => outcome,
             Err(error) => return self.refuse(set, &error),
         };
-        self.schedule
-            .count(|counts| counts.page_programs += set.len() as u64);
+        self.schedule.count(|counts| counts.page_programs += set.len() as u64);
         let failed = match outcome {
             Outcome::ProgramFailed { planes } => planes,
-            _ => media::nand::PlaneMask::default(),
+            _ => PlaneMask::default(),
         };
-        for transaction in set.drain(..) {
-            let fault = transaction.page().filter(|page| {
-                let plane = self.schedule.geometry.plane_of_block(page.block);
-                failed.0 & 1 << self.schedule.geometry.plane_in_die(plane) != 0
-            });
-            self.schedule
-                .tickets
-                .settle(transaction.ticket, fault.map(Fault::ProgramFailed));
+        for Waiting { operation, ticket, .. } in set {
+            let fault = self.is_of(failed, operation.page.block).then_some(Fault::ProgramFailed(operation.page));
+            self.schedule.tickets.settle(ticket, fault);
         }
     }
 
-    async fn erase(&self, set: &mut Set) {
+    async fn erase(&self) {
+        let set: Set<Erase> = self.take();
         let command = Command::Erase {
-            blocks: set
-                .iter()
-                .filter_map(super::queue::Transaction::block)
-                .collect(),
+            blocks: set.iter().map(|waiting| waiting.operation.block).collect(),
         };
-        self.send(&command).await;
-        let outcome = match self.execute(&command).await {
+        let outcome = match self.send_and_execute(&command).await {
             Ok(outcome) => outcome,
             Err(error) => return self.refuse(set, &error),
         };
-        self.schedule
-            .count(|counts| counts.block_erases += set.len() as u64);
+        self.schedule.count(|counts| counts.block_erases += set.len() as u64);
         let failed = match outcome {
             Outcome::EraseFailed { planes } => planes,
-            _ => media::nand::PlaneMask::default(),
+            _ => PlaneMask::default(),
         };
-        for transaction in set.drain(..) {
-            let fault = transaction.block().filter(|block| {
-                let plane = self.schedule.geometry.plane_of_block(*block);
-                failed.0 & 1 << self.schedule.geometry.plane_in_die(plane) != 0
-            });
-            self.schedule
-                .tickets
-                .settle(transaction.ticket, fault.map(Fault::EraseFailed));
+        for Waiting { operation, ticket, .. } in set {
+            let fault = self.is_of(failed, operation.block).then_some(Fault::EraseFailed(operation.block));
+            self.schedule.tickets.settle(ticket, fault);
         }
     }
 
-    async fn compute(&self, set: &mut Set) {
-        let Some(transaction) = set.pop() else {
+    /// Whether the plane of `block` is among `planes` of its die.
+    fn is_of(&self, planes: PlaneMask, block: BlockId) -> bool {
+        let geometry = &self.schedule.geometry;
+        planes.0 & 1 << geometry.plane_in_die(geometry.plane_of_block(block)) != 0
+    }
+
+    async fn compute(&self) {
+        let taken = self.queue().borrow_mut().take_compute();
+        let Some(Waiting { operation, ticket, .. }) = taken else {
             return;
         };
-        let Operation::Compute { steps, outputs } = &transaction.operation else {
-            unreachable!("the compute queue holds computations")
-        };
         let mut fault = None;
-        for command in steps.iter() {
-            self.send(command).await;
-            if let Err(error) = self.execute(command).await {
-                fault = Some(refusal(&error, steps));
+        for command in operation.steps.iter() {
+            if let Err(error) = self.send_and_execute(command).await {
+                fault = Some(refusal(&error, &operation.steps));
                 break;
             }
         }
         if fault.is_none() {
-            fault = self.latches_out(outputs).await;
+            fault = self.latches_out(&operation.outputs).await;
         }
-        self.schedule.tickets.settle(transaction.ticket, fault);
+        self.schedule.tickets.settle(ticket, fault);
     }
 
     /// Moves whole C-latches over the channel.
@@ -256,14 +211,11 @@ impl DieTask {
     }
 
     /// Fills a page register from a buffer.
-    fn latch_in(&self, page: PageAddress, from: BufferId, spare: &[u8]) -> Result<(), NandError> {
+    fn latch_in(&self, program: &Program) -> Result<(), NandError> {
         let nand = &mut *self.schedule.nand.borrow_mut();
-        let plane = self.schedule.geometry.plane_of_block(page.block);
-        self.schedule
-            .buffers
-            .with(from, |buffer| nand.data_in(plane, 0, buffer))
-            .unwrap_or(Ok(()))?;
-        nand.set_spare(plane, spare)
+        let plane = self.schedule.geometry.plane_of_block(program.page.block);
+        self.schedule.buffers.with(program.from, |buffer| nand.data_in(plane, 0, buffer)).unwrap_or(Ok(()))?;
+        nand.set_spare(plane, &program.spare)
     }
 
     /// The command phase on the channel.
@@ -271,15 +223,30 @@ impl DieTask {
     async fn send(&self, command: &Command) {
         let span = self.schedule.nand.borrow().command_span(command);
         self.channel.command(span).await;
-        self.channel.traced(command.name(), span);
+        self.channel.trace_now(command.name(), span);
+    }
+
+    /// The command phase, and then the array's part: in one wait if the channel
+    /// is idle, since nobody can come between.
+    #[inline]
+    async fn send_and_execute(&self, command: &Command) -> Result<Outcome, NandError> {
+        let span = self.schedule.nand.borrow().command_span(command);
+        let begin = match self.channel.post_command(span) {
+            Some(sent) => sent,
+            None => {
+                self.channel.command(span).await;
+                self.sim.now()
+            }
+        };
+        self.channel.trace_until(command.name(), begin, span);
+        self.execute_from(command, begin).await
     }
 
     /// A data phase on the channel.
     #[inline]
     async fn move_data(&self, setup: Span, bytes: u64) {
         self.channel.data(setup, bytes).await;
-        self.channel
-            .traced("data", setup + self.channel.span_of(bytes));
+        self.channel.trace_now("data", setup + self.channel.span_of(bytes));
         self.ledger
             .spend(self.accounts.transfer, self.channel.energy_of(bytes));
     }
@@ -287,13 +254,14 @@ impl DieTask {
     /// The array's part of a command.
     #[inline]
     async fn execute(&self, command: &Command) -> Result<Outcome, NandError> {
-        let begin = self.sim.now();
-        let busy = self
-            .schedule
-            .nand
-            .borrow_mut()
-            .begin(self.die, command, begin)?;
-        self.sim.sleep(busy.span).await;
+        self.execute_from(command, self.sim.now()).await
+    }
+
+    /// The array's part of a command that has been sent at `begin`, now or shortly.
+    #[inline]
+    async fn execute_from(&self, command: &Command, begin: Time) -> Result<Outcome, NandError> {
+        let busy = self.schedule.nand.borrow_mut().begin(self.die, command, begin)?;
+        self.sim.sleep_until(begin + busy.span).await;
         let outcome = self
             .schedule
             .nand
@@ -316,11 +284,10 @@ impl DieTask {
     }
 
     /// The die refused a command: everyone who waited for it learns so.
-    fn refuse(&self, set: &mut Set, error: &NandError) {
+    fn refuse<T: PlaneOperation>(&self, set: Set<T>, error: &NandError) {
         debug_assert!(false, "the firmware sent an illegal command: {error}");
-        for transaction in set.drain(..) {
-            let fault = transaction.block().map(Fault::Refused);
-            self.schedule.tickets.settle(transaction.ticket, fault);
+        for Waiting { operation, ticket, .. } in set {
+            self.schedule.tickets.settle(ticket, Some(Fault::Refused(operation.block())));
         }
     }
 }

@@ -20,8 +20,8 @@ use crate::buffer::Buffers;
 use die::DieTask;
 pub use fault::Fault;
 pub use policy::Policy;
+pub use queue::{Class, Compute, Erase, Operation, Outputs, Program, Read, SpareBytes};
 use queue::DieQueue;
-pub use queue::{Class, Operation, Outputs, SpareBytes};
 use ticket::Tickets;
 pub use ticket::{Ticket, TicketId};
 
@@ -101,7 +101,7 @@ impl Schedule {
 
     /// Queues an operation on `die`; `ticket` waits for it.
     #[inline]
-    pub fn push(&self, die: DieId, operation: Operation, ticket: TicketId) {
+    pub fn push(&self, die: DieId, operation: impl Operation, ticket: TicketId) {
         self.tickets.count(ticket);
         self.queues[die.0 as usize]
             .borrow_mut()
@@ -113,7 +113,7 @@ impl Schedule {
     ///
     /// # Errors
     /// The fault, if it met one.
-    pub async fn perform(&self, die: DieId, operation: Operation) -> Result<(), Fault> {
+    pub async fn perform(&self, die: DieId, operation: impl Operation) -> Result<(), Fault> {
         let ticket = self.ticket();
         self.push(die, operation, ticket.id());
         ticket.await

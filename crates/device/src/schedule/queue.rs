@@ -1,13 +1,10 @@
 //! Transactions, and the queues in which they wait for their die.
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
 use arrayvec::ArrayVec;
-use media::nand::{
-    BlockId, Command, Geometry, PLANES_PER_DIE_MAX, PageAddress, PlaneId, ProgramMode,
-};
+use media::nand::{BlockId, Command, Geometry, PLANES_PER_DIE_MAX, PageAddress, PlaneId, ProgramMode};
 
 use super::ticket::TicketId;
 use crate::buffer::BufferId;
@@ -36,154 +33,137 @@ pub type SpareBytes = ArrayVec<u8, 32>;
 /// Planes of one die whose C-latch is read out after a computation, and where to.
 pub type Outputs = ArrayVec<(PlaneId, BufferId), PLANES_PER_DIE_MAX>;
 
-/// What is to be done.
+/// Senses a page and moves `bytes` of it, from `column` on, to the same place of
+/// a buffer.
 #[derive(Clone, Debug)]
-pub enum Operation {
-    /// Senses a page and moves `bytes` of it, from `column` on, and its spare
-    /// bytes to the same place of a buffer.
-    Read {
-        /// The page.
-        page: PageAddress,
-        /// First byte moved.
-        column: u32,
-        /// Bytes moved.
-        bytes: u32,
-        /// Where to.
-        into: BufferId,
-    },
-    /// Moves a buffer and spare bytes to a page register and programs the page.
-    Program {
-        /// The page.
-        page: PageAddress,
-        /// How.
-        mode: ProgramMode,
-        /// What.
-        from: BufferId,
-        /// The out-of-band bytes.
-        spare: SpareBytes,
-    },
-    /// Erases a block.
-    Erase {
-        /// The block.
-        block: BlockId,
-    },
-    /// Runs commands on one die, nothing between them, and then moves whole
-    /// C-latches out.
-    Compute {
-        /// The commands, in order.
-        steps: Rc<[Command]>,
-        /// What is read out afterwards.
-        outputs: Outputs,
-    },
+pub struct Read {
+    /// The page.
+    pub page: PageAddress,
+    /// First byte moved.
+    pub column: u32,
+    /// Bytes moved.
+    pub bytes: u32,
+    /// Where to.
+    pub into: BufferId,
 }
 
-/// An operation, and who waits for it.
+/// Moves a buffer and spare bytes to a page register and programs the page.
 #[derive(Clone, Debug)]
-pub(super) struct Transaction {
-    pub(super) operation: Operation,
+pub struct Program {
+    /// The page.
+    pub page: PageAddress,
+    /// How.
+    pub mode: ProgramMode,
+    /// What.
+    pub from: BufferId,
+    /// The out-of-band bytes.
+    pub spare: SpareBytes,
+}
+
+/// Erases a block.
+#[derive(Clone, Debug)]
+pub struct Erase {
+    /// The block.
+    pub block: BlockId,
+}
+
+/// Runs commands on one die, nothing between them, and then moves whole C-latches
+/// out.
+#[derive(Clone, Debug)]
+pub struct Compute {
+    /// The commands, in order.
+    pub steps: Rc<[Command]>,
+    /// What is read out afterwards.
+    pub outputs: Outputs,
+}
+
+/// An operation that can be queued.
+pub trait Operation: Sized {
+    /// Its queue among those of a die.
+    fn queue(queues: &mut DieQueue) -> &mut VecDeque<Waiting<Self>>;
+}
+
+/// An operation for one plane, which can be part of a multi-plane command.
+pub(super) trait PlaneOperation: Operation {
+    /// Whether those of one plane must stay in order.
+    const ORDERED: bool;
+
+    /// A block of the plane that it is for.
+    fn block(&self) -> BlockId;
+
+    /// Whether it may go in one multi-plane command with `leader`: the same page
+    /// offset (in any block), the same programming mode.
+    fn merges_with(&self, leader: &Self) -> bool;
+}
+
+/// An operation in its queue, and who waits for it.
+#[derive(Clone, Debug)]
+pub struct Waiting<T> {
+    pub(super) operation: T,
     pub(super) ticket: TicketId,
     pub(super) arrival: u64,
 }
 
-impl Transaction {
-    /// The page it reads or programs.
-    pub(super) fn page(&self) -> Option<PageAddress> {
-        match self.operation {
-            Operation::Read { page, .. } | Operation::Program { page, .. } => Some(page),
-            Operation::Erase { .. } | Operation::Compute { .. } => None,
-        }
-    }
-
-    /// The block that tells where it belongs.
-    pub(super) fn block(&self) -> Option<BlockId> {
-        match &self.operation {
-            Operation::Erase { block } => Some(*block),
-            _ => self.page().map(|page| page.block),
-        }
-    }
-
-    /// Whether both may be one multi-plane command: the same kind, the same
-    /// page offset (any block), the same programming mode.
-    fn merges_with(&self, leader: &Transaction) -> bool {
-        match (&self.operation, &leader.operation) {
-            (Operation::Read { page: a, .. }, Operation::Read { page: b, .. }) => a.page == b.page,
-            (
-                Operation::Program {
-                    page: a, mode: m, ..
-                },
-                Operation::Program {
-                    page: b, mode: n, ..
-                },
-            ) => a.page == b.page && m == n,
-            (Operation::Erase { .. }, Operation::Erase { .. }) => true,
-            _ => false,
-        }
-    }
-}
-
-/// Transactions of one multi-plane command; the leader first.
-pub(super) type Set = ArrayVec<Transaction, PLANES_PER_DIE_MAX>;
+/// Operations of one multi-plane command; the leader first.
+pub(super) type Set<T> = ArrayVec<Waiting<T>, PLANES_PER_DIE_MAX>;
 
 /// What waits for one die.
 #[derive(Default)]
-pub(super) struct DieQueue {
-    classes: [VecDeque<Transaction>; 4],
-    next_arrival: Cell<u64>,
+pub struct DieQueue {
+    reads: VecDeque<Waiting<Read>>,
+    computes: VecDeque<Waiting<Compute>>,
+    programs: VecDeque<Waiting<Program>>,
+    erases: VecDeque<Waiting<Erase>>,
+    next_arrival: u64,
 }
 
 impl DieQueue {
     #[inline]
-    pub(super) fn push(&mut self, operation: Operation, ticket: TicketId) {
-        let class = match operation {
-            Operation::Read { .. } => Class::Read,
-            Operation::Compute { .. } => Class::Compute,
-            Operation::Program { .. } => Class::Program,
-            Operation::Erase { .. } => Class::Erase,
-        };
-        let arrival = self.next_arrival.get();
-        self.next_arrival.set(arrival + 1);
-        self.classes[class as usize].push_back(Transaction {
+    pub(super) fn push<T: Operation>(&mut self, operation: T, ticket: TicketId) {
+        let arrival = self.next_arrival;
+        self.next_arrival += 1;
+        T::queue(self).push_back(Waiting {
             operation,
             ticket,
             arrival,
         });
     }
 
-    /// The transaction of `class` that has waited longest.
+    /// When the operation of `class` that has waited longest arrived, as a number.
     #[inline]
-    pub(super) fn first(&self, class: Class) -> Option<&Transaction> {
-        self.classes[class as usize].front()
+    pub(super) fn first_arrival(&self, class: Class) -> Option<u64> {
+        match class {
+            Class::Read => self.reads.front().map(|first| first.arrival),
+            Class::Compute => self.computes.front().map(|first| first.arrival),
+            Class::Program => self.programs.front().map(|first| first.arrival),
+            Class::Erase => self.erases.front().map(|first| first.arrival),
+        }
     }
 
-    /// Takes the first transaction of `class` into `set` and, if `multi_plane`,
-    /// those of other planes that can go with it.
+    /// Takes the first computation.
+    pub(super) fn take_compute(&mut self) -> Option<Waiting<Compute>> {
+        self.computes.pop_front()
+    }
+
+    /// Takes the first operation of a kind and, if `multi_plane`, those of other
+    /// planes that can go with it.
     #[inline]
-    pub(super) fn take(
-        &mut self,
-        class: Class,
-        multi_plane: bool,
-        geometry: &Geometry,
-        set: &mut Set,
-    ) {
-        let queue = &mut self.classes[class as usize];
-        let Some(leader) = queue.pop_front() else {
-            return;
-        };
-        set.push(leader);
+    pub(super) fn take<T: PlaneOperation>(&mut self, multi_plane: bool, geometry: &Geometry) -> Set<T> {
+        let queue = T::queue(self);
+        let mut set = Set::new();
+        set.extend(queue.pop_front());
         if multi_plane && !queue.is_empty() && geometry.planes_per_die > 1 {
-            take_companions(queue, geometry, set);
+            take_companions(queue, geometry, &mut set);
         }
+        set
     }
 }
 
 /// Moves to `set` what merges with its leader: from each other plane the first
-/// that waits for it, so that nothing overtakes another in its own plane. A read
-/// may be taken from further back, as reads of different pages do not mind.
-fn take_companions(queue: &mut VecDeque<Transaction>, geometry: &Geometry, set: &mut Set) {
-    let plane_bit = |transaction: &Transaction| {
-        let plane = transaction
-            .block()
-            .map_or(PlaneId(0), |block| geometry.plane_of_block(block));
+/// that waits for it, if their order matters, or else the first that fits.
+fn take_companions<T: PlaneOperation>(queue: &mut VecDeque<Waiting<T>>, geometry: &Geometry, set: &mut Set<T>) {
+    let plane_bit = |waiting: &Waiting<T>| {
+        let plane = geometry.plane_of_block(waiting.operation.block());
         1u32 << geometry.plane_in_die(plane)
     };
     let full = (1u32 << geometry.planes_per_die) - 1;
@@ -192,15 +172,74 @@ fn take_companions(queue: &mut VecDeque<Transaction>, geometry: &Geometry, set: 
     while index < queue.len() && closed != full {
         let candidate = &queue[index];
         let plane = plane_bit(candidate);
-        let ordered = !matches!(candidate.operation, Operation::Read { .. });
-        if closed & plane == 0 && candidate.merges_with(&set[0]) {
+        if closed & plane == 0 && candidate.operation.merges_with(&set[0].operation) {
             closed |= plane;
             set.extend(queue.remove(index));
             continue;
         }
-        if ordered {
+        if T::ORDERED {
             closed |= plane;
         }
         index += 1;
+    }
+}
+
+impl Operation for Read {
+    fn queue(queues: &mut DieQueue) -> &mut VecDeque<Waiting<Read>> {
+        &mut queues.reads
+    }
+}
+
+impl Operation for Compute {
+    fn queue(queues: &mut DieQueue) -> &mut VecDeque<Waiting<Compute>> {
+        &mut queues.computes
+    }
+}
+
+impl Operation for Program {
+    fn queue(queues: &mut DieQueue) -> &mut VecDeque<Waiting<Program>> {
+        &mut queues.programs
+    }
+}
+
+impl Operation for Erase {
+    fn queue(queues: &mut DieQueue) -> &mut VecDeque<Waiting<Erase>> {
+        &mut queues.erases
+    }
+}
+
+impl PlaneOperation for Read {
+    const ORDERED: bool = false;
+
+    fn block(&self) -> BlockId {
+        self.page.block
+    }
+
+    fn merges_with(&self, leader: &Read) -> bool {
+        self.page.page == leader.page.page
+    }
+}
+
+impl PlaneOperation for Program {
+    const ORDERED: bool = true;
+
+    fn block(&self) -> BlockId {
+        self.page.block
+    }
+
+    fn merges_with(&self, leader: &Program) -> bool {
+        self.page.page == leader.page.page && self.mode == leader.mode
+    }
+}
+
+impl PlaneOperation for Erase {
+    const ORDERED: bool = true;
+
+    fn block(&self) -> BlockId {
+        self.block
+    }
+
+    fn merges_with(&self, _leader: &Erase) -> bool {
+        true
     }
 }

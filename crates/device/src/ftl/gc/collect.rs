@@ -8,7 +8,7 @@ use crate::ftl::blocks::{Stream, Use};
 use crate::ftl::mapping::Mapping;
 use crate::ftl::spare::Record;
 use crate::ftl::{Ftl, FtlError};
-use crate::schedule::{Fault, Operation};
+use crate::schedule::{Erase, Fault, Read};
 
 /// The collecting task of one plane.
 pub(in crate::ftl) struct Collector {
@@ -87,7 +87,7 @@ impl Collector {
         let die = ftl.geometry.die_of_block(victim);
         let erased = ftl
             .schedule
-            .perform(die, Operation::Erase { block: victim })
+            .perform(die, Erase { block: victim })
             .await;
         ftl.count(|counts| counts.gc_blocks += 1);
         if erased.is_ok() {
@@ -116,7 +116,7 @@ impl Collector {
         let ftl = &*self.ftl;
         let old = ftl.geometry.ppa(from);
         let buffer = ftl.buffers.take();
-        let read = Operation::Read {
+        let read = Read {
             page: from,
             column: 0,
             bytes: ftl.geometry.page_bytes,

@@ -7,5 +7,5 @@ use crate::schedule::queue::{Class, DieQueue};
 pub(super) fn next(queue: &DieQueue) -> Option<Class> {
     Class::ALL
         .into_iter()
-        .find(|class| queue.first(*class).is_some())
+        .find(|class| queue.first_arrival(*class).is_some())
 }

@@ -47,7 +47,7 @@ pub struct FaultConfig {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
     /// The flash packages.
-    #[error("nand: {0}")]
+    #[error("nand.{0}")]
     Nand(#[from] media::nand::ConfigError),
     /// The translation layer.
     #[error(transparent)]

@@ -55,7 +55,6 @@ read_pj = 20500000
 latch_transfer_pj_per_kib = 10000
 and_or_pj_per_kib = 10000
 xor_pj_per_kib = 20000
-transfer_pj_per_page = 7656000
 program_power_percent = 150
 erase_power_percent = 190
 ";

@@ -62,7 +62,6 @@ impl Flash {
                 latch_transfer_pj_per_kib: 10_000,
                 and_or_pj_per_kib: 10_000,
                 xor_pj_per_kib: 20_000,
-                transfer_pj_per_page: 7_656_000,
                 program_power_percent: 150,
                 erase_power_percent: 190,
             },

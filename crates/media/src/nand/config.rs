@@ -1,6 +1,8 @@
 //! Configuration of the flash packages, as a preset states it, and the same in
 //! spans and energies, as the hot path uses it.
 
+use std::ops::RangeInclusive;
+
 use super::geometry::{Geometry, GeometryError};
 use super::mode::ProgramMode;
 use serde::{Deserialize, Serialize};
@@ -102,8 +104,6 @@ pub struct EnergyConfig {
     pub and_or_pj_per_kib: u64,
     /// XOR of two latches, per KiB (Conduit Table 2).
     pub xor_pj_per_kib: u64,
-    /// A page over the channel (Conduit Table 2's E_DMA); spent by the channel, in proportion to bytes.
-    pub transfer_pj_per_page: u64,
     /// Power of a program in percent of a read's (an estimate; no source states it).
     pub program_power_percent: u64,
     /// Power of an erase in percent of a read's (Flash-Cosmos 5.2: above 180).
@@ -135,36 +135,104 @@ impl NandConfig {
     /// The first key that is out of its range, with the range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.geometry.validate()?;
-        if !(1..=MWS_BLOCKS_MAX as u32).contains(&self.mws.blocks_max) {
-            return Err(ConfigError::Range {
-                key: "mws.blocks_max",
-                value: u64::from(self.mws.blocks_max),
-                allowed: "1 to 4",
-            });
-        }
+        let blocks_max = u64::from(self.mws.blocks_max);
+        check_range(
+            "mws.blocks_max",
+            blocks_max,
+            1..=MWS_BLOCKS_MAX as u64,
+            "1 to 4",
+        )?;
+        self.check_times()?;
+        self.check_energies()
+    }
+
+    fn check_times(&self) -> Result<(), ConfigError> {
+        // An hour in nanoseconds: beyond it picoseconds and energies could overflow.
+        const HOUR_NS: u64 = 3_600_000_000_000;
+        let (latency, bus) = (&self.latency, &self.bus);
         let positive = [
-            ("latency.read_slc_ns", self.latency.read_slc_ns),
-            ("latency.read_mlc_ns", self.latency.read_mlc_ns),
-            ("latency.read_tlc_ns", self.latency.read_tlc_ns),
-            ("latency.mws_ns", self.latency.mws_ns),
-            ("latency.program_slc_ns", self.latency.program_slc_ns),
-            ("latency.program_esp_ns", self.latency.program_esp_ns),
-            ("latency.program_mlc_ns", self.latency.program_mlc_ns),
-            ("latency.program_tlc_ns", self.latency.program_tlc_ns),
-            ("latency.erase_ns", self.latency.erase_ns),
+            ("latency.read_slc_ns", latency.read_slc_ns),
+            ("latency.read_mlc_ns", latency.read_mlc_ns),
+            ("latency.read_tlc_ns", latency.read_tlc_ns),
+            ("latency.mws_ns", latency.mws_ns),
+            ("latency.program_slc_ns", latency.program_slc_ns),
+            ("latency.program_esp_ns", latency.program_esp_ns),
+            ("latency.program_mlc_ns", latency.program_mlc_ns),
+            ("latency.program_tlc_ns", latency.program_tlc_ns),
+            ("latency.erase_ns", latency.erase_ns),
         ];
         for (key, value) in positive {
-            // An hour in nanoseconds: beyond it picoseconds and energies could overflow.
-            if value == 0 || value > 3_600_000_000_000 {
-                return Err(ConfigError::Range {
-                    key,
-                    value,
-                    allowed: "1 to 3600000000000 (an hour)",
-                });
-            }
+            check_range(key, value, 1..=HOUR_NS, "1 to 3600000000000 (an hour)")?;
+        }
+        let others = [
+            ("latency.latch_transfer_ns", latency.latch_transfer_ns),
+            ("latency.xor_ns", latency.xor_ns),
+            ("latency.set_feature_ns", latency.set_feature_ns),
+            ("latency.suspend_ns", latency.suspend_ns),
+            ("latency.resume_ns", latency.resume_ns),
+            ("latency.reset_ns", latency.reset_ns),
+            ("bus.command_cycle_ns", bus.command_cycle_ns),
+            ("bus.t_wb_ns", bus.t_wb_ns),
+            ("bus.t_adl_ns", bus.t_adl_ns),
+            ("bus.t_rr_ns", bus.t_rr_ns),
+        ];
+        for (key, value) in others {
+            check_range(key, value, 0..=HOUR_NS, "0 to 3600000000000 (an hour)")?;
         }
         Ok(())
     }
+
+    fn check_energies(&self) -> Result<(), ConfigError> {
+        let energy = &self.energy;
+        let picojoules = [
+            ("energy.read_pj", energy.read_pj),
+            (
+                "energy.latch_transfer_pj_per_kib",
+                energy.latch_transfer_pj_per_kib,
+            ),
+            ("energy.and_or_pj_per_kib", energy.and_or_pj_per_kib),
+            ("energy.xor_pj_per_kib", energy.xor_pj_per_kib),
+        ];
+        for (key, value) in picojoules {
+            check_range(
+                key,
+                value,
+                0..=1_000_000_000_000,
+                "0 to 1000000000000 (a joule)",
+            )?;
+        }
+        let [one, two, three, four] = self.mws.power_percent;
+        let percent = [
+            ("energy.program_power_percent", energy.program_power_percent),
+            ("energy.erase_power_percent", energy.erase_power_percent),
+            ("mws.power_percent[0]", one),
+            ("mws.power_percent[1]", two),
+            ("mws.power_percent[2]", three),
+            ("mws.power_percent[3]", four),
+        ];
+        for (key, value) in percent {
+            check_range(key, value, 0..=100_000, "0 to 100000")?;
+        }
+        Ok(())
+    }
+}
+
+/// # Errors
+/// If `value` is not in `range`, which `allowed` says in words.
+fn check_range(
+    key: &'static str,
+    value: u64,
+    range: RangeInclusive<u64>,
+    allowed: &'static str,
+) -> Result<(), ConfigError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(ConfigError::Range {
+        key,
+        value,
+        allowed,
+    })
 }
 
 /// The latencies as spans, by mode where they depend on it.

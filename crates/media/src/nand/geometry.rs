@@ -42,7 +42,7 @@ pub struct Geometry {
 
 /// A geometry no flash could have: which key, and what it may be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("geometry: {key} = {value} is not possible; {allowed}")]
+#[error("geometry.{key} = {value} is not possible; {allowed}")]
 pub struct GeometryError {
     key: &'static str,
     value: u64,

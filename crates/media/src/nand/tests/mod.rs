@@ -69,7 +69,6 @@ pub(super) fn flash_cosmos() -> NandConfig {
         latch_transfer_pj_per_kib = 10000
         and_or_pj_per_kib = 10000
         xor_pj_per_kib = 20000
-        transfer_pj_per_page = 7656000
         program_power_percent = 150
         erase_power_percent = 190
         ",

@@ -1,0 +1,213 @@
+//! Putting a configuration together from tables of keys.
+
+use toml::{Table, Value};
+
+use super::Config;
+use super::error::ConfigError;
+use super::presets::{self, DEFAULT_PRESET};
+
+/// A configuration being put together. It always has every key, each with a
+/// value of the right kind.
+pub struct ConfigBuilder {
+    table: Table,
+}
+
+impl ConfigBuilder {
+    /// Starts from a preset.
+    ///
+    /// # Errors
+    /// If there is none of this name.
+    pub fn preset(name: &str) -> Result<ConfigBuilder, ConfigError> {
+        Ok(ConfigBuilder {
+            table: parse(presets::text(name)?)?,
+        })
+    }
+
+    /// Starts from the preset that `text` names, with its other keys on top.
+    ///
+    /// # Errors
+    /// Wrong syntax, an unknown preset or key, or a value of the wrong kind.
+    pub fn from_toml(text: &str) -> Result<ConfigBuilder, ConfigError> {
+        let mut table = parse(text)?;
+        let preset = match table.remove("preset") {
+            None => DEFAULT_PRESET.to_owned(),
+            Some(Value::String(name)) => name,
+            Some(other) => {
+                return Err(wrong("preset", &other, "a preset is named by a string"));
+            }
+        };
+        let mut builder = ConfigBuilder::preset(&preset)?;
+        builder.apply(&table)?;
+        Ok(builder)
+    }
+
+    /// Starts from text that has every key.
+    ///
+    /// # Errors
+    /// Wrong syntax, a missing or unknown key, or a value of the wrong kind.
+    pub(super) fn complete(text: &str) -> Result<ConfigBuilder, ConfigError> {
+        let config: Config =
+            toml::from_str(text).map_err(|error| ConfigError::Syntax(error.to_string()))?;
+        let mut builder = ConfigBuilder::of(&config)?;
+        builder.apply(&parse(text)?)?;
+        Ok(builder)
+    }
+
+    pub(super) fn of(config: &Config) -> Result<ConfigBuilder, ConfigError> {
+        Ok(ConfigBuilder {
+            table: parse(&config.to_toml()?)?,
+        })
+    }
+
+    /// Changes one key, given by its dotted name; `value` is TOML, or a string
+    /// without quotes.
+    ///
+    /// # Errors
+    /// If there is no such key, or the value is of the wrong kind for it.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<&mut ConfigBuilder, ConfigError> {
+        let value = value
+            .parse::<Value>()
+            .unwrap_or_else(|_| Value::String(value.to_owned()));
+        self.apply(&Table::from_iter([(key.to_owned(), value)]))?;
+        Ok(self)
+    }
+
+    /// Changes one key, given as `KEY=VALUE`.
+    ///
+    /// # Errors
+    /// If the text is not of that form, or as [`ConfigBuilder::set`].
+    pub fn set_pair(&mut self, pair: &str) -> Result<&mut ConfigBuilder, ConfigError> {
+        match pair.split_once('=') {
+            Some((key, value)) if !key.trim().is_empty() => self.set(key.trim(), value.trim()),
+            _ => Err(ConfigError::Override(pair.to_owned())),
+        }
+    }
+
+    /// Every key with its value.
+    pub(super) fn leaves(&self) -> Vec<(String, Value)> {
+        leaves_of(&self.table)
+    }
+
+    /// The configuration, checked.
+    ///
+    /// # Errors
+    /// A value out of range, or values that make no drive together.
+    pub fn build(&self) -> Result<Config, ConfigError> {
+        let config =
+            typed(&self.table).map_err(|error| ConfigError::Syntax(error.message().to_owned()))?;
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// Puts `changes` on top; changes nothing if one of them is wrong.
+    fn apply(&mut self, changes: &Table) -> Result<(), ConfigError> {
+        let changes = leaves_of(changes);
+        let mut changed = self.table.clone();
+        for (key, value) in &changes {
+            put(&mut changed, key, value)?;
+        }
+        let Err(error) = typed(&changed) else {
+            self.table = changed;
+            return Ok(());
+        };
+        // The deserializer of a table does not say which key it was.
+        for (key, value) in &changes {
+            let mut alone = self.table.clone();
+            put(&mut alone, key, value)?;
+            if let Err(error) = typed(&alone) {
+                return Err(wrong(key, value, error.message()));
+            }
+        }
+        Err(ConfigError::Syntax(error.message().to_owned()))
+    }
+}
+
+fn wrong(key: &str, value: &Value, reason: &str) -> ConfigError {
+    ConfigError::Value {
+        key: key.to_owned(),
+        value: value.to_string(),
+        reason: reason.to_owned(),
+    }
+}
+
+fn parse(text: &str) -> Result<Table, ConfigError> {
+    text.parse::<Table>()
+        .map_err(|error| ConfigError::Syntax(error.to_string()))
+}
+
+fn typed(table: &Table) -> Result<Config, toml::de::Error> {
+    Value::Table(table.clone()).try_into()
+}
+
+/// Changes the value of a dotted `key`, which must be in `table` already.
+fn put(table: &mut Table, key: &str, value: &Value) -> Result<(), ConfigError> {
+    let Some(place) = find_mut(table, key) else {
+        return Err(ConfigError::UnknownKey {
+            key: key.to_owned(),
+            nearest: nearest_key(key, table),
+        });
+    };
+    *place = match (&*place, value) {
+        // A section without keys changes nothing.
+        (Value::Table(_), Value::Table(_)) => return Ok(()),
+        (Value::Table(_), _) => {
+            return Err(wrong(key, value, "it is a table of keys, not a value"));
+        }
+        (Value::Float(_), Value::Integer(whole)) => Value::Float(*whole as f64),
+        _ => value.clone(),
+    };
+    Ok(())
+}
+
+fn find_mut<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Value> {
+    let mut parts = key.split('.');
+    let mut place = table.get_mut(parts.next()?)?;
+    for part in parts {
+        place = place.as_table_mut()?.get_mut(part)?;
+    }
+    Some(place)
+}
+
+/// Every dotted key of `table` that has a value of its own, or no keys below it.
+fn leaves_of(table: &Table) -> Vec<(String, Value)> {
+    let mut leaves = Vec::new();
+    for (key, value) in table {
+        match value {
+            Value::Table(inner) if !inner.is_empty() => {
+                let below = leaves_of(inner).into_iter();
+                leaves.extend(below.map(|(rest, value)| (format!("{key}.{rest}"), value)));
+            }
+            value => leaves.push((key.clone(), value.clone())),
+        }
+    }
+    leaves
+}
+
+/// The key of `table`, or a table in it, that `key` was probably meant to be.
+fn nearest_key(key: &str, table: &Table) -> Option<String> {
+    let mut known: Vec<String> = Vec::new();
+    for (leaf, _) in leaves_of(table) {
+        let borders = leaf.match_indices('.').map(|(border, _)| border);
+        for table in borders.map(|border| &leaf[..border]) {
+            if !known.iter().any(|known| known == table) {
+                known.push(table.to_owned());
+            }
+        }
+        known.push(leaf);
+    }
+    // Who gives no table at all means a key of any.
+    let last = |key: &str| key.rsplit('.').next().unwrap_or(key).to_owned();
+    if !key.contains('.') && known.iter().any(|known| last(known) == key) {
+        return known.into_iter().find(|known| last(known) == key);
+    }
+    most_similar(key, &known)
+}
+
+/// The candidate most similar to `name`; none if all are far off.
+pub(super) fn most_similar(name: &str, candidates: &[String]) -> Option<String> {
+    let score = |candidate: &String| strsim::normalized_damerau_levenshtein(name, candidate);
+    let best = candidates
+        .iter()
+        .max_by(|a, b| score(a).total_cmp(&score(b)))?;
+    (score(best) > 0.5).then(|| best.clone())
+}

@@ -1,0 +1,74 @@
+//! What can be wrong with a configuration.
+
+/// A configuration that cannot be used. Messages name the key, the value and
+/// what would be right.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    /// No such preset.
+    #[error("there is no preset {name:?}{}; the presets are {}", suggestion(.nearest), .known.join(", "))]
+    UnknownPreset {
+        /// What was asked for.
+        name: String,
+        /// The most similar that exists.
+        nearest: Option<String>,
+        /// All that exist.
+        known: Vec<String>,
+    },
+    /// No such key.
+    #[error("there is no key {key:?}{}", suggestion(.nearest))]
+    UnknownKey {
+        /// What was given, dotted.
+        key: String,
+        /// The most similar that exists.
+        nearest: Option<String>,
+    },
+    /// The text is no TOML.
+    #[error("this is no TOML: {0}")]
+    Syntax(String),
+    /// A value of the wrong kind, or one that cannot be for another reason.
+    #[error("{key} = {value} cannot be: {reason}")]
+    Value {
+        /// The key, dotted.
+        key: String,
+        /// What was given.
+        value: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A number out of range.
+    #[error("{key} = {value} is out of range; it must be {least} to {most}")]
+    Range {
+        /// The key, dotted.
+        key: &'static str,
+        /// What was given.
+        value: u64,
+        /// The least allowed.
+        least: u64,
+        /// The most allowed.
+        most: u64,
+    },
+    /// An override that is not `key=value`.
+    #[error("{0:?} is no override; it must be KEY=VALUE, such as ftl.overprovisioning=0.1")]
+    Override(String),
+    /// The image was made with another value, which its content depends on.
+    #[error("{key} = {given} does not fit the image {}, which was made with {stored}", image.display())]
+    ImageMismatch {
+        /// The key, dotted.
+        key: String,
+        /// What the configuration says.
+        given: String,
+        /// What the image was made with.
+        stored: String,
+        /// The image file.
+        image: std::path::PathBuf,
+    },
+    /// Values that make no drive.
+    #[error(transparent)]
+    Device(#[from] device::ConfigError),
+}
+
+/// How an error message offers what may have been meant.
+fn suggestion(name: &Option<String>) -> String {
+    name.as_ref()
+        .map_or(String::new(), |name| format!("; did you mean {name:?}?"))
+}

@@ -1,0 +1,204 @@
+//! Configuration: a preset, then a TOML file, then single overrides.
+//!
+//! Presets are complete, so every key that exists is in each of them; what is
+//! not there is unknown, and the error names the nearest key that is.
+
+mod builder;
+mod error;
+mod presets;
+
+use device::frontend::FrontendConfig;
+use device::{DeviceConfig, FaultConfig};
+use serde::{Deserialize, Serialize};
+
+pub use builder::ConfigBuilder;
+pub use error::ConfigError;
+pub use presets::DEFAULT_PRESET;
+
+/// Everything that makes a drive and its host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    /// The preset's name.
+    pub name: String,
+    /// What it models, and its source.
+    pub description: String,
+    /// Root of all randomness.
+    pub seed: u64,
+    /// Where bits live.
+    pub data: DataConfig,
+    /// The host.
+    pub host: HostConfig,
+    /// The drive.
+    #[serde(flatten)]
+    pub device: DeviceConfig,
+}
+
+/// Where the drive's bits live.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataConfig {
+    /// In memory, in an image file, or nowhere.
+    pub storage: StorageKind,
+}
+
+/// Kinds of storage for bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StorageKind {
+    /// In memory, gone with the process.
+    Memory,
+    /// In an image file, whose path is given when the drive is opened.
+    Image,
+    /// Nowhere: the drive keeps time but no data.
+    None,
+}
+
+/// The host: its side of the queues, and its computing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostConfig {
+    /// I/O queue pairs that the driver creates.
+    pub queue_pairs: u16,
+    /// Entries of each queue.
+    pub queue_entries: u32,
+    /// Rate at which the host combines operands bit by bit, in megabytes (10^6)
+    /// of operands per second.
+    pub compute_megabytes_per_second: u64,
+    /// Energy of combining one byte of operands, memory traffic included, in picojoules.
+    pub compute_pj_per_byte: u64,
+}
+
+impl Config {
+    /// The names of all presets.
+    pub fn preset_names() -> Vec<String> {
+        presets::names()
+    }
+
+    /// The text of a preset, with its comments.
+    ///
+    /// # Errors
+    /// If there is none of this name.
+    pub fn preset_text(name: &str) -> Result<&'static str, ConfigError> {
+        presets::text(name)
+    }
+
+    /// A preset.
+    ///
+    /// # Errors
+    /// If there is none of this name.
+    pub fn preset(name: &str) -> Result<Config, ConfigError> {
+        ConfigBuilder::preset(name)?.build()
+    }
+
+    /// A configuration from TOML text: `preset = "NAME"` names what it starts
+    /// from (`flash-cosmos` if absent), all other keys override.
+    ///
+    /// # Errors
+    /// Wrong syntax, an unknown key, or a value that cannot be.
+    pub fn from_toml(text: &str) -> Result<Config, ConfigError> {
+        ConfigBuilder::from_toml(text)?.build()
+    }
+
+    /// A configuration from text that [`Config::to_toml`] wrote.
+    ///
+    /// # Errors
+    /// As [`Config::from_toml`].
+    pub(crate) fn from_complete_toml(text: &str) -> Result<Config, ConfigError> {
+        ConfigBuilder::complete(text)?.build()
+    }
+
+    /// This configuration with single keys changed: `("ftl.overprovisioning", "0.1")`.
+    ///
+    /// # Errors
+    /// An unknown key, or a value that cannot be.
+    pub fn with<'a>(
+        &self,
+        overrides: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Config, ConfigError> {
+        let mut builder = ConfigBuilder::of(self)?;
+        for (key, value) in overrides {
+            builder.set(key, value)?;
+        }
+        builder.build()
+    }
+
+    /// The configuration as TOML text: complete, so that reading it back gives the same.
+    ///
+    /// # Errors
+    /// None for a valid configuration; numbers above 2^63 cannot be written.
+    pub fn to_toml(&self) -> Result<String, ConfigError> {
+        toml::to_string_pretty(self).map_err(|error| ConfigError::Syntax(error.to_string()))
+    }
+
+    /// Checks that a drive of this configuration understands what one of `stored`
+    /// left in the image at `path`: the keys that its layout depends on are equal.
+    ///
+    /// # Errors
+    /// The first of these keys that differs.
+    pub(crate) fn check_image(
+        &self,
+        stored: &Config,
+        path: &std::path::Path,
+    ) -> Result<(), ConfigError> {
+        const LAYOUT: [&str; 5] = [
+            "nand.geometry",
+            "ftl.mode",
+            "ftl.overprovisioning",
+            "bits.compute_blocks_percent",
+            "frontend.block_bytes",
+        ];
+        let (ours, theirs) = (
+            ConfigBuilder::of(self)?.leaves(),
+            ConfigBuilder::of(stored)?.leaves(),
+        );
+        // Both are complete, so their keys are the same in the same order.
+        let differs = ours.iter().zip(&theirs).find(|((key, ours), (_, theirs))| {
+            ours != theirs && LAYOUT.iter().any(|layout| key.starts_with(layout))
+        });
+        differs.map_or(Ok(()), |((key, given), (_, stored))| {
+            Err(ConfigError::ImageMismatch {
+                key: key.clone(),
+                given: given.to_string(),
+                stored: stored.to_string(),
+                image: path.to_owned(),
+            })
+        })
+    }
+
+    fn validate(&self) -> Result<(), ConfigError> {
+        self.device.validate()?;
+        self.host.validate(&self.device.frontend)
+    }
+
+    /// The failures to be injected, for tests that switch them.
+    pub fn faults_mut(&mut self) -> &mut FaultConfig {
+        &mut self.device.faults
+    }
+}
+
+impl HostConfig {
+    /// Checks the host's side against what the drive offers.
+    fn validate(&self, frontend: &FrontendConfig) -> Result<(), ConfigError> {
+        let check = |key, value, least, most| {
+            if (least..=most).contains(&value) {
+                return Ok(());
+            }
+            Err(ConfigError::Range {
+                key,
+                value,
+                least,
+                most,
+            })
+        };
+        let (pairs, entries) = (self.queue_pairs.into(), self.queue_entries.into());
+        let rate = self.compute_megabytes_per_second;
+        check("host.queue_pairs", pairs, 1, frontend.io_queues.into())?;
+        check(
+            "host.queue_entries",
+            entries,
+            2,
+            frontend.queue_entries.into(),
+        )?;
+        check("host.compute_megabytes_per_second", rate, 1, 1 << 40)
+    }
+}

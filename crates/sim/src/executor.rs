@@ -39,30 +39,44 @@ impl TaskId {
     };
 }
 
-enum Slot {
-    /// No task; the next one here gets this generation.
-    Free { generation: u32 },
+/// Where a task stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// There is no task here.
+    Free,
     /// Waiting to be woken.
-    Idle { generation: u32, work: Work },
+    Idle,
     /// In the ready queue.
-    Ready { generation: u32, work: Work },
-    /// Being polled right now; `woken` if it was woken meanwhile.
-    Running { generation: u32, woken: bool },
+    Ready,
+    /// Being polled right now.
+    Running,
+    /// Being polled right now, and woken meanwhile.
+    RunningWoken,
 }
 
+/// The place of one task after another.
+struct Slot {
+    /// Which of them; a free slot has that of the next.
+    generation: u32,
+    stage: Stage,
+    /// The task, unless it is being polled.
+    work: Option<Work>,
+}
+
+/// What changes as events happen, in one cell: an event borrows it twice.
 #[derive(Default)]
-struct Tasks {
+struct Kernel {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    ready: VecDeque<u32>,
+    ready: VecDeque<TaskId>,
+    timers: Timers,
+    polls: u64,
 }
 
 struct Core {
     now: Cell<Time>,
     current: Cell<TaskId>,
-    tasks: RefCell<Tasks>,
-    timers: RefCell<Timers>,
-    events: Cell<u64>,
+    kernel: RefCell<Kernel>,
     seed: u64,
     trace: Trace,
 }
@@ -110,9 +124,7 @@ impl Simulation {
             sim: Sim(Rc::new(Core {
                 now: Cell::new(start),
                 current: Cell::new(TaskId::NONE),
-                tasks: RefCell::default(),
-                timers: RefCell::default(),
-                events: Cell::new(0),
+                kernel: RefCell::default(),
                 seed,
                 trace: Trace::default(),
             })),
@@ -131,7 +143,7 @@ impl Simulation {
 
     /// How many times a task has been polled.
     pub fn events(&self) -> u64 {
-        self.sim.0.events.get()
+        self.sim.0.kernel.borrow().polls
     }
 
     /// Polls the next task, moving the clock if need be; false if nothing is left to happen.
@@ -156,35 +168,30 @@ impl Simulation {
     ///
     /// # Errors
     /// [`Stalled`] if nothing is left to happen before it finishes.
-    pub fn block_on<T: 'static>(
-        &self,
-        future: impl Future<Output = T> + 'static,
-    ) -> Result<T, Stalled> {
+    pub fn block_on<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> Result<T, Stalled> {
         let handle = self.sim.spawn(future);
-        loop {
-            if let Some(output) = handle.take() {
-                return Ok(output);
-            }
+        while !handle.is_finished() {
             if !self.step() {
                 handle.abort();
                 return Err(Stalled { at: self.now() });
             }
         }
+        handle.take().ok_or(Stalled { at: self.now() })
     }
 
     /// Cuts the power: every task is dropped where it stands, and no timer fires any more.
     pub fn cut(&self) {
         let slots = {
-            let mut tasks = self.sim.0.tasks.borrow_mut();
-            tasks.ready.clear();
-            tasks.free.clear();
-            std::mem::take(&mut tasks.slots)
+            let kernel = &mut *self.sim.0.kernel.borrow_mut();
+            kernel.free.clear();
+            std::mem::take(&mut kernel.slots)
         };
         // Dropped outside the borrow: guards wake waiters as they go, and the
         // names they wake mean nothing any more.
         drop(slots);
-        self.sim.0.timers.borrow_mut().clear();
-        self.sim.0.tasks.borrow_mut().ready.clear();
+        let kernel = &mut *self.sim.0.kernel.borrow_mut();
+        kernel.timers.clear();
+        kernel.ready.clear();
     }
 }
 
@@ -226,6 +233,7 @@ impl Sim {
         let task = self.insert(Box::pin(async move {
             let output = future.await;
             done.output.set(Some(output));
+            done.finished.set(true);
             sim.wake(done.waiter.get());
         }));
         JoinHandle {
@@ -238,17 +246,20 @@ impl Sim {
     /// Makes `task` run later in this instant. A task that no longer exists is passed over.
     #[inline]
     pub fn wake(&self, task: TaskId) {
-        let tasks = &mut *self.0.tasks.borrow_mut();
-        let Some(slot) = tasks.slots.get_mut(task.index as usize) else {
+        let kernel = &mut *self.0.kernel.borrow_mut();
+        let Some(slot) = kernel.slots.get_mut(task.index as usize) else {
             return;
         };
-        match slot {
-            Slot::Idle { generation, .. } if *generation == task.generation => {
-                slot.make_ready();
-                tasks.ready.push_back(task.index);
+        if slot.generation != task.generation {
+            return;
+        }
+        match slot.stage {
+            Stage::Idle => {
+                slot.stage = Stage::Ready;
+                kernel.ready.push_back(task);
             }
-            Slot::Running { generation, woken } if *generation == task.generation => *woken = true,
-            _ => {}
+            Stage::Running => slot.stage = Stage::RunningWoken,
+            Stage::Free | Stage::Ready | Stage::RunningWoken => {}
         }
     }
 
@@ -281,149 +292,133 @@ impl Sim {
     /// Wakes the current task at `at`.
     #[inline]
     pub(crate) fn set_timer(&self, at: Time, task: TaskId) -> TimerId {
-        self.0.timers.borrow_mut().set(at, task)
+        self.0.kernel.borrow_mut().timers.set(at, task)
     }
 
     pub(crate) fn cancel_timer(&self, timer: TimerId) {
-        self.0.timers.borrow_mut().cancel(timer);
+        self.0.kernel.borrow_mut().timers.cancel(timer);
     }
 
     fn insert(&self, work: Work) -> TaskId {
-        let tasks = &mut *self.0.tasks.borrow_mut();
-        let index = tasks.free.pop().unwrap_or_else(|| {
-            tasks.slots.push(Slot::Free { generation: 0 });
-            tasks.slots.len() as u32 - 1
+        let kernel = &mut *self.0.kernel.borrow_mut();
+        let index = kernel.free.pop().unwrap_or_else(|| {
+            kernel.slots.push(Slot {
+                generation: 0,
+                stage: Stage::Free,
+                work: None,
+            });
+            kernel.slots.len() as u32 - 1
         });
-        let slot = &mut tasks.slots[index as usize];
-        let generation = slot.generation();
-        *slot = Slot::Ready { generation, work };
-        tasks.ready.push_back(index);
-        TaskId { index, generation }
+        let slot = &mut kernel.slots[index as usize];
+        slot.stage = Stage::Ready;
+        slot.work = Some(work);
+        let task = TaskId {
+            index,
+            generation: slot.generation,
+        };
+        kernel.ready.push_back(task);
+        task
     }
 
     /// Polls one task: a timer's of this instant, else a woken one, else the
     /// next timer's no later than `limit`. False if there is none.
+    #[inline]
     fn step(&self, limit: Time) -> bool {
-        loop {
-            let now = self.now();
-            let has_ready = !self.0.tasks.borrow().ready.is_empty();
-            let timer = self
-                .0
-                .timers
-                .borrow_mut()
-                .pop(if has_ready { now } else { limit });
-            match timer {
-                Some((at, task)) => {
-                    debug_assert!(at >= now, "time runs backwards");
-                    self.0.now.set(at);
-                    if self.poll_named(task) {
-                        return true;
-                    }
-                }
-                None => {
-                    let ready = self.0.tasks.borrow_mut().ready.pop_front();
-                    match ready {
-                        Some(index) => {
-                            if self.poll_ready(index) {
-                                return true;
-                            }
-                        }
-                        None => return false,
-                    }
-                }
-            }
-        }
-    }
-
-    /// Polls a task whose timer fired. If it also stood in the ready queue, this
-    /// poll serves both: its turn there finds it idle and passes over it.
-    fn poll_named(&self, task: TaskId) -> bool {
-        let taken = {
-            let slots = &mut self.0.tasks.borrow_mut().slots;
-            let Some(slot) = slots.get_mut(task.index as usize) else {
-                return false;
-            };
-            slot.start(task.generation)
-        };
-        self.poll(task, taken)
-    }
-
-    fn poll_ready(&self, index: u32) -> bool {
-        let (task, taken) = {
-            let slot = &mut self.0.tasks.borrow_mut().slots[index as usize];
-            let generation = slot.generation();
-            let taken = match slot {
-                Slot::Ready { .. } => slot.start(generation),
-                _ => None,
-            };
-            (TaskId { index, generation }, taken)
-        };
-        self.poll(task, taken)
-    }
-
-    fn poll(&self, task: TaskId, work: Option<Work>) -> bool {
-        let Some(mut work) = work else {
+        let next = self.0.kernel.borrow_mut().next(&self.0.now, limit);
+        let Some((task, mut work)) = next else {
             return false;
         };
-        self.0.events.set(self.0.events.get() + 1);
         self.0.current.set(task);
         let mut context = Context::from_waker(Waker::noop());
         let finished = work.as_mut().poll(&mut context).is_ready();
         self.0.current.set(TaskId::NONE);
-        self.put_back(task, work, finished);
-        true
-    }
-
-    fn put_back(&self, task: TaskId, work: Work, finished: bool) {
-        let unwanted = {
-            let tasks = &mut *self.0.tasks.borrow_mut();
-            let Some(slot) = tasks.slots.get_mut(task.index as usize) else {
-                return;
-            };
-            match *slot {
-                Slot::Running { generation, .. } if finished => {
-                    *slot = Slot::Free {
-                        generation: generation.wrapping_add(1),
-                    };
-                    tasks.free.push(task.index);
-                    Some(work)
-                }
-                Slot::Running {
-                    generation,
-                    woken: true,
-                } => {
-                    *slot = Slot::Ready { generation, work };
-                    tasks.ready.push_back(task.index);
-                    None
-                }
-                Slot::Running {
-                    generation,
-                    woken: false,
-                } => {
-                    *slot = Slot::Idle { generation, work };
-                    None
-                }
-                // Aborted by itself, or the power was cut from inside a task.
-                _ => Some(work),
-            }
-        };
+        let unwanted = self.0.kernel.borrow_mut().put_back(task, work, finished);
+        // Dropped outside the borrow, for the guards it may hold.
         drop(unwanted);
+        true
     }
 
     fn abort(&self, task: TaskId) {
         let dropped = {
-            let tasks = &mut *self.0.tasks.borrow_mut();
-            let Some(slot) = tasks.slots.get_mut(task.index as usize) else {
+            let kernel = &mut *self.0.kernel.borrow_mut();
+            let slot = kernel.slots.get_mut(task.index as usize);
+            let Some(slot) = slot.filter(|slot| slot.generation == task.generation && slot.stage != Stage::Free)
+            else {
                 return;
             };
-            if slot.generation() != task.generation || matches!(slot, Slot::Free { .. }) {
-                return;
-            }
-            let generation = task.generation.wrapping_add(1);
-            tasks.free.push(task.index);
-            std::mem::replace(slot, Slot::Free { generation })
+            let work = slot.work.take();
+            slot.vacate();
+            kernel.free.push(task.index);
+            work
         };
         drop(dropped);
+    }
+}
+
+impl Kernel {
+    /// Takes the task whose turn it is, moving the clock if need be. A task that a
+    /// timer wakes while it stands in the ready queue is polled once for both.
+    #[inline]
+    fn next(&mut self, now: &Cell<Time>, limit: Time) -> Option<(TaskId, Work)> {
+        loop {
+            let until = if self.ready.is_empty() { limit } else { now.get() };
+            let task = match self.timers.pop(until) {
+                Some((at, task)) => {
+                    debug_assert!(at >= now.get(), "time runs backwards");
+                    now.set(at);
+                    task
+                }
+                None => {
+                    let task = self.ready.pop_front()?;
+                    if self.slots[task.index as usize].stage != Stage::Ready {
+                        continue;
+                    }
+                    task
+                }
+            };
+            let Some(slot) = self.slots.get_mut(task.index as usize) else {
+                continue;
+            };
+            if slot.generation == task.generation
+                && let Some(work) = slot.work.take()
+            {
+                slot.stage = Stage::Running;
+                self.polls += 1;
+                return Some((task, work));
+            }
+        }
+    }
+
+    /// Puts a polled task back; gives it to be dropped if it is over.
+    #[inline]
+    fn put_back(&mut self, task: TaskId, work: Work, finished: bool) -> Option<Work> {
+        // The slot is gone if the power was cut from inside the task, and another's
+        // if the task aborted itself.
+        let slot = self.slots.get_mut(task.index as usize);
+        let Some(slot) = slot.filter(|slot| slot.generation == task.generation) else {
+            return Some(work);
+        };
+        if finished {
+            slot.vacate();
+            self.free.push(task.index);
+            return Some(work);
+        }
+        slot.work = Some(work);
+        if slot.stage == Stage::RunningWoken {
+            slot.stage = Stage::Ready;
+            self.ready.push_back(task);
+        } else {
+            slot.stage = Stage::Idle;
+        }
+        None
+    }
+}
+
+impl Slot {
+    fn vacate(&mut self) {
+        self.generation = self.generation.wrapping_add(1);
+        self.stage = Stage::Free;
+        self.work = None;
     }
 }
 
@@ -433,43 +428,8 @@ impl fmt::Debug for Sim {
     }
 }
 
-impl Slot {
-    fn generation(&self) -> u32 {
-        match self {
-            Slot::Free { generation }
-            | Slot::Idle { generation, .. }
-            | Slot::Ready { generation, .. }
-            | Slot::Running { generation, .. } => *generation,
-        }
-    }
-
-    fn make_ready(&mut self) {
-        let generation = self.generation();
-        if let Slot::Idle { work, .. } = std::mem::replace(self, Slot::Free { generation }) {
-            *self = Slot::Ready { generation, work };
-        }
-    }
-
-    /// Takes the work out to be polled, if the task is still the one meant.
-    #[inline]
-    fn start(&mut self, generation: u32) -> Option<Work> {
-        if self.generation() != generation
-            || matches!(self, Slot::Free { .. } | Slot::Running { .. })
-        {
-            return None;
-        }
-        let running = Slot::Running {
-            generation,
-            woken: false,
-        };
-        match std::mem::replace(self, running) {
-            Slot::Idle { work, .. } | Slot::Ready { work, .. } => Some(work),
-            Slot::Free { .. } | Slot::Running { .. } => None,
-        }
-    }
-}
-
 struct Join<T> {
+    finished: Cell<bool>,
     output: Cell<Option<T>>,
     waiter: Cell<TaskId>,
 }
@@ -477,6 +437,7 @@ struct Join<T> {
 impl<T> Default for Join<T> {
     fn default() -> Self {
         Join {
+            finished: Cell::new(false),
             output: Cell::new(None),
             waiter: Cell::new(TaskId::NONE),
         }
@@ -494,6 +455,11 @@ impl<T> JoinHandle<T> {
     /// Drops the task where it stands. Does nothing to one that has finished.
     pub fn abort(&self) {
         self.sim.abort(self.task);
+    }
+
+    /// Whether the task has run to its end.
+    pub fn is_finished(&self) -> bool {
+        self.shared.finished.get()
     }
 
     /// The output, once, if the task has finished.

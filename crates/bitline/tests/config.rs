@@ -301,6 +301,11 @@ fn values_out_of_range_name_the_range() {
             "ftl.gc.threshold_blocks = 1 is out of range; it must be 3 to 922, a half of the plane's data blocks",
         ),
         (
+            "channel.megabytes_per_second",
+            "0",
+            "channel.megabytes_per_second = 0 is out of range; it must be 1 to 1000000",
+        ),
+        (
             "link.lanes",
             "65",
             "link.lanes = 65 is out of range; it must be 1 to 64",

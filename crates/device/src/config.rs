@@ -52,6 +52,9 @@ pub enum ConfigError {
     /// The translation layer.
     #[error(transparent)]
     Ftl(#[from] FtlConfigError),
+    /// A channel too slow or too fast.
+    #[error("channel.megabytes_per_second = {0} is out of range; it must be 1 to 1000000")]
+    Rate(f64),
     /// A number out of range.
     #[error("{key} = {value} is out of range; it must be {allowed}")]
     Range {
@@ -84,12 +87,10 @@ impl DeviceConfig {
                 ),
             });
         }
-        self.check(
-            "channel.megabytes_per_second",
-            self.channel.megabytes_per_second,
-            1,
-            u32::MAX,
-        )?;
+        let rate = self.channel.megabytes_per_second;
+        if !(1.0..=1e6).contains(&rate) {
+            return Err(ConfigError::Rate(rate));
+        }
         self.check("link.lanes", self.link.lanes, 1, 64)?;
         let lane = self.link.megabytes_per_second_per_lane;
         self.check("link.megabytes_per_second_per_lane", lane, 1, 1_000_000)?;

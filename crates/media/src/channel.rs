@@ -12,8 +12,9 @@ use sim::{Energy, Sim, Span, Time, Track};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelConfig {
-    /// Data rate of the eight-bit bus, in megabytes (10^6) per second.
-    pub megabytes_per_second: u32,
+    /// Data rate of the eight-bit bus, in megabytes (10^6) per second; whole bytes
+    /// per second are kept.
+    pub megabytes_per_second: f64,
     /// Energy of moving one byte, in picojoules.
     pub transfer_pj_per_byte: u32,
 }
@@ -47,7 +48,7 @@ impl Channel {
             .then(|| sim.trace().track("channels", &format!("channel {number}")));
         Rc::new(Channel {
             bus: Server::new(sim),
-            bytes_per_second: u64::from(config.megabytes_per_second) * 1_000_000,
+            bytes_per_second: (config.megabytes_per_second * 1e6).round() as u64,
             picojoules_per_byte: u64::from(config.transfer_pj_per_byte),
             bytes: std::cell::Cell::new(0),
             sim: sim.clone(),

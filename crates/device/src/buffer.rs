@@ -71,6 +71,15 @@ impl Buffers {
         pages.get_mut(id.0 as usize).map(|page| change(page))
     }
 
+    /// Lets `change` write the second buffer's bytes as the first one's say; does nothing for
+    /// [`BufferId::NONE`], or if both are the same.
+    pub fn with_pair(&self, from: BufferId, into: BufferId, change: impl FnOnce(&[u8], &mut [u8])) {
+        let mut pages = self.pages.borrow_mut();
+        if let Ok([from, into]) = pages.get_disjoint_mut([from.0 as usize, into.0 as usize]) {
+            change(from, into);
+        }
+    }
+
     /// Copies from one buffer to another what lies in `within` but not in `except`.
     pub fn merge(&self, from: BufferId, to: BufferId, except: Range<usize>, within: Range<u32>) {
         let mut pages = self.pages.borrow_mut();

@@ -125,6 +125,7 @@ impl DeviceConfig {
             0,
             90,
         )?;
+        self.check_accelerator()?;
         let faults = &self.faults;
         self.check(
             "faults.program_failures_per_million",
@@ -141,6 +142,31 @@ impl DeviceConfig {
         Ok(self
             .ftl
             .capacity(geometry, self.bits.compute_blocks_percent)?)
+    }
+
+    /// The accelerator must hold what a die sends at once, and get on with it.
+    fn check_accelerator(&self) -> Result<(), ConfigError> {
+        let geometry = &self.nand.geometry;
+        let least = u64::from(geometry.page_bytes) * u64::from(geometry.planes_per_die);
+        let (buffer, rate) = (
+            self.bits.accelerator_buffer_bytes,
+            self.bits.accelerator_megabytes_per_second,
+        );
+        if buffer < least {
+            return Err(ConfigError::Range {
+                key: "bits.accelerator_buffer_bytes",
+                value: buffer,
+                allowed: format!("at least {least}, a page of each plane of a die"),
+            });
+        }
+        if !(1..=1_000_000).contains(&rate) {
+            return Err(ConfigError::Range {
+                key: "bits.accelerator_megabytes_per_second",
+                value: rate,
+                allowed: "1 to 1000000".to_owned(),
+            });
+        }
+        Ok(())
     }
 
     fn check(

@@ -8,9 +8,10 @@ use media::link::Link;
 use media::nand::{Failures, Nand};
 use sim::{Ledger, Sim};
 
+use crate::bits::Bits;
 use crate::buffer::Buffers;
 use crate::config::{ConfigError, DeviceConfig};
-use crate::frontend::{AdminQueues, Controller, HostPort};
+use crate::frontend::{AdminQueues, Controller, HostPort, HostTransfer};
 use crate::ftl::{Ftl, Recovered};
 use crate::schedule::Schedule;
 
@@ -21,6 +22,8 @@ pub struct Device {
     pub controller: Rc<Controller>,
     /// The translation layer.
     pub ftl: Rc<Ftl>,
+    /// Bulk bitwise computing.
+    pub bits: Rc<Bits>,
     /// The flash back end.
     pub schedule: Rc<Schedule>,
     /// The channels.
@@ -107,6 +110,23 @@ impl Device {
             let (ftl, recovered) = recovery.await;
             (ftl, Some(recovered))
         };
+        let transfer = Rc::new(HostTransfer::new(
+            link.clone(),
+            host.memory.clone(),
+            buffers.clone(),
+            ledger.clone(),
+        ));
+        let bits = Bits::power_up(
+            sim,
+            &config.bits,
+            schedule.clone(),
+            ftl.clone(),
+            buffers.clone(),
+            transfer.clone(),
+            &ledger,
+            recovered.as_ref(),
+        );
+        let bits = bits.await;
         let controller = Controller::enable(
             sim,
             &config.frontend,
@@ -117,11 +137,14 @@ impl Device {
             geometry.page_bytes,
             host,
             admin,
+            transfer,
+            bits.clone(),
         )
         .map_err(PowerUpError::AdminQueues)?;
         Ok(Device {
             controller,
             ftl,
+            bits,
             schedule,
             channels,
             link,

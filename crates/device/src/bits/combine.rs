@@ -1,61 +1,64 @@
-//! Bitwise work of the controller on pages: plain loops over words, in place.
+//! Bitwise work of the controller on pages: plain loops over words or bytes, in place.
+
+use std::ops::{BitAndAssign, BitOrAssign, BitXorAssign, Not};
 
 use super::plan::Source;
 
-/// `into &= other`, word by word.
+/// What pages are made of: words or bytes.
+pub trait Unit: Copy + BitAndAssign + BitOrAssign + BitXorAssign + Not<Output = Self> {}
+
+impl Unit for u8 {}
+impl Unit for u64 {}
+
+/// `into &= other`, unit by unit.
 ///
 /// # Panics
 /// If the lengths differ; so do all functions here that take two slices.
-pub fn and_into(into: &mut [u64], other: &[u64]) {
+pub fn and_into<U: Unit>(into: &mut [U], other: &[U]) {
     assert_eq!(into.len(), other.len(), "pages of one length");
     for (word, other) in into.iter_mut().zip(other) {
-        *word &= other;
+        *word &= *other;
     }
 }
 
-/// `into |= other`, word by word.
-pub fn or_into(into: &mut [u64], other: &[u64]) {
+/// `into |= other`, unit by unit.
+pub fn or_into<U: Unit>(into: &mut [U], other: &[U]) {
     assert_eq!(into.len(), other.len(), "pages of one length");
     for (word, other) in into.iter_mut().zip(other) {
-        *word |= other;
+        *word |= *other;
     }
 }
 
-/// `into ^= other`, word by word.
-pub fn xor_into(into: &mut [u64], other: &[u64]) {
+/// `into ^= other`, unit by unit.
+pub fn xor_into<U: Unit>(into: &mut [U], other: &[U]) {
     assert_eq!(into.len(), other.len(), "pages of one length");
     for (word, other) in into.iter_mut().zip(other) {
-        *word ^= other;
+        *word ^= *other;
     }
 }
 
-/// `words = !words`.
-pub fn invert(words: &mut [u64]) {
-    for word in words {
+/// `units = !units`.
+pub fn invert<U: Unit>(units: &mut [U]) {
+    for word in units {
         *word = !*word;
     }
 }
 
 /// Clears every bit from `bits` on: what a page holds past the end of a vector is no result.
-pub fn mask_tail(words: &mut [u64], bits: u64) {
-    let whole = (bits / 64).min(words.len() as u64) as usize;
-    if let Some((first, rest)) = words[whole..].split_first_mut() {
-        *first &= (1 << (bits % 64)) - 1;
+pub fn mask_tail(bytes: &mut [u8], bits: u64) {
+    let whole = (bits / 8).min(bytes.len() as u64) as usize;
+    if let Some((first, rest)) = bytes[whole..].split_first_mut() {
+        *first &= (1 << (bits % 8)) - 1;
         rest.fill(0);
     }
 }
 
-/// Number of ones among the first `bits` bits; words past the end of the slice count nothing.
-pub fn count_ones(words: &[u64], bits: u64) -> u64 {
-    let whole = (bits / 64).min(words.len() as u64) as usize;
-    let full: u64 = words[..whole]
-        .iter()
-        .map(|w| u64::from(w.count_ones()))
-        .sum();
-    let tail = words
-        .get(whole)
-        .map_or(0, |word| word & ((1 << (bits % 64)) - 1));
-    full + u64::from(tail.count_ones())
+/// Number of ones.
+pub fn count_ones(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let ones = |word: &[u8; 8]| u64::from(u64::from_le_bytes(*word).count_ones());
+    let rest = rest.iter().map(|byte| u64::from(byte.count_ones()));
+    words.iter().map(ones).sum::<u64>() + rest.sum::<u64>()
 }
 
 /// Combines pages read out of the array as a plan's root says, reusing its buffers from page to
@@ -122,12 +125,10 @@ mod tests {
     #[test]
     fn tails_are_masked_and_not_counted() {
         for bits in 0..=200u64 {
-            let mut words = [u64::MAX; 3];
-            assert_eq!(count_ones(&words, bits), bits.min(192));
-            mask_tail(&mut words, bits);
-            let kept: u32 = words.iter().map(|w| w.count_ones()).sum();
-            assert_eq!(u64::from(kept), bits.min(192));
-            assert!((0..192).all(|i| (words[i / 64] >> (i % 64) & 1 == 1) == ((i as u64) < bits)));
+            let mut bytes = [u8::MAX; 23];
+            mask_tail(&mut bytes, bits);
+            assert_eq!(count_ones(&bytes), bits.min(184));
+            assert!((0..184).all(|i| (bytes[i / 8] >> (i % 8) & 1 == 1) == ((i as u64) < bits)));
         }
     }
 

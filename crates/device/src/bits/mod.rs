@@ -1,11 +1,12 @@
 //! Bulk bitwise computing in the flash array (Flash-Cosmos): where vectors are, and how expressions
-//! over them are evaluated. No I/O happens here; the plan is carried out elsewhere.
+//! over them are evaluated. [`execute`] carries plans out; everything else here is without I/O.
 
 pub mod combine;
 pub mod command;
 pub mod engine;
 pub mod error;
 pub mod evaluate;
+pub mod execute;
 pub mod placement;
 pub mod plan;
 #[cfg(test)]
@@ -13,3 +14,4 @@ mod tests;
 
 pub use engine::{BitsConfig, Engine};
 pub use error::BitsError;
+pub use execute::{Bits, BitsCounts, ExecuteError};

@@ -22,10 +22,12 @@ use serde::{Deserialize, Serialize};
 use sim::resource::{Broadcast, Signal};
 use sim::{Account, AccountId, Ledger, Sim, Time};
 
+use crate::bits::Bits;
 use crate::buffer::Buffers;
 use crate::ftl::Ftl;
 use queues::Queues;
 use slot::Slot;
+pub use transfer::HostTransfer;
 
 /// Bytes of a doorbell write.
 const DOORBELL_BYTES: u64 = 4;
@@ -103,8 +105,9 @@ pub struct Controller {
     idle_slots: RefCell<Vec<u32>>,
     counts: Cell<FrontendCounts>,
     ledger: Rc<Ledger>,
-    link_down_account: AccountId,
     link_up_account: AccountId,
+    transfer: Rc<HostTransfer>,
+    bits: Rc<Bits>,
 }
 
 impl Controller {
@@ -126,6 +129,8 @@ impl Controller {
         page_bytes: u32,
         host: HostPort,
         admin: AdminQueues,
+        transfer: Rc<HostTransfer>,
+        bits: Rc<Bits>,
     ) -> Result<Rc<Controller>, nvme::Status> {
         let mut queues = Queues::new(config.io_queues);
         let zero = QueueId::new(0);
@@ -146,9 +151,10 @@ impl Controller {
             slots: RefCell::default(),
             idle_slots: RefCell::default(),
             counts: Cell::default(),
-            link_down_account: ledger.open("link", "host to drive"),
             link_up_account: ledger.open("link", "drive to host"),
             ledger,
+            transfer,
+            bits,
         });
         sim.spawn(controller.clone().fetch_commands());
         Ok(controller)

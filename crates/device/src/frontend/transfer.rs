@@ -1,50 +1,104 @@
 //! Moving a command's data between host memory and page buffers.
 
+use std::cell::RefCell;
 use std::ops::Range;
+use std::rc::Rc;
 
-use media::link::READ_REQUEST_BYTES;
-use nvme::{DataPointer, SegmentList, Status};
+use media::link::{Link, READ_REQUEST_BYTES};
+use nvme::{DataPointer, Dma, SegmentList, Status};
+use sim::{AccountId, Ledger, Time};
 
 use super::Controller;
-use crate::buffer::BufferId;
+use crate::buffer::{BufferId, Buffers};
 
-impl Controller {
+/// The drive's way to host memory: the link, what it costs, and the page buffers at this end.
+pub struct HostTransfer {
+    link: Rc<Link>,
+    memory: Rc<RefCell<dyn Dma>>,
+    buffers: Rc<Buffers>,
+    ledger: Rc<Ledger>,
+    down_account: AccountId,
+    up_account: AccountId,
+}
+
+impl HostTransfer {
+    /// The way over `link` to `memory`.
+    pub fn new(
+        link: Rc<Link>,
+        memory: Rc<RefCell<dyn Dma>>,
+        buffers: Rc<Buffers>,
+        ledger: Rc<Ledger>,
+    ) -> HostTransfer {
+        HostTransfer {
+            link,
+            memory,
+            buffers,
+            down_account: ledger.open("link", "host to drive"),
+            up_account: ledger.open("link", "drive to host"),
+            ledger,
+        }
+    }
+
     /// Where a command's data lies in host memory. A PRP list is itself read over
     /// the link.
+    ///
+    /// # Errors
+    /// What is wrong with the pointer.
     #[inline]
-    pub(super) async fn locate(
-        &self,
-        data: &DataPointer,
-        bytes: u64,
-    ) -> Result<SegmentList, Status> {
+    pub async fn locate(&self, data: &DataPointer, bytes: u64) -> Result<SegmentList, Status> {
         let list_bytes = data.list_bytes(bytes);
         if list_bytes > 0 {
             self.fetch_bytes(list_bytes).await;
         }
-        data.segments(bytes, &*self.host.memory.borrow())
+        data.segments(bytes, &*self.memory.borrow())
     }
 
     /// The link's part of reading `bytes` of host memory: a request up, data down.
-    pub(super) async fn fetch_bytes(&self, bytes: u64) {
+    pub async fn fetch_bytes(&self, bytes: u64) {
         self.link.up.transfer(READ_REQUEST_BYTES).await;
         self.link.down.transfer(bytes).await;
-        self.ledger.spend(
-            self.link_up_account,
-            self.link.up.energy_of(READ_REQUEST_BYTES),
-        );
         self.ledger
-            .spend(self.link_down_account, self.link.down.energy_of(bytes));
+            .spend(self.up_account, self.link.up.energy_of(READ_REQUEST_BYTES));
+        self.ledger
+            .spend(self.down_account, self.link.down.energy_of(bytes));
+    }
+
+    /// The link's part of writing `bytes` of host memory, which nobody has to wait for; gives the
+    /// instant of their arrival.
+    pub fn post_bytes(&self, bytes: u64) -> Time {
+        self.ledger
+            .spend(self.up_account, self.link.up.energy_of(bytes));
+        self.link.up.post(bytes)
+    }
+
+    /// Reads host memory at `address`, whose transfer was paid for.
+    ///
+    /// # Errors
+    /// Data Transfer Error if there is no such memory.
+    pub fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Status> {
+        Ok(self.memory.borrow().read(address, into)?)
+    }
+
+    /// Writes the beginning of a command's data.
+    ///
+    /// # Errors
+    /// Data Transfer Error if there is no such memory.
+    pub fn write(&self, segments: &SegmentList, bytes: &[u8]) -> Result<(), Status> {
+        Ok(segments.write(&mut *self.memory.borrow_mut(), bytes)?)
     }
 
     /// Copies a stretch of a command's data, at `offset` in it, into part of a buffer.
-    pub(super) fn copy_in(
+    ///
+    /// # Errors
+    /// Data Transfer Error if it is not in host memory.
+    pub fn copy_in(
         &self,
         segments: &SegmentList,
         offset: u64,
         buffer: BufferId,
         part: Range<usize>,
     ) -> Result<(), Status> {
-        let memory = self.host.memory.borrow();
+        let memory = self.memory.borrow();
         let copied = self.buffers.with_mut(buffer, |page| {
             for_each_stretch(segments, offset, part, |address, place| {
                 Ok(memory.read(address, &mut page[place])?)
@@ -54,6 +108,51 @@ impl Controller {
     }
 
     /// Copies part of a buffer to a stretch of a command's data, at `offset` in it.
+    ///
+    /// # Errors
+    /// Data Transfer Error if it is not in host memory.
+    #[inline]
+    pub fn copy_out(
+        &self,
+        segments: &SegmentList,
+        offset: u64,
+        buffer: BufferId,
+        part: Range<usize>,
+    ) -> Result<(), Status> {
+        let copied = self.buffers.with(buffer, |page| {
+            let mut memory = self.memory.borrow_mut();
+            for_each_stretch(segments, offset, part, |address, place| {
+                Ok(memory.write(address, &page[place])?)
+            })
+        });
+        copied.unwrap_or(Ok(()))
+    }
+}
+
+impl Controller {
+    #[inline]
+    pub(super) async fn locate(
+        &self,
+        data: &DataPointer,
+        bytes: u64,
+    ) -> Result<SegmentList, Status> {
+        self.transfer.locate(data, bytes).await
+    }
+
+    pub(super) async fn fetch_bytes(&self, bytes: u64) {
+        self.transfer.fetch_bytes(bytes).await;
+    }
+
+    pub(super) fn copy_in(
+        &self,
+        segments: &SegmentList,
+        offset: u64,
+        buffer: BufferId,
+        part: Range<usize>,
+    ) -> Result<(), Status> {
+        self.transfer.copy_in(segments, offset, buffer, part)
+    }
+
     #[inline]
     pub(super) fn copy_out(
         &self,
@@ -62,13 +161,7 @@ impl Controller {
         buffer: BufferId,
         part: Range<usize>,
     ) -> Result<(), Status> {
-        let copied = self.buffers.with(buffer, |page| {
-            let mut memory = self.host.memory.borrow_mut();
-            for_each_stretch(segments, offset, part, |address, place| {
-                Ok(memory.write(address, &page[place])?)
-            })
-        });
-        copied.unwrap_or(Ok(()))
+        self.transfer.copy_out(segments, offset, buffer, part)
     }
 }
 

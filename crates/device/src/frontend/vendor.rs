@@ -1,12 +1,70 @@
 //! Vendor commands: in-flash computing.
 
+use nvme::command::{FcList, VectorRecord};
 use nvme::{Status, VendorCommand};
+use zerocopy::IntoBytes;
 
 use super::Controller;
 use super::slot::Answer;
+use crate::bits::{BitsError, ExecuteError};
+use crate::schedule::Fault;
+
+/// The status that tells the host why a command was not carried out.
+fn status_of(error: &ExecuteError) -> Status {
+    match error {
+        ExecuteError::Bits(error) => match error {
+            BitsError::UnknownVector(_) | BitsError::UnknownGroup(_) => Status::VECTOR_NOT_FOUND,
+            BitsError::LengthMismatch { .. } => Status::VECTOR_LENGTH_MISMATCH,
+            BitsError::LengthUnsupported(_) => Status::INVALID_FIELD,
+            BitsError::OutOfBlocks { .. } | BitsError::GroupExhausted(_) => Status::GROUP_FULL,
+        },
+        ExecuteError::Expression(error) => (*error).into(),
+        ExecuteError::Length { .. } => Status::VECTOR_LENGTH_MISMATCH,
+        ExecuteError::Host(status) => *status,
+        ExecuteError::Flash(Fault::Uncorrectable(_)) => Status::UNRECOVERED_READ_ERROR,
+        ExecuteError::Flash(Fault::ProgramFailed(_) | Fault::EraseFailed(_)) => Status::WRITE_FAULT,
+        ExecuteError::Flash(Fault::Refused(_)) => Status::INTERNAL_ERROR,
+    }
+}
 
 impl Controller {
-    pub(super) async fn serve_vendor(&self, _command: &VendorCommand) -> Result<Answer, Status> {
-        Err(Status::INVALID_OPCODE)
+    pub(super) async fn serve_vendor(&self, command: &VendorCommand) -> Result<Answer, Status> {
+        let done = match command {
+            VendorCommand::FcWrite(write) => self.bits.write(write).await.map(|()| Answer::DONE),
+            VendorCommand::FcRead(read) => {
+                self.bits.evaluate(read).await.map(|data_bytes| Answer {
+                    data_bytes,
+                    ..Answer::DONE
+                })
+            }
+            VendorCommand::FcDelete(delete) => {
+                let deleted = self.bits.delete(delete.group, delete.vector).await;
+                deleted.map(|()| Answer::DONE)
+            }
+            VendorCommand::FcList(list) => return self.list_vectors(list).await,
+        };
+        done.map_err(|error| status_of(&error))
+    }
+
+    /// Only vectors that are complete exist, so every record says so.
+    async fn list_vectors(&self, list: &FcList) -> Result<Answer, Status> {
+        let room = list.buffer_bytes as usize / VectorRecord::BYTES;
+        let asked = |group: u32| list.group.is_none_or(|asked| asked == group);
+        let vectors = self.bits.vectors();
+        let records: Vec<VectorRecord> = vectors
+            .into_iter()
+            .filter(|(id, _)| asked(id.group))
+            .skip(list.start as usize)
+            .take(room)
+            .map(|(id, placement)| VectorRecord::new(id, placement.bits, placement.inverse, true))
+            .collect();
+        let bytes = (records.len() * VectorRecord::BYTES) as u64;
+        let segments = self.locate(&list.data, bytes).await?;
+        self.transfer.write(&segments, records.as_bytes())?;
+        Ok(Answer {
+            dw0: records.len() as u32,
+            data_bytes: bytes,
+            ..Answer::DONE
+        })
     }
 }

@@ -100,7 +100,7 @@ pub struct Ftl {
     tombstones: RefCell<BTreeMap<Ppa, u32>>,
     next_version: Cell<u64>,
     next_sequence: Cell<u64>,
-    counts: Cell<FtlCounts>,
+    counts: RefCell<FtlCounts>,
 }
 
 impl Ftl {
@@ -151,7 +151,7 @@ impl Ftl {
             tombstones: RefCell::default(),
             next_version: Cell::new(1),
             next_sequence: Cell::new(1),
-            counts: Cell::default(),
+            counts: RefCell::default(),
             config: config.clone(),
             schedule,
             buffers,
@@ -163,7 +163,7 @@ impl Ftl {
     fn start(self, sim: &Sim) -> Rc<Ftl> {
         let ftl = Rc::new(self);
         for plane in (0..ftl.geometry.planes()).map(PlaneId) {
-            sim.spawn(Collector::new(ftl.clone(), plane).run());
+            sim.spawn_detached(Collector::new(ftl.clone(), plane).run());
         }
         ftl
     }
@@ -181,7 +181,7 @@ impl Ftl {
 
     /// What was done so far.
     pub fn counts(&self) -> FtlCounts {
-        self.counts.get()
+        *self.counts.borrow()
     }
 
     /// A ticket to start reads with.
@@ -209,31 +209,30 @@ impl Ftl {
         blocks.add_free(block);
     }
 
-    /// Erases a block that held vectors and takes it back.
+    /// Erases a block that held vectors and takes it back, unless a program failed in it: it is
+    /// then out of use.
     ///
     /// # Errors
-    /// The fault, if the erase failed; the block is then out of use.
+    /// The fault, if the erase failed; the block is then out of use, too.
     pub async fn return_compute_block(&self, block: BlockId) -> Result<(), FtlError> {
         let die = self.geometry.die_of_block(block);
+        let state = self.schedule.nand().borrow().block_state(block);
+        let worn = self.has_failed_page(block, state.next_page);
         let erased = self.schedule.perform(die, Erase { block }).await;
         let mut blocks = self.blocks.borrow_mut();
         blocks.release_from_compute(block);
-        match erased {
-            Ok(()) => {
-                blocks.add_free(block);
-                drop(blocks);
-                self.planes[self.geometry.plane_of_block(block).0 as usize]
-                    .space
-                    .announce();
-                Ok(())
-            }
-            Err(fault) => {
-                blocks.set_use(block, blocks::Use::Bad);
-                self.schedule.mark_bad(block);
-                self.count(|counts| counts.blocks_retired += 1);
-                Err(fault.into())
-            }
+        if worn || erased.is_err() {
+            blocks.set_use(block, blocks::Use::Bad);
+            self.schedule.mark_bad(block);
+            self.count(|counts| counts.blocks_retired += 1);
+            return Ok(erased?);
         }
+        blocks.add_free(block);
+        drop(blocks);
+        self.planes[self.geometry.plane_of_block(block).0 as usize]
+            .space
+            .announce();
+        Ok(())
     }
 
     fn next_version(&self) -> u64 {
@@ -246,8 +245,6 @@ impl Ftl {
 
     #[inline]
     fn count(&self, change: impl FnOnce(&mut FtlCounts)) {
-        let mut counts = self.counts.get();
-        change(&mut counts);
-        self.counts.set(counts);
+        change(&mut self.counts.borrow_mut());
     }
 }

@@ -178,7 +178,7 @@ impl Ftl {
 
 impl Ftl {
     /// Whether a program failed in `block`, so that it must be emptied and retired.
-    fn has_failed_page(&self, block: BlockId, next_page: u32) -> bool {
+    pub(super) fn has_failed_page(&self, block: BlockId, next_page: u32) -> bool {
         let nand = self.schedule.nand().borrow();
         (0..next_page).any(|page| {
             let page = self.geometry.ppa(PageAddress { block, page });

@@ -172,6 +172,10 @@ impl DieTask {
                 break;
             }
         }
+        if let Some(room) = &operation.room {
+            // The pages stay in the latches until there is room for them.
+            room.acquire(operation.outputs.len() as u64).await.keep();
+        }
         if fault.is_none() {
             fault = self.latches_out(&operation.outputs).await;
         }

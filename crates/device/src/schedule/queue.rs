@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use arrayvec::ArrayVec;
 use media::nand::{BlockId, Command, Geometry, PLANES_PER_DIE_MAX, PageAddress, PlaneId, ProgramMode};
+use sim::resource::Semaphore;
 
 use super::ticket::TicketId;
 use crate::buffer::BufferId;
@@ -75,6 +76,9 @@ pub struct Compute {
     pub steps: Rc<[Command]>,
     /// What is read out afterwards.
     pub outputs: Outputs,
+    /// Room for the outputs where they go, one permit a page: the die takes it before they leave
+    /// it, and whoever asked for them gives it back.
+    pub room: Option<Rc<Semaphore>>,
 }
 
 /// An operation that can be queued.

@@ -142,6 +142,22 @@ pub struct Permit<'a> {
     permits: u64,
 }
 
+impl std::fmt::Debug for Semaphore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let available = self.available.get();
+        f.debug_struct("Semaphore")
+            .field("available", &available)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Permit<'_> {
+    /// Leaves the permits taken: somebody else gives them back by [`Semaphore::release`].
+    pub fn keep(mut self) {
+        self.permits = 0;
+    }
+}
+
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
         self.semaphore.release(self.permits);

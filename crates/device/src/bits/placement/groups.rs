@@ -253,15 +253,26 @@ impl Groups {
             .collect()
     }
 
-    fn reclaim_group(&mut self, id: u32) -> Vec<Reclaim> {
+    /// Groups that [`Groups::reclaim_group`] would give blocks of, ascending.
+    pub fn reclaimable(&self) -> Vec<u32> {
+        let some = |id: &u32| !self.reclaimable_of(*id).is_empty();
+        self.groups.keys().copied().filter(some).collect()
+    }
+
+    fn reclaimable_of(&self, id: u32) -> Vec<u32> {
         let cells = self.layout.geometry().cells_per_string as usize;
+        match self.groups.get(&id) {
+            None => Vec::new(),
+            Some(group) if group.is_vacant() => group.abolish(),
+            Some(group) => group.reclaimable(cells),
+        }
+    }
+
+    /// As [`Groups::reclaim`], of one group.
+    pub fn reclaim_group(&mut self, id: u32) -> Vec<Reclaim> {
+        let reclaimable = self.reclaimable_of(id);
         let Some(group) = self.groups.get_mut(&id) else {
             return Vec::new();
-        };
-        let reclaimable = if group.is_vacant() {
-            group.abolish()
-        } else {
-            group.reclaimable(cells)
         };
         let hand_out = |number: u32| {
             let row_set = group.row_sets.get_mut(&number)?;

@@ -73,6 +73,27 @@ impl Layout {
         })
     }
 
+    /// The batches of [`Layout::die_batches`] that one die holds, ascending: lane 0 to the number of
+    /// dies, consecutive lanes on different channels. Lanes past the end of the vector are empty.
+    pub fn lane(&self, lane: u32, chunks: u64) -> impl Iterator<Item = DieBatch> + use<> {
+        let (lane, dies) = (u64::from(lane), u64::from(self.geometry.dies()));
+        let (planes, planes_per_die) = (self.planes(), u64::from(self.geometry.planes_per_die));
+        let stripes = chunks.div_ceil(planes);
+        (0..stripes).map_while(move |stripe| {
+            let first = stripe * planes + lane;
+            let batch: DieBatch = (0..planes_per_die)
+                .map(|plane| first + plane * dies)
+                .filter(|&chunk| chunk < chunks)
+                .collect();
+            (!batch.is_empty()).then_some(batch)
+        })
+    }
+
+    /// Lanes that hold something of a vector of `chunks`.
+    pub fn lanes(&self, chunks: u64) -> u32 {
+        chunks.min(u64::from(self.geometry.dies())) as u32
+    }
+
     /// The string within its block that holds a chunk.
     pub fn string(&self, chunk: u64) -> u32 {
         (self.stripe(chunk) % u64::from(self.geometry.strings_per_block)) as u32
@@ -188,6 +209,28 @@ mod tests {
                 used.len(),
                 layout.blocks(chunks),
                 "no block without a chunk"
+            );
+        }
+    }
+
+    #[test]
+    fn lanes_are_the_batches_by_die() {
+        let layout = Layout::new(small());
+        for chunks in [1, 3, 7, 8, 9, 19, 40] {
+            let mut batches: Vec<_> = layout.die_batches(chunks).collect();
+            let of_lanes = (0..layout.lanes(chunks)).flat_map(|lane| layout.lane(lane, chunks));
+            let mut lanes: Vec<_> = of_lanes.collect();
+            for batch in &lanes {
+                let die = |&chunk: &u64| layout.geometry().die_of_plane(layout.plane(chunk));
+                assert!(batch.iter().all(|chunk| die(chunk) == die(&batch[0])));
+            }
+            batches.sort();
+            lanes.sort();
+            assert_eq!(batches, lanes, "{chunks} chunks");
+            let past = layout.lanes(chunks)..layout.geometry().dies();
+            assert!(
+                past.into_iter()
+                    .all(|lane| layout.lane(lane, chunks).next().is_none())
             );
         }
     }

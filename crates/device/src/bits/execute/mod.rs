@@ -1,0 +1,197 @@
+//! The commands of bulk bitwise computing, carried out: pages move, dies sense, time passes.
+//!
+//! The chunks of a vector are worked on by a task for each die (a lane), so that dies run side by
+//! side and each keeps at most two of its pages a plane in the controller.
+
+mod accelerator;
+mod error;
+mod locks;
+mod read;
+mod recipe;
+mod reclaim;
+mod write;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use media::nand::{BlockId, DieId, PlaneId};
+use nvme::{Expression, VectorId};
+use serde::Serialize;
+use sim::resource::Broadcast;
+use sim::{Ledger, Sim};
+
+use super::engine::{BitsConfig, Engine};
+use super::error::BitsError;
+use super::placement::{BlockSource, DieBatch, Groups, VectorPlacement, VectorSpare, rebuild};
+use super::plan::{Limits, Plan, Weights, plan};
+use crate::buffer::{Buffer, Buffers};
+use crate::frontend::HostTransfer;
+use crate::ftl::{Ftl, Recovered};
+use crate::schedule::Schedule;
+use accelerator::Accelerator;
+pub use error::ExecuteError;
+use locks::GroupLocks;
+
+/// Page buffers of the chunks of a batch, in their order.
+type Pages<'a> = arrayvec::ArrayVec<Buffer<'a>, { media::nand::PLANES_PER_DIE_MAX }>;
+
+/// What bulk bitwise computing has done. A sense is one of one plane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BitsCounts {
+    /// Vectors written.
+    pub vectors_written: u64,
+    /// Pages programmed for vectors, those of failed attempts included.
+    pub page_programs: u64,
+    /// Attempts to write a vector that met a failing program and were repeated elsewhere.
+    pub write_retries: u64,
+    /// Expressions evaluated.
+    pub evaluations: u64,
+    /// Of these, how many the array was to compute alone but needed the controller for.
+    pub controller_fallbacks: u64,
+    /// Senses of Flash-Cosmos plans.
+    pub flash_cosmos_senses: u64,
+    /// Senses of ParaBit plans.
+    pub parabit_senses: u64,
+    /// Senses of plans of the in-storage accelerator: one for each operand page.
+    pub in_storage_senses: u64,
+    /// Pages read out of latches over the channels.
+    pub page_transfers: u64,
+    /// Bytes of operands that the accelerator took in.
+    pub accelerator_bytes: u64,
+    /// Vectors and groups deleted.
+    pub deletions: u64,
+    /// Blocks of vectors erased.
+    pub blocks_erased: u64,
+}
+
+/// Bulk bitwise computing of a drive.
+pub struct Bits {
+    sim: Sim,
+    groups: RefCell<Groups>,
+    locks: GroupLocks,
+    limits: Limits,
+    schedule: Rc<Schedule>,
+    ftl: Rc<Ftl>,
+    buffers: Rc<Buffers>,
+    transfer: Rc<HostTransfer>,
+    accelerator: Accelerator,
+    counts: Cell<BitsCounts>,
+    /// Tasks that erase strings in the background.
+    reclaiming: Cell<u32>,
+    /// Announced when one of them is done.
+    reclaimed: Broadcast,
+}
+
+impl Bits {
+    /// The vectors of a drive at power-up: none, or what recovery found. What is left of dead
+    /// strings is erased, which takes simulated time.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is another part of the drive, of its own type"
+    )]
+    pub async fn power_up(
+        sim: &Sim,
+        config: &BitsConfig,
+        schedule: Rc<Schedule>,
+        ftl: Rc<Ftl>,
+        buffers: Rc<Buffers>,
+        transfer: Rc<HostTransfer>,
+        ledger: &Rc<Ledger>,
+        recovered: Option<&Recovered>,
+    ) -> Rc<Bits> {
+        let geometry = schedule.geometry().clone();
+        let groups = match recovered {
+            None => Groups::new(geometry.clone()),
+            Some(recovered) => rebuild_groups(&schedule, recovered),
+        };
+        let limits = Limits {
+            blocks_max: schedule.nand().borrow().config().mws.blocks_max as usize,
+            weights: Weights::SENSES_FIRST,
+        };
+        let page_bytes = u64::from(geometry.page_bytes);
+        let bits = Rc::new(Bits {
+            sim: sim.clone(),
+            groups: RefCell::new(groups),
+            locks: GroupLocks::new(sim),
+            limits,
+            accelerator: Accelerator::new(sim, config, page_bytes, ledger),
+            schedule,
+            ftl,
+            buffers,
+            transfer,
+            counts: Cell::default(),
+            reclaiming: Cell::new(0),
+            reclaimed: Broadcast::new(sim),
+        });
+        if let Some(recovered) = recovered {
+            bits.reclaim_recovered(recovered).await;
+        }
+        bits
+    }
+
+    /// What was done so far.
+    pub fn counts(&self) -> BitsCounts {
+        self.counts.get()
+    }
+
+    /// The vectors stored, ascending by group and number.
+    pub fn vectors(&self) -> Vec<(VectorId, VectorPlacement)> {
+        self.groups.borrow().vectors().collect()
+    }
+
+    /// How `expression` would be evaluated.
+    ///
+    /// # Errors
+    /// An unknown vector, or vectors of different lengths.
+    pub fn plan(&self, expression: &Expression, engine: Engine) -> Result<Plan, BitsError> {
+        let groups = self.groups.borrow();
+        plan(expression, engine, &self.limits, |id| groups.find(id))
+    }
+
+    fn page_bytes(&self) -> u64 {
+        u64::from(self.schedule.geometry().page_bytes)
+    }
+
+    /// Buffers for the chunks of a batch.
+    fn take_pages(&self, batch: &DieBatch) -> Pages<'_> {
+        batch.iter().map(|_| self.buffers.take()).collect()
+    }
+
+    /// Where a batch of chunks is.
+    fn die_of(&self, batch: &DieBatch) -> DieId {
+        let groups = self.groups.borrow();
+        let plane = groups.layout().plane(batch[0]);
+        self.schedule.geometry().die_of_plane(plane)
+    }
+
+    fn count(&self, change: impl FnOnce(&mut BitsCounts)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
+    }
+}
+
+/// The groups as the records of the media tell.
+fn rebuild_groups(schedule: &Schedule, recovered: &Recovered) -> Groups {
+    let nand = schedule.nand().borrow();
+    let records = recovered
+        .foreign
+        .iter()
+        .filter_map(|(page, spare)| Some((*page, VectorSpare::decode(spare)?)));
+    rebuild(schedule.geometry().clone(), records, |block| {
+        nand.block_state(block).next_page
+    })
+}
+
+/// The translation layer as a source of blocks.
+struct Blocks<'a>(&'a Ftl);
+
+impl BlockSource for Blocks<'_> {
+    fn allocate_block(&mut self, plane: PlaneId) -> Option<BlockId> {
+        self.0.take_compute_block(plane)
+    }
+
+    fn release_block(&mut self, block: BlockId) {
+        self.0.return_blank_block(block);
+    }
+}

@@ -1,0 +1,186 @@
+//! What the controller does with the pages of a plan, as steps over a stack of pages: so that each
+//! page is combined when it comes, and the next is on its way meanwhile.
+
+use crate::bits::combine::{Unit, and_into, or_into, xor_into};
+use crate::bits::plan::{Plan, Source};
+
+/// A combination of two pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gate {
+    And,
+    Or,
+    Xor,
+}
+
+impl Gate {
+    /// `into = into (gate) operand`.
+    pub(super) fn apply<U: Unit>(self, operand: &[U], into: &mut [U]) {
+        match self {
+            Gate::And => and_into(into, operand),
+            Gate::Or => or_into(into, operand),
+            Gate::Xor => xor_into(into, operand),
+        }
+    }
+}
+
+/// One step. `due` are pages that the accelerator takes in for it, besides those it took in when
+/// they were fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Instruction {
+    /// Pushes the page of the program fetched next.
+    Fetch {
+        program: usize,
+        /// It is needed again.
+        keep: bool,
+        /// The accelerator takes it in as it comes.
+        operand: bool,
+    },
+    /// Pushes a page that was kept.
+    Again { program: usize },
+    /// Pushes zeros or ones.
+    Constant(bool),
+    /// Inverts the top.
+    Not { due: u64 },
+    /// Replaces the two on top by their combination.
+    Combine { gate: Gate, due: u64 },
+    /// The number of ones of the top is counted.
+    Count { due: u64 },
+}
+
+/// The steps for each chunk, and the programs they fetch, in order.
+#[derive(Debug, Default)]
+pub(super) struct Recipe {
+    pub(super) instructions: Vec<Instruction>,
+    pub(super) order: Vec<usize>,
+    /// Uses of each program.
+    uses: Vec<u32>,
+}
+
+impl Recipe {
+    /// The recipe of a plan whose result is sent, or only counted.
+    pub(super) fn new(plan: &Plan, count_only: bool) -> Recipe {
+        let mut recipe = Recipe {
+            uses: vec![0; plan.programs.len()],
+            ..Recipe::default()
+        };
+        recipe.note_uses(&plan.root);
+        let due = recipe.emit(&plan.root, count_only);
+        if count_only {
+            recipe.instructions.push(Instruction::Count { due });
+        }
+        recipe
+    }
+
+    /// Whether fetched pages go to the accelerator.
+    pub(super) fn uses_accelerator(&self) -> bool {
+        let operand = |instruction: &Instruction| {
+            matches!(instruction, Instruction::Fetch { operand: true, .. })
+        };
+        self.instructions.iter().any(operand)
+    }
+
+    fn note_uses(&mut self, source: &Source) {
+        match source {
+            Source::Constant(_) => {}
+            Source::Array(program) => self.uses[*program] += 1,
+            Source::Not(inner) => self.note_uses(inner),
+            Source::And(parts) | Source::Or(parts) | Source::Xor(parts) => {
+                parts.iter().for_each(|part| self.note_uses(part));
+            }
+        }
+    }
+
+    /// Steps that push `source`; gives the pages due when it is used as an operand.
+    fn emit(&mut self, source: &Source, operand: bool) -> u64 {
+        let (parts, gate, neutral) = match source {
+            Source::Constant(value) => {
+                self.instructions.push(Instruction::Constant(*value));
+                return 1;
+            }
+            Source::Array(program) => return self.emit_page(*program, operand),
+            Source::Not(inner) => {
+                let due = self.emit(inner, true);
+                self.instructions.push(Instruction::Not { due });
+                return 1;
+            }
+            Source::And(parts) => (parts, Gate::And, true),
+            Source::Or(parts) => (parts, Gate::Or, false),
+            Source::Xor(parts) => (parts, Gate::Xor, false),
+        };
+        let Some((first, rest)) = parts.split_first() else {
+            self.instructions.push(Instruction::Constant(neutral));
+            return 1;
+        };
+        let mut due = self.emit(first, true);
+        for part in rest {
+            due += self.emit(part, true);
+            self.instructions.push(Instruction::Combine { gate, due });
+            due = 0;
+        }
+        1
+    }
+
+    fn emit_page(&mut self, program: usize, operand: bool) -> u64 {
+        if self.order.contains(&program) {
+            self.instructions.push(Instruction::Again { program });
+            return 1;
+        }
+        self.order.push(program);
+        self.instructions.push(Instruction::Fetch {
+            program,
+            keep: self.uses[program] > 1,
+            operand,
+        });
+        u64::from(!operand)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::engine::Engine;
+    use crate::bits::plan::Program;
+
+    /// Operand pages that the accelerator takes in for one chunk.
+    fn pages(recipe: &Recipe) -> u64 {
+        let of = |instruction: &Instruction| match *instruction {
+            Instruction::Fetch { operand, .. } => u64::from(operand),
+            Instruction::Not { due }
+            | Instruction::Combine { due, .. }
+            | Instruction::Count { due } => due,
+            Instruction::Again { .. } | Instruction::Constant(_) => 0,
+        };
+        recipe.instructions.iter().map(of).sum()
+    }
+
+    #[test]
+    fn the_accelerator_takes_in_what_the_plan_says() {
+        use Source::{And, Array, Constant, Not, Or, Xor};
+        let roots = [
+            Array(0),
+            Constant(true),
+            Not(Box::new(Array(0))),
+            And(vec![Array(0), Array(1), Array(2)]),
+            Or(vec![And(vec![Array(0), Array(1)]), Not(Box::new(Array(0)))]),
+            Xor(vec![Array(2), Or(vec![Array(2), Array(2)]), Constant(true)]),
+        ];
+        for root in roots {
+            let plan = Plan {
+                engine: Engine::FlashCosmos,
+                bits: 1,
+                programs: vec![Program::default(); 3],
+                root,
+            };
+            let recipe = Recipe::new(&plan, false);
+            assert_eq!(
+                pages(&recipe),
+                plan.controller_bytes_per_page(1),
+                "{:?}",
+                plan.root
+            );
+            assert_eq!(recipe.uses_accelerator(), pages(&recipe) > 0);
+            let counting = Recipe::new(&plan, true);
+            assert_eq!(pages(&counting), pages(&recipe) + 1, "{:?}", plan.root);
+        }
+    }
+}

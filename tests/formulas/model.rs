@@ -1,0 +1,142 @@
+//! What the configuration alone says a drive takes, in picoseconds. Nothing here
+//! asks the drive: the numbers are counted anew from the datasheet's phases.
+
+use bitline::{Config, Drive};
+use media::nand::ProgramMode;
+
+/// Bytes of a queue entry, a completion, a doorbell, and a read request on the link.
+const ENTRY: u64 = 64;
+const COMPLETION: u64 = 16;
+const DOORBELL: u64 = 4;
+const READ_REQUEST: u64 = 32;
+
+/// A drive with no data of a changed preset.
+pub(crate) fn drive(preset: &str, changes: &[(&str, &str)]) -> Drive {
+    let config = Config::preset(preset).expect("a preset");
+    let changes = [("data.storage", "none")].iter().chain(changes).copied();
+    Drive::open(config.with(changes).expect("a configuration")).expect("a drive")
+}
+
+/// Durations of the phases of a configuration.
+pub(crate) struct Model(pub(crate) Config);
+
+impl Model {
+    pub(crate) fn of(drive: &Drive) -> Model {
+        Model(drive.config().clone())
+    }
+
+    pub(crate) fn page_bytes(&self) -> u64 {
+        self.0.device.nand.geometry.page_bytes.into()
+    }
+
+    pub(crate) fn dies(&self) -> u64 {
+        let geometry = &self.0.device.nand.geometry;
+        u64::from(geometry.channels * geometry.chips_per_channel * geometry.dies_per_chip)
+    }
+
+    /// A message on the link, cut into packets that each have an overhead.
+    pub(crate) fn link(&self, bytes: u64) -> u64 {
+        let link = &self.0.device.link;
+        let packets = bytes.div_ceil(link.packet_payload_bytes.into());
+        let wire = bytes + packets * u64::from(link.packet_overhead_bytes);
+        let megabytes = u64::from(link.lanes) * u64::from(link.megabytes_per_second_per_lane);
+        (wire * 1_000_000).div_ceil(megabytes)
+    }
+
+    /// Data on a channel.
+    pub(crate) fn channel(&self, bytes: u64) -> u64 {
+        let bytes_per_second = (self.0.device.channel.megabytes_per_second * 1e6).round() as u64;
+        (bytes * 1_000_000_000_000).div_ceil(bytes_per_second)
+    }
+
+    /// Address cycles of a page: column and row.
+    fn address_cycles(&self) -> u64 {
+        let geometry = &self.0.device.nand.geometry;
+        let bytes_for = |count: u64| (1..).find(|bytes| count <= 1 << (8 * bytes));
+        let column = u64::from(geometry.page_bytes + geometry.spare_bytes);
+        let pages = [
+            geometry.dies_per_chip,
+            geometry.planes_per_die,
+            geometry.blocks_per_plane,
+            geometry.strings_per_block,
+            geometry.cells_per_string,
+            3, // Bits of a cell in the densest mode.
+        ];
+        let row = pages.iter().map(|&count| u64::from(count)).product();
+        bytes_for(column).expect("some number") + bytes_for(row).expect("some number")
+    }
+
+    /// Command and address cycles of a read of `planes` planes at once: a command
+    /// before and after each address.
+    pub(crate) fn read_command(&self, planes: u64) -> u64 {
+        let bus = &self.0.device.nand.bus;
+        let cycles = planes * (2 + self.address_cycles());
+        1000 * (cycles * bus.command_cycle_ns + bus.t_wb_ns)
+    }
+
+    /// The same of a program: one cycle for the mode, tADL for each page.
+    pub(crate) fn program_command(&self, planes: u64) -> u64 {
+        let bus = &self.0.device.nand.bus;
+        let cycles = 1 + planes * (2 + self.address_cycles());
+        1000 * (cycles * bus.command_cycle_ns + planes * bus.t_adl_ns + bus.t_wb_ns)
+    }
+
+    pub(crate) fn sense(&self) -> u64 {
+        let latency = &self.0.device.nand.latency;
+        1000 * match self.0.device.ftl.mode {
+            ProgramMode::Slc | ProgramMode::Esp => latency.read_slc_ns,
+            ProgramMode::Mlc => latency.read_mlc_ns,
+            ProgramMode::Tlc => latency.read_tlc_ns,
+        }
+    }
+
+    pub(crate) fn program(&self) -> u64 {
+        let latency = &self.0.device.nand.latency;
+        1000 * match self.0.device.ftl.mode {
+            ProgramMode::Slc => latency.program_slc_ns,
+            ProgramMode::Esp => latency.program_esp_ns,
+            ProgramMode::Mlc => latency.program_mlc_ns,
+            ProgramMode::Tlc => latency.program_tlc_ns,
+        }
+    }
+
+    /// Data from a die.
+    pub(crate) fn data_out(&self, bytes: u64) -> u64 {
+        1000 * self.0.device.nand.bus.t_rr_ns + self.channel(bytes)
+    }
+
+    /// A page read, and `bytes` of it moved, by one die at rest.
+    pub(crate) fn page_read(&self, bytes: u64) -> u64 {
+        self.read_command(1) + self.sense() + self.data_out(bytes)
+    }
+
+    /// A page moved to a die at rest and programmed.
+    pub(crate) fn page_program(&self) -> u64 {
+        self.program_command(1) + self.channel(self.page_bytes()) + self.program()
+    }
+
+    /// What a command takes before the drive knows it: doorbell, request, entry.
+    pub(crate) fn fetch(&self) -> u64 {
+        self.link(DOORBELL) + self.link(READ_REQUEST) + self.link(ENTRY)
+    }
+
+    /// Host memory read by the drive.
+    pub(crate) fn host_read(&self, bytes: u64) -> u64 {
+        self.link(READ_REQUEST) + self.link(bytes)
+    }
+
+    pub(crate) fn completion(&self) -> u64 {
+        self.link(COMPLETION)
+    }
+
+    /// What a read of `bytes` occupies of the direction to the host.
+    pub(crate) fn read_up(&self, bytes: u64) -> u64 {
+        self.link(READ_REQUEST) + self.link(bytes) + self.link(COMPLETION)
+    }
+
+    /// What a write of `bytes` occupies of the direction to the drive, both
+    /// doorbells included.
+    pub(crate) fn write_down(&self, bytes: u64) -> u64 {
+        2 * self.link(DOORBELL) + self.link(ENTRY) + self.link(bytes)
+    }
+}

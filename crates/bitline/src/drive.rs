@@ -11,6 +11,7 @@ use media::nand::{Image, MediaError, Nand, Storage};
 use nvme::NamespaceId;
 use sim::{Sim, Simulation, Time};
 
+use crate::bits::Computer;
 use crate::config::{Config, StorageKind};
 use crate::driver::{Driver, Queue};
 use crate::error::Error;
@@ -48,6 +49,9 @@ pub struct Host {
     driver: Rc<Driver>,
     block: BlockDevice<Queue>,
     bits: BitsDevice<Queue>,
+    pub(crate) computer: Rc<Computer>,
+    /// Whether the drive keeps data, or only time.
+    pub(crate) stores_data: bool,
 }
 
 impl Host {
@@ -212,6 +216,8 @@ impl Drive {
             let host = Host {
                 block: BlockDevice::open(queue.clone(), NAMESPACE).await?,
                 bits: BitsDevice::new(queue, NAMESPACE),
+                computer: Rc::new(Computer::new(&sim, host_config, &device.ledger)),
+                stores_data: config.data.storage != StorageKind::None,
                 driver,
                 sim,
             };

@@ -20,6 +20,12 @@ pub enum Error {
     /// A command failed, or was not even sent.
     #[error(transparent)]
     Host(#[from] host::Error),
+    /// An expression over stored vectors that cannot be evaluated.
+    #[error(transparent)]
+    Bits(#[from] device::bits::BitsError),
+    /// No platform of this name.
+    #[error("there is no platform {0:?}; it must be host, in-storage, parabit or flash-cosmos")]
+    UnknownPlatform(String),
     /// The drive did not power up.
     #[error(transparent)]
     PowerUp(#[from] PowerUpError),

@@ -12,6 +12,7 @@
 //! # Ok::<(), bitline::Error>(())
 //! ```
 
+mod bits;
 mod config;
 mod drive;
 mod driver;
@@ -19,10 +20,13 @@ mod error;
 mod statistics;
 pub mod workload;
 
+pub use bits::Platform;
 pub use config::{
     Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, StorageKind,
 };
 pub use drive::{Drive, Host};
 pub use driver::{Queue, send_raw};
 pub use error::Error;
+pub use host::bits::StoredVector;
+pub use nvme::{Expression, ExpressionError, VectorId};
 pub use statistics::{EnergyEntry, Statistics};

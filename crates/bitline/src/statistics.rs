@@ -2,6 +2,7 @@
 //! in its name.
 
 use device::Device;
+use device::bits::BitsCounts;
 use device::frontend::FrontendCounts;
 use device::ftl::FtlCounts;
 use device::schedule::FlashCounts;
@@ -19,6 +20,8 @@ pub struct Statistics {
     pub ftl: FtlCounts,
     /// The flash.
     pub flash: FlashCounts,
+    /// Bulk bitwise computing.
+    pub bits: BitsCounts,
     /// Payload bytes from the host to the drive.
     pub link_down_bytes: u64,
     /// Payload bytes from the drive to the host.
@@ -69,6 +72,7 @@ impl Statistics {
             frontend: device.controller.counts(),
             ftl: device.ftl.counts(),
             flash: device.schedule.counts(),
+            bits: device.bits.counts(),
             link_down_bytes: device.link.down.bytes(),
             link_up_bytes: device.link.up.bytes(),
             channel_bytes: channels.iter().map(|channel| channel.bytes()).sum(),

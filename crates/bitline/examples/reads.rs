@@ -9,11 +9,18 @@ fn main() -> Result<(), bitline::Error> {
     let config = Config::preset("flash-cosmos")?.with([("data.storage", "none")])?;
     let mut drive = Drive::open(config)?;
     let flow = Flow {
-        requests: 4_000_000,
+        requests: std::env::args()
+            .nth(1)
+            .and_then(|n| n.parse().ok())
+            .unwrap_or(4_000_000),
         ..Flow::default()
     };
     let begin = Instant::now();
     let report = drive.run_flows(&[flow], |_| {})?;
+    println!(
+        "{:.2} polls a request",
+        drive.simulation()?.events() as f64 / report.flows[0].requests as f64
+    );
     let seconds = begin.elapsed().as_secs_f64();
     let flow = &report.flows[0];
     println!(

@@ -14,7 +14,7 @@ use nvme::{
     Status, SubmissionEntry,
 };
 use sim::resource::Broadcast;
-use sim::{Sim, TaskId};
+use sim::{Sim, TaskId, Time};
 
 /// Entries of the admin queues.
 const ADMIN_ENTRIES: u32 = 32;
@@ -23,9 +23,18 @@ const ADMIN_ENTRIES: u32 = 32;
 #[derive(Clone, Copy)]
 struct Pending {
     waiter: TaskId,
-    completion: Option<CompletionEntry>,
+    completion: Option<Arrival>,
     /// Nobody awaits it any more: its identifier goes back when it completes.
     abandoned: bool,
+}
+
+/// A completion on its way over the link, or arrived.
+#[derive(Clone, Copy)]
+struct Arrival {
+    entry: CompletionEntry,
+    at: Time,
+    /// The completion queue's head once this entry is consumed.
+    head: u16,
 }
 
 struct State {
@@ -84,9 +93,9 @@ impl Driver {
         let driver: Weak<Driver> = Rc::downgrade(self);
         HostPort {
             memory: self.memory.clone(),
-            interrupt: Rc::new(move |queue| {
+            interrupt: Rc::new(move |queue, arrives| {
                 if let Some(driver) = driver.upgrade() {
-                    driver.interrupt(queue);
+                    driver.interrupt(queue, arrives);
                 }
             }),
         }
@@ -183,11 +192,11 @@ impl Driver {
             pair.submission_memory.address() + u64::from(slot) * SubmissionEntry::BYTES as u64;
         nvme::Dma::write(&mut *self.memory.borrow_mut(), address, &entry.to_bytes())?;
         controller.ring_submission(pair.id, tail);
-        let completion = std::future::poll_fn(|_| {
+        let arrival = std::future::poll_fn(|_| {
             let pending = &mut pair.state.borrow_mut().pending[usize::from(id)];
-            match pending.completion.take() {
-                Some(completion) => Poll::Ready(completion),
-                None => {
+            match pending.completion {
+                Some(arrival) if arrival.at <= self.sim.now() => Poll::Ready(arrival),
+                _ => {
                     pending.waiter = self.sim.current();
                     Poll::Pending
                 }
@@ -195,12 +204,13 @@ impl Driver {
         })
         .await;
         claim.id = None;
-        pair.release(id);
-        Ok(completion)
+        pair.consume(id, &arrival);
+        controller.ring_completion(pair.id, arrival.head);
+        Ok(arrival.entry)
     }
 
-    /// The controller has written completions.
-    fn interrupt(&self, queue: QueueId) {
+    /// The controller has sent completions, the last of which arrives at `at`.
+    fn interrupt(&self, queue: QueueId, at: Time) {
         let pair = match queue.get() {
             0 => &self.admin,
             number => match self.pair(usize::from(number) - 1) {
@@ -208,19 +218,14 @@ impl Driver {
                 Err(_) => return,
             },
         };
-        let mut taken = false;
-        while let Some(completion) = self.next_completion(pair) {
-            taken = true;
-            self.deliver(pair, completion);
-        }
-        if taken && let Ok(controller) = self.controller() {
-            controller.ring_completion(pair.id, pair.state.borrow().completion.index());
+        while let Some((entry, head)) = self.next_completion(pair) {
+            self.deliver(pair, Arrival { entry, at, head });
         }
     }
 
     /// The next entry of the completion queue, if its phase says that it is new.
     #[inline]
-    fn next_completion(&self, pair: &QueuePair) -> Option<CompletionEntry> {
+    fn next_completion(&self, pair: &QueuePair) -> Option<(CompletionEntry, u16)> {
         let state = &mut *pair.state.borrow_mut();
         let offset = u64::from(state.completion.index()) * CompletionEntry::BYTES as u64;
         let mut bytes = [0; CompletionEntry::BYTES];
@@ -231,25 +236,25 @@ impl Driver {
             return None;
         }
         state.completion.advance();
-        Some(entry)
+        Some((entry, state.completion.index()))
     }
 
     #[inline]
-    fn deliver(&self, pair: &QueuePair, completion: CompletionEntry) {
+    fn deliver(&self, pair: &QueuePair, arrival: Arrival) {
+        let id = arrival.entry.command_id.get();
         let state = &mut *pair.state.borrow_mut();
-        // A head that makes no sense is not believed; the ring stays as it was.
-        let moved = state.submission.set_head(completion.queue_head.get());
-        debug_assert!(moved.is_ok(), "the drive reports a head beyond the tail");
-        let id = completion.command_id.get();
         let Some(pending) = state.pending.get_mut(usize::from(id)) else {
             return;
         };
+        pending.completion = Some(arrival);
         if pending.abandoned {
-            pending.abandoned = false;
-            state.free.push(id);
+            let controller = self.controller();
+            pair.consume_in(state, id, &arrival);
+            if let Ok(controller) = controller {
+                controller.ring_completion(pair.id, arrival.head);
+            }
         } else {
-            pending.completion = Some(completion);
-            self.sim.wake(pending.waiter);
+            self.sim.wake_at(arrival.at, pending.waiter);
         }
     }
 }
@@ -300,9 +305,22 @@ impl QueuePair {
         Some((id, slot, state.submission.tail()))
     }
 
+    /// The host has taken a completion: its identifier and the entries that the
+    /// drive has fetched are free again.
     #[inline]
-    fn release(&self, id: u16) {
-        self.state.borrow_mut().free.push(id);
+    fn consume(&self, id: u16, arrival: &Arrival) {
+        self.consume_in(&mut self.state.borrow_mut(), id, arrival);
+    }
+
+    #[inline]
+    fn consume_in(&self, state: &mut State, id: u16, arrival: &Arrival) {
+        // A head that makes no sense is not believed; the ring stays as it was.
+        let moved = state.submission.set_head(arrival.entry.queue_head.get());
+        debug_assert!(moved.is_ok(), "the drive reports a head beyond the tail");
+        let pending = &mut state.pending[usize::from(id)];
+        pending.completion = None;
+        pending.abandoned = false;
+        state.free.push(id);
         self.freed.announce();
     }
 }
@@ -318,11 +336,9 @@ impl Drop for Claim<'_> {
     fn drop(&mut self) {
         let Some(id) = self.id else { return };
         let state = &mut *self.pair.state.borrow_mut();
-        let pending = &mut state.pending[usize::from(id)];
-        let completed = pending.completion.take().is_some();
-        pending.abandoned = !completed;
-        if completed {
-            state.free.push(id);
+        match state.pending[usize::from(id)].completion {
+            None => state.pending[usize::from(id)].abandoned = true,
+            Some(arrival) => self.pair.consume_in(state, id, &arrival),
         }
     }
 }

@@ -9,6 +9,7 @@ mod device;
 mod energy;
 pub mod frontend;
 pub mod ftl;
+pub mod planted;
 pub mod schedule;
 
 pub use config::{ConfigError, DeviceConfig, FaultConfig};

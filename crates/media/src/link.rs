@@ -100,6 +100,19 @@ impl Direction {
             .reserve(self.wire_bytes(bytes), self.span_of(bytes))
     }
 
+    /// Whether nothing is under way.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.pipe.is_idle()
+    }
+
+    /// As [`Direction::post`], for the answer to a request that arrives at `from`.
+    #[inline]
+    pub fn post_answer(&self, from: Time, bytes: u64) -> Time {
+        self.payload_moved.set(self.payload_moved.get() + bytes);
+        self.pipe.reserve_from(from, self.wire_bytes(bytes), self.span_of(bytes))
+    }
+
     /// Payload bytes carried, counting what is promised.
     pub fn bytes(&self) -> u64 {
         self.payload_moved.get()

@@ -243,6 +243,12 @@ impl Sim {
         }
     }
 
+    /// Runs `future` as a task that nobody waits for, such as one that serves for
+    /// ever. Cheaper than [`Sim::spawn`], at every poll.
+    pub fn spawn_detached(&self, future: impl Future<Output = ()> + 'static) {
+        self.insert(Box::pin(future));
+    }
+
     /// Makes `task` run later in this instant. A task that no longer exists is passed over.
     #[inline]
     pub fn wake(&self, task: TaskId) {
@@ -287,6 +293,17 @@ impl Sim {
             self.wake(self.current());
             Poll::Pending
         })
+    }
+
+    /// Makes `task` run at `at`, or later in this instant if that has passed. For
+    /// parts that know beforehand when something will be over.
+    #[inline]
+    pub fn wake_at(&self, at: Time, task: TaskId) {
+        if at > self.now() {
+            self.set_timer(at, task);
+        } else {
+            self.wake(task);
+        }
     }
 
     /// Wakes the current task at `at`.

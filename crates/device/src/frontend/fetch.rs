@@ -1,6 +1,7 @@
 //! Fetching submission queue entries over the link.
 
 use std::rc::Rc;
+use std::task::Poll;
 
 use media::link::READ_REQUEST_BYTES;
 use nvme::{QueueId, SubmissionEntry};
@@ -15,7 +16,8 @@ impl Controller {
         loop {
             self.deliver_doorbells();
             if !self.has_free_slot() {
-                self.bell.heard().await;
+                self.slots_wanted.set(true);
+                self.slot_freed.heard().await;
                 continue;
             }
             let next = self.queues.borrow_mut().arbitrate();
@@ -26,16 +28,26 @@ impl Controller {
         }
     }
 
-    async fn wait_for_doorbell(&self) {
-        let first = self
-            .doorbells
-            .borrow()
-            .front()
-            .map(|doorbell| doorbell.arrives);
-        match first {
-            Some(arrives) => self.sim.sleep_until(arrives).await,
-            None => self.bell.heard().await,
-        }
+    /// Waits until the first doorbell has crossed the link.
+    fn wait_for_doorbell(&self) -> impl Future<Output = ()> + '_ {
+        let mut timer_set = false;
+        std::future::poll_fn(move |_| {
+            let first = self.doorbells.borrow().front().map(|doorbell| doorbell.arrives);
+            match first {
+                Some(arrives) if arrives <= self.sim.now() => return Poll::Ready(()),
+                Some(arrives) if !timer_set => {
+                    timer_set = true;
+                    self.sim.wake_at(arrives, self.sim.current());
+                }
+                Some(_) => {}
+                None => {
+                    // Whoever rings next sets the timer, for when it arrives.
+                    timer_set = true;
+                    self.fetcher.set(self.sim.current());
+                }
+            }
+            Poll::Pending
+        })
     }
 
     /// Doorbells whose message has crossed the link take effect.
@@ -60,8 +72,17 @@ impl Controller {
 
     #[inline]
     async fn fetch(self: &Rc<Controller>, queue: QueueId, address: u64) {
-        self.link.up.transfer(READ_REQUEST_BYTES).await;
-        self.link.down.transfer(SubmissionEntry::BYTES as u64).await;
+        let (up, down) = (&self.link.up, &self.link.down);
+        if up.is_idle() {
+            // The request goes out at once, so the answer's turn is known already:
+            // one wait for both.
+            let asked = up.post(READ_REQUEST_BYTES);
+            let arrives = down.post_answer(asked, SubmissionEntry::BYTES as u64);
+            self.sim.sleep_until(arrives).await;
+        } else {
+            up.transfer(READ_REQUEST_BYTES).await;
+            down.transfer(SubmissionEntry::BYTES as u64).await;
+        }
         let mut bytes = [0; SubmissionEntry::BYTES];
         if self.host.memory.borrow().read(address, &mut bytes).is_err() {
             // The driver gave a queue that is not in its memory: there is no
@@ -88,7 +109,7 @@ impl Controller {
         let number = slots.len() as u32;
         let slot = Rc::new(Slot::new(&self.sim));
         slots.push(slot.clone());
-        self.sim.spawn(self.clone().serve_slot(slot, number));
+        self.sim.spawn_detached(self.clone().serve_slot(slot, number));
         number
     }
 }

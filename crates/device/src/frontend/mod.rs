@@ -20,7 +20,7 @@ use media::link::Link;
 use nvme::{Dma, QueueId};
 use serde::{Deserialize, Serialize};
 use sim::resource::{Broadcast, Signal};
-use sim::{Account, AccountId, Ledger, Sim, Time};
+use sim::{Account, AccountId, Ledger, Sim, TaskId, Time};
 
 use crate::bits::Bits;
 use crate::buffer::Buffers;
@@ -51,8 +51,9 @@ pub struct FrontendConfig {
 pub struct HostPort {
     /// Memory that the controller reads and writes.
     pub memory: Rc<RefCell<dyn Dma>>,
-    /// Called after a completion was written to this completion queue.
-    pub interrupt: Rc<dyn Fn(QueueId)>,
+    /// Called when a completion for this completion queue is sent, with the instant
+    /// at which it arrives; the host must not act on it before.
+    pub interrupt: Rc<dyn Fn(QueueId, Time)>,
 }
 
 /// Where the admin queues lie, as the AQA, ASQ and ACQ registers say
@@ -98,12 +99,15 @@ pub struct Controller {
     page_bytes: u32,
     queues: RefCell<Queues>,
     doorbells: RefCell<VecDeque<Doorbell>>,
-    /// Rung when a doorbell arrives or a slot becomes free.
-    bell: Signal,
+    /// The fetching task, while it waits for a doorbell to be rung.
+    fetcher: Cell<TaskId>,
+    /// Rung when a slot becomes free that the fetching task waits for.
+    slot_freed: Signal,
+    slots_wanted: Cell<bool>,
     completions_taken: Broadcast,
     slots: RefCell<Vec<Rc<Slot>>>,
     idle_slots: RefCell<Vec<u32>>,
-    counts: Cell<FrontendCounts>,
+    counts: RefCell<FrontendCounts>,
     ledger: Rc<Ledger>,
     link_up_account: AccountId,
     transfer: Rc<HostTransfer>,
@@ -146,17 +150,19 @@ impl Controller {
             page_bytes,
             queues: RefCell::new(queues),
             doorbells: RefCell::default(),
-            bell: Signal::new(sim),
+            fetcher: Cell::new(TaskId::NONE),
+            slot_freed: Signal::new(sim),
+            slots_wanted: Cell::new(false),
             completions_taken: Broadcast::new(sim),
             slots: RefCell::default(),
             idle_slots: RefCell::default(),
-            counts: Cell::default(),
+            counts: RefCell::default(),
             link_up_account: ledger.open("link", "drive to host"),
             ledger,
             transfer,
             bits,
         });
-        sim.spawn(controller.clone().fetch_commands());
+        sim.spawn_detached(controller.clone().fetch_commands());
         Ok(controller)
     }
 
@@ -169,7 +175,10 @@ impl Controller {
             queue,
             tail,
         });
-        self.bell.ring();
+        let fetcher = self.fetcher.replace(TaskId::NONE);
+        if fetcher != TaskId::NONE {
+            self.sim.wake_at(arrives, fetcher);
+        }
     }
 
     /// The host writes a completion queue's head doorbell. Nothing waits for it
@@ -204,7 +213,7 @@ impl Controller {
 
     /// What happened so far.
     pub fn counts(&self) -> FrontendCounts {
-        self.counts.get()
+        *self.counts.borrow()
     }
 
     /// The energy accounts of the drive.
@@ -214,8 +223,6 @@ impl Controller {
 
     #[inline]
     fn count(&self, change: impl FnOnce(&mut FrontendCounts)) {
-        let mut counts = self.counts.get();
-        change(&mut counts);
-        self.counts.set(counts);
+        change(&mut self.counts.borrow_mut());
     }
 }

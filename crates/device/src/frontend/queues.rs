@@ -171,13 +171,20 @@ impl Queues {
     #[inline]
     fn next_waiting(&self) -> Option<usize> {
         let words = self.waiting.len();
-        let first = self.next / 64 % words;
-        let from_here = u64::MAX << (self.next % 64);
-        let later = (first, self.waiting[first] & from_here);
-        let others = (first + 1..first + words).map(|word| (word % words, self.waiting[word % words]));
-        let earlier = (first, self.waiting[first] & !from_here);
-        let (word, bits) = std::iter::once(later).chain(others).chain([earlier]).find(|(_, bits)| *bits != 0)?;
-        Some(word * 64 + bits.trailing_zeros() as usize)
+        let mut word = self.next / 64;
+        let mut mask = u64::MAX << (self.next % 64);
+        // One word more than there are, for the part of the first before `next`.
+        for _ in 0..=words {
+            if word >= words {
+                (word, mask) = (0, u64::MAX);
+            }
+            let bits = self.waiting[word] & mask;
+            if bits != 0 {
+                return Some(word * 64 + bits.trailing_zeros() as usize);
+            }
+            (word, mask) = (word + 1, u64::MAX);
+        }
+        None
     }
 
     /// A slot for the completion of a command of `submission`: its address, its

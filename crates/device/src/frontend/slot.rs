@@ -71,7 +71,9 @@ impl Controller {
             let Some(job) = slot.job.take() else { continue };
             self.serve(job).await;
             self.idle_slots.borrow_mut().push(number);
-            self.bell.ring();
+            if self.slots_wanted.replace(false) {
+                self.slot_freed.ring();
+            }
         }
     }
 
@@ -111,7 +113,6 @@ impl Controller {
             self.link_up_account,
             up.energy_of(CompletionEntry::BYTES as u64),
         );
-        self.sim.sleep_until(arrives).await;
         loop {
             let slot = self.queues.borrow_mut().completion_slot(job.queue);
             match slot {
@@ -143,7 +144,7 @@ impl Controller {
                         .write(address, &completion.to_bytes())
                         .is_ok()
                     {
-                        (self.host.interrupt)(completion_queue);
+                        (self.host.interrupt)(completion_queue, arrives);
                     }
                     return;
                 }

@@ -17,6 +17,7 @@ use super::mapping::{Lpn, Mapping};
 use super::spare::Record;
 use super::{Ftl, FtlConfig};
 use crate::buffer::Buffers;
+use crate::planted::{Bug, is_planted};
 use crate::schedule::{Read, Schedule, SpareBytes};
 
 /// What recovery found besides the translation layer's own pages.
@@ -91,13 +92,16 @@ impl Ftl {
                 sequence,
             } = *record
                 && lpn.0 < logical_pages
-                && best[lpn.0 as usize] < (version, sequence)
+                && is_better(best[lpn.0 as usize], (version, sequence))
             {
                 best[lpn.0 as usize] = (version, sequence);
                 mapping.set(lpn, Mapping::Data(*page));
             }
         }
         for (page, record) in records {
+            if is_planted(Bug::RecoveryIgnoresTombstones) {
+                break;
+            }
             if let Record::Tombstone {
                 start,
                 count,
@@ -185,6 +189,15 @@ impl Ftl {
             nand.page_state(page) == PageState::Failed
         })
     }
+}
+
+/// Whether a page of (version, sequence) `found` is to be preferred to the `best` so
+/// far; (0, 0) is none.
+fn is_better(best: (u64, u64), found: (u64, u64)) -> bool {
+    if is_planted(Bug::RecoveryTakesOldestVersion) {
+        return best == (0, 0) || found < best;
+    }
+    best < found
 }
 
 impl Default for Scan {

@@ -10,6 +10,7 @@ use super::range_lock::RangeLock;
 use super::spare::Record;
 use super::{Ftl, FtlError};
 use crate::buffer::BufferId;
+use crate::planted::{Bug, is_planted};
 use crate::schedule::{Fault, Program, Read};
 
 /// Logical pages that only its holder may write or deallocate.
@@ -39,7 +40,7 @@ impl Ftl {
         buffer: BufferId,
     ) -> Result<(), FtlError> {
         self.count(|counts| counts.host_page_writes += 1);
-        if bytes < self.geometry.page_bytes {
+        if bytes < self.geometry.page_bytes && !is_planted(Bug::PartialWriteForgetsTheRest) {
             self.complete_page(lpn, column, bytes, buffer).await?;
         }
         let record = Record::Data {
@@ -235,6 +236,10 @@ impl Ftl {
             return Ok(());
         };
         let last = pages.rev().find(holds_data).unwrap_or(first);
+        if is_planted(Bug::DeallocationLeavesNoRecord) {
+            (first..=last).for_each(|lpn| self.replace(Lpn(lpn), Mapping::Unmapped));
+            return Ok(());
+        }
         let record = Record::Tombstone {
             start: Lpn(first),
             count: last - first + 1,

@@ -59,7 +59,7 @@ pub struct Schedule {
     queues: Vec<RefCell<DieQueue>>,
     bells: Vec<Signal>,
     tickets: Tickets,
-    counts: Cell<FlashCounts>,
+    counts: RefCell<FlashCounts>,
     dies_busy: Vec<Cell<Span>>,
 }
 
@@ -81,14 +81,14 @@ impl Schedule {
             queues: (0..dies).map(|_| RefCell::default()).collect(),
             bells: (0..dies).map(|_| Signal::new(sim)).collect(),
             tickets: Tickets::new(sim),
-            counts: Cell::default(),
+            counts: RefCell::default(),
             dies_busy: (0..dies).map(|_| Cell::default()).collect(),
             geometry,
         });
         for die in (0..dies).map(DieId) {
             let channel = channels[schedule.geometry.channel_of_die(die).0 as usize].clone();
             let task = DieTask::new(sim, config, schedule.clone(), die, channel, ledger);
-            sim.spawn(task.run());
+            sim.spawn_detached(task.run());
         }
         schedule
     }
@@ -139,7 +139,7 @@ impl Schedule {
 
     /// What the dies have done so far.
     pub fn counts(&self) -> FlashCounts {
-        self.counts.get()
+        *self.counts.borrow()
     }
 
     /// How long each die's array was busy.
@@ -148,9 +148,7 @@ impl Schedule {
     }
 
     fn count(&self, change: impl FnOnce(&mut FlashCounts)) {
-        let mut counts = self.counts.get();
-        change(&mut counts);
-        self.counts.set(counts);
+        change(&mut self.counts.borrow_mut());
     }
 }
 

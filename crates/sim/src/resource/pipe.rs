@@ -68,11 +68,24 @@ impl Pipe {
     /// which its last byte has crossed.
     #[inline]
     pub fn reserve(&self, bytes: u64, span: Span) -> Time {
-        let end = self.free_at.get().max(self.sim.now()) + span;
+        self.reserve_from(self.sim.now(), bytes, span)
+    }
+
+    /// As [`Pipe::reserve`], for a message that is not there before `from`. Until
+    /// then the wire stands idle for it.
+    #[inline]
+    pub fn reserve_from(&self, from: Time, bytes: u64, span: Span) -> Time {
+        let end = self.free_at.get().max(from) + span;
         self.free_at.set(end);
         self.busy.set(self.busy.get() + span);
         self.bytes.set(self.bytes.get() + bytes);
         end
+    }
+
+    /// Whether nothing is under way.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.free_at.get() <= self.sim.now()
     }
 
     /// How long the wire carried something, counting what is promised.

@@ -8,6 +8,7 @@ use crate::ftl::blocks::{Stream, Use};
 use crate::ftl::mapping::Mapping;
 use crate::ftl::spare::Record;
 use crate::ftl::{Ftl, FtlError};
+use crate::planted::{Bug, is_planted};
 use crate::schedule::{Erase, Fault, Read};
 
 /// The collecting task of one plane.
@@ -147,7 +148,8 @@ impl Collector {
             .program(self.plane, Stream::Collection, buffer.id(), record)
             .await?;
         ftl.count(|counts| counts.gc_page_copies += 1);
-        let still_needed = ftl.blocks.borrow().is_valid(old);
+        let still_needed =
+            ftl.blocks.borrow().is_valid(old) || is_planted(Bug::CollectionIgnoresOvertaking);
         ftl.blocks.borrow_mut().settle(new, still_needed);
         if still_needed {
             self.moved(record, old, new);

@@ -1,0 +1,72 @@
+//! Bugs planted on purpose: the whole-drive simulation must catch each of them.
+//!
+//! Compiled in only with the feature `planted-bugs`, which nothing but that test
+//! asks for. Without it [`is_planted`] is the constant `false`.
+
+/// A bug that can be planted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bug {
+    /// Recovery takes the oldest version of a logical page for the current one.
+    RecoveryTakesOldestVersion,
+    /// Recovery overlooks the records of deallocation.
+    RecoveryIgnoresTombstones,
+    /// Blocks are deallocated in the table only, not on the media.
+    DeallocationLeavesNoRecord,
+    /// Garbage collection moves the mapping to its copy even if the host was faster.
+    CollectionIgnoresOvertaking,
+    /// A write of a part of a page forgets the rest of it.
+    PartialWriteForgetsTheRest,
+}
+
+impl Bug {
+    /// All of them.
+    pub const ALL: [Bug; 5] = [
+        Bug::RecoveryTakesOldestVersion,
+        Bug::RecoveryIgnoresTombstones,
+        Bug::DeallocationLeavesNoRecord,
+        Bug::CollectionIgnoresOvertaking,
+        Bug::PartialWriteForgetsTheRest,
+    ];
+}
+
+#[cfg(feature = "planted-bugs")]
+mod switch {
+    use std::cell::Cell;
+
+    use super::Bug;
+
+    thread_local! {
+        static PLANTED: Cell<Option<Bug>> = const { Cell::new(None) };
+    }
+
+    /// A planted bug; dropping it digs it out.
+    pub struct Planted(());
+
+    /// Plants a bug in every drive of this thread.
+    pub fn plant(bug: Bug) -> Planted {
+        PLANTED.set(Some(bug));
+        Planted(())
+    }
+
+    impl Drop for Planted {
+        fn drop(&mut self) {
+            PLANTED.set(None);
+        }
+    }
+
+    pub(crate) fn is_planted(bug: Bug) -> bool {
+        PLANTED.get() == Some(bug)
+    }
+}
+
+#[cfg(feature = "planted-bugs")]
+pub(crate) use switch::is_planted;
+#[cfg(feature = "planted-bugs")]
+pub use switch::{Planted, plant};
+
+/// Whether `bug` is in.
+#[cfg(not(feature = "planted-bugs"))]
+#[inline(always)]
+pub(crate) const fn is_planted(_bug: Bug) -> bool {
+    false
+}

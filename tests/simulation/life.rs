@@ -1,0 +1,159 @@
+//! One life of a drive: commands, a power cut, recovery, a check; again and again.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::AddAssign;
+use std::rc::Rc;
+
+use bitline::{Config, Drive};
+use sim::Random;
+
+use crate::clients::{Client, Shared};
+use crate::oracle::Oracle;
+
+/// What happened in one or many lives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cuts {
+    pub cuts: u64,
+    pub commands: u64,
+    /// Commands in flight when the power went.
+    pub in_flight: u64,
+    pub collected: u64,
+    pub program_failures: u64,
+    pub erase_failures_or_retired: u64,
+    pub vectors_checked: u64,
+}
+
+impl AddAssign for Cuts {
+    fn add_assign(&mut self, other: Cuts) {
+        self.cuts += other.cuts;
+        self.commands += other.commands;
+        self.in_flight += other.in_flight;
+        self.collected += other.collected;
+        self.program_failures += other.program_failures;
+        self.erase_failures_or_retired += other.erase_failures_or_retired;
+        self.vectors_checked += other.vectors_checked;
+    }
+}
+
+impl fmt::Display for Cuts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} power cuts, {} commands ({} in flight at a cut), {} blocks collected, {} failed programs, \
+             {} blocks retired, {} vectors checked",
+            self.cuts,
+            self.commands,
+            self.in_flight,
+            self.collected,
+            self.program_failures,
+            self.erase_failures_or_retired,
+            self.vectors_checked
+        )
+    }
+}
+
+/// A drive so small that everything happens often, different for each seed.
+fn config(seed: u64, random: &mut Random) -> Config {
+    let mode = ["slc", "mlc", "tlc"][random.below(3) as usize];
+    let policy = ["first_come", "read_priority"][random.below(2) as usize];
+    let order = ["CWDP", "PDWC", "DPCW", "WCPD"][random.below(4) as usize];
+    let failures = |random: &mut Random, most| if random.chance(0.5) { 0 } else { random.below(most) };
+    let (programs, erases) = (failures(random, 2000), failures(random, 4000));
+    let number = |value: u64| value.to_string();
+    let keys = [
+        ("seed", number(seed)),
+        ("nand.geometry.channels", number(1 + random.below(2))),
+        ("nand.geometry.chips_per_channel", "1".into()),
+        ("nand.geometry.dies_per_chip", number(1 + random.below(2))),
+        ("nand.geometry.planes_per_die", number(1 + random.below(2))),
+        ("nand.geometry.blocks_per_plane", number(20 + random.below(8))),
+        ("nand.geometry.strings_per_block", number(1 + random.below(3))),
+        ("nand.geometry.cells_per_string", "4".into()),
+        ("nand.geometry.page_bytes", "2048".into()),
+        ("nand.geometry.spare_bytes", "64".into()),
+        ("frontend.block_bytes", number(512 << random.below(3))),
+        ("frontend.commands_in_flight", number(1 + random.below(16))),
+        ("ftl.mode", mode.into()),
+        ("ftl.overprovisioning", "0.25".into()),
+        ("ftl.plane_allocation", order.into()),
+        ("ftl.gc.threshold_blocks", "4".into()),
+        ("schedule.policy", policy.into()),
+        ("schedule.multi_plane", random.chance(0.5).to_string()),
+        ("bits.compute_blocks_percent", "30".into()),
+        ("faults.program_failures_per_million", number(programs)),
+        ("faults.erase_failures_per_million", number(erases)),
+        ("host.queue_pairs", "3".into()),
+        ("host.queue_entries", number(2 + random.below(12))),
+    ];
+    let preset = Config::preset("flash-cosmos").expect("the preset exists");
+    let pairs = keys.iter().map(|(key, value)| (*key, value.as_str()));
+    preset.with(pairs).expect("every such drive is possible")
+}
+
+/// Lives the life of `seed` through `cuts` power cuts.
+///
+/// # Errors
+/// What was lost, or went wrong.
+pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
+    let mut random = Random::named(seed, "life");
+    let config = config(seed, &mut random);
+    let mut drive = Drive::open(config).map_err(|error| error.to_string())?;
+    let blocks = drive.blocks().map_err(|error| error.to_string())?;
+    let oracle = Rc::new(RefCell::new(Oracle::new(blocks)));
+    let mut total = Cuts::default();
+    for round in 0..cuts {
+        let shared = run_until_cut(&mut drive, &oracle, seed, round, &mut random)?;
+        let statistics = drive.statistics().map_err(|error| error.to_string())?;
+        total += Cuts {
+            cuts: 1,
+            commands: statistics.frontend.commands,
+            in_flight: shared.in_flight(),
+            collected: statistics.ftl.gc_blocks,
+            program_failures: statistics.ftl.program_failures,
+            erase_failures_or_retired: statistics.ftl.blocks_retired,
+            vectors_checked: 0,
+        };
+        drive.power_cut().map_err(|error| error.to_string())?;
+        drop(shared);
+        drive.power_up().map_err(|error| format!("round {round}: power-up: {error}"))?;
+        oracle.borrow_mut().release_all();
+        total.vectors_checked += check(&mut drive, &oracle).map_err(|loss| format!("after cut {round}: {loss}"))?;
+    }
+    Ok(total)
+}
+
+/// Lets clients work for a random number of events.
+fn run_until_cut(
+    drive: &mut Drive,
+    oracle: &Rc<RefCell<Oracle>>,
+    seed: u64,
+    round: u32,
+    random: &mut Random,
+) -> Result<Rc<Shared>, String> {
+    let host = drive.host().map_err(|error| error.to_string())?;
+    let shared = Shared::new(host.clone(), oracle.clone());
+    for number in 0..4 {
+        let stream = Random::named(seed, &format!("round {round} client {number}"));
+        host.sim().spawn_detached(Client::new(shared.clone(), stream).run());
+    }
+    let simulation = drive.simulation().map_err(|error| error.to_string())?;
+    for _ in 0..200 + random.below(4000) {
+        if !simulation.step() {
+            return Err(format!("round {round}: the drive hangs at {}", simulation.now()));
+        }
+        shared.complaint()?;
+    }
+    Ok(shared)
+}
+
+/// Reads everything and compares.
+fn check(drive: &mut Drive, oracle: &Rc<RefCell<Oracle>>) -> Result<u64, String> {
+    let blocks = oracle.borrow().blocks();
+    let bytes = drive.read(0, blocks).map_err(|error| error.to_string())?;
+    let block_bytes = bytes.len() / blocks as usize;
+    for (lba, block) in bytes.chunks(block_bytes).enumerate() {
+        oracle.borrow_mut().observe(lba as u64, block)?;
+    }
+    crate::clients::check_vectors(drive, oracle)
+}

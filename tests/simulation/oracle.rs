@@ -1,0 +1,172 @@
+//! What the drive should hold: for each block and vector the value that was
+//! acknowledged, and those that may have taken its place since.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sim::Random;
+
+/// A value of a logical block or a vector; zero stands for "nothing".
+pub type Value = u64;
+
+/// Something that holds a value, and may be in flux.
+#[derive(Clone, Debug, Default)]
+struct Cell {
+    acknowledged: Value,
+    /// Values written and not acknowledged.
+    pending: Vec<Value>,
+    busy: bool,
+}
+
+/// The oracle. Blocks are numbered; vectors are named by group and number.
+#[derive(Debug, Default)]
+pub struct Oracle {
+    blocks: Vec<Cell>,
+    vectors: BTreeMap<(u32, u32), Cell>,
+    groups_busy: BTreeSet<u32>,
+    next_value: Value,
+}
+
+impl Oracle {
+    pub fn new(blocks: u64) -> Oracle {
+        Oracle {
+            blocks: vec![Cell::default(); blocks as usize],
+            ..Oracle::default()
+        }
+    }
+
+    pub fn fresh_value(&mut self) -> Value {
+        self.next_value += 1;
+        self.next_value
+    }
+
+    pub fn blocks(&self) -> u64 {
+        self.blocks.len() as u64
+    }
+
+    /// Claims blocks for one client; false if one of them is another's.
+    pub fn claim(&mut self, lba: u64, count: u64) -> bool {
+        let range = &mut self.blocks[lba as usize..(lba + count) as usize];
+        let free = range.iter().all(|block| !block.busy);
+        if free {
+            range.iter_mut().for_each(|block| block.busy = true);
+        }
+        free
+    }
+
+    pub fn release(&mut self, lba: u64, count: u64) {
+        self.blocks[lba as usize..(lba + count) as usize].iter_mut().for_each(|block| block.busy = false);
+    }
+
+    /// A command that makes blocks `value` is on its way.
+    pub fn begin(&mut self, lba: u64, count: u64, value: Value) {
+        for block in &mut self.blocks[lba as usize..(lba + count) as usize] {
+            block.pending.push(value);
+        }
+    }
+
+    /// It was acknowledged.
+    pub fn acknowledge(&mut self, lba: u64, count: u64, value: Value) {
+        for block in &mut self.blocks[lba as usize..(lba + count) as usize] {
+            block.acknowledged = value;
+            block.pending.clear();
+        }
+    }
+
+    /// Checks what was read of a block, and holds the drive to it from now on.
+    pub fn observe(&mut self, lba: u64, bytes: &[u8]) -> Result<(), String> {
+        let block = &mut self.blocks[lba as usize];
+        let seen = block.values().find(|value| content(lba, *value, bytes.len()) == bytes);
+        let Some(seen) = seen else {
+            return Err(format!("block {lba} holds {:02x?}..., expected one of {:?}", &bytes[..8], block));
+        };
+        block.acknowledged = seen;
+        block.pending.clear();
+        Ok(())
+    }
+
+    /// Claims a group for one client; false if it is another's.
+    pub fn claim_group(&mut self, group: u32) -> bool {
+        self.groups_busy.insert(group)
+    }
+
+    pub fn release_group(&mut self, group: u32) {
+        self.groups_busy.remove(&group);
+    }
+
+    /// After a power cut nobody claims anything.
+    pub fn release_all(&mut self) {
+        self.groups_busy.clear();
+        self.blocks.iter_mut().for_each(|block| block.busy = false);
+    }
+
+    pub fn begin_vector(&mut self, name: (u32, u32), value: Value) {
+        self.vectors.entry(name).or_default().pending.push(value);
+    }
+
+    pub fn acknowledge_vector(&mut self, name: (u32, u32), value: Value) {
+        let vector = self.vectors.entry(name).or_default();
+        vector.acknowledged = value;
+        vector.pending.clear();
+    }
+
+    /// Names of a group's vectors that may exist.
+    pub fn vectors_of(&self, group: u32) -> Vec<(u32, u32)> {
+        self.vectors.range((group, 0)..=(group, u32::MAX)).map(|(name, _)| *name).collect()
+    }
+
+    pub fn vectors(&self) -> Vec<(u32, u32)> {
+        self.vectors.keys().copied().collect()
+    }
+
+    /// The value of a vector that nobody is changing.
+    pub fn settled_vector(&self, name: (u32, u32)) -> Option<Value> {
+        self.vectors.get(&name).filter(|vector| vector.pending.is_empty()).map(|vector| vector.acknowledged)
+    }
+
+    /// Checks what was read of a vector (`None`: it does not exist), and holds the
+    /// drive to it from now on.
+    pub fn observe_vector(&mut self, name: (u32, u32), bits: u64, seen: Option<&[u8]>) -> Result<(), String> {
+        let vector = self.vectors.entry(name).or_default();
+        let matches = |value: &Value| match seen {
+            None => *value == 0,
+            Some(bytes) => *value != 0 && vector_content(name, *value, bits) == bytes,
+        };
+        let Some(value) = vector.values().find(matches) else {
+            let what = seen.map_or("is missing".to_owned(), |bytes| format!("holds {:02x?}...", &bytes[..4]));
+            return Err(format!("vector {name:?} {what}, expected one of {vector:?}"));
+        };
+        vector.acknowledged = value;
+        vector.pending.clear();
+        Ok(())
+    }
+}
+
+impl Cell {
+    fn values(&self) -> impl Iterator<Item = Value> + '_ {
+        self.pending.iter().copied().chain([self.acknowledged])
+    }
+}
+
+/// The bytes of a block that holds `value`: zeroes for nothing.
+pub fn content(lba: u64, value: Value, bytes: usize) -> Vec<u8> {
+    filled(value, lba.wrapping_mul(0x9E37_79B9_7F4A_7C15), bytes)
+}
+
+/// The bytes of a vector of `bits` that holds `value`; bits past its end are zero.
+pub fn vector_content(name: (u32, u32), value: Value, bits: u64) -> Vec<u8> {
+    let mut bytes = filled(value, u64::from(name.0) << 32 | u64::from(name.1), bits.div_ceil(8) as usize);
+    if let Some(last) = bytes.last_mut()
+        && !bits.is_multiple_of(8)
+    {
+        *last &= (1 << (bits % 8)) - 1;
+    }
+    bytes
+}
+
+fn filled(value: Value, salt: u64, bytes: usize) -> Vec<u8> {
+    let mut content = vec![0; bytes];
+    if value != 0 {
+        Random::named(value ^ salt, "content").fill(&mut content);
+    }
+    content
+}

@@ -1,0 +1,21 @@
+//! Bugs planted on purpose, each of which the simulation must catch.
+
+use device::planted::{Bug, plant};
+
+use crate::life::live;
+
+/// Seeds within which a bug must show.
+const SEEDS: u64 = 40;
+
+#[test]
+fn every_planted_bug_is_caught() {
+    for bug in Bug::ALL {
+        let planted = plant(bug);
+        let caught = (0..SEEDS).find_map(|seed| live(seed, 20).err().map(|loss| (seed, loss)));
+        drop(planted);
+        let Some((seed, loss)) = caught else {
+            panic!("{bug:?} was not caught within {SEEDS} seeds");
+        };
+        println!("{bug:?} caught by seed {seed}: {loss}");
+    }
+}

@@ -114,19 +114,22 @@ impl Computer {
     }
 }
 
+/// How an operator takes in one more operand.
+type Apply = fn(&mut [u8], &[u8]);
+
 /// A step of the host's evaluation, over a stack of vectors. `operands` are gone through.
 enum Step {
     Read(VectorId),
     Not,
     Combine {
-        apply: fn(&mut [u8], &[u8]),
+        apply: Apply,
         operands: u64,
     },
 }
 
 /// The steps for an expression: operands are combined as they come.
 fn steps_of(expression: &Expression, steps: &mut Vec<Step>) {
-    let (operands, apply): (_, fn(&mut [u8], &[u8])) = match expression {
+    let (operands, apply): (_, Apply) = match expression {
         Expression::Vector(id) => return steps.push(Step::Read(*id)),
         Expression::Not(inner) => {
             steps_of(inner, steps);

@@ -58,8 +58,7 @@ fn one_sense_takes_what_the_configuration_says() {
     let (doorbell, request, entry, completion) = (link(4), link(32), link(64), link(16));
     let command = doorbell + request + entry + request + link(encoded);
     let array = nand.command_span(&sense).as_ps() + config.nand.latency.mws_ns * 1000;
-    let out = config.nand.bus.t_rr_ns * 1000
-        + transfer(512, f64::from(config.channel.megabytes_per_second));
+    let out = config.nand.bus.t_rr_ns * 1000 + transfer(512, config.channel.megabytes_per_second);
     assert_eq!(took, command + array + out + link(512) + completion);
 }
 

@@ -55,6 +55,13 @@ struct Plane {
     compute_blocks: u32,
 }
 
+impl Plane {
+    /// Blocks that computing may still take, of `most` that it may have.
+    fn unclaimed(&self, most: u32) -> usize {
+        most.saturating_sub(self.compute_blocks) as usize
+    }
+}
+
 /// The state of every block, volatile: recovery rebuilds it.
 pub(super) struct Blocks {
     geometry: Geometry,
@@ -112,8 +119,12 @@ impl Blocks {
         self.blocks[block.0 as usize].usage
     }
 
+    /// Free blocks of `plane` that data may take: not those that computing has
+    /// not claimed yet of its share.
     pub(super) fn free_blocks(&self, plane: PlaneId) -> usize {
-        self.planes[plane.0 as usize].free.len()
+        let entry = &self.planes[plane.0 as usize];
+        let unclaimed = entry.unclaimed(self.compute_blocks_max);
+        entry.free.len().saturating_sub(unclaimed)
     }
 
     /// Takes up a partly filled block where it was left; false if `stream`
@@ -133,11 +144,12 @@ impl Blocks {
     pub(super) fn allocate(&mut self, plane: PlaneId, stream: Stream) -> Option<PageAddress> {
         let pages_per_block = self.pages_per_block;
         let entry = &mut self.planes[plane.0 as usize];
+        let unclaimed = entry.unclaimed(self.compute_blocks_max);
         let frontier = match &mut entry.frontiers[stream as usize] {
             Some(frontier) => frontier,
             none => {
                 let kept_back = if stream == Stream::Host {
-                    self.reserve
+                    self.reserve + unclaimed
                 } else {
                     0
                 };

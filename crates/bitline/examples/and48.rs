@@ -21,7 +21,8 @@ fn main() -> Result<(), bitline::Error> {
     let mut data = vec![0u8; VECTOR_BYTES];
     for number in 0..OPERANDS {
         for (place, byte) in data.iter_mut().enumerate() {
-            *byte = !((place as u32 * 31 + number) % 251 == 0) as u8 * 255;
+            let hole = (place as u32 * 31 + number).is_multiple_of(251);
+            *byte = if hole { 0 } else { u8::MAX };
         }
         drive.write_vector(VectorId::new(0, number), bits, false, &data)?;
     }

@@ -64,7 +64,9 @@ impl Client {
     pub async fn run(mut self) {
         let queue = self.random.below(self.shared.host.queue_pairs() as u64) as usize;
         let Ok(block) = self.shared.host.block_on_queue(queue).await else {
-            return self.shared.complain("the namespace cannot be opened".into());
+            return self
+                .shared
+                .complain("the namespace cannot be opened".into());
         };
         let bits = BitsDevice::new(block.transport().clone(), NamespaceId::new(1));
         loop {
@@ -91,22 +93,32 @@ impl Client {
         let count = 1 + self.random.below(most).min(blocks - 1);
         let lba = self.random.below(blocks - count + 1);
         // Half of the traffic goes to a few blocks, so that they are overwritten often.
-        let lba = if self.random.chance(0.5) { lba / 4 } else { lba };
+        let lba = if self.random.chance(0.5) {
+            lba / 4
+        } else {
+            lba
+        };
         oracle.claim(lba, count).then_some((lba, count))
     }
 
     async fn write(&mut self, block: &BlockDevice<Queue>) {
-        let Some((lba, count)) = self.claim_blocks() else { return };
+        let Some((lba, count)) = self.claim_blocks() else {
+            return;
+        };
         let value = self.shared.oracle.borrow_mut().fresh_value();
         let bytes = block.block_bytes() as usize;
-        let data: Vec<u8> = (lba..lba + count).flat_map(|lba| content(lba, value, bytes)).collect();
+        let data: Vec<u8> = (lba..lba + count)
+            .flat_map(|lba| content(lba, value, bytes))
+            .collect();
         self.shared.oracle.borrow_mut().begin(lba, count, value);
         let outcome = block.write(lba, &data).await;
         self.settle(outcome, lba, count, value);
     }
 
     async fn deallocate(&mut self, block: &BlockDevice<Queue>) {
-        let Some((lba, count)) = self.claim_blocks() else { return };
+        let Some((lba, count)) = self.claim_blocks() else {
+            return;
+        };
         self.shared.oracle.borrow_mut().begin(lba, count, 0);
         if self.random.chance(0.5) {
             let outcome = block.write_zeroes(lba, count).await;
@@ -134,19 +146,24 @@ impl Client {
         if let Err(error) = outcome
             && !is_want_of_space(error)
         {
-            self.shared.complain(format!("a legal command failed: {error}"));
+            self.shared
+                .complain(format!("a legal command failed: {error}"));
         }
     }
 
     async fn read(&mut self, block: &BlockDevice<Queue>) {
-        let Some((lba, count)) = self.claim_blocks() else { return };
+        let Some((lba, count)) = self.claim_blocks() else {
+            return;
+        };
         self.observe(block, lba, count).await;
         self.shared.oracle.borrow_mut().release(lba, count);
     }
 
     async fn observe(&self, block: &BlockDevice<Queue>, lba: u64, count: u64) {
         match block.read(lba, count).await {
-            Err(error) => self.shared.complain(format!("read of {count} blocks from {lba}: {error}")),
+            Err(error) => self
+                .shared
+                .complain(format!("read of {count} blocks from {lba}: {error}")),
             Ok(data) => {
                 let bytes = block.block_bytes() as usize;
                 for (lba, seen) in (lba..).zip(data.chunks(bytes)) {
@@ -171,12 +188,18 @@ impl Client {
         let name = (group, self.random.below(VECTORS_PER_GROUP) as u32);
         let value = self.shared.oracle.borrow_mut().fresh_value();
         self.shared.oracle.borrow_mut().begin_vector(name, value);
-        let id = VectorId { group, vector: name.1 };
+        let id = VectorId {
+            group,
+            vector: name.1,
+        };
         let data = vector_content(name, value, bits);
         let outcome = device.write(id, bits, self.random.chance(0.5), &data).await;
         self.expect_success(&outcome);
         if outcome.is_ok() {
-            self.shared.oracle.borrow_mut().acknowledge_vector(name, value);
+            self.shared
+                .oracle
+                .borrow_mut()
+                .acknowledge_vector(name, value);
         }
         self.shared.oracle.borrow_mut().release_group(group);
     }
@@ -186,7 +209,10 @@ impl Client {
         if !self.shared.oracle.borrow_mut().claim_group(group) {
             return;
         }
-        let one = self.random.chance(0.7).then(|| self.random.below(VECTORS_PER_GROUP) as u32);
+        let one = self
+            .random
+            .chance(0.7)
+            .then(|| self.random.below(VECTORS_PER_GROUP) as u32);
         let names = match one {
             Some(vector) => vec![(group, vector)],
             None => self.shared.oracle.borrow().vectors_of(group),
@@ -216,17 +242,38 @@ impl Client {
         let known: Vec<((u32, u32), Value)> = {
             let oracle = self.shared.oracle.borrow();
             let named = oracle.vectors_of(group).into_iter();
-            named.filter_map(|name| Some((name, oracle.settled_vector(name).filter(|value| *value != 0)?))).collect()
+            named
+                .filter_map(|name| {
+                    Some((
+                        name,
+                        oracle.settled_vector(name).filter(|value| *value != 0)?,
+                    ))
+                })
+                .collect()
         };
         if !known.is_empty() {
-            let engine = [Engine::FlashCosmos, Engine::ParaBit, Engine::InStorage][self.random.below(3) as usize];
+            let engine = [Engine::FlashCosmos, Engine::ParaBit, Engine::InStorage]
+                [self.random.below(3) as usize];
             self.compare(device, &known, bits, engine).await;
         }
         self.shared.oracle.borrow_mut().release_group(group);
     }
 
-    async fn compare(&mut self, device: &BitsDevice<Queue>, known: &[((u32, u32), Value)], bits: u64, engine: Engine) {
-        let operands = || known.iter().map(|((group, vector), _)| Expression::from(VectorId { group: *group, vector: *vector }));
+    async fn compare(
+        &mut self,
+        device: &BitsDevice<Queue>,
+        known: &[((u32, u32), Value)],
+        bits: u64,
+        engine: Engine,
+    ) {
+        let operands = || {
+            known.iter().map(|((group, vector), _)| {
+                Expression::from(VectorId {
+                    group: *group,
+                    vector: *vector,
+                })
+            })
+        };
         let operator = self.random.below(3);
         let expression = match operator {
             0 => Expression::all(operands()),
@@ -250,7 +297,8 @@ impl Client {
         match device.evaluate(&expression, engine, bits).await {
             Err(error) => self.shared.complain(format!("{expression}: {error}")),
             Ok(result) if Some(&result) != expected.as_ref() => {
-                self.shared.complain(format!("{engine:?} computes {expression} wrongly"));
+                self.shared
+                    .complain(format!("{engine:?} computes {expression} wrongly"));
             }
             Ok(_) => {}
         }
@@ -258,7 +306,11 @@ impl Client {
 }
 
 fn is_want_of_space(error: &host::Error) -> bool {
-    let wants = [Status::CAPACITY_EXCEEDED, Status::GROUP_FULL, Status::WRITE_FAULT];
+    let wants = [
+        Status::CAPACITY_EXCEEDED,
+        Status::GROUP_FULL,
+        Status::WRITE_FAULT,
+    ];
     matches!(error, host::Error::Status(error) if wants.iter().any(|status| error.status.is(*status)))
 }
 
@@ -267,20 +319,38 @@ pub fn check_vectors(drive: &mut Drive, oracle: &Rc<RefCell<Oracle>>) -> Result<
     let names = oracle.borrow().vectors();
     let oracle = oracle.clone();
     let checked = drive.run(|host| async move {
-        let listed = host.bits().list(None).await.map_err(|error| error.to_string())?;
-        if let Some(stranger) = listed.iter().find(|vector| !names.contains(&(vector.id.group, vector.id.vector))) {
+        let listed = host
+            .bits()
+            .list(None)
+            .await
+            .map_err(|error| error.to_string())?;
+        if let Some(stranger) = listed
+            .iter()
+            .find(|vector| !names.contains(&(vector.id.group, vector.id.vector)))
+        {
             return Err(format!("{:?} was never written", stranger.id));
         }
         for name in &names {
-            let bits = GROUPS.iter().find(|(group, _)| *group == name.0).map_or(0, |(_, bits)| *bits);
-            let id = VectorId { group: name.0, vector: name.1 };
+            let bits = GROUPS
+                .iter()
+                .find(|(group, _)| *group == name.0)
+                .map_or(0, |(_, bits)| *bits);
+            let id = VectorId {
+                group: name.0,
+                vector: name.1,
+            };
             let seen = if listed.iter().any(|vector| vector.id == id) {
-                let read = host.bits().evaluate(&Expression::from(id), Engine::FlashCosmos, bits).await;
+                let read = host
+                    .bits()
+                    .evaluate(&Expression::from(id), Engine::FlashCosmos, bits)
+                    .await;
                 Some(read.map_err(|error| format!("{name:?}: {error}"))?)
             } else {
                 None
             };
-            oracle.borrow_mut().observe_vector(*name, bits, seen.as_deref())?;
+            oracle
+                .borrow_mut()
+                .observe_vector(*name, bits, seen.as_deref())?;
         }
         Ok(listed.len() as u64)
     });

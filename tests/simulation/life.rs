@@ -58,7 +58,13 @@ fn config(seed: u64, random: &mut Random) -> Config {
     let mode = ["slc", "mlc", "tlc"][random.below(3) as usize];
     let policy = ["first_come", "read_priority"][random.below(2) as usize];
     let order = ["CWDP", "PDWC", "DPCW", "WCPD"][random.below(4) as usize];
-    let failures = |random: &mut Random, most| if random.chance(0.5) { 0 } else { random.below(most) };
+    let failures = |random: &mut Random, most| {
+        if random.chance(0.5) {
+            0
+        } else {
+            random.below(most)
+        }
+    };
     let (programs, erases) = (failures(random, 2000), failures(random, 4000));
     let number = |value: u64| value.to_string();
     let keys = [
@@ -67,8 +73,14 @@ fn config(seed: u64, random: &mut Random) -> Config {
         ("nand.geometry.chips_per_channel", "1".into()),
         ("nand.geometry.dies_per_chip", number(1 + random.below(2))),
         ("nand.geometry.planes_per_die", number(1 + random.below(2))),
-        ("nand.geometry.blocks_per_plane", number(20 + random.below(8))),
-        ("nand.geometry.strings_per_block", number(1 + random.below(3))),
+        (
+            "nand.geometry.blocks_per_plane",
+            number(20 + random.below(8)),
+        ),
+        (
+            "nand.geometry.strings_per_block",
+            number(1 + random.below(3)),
+        ),
         ("nand.geometry.cells_per_string", "4".into()),
         ("nand.geometry.page_bytes", "2048".into()),
         ("nand.geometry.spare_bytes", "64".into()),
@@ -116,9 +128,12 @@ pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
         };
         drive.power_cut().map_err(|error| error.to_string())?;
         drop(shared);
-        drive.power_up().map_err(|error| format!("round {round}: power-up: {error}"))?;
+        drive
+            .power_up()
+            .map_err(|error| format!("round {round}: power-up: {error}"))?;
         oracle.borrow_mut().release_all();
-        total.vectors_checked += check(&mut drive, &oracle).map_err(|loss| format!("after cut {round}: {loss}"))?;
+        total.vectors_checked +=
+            check(&mut drive, &oracle).map_err(|loss| format!("after cut {round}: {loss}"))?;
     }
     Ok(total)
 }
@@ -135,12 +150,16 @@ fn run_until_cut(
     let shared = Shared::new(host.clone(), oracle.clone());
     for number in 0..4 {
         let stream = Random::named(seed, &format!("round {round} client {number}"));
-        host.sim().spawn_detached(Client::new(shared.clone(), stream).run());
+        host.sim()
+            .spawn_detached(Client::new(shared.clone(), stream).run());
     }
     let simulation = drive.simulation().map_err(|error| error.to_string())?;
     for _ in 0..200 + random.below(4000) {
         if !simulation.step() {
-            return Err(format!("round {round}: the drive hangs at {}", simulation.now()));
+            return Err(format!(
+                "round {round}: the drive hangs at {}",
+                simulation.now()
+            ));
         }
         shared.complaint()?;
     }

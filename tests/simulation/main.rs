@@ -6,6 +6,8 @@
 //! BITLINE_SEED=123 cargo test -p bitline-tests --test simulation one_seed -- --nocapture
 //! ```
 
+#![expect(unreachable_pub, reason = "a test program has no outside")]
+
 mod clients;
 mod entries;
 mod life;
@@ -31,15 +33,30 @@ fn what_is_acknowledged_survives() {
     println!("{SEEDS} seeds: {cuts}");
     assert_eq!(cuts.cuts, SEEDS * u64::from(CUTS_PER_SEED), "{cuts}");
     // A simulation in which nothing happens finds nothing.
-    assert!(cuts.in_flight > cuts.cuts, "too little was in flight when the power went: {cuts}");
-    assert!(cuts.collected > SEEDS, "garbage was hardly ever collected: {cuts}");
-    assert!(cuts.program_failures > SEEDS / 10, "hardly any program failed: {cuts}");
-    assert!(cuts.vectors_checked > SEEDS, "hardly any vector was checked: {cuts}");
+    assert!(
+        cuts.in_flight > cuts.cuts,
+        "too little was in flight when the power went: {cuts}"
+    );
+    assert!(
+        cuts.collected > SEEDS,
+        "garbage was hardly ever collected: {cuts}"
+    );
+    assert!(
+        cuts.program_failures > SEEDS / 10,
+        "hardly any program failed: {cuts}"
+    );
+    assert!(
+        cuts.vectors_checked > SEEDS,
+        "hardly any vector was checked: {cuts}"
+    );
 }
 
 #[test]
 fn one_seed() {
-    let Some(seed) = std::env::var("BITLINE_SEED").ok().and_then(|seed| seed.parse().ok()) else {
+    let Some(seed) = std::env::var("BITLINE_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+    else {
         return;
     };
     match live(seed, CUTS_PER_SEED) {

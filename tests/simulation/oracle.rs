@@ -54,7 +54,9 @@ impl Oracle {
     }
 
     pub fn release(&mut self, lba: u64, count: u64) {
-        self.blocks[lba as usize..(lba + count) as usize].iter_mut().for_each(|block| block.busy = false);
+        self.blocks[lba as usize..(lba + count) as usize]
+            .iter_mut()
+            .for_each(|block| block.busy = false);
     }
 
     /// A command that makes blocks `value` is on its way.
@@ -75,9 +77,15 @@ impl Oracle {
     /// Checks what was read of a block, and holds the drive to it from now on.
     pub fn observe(&mut self, lba: u64, bytes: &[u8]) -> Result<(), String> {
         let block = &mut self.blocks[lba as usize];
-        let seen = block.values().find(|value| content(lba, *value, bytes.len()) == bytes);
+        let seen = block
+            .values()
+            .find(|value| content(lba, *value, bytes.len()) == bytes);
         let Some(seen) = seen else {
-            return Err(format!("block {lba} holds {:02x?}..., expected one of {:?}", &bytes[..8], block));
+            return Err(format!(
+                "block {lba} holds {:02x?}..., expected one of {:?}",
+                &bytes[..8],
+                block
+            ));
         };
         block.acknowledged = seen;
         block.pending.clear();
@@ -111,7 +119,10 @@ impl Oracle {
 
     /// Names of a group's vectors that may exist.
     pub fn vectors_of(&self, group: u32) -> Vec<(u32, u32)> {
-        self.vectors.range((group, 0)..=(group, u32::MAX)).map(|(name, _)| *name).collect()
+        self.vectors
+            .range((group, 0)..=(group, u32::MAX))
+            .map(|(name, _)| *name)
+            .collect()
     }
 
     pub fn vectors(&self) -> Vec<(u32, u32)> {
@@ -120,20 +131,32 @@ impl Oracle {
 
     /// The value of a vector that nobody is changing.
     pub fn settled_vector(&self, name: (u32, u32)) -> Option<Value> {
-        self.vectors.get(&name).filter(|vector| vector.pending.is_empty()).map(|vector| vector.acknowledged)
+        self.vectors
+            .get(&name)
+            .filter(|vector| vector.pending.is_empty())
+            .map(|vector| vector.acknowledged)
     }
 
     /// Checks what was read of a vector (`None`: it does not exist), and holds the
     /// drive to it from now on.
-    pub fn observe_vector(&mut self, name: (u32, u32), bits: u64, seen: Option<&[u8]>) -> Result<(), String> {
+    pub fn observe_vector(
+        &mut self,
+        name: (u32, u32),
+        bits: u64,
+        seen: Option<&[u8]>,
+    ) -> Result<(), String> {
         let vector = self.vectors.entry(name).or_default();
         let matches = |value: &Value| match seen {
             None => *value == 0,
             Some(bytes) => *value != 0 && vector_content(name, *value, bits) == bytes,
         };
         let Some(value) = vector.values().find(matches) else {
-            let what = seen.map_or("is missing".to_owned(), |bytes| format!("holds {:02x?}...", &bytes[..4]));
-            return Err(format!("vector {name:?} {what}, expected one of {vector:?}"));
+            let what = seen.map_or("is missing".to_owned(), |bytes| {
+                format!("holds {:02x?}...", &bytes[..4])
+            });
+            return Err(format!(
+                "vector {name:?} {what}, expected one of {vector:?}"
+            ));
         };
         vector.acknowledged = value;
         vector.pending.clear();
@@ -154,7 +177,11 @@ pub fn content(lba: u64, value: Value, bytes: usize) -> Vec<u8> {
 
 /// The bytes of a vector of `bits` that holds `value`; bits past its end are zero.
 pub fn vector_content(name: (u32, u32), value: Value, bits: u64) -> Vec<u8> {
-    let mut bytes = filled(value, u64::from(name.0) << 32 | u64::from(name.1), bits.div_ceil(8) as usize);
+    let mut bytes = filled(
+        value,
+        u64::from(name.0) << 32 | u64::from(name.1),
+        bits.div_ceil(8) as usize,
+    );
     if let Some(last) = bytes.last_mut()
         && !bits.is_multiple_of(8)
     {

@@ -123,6 +123,10 @@ impl DataPointer {
         let DataPointer::Prp { prp1, prp2 } = *self else {
             return 0;
         };
+        // No list is fetched for a transfer that `segments` refuses, however long it says it is.
+        if length > MAX_TRANSFER_BYTES {
+            return 0;
+        }
         let pages = (prp1 % MEMORY_PAGE_BYTES + length).div_ceil(MEMORY_PAGE_BYTES);
         if pages <= 2 {
             return 0;

@@ -237,3 +237,17 @@ proptest! {
         prop_assert!(walked.eq(expected));
     }
 }
+
+#[test]
+fn an_endless_transfer_fetches_no_list() {
+    let pointer = DataPointer::Prp {
+        prp1: 0x1000,
+        prp2: 0x2000,
+    };
+    assert_eq!(pointer.list_bytes(u64::MAX - 0x1000), 0);
+    assert!(
+        pointer
+            .segments(u64::MAX - 0x1000, &HostMemory::new())
+            .is_err()
+    );
+}

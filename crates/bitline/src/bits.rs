@@ -121,10 +121,7 @@ type Apply = fn(&mut [u8], &[u8]);
 enum Step {
     Read(VectorId),
     Not,
-    Combine {
-        apply: Apply,
-        operands: u64,
-    },
+    Combine { apply: Apply, operands: u64 },
 }
 
 /// The steps for an expression: operands are combined as they come.

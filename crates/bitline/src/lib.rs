@@ -17,6 +17,7 @@ mod config;
 mod drive;
 mod driver;
 mod error;
+mod inventory;
 mod statistics;
 pub mod workload;
 
@@ -24,9 +25,13 @@ pub use bits::Platform;
 pub use config::{
     Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, StorageKind,
 };
+pub use device::PowerUpError;
 pub use drive::{Drive, Host};
 pub use driver::{Queue, send_raw};
 pub use error::Error;
 pub use host::bits::StoredVector;
-pub use nvme::{Expression, ExpressionError, VectorId};
+pub use host::{Error as HostError, StatusError};
+pub use inventory::{BlockRun, Identity, Inventory};
+pub use media::nand::{MediaError, NandError, StorageError};
+pub use nvme::{Expression, ExpressionError, Status, StatusType, VectorId};
 pub use statistics::{EnergyEntry, Statistics};

@@ -14,6 +14,8 @@ use sim::Time;
 pub struct Statistics {
     /// Simulated time of the snapshot, in nanoseconds.
     pub now_ns: f64,
+    /// Of this, what has passed since power-up, in nanoseconds.
+    pub elapsed_ns: f64,
     /// Commands.
     pub frontend: FrontendCounts,
     /// The translation layer.
@@ -58,7 +60,8 @@ pub struct EnergyEntry {
 impl Statistics {
     /// What `device` has counted since it was powered up at `since`.
     pub(crate) fn of(device: &Device, since: Time, now: Time) -> Statistics {
-        let elapsed = now.since(since).as_seconds();
+        let since_power_up = now.since(since);
+        let elapsed = since_power_up.as_seconds();
         let share = |busy: f64| if elapsed > 0.0 { busy / elapsed } else { 0.0 };
         let mean = |sum: f64, count: usize| share(sum / count.max(1) as f64);
         let channels = &device.channels;
@@ -69,6 +72,7 @@ impl Statistics {
             .collect();
         Statistics {
             now_ns: now.as_ns(),
+            elapsed_ns: since_power_up.as_ns(),
             frontend: device.controller.counts(),
             ftl: device.ftl.counts(),
             flash: device.schedule.counts(),

@@ -8,15 +8,16 @@ use host::Buffer;
 use host::block::BlockDevice;
 use serde::{Deserialize, Serialize};
 use sim::resource::Semaphore;
-use sim::{Histogram, Random, Sim, Span, Time, join_all};
+use sim::{Histogram, JoinHandle, Random, Sim, Span, Stalled, Time, join_all};
 
 use super::report::{FlowReport, Report};
 use crate::drive::Host;
 use crate::driver::Queue;
+use crate::statistics::Statistics;
 use crate::{Drive, Error};
 
-/// How often `progress` is called, in requests.
-const PROGRESS_STEP: u64 = 4096;
+/// The greatest queue depth: no NVMe queue has more entries.
+const DEPTH_MAX: u32 = 65_535;
 
 /// A stream of requests of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -111,14 +112,23 @@ impl Flow {
             ));
         }
         match self.arrival {
-            Arrival::Closed { depth: 0 } => return wrong("depth = 0 must be at least 1".into()),
+            Arrival::Closed { depth } if !(1..=DEPTH_MAX).contains(&depth) => {
+                return wrong(format!("depth = {depth} must be 1 to {DEPTH_MAX}"));
+            }
+            Arrival::Open {
+                outstanding_max, ..
+            } if !(1..=DEPTH_MAX).contains(&outstanding_max) => {
+                return wrong(format!(
+                    "outstanding_max = {outstanding_max} must be 1 to {DEPTH_MAX}"
+                ));
+            }
             Arrival::Open {
                 requests_per_second,
-                outstanding_max,
-            } if !(requests_per_second > 0.0 && requests_per_second.is_finite())
-                || outstanding_max == 0 =>
-            {
-                return wrong("requests_per_second and outstanding_max must be above 0".into());
+                ..
+            } if !(requests_per_second > 0.0 && requests_per_second.is_finite()) => {
+                return wrong(format!(
+                    "requests_per_second = {requests_per_second} must be above 0"
+                ));
             }
             _ => {}
         }
@@ -155,55 +165,117 @@ struct Running {
     progress: Rc<Progress>,
 }
 
+/// What the flows and who waits for them tell each other.
+#[derive(Default)]
 struct Progress {
     completed: Cell<u64>,
-    report: Box<dyn Fn(u64)>,
+    /// Nobody waits any more: no further request is sent.
+    stopped: Cell<bool>,
 }
 
-pub(super) fn run(
-    drive: &mut Drive,
-    flows: &[Flow],
-    progress: impl Fn(u64) + 'static,
-) -> Result<Report, Error> {
-    let blocks = drive.blocks()?;
-    let queue_pairs = drive.host()?.queue_pairs();
-    let places: Vec<u64> = flows
-        .iter()
-        .map(|flow| flow.places(blocks, queue_pairs))
-        .collect::<Result<_, _>>()?;
-    let flows = flows.to_vec();
-    let progress = Rc::new(Progress {
-        completed: Cell::new(0),
-        report: Box::new(progress),
-    });
-    let before = drive.statistics()?;
-    let reports = drive.run(|host| async move {
-        for flow in flows.iter().filter(|flow| flow.prefill) {
-            prefill(&host, flow, blocks).await?;
-        }
-        let begin = host.sim().now();
-        let mut running = Vec::new();
-        for (flow, places) in flows.into_iter().zip(places) {
-            running.push(Rc::new(
-                Running::new(&host, flow, places, progress.clone()).await?,
-            ));
-        }
-        let tasks: Vec<_> = running
+/// Flows that were started. Dropping this stops them once what is in flight is done.
+pub struct FlowsUnderWay {
+    flows: JoinHandle<Result<Vec<FlowReport>, host::Error>>,
+    progress: Rc<Progress>,
+    before: Statistics,
+}
+
+impl FlowsUnderWay {
+    pub(super) fn start(drive: &mut Drive, flows: &[Flow]) -> Result<FlowsUnderWay, Error> {
+        let blocks = drive.blocks()?;
+        let host = drive.host()?;
+        let places: Vec<u64> = flows
             .iter()
-            .map(|flow| host.sim().spawn(flow.clone().run()))
-            .collect();
-        for outcome in join_all(tasks).await {
-            outcome?;
+            .map(|flow| flow.places(blocks, host.queue_pairs()))
+            .collect::<Result<_, _>>()?;
+        let flows: Vec<(Flow, u64)> = flows.iter().cloned().zip(places).collect();
+        let progress = Rc::new(Progress::default());
+        let sim = host.sim().clone();
+        Ok(FlowsUnderWay {
+            before: drive.statistics()?,
+            flows: sim.spawn(run(host, blocks, flows, progress.clone())),
+            progress,
+        })
+    }
+
+    /// Requests completed so far; those that fill the range beforehand do not count.
+    pub fn completed(&self) -> u64 {
+        self.progress.completed.get()
+    }
+
+    /// Lets up to `events` events happen on the drive that the flows were started on;
+    /// true once the flows are done.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`]; [`Error::Stalled`] if nothing is left to happen.
+    pub fn advance(&self, drive: &Drive, events: u32) -> Result<bool, Error> {
+        let simulation = drive.simulation()?;
+        for _ in 0..events {
+            if self.flows.is_finished() {
+                return Ok(true);
+            }
+            if !simulation.step() {
+                return Err(Stalled {
+                    at: simulation.now(),
+                }
+                .into());
+            }
         }
-        (progress.report)(progress.completed.get());
-        let reports = running.iter().map(|flow| flow.report(begin)).collect();
-        Ok::<Vec<FlowReport>, host::Error>(reports)
-    })??;
-    Ok(Report::new(reports, &before, &drive.statistics()?))
+        Ok(self.flows.is_finished())
+    }
+
+    /// What the flows measured.
+    ///
+    /// # Errors
+    /// A request that failed; [`Error::Workload`] if they are not done.
+    pub fn report(self, drive: &Drive) -> Result<Report, Error> {
+        let Some(reports) = self.flows.take() else {
+            return Err(Error::Workload("the flows are still under way".into()));
+        };
+        Ok(Report::new(reports?, &self.before, &drive.statistics()?))
+    }
+}
+
+impl Drop for FlowsUnderWay {
+    fn drop(&mut self) {
+        self.progress.stopped.set(true);
+    }
+}
+
+/// Fills the ranges, then runs the flows side by side. Each comes with the number of
+/// places in its range.
+async fn run(
+    host: Host,
+    blocks: u64,
+    flows: Vec<(Flow, u64)>,
+    progress: Rc<Progress>,
+) -> Result<Vec<FlowReport>, host::Error> {
+    for (flow, _) in flows.iter().filter(|(flow, _)| flow.prefill) {
+        prefill(&host, flow, blocks, &progress).await?;
+    }
+    let begin = host.sim().now();
+    let mut running = Vec::new();
+    for (flow, places) in flows {
+        let flow = Running::new(&host, flow, places, progress.clone());
+        running.push(Rc::new(flow.await?));
+    }
+    let tasks: Vec<_> = running
+        .iter()
+        .map(|flow| host.sim().spawn(flow.clone().run()))
+        .collect();
+    for outcome in join_all(tasks).await {
+        outcome?;
+    }
+    Ok(running.iter().map(|flow| flow.report(begin)).collect())
 }
 
 /// Writes the range of a flow, many blocks at a time, several at once.
-async fn prefill(host: &Host, flow: &Flow, blocks: u64) -> Result<(), host::Error> {
+async fn prefill(
+    host: &Host,
+    flow: &Flow,
+    blocks: u64,
+    progress: &Progress,
+) -> Result<(), host::Error> {
     const PIECE: u64 = 256;
     const DEPTH: u64 = 16;
     let device = host.block();
@@ -214,7 +286,7 @@ async fn prefill(host: &Host, flow: &Flow, blocks: u64) -> Result<(), host::Erro
     let workers = (0..DEPTH).map(|worker| async move {
         let buffer = device.buffer(PIECE as u32)?;
         let mut next = flow.first_block + worker * PIECE;
-        while next < end {
+        while next < end && !progress.stopped.get() {
             let count = (end - next).min(PIECE);
             device.write_from(next, count as u32, &buffer).await?;
             next += DEPTH * PIECE;
@@ -266,7 +338,7 @@ impl Running {
     /// One of the workers of a closed loop.
     async fn work(self: Rc<Running>) -> Result<(), host::Error> {
         let buffer = self.device.buffer(self.flow.blocks)?;
-        while self.started.get() < self.flow.requests {
+        while self.started.get() < self.flow.requests && !self.progress.stopped.get() {
             self.request(&buffer, self.sim.now()).await?;
         }
         Ok(())
@@ -284,6 +356,9 @@ impl Running {
         let mut arrives = self.sim.now();
         let mut tasks = Vec::new();
         for _ in 0..self.flow.requests {
+            if self.progress.stopped.get() {
+                break;
+            }
             arrives += Span::from_ps(gaps.exponential(1e12 / requests_per_second) as u64);
             self.sim.sleep_until(arrives).await;
             let (flow, permits) = (self.clone(), permits.clone());
@@ -317,7 +392,8 @@ impl Running {
         let histogram = if reads { &self.reads } else { &self.writes };
         histogram.borrow_mut().record(now.since(arrived));
         self.last_end.set(now);
-        self.note_progress();
+        let completed = &self.progress.completed;
+        completed.set(completed.get() + 1);
         Ok(())
     }
 
@@ -334,15 +410,6 @@ impl Running {
             Pattern::Sequential => number % self.places,
         };
         (place, reads)
-    }
-
-    #[inline]
-    fn note_progress(&self) {
-        let completed = self.progress.completed.get() + 1;
-        self.progress.completed.set(completed);
-        if completed.is_multiple_of(PROGRESS_STEP) {
-            (self.progress.report)(completed);
-        }
     }
 
     fn report(&self, begin: Time) -> FlowReport {

@@ -1,0 +1,189 @@
+//! What a drive says of itself, and what its media holds: identity, use, wear.
+
+use device::ftl::{Lpn, Mapping};
+use host::block::identify_controller;
+use media::nand::{BlockCondition, BlockId, Nand};
+use serde::Serialize;
+
+use crate::drive::Drive;
+use crate::error::Error;
+
+/// What the drive answers to Identify.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Identity {
+    /// Model number.
+    pub model_number: String,
+    /// Serial number.
+    pub serial_number: String,
+    /// Firmware revision.
+    pub firmware_revision: String,
+    /// Version of the NVMe base specification, such as 2.1.
+    pub nvme_version: String,
+    /// The most bytes of one command; absent if unlimited.
+    pub max_transfer_bytes: Option<u64>,
+    /// Whether writes complete before they are durable.
+    pub volatile_write_cache: bool,
+    /// Bytes of a logical block.
+    pub block_bytes: u32,
+    /// Logical blocks of the namespace.
+    pub blocks: u64,
+    /// Bytes of the namespace.
+    pub capacity_bytes: u64,
+}
+
+/// What the media holds, and how worn it is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Inventory {
+    /// Bytes of a flash page, without its spare bytes.
+    pub page_bytes: u32,
+    /// Logical pages exported.
+    pub logical_pages: u64,
+    /// Of these, how many hold data.
+    pub mapped_pages: u64,
+    /// Vectors stored.
+    pub vectors: u64,
+    /// Flash blocks.
+    pub flash_blocks: u64,
+    /// Of these, how many hold something.
+    pub flash_blocks_used: u64,
+    /// Of these, how many were marked bad at the factory or must be erased before use.
+    pub flash_blocks_unusable: u64,
+    /// The least erases of a block.
+    pub erase_count_min: u32,
+    /// The mean.
+    pub erase_count_mean: f64,
+    /// The most.
+    pub erase_count_max: u32,
+}
+
+/// A run of logical blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockRun {
+    /// The first.
+    pub lba: u64,
+    /// How many.
+    pub blocks: u64,
+}
+
+impl Drive {
+    /// What the drive answers to Identify.
+    ///
+    /// # Errors
+    /// What the drive reports, or [`Error::NoPower`].
+    pub fn identify(&mut self) -> Result<Identity, Error> {
+        let page = self.run(|host| async move {
+            let transport = host.block().transport().clone();
+            identify_controller(&transport).await
+        })??;
+        let (block_bytes, blocks) = (self.block_bytes()?, self.blocks()?);
+        let version = page.version.get();
+        Ok(Identity {
+            model_number: text(&page.model_number),
+            serial_number: text(&page.serial_number),
+            firmware_revision: text(&page.firmware_revision),
+            // VS: major in 31:16, minor in 15:8 (Base 3.1.4.2).
+            nvme_version: format!("{}.{}", version >> 16, (version >> 8) & 0xFF),
+            max_transfer_bytes: page.max_transfer_bytes(),
+            volatile_write_cache: page.volatile_write_cache & 1 != 0,
+            block_bytes,
+            blocks,
+            capacity_bytes: blocks * u64::from(block_bytes),
+        })
+    }
+
+    /// What the media holds, and how worn it is. Takes no simulated time.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    pub fn inventory(&self) -> Result<Inventory, Error> {
+        let device = self.device()?;
+        let pages = 0..device.ftl.logical_pages();
+        let mapped = pages.clone().filter(|page| self.is_mapped(*page)).count();
+        let nand = self.nand().borrow();
+        let wear = Wear::of(&nand);
+        Ok(Inventory {
+            page_bytes: nand.geometry().page_bytes,
+            logical_pages: u64::from(pages.end),
+            mapped_pages: mapped as u64,
+            vectors: device.bits.vectors().len() as u64,
+            flash_blocks: wear.blocks,
+            flash_blocks_used: wear.used,
+            flash_blocks_unusable: wear.unusable,
+            erase_count_min: wear.least,
+            erase_count_mean: wear.sum as f64 / wear.blocks.max(1) as f64,
+            erase_count_max: wear.most,
+        })
+    }
+
+    /// The logical blocks that hold data, in order, as few runs of whole pages as that takes.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    pub fn mapped_runs(&self) -> Result<Vec<BlockRun>, Error> {
+        let page_bytes = self.nand().borrow().geometry().page_bytes;
+        let blocks_per_page = u64::from(page_bytes / self.block_bytes()?);
+        let mut runs: Vec<BlockRun> = Vec::new();
+        let pages = 0..self.device()?.ftl.logical_pages();
+        for page in pages.filter(|page| self.is_mapped(*page)) {
+            let lba = u64::from(page) * blocks_per_page;
+            match runs.last_mut() {
+                Some(run) if run.lba + run.blocks == lba => run.blocks += blocks_per_page,
+                _ => runs.push(BlockRun {
+                    lba,
+                    blocks: blocks_per_page,
+                }),
+            }
+        }
+        // The namespace may end within a page.
+        let end = self.blocks()?;
+        if let Some(run) = runs.last_mut() {
+            run.blocks = run.blocks.min(end - run.lba);
+        }
+        Ok(runs)
+    }
+
+    fn is_mapped(&self, page: u32) -> bool {
+        self.device()
+            .is_ok_and(|device| matches!(device.ftl.lookup(Lpn(page)), Mapping::Data(_)))
+    }
+}
+
+/// Sums over all flash blocks.
+struct Wear {
+    blocks: u64,
+    used: u64,
+    unusable: u64,
+    least: u32,
+    most: u32,
+    sum: u64,
+}
+
+impl Wear {
+    fn of(nand: &Nand) -> Wear {
+        let blocks = nand.geometry().blocks();
+        let mut wear = Wear {
+            blocks: u64::from(blocks),
+            used: 0,
+            unusable: 0,
+            least: u32::MAX,
+            most: 0,
+            sum: 0,
+        };
+        for block in (0..blocks).map(BlockId) {
+            let state = nand.block_state(block);
+            wear.used += u64::from(state.mode.is_some());
+            wear.unusable += u64::from(state.condition != BlockCondition::Good);
+            wear.least = wear.least.min(state.erase_count);
+            wear.most = wear.most.max(state.erase_count);
+            wear.sum += u64::from(state.erase_count);
+        }
+        wear
+    }
+}
+
+/// The text of an identify field, which is padded with blanks.
+fn text(field: &[u8]) -> String {
+    String::from_utf8_lossy(field)
+        .trim_end_matches([' ', '\0'])
+        .to_owned()
+}

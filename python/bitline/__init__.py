@@ -1,5 +1,50 @@
-"""A whole computational SSD in software: real data, simulated time, computing inside the NAND array."""
+"""A whole computational SSD in software: real data, simulated time, computing inside the NAND array.
+
+`open` gives a `Drive`: blocks are read and written, vectors of bits are combined inside the flash, and
+`statistics` tells what that took in time, bytes and energy.
+"""
 
 from bitline._bitline import __version__
+from bitline.bits import PLATFORMS, BitExpression, BitVector, Group, Platform
+from bitline.drive import Drive, open, presets  # noqa: A004 (bitline.open, as gzip.open)
+from bitline.errors import (
+    BitlineError,
+    ConfigError,
+    ImageError,
+    InternalError,
+    MediaError,
+    NvmeError,
+    UsageError,
+    WrongResultError,
+)
+from bitline.statistics import EnergyEntry, Statistics
+from bitline.units import Duration, Energy, Size
+from bitline.workload import FlowReport, Latency, Report
 
-__all__ = ["__version__"]
+__all__ = [
+    "PLATFORMS",
+    "BitExpression",
+    "BitVector",
+    "BitlineError",
+    "ConfigError",
+    "Drive",
+    "Duration",
+    "Energy",
+    "EnergyEntry",
+    "FlowReport",
+    "Group",
+    "ImageError",
+    "InternalError",
+    "Latency",
+    "MediaError",
+    "NvmeError",
+    "Platform",
+    "Report",
+    "Size",
+    "Statistics",
+    "UsageError",
+    "WrongResultError",
+    "__version__",
+    "open",
+    "presets",
+]

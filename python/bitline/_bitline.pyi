@@ -1,10 +1,150 @@
-"""The compiled part of `bitline`: glue over the Rust crates."""
+"""The compiled part of `bitline`: glue over the Rust crates. Use `bitline` itself, which is documented."""
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import final
 
-__all__ = ["__version__", "generate_line_items"]
+__all__ = [
+    "Config",
+    "Drive",
+    "Expression",
+    "__version__",
+    "generate_line_items",
+    "preset_names",
+    "preset_text",
+]
 
 __version__: str
+
+@final
+class Config:
+    """A complete configuration, checked. Values of settings are TOML text."""
+
+    def __new__(
+        cls, preset: str | None = None, text: str | None = None, settings: list[tuple[str, str]] = ...
+    ) -> Config:
+        """Start from a preset, or from TOML text, or from the default preset."""
+
+    def replaced(self, settings: list[tuple[str, str]]) -> Config:
+        """The same with other values of some keys."""
+
+    @property
+    def name(self) -> str:
+        """The name of the preset it started from."""
+
+    @property
+    def description(self) -> str:
+        """What it models."""
+
+    def to_toml(self) -> str:
+        """All of it, as TOML text."""
+
+@final
+class Expression:
+    """A bitwise expression over vectors. Immutable."""
+
+    def __new__(cls, group: int, vector: int) -> Expression: ...
+    def __and__(self, value: Expression, /) -> Expression: ...
+    def __rand__(self, value: Expression, /) -> Expression: ...
+    def __or__(self, value: Expression, /) -> Expression: ...
+    def __ror__(self, value: Expression, /) -> Expression: ...
+    def __xor__(self, value: Expression, /) -> Expression: ...
+    def __rxor__(self, value: Expression, /) -> Expression: ...
+    def __invert__(self) -> Expression: ...
+    def vectors(self) -> list[tuple[int, int]]:
+        """The distinct vectors named, as group and number, ascending."""
+
+@final
+class Drive:
+    """A drive in this process, of the thread that opened it. Results of several values are JSON."""
+
+    def __new__(cls, config: Config, image: Path | None = None) -> Drive:
+        """Open a drive, with an image file (made if it does not exist) or as the configuration says."""
+
+    @staticmethod
+    def existing(image: Path) -> Drive:
+        """Open the drive in an existing image file, with the configuration it was made with."""
+
+    def close(self) -> None:
+        """Finish what is in flight and make the image durable. Closing twice does nothing."""
+
+    def power_cut(self) -> None:
+        """Cut the power in this instant."""
+
+    def power_up(self) -> None:
+        """Power up after a power cut."""
+
+    def restart_traced(self) -> None:
+        """Restart the drive with tracing on."""
+
+    def write_trace(self, path: Path) -> None:
+        """Write what was traced as JSON in the trace-event format."""
+
+    def config(self) -> Config:
+        """Its configuration."""
+
+    def now_ps(self) -> int:
+        """The present instant, in picoseconds."""
+
+    def block_bytes(self) -> int:
+        """Bytes of a logical block."""
+
+    def blocks(self) -> int:
+        """Logical blocks."""
+
+    def read(self, lba: int, blocks: int) -> bytes:
+        """Read whole blocks."""
+
+    def write(self, lba: int, data: bytes) -> None:
+        """Write whole blocks."""
+
+    def flush(self) -> None:
+        """Make everything written so far durable."""
+
+    def deallocate(self, lba: int, blocks: int) -> None:
+        """Give blocks back."""
+
+    def write_zeroes(self, lba: int, blocks: int) -> None:
+        """Make blocks read as zeroes."""
+
+    def write_vector(self, vector: tuple[int, int], bits: int, inverse: bool, data: bytes) -> None:
+        """Write a vector of so many bits, or its inverse."""
+
+    def evaluate(self, expression: Expression, platform: str, bits: int) -> bytes:
+        """Evaluate an expression over vectors of so many bits."""
+
+    def count_ones(self, expression: Expression, platform: str, bits: int) -> int:
+        """Count the ones of an expression's result."""
+
+    def explain(self, expression: Expression, platform: str) -> str:
+        """How an expression would be evaluated, in words."""
+
+    def delete_vectors(self, group: int, vector: int | None = None) -> None:
+        """Delete one vector of a group, or the whole group."""
+
+    def vectors(self, group: int | None = None) -> list[tuple[int, int, int, bool]]:
+        """The vectors of a group or of all: group, number, bits, whether inverted."""
+
+    def run_flows(self, flows: str, progress: Callable[[int], object] | None = None) -> str:
+        """Run flows, given as a JSON list."""
+
+    def statistics(self) -> str:
+        """Everything counted since power-up."""
+
+    def identify(self) -> str:
+        """What the drive answers to Identify."""
+
+    def inventory(self) -> str:
+        """What the media holds and how worn it is."""
+
+    def mapped_runs(self) -> list[tuple[int, int]]:
+        """The logical blocks that hold data: runs of first block and number of blocks."""
+
+def preset_names() -> list[str]:
+    """The names of all presets."""
+
+def preset_text(name: str) -> str:
+    """The TOML text of a preset, with its comments."""
 
 def generate_line_items(
     scale: float, progress: Callable[[int], object] | None = None

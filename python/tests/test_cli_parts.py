@@ -5,7 +5,8 @@ import json
 import pytest
 from rich.console import Console
 
-from bitline.cli.errors import Exit, UsageError, WrongResultError, exit_code, reported
+from bitline import UsageError, WrongResultError
+from bitline.cli.errors import Exit, exit_code, reported
 from bitline.cli.options import settings
 from bitline.cli.output import Column, Fact, Result, Table, duration, emit, energy, plain, ratio, size
 
@@ -68,7 +69,8 @@ def test_a_row_must_have_every_column() -> None:
         ('a="16"', {"a": "16"}),
         ("a=x=y", {"a": "x=y"}),
         ("a=1\nb=2", {"a": "1\nb=2"}),
-        ("a=[1]", {"a": "[1]"}),
+        ("a=[1, 2]", {"a": [1, 2]}),
+        ("a={b=1}", {"a": "{b=1}"}),
         ("a=", {"a": ""}),
     ],
 )

@@ -1,12 +1,26 @@
 //! The extension module `bitline._bitline`: glue between Python and the drive,
 //! nothing clever. Its types are described to Python in `python/bitline/_bitline.pyi`.
 
+mod config;
+mod drive;
+mod error;
+mod expression;
+mod keeper;
 mod tpch;
 
 use pyo3::prelude::*;
 
 #[pymodule(gil_used = true)]
 mod _bitline {
+    #[pymodule_export]
+    use super::config::{Config, preset_names, preset_text};
+
+    #[pymodule_export]
+    use super::drive::Drive;
+
+    #[pymodule_export]
+    use super::expression::Expression;
+
     #[pymodule_export]
     use super::tpch::generate_line_items;
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from bitline import __version__
+from bitline.cli.demo import demo
 from bitline.cli.errors import reported
 
 app = typer.Typer(
@@ -30,6 +31,9 @@ def _bitline(
     ] = False,
 ) -> None:
     pass
+
+
+app.command()(demo)
 
 
 def main() -> None:

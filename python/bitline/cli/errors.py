@@ -7,6 +7,8 @@ from enum import IntEnum
 from rich.console import Console
 from rich.text import Text
 
+from bitline.errors import BitlineError, ConfigError, UsageError, WrongResultError
+
 
 class Exit(IntEnum):
     """Exit codes of every subcommand."""
@@ -20,19 +22,13 @@ class Exit(IntEnum):
     """The drive refused or failed a command, or a medium or image is damaged."""
 
 
-class WrongResultError(Exception):
-    """A result differs from what it was checked against."""
-
-
-class UsageError(Exception):
-    """What the user asked for cannot be done as asked."""
-
-
 #: The exit code of an exception: that of its first listed base class. Anything else is a bug
 #: of Bitline and keeps its traceback.
 EXIT_CODES: tuple[tuple[type[BaseException], Exit], ...] = (
     (WrongResultError, Exit.WRONG),
     (UsageError, Exit.USAGE),
+    (ConfigError, Exit.USAGE),
+    (BitlineError, Exit.DRIVE),
     (ValueError, Exit.USAGE),
     (OSError, Exit.USAGE),
 )

@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
-from bitline.cli.errors import UsageError
+from bitline.drive import Setting
+from bitline.errors import UsageError
 
 DEFAULT_PRESET = "flash-cosmos"
+"""The drive when nothing else is asked for."""
 
 Preset = Annotated[
     str | None,
@@ -25,12 +27,10 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Override one key of the drive, such as nand.channels=16; may be repeated.",
+        help="Override one key of the drive, such as nand.geometry.channels=16; may be repeated.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-
-Setting = bool | int | float | str
 
 
 def settings(pairs: list[str] | None) -> dict[str, Setting]:
@@ -57,4 +57,4 @@ def _literal(value: str) -> Setting:
         return value
     # A value with line breaks could smuggle in further keys; then it is only text.
     literal = parsed.get("value") if len(parsed) == 1 else value
-    return literal if isinstance(literal, bool | int | float | str) else value
+    return literal if isinstance(literal, bool | int | float | str | list) else value

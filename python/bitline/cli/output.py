@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.table import Table as RichTable
 
-Value = bool | int | float | str | None
+from bitline.units import scaled
+
+Value = bool | int | float | str | None | Mapping[str, "Value"]
 Format = Callable[[Value], str]
 
 
@@ -26,16 +28,7 @@ def plain(value: Value) -> str:
 
 def _scaled(step: float, units: Sequence[str]) -> Format:
     def show(value: Value) -> str:
-        if not isinstance(value, int | float):
-            return plain(value)
-        amount, unit = float(value), 0
-        # 999.95 would round to 1000 of a unit; it is 1 of the next.
-        while abs(amount) >= step * 0.99995 and unit < len(units) - 1:
-            amount, unit = amount / step, unit + 1
-        if unit == 0 and isinstance(value, int):
-            return f"{value} {units[0]}"
-        digits = 2 if abs(amount) < 10 else 1 if abs(amount) < 100 else 0
-        return f"{amount:.{digits}f} {units[unit]}"
+        return scaled(value, step, units) if isinstance(value, int | float) else plain(value)
 
     return show
 
@@ -55,10 +48,13 @@ def ratio(value: Value) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its key in JSON, its heading for people, and how a value is shown."""
+    """A column of a table: its key in JSON, its heading for people, and how a value is shown.
+
+    Without a heading it is only in JSON.
+    """
 
     key: str
-    heading: str
+    heading: str | None
     show: Format = plain
 
 
@@ -78,9 +74,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Fact:
-    """One value that stands outside of any table."""
+    """One value that stands outside of any table; without a label it is only in JSON."""
 
-    label: str
+    label: str | None
     value: Value
     show: Format = plain
 
@@ -92,6 +88,8 @@ class Result:
     title: str
     facts: Mapping[str, Fact] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
+    verdict: str = ""
+    """The last line, for people only."""
 
     def to_dict(self) -> dict[str, object]:
         """What `--json` prints."""
@@ -102,16 +100,16 @@ class Result:
     def show(self, console: Console) -> None:
         """Print it for people."""
         console.print(self.title, style="bold", soft_wrap=True, highlight=False)
-        width = max((len(fact.label) for fact in self.facts.values()), default=0)
-        for fact in self.facts.values():
-            console.print(
-                f"  {fact.label:<{width}}  {fact.show(fact.value)}",
-                soft_wrap=True,
-                highlight=False,
-                markup=False,
-            )
+        facts = [(fact.label, fact.show(fact.value)) for fact in self.facts.values() if fact.label]
+        width = max((len(label) for label, _ in facts), default=0)
+        for label, value in facts:
+            console.print(f"  {label:<{width}}  {value}", soft_wrap=True, highlight=False, markup=False)
         for table in self.tables.values():
+            console.print()
             console.print(_rich(table))
+        if self.verdict:
+            console.print()
+            console.print(self.verdict, soft_wrap=True, highlight=False, markup=False)
 
 
 def emit(result: Result, *, as_json: bool) -> None:
@@ -119,15 +117,18 @@ def emit(result: Result, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        result.show(Console())
+        console = Console()
+        # A pipe or file has no width to fit in; long tables shall not be folded there.
+        result.show(console if console.is_terminal else Console(width=200))
 
 
 def _rich(table: Table) -> RichTable:
     shown = RichTable(header_style="bold", box=None, pad_edge=True, padding=(0, 2))
-    for column in table.columns:
+    columns = [column for column in table.columns if column.heading]
+    for column in columns:
         values = [row[column.key] for row in table.rows]
         text = any(isinstance(value, str) for value in values)
-        shown.add_column(column.heading, justify="left" if text else "right", overflow="fold")
+        shown.add_column(column.heading or "", justify="left" if text else "right", overflow="fold")
     for row in table.rows:
-        shown.add_row(*(column.show(row[column.key]) for column in table.columns))
+        shown.add_row(*(column.show(row[column.key]) for column in columns))
     return shown

@@ -1,19 +1,26 @@
 """The main job: TPC-H query 6's predicate over a bitmap index, checked against PyArrow.
 
-This package knows rows, bitmaps and the query; the drive it may run on is the caller's.
+`rows`, `bitmaps` and `query` know no drive; `race` runs them on one, `plot` draws what came out.
 """
 
 from bitline.demo.bitmaps import ATTRIBUTES, Attribute
 from bitline.demo.query import Answer, answer_of_rows, predicate, reference
+from bitline.demo.race import BITMAPS, Entrant, Index, Race, race, write_index
 from bitline.demo.rows import LineItems, generate
 
 __all__ = [
     "ATTRIBUTES",
+    "BITMAPS",
     "Answer",
     "Attribute",
+    "Entrant",
+    "Index",
     "LineItems",
+    "Race",
     "answer_of_rows",
     "generate",
     "predicate",
+    "race",
     "reference",
+    "write_index",
 ]

@@ -1,0 +1,70 @@
+//! Presets and configurations for Python.
+
+use bitline::{ConfigBuilder, DEFAULT_PRESET};
+use pyo3::prelude::*;
+
+use crate::error::to_python;
+
+/// A complete configuration, checked.
+#[pyclass(frozen, module = "bitline._bitline")]
+pub(crate) struct Config(pub(crate) bitline::Config);
+
+#[pymethods]
+impl Config {
+    /// Starts from the preset `preset`, or from the TOML text `text`, or from the default
+    /// preset; `settings` are dotted keys with values as TOML.
+    #[new]
+    #[pyo3(signature = (preset = None, text = None, settings = Vec::new()))]
+    fn new(
+        preset: Option<&str>,
+        text: Option<&str>,
+        settings: Vec<(String, String)>,
+    ) -> PyResult<Config> {
+        let builder = match text {
+            Some(text) => ConfigBuilder::from_toml(text),
+            None => ConfigBuilder::preset(preset.unwrap_or(DEFAULT_PRESET)),
+        };
+        let mut builder = builder.map_err(to_python)?;
+        for (key, value) in &settings {
+            builder.set(key, value).map_err(to_python)?;
+        }
+        Ok(Config(builder.build().map_err(to_python)?))
+    }
+
+    /// The same with other values of some keys.
+    fn replaced(&self, settings: Vec<(String, String)>) -> PyResult<Config> {
+        let pairs = settings
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.as_str()));
+        self.0.with(pairs).map(Config).map_err(to_python)
+    }
+
+    /// The name of the preset it started from.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// What it models.
+    #[getter]
+    fn description(&self) -> &str {
+        &self.0.description
+    }
+
+    /// All of it, as TOML text.
+    fn to_toml(&self) -> PyResult<String> {
+        self.0.to_toml().map_err(to_python)
+    }
+}
+
+/// The names of all presets.
+#[pyfunction]
+pub(crate) fn preset_names() -> Vec<String> {
+    bitline::Config::preset_names()
+}
+
+/// The TOML text of a preset, with its comments.
+#[pyfunction]
+pub(crate) fn preset_text(name: &str) -> PyResult<&'static str> {
+    bitline::Config::preset_text(name).map_err(to_python)
+}

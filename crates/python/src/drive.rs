@@ -1,0 +1,336 @@
+//! Drives for Python. Every call lets simulated time pass until it is done, and looks for
+//! Ctrl-C meanwhile.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use bitline::workload::Flow;
+use bitline::{Error, Host, HostError, Platform, VectorId};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::config::Config;
+use crate::error::{file, internal, to_python, usage};
+use crate::expression::Expression;
+use crate::keeper::{Key, keep};
+
+/// Events of the simulation between two looks for Ctrl-C: some tens of milliseconds.
+const EVENTS_PER_LOOK: u32 = 1 << 17;
+
+/// The most bytes one call moves, so that a slip of the pen does not ask for more memory
+/// than the machine has.
+const CALL_BYTES_MAX: u64 = 4 << 30;
+
+/// A drive in this process, of the thread that opened it.
+#[pyclass(frozen, module = "bitline._bitline")]
+pub(crate) struct Drive(Key);
+
+impl Drop for Drive {
+    fn drop(&mut self) {
+        self.0.forget();
+    }
+}
+
+#[pymethods]
+impl Drive {
+    /// Opens a drive of the configuration: its bits in the image file at `image`, which is
+    /// made if it does not exist, else where the configuration says.
+    #[new]
+    #[pyo3(signature = (config, image = None))]
+    fn new(config: &Config, image: Option<PathBuf>) -> PyResult<Drive> {
+        let config = config.0.clone();
+        let key = keep(|| {
+            let drive = match image {
+                Some(path) => bitline::Drive::open_image(config, &path),
+                None => bitline::Drive::open(config),
+            };
+            drive.map_err(to_python)
+        })?;
+        Ok(Drive(key))
+    }
+
+    /// Opens the drive in an existing image file, with the configuration it was made with.
+    #[staticmethod]
+    fn existing(image: PathBuf) -> PyResult<Drive> {
+        let key = keep(|| bitline::Drive::open_existing_image(&image).map_err(to_python))?;
+        Ok(Drive(key))
+    }
+
+    /// Finishes what is in flight and makes the image durable.
+    fn close(&self) -> PyResult<()> {
+        self.0.finish(|drive| drive.close().map_err(to_python))
+    }
+
+    /// Cuts the power in this instant.
+    fn power_cut(&self) -> PyResult<()> {
+        self.with(bitline::Drive::power_cut)
+    }
+
+    /// Powers up after a power cut.
+    fn power_up(&self) -> PyResult<()> {
+        self.with(bitline::Drive::power_up)
+    }
+
+    /// Restarts the drive with tracing on.
+    fn restart_traced(&self) -> PyResult<()> {
+        self.with(bitline::Drive::restart_traced)
+    }
+
+    /// Writes what was traced as JSON in the trace-event format.
+    fn write_trace(&self, path: PathBuf) -> PyResult<()> {
+        self.0.with(|drive| {
+            let simulation = drive.simulation().map_err(to_python)?;
+            let write = || {
+                let mut out = BufWriter::new(File::create(&path)?);
+                simulation.handle().trace().write_json(&mut out)?;
+                out.flush()
+            };
+            write().map_err(|error| {
+                let message = format!("cannot write the trace: {error}");
+                file(&path, &message, error.raw_os_error())
+            })
+        })
+    }
+
+    /// Its configuration.
+    fn config(&self) -> PyResult<Config> {
+        self.with(|drive| Ok(Config(drive.config().clone())))
+    }
+
+    /// The present instant, in picoseconds.
+    fn now_ps(&self) -> PyResult<u64> {
+        self.with(|drive| Ok(drive.now().as_ps()))
+    }
+
+    /// Bytes of a logical block.
+    fn block_bytes(&self) -> PyResult<u32> {
+        self.with(|drive| drive.block_bytes())
+    }
+
+    /// Logical blocks.
+    fn blocks(&self) -> PyResult<u64> {
+        self.with(|drive| drive.blocks())
+    }
+
+    /// Reads whole blocks.
+    fn read<'py>(&self, py: Python<'py>, lba: u64, blocks: u64) -> PyResult<Bound<'py, PyBytes>> {
+        let data = self.0.with(|drive| {
+            let bytes = blocks.saturating_mul(drive.block_bytes().map_err(to_python)?.into());
+            check_size(bytes)?;
+            run(py, drive, move |host| async move {
+                host.block().read(lba, blocks).await
+            })
+        })?;
+        Ok(PyBytes::new(py, &data))
+    }
+
+    /// Writes whole blocks.
+    fn write(&self, py: Python<'_>, lba: u64, data: &[u8]) -> PyResult<()> {
+        check_size(data.len() as u64)?;
+        let data = data.to_vec();
+        self.run(py, move |host| async move {
+            host.block().write(lba, &data).await
+        })
+    }
+
+    /// Makes everything written so far durable.
+    fn flush(&self) -> PyResult<()> {
+        self.with(bitline::Drive::flush)
+    }
+
+    /// Gives blocks back.
+    fn deallocate(&self, py: Python<'_>, lba: u64, blocks: u64) -> PyResult<()> {
+        self.run(py, move |host| async move {
+            host.block().deallocate(lba, blocks).await
+        })
+    }
+
+    /// Makes blocks read as zeroes.
+    fn write_zeroes(&self, py: Python<'_>, lba: u64, blocks: u64) -> PyResult<()> {
+        self.run(py, move |host| async move {
+            host.block().write_zeroes(lba, blocks).await
+        })
+    }
+
+    /// Writes a vector of `bits` bits, or its inverse.
+    fn write_vector(
+        &self,
+        py: Python<'_>,
+        vector: (u32, u32),
+        bits: u64,
+        inverse: bool,
+        data: &[u8],
+    ) -> PyResult<()> {
+        check_size(data.len() as u64)?;
+        let (id, data) = (VectorId::new(vector.0, vector.1), data.to_vec());
+        self.run(py, move |host| async move {
+            host.bits().write(id, bits, inverse, &data).await
+        })
+    }
+
+    /// Evaluates an expression over vectors of `bits` bits.
+    fn evaluate<'py>(
+        &self,
+        py: Python<'py>,
+        expression: &Expression,
+        platform: &str,
+        bits: u64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
+        let result = self.run(py, move |host| async move {
+            host.evaluate(&expression, platform, bits).await
+        })?;
+        Ok(PyBytes::new(py, &result))
+    }
+
+    /// Counts the ones of an expression's result.
+    fn count_ones(
+        &self,
+        py: Python<'_>,
+        expression: &Expression,
+        platform: &str,
+        bits: u64,
+    ) -> PyResult<u64> {
+        let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
+        self.run(py, move |host| async move {
+            host.count_ones(&expression, platform, bits).await
+        })
+    }
+
+    /// How an expression would be evaluated, in words.
+    fn explain(&self, expression: &Expression, platform: &str) -> PyResult<String> {
+        let platform = parse_platform(platform)?;
+        self.with(|drive| drive.explain(&expression.0, platform))
+    }
+
+    /// Deletes one vector of a group, or the whole group.
+    #[pyo3(signature = (group, vector = None))]
+    fn delete_vectors(&self, group: u32, vector: Option<u32>) -> PyResult<()> {
+        self.with(|drive| drive.delete_vectors(group, vector))
+    }
+
+    /// The vectors of a group or of all: group, number, bits, whether inverted.
+    #[pyo3(signature = (group = None))]
+    fn vectors(&self, group: Option<u32>) -> PyResult<Vec<(u32, u32, u64, bool)>> {
+        let vectors = self.with(|drive| drive.vectors(group))?;
+        let rows = vectors.iter().map(|vector| {
+            let id = vector.id;
+            (id.group, id.vector, vector.bits, vector.inverse)
+        });
+        Ok(rows.collect())
+    }
+
+    /// Runs flows, given as a JSON list; gives the report as JSON.
+    #[pyo3(signature = (flows, progress = None))]
+    fn run_flows(
+        &self,
+        py: Python<'_>,
+        flows: &str,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let flows: Vec<Flow> =
+            serde_json::from_str(flows).map_err(|error| usage(format!("workload: {error}")))?;
+        let report = self.0.with(|drive| {
+            let under_way = drive.start_flows(&flows).map_err(to_python)?;
+            loop {
+                let done = under_way
+                    .advance(drive, EVENTS_PER_LOOK)
+                    .map_err(to_python)?;
+                py.check_signals()?;
+                if let Some(progress) = &progress {
+                    progress.call1((under_way.completed(),))?;
+                }
+                if done {
+                    return under_way.report(drive).map_err(to_python);
+                }
+            }
+        })?;
+        json(&report)
+    }
+
+    /// Everything counted since power-up, as JSON.
+    fn statistics(&self) -> PyResult<String> {
+        json(&self.with(|drive| drive.statistics())?)
+    }
+
+    /// What the drive answers to Identify, as JSON.
+    fn identify(&self) -> PyResult<String> {
+        json(&self.with(bitline::Drive::identify)?)
+    }
+
+    /// What the media holds and how worn it is, as JSON.
+    fn inventory(&self) -> PyResult<String> {
+        json(&self.with(|drive| drive.inventory())?)
+    }
+
+    /// The logical blocks that hold data: runs of first block and number of blocks.
+    fn mapped_runs(&self) -> PyResult<Vec<(u64, u64)>> {
+        let runs = self.with(|drive| drive.mapped_runs())?;
+        Ok(runs.iter().map(|run| (run.lba, run.blocks)).collect())
+    }
+
+    /// Fails as a bug of the drive would, for the tests of what becomes of it.
+    fn _panic(&self, message: String) -> PyResult<()> {
+        self.0.with(|_| panic!("{message}"))
+    }
+}
+
+impl Drive {
+    fn with<T>(&self, work: impl FnOnce(&mut bitline::Drive) -> Result<T, Error>) -> PyResult<T> {
+        self.0.with(|drive| work(drive).map_err(to_python))
+    }
+
+    fn run<T: 'static, F>(&self, py: Python<'_>, function: impl FnOnce(Host) -> F) -> PyResult<T>
+    where
+        F: Future<Output = Result<T, HostError>> + 'static,
+    {
+        self.0.with(|drive| run(py, drive, function))
+    }
+}
+
+/// Runs an async function on the drive until it returns, or until Ctrl-C. What was sent
+/// before Ctrl-C goes on in the drive, in later calls' time; nobody looks at its result.
+fn run<T: 'static, F>(
+    py: Python<'_>,
+    drive: &bitline::Drive,
+    function: impl FnOnce(Host) -> F,
+) -> PyResult<T>
+where
+    F: Future<Output = Result<T, HostError>> + 'static,
+{
+    let simulation = drive.simulation().map_err(to_python)?;
+    let host = drive.host().map_err(to_python)?;
+    let task = host.sim().clone().spawn(function(host));
+    loop {
+        for _ in 0..EVENTS_PER_LOOK {
+            if let Some(result) = task.is_finished().then(|| task.take()).flatten() {
+                return result.map_err(to_python);
+            }
+            if !simulation.step() {
+                return Err(internal(format!(
+                    "the simulation stalled at {}: a command never completed",
+                    simulation.now()
+                )));
+            }
+        }
+        py.check_signals()?;
+    }
+}
+
+fn check_size(bytes: u64) -> PyResult<()> {
+    if bytes <= CALL_BYTES_MAX {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "one call moves at most {CALL_BYTES_MAX} bytes, not {bytes}; move them in pieces"
+    )))
+}
+
+fn parse_platform(name: &str) -> PyResult<Platform> {
+    name.parse().map_err(|error: Error| to_python(error))
+}
+
+fn json(value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| internal(error.to_string()))
+}

@@ -1,0 +1,91 @@
+//! The one place where an error of the drive becomes a Python exception. The classes
+//! are in `python/bitline/errors.py`.
+
+use std::path::Path;
+
+use bitline::{
+    Error, HostError, MediaError as OpenError, NandError, PowerUpError, StatusError, StatusType,
+    StorageError,
+};
+use pyo3::PyErr;
+use pyo3::exceptions::PyOSError;
+
+pyo3::import_exception!(bitline.errors, ConfigError);
+pyo3::import_exception!(bitline.errors, ImageError);
+pyo3::import_exception!(bitline.errors, InternalError);
+pyo3::import_exception!(bitline.errors, MediaError);
+pyo3::import_exception!(bitline.errors, NvmeError);
+pyo3::import_exception!(bitline.errors, UsageError);
+
+/// An error in words of this crate.
+pub(crate) fn usage(message: impl Into<String>) -> PyErr {
+    UsageError::new_err(message.into())
+}
+
+/// A bug of Bitline, in words of this crate.
+pub(crate) fn internal(message: impl Into<String>) -> PyErr {
+    InternalError::new_err(message.into())
+}
+
+/// The exception for an error of the drive.
+pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
+    let error = error.into();
+    let message = error.to_string();
+    match error {
+        Error::Config(_) | Error::Media(OpenError::Config(_)) => ConfigError::new_err(message),
+        Error::PowerUp(PowerUpError::Config(_)) => ConfigError::new_err(message),
+        Error::Media(OpenError::Storage(error)) | Error::Flash(NandError::Storage(error)) => {
+            storage(error)
+        }
+        Error::Host(HostError::Status(error)) => status(&error),
+        Error::Host(HostError::Usage(_) | HostError::Memory(_))
+        | Error::Bits(_)
+        | Error::UnknownPlatform(_)
+        | Error::NoPower
+        | Error::Workload(_) => UsageError::new_err(message),
+        Error::Host(HostError::Protocol(_) | HostError::Transport(_))
+        | Error::Flash(_)
+        | Error::PowerUp(_)
+        | Error::Stalled(_) => InternalError::new_err(message),
+    }
+}
+
+/// A status other than success. Media errors are a class of their own.
+fn status(error: &StatusError) -> PyErr {
+    let status = error.status;
+    let kind = match status.status_type() {
+        StatusType::Generic => 0,
+        StatusType::CommandSpecific => 1,
+        StatusType::MediaAndDataIntegrity => 2,
+        StatusType::PathRelated => 3,
+        StatusType::Reserved(code) => code,
+        StatusType::VendorSpecific => 7,
+    };
+    let name = status.name().unwrap_or("unknown status");
+    let arguments = (error.to_string(), error.command, name, kind, status.code());
+    if status.status_type() == StatusType::MediaAndDataIntegrity {
+        MediaError::new_err(arguments)
+    } else {
+        NvmeError::new_err(arguments)
+    }
+}
+
+/// What the operating system refused keeps its own class, such as FileNotFoundError.
+fn storage(error: StorageError) -> PyErr {
+    match &error {
+        StorageError::Io { path, what, source } => file(
+            path,
+            &format!("cannot {what}: {source}"),
+            source.raw_os_error(),
+        ),
+        _ => ImageError::new_err(error.to_string()),
+    }
+}
+
+/// An operation on a file that the operating system refused.
+pub(crate) fn file(path: &Path, message: &str, number: Option<i32>) -> PyErr {
+    match number {
+        Some(number) => PyOSError::new_err((number, message.to_owned(), path.to_owned())),
+        None => PyOSError::new_err(format!("{}: {message}", path.display())),
+    }
+}

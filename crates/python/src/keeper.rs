@@ -1,0 +1,135 @@
+//! Keeps the drives of a thread: Python may pass its objects to any thread, a drive stays
+//! where it was opened. A Python object holds only the number of its drive.
+//!
+//! While a call is under way its drive is taken out, so a callback that calls the same
+//! drive is told so. A panic is caught here and nowhere else; the drive that it struck is
+//! dropped, and every later call says why.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use bitline::Drive;
+use pyo3::PyResult;
+
+use crate::error::{internal, usage};
+
+/// What has become of a drive.
+enum Place {
+    Ready(Box<Drive>),
+    /// A call is under way.
+    Busy,
+    /// An internal error ended it.
+    Broken(String),
+}
+
+thread_local! {
+    static PLACES: RefCell<BTreeMap<u64, Place>> = const { RefCell::new(BTreeMap::new()) };
+    static NEXT: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Names a drive of the thread that opened it.
+#[derive(Clone, Copy)]
+pub(crate) struct Key {
+    number: u64,
+    thread: std::thread::ThreadId,
+}
+
+/// Opens a drive and keeps it.
+pub(crate) fn keep(open: impl FnOnce() -> PyResult<Drive>) -> PyResult<Key> {
+    let drive = catch(open).map_err(internal)??;
+    let number = NEXT.replace(NEXT.get() + 1);
+    put(number, Place::Ready(Box::new(drive)));
+    Ok(Key {
+        number,
+        thread: std::thread::current().id(),
+    })
+}
+
+impl Key {
+    /// Calls `work` with the drive.
+    pub(crate) fn with<T>(self, work: impl FnOnce(&mut Drive) -> PyResult<T>) -> PyResult<T> {
+        let mut drive = self.take()?;
+        match catch(|| work(&mut drive)) {
+            Ok(result) => {
+                put(self.number, Place::Ready(drive));
+                result
+            }
+            Err(message) => {
+                // What is left of it may be inconsistent, so dropping it may panic, too.
+                let _ = catch(|| drop(drive));
+                put(self.number, Place::Broken(message.clone()));
+                Err(internal(message))
+            }
+        }
+    }
+
+    /// Gives the drive up to `work`; the key opens nothing afterwards. Does nothing if it
+    /// already does not.
+    pub(crate) fn finish(self, work: impl FnOnce(Drive) -> PyResult<()>) -> PyResult<()> {
+        if !self.is_kept() {
+            return Ok(());
+        }
+        let drive = self.take()?;
+        let result = catch(|| work(*drive));
+        PLACES.with_borrow_mut(|places| places.remove(&self.number));
+        result.map_err(internal)?
+    }
+
+    /// Whether the drive is there, in whatever state.
+    fn is_kept(self) -> bool {
+        self.is_here() && PLACES.with_borrow(|places| places.contains_key(&self.number))
+    }
+
+    /// Forgets the drive without a word, as dropping it does. Another thread's drive stays
+    /// until that thread ends.
+    pub(crate) fn forget(self) {
+        if self.is_here() {
+            // The thread may be ending, its drives gone already.
+            let place = PLACES.try_with(|places| places.borrow_mut().remove(&self.number));
+            let _ = catch(|| drop(place));
+        }
+    }
+
+    fn is_here(self) -> bool {
+        self.thread == std::thread::current().id()
+    }
+
+    fn take(self) -> PyResult<Box<Drive>> {
+        if !self.is_here() {
+            return Err(usage(
+                "this drive was opened in another thread; a drive is used in the thread that opened it",
+            ));
+        }
+        PLACES.with_borrow_mut(|places| match places.get_mut(&self.number) {
+            None => Err(usage("the drive is closed; open it again")),
+            Some(Place::Busy) => Err(usage(
+                "the drive is busy: it cannot be called from its own progress function",
+            )),
+            Some(Place::Broken(message)) => Err(internal(format!(
+                "the drive is unusable since an internal error ({message}); open it again"
+            ))),
+            Some(place) => match std::mem::replace(place, Place::Busy) {
+                Place::Ready(drive) => Ok(drive),
+                Place::Busy | Place::Broken(_) => unreachable!("the arms above have taken these"),
+            },
+        })
+    }
+}
+
+fn put(number: u64, place: Place) {
+    PLACES.with_borrow_mut(|places| places.insert(number, place));
+}
+
+/// Runs `work`; a panic in it becomes its message.
+fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    // Whatever the panic leaves inconsistent is dropped by the callers, not used again.
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| message_of(&*panic))
+}
+
+fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("a bug in Bitline: {}", text.unwrap_or("no message"))
+}

@@ -1,0 +1,248 @@
+"""Vectors of bits that are stored on a drive, and expressions over them that the drive evaluates.
+
+```python
+group = drive.group("colours")
+red, green = group.write([red_rows, green_rows])
+either = red | green          # nothing happens yet
+rows = either.read()          # evaluated inside the NAND array
+```
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitline._bitline import Expression
+from bitline.errors import UsageError
+
+if TYPE_CHECKING:
+    from bitline.drive import Drive
+
+Platform: TypeAlias = Literal["flash-cosmos", "parabit", "in-storage", "host"]
+"""Who evaluates an expression.
+
+- `"flash-cosmos"`: the array senses many operands at once (multi-wordline sensing).
+- `"parabit"`: the array senses one operand after another into its latches.
+- `"in-storage"`: the controller's accelerator combines operands read over the channels.
+- `"host"`: the host reads every operand over PCIe and combines them.
+"""
+
+#: All of them, from the host inwards.
+PLATFORMS: tuple[Platform, ...] = ("host", "in-storage", "parabit", "flash-cosmos")
+
+Vector: TypeAlias = ArrayLike | bytes | bytearray | memoryview
+
+
+class BitExpression:
+    """A bitwise expression over stored vectors: `&`, `|`, `^` and `~` build it, reading it evaluates it.
+
+    Evaluation happens in simulated time, on the drive that holds the vectors. All vectors of an expression
+    are on one drive and equally long.
+    """
+
+    __slots__ = ("_code", "_drive", "_length")
+
+    def __init__(self, drive: "Drive", length: int, code: Expression) -> None:
+        self._drive = drive
+        self._length = length
+        self._code = code
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __and__(self, other: "BitExpression") -> "BitExpression":
+        return self._with(self._code & other._code, other) if _is(other) else NotImplemented
+
+    def __or__(self, other: "BitExpression") -> "BitExpression":
+        return self._with(self._code | other._code, other) if _is(other) else NotImplemented
+
+    def __xor__(self, other: "BitExpression") -> "BitExpression":
+        return self._with(self._code ^ other._code, other) if _is(other) else NotImplemented
+
+    def __invert__(self) -> "BitExpression":
+        return BitExpression(self._drive, self._length, ~self._code)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            "a vector is no single truth value: combine vectors with & | ^ ~, or count() the ones"
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._code} of {self._length:,} bits>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "vectors live on a drive in this process and cannot be pickled; pickle what read() gives"
+        )
+
+    @property
+    def drive(self) -> "Drive":
+        """The drive that holds the vectors."""
+        return self._drive
+
+    @property
+    def vectors(self) -> list[tuple[int, int]]:
+        """The distinct vectors named, as group and number, ascending."""
+        return self._code.vectors()
+
+    def read(self, platform: Platform = "flash-cosmos") -> NDArray[np.bool_]:
+        """Evaluate the expression and read the result.
+
+        Args:
+            platform: Who evaluates it.
+
+        Returns:
+            One bool a bit, shape `(len(self),)`; all False if the drive keeps no data.
+
+        Raises:
+            UsageError: No such platform, or an expression with more operands than a command takes.
+            NvmeError: What the drive reports, such as a vector that was deleted.
+        """
+        packed = np.frombuffer(self.read_packed(platform), np.uint8)
+        return np.unpackbits(packed, count=self._length, bitorder="little").view(np.bool_)
+
+    def read_packed(self, platform: Platform = "flash-cosmos") -> bytes:
+        """As `read`, eight bits a byte: bit i is bit i % 8 (least significant first) of byte i // 8."""
+        return self._drive._native.evaluate(self._code, platform, self._length)
+
+    def count(self, platform: Platform = "flash-cosmos") -> int:
+        """Evaluate the expression and count the ones of its result.
+
+        Inside the drive only the number crosses the link; `"host"` reads the operands and counts itself.
+
+        Raises:
+            UsageError: As `read`.
+            NvmeError: As `read`.
+        """
+        return self._drive._native.count_ones(self._code, platform, self._length)
+
+    def explain(self, platform: Platform = "flash-cosmos") -> str:
+        """How the expression would be evaluated, in words: the senses of the array, for every page alike.
+
+        Nothing is carried out.
+        """
+        return self._drive._native.explain(self._code, platform)
+
+    def _with(self, code: Expression, other: "BitExpression") -> "BitExpression":
+        if other._drive is not self._drive:
+            raise UsageError("these vectors are on different drives; an expression is evaluated on one")
+        if other._length != self._length:
+            raise UsageError(f"vectors of {self._length:,} and {other._length:,} bits do not combine")
+        return BitExpression(self._drive, self._length, code)
+
+
+class BitVector(BitExpression):
+    """A vector of bits stored on a drive."""
+
+    __slots__ = ("group", "inverse", "number")
+
+    def __init__(self, group: "Group", number: int, length: int, inverse: bool) -> None:
+        super().__init__(group.drive, length, Expression(group.number, number))
+        self.group = group
+        """The group it belongs to."""
+        self.number = number
+        """Its number in the group."""
+        self.inverse = inverse
+        """Whether its inverse is what is stored. Reading gives what was written, all the same."""
+
+    def delete(self) -> None:
+        """Delete it from the drive.
+
+        Raises:
+            NvmeError: It is not there any more.
+        """
+        self.drive._native.delete_vectors(self.group.number, self.number)
+
+
+class Group:
+    """Vectors of equal length that will meet in operations; the drive places them so that they can.
+
+    Vectors of one group share strings of cells: an AND of them is one sense, and so is an OR if they are
+    stored inverted. Vectors of different groups lie in different blocks of the same planes: an OR over
+    a few groups, each an AND, is one sense too (Flash-Cosmos, section 6).
+    """
+
+    def __init__(self, drive: "Drive", number: int, name: str | None) -> None:
+        self.drive = drive
+        """The drive."""
+        self.number = number
+        """Its number on the drive."""
+        self.name = name
+        """The name it was asked for by, if any."""
+
+    def __repr__(self) -> str:
+        name = "" if self.name is None else f" {self.name!r}"
+        return f"<Group {self.number}{name}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("groups live on a drive in this process and cannot be pickled")
+
+    def write(
+        self, vectors: Iterable[Vector], *, inverse: bool = False, bits: int | None = None
+    ) -> list[BitVector]:
+        """Write vectors, one after the other, under the next free numbers of the group.
+
+        Args:
+            vectors: Each a one-dimensional array (or list) of bools; or packed bytes, bit i of the vector in
+                bit i % 8 (least significant first) of byte i // 8.
+            inverse: Store the inverse of each, which suits ORs: an OR of inverted vectors is one sense.
+            bits: Length of packed vectors; 8 bits a byte if not given.
+
+        Returns:
+            The vectors, in order. If an error ends the call early, those before it are stored.
+
+        Raises:
+            TypeError: Something else than a collection of vectors of bits.
+            UsageError: A vector of no bits, or `bits` that does not fit.
+            NvmeError: Vectors of another length than the group has, or a full group.
+        """
+        if isinstance(vectors, bytes | bytearray | memoryview | str):
+            raise TypeError("write takes a collection of vectors; for a single one, give a list of it")
+        free = max((vector.number for vector in self.vectors()), default=-1) + 1
+        written = []
+        for number, vector in enumerate(vectors, free):
+            packed, length = _pack(vector, bits)
+            self.drive._native.write_vector((self.number, number), length, inverse, packed)
+            written.append(BitVector(self, number, length, inverse))
+        return written
+
+    def vectors(self) -> list[BitVector]:
+        """The group's vectors that the drive holds, by number."""
+        stored = self.drive._native.vectors(self.number)
+        return [BitVector(self, number, bits, inverse) for _, number, bits, inverse in stored]
+
+    def delete(self) -> None:
+        """Delete all vectors of the group.
+
+        Raises:
+            NvmeError: It holds none.
+        """
+        self.drive._native.delete_vectors(self.number)
+
+
+def _is(other: object) -> bool:
+    return isinstance(other, BitExpression)
+
+
+def _pack(vector: Vector, bits: int | None) -> tuple[bytes, int]:
+    """A vector as packed bytes, and its length in bits."""
+    if isinstance(vector, bytes | bytearray | memoryview):
+        packed = bytes(vector)
+        length = 8 * len(packed) if bits is None else bits
+        if length < 0 or -(-length // 8) != len(packed):
+            raise UsageError(
+                f"{len(packed)} bytes hold no vector of {length} bits, which takes {-(-length // 8)}"
+            )
+        return packed, length
+    array = np.asarray(vector)
+    if array.dtype != np.bool_:
+        raise TypeError(
+            f"a vector is an array of bools, not of {array.dtype}: compare (x != 0), or give packed bytes"
+        )
+    if array.ndim != 1:
+        raise TypeError(f"a vector has one dimension, not {array.ndim}; write takes a collection of vectors")
+    if bits is not None and bits != len(array):
+        raise UsageError(f"an array of {len(array)} bools is no vector of {bits} bits")
+    return np.packbits(array, bitorder="little").tobytes(), len(array)

@@ -1,0 +1,143 @@
+"""`bitline demo`: TPC-H query 6's predicate, four ways on one drive, checked against PyArrow."""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import bitline
+from bitline.cli.options import Config, Json, Preset, Set, settings
+from bitline.cli.output import Column, Fact, Result, Table, Value, duration, emit, energy, ratio, size
+from bitline.cli.progress import progress
+from bitline.demo import BITMAPS, Answer, Race, generate, race, write_index
+from bitline.drive import Drive
+from bitline.errors import UsageError, WrongResultError
+
+#: Rows of `lineitem` at scale 1, about.
+_ROWS_AT_SCALE_1 = 6_001_215
+
+
+def demo(
+    scale: Annotated[
+        float, typer.Option("--scale", help="TPC-H scale factor, 0.0001 to 10; 0.1 has 600,572 rows.")
+    ] = 0.1,
+    plot: Annotated[
+        Path,
+        typer.Option("--plot", metavar="FILE", help="Where the figure goes; the suffix names its format."),
+    ] = Path("bitline-demo.png"),
+    preset: Preset = None,
+    config: Config = None,
+    set_: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Answer TPC-H Q6's predicate inside the NAND array, beside three other ways.
+
+    Generates TPC-H lineitem rows, writes a bitmap for each ship month, discount and quantity into the drive,
+    and evaluates the predicate (shipped in 1994, discount 5 to 7 %, quantity below 24) in the host, in the
+    drive's accelerator, with ParaBit and with Flash-Cosmos. Count and revenue of each must equal what PyArrow
+    computes from the same rows; exits with 1 if one does not.
+    """
+    with bitline.open(preset, config=config, set=settings(set_)) as drive:
+        if tomllib.loads(drive.config)["data"]["storage"] == "none":
+            raise UsageError("data.storage = none: the demo checks its answers, so the drive must keep data")
+        with progress("Generating rows", int(_ROWS_AT_SCALE_1 * scale), quiet=as_json) as advance:
+            rows = generate(scale, advance)
+        with progress("Writing bitmaps", BITMAPS, quiet=as_json) as advance:
+            index = write_index(drive, rows, advance)
+        with progress("Evaluating", len(bitline.PLATFORMS), quiet=as_json) as advance:
+            found = race(drive, rows, index, advance)
+        result = _result(drive, scale, len(rows), found, plot)
+    # Matplotlib takes half a second to import; other commands do without.
+    from bitline.demo.plot import plot as draw
+
+    draw(found, len(rows), plot)
+    emit(result, as_json=as_json)
+    if not found.correct:
+        wrong = [entrant.platform for entrant in found.entrants if not found.is_correct(entrant)]
+        raise WrongResultError(
+            f"wrong answer from {', '.join(wrong)}: count and revenue differ from PyArrow's"
+        )
+
+
+def _result(drive: Drive, scale: float, rows: int, found: Race, plot: Path) -> Result:
+    index = found.index
+    return Result(
+        f"TPC-H Q6's predicate, four ways on one drive ({tomllib.loads(drive.config)['name']})",
+        {
+            "scale": Fact("Scale factor", scale),
+            "rows": Fact("Rows", rows),
+            "bitmaps": Fact("Bitmaps written", index.bitmaps),
+            "bitmap_bytes": Fact("  bytes", index.bitmap_bytes, size),
+            "write_time_ns": Fact("  simulated time", index.write_time.ns, duration),
+            "operands": Fact("Bitmaps in the predicate", len(index.predicate.vectors)),
+            "reference": Fact("PyArrow's answer", _plain(found.reference), _answer),
+            "correct": Fact(None, found.correct),
+            "plot": Fact("Figure", str(plot)),
+        },
+        {"platforms": _table(found)},
+        _verdict(found),
+    )
+
+
+def _table(found: Race) -> Table:
+    columns = [
+        Column("platform", "Platform"),
+        Column("simulated_time_ns", "Time", duration),
+        Column("channel_bytes", "Channels", size),
+        Column("pcie_bytes", "PCIe", size),
+        Column("pcie_up_bytes", None),
+        Column("pcie_down_bytes", None),
+        Column("senses", "Senses"),
+        Column("energy_pj", "Energy", energy),
+        Column("speedup_over_host", "Speedup", ratio),
+        Column("energy_ratio_over_host", "Energy/host", ratio),
+        Column("count", "Count"),
+        Column("revenue", "Revenue", _dollars),
+        Column("correct", "Correct", lambda value: "yes" if value else "NO"),
+    ]
+    host = found.entrants[0].work
+    rows: list[dict[str, Value]] = []
+    for entrant in found.entrants:
+        work = entrant.work
+        rows.append(
+            {
+                "platform": entrant.platform,
+                **_plain(entrant.answer),
+                "correct": found.is_correct(entrant),
+                "simulated_time_ns": work.elapsed.ns,
+                "channel_bytes": int(work.channel_bytes),
+                "pcie_bytes": work.link_up_bytes + work.link_down_bytes,
+                "pcie_up_bytes": int(work.link_up_bytes),
+                "pcie_down_bytes": int(work.link_down_bytes),
+                "senses": work.flash.senses,
+                "energy_pj": work.energy.pj,
+                "speedup_over_host": host.elapsed / work.elapsed,
+                "energy_ratio_over_host": work.energy / host.energy,
+            }
+        )
+    return Table(columns, rows)
+
+
+def _plain(answer: Answer) -> dict[str, Value]:
+    return {"count": answer.count, "revenue": float(answer.revenue)}
+
+
+def _answer(value: Value) -> str:
+    return f"{value['count']:,} rows, revenue {_dollars(value['revenue'])}" if isinstance(value, dict) else ""
+
+
+def _dollars(value: Value) -> str:
+    return f"${value:,.4f}" if isinstance(value, float) else str(value)
+
+
+def _verdict(found: Race) -> str:
+    if not found.correct:
+        return "WRONG: an answer differs from PyArrow's."
+    host, best = found.entrants[0].work, found.entrants[-1].work
+    return (
+        "All answers equal PyArrow's. Inside the array the predicate takes "
+        f"{best.flash.senses:,} senses instead of {host.flash.senses:,}, "
+        f"{best.elapsed} instead of {host.elapsed} ({host.elapsed / best.elapsed:.3g} times less) "
+        f"and {best.energy} instead of {host.energy} ({host.energy / best.energy:.3g} times less)."
+    )

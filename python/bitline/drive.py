@@ -1,0 +1,366 @@
+"""A drive in this process: open it, store on it, compute on it, ask what it did.
+
+```python
+import bitline
+
+with bitline.open() as drive:
+    drive.write(0, bytes(4096))
+    print(drive.now, drive.statistics)
+```
+"""
+
+import errno
+import json
+import math
+import os
+import tomllib
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, NoReturn, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from bitline import _bitline
+from bitline.bits import Group
+from bitline.errors import ConfigError, UsageError
+from bitline.statistics import Statistics
+from bitline.units import Duration
+from bitline.workload import Report
+
+Setting: TypeAlias = bool | int | float | str | Sequence[int]
+Flow: TypeAlias = Mapping[str, Any]
+PathLike: TypeAlias = str | os.PathLike[str]
+
+#: Groups with a number of their own are below this; above it are the names'.
+_NAMED_GROUPS = 1 << 31
+
+
+def presets() -> dict[str, str]:
+    """The drives that come with Bitline: name and description."""
+    return {
+        name: tomllib.loads(_bitline.preset_text(name))["description"] for name in _bitline.preset_names()
+    }
+
+
+def open(  # noqa: A001 (bitline.open, as gzip.open)
+    preset: str | None = None,
+    path: PathLike | None = None,
+    *,
+    config: PathLike | None = None,
+    data: Literal["memory", "none"] | None = None,
+    set: Mapping[str, Setting] | None = None,  # noqa: A002 (as --set of the command)
+    create: bool = True,
+) -> "Drive":
+    """Open a drive in this process.
+
+    Args:
+        preset: Which drive, a name of `presets()`; `"flash-cosmos"` if neither this nor `config` is given.
+        path: An image file that keeps the drive's bits across processes. It is made if it does not exist.
+            If it does and nothing else is given, the drive is the one that the image was made for.
+        config: A TOML file instead of a preset: `preset = "NAME"` in it names what it starts from, its other
+            keys override.
+        data: Where the bits are without an image: `"memory"` (gone with the process), or `"none"`: the drive
+            keeps exact time but no data, reads give zeroes.
+        set: Single keys to override, such as `{"ftl.overprovisioning": 0.1}`.
+        create: Whether an image file that does not exist is made.
+
+    Returns:
+        The drive, powered up. Close it, or use it in a `with` statement.
+
+    Raises:
+        ConfigError: An unknown preset or key, or a value that cannot be.
+        ImageError: The image is damaged, in use, no image, or made for another drive.
+        OSError: A file that cannot be read or written.
+    """
+    settings = dict(set or {})
+    if data is not None:
+        if path is not None:
+            raise UsageError(f"data = {data!r} goes without a path: an image keeps the data in its file")
+        settings["data.storage"] = data
+    if path is None:
+        return Drive(_bitline.Drive(configuration(preset, config, settings)))
+    image = Path(path)
+    settings.setdefault("data.storage", "image")
+    if preset is None and config is None and (image.exists() or not create):
+        return Drive(_reopen(image, settings))
+    if not create and not image.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(image))
+    return Drive(_bitline.Drive(configuration(preset, config, settings), image))
+
+
+def configuration(
+    preset: str | None = None, config: PathLike | None = None, settings: Mapping[str, Setting] | None = None
+) -> _bitline.Config:
+    """A checked configuration: `preset` or the TOML file `config`, with `settings` on top.
+
+    Raises:
+        ConfigError: An unknown preset or key, or a value that cannot be.
+        UsageError: Both a preset and a file.
+        OSError: The file cannot be read.
+    """
+    if preset is not None and config is not None:
+        raise UsageError(
+            "give a preset or a configuration file, not both; the file may name its preset itself"
+        )
+    try:
+        text = None if config is None else Path(config).read_text(encoding="utf-8")
+        return _bitline.Config(preset, text, _as_toml(settings or {}))
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{config}: this is no text: {error}") from error
+    except ConfigError as error:
+        raise ConfigError(f"{config}: {error}" if config is not None else str(error)) from error
+
+
+def _reopen(image: Path, settings: Mapping[str, Setting]) -> _bitline.Drive:
+    """An existing image with its own configuration, `settings` on top."""
+    native = _bitline.Drive.existing(image)
+    config = native.config()
+    wanted = config.replaced(_as_toml(settings))
+    if wanted.to_toml() == config.to_toml():
+        return native
+    native.close()
+    return _bitline.Drive(wanted, image)
+
+
+def _as_toml(settings: Mapping[str, Setting]) -> list[tuple[str, str]]:
+    return [(key, _toml(key, value)) for key, value in settings.items()]
+
+
+def _toml(key: str, value: Setting) -> str:
+    """A value as TOML text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    if isinstance(value, float | np.floating):
+        return repr(float(value))
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, Sequence):
+        return f"[{', '.join(_toml(key, item) for item in value)}]"
+    raise TypeError(
+        f"{key} is set to a {type(value).__name__}; it must be a bool, number, text or list of these"
+    )
+
+
+class Drive:
+    """A computational SSD in this process, made by `bitline.open`.
+
+    Every call lets simulated time pass until the drive has completed it; `now` is the drive's clock.
+    A drive is used in the thread that opened it. Ctrl-C interrupts any call.
+    """
+
+    def __init__(self, native: _bitline.Drive) -> None:
+        self._native = native
+        self._names: dict[int, str] = {}
+        self._config = native.config()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a drive lives in this process and cannot be pickled; open it by its image path instead"
+        )
+
+    def __repr__(self) -> str:
+        return f"<Drive {self._config.name!r}>"
+
+    # Life
+
+    def close(self) -> None:
+        """Finish what is in flight, make an image durable, and let go of it. Closing twice does nothing.
+
+        A drive with an image loses nothing acknowledged when it is not closed.
+        """
+        self._native.close()
+
+    def power_cut(self) -> None:
+        """Cut the power in this instant; what was acknowledged, or had reached flash, is there afterwards."""
+        self._native.power_cut()
+
+    def power_up(self) -> None:
+        """Power up after a power cut; the drive recovers from its media, which takes simulated time."""
+        self._native.power_up()
+
+    @property
+    def config(self) -> str:
+        """The complete configuration, as TOML."""
+        return self._config.to_toml()
+
+    @property
+    def now(self) -> Duration:
+        """The drive's clock: simulated time since it was opened."""
+        return Duration(self._native.now_ps())
+
+    # Blocks
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of a logical block."""
+        return self._native.block_bytes()
+
+    @property
+    def blocks(self) -> int:
+        """Logical blocks."""
+        return self._native.blocks()
+
+    @property
+    def capacity_bytes(self) -> int:
+        """Bytes that can be stored."""
+        return self.blocks * self.block_bytes
+
+    def identify(self) -> dict[str, Any]:
+        """What the drive answers to NVMe's Identify: model, versions, sizes."""
+        identity: dict[str, Any] = json.loads(self._native.identify())
+        return identity
+
+    def write(self, lba: int, data: "bytes | bytearray | memoryview | ArrayLike") -> None:
+        """Write from logical block `lba` on.
+
+        Args:
+            lba: The first block, counted from 0.
+            data: Bytes, a whole number of blocks; or an array of any dtype but object, which is written in
+                C order and filled up with zeroes to whole blocks.
+
+        Raises:
+            UsageError: Blocks outside of the drive, part of a block, or more than 4 GiB.
+            NvmeError: What the drive reports, such as Capacity Exceeded.
+        """
+        self._native.write(lba, self._bytes_of(data))
+
+    def read(self, lba: int, blocks: int = 1) -> bytes:
+        """Read `blocks` logical blocks from `lba` on. Blocks never written are zeroes.
+
+        Raises:
+            UsageError: Blocks outside of the drive, or more than 4 GiB.
+            MediaError: The flash has lost them.
+        """
+        return self._native.read(lba, blocks)
+
+    def read_array(self, lba: int, shape: int | Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
+        """Read an array as `write` wrote it.
+
+        Args:
+            lba: The block it begins at.
+            shape: Its shape.
+            dtype: Its type, anything but object.
+
+        Raises:
+            UsageError: As `read`; also a type that cannot be stored.
+        """
+        kind = np.dtype(dtype)
+        if kind.hasobject:
+            raise UsageError(f"an array of {kind} cannot be stored: its items are references")
+        dimensions = (shape,) if isinstance(shape, int) else tuple(shape)
+        if any(dimension < 0 for dimension in dimensions):
+            raise UsageError(f"shape {dimensions} has a negative dimension")
+        items = math.prod(dimensions)
+        if items * kind.itemsize == 0:
+            return np.empty(dimensions, kind)
+        data = self.read(lba, -(-items * kind.itemsize // self.block_bytes))
+        return np.frombuffer(bytearray(data), kind, count=items).reshape(dimensions)
+
+    def flush(self) -> None:
+        """Make everything written so far durable, in the image file too."""
+        self._native.flush()
+
+    def deallocate(self, lba: int, blocks: int) -> None:
+        """Tell the drive that blocks are not needed. Whole flash pages then read as zeroes."""
+        self._native.deallocate(lba, blocks)
+
+    def write_zeroes(self, lba: int, blocks: int) -> None:
+        """Make blocks read as zeroes without sending any."""
+        self._native.write_zeroes(lba, blocks)
+
+    def _bytes_of(self, data: "bytes | bytearray | memoryview | ArrayLike") -> bytes:
+        if isinstance(data, bytes | bytearray | memoryview):
+            return bytes(data)
+        array = np.asarray(data)
+        if array.dtype.hasobject:
+            raise UsageError(f"an array of {array.dtype} cannot be stored: its items are references")
+        return array.tobytes() + bytes(-array.nbytes % self.block_bytes)
+
+    # Bits
+
+    def group(self, name: str | int) -> Group:
+        """A group of bit vectors, by name or by number.
+
+        Args:
+            name: A number below 2^31; or any text, which stands for a number derived from it (its CRC-32
+                with the top bit set), so that an image opened again has the same group under the same name.
+        """
+        if isinstance(name, int):
+            if not 0 <= name < _NAMED_GROUPS:
+                raise UsageError(f"group {name}: numbers of groups are 0 to {_NAMED_GROUPS - 1}")
+            return Group(self, name, None)
+        number = _NAMED_GROUPS | zlib.crc32(name.encode())
+        taken = self._names.setdefault(number, name)
+        if taken != name:
+            raise UsageError(f"group {name!r} would have the number of group {taken!r}; choose another name")
+        return Group(self, number, name)
+
+    def groups(self) -> list[Group]:
+        """The groups that hold vectors, by number; those asked for by name before have it."""
+        numbers = dict.fromkeys(group for group, *_ in self._native.vectors())
+        return [Group(self, number, self._names.get(number)) for number in numbers]
+
+    # Measuring
+
+    @property
+    def statistics(self) -> Statistics:
+        """Everything counted since power-up, as of now."""
+        return Statistics._from_json(self._native.statistics())
+
+    def inventory(self) -> dict[str, Any]:
+        """What the media holds and how worn it is; takes no simulated time."""
+        inventory: dict[str, Any] = json.loads(self._native.inventory())
+        return inventory
+
+    def run(self, workload: Flow | Sequence[Flow], progress: Callable[[int], object] | None = None) -> Report:
+        """Run a synthetic workload: one flow of requests, or several side by side.
+
+        Args:
+            workload: A flow, or a list of flows. A flow is a mapping; keys not given have these values:
+
+                - `"name"`: `"flow"`; names the flow and its random numbers.
+                - `"read_fraction"`: 1.0; the rest are writes.
+                - `"blocks"`: 1; logical blocks of each request.
+                - `"requests"`: 10,000.
+                - `"arrival"`: `{"kind": "closed", "depth": 32}`, so many outstanding at any time; or
+                  `{"kind": "open", "requests_per_second": R, "outstanding_max": N}`, at random times.
+                - `"pattern"`: `"random"`; or `"sequential"`.
+                - `"first_block"`: 0; and `"range_blocks"`: 65,536; where requests go, 0 for all that follow.
+                - `"queue"`: 0; the queue pair.
+                - `"prefill"`: True; writes the range first, so that reads find data. Not measured.
+            progress: Called now and then with the number of requests completed.
+
+        Returns:
+            Latencies, rates and energy, in simulated time.
+
+        Raises:
+            UsageError: A flow that makes no sense on this drive, or an unknown key.
+            NvmeError: A request failed.
+        """
+        flows = [workload] if isinstance(workload, Mapping) else list(workload)
+        try:
+            text = json.dumps([dict(flow) for flow in flows], allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"workload: {error}") from error
+        return Report._from_json(self._native.run_flows(text, progress))
+
+    def trace(self) -> None:
+        """Record a trace from now on. Restarts the drive: power is cut in order, counts begin at zero."""
+        self._native.restart_traced()
+
+    def write_trace(self, path: PathLike) -> None:
+        """Write what was traced as JSON in the trace-event format, for Perfetto and other viewers."""
+        self._native.write_trace(Path(path))

@@ -1,0 +1,263 @@
+"""What a drive has done: counts, bytes, times and energies.
+
+Counts are ints, times `Duration`, energies `Energy`, byte counts `Size`. `to_dict()` gives plain numbers
+with the unit in each name. Mirrors `bitline::Statistics` of the Rust crate; a test keeps them equal.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+from bitline.units import Duration, Energy, Size
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class CommandCounts:
+    """The front end, where commands arrive and complete."""
+
+    commands: int
+    """Commands completed, admin commands included."""
+    failed_commands: int
+    """Of these, with a status other than success."""
+    invalid_doorbells: int
+    """Doorbells with a value that is no slot of their queue, or of no queue."""
+    fetch_errors: int
+    """Entries that could not be fetched from host memory."""
+
+
+@dataclass(frozen=True)
+class TranslationCounts:
+    """The flash translation layer."""
+
+    host_page_writes: int
+    """Pages that host commands wrote, whole or in part."""
+    host_page_reads: int
+    """Pages that host commands read, whole or in part."""
+    partial_write_reads: int
+    """Pages read because a write covered only a part of them."""
+    tombstones: int
+    """Records of deallocation written."""
+    gc_blocks: int
+    """Blocks emptied by garbage collection."""
+    gc_page_copies: int
+    """Pages copied by garbage collection."""
+    program_failures: int
+    """Programs that failed and were repeated elsewhere."""
+    blocks_retired: int
+    """Blocks taken out of use."""
+    pages_lost: int
+    """Needed pages that could not be read any more."""
+
+
+@dataclass(frozen=True)
+class FlashCounts:
+    """The flash."""
+
+    page_reads: int
+    """Pages sensed by plain reads."""
+    page_programs: int
+    """Pages programmed."""
+    block_erases: int
+    """Blocks erased."""
+    senses: int
+    """Sensing operations, one for each plane and command, plain reads included."""
+    multi_plane_commands: int
+    """Commands that served several planes at once."""
+
+
+@dataclass(frozen=True)
+class BitsCounts:
+    """Bulk bitwise computing."""
+
+    vectors_written: int
+    """Vectors written."""
+    page_programs: int
+    """Pages programmed for vectors, those of failed attempts included."""
+    write_retries: int
+    """Attempts to write a vector that met a failing program and were repeated elsewhere."""
+    evaluations: int
+    """Expressions evaluated in the drive."""
+    controller_fallbacks: int
+    """Of these, how many the array was to compute alone but needed the controller for."""
+    flash_cosmos_senses: int
+    """Senses of Flash-Cosmos plans."""
+    parabit_senses: int
+    """Senses of ParaBit plans."""
+    in_storage_senses: int
+    """Senses of plans of the in-storage accelerator: one for each operand page."""
+    page_transfers: int
+    """Pages read out of latches over the channels."""
+    accelerator_bytes: int
+    """Bytes of operands that the accelerator took in."""
+    deletions: int
+    """Vectors and groups deleted."""
+    blocks_erased: int
+    """Blocks of vectors erased."""
+
+
+@dataclass(frozen=True)
+class EnergyEntry:
+    """What one part spent on one thing."""
+
+    component: str
+    """The part, such as `"nand"`."""
+    cause: str
+    """On what, such as `"sense"`."""
+    energy: Energy
+    """How much."""
+    events: int
+    """In how many events."""
+
+    @classmethod
+    def _from(cls, data: Mapping[str, Any]) -> Self:
+        return cls(data["component"], data["cause"], Energy(data["energy_pj"]), data["events"])
+
+    def _plain(self) -> dict[str, object]:
+        return {
+            "component": self.component,
+            "cause": self.cause,
+            "energy_pj": self.energy.pj,
+            "events": self.events,
+        }
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Everything a drive counted since it was powered up, or between two such snapshots (`since`)."""
+
+    now: Duration
+    """The instant of the snapshot."""
+    elapsed: Duration
+    """The time that the counts cover."""
+    commands: CommandCounts
+    """Commands."""
+    ftl: TranslationCounts
+    """The flash translation layer."""
+    flash: FlashCounts
+    """The flash."""
+    bits: BitsCounts
+    """Bulk bitwise computing."""
+    link_down_bytes: Size
+    """Payload from the host to the drive."""
+    link_up_bytes: Size
+    """Payload from the drive to the host."""
+    channel_bytes: Size
+    """Data over all channels, both directions."""
+    link_down_utilization: float
+    """Share of the time in which the host-to-drive direction carried something, 0 to 1."""
+    link_up_utilization: float
+    """The same of the drive-to-host direction."""
+    channel_utilization: float
+    """The mean over all channels."""
+    die_utilization: float
+    """The mean over all dies, of the array only."""
+    energy: Energy
+    """Spent by everything."""
+    energy_by: tuple[EnergyEntry, ...]
+    """The same by component and cause."""
+
+    @classmethod
+    def _from_json(cls, text: str) -> Self:
+        data = json.loads(text)
+        return cls(
+            now=Duration.from_ns(data["now_ns"]),
+            elapsed=Duration.from_ns(data["elapsed_ns"]),
+            commands=_counts(CommandCounts, data["frontend"]),
+            ftl=_counts(TranslationCounts, data["ftl"]),
+            flash=_counts(FlashCounts, data["flash"]),
+            bits=_counts(BitsCounts, data["bits"]),
+            energy=Energy(data["energy_pj"]),
+            energy_by=tuple(EnergyEntry._from(entry) for entry in data["energy"]),
+            **{name: Size(data[name]) for name in _BYTES},
+            **{name: data[name] for name in _UTILIZATIONS},
+        )
+
+    def since(self, earlier: "Statistics") -> "Statistics":
+        """What was done between `earlier` and this.
+
+        Raises:
+            ValueError: The drive was powered up in between, or `earlier` is the later one.
+        """
+        if self.now - self.elapsed != earlier.now - earlier.elapsed or self.now < earlier.now:
+            raise ValueError("the two snapshots must be of one drive, in order, with no power-up in between")
+        spent = {(entry.component, entry.cause): entry for entry in earlier.energy_by}
+        elapsed = self.elapsed - earlier.elapsed
+
+        def utilization(name: str) -> float:
+            busy = getattr(self, name) * self.elapsed.ps - getattr(earlier, name) * earlier.elapsed.ps
+            return max(0.0, busy / elapsed.ps) if elapsed.ps else 0.0
+
+        return Statistics(
+            now=self.now,
+            elapsed=elapsed,
+            commands=_difference(self.commands, earlier.commands),
+            ftl=_difference(self.ftl, earlier.ftl),
+            flash=_difference(self.flash, earlier.flash),
+            bits=_difference(self.bits, earlier.bits),
+            energy=self.energy - earlier.energy,
+            energy_by=tuple(
+                entry
+                if (before := spent.get((entry.component, entry.cause))) is None
+                else dataclasses.replace(
+                    entry, energy=entry.energy - before.energy, events=entry.events - before.events
+                )
+                for entry in self.energy_by
+            ),
+            link_down_bytes=Size(self.link_down_bytes - earlier.link_down_bytes),
+            link_up_bytes=Size(self.link_up_bytes - earlier.link_up_bytes),
+            channel_bytes=Size(self.channel_bytes - earlier.channel_bytes),
+            link_down_utilization=utilization("link_down_utilization"),
+            link_up_utilization=utilization("link_up_utilization"),
+            channel_utilization=utilization("channel_utilization"),
+            die_utilization=utilization("die_utilization"),
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain numbers, each with its unit in its name; the same names as in the Rust crate."""
+        return {
+            "now_ns": self.now.ns,
+            "elapsed_ns": self.elapsed.ns,
+            "frontend": dataclasses.asdict(self.commands),
+            "ftl": dataclasses.asdict(self.ftl),
+            "flash": dataclasses.asdict(self.flash),
+            "bits": dataclasses.asdict(self.bits),
+            **{name: int(getattr(self, name)) for name in _BYTES},
+            **{name: getattr(self, name) for name in _UTILIZATIONS},
+            "energy_pj": self.energy.pj,
+            "energy": [entry._plain() for entry in self.energy_by],
+        }
+
+    def __str__(self) -> str:
+        lines = [
+            f"elapsed              {self.elapsed}",
+            f"commands             {self.commands.commands:,} ({self.commands.failed_commands:,} failed)",
+            f"flash                {self.flash.senses:,} senses, {self.flash.page_programs:,} programs, "
+            f"{self.flash.block_erases:,} erases",
+            f"vectors              {self.bits.vectors_written:,} written, "
+            f"{self.bits.evaluations:,} evaluations",
+            f"link, down and up    {self.link_down_bytes}, {self.link_up_bytes}",
+            f"channels             {self.channel_bytes}",
+            f"energy               {self.energy}",
+        ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Statistics\n{self}\n>"
+
+
+_BYTES = ("link_down_bytes", "link_up_bytes", "channel_bytes")
+_UTILIZATIONS = ("link_down_utilization", "link_up_utilization", "channel_utilization", "die_utilization")
+
+
+def _counts(cls: type[T], data: Mapping[str, int]) -> T:
+    names = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
+    return cls(**{name: data[name] for name in names})
+
+
+def _difference(later: T, earlier: T) -> T:
+    names = [field.name for field in dataclasses.fields(later)]  # type: ignore[arg-type]
+    return type(later)(**{name: getattr(later, name) - getattr(earlier, name) for name in names})

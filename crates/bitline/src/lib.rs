@@ -35,3 +35,8 @@ pub use inventory::{BlockRun, Identity, Inventory};
 pub use media::nand::{MediaError, NandError, StorageError};
 pub use nvme::{Expression, ExpressionError, Status, StatusType, VectorId};
 pub use statistics::{EnergyEntry, Statistics};
+
+/// The README's examples, which run as documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -27,7 +27,10 @@ fn main() -> Result<(), Error> {
             read.p50_ns / 1e3,
             read.p99_ns / 1e3
         );
-        assert!(flow.requests_per_second > slower, "more in flight, more done");
+        assert!(
+            flow.requests_per_second > slower,
+            "more in flight, more done"
+        );
         slower = flow.requests_per_second;
     }
     Ok(())

@@ -85,7 +85,11 @@ fn storage(error: StorageError) -> PyErr {
 /// An operation on a file that the operating system refused.
 pub(crate) fn file(path: &Path, message: &str, number: Option<i32>) -> PyErr {
     match number {
-        Some(number) => PyOSError::new_err((number, message.to_owned(), path.to_owned())),
+        Some(number) => {
+            // Python gives the number itself.
+            let message = message.replace(&format!(" (os error {number})"), "");
+            PyOSError::new_err((number, message, path.display().to_string()))
+        }
         None => PyOSError::new_err(format!("{}: {message}", path.display())),
     }
 }

@@ -5,8 +5,12 @@ from typing import Annotated
 import typer
 
 from bitline import __version__
+from bitline.cli import image
 from bitline.cli.demo import demo
 from bitline.cli.errors import reported
+from bitline.cli.presets import presets
+from bitline.cli.run import run
+from bitline.cli.show import show
 
 app = typer.Typer(
     name="bitline",
@@ -33,7 +37,9 @@ def _bitline(
     pass
 
 
-app.command()(demo)
+for command in (demo, run, presets, show):
+    app.command()(command)
+app.add_typer(image.app, name="image")
 
 
 def main() -> None:

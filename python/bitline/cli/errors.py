@@ -48,6 +48,12 @@ def reported() -> Iterator[None]:
         code = exit_code(error)
         if code is None:
             raise
-        line = Text.assemble(("error: ", "bold red"), str(error) or type(error).__name__)
+        line = Text.assemble(("error: ", "bold red"), _in_words(error))
         Console(stderr=True).print(line, soft_wrap=True)
         raise SystemExit(code) from error
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) or type(error).__name__

@@ -1,0 +1,134 @@
+"""`bitline image`: image files, which keep a drive's bits across processes."""
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import bitline
+from bitline.cli.options import Config, Json, Preset, Set, settings
+from bitline.cli.output import Column, Fact, Result, Table, emit, size
+from bitline.cli.progress import progress
+from bitline.drive import Drive
+from bitline.errors import ImageError, MediaError, UsageError
+
+app = typer.Typer(
+    help="Make, describe and check image files, which keep a drive's bits across processes.",
+    no_args_is_help=True,
+)
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The image file.", show_default=False)]
+
+#: Logical blocks that one read of a check asks for.
+_BLOCKS_PER_READ = 4096
+
+
+@app.command()
+def create(
+    file: File, preset: Preset = None, config: Config = None, set_: Set = None, as_json: Json = False
+) -> None:
+    """Make an image file for a blank drive. It is sparse: a 2 TB drive takes what is written to it."""
+    if file.exists():
+        raise UsageError(f"{file} exists already; remove it first, or choose another name")
+    with bitline.open(preset, file, config=config, set=settings(set_)) as drive:
+        facts = _facts(drive)
+    emit(Result(f"{file}: a blank drive", {"file": Fact(None, str(file)), **facts}), as_json=as_json)
+
+
+@app.command()
+def info(file: File, as_json: Json = False) -> None:
+    """Tell what an image holds: its drive, space used, wear, vectors.
+
+    Opening it recovers what an earlier process left, as power-up does.
+    """
+    with bitline.open(path=file, create=False) as drive:
+        inventory = drive.inventory()
+        page_bytes = inventory["page_bytes"]
+        facts = {
+            "file": Fact(None, str(file)),
+            "file_bytes": Fact("Disk space of the file", file.stat().st_blocks * 512, size),
+            **_facts(drive),
+            "used_bytes": Fact("Used by blocks", inventory["mapped_pages"] * page_bytes, size),
+            "mapped_pages": Fact("Logical pages with data", inventory["mapped_pages"]),
+            "logical_pages": Fact("  of", inventory["logical_pages"]),
+            "flash_blocks_used": Fact("Flash blocks in use", inventory["flash_blocks_used"]),
+            "flash_blocks": Fact("  of", inventory["flash_blocks"]),
+            "flash_blocks_unusable": Fact("Flash blocks unusable", inventory["flash_blocks_unusable"]),
+            "erase_count_mean": Fact("Erases of a block, mean", inventory["erase_count_mean"]),
+            "erase_count_max": Fact("  most", inventory["erase_count_max"]),
+            "vectors": Fact("Bit vectors", inventory["vectors"]),
+        }
+        tables = {"groups": _groups(drive)} if inventory["vectors"] or as_json else {}
+    emit(Result(str(file), facts, tables), as_json=as_json)
+
+
+@app.command()
+def check(file: File, as_json: Json = False) -> None:
+    """Read everything that an image holds. Exits with 3 if something cannot be read any more."""
+    with bitline.open(path=file, create=False) as drive:
+        lost = _unreadable_blocks(drive, quiet=as_json)
+        vectors = [vector for group in drive.groups() for vector in group.vectors()]
+        with progress("Reading vectors", len(vectors), quiet=as_json) as advance:
+            lost_vectors = 0
+            for number, vector in enumerate(vectors, 1):
+                lost_vectors += _is_lost(vector.read_packed)
+                advance(number)
+        facts = {
+            "file": Fact(None, str(file)),
+            "blocks_read": Fact(
+                "Logical blocks read", sum(blocks for _, blocks in drive._native.mapped_runs())
+            ),
+            "blocks_lost": Fact("  unreadable", len(lost)),
+            "first_lost": Fact(None, lost[0] if lost else None),
+            "vectors_read": Fact("Bit vectors read", len(vectors)),
+            "vectors_lost": Fact("  unreadable", lost_vectors),
+        }
+    emit(Result(f"{file}: checked", facts), as_json=as_json)
+    if lost or lost_vectors:
+        where = f", the first at {lost[0]}" if lost else ""
+        raise ImageError(f"{file}: {len(lost)} blocks{where}, and {lost_vectors} vectors cannot be read")
+
+
+def _facts(drive: Drive) -> dict[str, Fact]:
+    config = tomllib.loads(drive.config)
+    return {
+        "preset": Fact("Drive", config["name"]),
+        "description": Fact("  models", config["description"]),
+        "capacity_bytes": Fact("Capacity", drive.capacity_bytes, size),
+        "blocks": Fact("  in logical blocks", drive.blocks),
+        "block_bytes": Fact("  of", drive.block_bytes, size),
+    }
+
+
+def _groups(drive: Drive) -> Table:
+    columns = [Column("group", "Group"), Column("vectors", "Vectors"), Column("bits", "Bits of each")]
+    rows = []
+    for group in drive.groups():
+        vectors = group.vectors()
+        rows.append({"group": group.number, "vectors": len(vectors), "bits": len(vectors[0])})
+    return Table(columns, rows)
+
+
+def _unreadable_blocks(drive: Drive, *, quiet: bool) -> list[int]:
+    """Reads every logical block that holds data; those that cannot be read, ascending."""
+    runs = drive._native.mapped_runs()
+    lost, done = [], 0
+    with progress("Reading blocks", sum(blocks for _, blocks in runs), quiet=quiet) as advance:
+        for first, blocks in runs:
+            for lba in range(first, first + blocks, _BLOCKS_PER_READ):
+                count = min(_BLOCKS_PER_READ, first + blocks - lba)
+                if _is_lost(drive.read, lba, count):
+                    lost += [block for block in range(lba, lba + count) if _is_lost(drive.read, block)]
+                done += count
+                advance(done)
+    return lost
+
+
+def _is_lost(read: Callable[..., bytes], *arguments: int) -> bool:
+    try:
+        read(*arguments)
+    except MediaError:
+        return True
+    return False

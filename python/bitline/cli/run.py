@@ -1,0 +1,163 @@
+"""`bitline run`: a synthetic flow of requests, and what it measured."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import bitline
+from bitline.cli.options import Config, Json, Preset, Set, settings
+from bitline.cli.output import Column, Fact, Result, Table, Value, duration, emit, energy, plain
+from bitline.cli.progress import progress
+from bitline.workload import Report
+
+#: The bound of requests in flight in an open loop, unless --depth says otherwise.
+_OPEN_DEPTH = 1024
+_CLOSED_DEPTH = 32
+
+
+class Pattern(StrEnum):
+    """Where requests go."""
+
+    RANDOM = "random"
+    SEQUENTIAL = "sequential"
+
+
+def run(
+    requests: Annotated[int, typer.Option("--requests", help="How many requests.", min=1)] = 100_000,
+    depth: Annotated[
+        int | None,
+        typer.Option(
+            "--depth",
+            help=f"Requests outstanding at any time [{_CLOSED_DEPTH}]; with --rate the most [{_OPEN_DEPTH}].",
+            min=1,
+        ),
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            "--rate",
+            metavar="PER_SECOND",
+            help="Open loop: requests arrive at random, so many a second on average, whether or not earlier"
+            " ones are done. Waiting counts as latency.",
+        ),
+    ] = None,
+    read_fraction: Annotated[
+        float, typer.Option("--read-fraction", help="Share of reads, 0 to 1; the rest are writes.")
+    ] = 1.0,
+    blocks: Annotated[int, typer.Option("--blocks", help="Logical blocks of each request.", min=1)] = 1,
+    pattern: Annotated[Pattern, typer.Option("--pattern", help="Where requests go.")] = Pattern.RANDOM,
+    range_: Annotated[
+        int, typer.Option("--range", help="Logical blocks that requests go to; 0 is the whole drive.", min=0)
+    ] = 65_536,
+    no_prefill: Annotated[
+        bool,
+        typer.Option(
+            "--no-prefill", help="Do not write the range first; reads of blocks never written touch no flash."
+        ),
+    ] = False,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            "--trace",
+            metavar="FILE",
+            help="Write a trace for Perfetto (ui.perfetto.dev), prefilling included.",
+        ),
+    ] = None,
+    preset: Preset = None,
+    config: Config = None,
+    set_: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Run a flow of reads and writes and print latencies, rates and energy, in simulated time.
+
+    The drive keeps time but no data (data.storage = none), which changes no result; --set data.storage=memory
+    keeps data, too.
+    """
+    if rate is None:
+        arrival: dict[str, object] = {"kind": "closed", "depth": depth or _CLOSED_DEPTH}
+    else:
+        arrival = {"kind": "open", "requests_per_second": rate, "outstanding_max": depth or _OPEN_DEPTH}
+    flow = {
+        "requests": requests,
+        "arrival": arrival,
+        "read_fraction": read_fraction,
+        "blocks": blocks,
+        "pattern": pattern.value,
+        "range_blocks": range_,
+        "prefill": not no_prefill,
+    }
+    with bitline.open(preset, config=config, set={"data.storage": "none", **settings(set_)}) as drive:
+        if trace is not None:
+            drive.trace()
+        with progress("Running requests", requests, quiet=as_json) as advance:
+            report = drive.run(flow, advance)
+        if trace is not None:
+            drive.write_trace(trace)
+    emit(_result(report, trace), as_json=as_json)
+
+
+def _result(report: Report, trace: Path | None) -> Result:
+    flow = report.flows[0]
+    facts = {
+        "requests": Fact("Requests", flow.requests),
+        "elapsed_ns": Fact("Simulated time", flow.elapsed.ns, duration),
+        "requests_per_second": Fact("Requests per second", flow.requests_per_second, _whole),
+        "megabytes_per_second": Fact("Megabytes per second", flow.megabytes_per_second, _whole),
+        "flash_page_reads": Fact("Flash pages read", report.flash_page_reads),
+        "flash_page_programs": Fact("  programmed", report.flash_page_programs),
+        "flash_block_erases": Fact("Flash blocks erased", report.flash_block_erases),
+        "energy_pj": Fact("Energy, prefilling included", report.energy.pj, energy),
+    }
+    if trace is not None:
+        facts["trace"] = Fact("Trace", str(trace))
+    return Result(
+        "One flow, simulated", facts, {"latencies": _latencies(report), "energy": _energies(report)}
+    )
+
+
+_QUANTILES = {
+    "mean": "Mean",
+    "min": "Least",
+    "p50": "p50",
+    "p99": "p99",
+    "p999": "p99.9",
+    "p9999": "p99.99",
+    "max": "Most",
+}
+
+
+def _latencies(report: Report) -> Table:
+    columns = [Column("kind", "Latency"), Column("count", "Requests")]
+    columns += [Column(f"{key}_ns", heading, duration) for key, heading in _QUANTILES.items()]
+    rows: list[dict[str, Value]] = []
+    for kind, latency in (("read", report.flows[0].read), ("write", report.flows[0].write)):
+        if latency is not None:
+            times = {f"{key}_ns": getattr(latency, key).ns for key in _QUANTILES}
+            rows.append({"kind": kind, "count": latency.count, **times})
+    return Table(columns, rows)
+
+
+def _energies(report: Report) -> Table:
+    columns = [
+        Column("component", "Component"),
+        Column("cause", "Cause"),
+        Column("energy_pj", "Energy", energy),
+        Column("events", "Events"),
+    ]
+    rows: list[dict[str, Value]] = [
+        {
+            "component": entry.component,
+            "cause": entry.cause,
+            "energy_pj": entry.energy.pj,
+            "events": entry.events,
+        }
+        for entry in report.energy_by
+        if entry.events
+    ]
+    return Table(columns, rows)
+
+
+def _whole(value: Value) -> str:
+    return f"{value:,.0f}" if isinstance(value, float) else plain(value)

@@ -148,17 +148,20 @@ impl Simulation {
 
     /// Polls the next task, moving the clock if need be; false if nothing is left to happen.
     pub fn step(&self) -> bool {
-        self.sim.step(Time::MAX)
+        self.sim
+            .step(&mut Context::from_waker(Waker::noop()), Time::MAX)
     }
 
     /// Runs until nothing is left to happen.
     pub fn run(&self) {
-        while self.step() {}
+        let context = &mut Context::from_waker(Waker::noop());
+        while self.sim.step(context, Time::MAX) {}
     }
 
     /// Runs everything up to and including `limit`, and leaves the clock there.
     pub fn run_until(&self, limit: Time) {
-        while self.sim.step(limit) {}
+        let context = &mut Context::from_waker(Waker::noop());
+        while self.sim.step(context, limit) {}
         if self.now() < limit {
             self.sim.0.now.set(limit);
         }
@@ -168,10 +171,14 @@ impl Simulation {
     ///
     /// # Errors
     /// [`Stalled`] if nothing is left to happen before it finishes.
-    pub fn block_on<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> Result<T, Stalled> {
+    pub fn block_on<T: 'static>(
+        &self,
+        future: impl Future<Output = T> + 'static,
+    ) -> Result<T, Stalled> {
         let handle = self.sim.spawn(future);
+        let context = &mut Context::from_waker(Waker::noop());
         while !handle.is_finished() {
-            if !self.step() {
+            if !self.sim.step(context, Time::MAX) {
                 handle.abort();
                 return Err(Stalled { at: self.now() });
             }
@@ -340,14 +347,13 @@ impl Sim {
     /// Polls one task: a timer's of this instant, else a woken one, else the
     /// next timer's no later than `limit`. False if there is none.
     #[inline]
-    fn step(&self, limit: Time) -> bool {
+    fn step(&self, context: &mut Context<'_>, limit: Time) -> bool {
         let next = self.0.kernel.borrow_mut().next(&self.0.now, limit);
         let Some((task, mut work)) = next else {
             return false;
         };
         self.0.current.set(task);
-        let mut context = Context::from_waker(Waker::noop());
-        let finished = work.as_mut().poll(&mut context).is_ready();
+        let finished = work.as_mut().poll(context).is_ready();
         self.0.current.set(TaskId::NONE);
         let unwanted = self.0.kernel.borrow_mut().put_back(task, work, finished);
         // Dropped outside the borrow, for the guards it may hold.
@@ -359,7 +365,8 @@ impl Sim {
         let dropped = {
             let kernel = &mut *self.0.kernel.borrow_mut();
             let slot = kernel.slots.get_mut(task.index as usize);
-            let Some(slot) = slot.filter(|slot| slot.generation == task.generation && slot.stage != Stage::Free)
+            let Some(slot) =
+                slot.filter(|slot| slot.generation == task.generation && slot.stage != Stage::Free)
             else {
                 return;
             };
@@ -378,7 +385,11 @@ impl Kernel {
     #[inline]
     fn next(&mut self, now: &Cell<Time>, limit: Time) -> Option<(TaskId, Work)> {
         loop {
-            let until = if self.ready.is_empty() { limit } else { now.get() };
+            let until = if self.ready.is_empty() {
+                limit
+            } else {
+                now.get()
+            };
             let task = match self.timers.pop(until) {
                 Some((at, task)) => {
                     debug_assert!(at >= now.get(), "time runs backwards");

@@ -1,8 +1,8 @@
 //! The event queue: which task wakes when. Order is (time, sequence number).
 //!
-//! A calendar: the near future is cut into buckets of 2^17 ps, each an unsorted
-//! list; only the bucket being emptied is sorted. The far future (program and
-//! erase times) waits in a heap. Setting and firing a timer costs a few
+//! A calendar: the near future is cut into buckets of 2^20 ps, each an unsorted
+//! list; only the bucket being emptied is sorted. The far future (erase
+//! times) waits in a heap. Setting and firing a timer costs a few
 //! instructions, whatever the number of timers.
 
 use std::cmp::Reverse;
@@ -11,9 +11,9 @@ use std::collections::{BTreeSet, BinaryHeap};
 use crate::executor::TaskId;
 use crate::quantity::Time;
 
-/// log2 of a bucket's width in picoseconds: 131 ns.
-const BUCKET_SHIFT: u32 = 17;
-/// Buckets of the near future: 134 us ahead.
+/// log2 of a bucket's width in picoseconds: about a microsecond.
+const BUCKET_SHIFT: u32 = 20;
+/// Buckets of the near future: about a millisecond ahead.
 const BUCKETS: usize = 1024;
 const WORDS: usize = BUCKETS / 64;
 const NIL: u32 = u32::MAX;
@@ -88,6 +88,10 @@ impl Timers {
         let timer = Timer { at, sequence, task };
         let bucket = timer.bucket();
         if bucket <= self.current_bucket {
+            if self.current.last().is_none_or(|next| at < next.at) {
+                self.current.push(timer);
+                return TimerId(sequence);
+            }
             // Later sequence: before (that is, fired after) all of its instant.
             let position = self.current.partition_point(|other| other.at > at);
             self.current.insert(position, timer);

@@ -175,7 +175,10 @@ fn a_posted_visit_keeps_others_out_until_it_ends() {
     });
     simulation.run();
     // The hold ends in its instant, and the normal visit is next in line.
-    assert_eq!((posted.get(), normal.get(), urgent.get()), (0.0, 60.0, 63.0));
+    assert_eq!(
+        (posted.get(), normal.get(), urgent.get()),
+        (0.0, 60.0, 63.0)
+    );
     assert_eq!(server.busy(), ns(63));
 }
 

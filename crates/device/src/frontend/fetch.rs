@@ -1,30 +1,43 @@
 //! Fetching submission queue entries over the link.
 
-use std::rc::Rc;
 use std::task::Poll;
 
 use media::link::READ_REQUEST_BYTES;
-use nvme::{QueueId, SubmissionEntry};
+use nvme::SubmissionEntry;
+use sim::{TaskId, Time};
 
 use super::Controller;
-use super::slot::{Job, Slot};
+use super::slot::Job;
 
 impl Controller {
-    /// Fetches entries for ever, one after another, as queues have them and slots
-    /// are free.
-    pub(super) async fn fetch_commands(self: Rc<Controller>) {
+    /// The next entry, as queues have them: waits for a doorbell if none has.
+    #[inline]
+    pub(super) async fn fetch_next(&self) -> Job {
         loop {
             self.deliver_doorbells();
-            if !self.has_free_slot() {
-                self.slots_wanted.set(true);
-                self.slot_freed.heard().await;
-                continue;
-            }
             let next = self.queues.borrow_mut().arbitrate();
             match next {
-                Some((queue, address)) => self.fetch(queue, address).await,
                 None => self.wait_for_doorbell().await,
+                Some((queue, address)) => {
+                    self.fetch_over_link().await;
+                    if let Some(entry) = self.read_entry(address) {
+                        return Job { queue, entry };
+                    }
+                }
             }
+        }
+    }
+
+    /// Sees to it that the slot of `task`, which does not wait for it itself, runs
+    /// when there is something to fetch.
+    #[inline]
+    pub(super) fn summon(&self, task: TaskId) {
+        if self.queues.borrow().has_waiting() {
+            return self.sim.wake(task);
+        }
+        match self.doorbells.borrow().front() {
+            Some(doorbell) => self.sim.wake_at(doorbell.arrives, task),
+            None => self.fetcher.set(task),
         }
     }
 
@@ -32,7 +45,11 @@ impl Controller {
     fn wait_for_doorbell(&self) -> impl Future<Output = ()> + '_ {
         let mut timer_set = false;
         std::future::poll_fn(move |_| {
-            let first = self.doorbells.borrow().front().map(|doorbell| doorbell.arrives);
+            let first = self
+                .doorbells
+                .borrow()
+                .front()
+                .map(|doorbell| doorbell.arrives);
             match first {
                 Some(arrives) if arrives <= self.sim.now() => return Poll::Ready(()),
                 Some(arrives) if !timer_set => {
@@ -57,23 +74,39 @@ impl Controller {
         while let Some(doorbell) = doorbells.front()
             && doorbell.arrives <= self.sim.now()
         {
-            if !self.queues.borrow_mut().move_tail(doorbell.queue, doorbell.tail) {
+            if !self
+                .queues
+                .borrow_mut()
+                .move_tail(doorbell.queue, doorbell.tail)
+            {
                 self.count(|counts| counts.invalid_doorbells += 1);
             }
             doorbells.pop_front();
         }
     }
 
+    /// The leader will fetch as soon as a doorbell arrives. If the link is idle,
+    /// that fetch is put on it at once, and the leader need only wake for the
+    /// entry: gives the instant at which it is to wake.
     #[inline]
-    fn has_free_slot(&self) -> bool {
-        !self.idle_slots.borrow().is_empty()
-            || self.slots.borrow().len() < self.config.commands_in_flight as usize
+    pub(super) fn expect_fetch(&self, doorbell_arrives: Time) -> Time {
+        let (up, down) = (&self.link.up, &self.link.down);
+        if !up.is_idle() || self.fetch_under_way.get().is_some() {
+            return doorbell_arrives;
+        }
+        let asked = up.post_answer(doorbell_arrives, READ_REQUEST_BYTES);
+        let arrives = down.post_answer(asked, SubmissionEntry::BYTES as u64);
+        self.fetch_under_way.set(Some(arrives));
+        arrives
     }
 
+    /// The link's part of fetching an entry.
     #[inline]
-    async fn fetch(self: &Rc<Controller>, queue: QueueId, address: u64) {
+    async fn fetch_over_link(&self) {
         let (up, down) = (&self.link.up, &self.link.down);
-        if up.is_idle() {
+        if let Some(arrives) = self.fetch_under_way.take() {
+            self.sim.sleep_until(arrives).await;
+        } else if up.is_idle() {
             // The request goes out at once, so the answer's turn is known already:
             // one wait for both.
             let asked = up.post(READ_REQUEST_BYTES);
@@ -83,33 +116,17 @@ impl Controller {
             up.transfer(READ_REQUEST_BYTES).await;
             down.transfer(SubmissionEntry::BYTES as u64).await;
         }
+    }
+
+    /// The entry at `address`; none if the driver's queue is not in its memory:
+    /// then there is no entry, hence nobody to answer.
+    #[inline]
+    fn read_entry(&self, address: u64) -> Option<SubmissionEntry> {
         let mut bytes = [0; SubmissionEntry::BYTES];
         if self.host.memory.borrow().read(address, &mut bytes).is_err() {
-            // The driver gave a queue that is not in its memory: there is no
-            // entry, hence nobody to answer.
             self.count(|counts| counts.fetch_errors += 1);
-            return;
+            return None;
         }
-        self.dispatch(Job {
-            queue,
-            entry: SubmissionEntry::from_bytes(bytes),
-        });
-    }
-
-    /// Gives a command to an idle slot, a new one if need be.
-    #[inline]
-    fn dispatch(self: &Rc<Controller>, job: Job) {
-        let idle = self.idle_slots.borrow_mut().pop();
-        let number = idle.unwrap_or_else(|| self.add_slot());
-        self.slots.borrow()[number as usize].give(job);
-    }
-
-    fn add_slot(self: &Rc<Controller>) -> u32 {
-        let mut slots = self.slots.borrow_mut();
-        let number = slots.len() as u32;
-        let slot = Rc::new(Slot::new(&self.sim));
-        slots.push(slot.clone());
-        self.sim.spawn_detached(self.clone().serve_slot(slot, number));
-        number
+        Some(SubmissionEntry::from_bytes(bytes))
     }
 }

@@ -39,20 +39,20 @@ pub(super) fn status_of(error: FtlError, reading: bool) -> Status {
 
 impl Controller {
     #[inline]
-    pub(super) async fn serve_io(&self, command: IoCommand) -> Answer {
+    pub(super) async fn serve_io(&self, command: &IoCommand) -> Answer {
         let named = command.namespace();
         let flush = matches!(command, IoCommand::Flush { .. });
         if named != NAMESPACE && !(flush && named == BROADCAST_NAMESPACE) {
             return Status::INVALID_NAMESPACE_OR_FORMAT.into();
         }
         let outcome = match command {
-            IoCommand::Read(read) => self.read(&read).await,
-            IoCommand::Write(write) => Box::pin(self.write(&write)).await,
+            IoCommand::Read(read) => self.read(read).await,
+            IoCommand::Write(write) => Box::pin(self.write(write)).await,
             // There is no volatile write cache: what was completed is on flash.
             IoCommand::Flush { .. } => Ok(Answer::DONE),
-            IoCommand::WriteZeroes(zeroes) => Box::pin(self.write_zeroes(&zeroes)).await,
-            IoCommand::DatasetManagement(dataset) => Box::pin(self.manage_dataset(&dataset)).await,
-            IoCommand::Vendor(vendor) => Box::pin(self.serve_vendor(&vendor)).await,
+            IoCommand::WriteZeroes(zeroes) => Box::pin(self.write_zeroes(zeroes)).await,
+            IoCommand::DatasetManagement(dataset) => Box::pin(self.manage_dataset(dataset)).await,
+            IoCommand::Vendor(vendor) => Box::pin(self.serve_vendor(vendor)).await,
         };
         outcome.unwrap_or_else(Answer::from)
     }

@@ -1,7 +1,6 @@
 //! The front end: fetches commands, has them carried out, and posts completions.
 //!
-//! One task fetches entries and hands each to a command slot. Slots are tasks
-//! that live as long as the drive, so a command costs no allocation.
+//! Slots are tasks that fetch and carry out one command after another.
 
 mod admin;
 mod fetch;
@@ -19,14 +18,14 @@ use std::rc::Rc;
 use media::link::Link;
 use nvme::{Dma, QueueId};
 use serde::{Deserialize, Serialize};
-use sim::resource::{Broadcast, Signal};
+use sim::resource::Broadcast;
 use sim::{Account, AccountId, Ledger, Sim, TaskId, Time};
 
 use crate::bits::Bits;
 use crate::buffer::Buffers;
 use crate::ftl::Ftl;
 use queues::Queues;
-use slot::Slot;
+use slot::Slots;
 pub use transfer::HostTransfer;
 
 /// Bytes of a doorbell write.
@@ -69,6 +68,7 @@ pub struct AdminQueues {
 }
 
 /// A doorbell on its way over the link.
+#[derive(Clone, Copy)]
 struct Doorbell {
     arrives: Time,
     queue: QueueId,
@@ -101,12 +101,11 @@ pub struct Controller {
     doorbells: RefCell<VecDeque<Doorbell>>,
     /// The fetching task, while it waits for a doorbell to be rung.
     fetcher: Cell<TaskId>,
-    /// Rung when a slot becomes free that the fetching task waits for.
-    slot_freed: Signal,
-    slots_wanted: Cell<bool>,
+    /// When the entry that the last doorbell announced arrives, if its fetch was
+    /// put on the link with the doorbell.
+    fetch_under_way: Cell<Option<Time>>,
     completions_taken: Broadcast,
-    slots: RefCell<Vec<Rc<Slot>>>,
-    idle_slots: RefCell<Vec<u32>>,
+    slots: RefCell<Slots>,
     counts: RefCell<FrontendCounts>,
     ledger: Rc<Ledger>,
     link_up_account: AccountId,
@@ -151,18 +150,16 @@ impl Controller {
             queues: RefCell::new(queues),
             doorbells: RefCell::default(),
             fetcher: Cell::new(TaskId::NONE),
-            slot_freed: Signal::new(sim),
-            slots_wanted: Cell::new(false),
+            fetch_under_way: Cell::new(None),
             completions_taken: Broadcast::new(sim),
             slots: RefCell::default(),
-            idle_slots: RefCell::default(),
             counts: RefCell::default(),
             link_up_account: ledger.open("link", "drive to host"),
             ledger,
             transfer,
             bits,
         });
-        sim.spawn_detached(controller.clone().fetch_commands());
+        controller.pass_lead();
         Ok(controller)
     }
 
@@ -177,7 +174,7 @@ impl Controller {
         });
         let fetcher = self.fetcher.replace(TaskId::NONE);
         if fetcher != TaskId::NONE {
-            self.sim.wake_at(arrives, fetcher);
+            self.sim.wake_at(self.expect_fetch(arrives), fetcher);
         }
     }
 

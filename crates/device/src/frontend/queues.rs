@@ -142,7 +142,9 @@ impl Queues {
     /// The host moved a submission queue's tail; false if it cannot be there.
     #[inline]
     pub(super) fn move_tail(&mut self, queue: QueueId, tail: u16) -> bool {
-        let moved = self.submission_mut(queue).is_some_and(|queue| queue.ring.set_tail(tail).is_ok());
+        let moved = self
+            .submission_mut(queue)
+            .is_some_and(|queue| queue.ring.set_tail(tail).is_ok());
         if moved {
             let number = usize::from(queue.get());
             self.waiting[number / 64] |= 1 << (number % 64);
@@ -165,6 +167,12 @@ impl Queues {
             }
             self.waiting[number / 64] &= !(1 << (number % 64));
         }
+    }
+
+    /// Whether some queue may have entries.
+    #[inline]
+    pub(super) fn has_waiting(&self) -> bool {
+        self.waiting.iter().any(|word| *word != 0)
     }
 
     /// The first queue from `next` on, round and round, that may have entries.

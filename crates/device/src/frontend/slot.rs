@@ -1,11 +1,15 @@
 //! Command slots: tasks that carry out one command after another.
+//!
+//! Slots take turns at fetching. The leader waits for a doorbell, fetches an
+//! entry, names another idle slot leader, and carries its command out itself, so
+//! that no command is handed from task to task. Slots live as long as the drive:
+//! a command costs no allocation.
 
-use std::cell::Cell;
 use std::rc::Rc;
+use std::task::Poll;
 
 use nvme::{AdminCommand, CompletionEntry, IoCommand, QueueId, Status, SubmissionEntry};
-use sim::Sim;
-use sim::resource::Signal;
+use sim::TaskId;
 
 use super::Controller;
 use super::queues::CompletionSlot;
@@ -42,42 +46,60 @@ impl From<Status> for Answer {
     }
 }
 
-/// Where a slot's next command is put.
-pub(super) struct Slot {
-    job: Cell<Option<Job>>,
-    given: Signal,
-}
-
-impl Slot {
-    pub(super) fn new(sim: &Sim) -> Slot {
-        Slot {
-            job: Cell::new(None),
-            given: Signal::new(sim),
-        }
-    }
-
-    #[inline]
-    pub(super) fn give(&self, job: Job) {
-        self.job.set(Some(job));
-        self.given.ring();
-    }
+/// Which slots there are, and who fetches.
+#[derive(Default)]
+pub(super) struct Slots {
+    /// The task of each slot, known once it first waited.
+    tasks: Vec<TaskId>,
+    idle: Vec<u32>,
+    leader: Option<u32>,
 }
 
 impl Controller {
-    /// Carries out whatever `slot` is given, for ever.
-    pub(super) async fn serve_slot(self: Rc<Controller>, slot: Rc<Slot>, number: u32) {
+    /// Makes the next slot the leader: an idle one, or a new one while there may
+    /// be more. Otherwise the first to finish its command leads.
+    pub(super) fn pass_lead(self: &Rc<Controller>) {
+        let slots = &mut *self.slots.borrow_mut();
+        slots.leader = slots.idle.pop();
+        if let Some(leader) = slots.leader {
+            self.summon(slots.tasks[leader as usize]);
+        } else if slots.tasks.len() < self.config.commands_in_flight as usize {
+            let number = slots.tasks.len() as u32;
+            slots.tasks.push(TaskId::NONE);
+            slots.leader = Some(number);
+            self.sim.spawn_detached(self.clone().serve_slot(number));
+        }
+    }
+
+    /// Fetches and carries out commands for ever.
+    async fn serve_slot(self: Rc<Controller>, number: u32) {
         loop {
-            slot.given.heard().await;
-            let Some(job) = slot.job.take() else { continue };
-            self.serve(job).await;
-            self.idle_slots.borrow_mut().push(number);
-            if self.slots_wanted.replace(false) {
-                self.slot_freed.ring();
+            self.lead(number).await;
+            let job = self.fetch_next().await;
+            self.pass_lead();
+            self.serve(&job).await;
+            let slots = &mut *self.slots.borrow_mut();
+            match slots.leader {
+                None => slots.leader = Some(number),
+                Some(_) => slots.idle.push(number),
             }
         }
     }
 
-    async fn serve(&self, job: Job) {
+    /// Waits until this slot leads.
+    fn lead(&self, number: u32) -> impl Future<Output = ()> + '_ {
+        std::future::poll_fn(move |_| {
+            let slots = &mut *self.slots.borrow_mut();
+            if slots.leader == Some(number) {
+                return Poll::Ready(());
+            }
+            slots.tasks[number as usize] = self.sim.current();
+            Poll::Pending
+        })
+    }
+
+    #[inline]
+    async fn serve(&self, job: &Job) {
         let answer = if job.queue.get() == 0 {
             match AdminCommand::decode(&job.entry) {
                 Ok(AdminCommand::AsyncEventRequest) => return self.hold_event_request(job),
@@ -86,69 +108,71 @@ impl Controller {
             }
         } else {
             match IoCommand::decode(&job.entry) {
-                Ok(command) => self.serve_io(command).await,
+                Ok(command) => self.serve_io(&command).await,
                 Err(status) => status.into(),
             }
         };
-        self.complete(job, answer).await;
+        if !self.complete(job, &answer) {
+            self.complete_later(job, &answer).await;
+        }
     }
 
     /// Asynchronous event requests stay outstanding until there is an event; this
     /// drive has none to report yet, so they simply do not complete (Base 5.1.2).
-    fn hold_event_request(&self, _job: Job) {}
+    fn hold_event_request(&self, _job: &Job) {}
 
-    /// Sends data and completion over the link and interrupts the host.
+    /// Waits while the completion queue is full.
+    async fn complete_later(&self, job: &Job, answer: &Answer) {
+        loop {
+            self.completions_taken.next().await;
+            if self.complete(job, answer) {
+                return;
+            }
+        }
+    }
+
+    /// Sends data and completion over the link and tells the host when they
+    /// arrive; false while the completion queue is full.
     #[inline]
-    async fn complete(&self, job: Job, answer: Answer) {
+    fn complete(&self, job: &Job, answer: &Answer) -> bool {
+        let slot = self.queues.borrow_mut().completion_slot(job.queue);
+        let (address, phase, head, completion_queue) = match slot {
+            CompletionSlot::Full => return false,
+            CompletionSlot::Gone => return true,
+            CompletionSlot::Free {
+                address,
+                phase,
+                head,
+                completion_queue,
+            } => (address, phase, head, completion_queue),
+        };
         let up = &self.link.up;
+        let mut energy = up.energy_of(CompletionEntry::BYTES as u64);
         if answer.data_bytes > 0 {
             up.post(answer.data_bytes);
-            self.ledger
-                .spend(self.link_up_account, up.energy_of(answer.data_bytes));
+            energy += up.energy_of(answer.data_bytes);
         }
         // Posted writes of one function stay in order: nothing comes between the
         // data and its completion.
         let arrives = up.post(CompletionEntry::BYTES as u64);
-        self.ledger.spend(
-            self.link_up_account,
-            up.energy_of(CompletionEntry::BYTES as u64),
-        );
-        loop {
-            let slot = self.queues.borrow_mut().completion_slot(job.queue);
-            match slot {
-                CompletionSlot::Full => self.completions_taken.next().await,
-                CompletionSlot::Gone => return,
-                CompletionSlot::Free {
-                    address,
-                    phase,
-                    head,
-                    completion_queue,
-                } => {
-                    let completion = CompletionEntry::new(
-                        job.entry.command(),
-                        job.queue,
-                        head,
-                        answer.status,
-                        phase,
-                    )
-                    .with_dw0(answer.dw0);
-                    self.count(|counts| {
-                        counts.commands += 1;
-                        counts.failed_commands += u64::from(!answer.status.is_success());
-                    });
-                    // A completion queue outside of host memory cannot be answered.
-                    if self
-                        .host
-                        .memory
-                        .borrow_mut()
-                        .write(address, &completion.to_bytes())
-                        .is_ok()
-                    {
-                        (self.host.interrupt)(completion_queue, arrives);
-                    }
-                    return;
-                }
-            }
+        self.ledger.spend(self.link_up_account, energy);
+        self.count(|counts| {
+            counts.commands += 1;
+            counts.failed_commands += u64::from(!answer.status.is_success());
+        });
+        let command = job.entry.command();
+        let entry = CompletionEntry::new(command, job.queue, head, answer.status, phase)
+            .with_dw0(answer.dw0);
+        // A completion queue outside of host memory cannot be answered.
+        if self
+            .host
+            .memory
+            .borrow_mut()
+            .write(address, &entry.to_bytes())
+            .is_ok()
+        {
+            (self.host.interrupt)(completion_queue, arrives);
         }
+        true
     }
 }

@@ -6,7 +6,9 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use media::channel::Channel;
-use media::nand::{BlockId, Command, DieId, NandError, Outcome, PageAddress, PageStatus, PlaneId, PlaneMask};
+use media::nand::{
+    BlockId, Busy, Command, DieId, NandError, Outcome, PageAddress, PageStatus, PlaneId, PlaneMask,
+};
 use sim::{Ledger, Sim, Span, Time, Track};
 
 use super::fault::Fault;
@@ -77,7 +79,9 @@ impl DieTask {
 
     #[inline]
     fn take<T: PlaneOperation>(&self) -> Set<T> {
-        self.queue().borrow_mut().take(self.multi_plane, &self.schedule.geometry)
+        self.queue()
+            .borrow_mut()
+            .take(self.multi_plane, &self.schedule.geometry)
     }
 
     async fn read(&self) {
@@ -89,21 +93,20 @@ impl DieTask {
         if let Err(error) = self.send_and_execute(&command).await {
             return self.refuse(set, &error);
         }
-        self.schedule.count(|counts| counts.page_reads += set.len() as u64);
-        for Waiting { operation, ticket, .. } in set {
-            let fault = self.read_out(&operation).await;
-            self.schedule.tickets.settle(ticket, fault);
+        self.schedule
+            .count(|counts| counts.page_reads += set.len() as u64);
+        for waiting in &set {
+            let read = &waiting.operation;
+            self.channel
+                .data(self.data_out_setup, u64::from(read.bytes))
+                .await;
+            self.data_moved(self.data_out_setup, u64::from(read.bytes));
+            let plane = self.schedule.geometry.plane_of_block(read.page.block);
+            let range = read.column as usize..(read.column + read.bytes) as usize;
+            let readable = self.latch_out(plane, read.column as usize, read.into, range);
+            let fault = (!readable).then_some(Fault::Uncorrectable(read.page));
+            self.schedule.tickets.settle(waiting.ticket, fault);
         }
-    }
-
-    /// Moves part of a C-latch over the channel.
-    #[inline]
-    async fn read_out(&self, read: &Read) -> Option<Fault> {
-        self.move_data(self.data_out_setup, u64::from(read.bytes)).await;
-        let plane = self.schedule.geometry.plane_of_block(read.page.block);
-        let range = read.column as usize..(read.column + read.bytes) as usize;
-        let readable = self.latch_out(plane, read.column as usize, read.into, range);
-        (!readable).then_some(Fault::Uncorrectable(read.page))
     }
 
     async fn program(&self) {
@@ -114,7 +117,8 @@ impl DieTask {
         };
         self.send(&command).await;
         for waiting in &set {
-            self.move_data(Span::ZERO, u64::from(self.schedule.geometry.page_bytes)).await;
+            self.move_data(Span::ZERO, u64::from(self.schedule.geometry.page_bytes))
+                .await;
             if let Err(error) = self.latch_in(&waiting.operation) {
                 return self.refuse(set, &error);
             }
@@ -123,13 +127,19 @@ impl DieTask {
             Ok(outcome) => outcome,
             Err(error) => return self.refuse(set, &error),
         };
-        self.schedule.count(|counts| counts.page_programs += set.len() as u64);
+        self.schedule
+            .count(|counts| counts.page_programs += set.len() as u64);
         let failed = match outcome {
             Outcome::ProgramFailed { planes } => planes,
             _ => PlaneMask::default(),
         };
-        for Waiting { operation, ticket, .. } in set {
-            let fault = self.is_of(failed, operation.page.block).then_some(Fault::ProgramFailed(operation.page));
+        for Waiting {
+            operation, ticket, ..
+        } in set
+        {
+            let fault = self
+                .is_of(failed, operation.page.block)
+                .then_some(Fault::ProgramFailed(operation.page));
             self.schedule.tickets.settle(ticket, fault);
         }
     }
@@ -143,13 +153,19 @@ impl DieTask {
             Ok(outcome) => outcome,
             Err(error) => return self.refuse(set, &error),
         };
-        self.schedule.count(|counts| counts.block_erases += set.len() as u64);
+        self.schedule
+            .count(|counts| counts.block_erases += set.len() as u64);
         let failed = match outcome {
             Outcome::EraseFailed { planes } => planes,
             _ => PlaneMask::default(),
         };
-        for Waiting { operation, ticket, .. } in set {
-            let fault = self.is_of(failed, operation.block).then_some(Fault::EraseFailed(operation.block));
+        for Waiting {
+            operation, ticket, ..
+        } in set
+        {
+            let fault = self
+                .is_of(failed, operation.block)
+                .then_some(Fault::EraseFailed(operation.block));
             self.schedule.tickets.settle(ticket, fault);
         }
     }
@@ -162,7 +178,10 @@ impl DieTask {
 
     async fn compute(&self) {
         let taken = self.queue().borrow_mut().take_compute();
-        let Some(Waiting { operation, ticket, .. }) = taken else {
+        let Some(Waiting {
+            operation, ticket, ..
+        }) = taken
+        else {
             return;
         };
         let mut fault = None;
@@ -218,7 +237,10 @@ impl DieTask {
     fn latch_in(&self, program: &Program) -> Result<(), NandError> {
         let nand = &mut *self.schedule.nand.borrow_mut();
         let plane = self.schedule.geometry.plane_of_block(program.page.block);
-        self.schedule.buffers.with(program.from, |buffer| nand.data_in(plane, 0, buffer)).unwrap_or(Ok(()))?;
+        self.schedule
+            .buffers
+            .with(program.from, |buffer| nand.data_in(plane, 0, buffer))
+            .unwrap_or(Ok(()))?;
         nand.set_spare(plane, &program.spare)
     }
 
@@ -243,29 +265,47 @@ impl DieTask {
             }
         };
         self.channel.trace_until(command.name(), begin, span);
-        self.execute_from(command, begin).await
+        let busy = self.begin(command, begin)?;
+        self.sim.sleep_until(begin + busy.span).await;
+        self.finish(command, begin, &busy)
     }
 
     /// A data phase on the channel.
-    #[inline]
     async fn move_data(&self, setup: Span, bytes: u64) {
         self.channel.data(setup, bytes).await;
-        self.channel.trace_now("data", setup + self.channel.span_of(bytes));
+        self.data_moved(setup, bytes);
+    }
+
+    /// Accounts for a data phase that has just ended.
+    #[inline]
+    fn data_moved(&self, setup: Span, bytes: u64) {
+        if self.track.is_some() {
+            self.channel
+                .trace_now("data", setup + self.channel.span_of(bytes));
+        }
         self.ledger
             .spend(self.accounts.transfer, self.channel.energy_of(bytes));
     }
 
     /// The array's part of a command.
-    #[inline]
     async fn execute(&self, command: &Command) -> Result<Outcome, NandError> {
-        self.execute_from(command, self.sim.now()).await
+        let begin = self.sim.now();
+        let busy = self.begin(command, begin)?;
+        self.sim.sleep_until(begin + busy.span).await;
+        self.finish(command, begin, &busy)
     }
 
-    /// The array's part of a command that has been sent at `begin`, now or shortly.
     #[inline]
-    async fn execute_from(&self, command: &Command, begin: Time) -> Result<Outcome, NandError> {
-        let busy = self.schedule.nand.borrow_mut().begin(self.die, command, begin)?;
-        self.sim.sleep_until(begin + busy.span).await;
+    fn begin(&self, command: &Command, begin: Time) -> Result<Busy, NandError> {
+        self.schedule
+            .nand
+            .borrow_mut()
+            .begin(self.die, command, begin)
+    }
+
+    /// The end of the array's part of a command, and its account.
+    #[inline]
+    fn finish(&self, command: &Command, begin: Time, busy: &Busy) -> Result<Outcome, NandError> {
         let outcome = self
             .schedule
             .nand
@@ -290,8 +330,13 @@ impl DieTask {
     /// The die refused a command: everyone who waited for it learns so.
     fn refuse<T: PlaneOperation>(&self, set: Set<T>, error: &NandError) {
         debug_assert!(false, "the firmware sent an illegal command: {error}");
-        for Waiting { operation, ticket, .. } in set {
-            self.schedule.tickets.settle(ticket, Some(Fault::Refused(operation.block())));
+        for Waiting {
+            operation, ticket, ..
+        } in set
+        {
+            self.schedule
+                .tickets
+                .settle(ticket, Some(Fault::Refused(operation.block())));
         }
     }
 }

@@ -20,8 +20,8 @@ use crate::buffer::Buffers;
 use die::DieTask;
 pub use fault::Fault;
 pub use policy::Policy;
-pub use queue::{Class, Compute, Erase, Operation, Outputs, Program, Read, SpareBytes};
 use queue::DieQueue;
+pub use queue::{Class, Compute, Erase, Operation, Outputs, Program, Read, SpareBytes};
 use ticket::Tickets;
 pub use ticket::{Ticket, TicketId};
 

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use arrayvec::ArrayVec;
-use media::nand::{BlockId, Command, Geometry, PLANES_PER_DIE_MAX, PageAddress, PlaneId, ProgramMode};
+use media::nand::{
+    BlockId, Command, Geometry, PLANES_PER_DIE_MAX, PageAddress, PlaneId, ProgramMode,
+};
 use sim::resource::Semaphore;
 
 use super::ticket::TicketId;
@@ -152,7 +154,11 @@ impl DieQueue {
     /// Takes the first operation of a kind and, if `multi_plane`, those of other
     /// planes that can go with it.
     #[inline]
-    pub(super) fn take<T: PlaneOperation>(&mut self, multi_plane: bool, geometry: &Geometry) -> Set<T> {
+    pub(super) fn take<T: PlaneOperation>(
+        &mut self,
+        multi_plane: bool,
+        geometry: &Geometry,
+    ) -> Set<T> {
         let queue = T::queue(self);
         let mut set = Set::new();
         set.extend(queue.pop_front());
@@ -165,7 +171,11 @@ impl DieQueue {
 
 /// Moves to `set` what merges with its leader: from each other plane the first
 /// that waits for it, if their order matters, or else the first that fits.
-fn take_companions<T: PlaneOperation>(queue: &mut VecDeque<Waiting<T>>, geometry: &Geometry, set: &mut Set<T>) {
+fn take_companions<T: PlaneOperation>(
+    queue: &mut VecDeque<Waiting<T>>,
+    geometry: &Geometry,
+    set: &mut Set<T>,
+) {
     let plane_bit = |waiting: &Waiting<T>| {
         let plane = geometry.plane_of_block(waiting.operation.block());
         1u32 << geometry.plane_in_die(plane)

@@ -63,8 +63,12 @@ impl Broadcast {
     }
 
     /// Wakes everybody who waits now, in the order of their waiting.
+    #[inline]
     pub fn announce(&self) {
         self.rounds.set(self.rounds.get() + 1);
+        if self.waiting.borrow().is_empty() {
+            return;
+        }
         for task in self.waiting.borrow_mut().drain(..) {
             self.sim.wake(task);
         }

@@ -23,6 +23,7 @@ type Likeness = Option<(usize, RowSetId, Option<u32>)>;
 #[derive(Default)]
 struct Emitter {
     programs: Vec<Program>,
+    // order: looked up by key only, never walked.
     alike: HashMap<Likeness, Vec<usize>>,
 }
 

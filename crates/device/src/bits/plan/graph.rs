@@ -75,6 +75,7 @@ pub(super) enum Node {
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
     nodes: Vec<Node>,
+    // order: looked up by key only, never walked.
     index: HashMap<Node, Lit>,
 }
 

@@ -86,10 +86,7 @@ impl Collector {
             return Ok(());
         }
         let die = ftl.geometry.die_of_block(victim);
-        let erased = ftl
-            .schedule
-            .perform(die, Erase { block: victim })
-            .await;
+        let erased = ftl.schedule.perform(die, Erase { block: victim }).await;
         ftl.count(|counts| counts.gc_blocks += 1);
         if erased.is_ok() {
             ftl.blocks.borrow_mut().add_free(victim);

@@ -12,6 +12,7 @@
 //! # Ok::<(), bitline::Error>(())
 //! ```
 
+pub mod bench;
 mod bits;
 mod config;
 mod drive;

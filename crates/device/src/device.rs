@@ -6,7 +6,7 @@ use std::rc::Rc;
 use media::channel::Channel;
 use media::link::Link;
 use media::nand::{Failures, Nand};
-use sim::{Ledger, Sim};
+use sim::{Energy, Ledger, Sim};
 
 use crate::bits::Bits;
 use crate::buffer::Buffers;
@@ -74,10 +74,15 @@ impl Device {
         let geometry = nand.borrow().geometry().clone();
         inject_failures(sim, config, &nand);
         let ledger = Rc::new(Ledger::default());
-        let link = Rc::new(Link::new(sim, &config.link));
+        let link = Link::new(sim, &config.link, &ledger);
         let channels: Vec<Rc<Channel>> = (0..geometry.channels as usize)
             .map(|number| Channel::new(sim, &config.channel, number))
             .collect();
+        let metered = channels.clone();
+        ledger.meter("channel", "data", move || {
+            let readings = metered.iter().map(|channel| channel.energy());
+            readings.fold((Energy::ZERO, 0), |sum, (energy, count)| (sum.0 + energy, sum.1 + count))
+        });
         let stores_data = nand.borrow().holds_data();
         let buffers = Rc::new(Buffers::new(geometry.page_bytes as usize, stores_data));
         let schedule = Schedule::start(
@@ -114,7 +119,6 @@ impl Device {
             link.clone(),
             host.memory.clone(),
             buffers.clone(),
-            ledger.clone(),
         ));
         let bits = Bits::power_up(
             sim,

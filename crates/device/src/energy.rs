@@ -12,7 +12,6 @@ pub(crate) struct FlashAccounts {
     program: AccountId,
     erase: AccountId,
     other: AccountId,
-    pub(crate) transfer: AccountId,
 }
 
 impl FlashAccounts {
@@ -24,7 +23,6 @@ impl FlashAccounts {
             program: ledger.open("nand", "program"),
             erase: ledger.open("nand", "erase"),
             other: ledger.open("nand", "other"),
-            transfer: ledger.open("channel", "data"),
         }
     }
 

@@ -2,6 +2,7 @@
 //! controller. One phase at a time: command and address cycles, or data in one
 //! direction.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,10 @@ pub struct Channel {
     bus: Server,
     bytes_per_second: u64,
     picojoules_per_byte: u64,
-    bytes: std::cell::Cell<u64>,
+    bytes: Cell<u64>,
+    transfers: Cell<u64>,
+    /// The size of the last transfer and its span: most are of one size.
+    last: Cell<(u64, Span)>,
     sim: Sim,
     track: Option<Track>,
 }
@@ -50,7 +54,9 @@ impl Channel {
             bus: Server::new(sim),
             bytes_per_second: (config.megabytes_per_second * 1e6).round() as u64,
             picojoules_per_byte: u64::from(config.transfer_pj_per_byte),
-            bytes: std::cell::Cell::new(0),
+            bytes: Cell::new(0),
+            transfers: Cell::new(0),
+            last: Cell::default(),
             sim: sim.clone(),
             track,
         })
@@ -74,6 +80,7 @@ impl Channel {
     #[inline]
     pub fn data(&self, lead: Span, bytes: u64) -> Serve<'_> {
         self.bytes.set(self.bytes.get() + bytes);
+        self.transfers.set(self.transfers.get() + 1);
         self.bus
             .serve(Priority(Phase::Data as u8), lead + self.span_of(bytes))
     }
@@ -81,13 +88,19 @@ impl Channel {
     /// How long `bytes` occupy the bus.
     #[inline]
     pub fn span_of(&self, bytes: u64) -> Span {
-        Span::of_transfer(bytes, self.bytes_per_second)
+        let (known, span) = self.last.get();
+        if known == bytes {
+            return span;
+        }
+        let span = Span::of_transfer(bytes, self.bytes_per_second);
+        self.last.set((bytes, span));
+        span
     }
 
-    /// What moving `bytes` costs.
-    #[inline]
-    pub fn energy_of(&self, bytes: u64) -> Energy {
-        Energy::from_pj(bytes * self.picojoules_per_byte)
+    /// What the data moved so far has cost, and in how many transfers.
+    pub fn energy(&self) -> (Energy, u64) {
+        let energy = Energy::from_pj(self.bytes.get() * self.picojoules_per_byte);
+        (energy, self.transfers.get())
     }
 
     /// Notes in the trace what the bus did until now for `span`.

@@ -1,8 +1,11 @@
 //! The host link: PCIe with lanes, packets and their overhead, one direction each.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use serde::{Deserialize, Serialize};
 use sim::resource::Pipe;
-use sim::{Energy, Sim, Span, Time};
+use sim::{Energy, Ledger, Sim, Span, Time};
 
 /// What the link is made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +27,17 @@ pub struct LinkConfig {
 /// packet is payload, so it is counted as a 32-byte message (as MQSim does).
 pub const READ_REQUEST_BYTES: u64 = 32;
 
+/// What a message of some payload is on the wire.
+#[derive(Clone, Copy, Default)]
+struct Message {
+    payload: u64,
+    wire: u64,
+    span: Span,
+}
+
+/// Payloads up to here are looked up: doorbells, requests, queue entries.
+const SMALL: usize = 64;
+
 /// One direction of the link.
 pub struct Direction {
     pipe: Pipe,
@@ -31,7 +45,11 @@ pub struct Direction {
     payload: u64,
     overhead: u64,
     picojoules_per_byte: u64,
-    payload_moved: std::cell::Cell<u64>,
+    small: Box<[Message]>,
+    /// The last message that was not small: most are of one size.
+    last: Cell<Message>,
+    payload_moved: Cell<u64>,
+    messages: Cell<u64>,
 }
 
 /// Both directions.
@@ -43,12 +61,17 @@ pub struct Link {
 }
 
 impl Link {
-    /// An idle link.
-    pub fn new(sim: &Sim, config: &LinkConfig) -> Link {
-        Link {
+    /// An idle link whose energy `ledger` meters.
+    pub fn new(sim: &Sim, config: &LinkConfig, ledger: &Ledger) -> Rc<Link> {
+        let link = Rc::new(Link {
             down: Direction::new(sim, config),
             up: Direction::new(sim, config),
-        }
+        });
+        let metered = link.clone();
+        ledger.meter("link", "host to drive", move || metered.down.energy());
+        let metered = link.clone();
+        ledger.meter("link", "drive to host", move || metered.up.energy());
+        link
     }
 }
 
@@ -56,48 +79,82 @@ impl Direction {
     fn new(sim: &Sim, config: &LinkConfig) -> Direction {
         let bytes_per_second =
             u64::from(config.lanes) * u64::from(config.megabytes_per_second_per_lane) * 1_000_000;
-        Direction {
+        let mut direction = Direction {
             pipe: Pipe::new(sim, bytes_per_second),
             bytes_per_second,
             payload: u64::from(config.packet_payload_bytes),
             overhead: u64::from(config.packet_overhead_bytes),
             picojoules_per_byte: u64::from(config.transfer_pj_per_byte),
-            payload_moved: std::cell::Cell::new(0),
+            small: Box::default(),
+            last: Cell::default(),
+            payload_moved: Cell::new(0),
+            messages: Cell::new(0),
+        };
+        direction.small = (0..=SMALL as u64).map(|bytes| direction.measure(bytes)).collect();
+        direction
+    }
+
+    /// A payload cut into packets, each with its overhead.
+    fn measure(&self, payload: u64) -> Message {
+        let wire = payload + payload.div_ceil(self.payload) * self.overhead;
+        Message {
+            payload,
+            wire,
+            span: Span::of_transfer(wire, self.bytes_per_second),
         }
+    }
+
+    #[inline]
+    fn message(&self, payload: u64) -> Message {
+        if let Some(small) = self.small.get(payload as usize) {
+            return *small;
+        }
+        let last = self.last.get();
+        if last.payload == payload {
+            return last;
+        }
+        let message = self.measure(payload);
+        self.last.set(message);
+        message
+    }
+
+    #[inline]
+    fn count(&self, message: &Message) {
+        self.payload_moved.set(self.payload_moved.get() + message.payload);
+        self.messages.set(self.messages.get() + 1);
     }
 
     /// Bytes on the wire for a message of `bytes`.
     pub fn wire_bytes(&self, bytes: u64) -> u64 {
-        bytes + bytes.div_ceil(self.payload) * self.overhead
+        self.message(bytes).wire
     }
 
     /// How long a message of `bytes` occupies this direction.
-    #[inline]
     pub fn span_of(&self, bytes: u64) -> Span {
-        Span::of_transfer(self.wire_bytes(bytes), self.bytes_per_second)
+        self.message(bytes).span
     }
 
-    /// What moving a message of `bytes` costs.
-    #[inline]
-    pub fn energy_of(&self, bytes: u64) -> Energy {
-        Energy::from_pj(self.wire_bytes(bytes) * self.picojoules_per_byte)
+    /// What all messages so far have cost, and how many they were.
+    fn energy(&self) -> (Energy, u64) {
+        let energy = Energy::from_pj(self.pipe.bytes() * self.picojoules_per_byte);
+        (energy, self.messages.get())
     }
 
     /// Waits until a message of `bytes` has crossed.
     #[inline]
     pub fn transfer(&self, bytes: u64) -> impl Future<Output = ()> + '_ {
-        self.payload_moved.set(self.payload_moved.get() + bytes);
-        self.pipe
-            .occupy(self.wire_bytes(bytes), self.span_of(bytes))
+        let message = self.message(bytes);
+        self.count(&message);
+        self.pipe.occupy(message.wire, message.span)
     }
 
     /// Sends a message nobody waits for, behind those before it; gives the
     /// instant of its arrival.
     #[inline]
     pub fn post(&self, bytes: u64) -> Time {
-        self.payload_moved.set(self.payload_moved.get() + bytes);
-        self.pipe
-            .reserve(self.wire_bytes(bytes), self.span_of(bytes))
+        let message = self.message(bytes);
+        self.count(&message);
+        self.pipe.reserve(message.wire, message.span)
     }
 
     /// Whether nothing is under way.
@@ -109,8 +166,9 @@ impl Direction {
     /// As [`Direction::post`], for the answer to a request that arrives at `from`.
     #[inline]
     pub fn post_answer(&self, from: Time, bytes: u64) -> Time {
-        self.payload_moved.set(self.payload_moved.get() + bytes);
-        self.pipe.reserve_from(from, self.wire_bytes(bytes), self.span_of(bytes))
+        let message = self.message(bytes);
+        self.count(&message);
+        self.pipe.reserve_from(from, message.wire, message.span)
     }
 
     /// Payload bytes carried, counting what is promised.

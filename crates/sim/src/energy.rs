@@ -21,11 +21,22 @@ pub struct Account {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccountId(usize);
 
+/// Reads what a part has spent, and in how many events, from its own counts.
+type Reading = Box<dyn Fn() -> (Energy, u64)>;
+
+struct Meter {
+    component: &'static str,
+    cause: &'static str,
+    read: Reading,
+}
+
 /// The accounts of a drive. A part opens its accounts once and then spends by
-/// index.
-#[derive(Debug, Default)]
+/// index; one that counts anyway what it moves is metered instead, which costs
+/// nothing until somebody looks.
+#[derive(Default)]
 pub struct Ledger {
     accounts: RefCell<Vec<Account>>,
+    meters: RefCell<Vec<Meter>>,
 }
 
 impl Ledger {
@@ -54,15 +65,33 @@ impl Ledger {
         account.events += 1;
     }
 
-    /// Every account, in the order in which they were opened.
+    /// Has the energy of `component` for `cause` read from `read`.
+    pub fn meter(&self, component: &'static str, cause: &'static str, read: impl Fn() -> (Energy, u64) + 'static) {
+        self.meters.borrow_mut().push(Meter {
+            component,
+            cause,
+            read: Box::new(read),
+        });
+    }
+
+    /// Every account, in the order in which they were opened, and every meter.
     pub fn accounts(&self) -> Vec<Account> {
-        self.accounts.borrow().clone()
+        let mut accounts = self.accounts.borrow().clone();
+        accounts.extend(self.meters.borrow().iter().map(|meter| {
+            let (energy, events) = (meter.read)();
+            Account {
+                component: meter.component,
+                cause: meter.cause,
+                energy,
+                events,
+            }
+        }));
+        accounts
     }
 
     /// What all accounts add up to.
     pub fn total(&self) -> Energy {
-        self.accounts
-            .borrow()
+        self.accounts()
             .iter()
             .map(|account| account.energy)
             .sum()

@@ -19,7 +19,7 @@ use media::link::Link;
 use nvme::{Dma, QueueId};
 use serde::{Deserialize, Serialize};
 use sim::resource::Broadcast;
-use sim::{Account, AccountId, Ledger, Sim, TaskId, Time};
+use sim::{Account, Ledger, Sim, TaskId, Time};
 
 use crate::bits::Bits;
 use crate::buffer::Buffers;
@@ -108,7 +108,6 @@ pub struct Controller {
     slots: RefCell<Slots>,
     counts: RefCell<FrontendCounts>,
     ledger: Rc<Ledger>,
-    link_up_account: AccountId,
     transfer: Rc<HostTransfer>,
     bits: Rc<Bits>,
 }
@@ -154,7 +153,6 @@ impl Controller {
             completions_taken: Broadcast::new(sim),
             slots: RefCell::default(),
             counts: RefCell::default(),
-            link_up_account: ledger.open("link", "drive to host"),
             ledger,
             transfer,
             bits,

@@ -147,15 +147,12 @@ impl Controller {
             } => (address, phase, head, completion_queue),
         };
         let up = &self.link.up;
-        let mut energy = up.energy_of(CompletionEntry::BYTES as u64);
         if answer.data_bytes > 0 {
             up.post(answer.data_bytes);
-            energy += up.energy_of(answer.data_bytes);
         }
         // Posted writes of one function stay in order: nothing comes between the
         // data and its completion.
         let arrives = up.post(CompletionEntry::BYTES as u64);
-        self.ledger.spend(self.link_up_account, energy);
         self.count(|counts| {
             counts.commands += 1;
             counts.failed_commands += u64::from(!answer.status.is_success());

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use media::link::{Link, READ_REQUEST_BYTES};
 use nvme::{DataPointer, Dma, SegmentList, Status};
-use sim::{AccountId, Ledger, Time};
+use sim::Time;
 
 use super::Controller;
 use crate::buffer::{BufferId, Buffers};
@@ -16,9 +16,6 @@ pub struct HostTransfer {
     link: Rc<Link>,
     memory: Rc<RefCell<dyn Dma>>,
     buffers: Rc<Buffers>,
-    ledger: Rc<Ledger>,
-    down_account: AccountId,
-    up_account: AccountId,
 }
 
 impl HostTransfer {
@@ -27,15 +24,11 @@ impl HostTransfer {
         link: Rc<Link>,
         memory: Rc<RefCell<dyn Dma>>,
         buffers: Rc<Buffers>,
-        ledger: Rc<Ledger>,
-    ) -> HostTransfer {
+        ) -> HostTransfer {
         HostTransfer {
             link,
             memory,
             buffers,
-            down_account: ledger.open("link", "host to drive"),
-            up_account: ledger.open("link", "drive to host"),
-            ledger,
         }
     }
 
@@ -57,17 +50,11 @@ impl HostTransfer {
     pub async fn fetch_bytes(&self, bytes: u64) {
         self.link.up.transfer(READ_REQUEST_BYTES).await;
         self.link.down.transfer(bytes).await;
-        self.ledger
-            .spend(self.up_account, self.link.up.energy_of(READ_REQUEST_BYTES));
-        self.ledger
-            .spend(self.down_account, self.link.down.energy_of(bytes));
     }
 
     /// The link's part of writing `bytes` of host memory, which nobody has to wait for; gives the
     /// instant of their arrival.
     pub fn post_bytes(&self, bytes: u64) -> Time {
-        self.ledger
-            .spend(self.up_account, self.link.up.energy_of(bytes));
         self.link.up.post(bytes)
     }
 

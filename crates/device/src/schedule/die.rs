@@ -276,15 +276,13 @@ impl DieTask {
         self.data_moved(setup, bytes);
     }
 
-    /// Accounts for a data phase that has just ended.
+    /// Notes a data phase that has just ended in the trace.
     #[inline]
     fn data_moved(&self, setup: Span, bytes: u64) {
         if self.track.is_some() {
             self.channel
                 .trace_now("data", setup + self.channel.span_of(bytes));
         }
-        self.ledger
-            .spend(self.accounts.transfer, self.channel.energy_of(bytes));
     }
 
     /// The array's part of a command.

@@ -12,6 +12,7 @@ __all__ = [
     "generate_line_items",
     "preset_names",
     "preset_text",
+    "run_benchmarks",
 ]
 
 __version__: str
@@ -145,6 +146,13 @@ def preset_names() -> list[str]:
 
 def preset_text(name: str) -> str:
     """The TOML text of a preset, with its comments."""
+
+def run_benchmarks(progress: Callable[[str], object] | None = None) -> str:
+    """Measure the speed of the simulator on this machine; gives the report as JSON.
+
+    Args:
+        progress: Told what is measured next.
+    """
 
 def generate_line_items(
     scale: float, progress: Callable[[int], object] | None = None

@@ -357,8 +357,12 @@ class Drive:
             raise UsageError(f"workload: {error}") from error
         return Report._from_json(self._native.run_flows(text, progress))
 
-    def trace(self) -> None:
-        """Record a trace from now on. Restarts the drive: power is cut in order, counts begin at zero."""
+    def restart_traced(self) -> None:
+        """Restart the drive and record a trace from then on, until the next power cut.
+
+        Counts begin at zero. The trace takes memory with every event, and on a used drive begins with the
+        scan that recovers it.
+        """
         self._native.restart_traced()
 
     def write_trace(self, path: PathLike) -> None:

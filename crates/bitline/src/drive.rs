@@ -255,7 +255,13 @@ impl Drive {
     /// As [`Drive::power_up`].
     pub fn restart_traced(&mut self) -> Result<(), Error> {
         self.power_cut()?;
-        self.power_up_on(MediaState::Used, true)
+        // The scan of a blank drive would fill the trace for nothing.
+        let media = if self.is_blank() {
+            MediaState::Blank
+        } else {
+            MediaState::Used
+        };
+        self.power_up_on(media, true)
     }
 
     /// Lets everything in flight finish and makes the image durable. Dropping a

@@ -142,6 +142,17 @@ impl Drive {
         Ok(runs)
     }
 
+    /// Whether no block was ever programmed or erased.
+    pub(crate) fn is_blank(&self) -> bool {
+        let nand = self.nand().borrow();
+        let mut blocks =
+            (0..nand.geometry().blocks()).map(|block| nand.block_state(BlockId(block)));
+        blocks.all(|state| {
+            let untouched = state.condition != BlockCondition::NeedsErase;
+            state.mode.is_none() && state.erase_count == 0 && untouched
+        })
+    }
+
     fn is_mapped(&self, page: u32) -> bool {
         self.device()
             .is_ok_and(|device| matches!(device.ftl.lookup(Lpn(page)), Mapping::Data(_)))

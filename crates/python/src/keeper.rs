@@ -65,10 +65,10 @@ impl Key {
         }
     }
 
-    /// Gives the drive up to `work`; the key opens nothing afterwards. Does nothing if it
-    /// already does not.
+    /// Gives the drive up to `work`; the key opens nothing afterwards. Does nothing if there
+    /// is no drive any more.
     pub(crate) fn finish(self, work: impl FnOnce(Drive) -> PyResult<()>) -> PyResult<()> {
-        if !self.is_kept() {
+        if self.is_gone() {
             return Ok(());
         }
         let drive = self.take()?;
@@ -77,9 +77,10 @@ impl Key {
         result.map_err(internal)?
     }
 
-    /// Whether the drive is there, in whatever state.
-    fn is_kept(self) -> bool {
-        self.is_here() && PLACES.with_borrow(|places| places.contains_key(&self.number))
+    /// Whether the drive was closed, or an internal error ended it.
+    fn is_gone(self) -> bool {
+        let is_gone = |place: Option<&Place>| matches!(place, None | Some(Place::Broken(_)));
+        self.is_here() && PLACES.with_borrow(|places| is_gone(places.get(&self.number)))
     }
 
     /// Forgets the drive without a word, as dropping it does. Another thread's drive stays
@@ -123,7 +124,7 @@ fn put(number: u64, place: Place) {
 }
 
 /// Runs `work`; a panic in it becomes its message.
-fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+pub(crate) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     // Whatever the panic leaves inconsistent is dropped by the callers, not used again.
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| message_of(&*panic))
 }

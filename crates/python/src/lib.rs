@@ -1,6 +1,7 @@
 //! The extension module `bitline._bitline`: glue between Python and the drive,
 //! nothing clever. Its types are described to Python in `python/bitline/_bitline.pyi`.
 
+mod bench;
 mod config;
 mod drive;
 mod error;
@@ -12,6 +13,9 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = true)]
 mod _bitline {
+    #[pymodule_export]
+    use super::bench::run_benchmarks;
+
     #[pymodule_export]
     use super::config::{Config, preset_names, preset_text};
 

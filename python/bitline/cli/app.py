@@ -6,6 +6,7 @@ import typer
 
 from bitline import __version__
 from bitline.cli import image
+from bitline.cli.bench import bench
 from bitline.cli.demo import demo
 from bitline.cli.errors import reported
 from bitline.cli.presets import presets
@@ -37,7 +38,7 @@ def _bitline(
     pass
 
 
-for command in (demo, run, presets, show):
+for command in (demo, run, presets, show, bench):
     app.command()(command)
 app.add_typer(image.app, name="image")
 

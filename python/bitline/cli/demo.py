@@ -2,7 +2,7 @@
 
 import tomllib
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -39,8 +39,7 @@ def demo(
     computes from the same rows; exits with 1 if one does not.
     """
     with bitline.open(preset, config=config, set=settings(set_)) as drive:
-        if tomllib.loads(drive.config)["data"]["storage"] == "none":
-            raise UsageError("data.storage = none: the demo checks its answers, so the drive must keep data")
+        _check(tomllib.loads(drive.config))
         with progress("Generating rows", int(_ROWS_AT_SCALE_1 * scale), quiet=as_json) as advance:
             rows = generate(scale, advance)
         with progress("Writing bitmaps", BITMAPS, quiet=as_json) as advance:
@@ -57,6 +56,17 @@ def demo(
         wrong = [entrant.platform for entrant in found.entrants if not found.is_correct(entrant)]
         raise WrongResultError(
             f"wrong answer from {', '.join(wrong)}: count and revenue differ from PyArrow's"
+        )
+
+
+def _check(config: dict[str, Any]) -> None:
+    """Refuses a drive that cannot do it."""
+    if config["data"]["storage"] == "none":
+        raise UsageError("data.storage = none: the demo checks its answers, so the drive must keep data")
+    if config["bits"]["compute_blocks_percent"] == 0:
+        raise UsageError(
+            f"bits.compute_blocks_percent = 0: the drive {config['name']} keeps no blocks for computing in "
+            "the array; give it some with --set bits.compute_blocks_percent=10"
         )
 
 

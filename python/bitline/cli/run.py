@@ -90,7 +90,7 @@ def run(
     }
     with bitline.open(preset, config=config, set={"data.storage": "none", **settings(set_)}) as drive:
         if trace is not None:
-            drive.trace()
+            drive.restart_traced()
         with progress("Running requests", requests, quiet=as_json) as advance:
             report = drive.run(flow, advance)
         if trace is not None:

@@ -1,0 +1,84 @@
+"""`bitline bench`: how fast this machine simulates."""
+
+import json
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from rich.console import Console
+
+from bitline import _bitline
+from bitline.cli.options import Json
+from bitline.cli.output import Fact, Format, Result, Value, emit, plain
+
+
+def bench(as_json: Json = False) -> None:
+    """Measure how fast this machine simulates, beside references measured in the same run.
+
+    Takes some seconds. Rates are per second of real time on one core; the bare executor and the memory's
+    bandwidth tell how much of a difference between two machines, or two runs, is the machine's.
+    """
+    # Rust measures without looking up; Ctrl-C shall end it all the same.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    with _status(quiet=as_json) as tell:
+        report = json.loads(_bitline.run_benchmarks(tell))
+    emit(_result(report), as_json=as_json)
+
+
+def _millions(value: Value) -> str:
+    return f"{value / 1e6:.2f} million/s" if isinstance(value, int | float) else plain(value)
+
+
+def _percent(value: Value) -> str:
+    return f"{value * 100:.0f} %" if isinstance(value, int | float) else plain(value)
+
+
+def _with_unit(unit: str) -> Format:
+    return lambda value: f"{plain(value)} {unit}"
+
+
+#: What is measured, in order: heading and format by key; a dot leads into a table of the report.
+_SHOWN: dict[str, tuple[str, Format]] = {
+    "requests_per_second.read_ideal": ("Random 4-KiB reads, queue depth 32, timing only", _millions),
+    "executor_awaits_per_second": ("Bare executor, awaits", _millions),
+    "read_ideal_of_executor": ("  reads per seven of them", _percent),
+    "and48_gbps": ("AND of 48 vectors in the array, with data", _with_unit("GB/s")),
+    "memory_read_gbps": ("Memory read bandwidth of one core", _with_unit("GB/s")),
+    "and48_of_memory_read": ("  the AND's share of it", _percent),
+    "open_2tb_ms": ("Opening a drive of 2 TB", _with_unit("ms")),
+    "open_2tb_mib": ("  memory", _with_unit("MiB")),
+    "bytes_per_page": ("Memory of a written page without data", _with_unit("bytes")),
+}
+
+
+def _result(report: Mapping[str, Value]) -> Result:
+    """The report as it is in JSON, and for people the figures of `_SHOWN` first, then any others."""
+    facts = {key: Fact(None, value) for key, value in report.items()}
+    shown = _leaves(report)
+    known = [(heading, shown.pop(key), show) for key, (heading, show) in _SHOWN.items() if key in shown]
+    lines = [(heading, show(value)) for heading, value, show in known]
+    lines += [(key, plain(value)) for key, value in shown.items()]
+    width = max(len(heading) for heading, _ in lines)
+    text = "\n".join(f"  {heading:<{width}}  {value}" for heading, value in lines)
+    return Result("The simulator's speed on this machine", facts, verdict=text)
+
+
+def _leaves(report: Mapping[str, Value], prefix: str = "") -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for key, value in report.items():
+        if isinstance(value, Mapping):
+            found.update(_leaves(value, f"{prefix}{key}."))
+        else:
+            found[prefix + key] = value
+    return found
+
+
+@contextmanager
+def _status(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Tells what is measured, on a terminal."""
+    console = Console(stderr=True, quiet=quiet)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status("measuring") as status:
+        yield lambda what: status.update(f"measuring: {what}")

@@ -1,0 +1,215 @@
+"""Bit vectors: what the drive computes equals what NumPy does, on every platform."""
+
+import numpy as np
+import pytest
+from conftest import SMALL
+from numpy.typing import NDArray
+
+import bitline
+from bitline import PLATFORMS, BitExpression, BitVector, Drive, NvmeError, UsageError
+
+#: Not a whole number of bytes, and more than the pages of all planes.
+BITS = 4096 * 8 * 9 + 77
+
+
+def _vectors(seed: int, count: int, bits: int) -> list[NDArray[np.bool_]]:
+    random = np.random.default_rng(seed)
+    return [random.random(bits) < random.random() for _ in range(count)]
+
+
+@pytest.mark.parametrize("bits", [1, 8, 1000, BITS])
+def test_random_expressions_equal_numpy_on_every_platform(drive: Drive, bits: int) -> None:
+    random = np.random.default_rng(bits)
+    arrays = _vectors(1, 9, bits)
+    vectors = [
+        *drive.group("plain").write(arrays[:4]),
+        *drive.group("inverted").write(arrays[4:7], inverse=True),
+        *drive.group(3).write(arrays[7:]),
+    ]
+
+    def expression(depth: int) -> tuple[BitExpression, NDArray[np.bool_]]:
+        kind = random.integers(5) if depth else 0
+        if kind == 0:
+            which = random.integers(len(vectors))
+            return vectors[which], arrays[which]
+        left, left_array = expression(depth - 1)
+        if kind == 1:
+            return ~left, ~left_array
+        right, right_array = expression(depth - 1)
+        if kind == 2:
+            return left & right, left_array & right_array
+        if kind == 3:
+            return left | right, left_array | right_array
+        return left ^ right, left_array ^ right_array
+
+    for _ in range(12):
+        asked, expected = expression(4)
+        for platform in PLATFORMS:
+            np.testing.assert_array_equal(asked.read(platform), expected, err_msg=f"{platform}: {asked}")
+            assert asked.count(platform) == np.count_nonzero(expected)
+            assert asked.read_packed(platform) == np.packbits(expected, bitorder="little").tobytes()
+
+
+def test_nothing_happens_until_it_is_read(drive: Drive) -> None:
+    a, b = drive.group("g").write(_vectors(2, 2, 500))
+    before = drive.statistics
+    asked = ~(a & b) ^ (a | ~b)
+    assert asked.vectors == [(a.group.number, 0), (a.group.number, 1)]
+    assert len(asked) == 500
+    assert asked.explain().startswith("FlashCosmos")
+    assert drive.statistics == before
+    asked.read()
+    assert drive.statistics.since(before).bits.evaluations == 1
+
+
+def test_an_and_of_one_group_is_one_sense_and_parabit_needs_one_an_operand(drive: Drive) -> None:
+    """Flash-Cosmos 4.1: the wordlines of a string are sensed at once; 4.2: an OR of inverted ones, too."""
+    for inverse, combine in ((False, lambda a, b: a & b), (True, lambda a, b: a | b)):
+        a, b, c = drive.group(f"inverse {inverse}").write(_vectors(3, 3, 1000), inverse=inverse)
+        asked = combine(combine(a, b), c)
+        senses = {}
+        for platform in PLATFORMS:
+            before = drive.statistics
+            asked.read(platform)
+            senses[platform] = drive.statistics.since(before).flash.senses
+        assert senses == {"flash-cosmos": 1, "parabit": 3, "in-storage": 3, "host": 3}
+
+
+def test_packed_bytes_and_bools_are_the_same_vector(drive: Drive) -> None:
+    array = _vectors(4, 1, 61)[0]
+    packed = np.packbits(array, bitorder="little").tobytes()
+    vectors = drive.group("g").write([array, array.tolist()])
+    vectors += drive.group("g").write([packed, bytearray(packed), memoryview(packed)], bits=61)
+    for vector in vectors:
+        np.testing.assert_array_equal(vector.read(), array)
+    whole = drive.group("whole").write([b"\x01\x80"])[0]
+    assert np.flatnonzero(whole.read()).tolist() == [0, 15]
+
+
+def test_a_matrix_is_a_collection_of_vectors(drive: Drive) -> None:
+    matrix = np.random.default_rng(5).random((3, 100)) < 0.5
+    vectors = drive.group("g").write(matrix)
+    np.testing.assert_array_equal([vector.read() for vector in vectors], matrix)
+
+
+def test_groups_remember_and_forget(drive: Drive) -> None:
+    group = drive.group("colours")
+    group.write(_vectors(6, 2, 100), inverse=True)
+    more = drive.group("colours").write(_vectors(7, 1, 100))
+    assert [(v.number, v.inverse, len(v)) for v in group.vectors()] == [
+        (0, True, 100),
+        (1, True, 100),
+        (2, False, 100),
+    ]
+    more[0].delete()
+    assert len(group.vectors()) == 2
+    with pytest.raises(NvmeError, match="Vector Not Found") as caught:
+        more[0].read()
+    error = caught.value
+    assert (error.command, error.status, error.status_type, error.status_code) == (
+        "fc_read",
+        "Vector Not Found",
+        7,
+        2,
+    )
+    assert [g.name for g in drive.groups()] == ["colours"]
+    group.delete()
+    assert group.vectors() == drive.groups() == []
+
+
+def test_names_and_numbers_of_groups(drive: Drive) -> None:
+    assert drive.group("a").number != drive.group("b").number
+    assert drive.group("a").number == drive.group("a").number >= 1 << 31
+    assert drive.group(7).number == 7
+    for number in (-1, 1 << 31):
+        with pytest.raises(UsageError, match="numbers of groups are 0 to"):
+            drive.group(number)
+    # A well-known pair with the same CRC-32.
+    drive.group("plumless")
+    with pytest.raises(UsageError, match="choose another name"):
+        drive.group("buckeroo")
+
+
+@pytest.mark.parametrize(
+    ("vectors", "error", "words"),
+    [
+        ([np.array([0, 1], np.uint8)], TypeError, "not of uint8"),
+        ([np.array([0.5])], TypeError, "not of float64"),
+        (np.ones(4, bool), TypeError, "one dimension, not 0"),
+        ([np.ones((2, 2), bool)], TypeError, "one dimension, not 2"),
+        (b"abc", TypeError, "give a list of it"),
+        ([b""], UsageError, "vector of 0 bits"),
+        ([np.ones(0, bool)], UsageError, "vector of 0 bits"),
+    ],
+)
+def test_what_is_no_vector(drive: Drive, vectors: object, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        drive.group("g").write(vectors)  # type: ignore[arg-type]
+
+
+def test_lengths_must_fit(drive: Drive) -> None:
+    a = drive.group("a").write(_vectors(8, 1, 100))[0]
+    b = drive.group("b").write(_vectors(8, 1, 101))[0]
+    with pytest.raises(UsageError, match="vectors of 100 and 101 bits do not combine"):
+        _ = a & b
+    with pytest.raises(NvmeError, match="Vector Length Mismatch"):
+        drive.group("a").write(_vectors(8, 1, 101))
+    with pytest.raises(UsageError, match="2 bytes hold no vector of 17 bits, which takes 3"):
+        drive.group("c").write([b"ab"], bits=17)
+    with pytest.raises(UsageError, match="no vector of 9 bits"):
+        drive.group("c").write([np.ones(8, bool)], bits=9)
+
+
+def test_drives_must_be_the_same(drive: Drive) -> None:
+    with bitline.open(set=SMALL) as other:
+        a = drive.group("g").write(_vectors(9, 1, 100))[0]
+        b = other.group("g").write(_vectors(9, 1, 100))[0]
+        with pytest.raises(UsageError, match="on different drives"):
+            _ = a | b
+
+
+def test_mistakes_with_operators_are_errors(drive: Drive) -> None:
+    a, b = drive.group("g").write(_vectors(10, 2, 10))
+    with pytest.raises(TypeError, match="combine vectors with"):
+        _ = a and b
+    with pytest.raises(TypeError, match="unsupported operand"):
+        _ = a & True  # type: ignore[operator]
+    with pytest.raises(TypeError):
+        _ = a & np.ones(10, bool)  # type: ignore[operator]
+    with pytest.raises(UsageError, match="there is no platform"):
+        a.read("gpu")  # type: ignore[arg-type]
+    deep: BitExpression = a
+    for _ in range(2000):
+        deep = ~(deep & b)
+    with pytest.raises(UsageError):
+        deep.read()
+
+
+def test_a_full_group_says_so(drive: Drive) -> None:
+    vectors = _vectors(11, 1, BITS) * 1000
+    with pytest.raises(NvmeError, match="Vector Group Full"):
+        drive.group("g").write(vectors)
+    stored = drive.group("g").vectors()
+    assert 0 < len(stored) < 1000
+    np.testing.assert_array_equal(stored[-1].read(), vectors[0])
+
+
+def test_a_drive_without_data_takes_the_same_time_and_reads_zeroes() -> None:
+    found = []
+    for data in ("memory", "none"):
+        with bitline.open(set=SMALL, data=data) as drive:  # type: ignore[arg-type]
+            a, b = drive.group("g").write(_vectors(12, 2, BITS))
+            times = [drive.now]
+            for platform in PLATFORMS:
+                ones = (a & ~b).read(platform)
+                assert bool(ones.any()) == (data == "memory")
+                times.append(drive.now)
+            found.append((times, drive.statistics.to_dict()))
+    assert found[0] == found[1]
+
+
+def test_a_vector_describes_itself(drive: Drive) -> None:
+    a, b = drive.group(5).write(_vectors(13, 2, 1000))
+    assert isinstance(a, BitVector)
+    assert repr(a) == "<BitVector 5:0 of 1,000 bits>"
+    assert repr(a & ~b) == "<BitExpression 5:0 & !5:1 of 1,000 bits>"

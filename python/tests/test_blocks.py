@@ -1,0 +1,315 @@
+"""Blocks: bytes and arrays go in and come out; what cannot be done is refused in words."""
+
+import copy
+import json
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import SMALL
+
+import bitline
+from bitline import Drive, InternalError, UsageError
+
+
+def test_the_default_drive_is_the_two_terabytes_of_flash_cosmos() -> None:
+    with bitline.open() as drive:
+        identity = drive.identify()
+        assert identity["capacity_bytes"] == drive.capacity_bytes == drive.blocks * drive.block_bytes
+        assert 1.9e12 < drive.capacity_bytes < 2.1e12
+        assert drive.block_bytes == identity["block_bytes"] == 4096
+        assert identity["model_number"].startswith("Bitline")
+
+
+def test_bytes_come_back(drive: Drive) -> None:
+    random = np.random.default_rng(1)
+    data = random.bytes(5 * drive.block_bytes)
+    drive.write(7, data)
+    drive.write(9, memoryview(data)[: drive.block_bytes])
+    expected = data[: 2 * 4096] + data[:4096] + data[3 * 4096 :]
+    assert drive.read(7, 5) == expected
+    assert drive.read(6) == bytes(drive.block_bytes)
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["?", "u1", "<i2", ">i4", "<u8", "<f2", "<f8", "<c16", "M8[ns]", "U7", "S3", [("a", "<i4"), ("b", "?")]],
+)
+def test_arrays_of_any_type_come_back(drive: Drive, dtype: object) -> None:
+    random = np.random.default_rng(2)
+    kind = np.dtype(dtype)  # type: ignore[call-overload]
+    shape = (3, 41, 5)
+    raw = random.bytes(3 * 41 * 5 * kind.itemsize)
+    if kind.kind == "b" or kind.fields:
+        raw = bytes(3 * 41 * 5 * kind.itemsize - 1) + b"\1"
+    if kind.kind == "U":
+        raw = np.array(["grün"] * 3 * 41 * 5, kind).tobytes()
+    array = np.frombuffer(raw, kind).reshape(shape)
+    drive.write(3, array)
+    found = drive.read_array(3, shape, kind)
+    assert found.dtype == kind
+    assert found.shape == shape
+    assert found.tobytes() == array.tobytes()
+    found[0, 0, 0] = found[1, 1, 1]  # it is the caller's own
+
+
+def test_an_array_is_written_in_its_logical_order(drive: Drive) -> None:
+    array = np.arange(60, dtype=np.int16).reshape(6, 10)[::2, ::-1].T
+    drive.write(0, array)
+    np.testing.assert_array_equal(drive.read_array(0, array.shape, np.int16), array)
+    assert drive.read_array(0, (4, 0), np.int16).shape == (4, 0)
+
+
+def test_deallocated_and_zeroed_blocks_read_as_zeroes(drive: Drive) -> None:
+    drive.write(0, b"\xff" * 4096 * 8)
+    drive.deallocate(0, 4)
+    drive.write_zeroes(5, 2)
+    zero = [not any(drive.read(lba)) for lba in range(8)]
+    assert zero == [True, True, True, True, False, True, True, False]
+
+
+def test_time_passes_only_in_the_drive(drive: Drive) -> None:
+    before = drive.now
+    assert drive.now == before
+    drive.write(0, bytes(4096))
+    programmed = drive.now - before
+    assert 700 < programmed.us < 900  # a TLC program is 700 us (Flash-Cosmos, Table 1), transfers add to it
+    before = drive.now
+    drive.read(0)
+    assert 60 < (drive.now - before).us < 75  # a TLC read is 60 us
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda d: d.read(d.blocks), "outside of the namespace"),
+        (lambda d: d.read(0, 0), "outside of the namespace"),
+        (lambda d: d.read(d.blocks - 1, 2), "outside of the namespace"),
+        (lambda d: d.write(2**64 - 1, bytes(4096)), "outside of the namespace"),
+        (lambda d: d.write(0, b"abc"), "no whole number of logical blocks of 4096 bytes"),
+        (lambda d: d.write(0, np.array([object()])), "its items are references"),
+        (lambda d: d.read_array(0, 4, object), "its items are references"),
+        (lambda d: d.read_array(0, (-1, 2), int), "negative dimension"),
+        (lambda d: d.read(0, 2**60), "one call moves at most"),
+        (lambda d: d.deallocate(d.blocks, 1), "outside of the namespace"),
+        (lambda d: d.write_zeroes(0, d.blocks + 1), "outside of the namespace"),
+        (lambda d: d.run({"read_fraction": 2}), "read_fraction = 2 must be 0 to 1"),
+        (lambda d: d.run({"requsts": 2}), "unknown field `requsts`"),
+        (lambda d: d.run({"requests": {1}}), "not JSON serializable"),
+        (
+            lambda d: d.run({"arrival": {"kind": "closed", "depth": 10**9}}),
+            "depth = 1000000000 must be 1 to 65535",
+        ),
+        (lambda d: d.run({"range_blocks": 10**15}), "must lie within the drive"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_and_changes_nothing(drive: Drive, call: object, words: str) -> None:
+    before = drive.statistics
+    with pytest.raises(UsageError, match=words):
+        call(drive)  # type: ignore[operator]
+    assert drive.statistics == before
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda d: d.read(-1), lambda d: d.read(0, -1), lambda d: d.read(2**64), lambda d: d.read("a")],
+)
+def test_numbers_that_are_no_addresses(drive: Drive, call: object) -> None:
+    with pytest.raises((OverflowError, TypeError)):
+        call(drive)  # type: ignore[operator]
+
+
+def test_a_closed_drive_says_so() -> None:
+    drive = bitline.open(set=SMALL)
+    vector = drive.group(1).write([np.ones(8, bool)])[0]
+    drive.close()
+    drive.close()
+    for call in (
+        drive.flush,
+        lambda: drive.read(0),
+        lambda: drive.now,
+        lambda: drive.statistics,
+        vector.read,
+    ):
+        with pytest.raises(UsageError, match="the drive is closed; open it again"):
+            call()
+
+
+def test_a_drive_without_power_says_so_and_comes_back(drive: Drive) -> None:
+    drive.write(0, b"k" * 4096)
+    drive.power_cut()
+    with pytest.raises(UsageError, match="power it up first"):
+        drive.read(0)
+    drive.power_up()
+    assert drive.read(0) == b"k" * 4096
+
+
+def test_two_drives_do_not_know_of_each_other(drive: Drive) -> None:
+    with bitline.open(set=SMALL) as other:
+        drive.write(0, b"a" * 4096)
+        other.write(0, b"b" * 4096)
+        assert (drive.read(0)[:1], other.read(0)[:1]) == (b"a", b"b")
+        other.read(0, 3)
+        assert other.now > drive.now
+
+
+def test_the_same_calls_take_the_same_time() -> None:
+    def run() -> dict[str, object]:
+        with bitline.open(set=SMALL) as drive:
+            drive.run({"requests": 500, "read_fraction": 0.5, "range_blocks": 256})
+            return drive.statistics.to_dict()
+
+    assert run() == run()
+
+
+@pytest.mark.parametrize("refused", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_drives_and_vectors_cannot_be_pickled_or_copied(drive: Drive, refused: object) -> None:
+    group = drive.group("g")
+    vector = group.write([np.ones(8, bool)])[0]
+    for thing in (drive, group, vector, ~vector):
+        with pytest.raises(TypeError, match="cannot be pickled"):
+            refused(thing)  # type: ignore[operator]
+
+
+def test_errors_can_be_pickled(drive: Drive) -> None:
+    with pytest.raises(bitline.NvmeError) as caught:
+        drive.group(1).delete()
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.status) == (str(caught.value), caught.value.status)
+
+
+def test_a_panic_becomes_an_internal_error_and_ends_the_drive(
+    drive: Drive, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(InternalError, match="a bug in Bitline: the sky fell"):
+        drive._native._panic("the sky fell")  # type: ignore[attr-defined]
+    for call in (drive.flush, lambda: drive.read(0), lambda: drive.now):
+        with pytest.raises(
+            InternalError, match=r"unusable since an internal error .*the sky fell.*open it again"
+        ):
+            call()
+    with bitline.open(set=SMALL) as other:
+        assert not any(other.read(0))
+
+
+def test_a_drive_stays_in_its_thread(drive: Drive) -> None:
+    raised: list[BaseException] = []
+
+    def elsewhere() -> None:
+        try:
+            drive.read(0)
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert isinstance(raised[0], UsageError)
+    assert "opened in another thread" in str(raised[0])
+    assert drive.read(0) == bytes(4096)
+
+
+def test_drives_of_threads_that_end_and_drives_dropped_elsewhere() -> None:
+    kept: list[Drive] = []
+    for _ in range(3):
+        thread = threading.Thread(target=lambda: kept.append(bitline.open(set=SMALL)))
+        thread.start()
+        thread.join()
+    assert len(kept) == 3
+    with pytest.raises(UsageError, match="another thread"):
+        kept[0].flush()
+    kept.clear()
+
+
+def test_a_callback_cannot_call_its_own_drive(drive: Drive) -> None:
+    with pytest.raises(UsageError, match="the drive is busy"):
+        drive.run({"requests": 10, "range_blocks": 64}, lambda _: drive.flush())
+    assert drive.read(0, 1)
+
+
+def test_ctrl_c_stops_a_flow_and_leaves_the_drive_usable(drive: Drive) -> None:
+    calls = []
+
+    def interrupt(done: int) -> None:
+        calls.append(done)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        drive.run({"requests": 10_000_000, "range_blocks": 64}, interrupt)
+    assert len(calls) == 2
+    before = drive.statistics
+    drive.write(0, b"z" * 4096)
+    assert drive.read(0) == b"z" * 4096
+    assert drive.statistics.since(before).commands.commands < 100
+
+
+def test_ctrl_c_stops_a_command() -> None:
+    """A signal while Rust runs: the call ends early with KeyboardInterrupt."""
+    script = (
+        "import bitline, signal\n"
+        "d = bitline.open(data='none')\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0.3)\n"
+        "signal.signal(signal.SIGALRM, signal.default_int_handler)\n"
+        "try:\n"
+        "    d.run({'requests': 10**12})\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "interrupted\n"
+
+
+def test_a_flow_reports_progress_and_latencies(drive: Drive) -> None:
+    seen: list[int] = []
+    report = drive.run({"requests": 3000, "range_blocks": 256, "read_fraction": 0.9}, seen.append)
+    flow = report.flows[0]
+    assert seen[-1] == flow.requests == 3000
+    assert flow.read is not None
+    assert flow.write is not None
+    assert flow.read.count + flow.write.count == 3000
+    for latency in (flow.read, flow.write):
+        times = [latency.min, latency.p50, latency.p99, latency.p999, latency.p9999, latency.max]
+        assert times == sorted(times)
+        assert latency.min <= latency.mean <= latency.max
+    assert flow.requests_per_second == pytest.approx(3000 / flow.elapsed.s)
+    assert flow.megabytes_per_second == pytest.approx(flow.requests_per_second * 4096 / 1e6)
+    assert sum(entry.energy.pj for entry in report.energy_by) == report.energy.pj
+    assert report.to_dict()["flows"][0]["requests"] == 3000
+
+
+def test_several_flows_side_by_side(drive: Drive) -> None:
+    flows = [
+        {"name": "reader", "requests": 200, "range_blocks": 128, "pattern": "sequential"},
+        {
+            "name": "writer",
+            "requests": 100,
+            "range_blocks": 128,
+            "first_block": 128,
+            "read_fraction": 0,
+            "arrival": {"kind": "open", "requests_per_second": 1000, "outstanding_max": 8},
+        },
+    ]
+    reader, writer = drive.run(flows).flows
+    assert (reader.name, reader.write, writer.name, writer.read) == ("reader", None, "writer", None)
+    assert writer.requests_per_second == pytest.approx(1000, rel=0.4)
+
+
+def test_a_trace_is_written(drive: Drive, tmp_path: Path) -> None:
+    drive.restart_traced()
+    drive.write(0, bytes(4096))
+    path = tmp_path / "trace.json"
+    drive.write_trace(path)
+    events = json.loads(path.read_text())["traceEvents"]
+    spans = [event for event in events if event["ph"] == "X"]
+    assert spans
+    assert len(spans) < 10  # a blank drive has nothing to recover
+    assert max(span["dur"] for span in spans) == pytest.approx(700, rel=0.01)  # the TLC program, in us
+    with pytest.raises(OSError, match="No such file"):
+        drive.write_trace(tmp_path / "nowhere" / "trace.json")

@@ -1,0 +1,128 @@
+"""Image files: what was acknowledged and flushed is there again, in another process and after a kill."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import SMALL
+
+import bitline
+from bitline import ConfigError, ImageError
+
+
+def test_a_closed_drive_opens_again_with_everything(tmp_path: Path) -> None:
+    path = tmp_path / "an.img"
+    array = np.random.default_rng(1).random((50, 70))
+    bits = np.random.default_rng(2).random((3, 999)) < 0.5
+    with bitline.open(path=path, set=SMALL) as drive:
+        drive.write(11, array)
+        drive.group("kept").write(bits, inverse=True)
+        config = drive.config
+    with bitline.open(path=path) as drive:
+        assert drive.config == config
+        np.testing.assert_array_equal(drive.read_array(11, array.shape, array.dtype), array)
+        a, b, c = drive.group("kept").vectors()
+        np.testing.assert_array_equal((a | (b & c)).read(), bits[0] | (bits[1] & bits[2]))
+        drive.group("kept").write(~bits[:1])
+        drive.write(0, b"n" * 4096)
+    with bitline.open(path=path) as drive:
+        assert len(drive.group("kept").vectors()) == 4
+        assert drive.read(0) == b"n" * 4096
+
+
+CHILD = """
+import sys, bitline
+drive = bitline.open(path=sys.argv[1])
+group = drive.group("g")
+for number in range(1000):
+    drive.write(number, bytes([number % 251]) * 4096)
+    group.write([bytes([number % 251]) * 100])
+    drive.flush()
+    print(number, flush=True)
+"""
+
+
+@pytest.mark.parametrize("kill_after", [1, 7, 20])
+def test_a_killed_process_loses_nothing_that_was_acknowledged(tmp_path: Path, kill_after: int) -> None:
+    path = tmp_path / "an.img"
+    bitline.open(path=path, set={**SMALL, "nand.geometry.blocks_per_plane": 64}).close()
+    child = subprocess.Popen([sys.executable, "-c", CHILD, str(path)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    for line in child.stdout:
+        if int(line) == kill_after:
+            child.send_signal(signal.SIGKILL)
+            break
+    acknowledged = max([kill_after, *(int(line) for line in child.stdout)])
+    child.stdout.close()
+    assert child.wait() == -signal.SIGKILL
+    with bitline.open(path=path) as drive:
+        vectors = {vector.number: vector for vector in drive.group("g").vectors()}
+        for number in range(acknowledged + 1):
+            assert drive.read(number) == bytes([number % 251]) * 4096
+            assert vectors[number].read_packed() == bytes([number % 251]) * 100
+
+
+def test_an_image_is_open_in_one_place_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "an.img"
+    with bitline.open(path=path, set=SMALL), pytest.raises(ImageError, match="in use by another drive"):
+        bitline.open(path=path)
+    bitline.open(path=path).close()
+
+
+def test_dropping_a_drive_lets_go_of_its_image(tmp_path: Path) -> None:
+    path = tmp_path / "an.img"
+    drive = bitline.open(path=path, set=SMALL)
+    drive.write(0, b"x" * 4096)
+    del drive
+    with bitline.open(path=path) as again:
+        assert again.read(0) == b"x" * 4096
+
+
+def test_what_is_no_image_is_told_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "letter.txt"
+    path.write_text("Dear reader,\n" * 1000)
+    with pytest.raises(ImageError, match=r"letter.txt: not a Bitline image"):
+        bitline.open(path=path)
+    assert path.read_text() == "Dear reader,\n" * 1000
+    with pytest.raises(OSError, match="directory"):
+        bitline.open(path=tmp_path)
+
+
+def test_a_damaged_image_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "an.img"
+    bitline.open(path=path, set=SMALL).close()
+    content = bytearray(path.read_bytes())
+    content[20] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ImageError, match=r"an\.img"):
+        bitline.open(path=path)
+
+
+def test_an_image_keeps_its_layout_but_takes_other_timings(tmp_path: Path) -> None:
+    path = tmp_path / "an.img"
+    with bitline.open(path=path, set=SMALL) as drive:
+        drive.write(0, b"x" * 4096)
+    with bitline.open(path=path, set={"nand.latency.read_tlc_ns": 100_000}) as drive:
+        before = drive.now
+        assert drive.read(0) == b"x" * 4096
+        assert (drive.now - before).us > 100
+    with pytest.raises(ConfigError, match="page_bytes = 8192 does not fit the image"):
+        bitline.open(path=path, set={"nand.geometry.page_bytes": 8192})
+    with pytest.raises((ConfigError, ImageError)):
+        bitline.open("conduit", path)
+    with bitline.open(path=path) as drive:
+        assert drive.read(0) == b"x" * 4096
+
+
+def test_the_inventory_counts_what_was_written(tmp_path: Path) -> None:
+    with bitline.open(path=tmp_path / "an.img", set=SMALL) as drive:
+        assert drive.inventory()["mapped_pages"] == 0
+        drive.write(0, bytes(8 * 4096))
+        drive.group(1).write([b"a", b"b"])
+        found = drive.inventory()
+        assert (found["mapped_pages"], found["vectors"]) == (8, 2)
+        assert found["logical_pages"] * found["page_bytes"] == drive.capacity_bytes
+        assert 0 < found["flash_blocks_used"] < found["flash_blocks"] == 2 * 2 * 2 * 32

@@ -1,0 +1,114 @@
+"""Statistics and units: nothing that Rust counts is missing, differences are exact."""
+
+import json
+
+import pytest
+
+from bitline import Drive, Duration, Energy, Size
+
+
+def _leaves(data: object, name: str = "") -> dict[str, object]:
+    """Every number and text of nested dicts and lists, under its path."""
+    if isinstance(data, dict):
+        items = data.items()
+    elif isinstance(data, list):
+        items = enumerate(data)  # type: ignore[assignment]
+    else:
+        return {name: data}
+    return {path: leaf for key, value in items for path, leaf in _leaves(value, f"{name}.{key}").items()}
+
+
+def test_everything_that_rust_counts_is_there(drive: Drive) -> None:
+    drive.write(0, bytes(4096))
+    drive.group(1).write([b"abc"])[0].count()
+    raw = _leaves(json.loads(drive._native.statistics()))
+    shown = _leaves(drive.statistics.to_dict())
+    assert shown.keys() == raw.keys()
+    for key, value in raw.items():
+        assert shown[key] == (pytest.approx(value) if isinstance(value, float) else value), key
+
+
+def test_everything_that_a_report_has_is_there(drive: Drive) -> None:
+    report = drive.run({"requests": 50, "range_blocks": 64, "read_fraction": 0.5})
+    raw = report.to_dict()
+    flow = report.flows[0]
+    for kind, latency in (("read", flow.read), ("write", flow.write)):
+        times = {f"{name}_ns" for name in ("mean", "min", "p50", "p99", "p999", "p9999", "max")}
+        assert raw["flows"][0][kind].keys() == times | {"count"}
+        assert latency is not None
+        assert latency.p999.ns == pytest.approx(raw["flows"][0][kind]["p999_ns"], abs=1e-3)
+
+
+def test_a_difference_is_what_was_done_in_between(drive: Drive) -> None:
+    drive.write(0, bytes(4096))
+    before, then = drive.statistics, drive.now
+    drive.write(1, bytes(3 * 4096))
+    drive.read(0, 2)
+    work = drive.statistics.since(before)
+    assert work.elapsed == drive.now - then
+    assert work.commands.commands == 2
+    assert (work.flash.page_programs, work.flash.page_reads) == (3, 2)
+    assert work.link_up_bytes >= 2 * 4096
+    assert work.link_down_bytes >= 3 * 4096
+    assert work.energy == sum((entry.energy for entry in work.energy_by), Energy(0))
+    assert 0 < work.die_utilization < 1
+    nothing = drive.statistics.since(drive.statistics)
+    assert nothing.elapsed == Duration(0)
+    assert nothing.energy == Energy(0)
+    assert nothing.die_utilization == 0
+
+
+def test_utilization_of_an_interval_counts_that_interval_only(drive: Drive) -> None:
+    drive.write(0, bytes(4096))
+    busy = drive.statistics
+    first = busy.since(busy)
+    drive.run({"requests": 200, "range_blocks": 64, "prefill": False, "read_fraction": 0})
+    both = drive.statistics
+    later = both.since(busy)
+    expected = both.die_utilization * both.elapsed.s - busy.die_utilization * busy.elapsed.s
+    assert later.die_utilization * later.elapsed.s == pytest.approx(expected)
+    assert later.die_utilization > busy.die_utilization > first.die_utilization == 0
+
+
+def test_snapshots_of_different_lives_have_no_difference(drive: Drive) -> None:
+    before = drive.statistics
+    drive.write(0, bytes(4096))
+    after = drive.statistics
+    with pytest.raises(ValueError, match="in order"):
+        before.since(after)
+    drive.power_cut()
+    drive.power_up()
+    with pytest.raises(ValueError, match="no power-up in between"):
+        drive.statistics.since(before)
+
+
+def test_statistics_are_readable(drive: Drive) -> None:
+    drive.write(0, bytes(4096))
+    text = repr(drive.statistics)
+    assert "1 programs" in text
+    assert "energy" in text
+
+
+def test_units() -> None:
+    duration = Duration.from_ns(22_500)
+    assert (duration.ps, duration.ns, duration.us, duration.ms, duration.s) == (
+        22_500_000,
+        22_500,
+        22.5,
+        0.0225,
+        2.25e-5,
+    )
+    assert (str(duration), repr(duration)) == ("22.5 µs", "<Duration 22.5 µs>")
+    assert duration + duration == Duration(45_000_000)
+    assert (duration - duration).ps == 0
+    assert duration / Duration(11_250_000) == 2
+    assert duration / 2 == Duration(11_250_000)
+    assert Duration(1) < Duration(2)
+    energy = Energy(20_500_000)
+    assert (energy.nj, energy.uj, energy.mj, energy.j) == (20_500, 20.5, 0.0205, 2.05e-5)
+    assert (str(energy), energy / energy, energy + energy - energy) == ("20.5 µJ", 1, energy)
+    assert (str(Size(4096)), Size(4096) + 1, f"{Size(10)!r}") == ("4.00 KiB", 4097, "<Size 10 B>")
+    with pytest.raises(TypeError):
+        _ = duration + energy  # type: ignore[operator]
+    with pytest.raises(TypeError):
+        _ = duration < energy  # type: ignore[operator]

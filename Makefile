@@ -81,6 +81,8 @@ check-licences: system
 test-rust: system
 	$(call say,Rust: tests)
 	cargo test --workspace --exclude bitline-python --locked
+	$(call say,Rust: bugs planted in the firmware are caught)
+	cargo test -p bitline-tests --test simulation --features planted-bugs --locked planted
 
 test-python: build
 	$(call say,Python: tests)

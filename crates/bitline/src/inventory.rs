@@ -46,7 +46,7 @@ pub struct Inventory {
     pub flash_blocks: u64,
     /// Of these, how many hold something.
     pub flash_blocks_used: u64,
-    /// Of these, how many were marked bad at the factory or must be erased before use.
+    /// Of these, how many were marked bad or must be erased before use.
     pub flash_blocks_unusable: u64,
     /// The least erases of a block.
     pub erase_count_min: u32,

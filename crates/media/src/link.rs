@@ -90,7 +90,9 @@ impl Direction {
             payload_moved: Cell::new(0),
             messages: Cell::new(0),
         };
-        direction.small = (0..=SMALL as u64).map(|bytes| direction.measure(bytes)).collect();
+        direction.small = (0..=SMALL as u64)
+            .map(|bytes| direction.measure(bytes))
+            .collect();
         direction
     }
 
@@ -120,7 +122,8 @@ impl Direction {
 
     #[inline]
     fn count(&self, message: &Message) {
-        self.payload_moved.set(self.payload_moved.get() + message.payload);
+        self.payload_moved
+            .set(self.payload_moved.get() + message.payload);
         self.messages.set(self.messages.get() + 1);
     }
 

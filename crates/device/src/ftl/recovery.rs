@@ -152,7 +152,7 @@ impl Ftl {
             let state = nand.block_state(block);
             let plane = &self.planes[self.geometry.plane_of_block(block).0 as usize];
             match state.condition {
-                BlockCondition::FactoryBad => blocks.set_use(block, Use::Bad),
+                BlockCondition::Bad => blocks.set_use(block, Use::Bad),
                 BlockCondition::NeedsErase => blocks.set_use(block, Use::Closed),
                 BlockCondition::Good if state.mode.is_none() => blocks.add_free(block),
                 BlockCondition::Good if recovered.foreign_blocks.binary_search(&block).is_ok() => {
@@ -249,7 +249,7 @@ async fn scan_die(
     let first = die.0 * geometry.blocks_per_die();
     for block in (first..first + geometry.blocks_per_die()).map(BlockId) {
         let state = schedule.nand().borrow().block_state(block);
-        if state.condition == BlockCondition::FactoryBad {
+        if state.condition == BlockCondition::Bad {
             continue;
         }
         // The firmware cannot see the write frontier; it reads until it meets an

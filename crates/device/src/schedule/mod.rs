@@ -123,7 +123,7 @@ impl Schedule {
     pub fn mark_bad(&self, block: BlockId) {
         // The mark is a program of the block's spare area that real drives do not
         // account for either: it happens once in a block's life.
-        let marked = self.nand.borrow_mut().mark_factory_bad(block);
+        let marked = self.nand.borrow_mut().mark_bad(block);
         debug_assert!(marked.is_ok(), "marking a block bad: {marked:?}");
     }
 

@@ -180,9 +180,9 @@ pub enum NandError {
         /// The page.
         page: PagePlace,
     },
-    /// A program or erase of a block marked bad at the factory.
-    #[error("{command} of {block} refused: it is marked bad at the factory")]
-    FactoryBad {
+    /// A program or erase of a block marked bad.
+    #[error("{command} of {block} refused: it is marked bad")]
+    Bad {
         /// The command.
         command: &'static str,
         /// The block.

@@ -164,15 +164,15 @@ impl Nand {
         Ok(())
     }
 
-    /// Marks a block bad as a factory does: it refuses to be programmed or erased for good.
+    /// Marks a block bad , as a factory does and firmware does to a worn block: it refuses to be programmed or erased for good.
     ///
     /// # Errors
     /// Failures of the storage of bits.
     ///
     /// # Panics
     /// If there is no such block.
-    pub fn mark_factory_bad(&mut self, block: BlockId) -> Result<(), NandError> {
-        self.array.mark_factory_bad(block);
+    pub fn mark_bad(&mut self, block: BlockId) -> Result<(), NandError> {
+        self.array.mark_bad(block);
         Ok(self.store.record_block(block, &self.array.block(block))?)
     }
 

@@ -218,7 +218,7 @@ impl Nand {
         let page = self.geometry().page_place(address, mode);
         Err(match (block.condition, block.mode) {
             (BlockCondition::NeedsErase, _) => NandError::NeedsErase { page },
-            (BlockCondition::FactoryBad, _) => NandError::FactoryBad {
+            (BlockCondition::Bad, _) => NandError::Bad {
                 command,
                 block: page.block,
             },
@@ -244,8 +244,8 @@ impl Nand {
         for &block in blocks {
             let plane = self.check_block(die, block, COMMAND)?;
             self.check_plane_once(plane, &mut seen, COMMAND)?;
-            if self.array.block(block).condition == BlockCondition::FactoryBad {
-                return Err(NandError::FactoryBad {
+            if self.array.block(block).condition == BlockCondition::Bad {
+                return Err(NandError::Bad {
                     command: COMMAND,
                     block: self.geometry().block_place(block),
                 });

@@ -30,8 +30,8 @@ pub enum BlockCondition {
     /// Its last erase was interrupted or failed: nothing in it can be read, nothing
     /// programmed until it is erased.
     NeedsErase,
-    /// Marked bad at the factory: it can be neither programmed nor erased.
-    FactoryBad,
+    /// Marked bad, at the factory or since: it can be neither programmed nor erased.
+    Bad,
 }
 
 /// What the array knows of a block.
@@ -48,7 +48,7 @@ pub struct BlockState {
 }
 
 const NEEDS_ERASE: u8 = 1;
-const FACTORY_BAD: u8 = 2;
+const BAD: u8 = 2;
 /// Some page is torn or failed, so reads must look at page states.
 const HAS_BAD_PAGE: u8 = 4;
 
@@ -86,7 +86,7 @@ impl Array {
             mode: ProgramMode::from_code(state.mode),
             next_page: u32::from(state.next_page),
             condition: match state.flags {
-                flags if flags & FACTORY_BAD != 0 => BlockCondition::FactoryBad,
+                flags if flags & BAD != 0 => BlockCondition::Bad,
                 flags if flags & NEEDS_ERASE != 0 => BlockCondition::NeedsErase,
                 _ => BlockCondition::Good,
             },
@@ -150,7 +150,7 @@ impl Array {
         let block = &mut self.blocks[block.0 as usize];
         *block = Block {
             erase_count: block.erase_count + 1,
-            flags: block.flags & FACTORY_BAD | if complete { 0 } else { NEEDS_ERASE },
+            flags: block.flags & BAD | if complete { 0 } else { NEEDS_ERASE },
             ..Block::default()
         };
     }
@@ -162,13 +162,13 @@ impl Array {
             flags: match condition {
                 BlockCondition::Good => 0,
                 BlockCondition::NeedsErase => NEEDS_ERASE,
-                BlockCondition::FactoryBad => FACTORY_BAD,
+                BlockCondition::Bad => BAD,
             },
             ..Block::default()
         };
     }
 
-    pub(crate) fn mark_factory_bad(&mut self, block: BlockId) {
-        self.blocks[block.0 as usize].flags |= FACTORY_BAD;
+    pub(crate) fn mark_bad(&mut self, block: BlockId) {
+        self.blocks[block.0 as usize].flags |= BAD;
     }
 }

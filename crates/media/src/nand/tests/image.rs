@@ -69,7 +69,7 @@ fn everything_comes_back() {
     d.program(page(2, 0), SLC, &[5; 32], b"old life");
     d.must(0, &Command::erase(BlockId(2)));
     d.program(page(2, 1), ProgramMode::Esp, &[6; 32], b"new life");
-    d.nand.mark_factory_bad(BlockId(40)).expect("writable");
+    d.nand.mark_bad(BlockId(40)).expect("writable");
     d.nand
         .begin(DieId(0), &Command::program(page(3, 0), SLC), d.now)
         .expect("legal");

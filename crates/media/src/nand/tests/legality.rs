@@ -303,18 +303,18 @@ fn a_suspended_block_is_left_alone() {
 }
 
 #[test]
-fn factory_bad_blocks_stay_bad() {
+fn bad_blocks_stay_bad() {
     let mut d = driver();
-    d.nand.mark_factory_bad(BlockId(2)).expect("no file behind");
+    d.nand.mark_bad(BlockId(2)).expect("no file behind");
     for command in [
         Command::program(page(2, 0), SLC),
         Command::erase(BlockId(2)),
     ] {
-        refused(d.run(0, &command), &["block 2", "bad at the factory"]);
+        refused(d.run(0, &command), &["block 2", "marked bad"]);
     }
     assert_eq!(
         d.nand.block_state(BlockId(2)).condition,
-        BlockCondition::FactoryBad
+        BlockCondition::Bad
     );
     d.must(0, &Command::read(page(2, 0)));
 }

@@ -140,7 +140,7 @@ pub(super) struct BlockEntry {
 /// A page was programmed since the last erase: there may be page records.
 pub(super) const IN_USE: u8 = 1;
 pub(super) const NEEDS_ERASE: u8 = 2;
-pub(super) const FACTORY_BAD: u8 = 4;
+pub(super) const BAD: u8 = 4;
 
 impl BlockEntry {
     pub(super) fn to_bytes(self, block: BlockId) -> [u8; RECORD_BYTES] {

@@ -15,7 +15,7 @@ use super::{BitStore, PageRecord, StorageError};
 use crate::nand::array::{Array, BlockCondition, BlockState, PageState};
 use crate::nand::geometry::{BlockId, Geometry, PageAddress};
 use header::Header;
-use layout::{BlockEntry, FACTORY_BAD, IN_USE, Layout, NEEDS_ERASE, PageEntry, RECORD_BYTES};
+use layout::{BAD, BlockEntry, IN_USE, Layout, NEEDS_ERASE, PageEntry, RECORD_BYTES};
 use rustix::fs::{FallocateFlags, FlockOperation};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -337,7 +337,7 @@ impl BitStore for Image {
         let condition = match state.condition {
             BlockCondition::Good => 0,
             BlockCondition::NeedsErase => NEEDS_ERASE,
-            BlockCondition::FactoryBad => FACTORY_BAD,
+            BlockCondition::Bad => BAD,
         };
         let entry = BlockEntry {
             erase_count: state.erase_count,
@@ -361,7 +361,7 @@ impl BitStore for Image {
                 });
             };
             let condition = match entry.flags {
-                flags if flags & FACTORY_BAD != 0 => BlockCondition::FactoryBad,
+                flags if flags & BAD != 0 => BlockCondition::Bad,
                 flags if flags & NEEDS_ERASE != 0 => BlockCondition::NeedsErase,
                 _ => BlockCondition::Good,
             };

@@ -77,13 +77,13 @@ def open(  # noqa: A001 (bitline.open, as gzip.open)
     """
     settings = dict(set or {})
     if data is not None:
-        if path is not None:
-            raise UsageError(f"data = {data!r} goes without a path: an image keeps the data in its file")
         settings["data.storage"] = data
     if path is None:
         return Drive(_bitline.Drive(configuration(preset, config, settings)))
     image = Path(path)
-    settings.setdefault("data.storage", "image")
+    storage = settings.setdefault("data.storage", "image")
+    if storage != "image":
+        raise UsageError(f"data.storage = {storage} goes without a path: an image keeps data in its file")
     if preset is None and config is None and (image.exists() or not create):
         return Drive(_reopen(image, settings))
     if not create and not image.exists():

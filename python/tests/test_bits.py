@@ -144,7 +144,7 @@ def test_names_and_numbers_of_groups(drive: Drive) -> None:
 )
 def test_what_is_no_vector(drive: Drive, vectors: object, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
-        drive.group("g").write(vectors)  # type: ignore[arg-type]
+        drive.group("g").write(vectors)
 
 
 def test_lengths_must_fit(drive: Drive) -> None:
@@ -173,11 +173,11 @@ def test_mistakes_with_operators_are_errors(drive: Drive) -> None:
     with pytest.raises(TypeError, match="combine vectors with"):
         _ = a and b
     with pytest.raises(TypeError, match="unsupported operand"):
-        _ = a & True  # type: ignore[operator]
+        _ = a & True
     with pytest.raises(TypeError):
-        _ = a & np.ones(10, bool)  # type: ignore[operator]
+        _ = a & np.ones(10, bool)
     with pytest.raises(UsageError, match="there is no platform"):
-        a.read("gpu")  # type: ignore[arg-type]
+        a.read("gpu")
     deep: BitExpression = a
     for _ in range(2000):
         deep = ~(deep & b)
@@ -197,7 +197,7 @@ def test_a_full_group_says_so(drive: Drive) -> None:
 def test_a_drive_without_data_takes_the_same_time_and_reads_zeroes() -> None:
     found = []
     for data in ("memory", "none"):
-        with bitline.open(set=SMALL, data=data) as drive:  # type: ignore[arg-type]
+        with bitline.open(set=SMALL, data=data) as drive:
             a, b = drive.group("g").write(_vectors(12, 2, BITS))
             times = [drive.now]
             for platform in PLATFORMS:

@@ -41,7 +41,7 @@ def test_bytes_come_back(drive: Drive) -> None:
 )
 def test_arrays_of_any_type_come_back(drive: Drive, dtype: object) -> None:
     random = np.random.default_rng(2)
-    kind = np.dtype(dtype)  # type: ignore[call-overload]
+    kind = np.dtype(dtype)
     shape = (3, 41, 5)
     raw = random.bytes(3 * 41 * 5 * kind.itemsize)
     if kind.kind == "b" or kind.fields:
@@ -110,7 +110,7 @@ def test_time_passes_only_in_the_drive(drive: Drive) -> None:
 def test_what_cannot_be_done_is_refused_and_changes_nothing(drive: Drive, call: object, words: str) -> None:
     before = drive.statistics
     with pytest.raises(UsageError, match=words):
-        call(drive)  # type: ignore[operator]
+        call(drive)
     assert drive.statistics == before
 
 
@@ -120,7 +120,7 @@ def test_what_cannot_be_done_is_refused_and_changes_nothing(drive: Drive, call: 
 )
 def test_numbers_that_are_no_addresses(drive: Drive, call: object) -> None:
     with pytest.raises((OverflowError, TypeError)):
-        call(drive)  # type: ignore[operator]
+        call(drive)
 
 
 def test_a_closed_drive_says_so() -> None:
@@ -172,7 +172,7 @@ def test_drives_and_vectors_cannot_be_pickled_or_copied(drive: Drive, refused: o
     vector = group.write([np.ones(8, bool)])[0]
     for thing in (drive, group, vector, ~vector):
         with pytest.raises(TypeError, match="cannot be pickled"):
-            refused(thing)  # type: ignore[operator]
+            refused(thing)
 
 
 def test_errors_can_be_pickled(drive: Drive) -> None:
@@ -186,7 +186,7 @@ def test_a_panic_becomes_an_internal_error_and_ends_the_drive(
     drive: Drive, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(InternalError, match="a bug in Bitline: the sky fell"):
-        drive._native._panic("the sky fell")  # type: ignore[attr-defined]
+        drive._native._panic("the sky fell")
     for call in (drive.flush, lambda: drive.read(0), lambda: drive.now):
         with pytest.raises(
             InternalError, match=r"unusable since an internal error .*the sky fell.*open it again"

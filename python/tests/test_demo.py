@@ -42,8 +42,8 @@ def test_one_wrong_bit_changes_the_answer(rows: LineItems) -> None:
 
 @pytest.mark.parametrize("attribute", ATTRIBUTES, ids=lambda attribute: attribute.name)
 def test_every_row_is_in_exactly_one_bitmap(attribute: object, rows: LineItems) -> None:
-    bitmaps = np.stack(list(attribute.bitmaps(rows)))  # type: ignore[attr-defined]
-    assert bitmaps.shape == (len(attribute.values), len(rows))  # type: ignore[attr-defined]
+    bitmaps = np.stack(list(attribute.bitmaps(rows)))
+    assert bitmaps.shape == (len(attribute.values), len(rows))
     assert (bitmaps.sum(axis=0) == 1).all()
 
 

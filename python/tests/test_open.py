@@ -78,9 +78,9 @@ def test_what_show_prints_makes_the_same_drive(tmp_path: Path) -> None:
 )
 def test_a_wrong_configuration_is_told_by_its_key(arguments: dict[str, object], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
-        bitline.open(**arguments)  # type: ignore[arg-type]
+        bitline.open(**arguments)
     with pytest.raises(ValueError, match=words):  # what a caller who knows nothing of Bitline expects
-        bitline.open(**arguments)  # type: ignore[arg-type]
+        bitline.open(**arguments)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_contradictions_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="goes without a path"):
         bitline.open(path=tmp_path / "x.img", data="none")
     with pytest.raises(TypeError, match="seed is set to a dict"):
-        bitline.open(set={"seed": {}})  # type: ignore[dict-item]
+        bitline.open(set={"seed": {}})
 
 
 def test_a_drive_of_many_terabytes_opens_at_once_and_costs_what_is_written() -> None:

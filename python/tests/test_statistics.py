@@ -12,7 +12,7 @@ def _leaves(data: object, name: str = "") -> dict[str, object]:
     if isinstance(data, dict):
         items = data.items()
     elif isinstance(data, list):
-        items = enumerate(data)  # type: ignore[assignment]
+        items = enumerate(data)
     else:
         return {name: data}
     return {path: leaf for key, value in items for path, leaf in _leaves(value, f"{name}.{key}").items()}
@@ -109,6 +109,6 @@ def test_units() -> None:
     assert (str(energy), energy / energy, energy + energy - energy) == ("20.5 µJ", 1, energy)
     assert (str(Size(4096)), Size(4096) + 1, f"{Size(10)!r}") == ("4.00 KiB", 4097, "<Size 10 B>")
     with pytest.raises(TypeError):
-        _ = duration + energy  # type: ignore[operator]
+        _ = duration + energy
     with pytest.raises(TypeError):
-        _ = duration < energy  # type: ignore[operator]
+        _ = duration < energy

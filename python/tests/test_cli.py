@@ -1,0 +1,333 @@
+"""The command line: every subcommand, its JSON, its exit codes and what it says when something is wrong."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from conftest import SMALL
+from typer.testing import CliRunner
+
+import bitline
+from bitline.cli import demo as demo_command
+from bitline.cli.app import app, main
+from bitline.demo import Answer
+
+SMALL_OPTIONS = [text for key, value in SMALL.items() for text in ("--set", f"{key}={value}")]
+
+
+class Done:
+    """What a command printed, and how it ended."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code = code
+        self.out = out
+        self.err = err
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The one object on the standard output."""
+        found: dict[str, Any] = json.loads(self.out)
+        return found
+
+
+Run: TypeAlias = Callable[..., Done]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Runs `bitline` with arguments, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["bitline", *map(str, arguments)])
+        capsys.readouterr()
+        try:
+            main()
+        except SystemExit as ending:
+            code = int(ending.code or 0)
+        else:
+            code = 0
+        out, err = capsys.readouterr()
+        return Done(code, out, err)
+
+    return run
+
+
+def _fails(done: Done, code: int, *words: str) -> None:
+    """It ended so, with one line that says why and nothing else."""
+    assert (done.code, done.out) == (code, "")
+    assert done.err.startswith("error: ")
+    assert done.err.count("\n") == 1
+    for word in words:
+        assert word in done.err
+
+
+def test_the_command_and_the_module_are_the_same() -> None:
+    for command in ([Path(sys.executable).parent / "bitline"], [sys.executable, "-m", "bitline"]):
+        done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+        assert done.stdout == f"bitline {bitline.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["demo"], ["run"], ["presets"], ["show"], ["bench"], ["image"], ["image", "create"]]
+)
+def test_help_says_what_a_command_does(command: list[str]) -> None:
+    done = CliRunner().invoke(app, [*command, "--help"])
+    assert done.exit_code == 0
+    assert len(done.output.splitlines()) > 5
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--nope"], ["nope"], ["run", "--depth", "x"], ["run", "--pattern", "spiral"]]
+)
+def test_wrong_options_are_usage_errors(run: Run, arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert arguments[-2 if arguments[-1] == "x" else -1] in done.err
+
+
+# demo
+
+
+def test_demo_answers_as_pyarrow_does(run: Run, tmp_path: Path) -> None:
+    done = run("demo", "--scale", 0.01, "--json", "--plot", "figure.png")
+    assert (done.code, done.err) == (0, "")
+    found = done.json
+    assert (found["scale"], found["rows"], found["bitmaps"]) == (0.01, 60_175, 145)
+    assert found["correct"] is True
+    # Count and revenue of scale 0.01, computed by hand over dbgen's rows.
+    assert found["reference"] == {"count": 1191, "revenue": 1193053.2253}
+    platforms = {row["platform"]: row for row in found["platforms"]}
+    assert list(platforms) == ["host", "in-storage", "parabit", "flash-cosmos"]
+    for row in platforms.values():
+        assert (row["count"], row["revenue"], row["correct"]) == (1191, 1193053.2253, True)
+        assert row["speedup_over_host"] == pytest.approx(
+            platforms["host"]["simulated_time_ns"] / row["simulated_time_ns"]
+        )
+        assert row["energy_ratio_over_host"] == pytest.approx(
+            row["energy_pj"] / platforms["host"]["energy_pj"]
+        )
+        assert row["pcie_bytes"] == row["pcie_up_bytes"] + row["pcie_down_bytes"]
+    # 60,175 bits are one page: one sense instead of one an operand, and only the result crosses.
+    senses = {name: row["senses"] for name, row in platforms.items()}
+    assert senses == {"host": 38, "in-storage": 38, "parabit": 38, "flash-cosmos": 1}
+    assert platforms["host"]["channel_bytes"] == platforms["in-storage"]["channel_bytes"] == 38 * 16384
+    assert platforms["flash-cosmos"]["channel_bytes"] == platforms["parabit"]["channel_bytes"] == 16384
+    assert platforms["host"]["pcie_up_bytes"] > 38 * 60_175 // 8 > platforms["flash-cosmos"]["pcie_up_bytes"]
+    assert platforms["flash-cosmos"]["speedup_over_host"] > 10
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_tells_people_the_same(run: Run, tmp_path: Path) -> None:
+    done = run("demo", "--scale", 0.001)
+    assert done.code == 0
+    for word in ("flash-cosmos", "Speedup", "All answers equal PyArrow's", "bitline-demo.png"):
+        assert word in done.out
+    assert (tmp_path / "bitline-demo.png").exists()
+
+
+def test_demo_runs_twice_alike(run: Run) -> None:
+    assert run("demo", "--scale", 0.001, "--json").out == run("demo", "--scale", 0.001, "--json").out
+
+
+def test_demo_with_a_wrong_answer_exits_with_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    race = demo_command.race
+
+    def off_by_one(*arguments: object) -> object:
+        found = race(*arguments)
+        right = found.reference
+        object.__setattr__(found, "reference", Answer(right.count, right.revenue + Decimal("0.0001")))
+        return found
+
+    monkeypatch.setattr(demo_command, "race", off_by_one)
+    done = run("demo", "--scale", 0.001, "--json")
+    assert done.code == 1
+    assert done.json["correct"] is False
+    assert "wrong answer from host, in-storage, parabit, flash-cosmos" in done.err
+
+
+def test_demo_with_a_wrong_bit_on_one_platform_names_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = bitline.BitExpression.read
+
+    def flipped(self: bitline.BitExpression, platform: bitline.Platform) -> object:
+        bits = read(self, platform).copy()
+        bits[0] ^= platform == "parabit"
+        return bits
+
+    monkeypatch.setattr(bitline.BitExpression, "read", flipped)
+    done = run("demo", "--scale", 0.001, "--json")
+    assert done.code == 1
+    assert [row["correct"] for row in done.json["platforms"]] == [True, True, False, True]
+    assert done.err.startswith("error: wrong answer from parabit:")
+
+
+def test_demo_refuses_what_it_cannot_do(run: Run) -> None:
+    _fails(run("demo", "--scale", 100), 2, "scale is 100", "0.0001 to 10")
+    _fails(run("demo", "--set", "data.storage=none"), 2, "must keep data")
+    _fails(run("demo", "--preset", "txisc"), 2, "bits.compute_blocks_percent = 0")
+    _fails(run("demo", "--scale", 0.001, "--plot", "no/figure.png"), 2, "no/figure.png")
+    _fails(run("demo", "--scale", 0.001, "--plot", "figure.nope"), 2, "nope")
+
+
+# run
+
+
+def test_run_measures_a_flow(run: Run) -> None:
+    done = run("run", "--requests", 2000, "--read-fraction", 0.5, "--depth", 4, "--range", 512, "--json")
+    assert (done.code, done.err) == (0, "")
+    found = done.json
+    assert found["requests"] == 2000
+    assert found["requests_per_second"] == pytest.approx(2000 / found["elapsed_ns"] * 1e9)
+    assert [row["kind"] for row in found["latencies"]] == ["read", "write"]
+    assert sum(row["count"] for row in found["latencies"]) == 2000
+    assert sum(row["energy_pj"] for row in found["energy"]) == found["energy_pj"]
+
+
+def test_run_shows_latencies_with_units(run: Run) -> None:
+    done = run("run", "--requests", 100, "--depth", 1, "--range", 64)
+    assert done.code == 0
+    for word in ("p99.99", "µs", "Requests per second", "nand"):
+        assert word in done.out
+    # One 4-KiB read at rest takes 64.36 us (docs/model.md).
+    assert "64.4 µs" in done.out
+
+
+def test_run_keeps_time_the_same_with_and_without_data(run: Run) -> None:
+    options = ("run", "--requests", 500, "--read-fraction", 0.3, "--range", 256, "--json")
+    assert run(*options).out == run(*options, "--set", "data.storage=memory").out
+
+
+def test_run_offers_an_open_loop_and_sequential_requests(run: Run) -> None:
+    done = run("run", "--requests", 500, "--rate", 10_000, "--pattern", "sequential", "--blocks", 4, "--json")
+    assert done.json["requests_per_second"] == pytest.approx(10_000, rel=0.2)
+
+
+def test_run_without_prefill_touches_no_flash(run: Run) -> None:
+    done = run("run", "--requests", 50, "--no-prefill", "--range", 0, "--json")
+    assert (done.json["flash_page_reads"], done.json["flash_page_programs"]) == (0, 0)
+
+
+def test_run_writes_a_trace(run: Run, tmp_path: Path) -> None:
+    done = run("run", "--requests", 10, "--range", 64, "--trace", "trace.json", "--json")
+    assert (done.code, done.json["trace"]) == (0, "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert sum(event["ph"] == "X" for event in events) >= 10
+
+
+def test_run_refuses_what_makes_no_sense(run: Run) -> None:
+    _fails(run("run", "--read-fraction", 1.5), 2, "read_fraction = 1.5 must be 0 to 1")
+    _fails(run("run", "--rate", 0), 2, "requests_per_second = 0 must be above 0")
+    _fails(run("run", "--blocks", 100_000), 2, "blocks = 100000 must be 1 to 65536")
+    _fails(run("run", "--trace", "no/trace.json", "--requests", 1, "--range", 1), 2, "no/trace.json")
+
+
+# presets and show
+
+
+def test_presets_are_listed(run: Run) -> None:
+    rows = {row["name"]: row for row in run("presets", "--json").json["presets"]}
+    assert {name: row["description"] for name, row in rows.items()} == bitline.presets()
+    with bitline.open(data="none") as drive:
+        assert rows["flash-cosmos"]["capacity_bytes"] == drive.capacity_bytes
+    assert "1.88 TiB" in run("presets").out
+
+
+def test_show_prints_what_takes_effect(run: Run, tmp_path: Path) -> None:
+    options = (
+        "show",
+        "--preset",
+        "conduit",
+        "--set",
+        "seed=5",
+        "--set",
+        "nand.mws.power_percent=[100, 110, 120, 130]",
+    )
+    text = run(*options).out
+    config = tomllib.loads(text)
+    assert (config["name"], config["seed"], config["nand"]["mws"]["power_percent"][3]) == ("conduit", 5, 130)
+    assert run(*options, "--json").json == config
+    (tmp_path / "mine.toml").write_text(text)
+    assert run("show", "--config", "mine.toml").out == text
+
+
+def test_wrong_configurations_are_one_line(run: Run, tmp_path: Path) -> None:
+    _fails(run("show", "--preset", "nope"), 2, 'no preset "nope"', "flash-cosmos")
+    _fails(run("show", "--set", "sed=1"), 2, 'no key "sed"', 'did you mean "seed"')
+    _fails(run("show", "--set", "seed"), 2, "expected KEY=VALUE")
+    _fails(run("show", "--set", "seed=-1"), 2, "seed = -1 cannot be")
+    _fails(run("show", "--config", "no.toml"), 2, "no.toml: No such file or directory")
+    _fails(run("show", "--preset", "conduit", "--config", "no.toml"), 2, "not both")
+    _fails(run("show", "--preset", "conduit", "--image", "no.img"), 2, "configuration of its own")
+    (tmp_path / "bad.toml").write_text("seed = 1\n[ftl\n")
+    done = run("show", "--config", "bad.toml")
+    assert (done.code, done.out) == (2, "")
+    assert "bad.toml: this is no TOML" in done.err
+
+
+# image
+
+
+def test_images_are_made_described_and_checked(run: Run) -> None:
+    assert run("image", "create", "an.img", *SMALL_OPTIONS).code == 0
+    with bitline.open(path="an.img") as drive:
+        drive.write(3, bytes(5 * 4096))
+        drive.group(9).write([b"abc", b"def"])
+    found = run("image", "info", "an.img", "--json").json
+    assert (found["mapped_pages"], found["used_bytes"], found["vectors"]) == (5, 5 * 4096, 2)
+    assert found["groups"] == [{"group": 9, "vectors": 2, "bits": 24}]
+    assert "Bit vectors" in run("image", "info", "an.img").out
+    checked = run("image", "check", "an.img", "--json")
+    assert checked.code == 0
+    assert checked.json == {
+        "file": "an.img",
+        "blocks_read": 5,
+        "blocks_lost": 0,
+        "first_lost": None,
+        "vectors_read": 2,
+        "vectors_lost": 0,
+    }
+    assert tomllib.loads(run("show", "--image", "an.img").out)["nand"]["geometry"]["channels"] == 2
+
+
+def test_images_that_cannot_be_used(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("Dear reader" * 1000)
+    _fails(run("image", "create", "letter.txt"), 2, "exists already")
+    _fails(run("image", "info", "no.img"), 2, "no.img: cannot open the image: No such file")
+    _fails(run("image", "check", "letter.txt"), 3, "letter.txt: not a Bitline image")
+    _fails(run("image", "create", "an.img", "--set", "data.storage=memory"), 2, "data.storage")
+    with bitline.open(path="used.img", set=SMALL):
+        _fails(run("image", "info", "used.img"), 3, "in use by another drive")
+
+
+def test_a_drive_error_exits_with_3(run: Run) -> None:
+    _fails(run("demo", *SMALL_OPTIONS, "--scale", 0.1), 3, "fc_write: Vector Group Full")
+
+
+# bench
+
+
+def test_bench_prints_rates_and_references(run: Run) -> None:
+    done = run("bench", "--json")
+    assert (done.code, done.err) == (0, "")
+    found = done.json
+    keys = {"executor_awaits_per_second", "memory_read_gbps", "and48_gbps", "open_2tb_ms", "open_2tb_mib"}
+    assert keys < found.keys()
+    assert found["requests_per_second"]["read_ideal"] > 100_000
+    assert "Memory read bandwidth" in run("bench").out
+
+
+def test_the_output_of_a_pipe_is_not_folded() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bitline", "presets"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"COLUMNS": "20"},
+    )
+    assert any("flash-cosmos" in line and "Table 1" in line for line in done.stdout.splitlines())

@@ -61,6 +61,28 @@ fn files_that_pages_name_exist() {
     expect_none("files that do not exist:", &findings);
 }
 
+/// A block without a language would be nobody's to run, or rustdoc's.
+#[test]
+fn code_blocks_name_their_language_and_end() {
+    let mut findings = Vec::new();
+    for page in pages() {
+        let mut open = false;
+        for (number, line) in page.text.lines().enumerate() {
+            if let Some(language) = line.trim_start().strip_prefix("```") {
+                let known = ["rust", "python", "console", "text"].contains(&language);
+                if !(if open { language.is_empty() } else { known }) {
+                    findings.push(format!("{}:{}: {line}", page.path, number + 1));
+                }
+                open = !open;
+            }
+        }
+        if open {
+            findings.push(format!("{}: the last block does not end", page.path));
+        }
+    }
+    expect_none("code blocks that are not as they should be:", &findings);
+}
+
 /// Those in Python are found by a test of their own.
 #[test]
 fn every_example_in_rust_is_run() {

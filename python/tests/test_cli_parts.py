@@ -27,7 +27,7 @@ from bitline.cli.output import Column, Fact, Result, Table, duration, emit, ener
         (plain(1234567), "1,234,567"),
         (plain(None), "-"),
         (plain(True), "True"),
-        (ratio(12.345), "12.35x"),
+        (ratio(12.34), "12.3x"),
         (ratio(None), "-"),
     ],
 )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table as RichTable
 
 from bitline.units import scaled
@@ -43,7 +44,7 @@ size = _scaled(1024, ("B", "KiB", "MiB", "GiB", "TiB"))
 
 def ratio(value: Value) -> str:
     """A factor, such as 12.3x."""
-    return f"{plain(value)}x" if isinstance(value, int | float) else plain(value)
+    return f"{value:.3g}x" if isinstance(value, int | float) else plain(value)
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Result:
             console.print(f"  {label:<{width}}  {value}", soft_wrap=True, highlight=False, markup=False)
         for table in self.tables.values():
             console.print()
-            console.print(_rich(table))
+            console.print(Padding(_rich(table), (0, 0, 0, 2), expand=False))
         if self.verdict:
             console.print()
             console.print(self.verdict, soft_wrap=True, highlight=False, markup=False)
@@ -123,7 +124,7 @@ def emit(result: Result, *, as_json: bool) -> None:
 
 
 def _rich(table: Table) -> RichTable:
-    shown = RichTable(header_style="bold", box=None, pad_edge=True, padding=(0, 2))
+    shown = RichTable(header_style="bold", box=None, pad_edge=False, padding=(0, 1))
     columns = [column for column in table.columns if column.heading]
     for column in columns:
         values = [row[column.key] for row in table.rows]

@@ -35,7 +35,7 @@ def plot(race: Race, rows: int, path: Path) -> None:
         ("Simulated time", "µs", [work.elapsed.us for work in works], [str(work.elapsed) for work in works]),
         ("Energy", "µJ", [work.energy.uj for work in works], [str(Energy(work.energy.pj)) for work in works]),
         (
-            "Bytes over channels and PCIe",
+            "Channel and PCIe bytes",
             "KiB",
             [size / 1024 for size in moved],
             [str(Size(s)) for s in moved],
@@ -55,7 +55,9 @@ def plot(race: Race, rows: int, path: Path) -> None:
             color=[_COLOURS[platform] for platform in platforms],
             height=0.62,
         )
-        axes.bar_label(bars, _with_ratios(values, labels), padding=4, fontsize=9, color=_INK)
+        background = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+        labels = _with_ratios(values, labels)
+        axes.bar_label(bars, labels, padding=4, fontsize=9, color=_INK, bbox=background)
         _dress(axes, f"{title} ({unit}, log scale)", values)
     figure.savefig(path, dpi=160)
 
@@ -77,7 +79,9 @@ def _dress(axes: Axes, title: str, values: list[float]) -> None:
     axes.tick_params(colors=_INK, labelsize=9, length=0)
     axes.tick_params(axis="x", which="minor", length=0)
     axes.grid(axis="x", which="major", color="#d9dee4", linewidth=0.6)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    axes.xaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
+    )
     axes.set_axisbelow(True)
     axes.invert_yaxis()
     for side in ("top", "right", "bottom"):

@@ -15,6 +15,7 @@ use nvme::{
 };
 use sim::resource::Broadcast;
 use sim::{Sim, TaskId, Time};
+use zerocopy::{FromZeros, IntoBytes};
 
 /// Entries of the admin queues.
 const ADMIN_ENTRIES: u32 = 32;
@@ -190,7 +191,7 @@ impl Driver {
         entry.command_id.set(id);
         let address =
             pair.submission_memory.address() + u64::from(slot) * SubmissionEntry::BYTES as u64;
-        nvme::Dma::write(&mut *self.memory.borrow_mut(), address, &entry.to_bytes())?;
+        nvme::Dma::write(&mut *self.memory.borrow_mut(), address, entry.as_bytes())?;
         controller.ring_submission(pair.id, tail);
         let arrival = std::future::poll_fn(|_| {
             let pending = &mut pair.state.borrow_mut().pending[usize::from(id)];
@@ -209,7 +210,7 @@ impl Driver {
         Ok(arrival.entry)
     }
 
-    /// The controller has sent completions, the last of which arrives at `at`.
+    /// The controller has sent a completion, which arrives at `at`.
     fn interrupt(&self, queue: QueueId, at: Time) {
         let pair = match queue.get() {
             0 => &self.admin,
@@ -218,7 +219,8 @@ impl Driver {
                 Err(_) => return,
             },
         };
-        while let Some((entry, head)) = self.next_completion(pair) {
+        // One interrupt for each completion.
+        if let Some((entry, head)) = self.next_completion(pair) {
             self.deliver(pair, Arrival { entry, at, head });
         }
     }
@@ -228,10 +230,9 @@ impl Driver {
     fn next_completion(&self, pair: &QueuePair) -> Option<(CompletionEntry, u16)> {
         let state = &mut *pair.state.borrow_mut();
         let offset = u64::from(state.completion.index()) * CompletionEntry::BYTES as u64;
-        let mut bytes = [0; CompletionEntry::BYTES];
+        let mut entry = CompletionEntry::new_zeroed();
         let address = pair.completion_memory.address() + offset;
-        nvme::Dma::read(&*self.memory.borrow(), address, &mut bytes).ok()?;
-        let entry = CompletionEntry::from_bytes(bytes);
+        nvme::Dma::read(&*self.memory.borrow(), address, entry.as_mut_bytes()).ok()?;
         if entry.phase() != state.completion.phase() {
             return None;
         }

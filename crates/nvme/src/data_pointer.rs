@@ -104,6 +104,7 @@ impl DataPointer {
     /// PRP Offset Invalid when an entry breaks the offset rules; Data SGL Length Invalid when the
     /// SGL describes fewer bytes; Data Transfer Error when a list cannot be read; Invalid Field
     /// when `length` exceeds [`MAX_TRANSFER_BYTES`].
+    #[inline]
     pub fn segments(&self, length: u64, memory: &dyn Dma) -> Result<SegmentList, Status> {
         if length > MAX_TRANSFER_BYTES {
             return Err(Status::INVALID_FIELD);
@@ -119,6 +120,7 @@ impl DataPointer {
 
     /// Bytes of PRP lists the drive fetches for a transfer of `length` bytes, chain entries
     /// included: what the walk itself costs on the link. 0 for SGLs and for one or two pages.
+    #[inline]
     pub fn list_bytes(&self, length: u64) -> u64 {
         let DataPointer::Prp { prp1, prp2 } = *self else {
             return 0;
@@ -233,10 +235,13 @@ fn walk_list(
 
 impl SegmentList {
     /// A list of one segment; empty if that is.
+    #[inline]
     fn of(segment: Segment) -> SegmentList {
-        let mut list = SegmentList::default();
-        list.push(segment);
-        list
+        SegmentList {
+            inline: [segment, Segment::default()],
+            inline_count: usize::from(segment.length > 0),
+            spilled: Vec::new(),
+        }
     }
 
     /// Appends `length` bytes of the page at `address`, which must be page-aligned.

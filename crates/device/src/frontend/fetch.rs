@@ -5,6 +5,7 @@ use std::task::Poll;
 use media::link::READ_REQUEST_BYTES;
 use nvme::SubmissionEntry;
 use sim::{TaskId, Time};
+use zerocopy::{FromZeros, IntoBytes};
 
 use super::Controller;
 use super::slot::Job;
@@ -122,11 +123,11 @@ impl Controller {
     /// then there is no entry, hence nobody to answer.
     #[inline]
     fn read_entry(&self, address: u64) -> Option<SubmissionEntry> {
-        let mut bytes = [0; SubmissionEntry::BYTES];
-        if self.host.memory.borrow().read(address, &mut bytes).is_err() {
+        let mut entry = SubmissionEntry::new_zeroed();
+        if self.host.memory.borrow().read(address, entry.as_mut_bytes()).is_err() {
             self.count(|counts| counts.fetch_errors += 1);
             return None;
         }
-        Some(SubmissionEntry::from_bytes(bytes))
+        Some(entry)
     }
 }

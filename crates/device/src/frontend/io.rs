@@ -98,7 +98,11 @@ impl Controller {
     async fn read(&self, read: &ReadWrite) -> Result<Answer, Status> {
         self.check_range(&read.blocks)?;
         let bytes = u64::from(read.blocks.count) * u64::from(self.config.block_bytes);
-        let segments = self.locate(&read.data, bytes).await?;
+        let list_bytes = read.data.list_bytes(bytes);
+        if list_bytes > 0 {
+            self.fetch_bytes(list_bytes).await;
+        }
+        let segments = read.data.segments(bytes, &*self.host.memory.borrow())?;
         let mut pieces = self.pieces(&read.blocks);
         let ticket = self.ftl.ticket();
         let mut first: Option<(Piece, Buffer<'_>)> = None;

@@ -10,6 +10,7 @@ use std::task::Poll;
 
 use nvme::{AdminCommand, CompletionEntry, IoCommand, QueueId, Status, SubmissionEntry};
 use sim::TaskId;
+use zerocopy::IntoBytes;
 
 use super::Controller;
 use super::queues::CompletionSlot;
@@ -165,7 +166,7 @@ impl Controller {
             .host
             .memory
             .borrow_mut()
-            .write(address, &entry.to_bytes())
+            .write(address, entry.as_bytes())
             .is_ok()
         {
             (self.host.interrupt)(completion_queue, arrives);

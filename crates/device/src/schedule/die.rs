@@ -78,14 +78,13 @@ impl DieTask {
     }
 
     #[inline]
-    fn take<T: PlaneOperation>(&self) -> Set<T> {
-        self.queue()
-            .borrow_mut()
-            .take(self.multi_plane, &self.schedule.geometry)
+    fn take<T: PlaneOperation>(&self, set: &mut Set<T>) {
+        self.queue().borrow_mut().take(self.multi_plane, &self.schedule.geometry, set);
     }
 
     async fn read(&self) {
-        let set: Set<Read> = self.take();
+        let mut set = Set::<Read>::new();
+        self.take(&mut set);
         let command = Command::Read {
             pages: set.iter().map(|waiting| waiting.operation.page).collect(),
             inverse: false,
@@ -110,7 +109,8 @@ impl DieTask {
     }
 
     async fn program(&self) {
-        let set: Set<Program> = self.take();
+        let mut set = Set::<Program>::new();
+        self.take(&mut set);
         let command = Command::Program {
             pages: set.iter().map(|waiting| waiting.operation.page).collect(),
             mode: set[0].operation.mode,
@@ -145,7 +145,8 @@ impl DieTask {
     }
 
     async fn erase(&self) {
-        let set: Set<Erase> = self.take();
+        let mut set = Set::<Erase>::new();
+        self.take(&mut set);
         let command = Command::Erase {
             blocks: set.iter().map(|waiting| waiting.operation.block).collect(),
         };

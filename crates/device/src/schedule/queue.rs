@@ -154,18 +154,14 @@ impl DieQueue {
     /// Takes the first operation of a kind and, if `multi_plane`, those of other
     /// planes that can go with it.
     #[inline]
-    pub(super) fn take<T: PlaneOperation>(
-        &mut self,
-        multi_plane: bool,
-        geometry: &Geometry,
-    ) -> Set<T> {
+    pub(super) fn take<T: PlaneOperation>(&mut self, multi_plane: bool, geometry: &Geometry, set: &mut Set<T>) {
         let queue = T::queue(self);
-        let mut set = Set::new();
-        set.extend(queue.pop_front());
-        if multi_plane && !queue.is_empty() && geometry.planes_per_die > 1 {
-            take_companions(queue, geometry, &mut set);
+        if let Some(leader) = queue.pop_front() {
+            set.push(leader);
         }
-        set
+        if multi_plane && !queue.is_empty() && geometry.planes_per_die > 1 {
+            take_companions(queue, geometry, set);
+        }
     }
 }
 

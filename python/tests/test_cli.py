@@ -124,6 +124,12 @@ def test_demo_answers_as_pyarrow_does(run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_demo_names_the_file_that_it_wrote(run: Run, tmp_path: Path) -> None:
+    for asked, written in (("figure", "figure.png"), ("figure.svg", "figure.svg")):
+        assert run("demo", "--scale", 0.001, "--plot", asked, "--json").json["plot"] == written
+        assert (tmp_path / written).stat().st_size > 10_000
+
+
 def test_demo_tells_people_the_same(run: Run, tmp_path: Path) -> None:
     done = run("demo", "--scale", 0.001)
     assert done.code == 0

@@ -1,6 +1,8 @@
-"""The Python examples in the Markdown pages run, as a reader would run them: from top to bottom."""
+"""The Python examples run: those in the pages, as read from top to bottom, and the programs."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,13 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
     names: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(page.read_text()):
         exec(compile(block, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("program", sorted(ROOT.glob("examples/*.py")), ids=lambda program: program.name)
+def test_programs_run(program: Path, tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, program], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
 
 
 def test_blocks_keep_their_line_numbers() -> None:

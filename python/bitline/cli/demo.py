@@ -38,6 +38,8 @@ def demo(
     drive's accelerator, with ParaBit and with Flash-Cosmos. Count and revenue of each must equal what PyArrow
     computes from the same rows; exits with 1 if one does not.
     """
+    if not plot.suffix:
+        plot = plot.with_suffix(".png")
     with bitline.open(preset, config=config, set=settings(set_)) as drive:
         _check(tomllib.loads(drive.config))
         with progress("Generating rows", int(_ROWS_AT_SCALE_1 * scale), quiet=as_json) as advance:

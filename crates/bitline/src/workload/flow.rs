@@ -364,6 +364,9 @@ impl Running {
             let (flow, permits) = (self.clone(), permits.clone());
             tasks.push(self.sim.spawn(async move {
                 let _permit = permits.acquire(1).await;
+                if flow.progress.stopped.get() {
+                    return Ok(());
+                }
                 let buffer = flow.device.buffer(flow.flow.blocks)?;
                 flow.request(&buffer, arrives).await
             }));

@@ -2,6 +2,9 @@
 
 fn main() -> Result<(), bitline::Error> {
     let report = bitline::bench::run(|what| eprintln!("{what} ..."))?;
-    println!("{}", serde_json::to_string_pretty(&report).expect("plain numbers are JSON"));
+    println!(
+        "{}",
+        serde_json::to_string_pretty(&report).expect("plain numbers are JSON")
+    );
     Ok(())
 }

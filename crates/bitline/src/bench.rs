@@ -74,7 +74,9 @@ pub fn run(progress: impl Fn(&str)) -> Result<BenchReport, Error> {
     let bytes_per_page = bytes_per_page()?;
     let (mut awaits, mut read_ideal) = (0.0f64, 0.0f64);
     for run in 1..=RUNS {
-        progress(&format!("bare executor and random reads, run {run} of {RUNS}"));
+        progress(&format!(
+            "bare executor and random reads, run {run} of {RUNS}"
+        ));
         awaits = awaits.max(executor_awaits_per_second());
         read_ideal = read_ideal.max(reads_per_second()?);
     }
@@ -132,7 +134,10 @@ fn bytes_per_page() -> Result<f64, Error> {
 fn resident_bytes() -> u64 {
     const PAGE_BYTES: u64 = 4096;
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = statm.split_whitespace().nth(1).and_then(|pages| pages.parse().ok());
+    let pages = statm
+        .split_whitespace()
+        .nth(1)
+        .and_then(|pages| pages.parse().ok());
     pages.unwrap_or(0) * PAGE_BYTES
 }
 
@@ -219,7 +224,9 @@ fn and_gbps(drive: &mut Drive, bits: u64) -> Result<f64, Error> {
         let memory = host::Transport::memory(&host.queue(0)?).clone();
         let result = host::Buffer::new(&memory, bits / 8)?;
         let begin = Instant::now();
-        let evaluated = host.bits().evaluate_into(&expression, Engine::FlashCosmos, bits, &result);
+        let evaluated = host
+            .bits()
+            .evaluate_into(&expression, Engine::FlashCosmos, bits, &result);
         evaluated.await?;
         Ok::<_, host::Error>(begin.elapsed().as_secs_f64())
     })??;

@@ -144,7 +144,7 @@ impl Driver {
 
     async fn create(&self, command: &'static str, create: AdminCommand) -> Result<(), Error> {
         let completion = self
-            .submit(&self.admin, create.encode(CommandId::new(0)))
+            .submit(&self.admin, &create.encode(CommandId::new(0)))
             .await?;
         match completion.status() {
             status if status.is_success() => Ok(()),
@@ -178,7 +178,7 @@ impl Driver {
     async fn submit(
         &self,
         pair: &QueuePair,
-        mut entry: SubmissionEntry,
+        entry: &SubmissionEntry,
     ) -> Result<CompletionEntry, Error> {
         let controller = self.controller()?;
         let (id, slot, tail) = loop {
@@ -188,6 +188,7 @@ impl Driver {
             pair.freed.next().await;
         };
         let mut claim = Claim { pair, id: Some(id) };
+        let mut entry = *entry;
         entry.command_id.set(id);
         let address =
             pair.submission_memory.address() + u64::from(slot) * SubmissionEntry::BYTES as u64;
@@ -367,12 +368,12 @@ impl Transport for Queue {
         &self.driver.memory
     }
 
-    async fn admin(&self, entry: SubmissionEntry) -> Result<CompletionEntry, Error> {
+    async fn admin(&self, entry: &SubmissionEntry) -> Result<CompletionEntry, Error> {
         self.driver.submit(&self.driver.admin, entry).await
     }
 
     #[inline]
-    async fn io(&self, entry: SubmissionEntry) -> Result<CompletionEntry, Error> {
+    async fn io(&self, entry: &SubmissionEntry) -> Result<CompletionEntry, Error> {
         self.driver
             .submit(self.driver.pair(self.pair)?, entry)
             .await
@@ -385,5 +386,5 @@ impl Transport for Queue {
 /// # Errors
 /// If the transport fails.
 pub async fn send_raw(queue: &Queue, entry: SubmissionEntry) -> Result<Status, Error> {
-    Ok(queue.io(entry).await?.status())
+    Ok(queue.io(&entry).await?.status())
 }

@@ -52,6 +52,14 @@ impl Buffers {
         BufferId(pages.len() as u32 - 1)
     }
 
+    /// Gives back a buffer that was kept.
+    #[inline]
+    pub fn give_back(&self, id: BufferId) {
+        if id != BufferId::NONE {
+            self.free.borrow_mut().push(id.0);
+        }
+    }
+
     /// Whether buffers hold anything.
     pub fn stores_data(&self) -> bool {
         self.stores_data
@@ -108,13 +116,18 @@ impl Buffer<'_> {
     pub fn id(&self) -> BufferId {
         self.id
     }
+
+    /// Leaves the buffer in use: somebody else gives it back
+    /// ([`Buffers::give_back`]).
+    #[inline]
+    pub fn keep(mut self) -> BufferId {
+        std::mem::replace(&mut self.id, BufferId::NONE)
+    }
 }
 
 impl Drop for Buffer<'_> {
     #[inline]
     fn drop(&mut self) {
-        if self.id != BufferId::NONE {
-            self.buffers.free.borrow_mut().push(self.id.0);
-        }
+        self.buffers.give_back(self.id);
     }
 }

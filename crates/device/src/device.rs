@@ -81,7 +81,9 @@ impl Device {
         let metered = channels.clone();
         ledger.meter("channel", "data", move || {
             let readings = metered.iter().map(|channel| channel.energy());
-            readings.fold((Energy::ZERO, 0), |sum, (energy, count)| (sum.0 + energy, sum.1 + count))
+            readings.fold((Energy::ZERO, 0), |sum, (energy, count)| {
+                (sum.0 + energy, sum.1 + count)
+            })
         });
         let stores_data = nand.borrow().holds_data();
         let buffers = Rc::new(Buffers::new(geometry.page_bytes as usize, stores_data));

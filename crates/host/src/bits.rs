@@ -209,7 +209,7 @@ impl<T: Transport> BitsDevice<T> {
 
     async fn send(&self, name: &'static str, command: VendorCommand) -> Result<u32, Error> {
         let entry = IoCommand::Vendor(command).encode(CommandId::new(0));
-        let completion = self.transport.io(entry).await?;
+        let completion = self.transport.io(&entry).await?;
         Error::check(name, completion.status())?;
         Ok(completion.dw0.get())
     }

@@ -262,7 +262,10 @@ impl<T: Transport> BlockDevice<T> {
 
     #[inline]
     async fn send(&self, name: &'static str, command: IoCommand) -> Result<(), Error> {
-        let completion = self.transport.io(command.encode(CommandId::new(0))).await?;
+        let completion = self
+            .transport
+            .io(&command.encode(CommandId::new(0)))
+            .await?;
         Error::check(name, completion.status())
     }
 }
@@ -296,7 +299,7 @@ pub async fn identify(
         command_set: 0,
         data: buffer.pointer(IDENTIFY_BYTES as u32),
     });
-    let completion = transport.admin(command.encode(CommandId::new(0))).await?;
+    let completion = transport.admin(&command.encode(CommandId::new(0))).await?;
     Error::check("identify", completion.status())?;
     buffer.to_vec()
 }

@@ -17,12 +17,14 @@ pub trait Transport {
     ///
     /// # Errors
     /// If the transport itself fails; a status other than success is no such error.
-    fn admin(&self, entry: SubmissionEntry)
-    -> impl Future<Output = Result<CompletionEntry, Error>>;
+    fn admin(
+        &self,
+        entry: &SubmissionEntry,
+    ) -> impl Future<Output = Result<CompletionEntry, Error>>;
 
     /// Sends an I/O command and waits for its completion.
     ///
     /// # Errors
     /// As [`Transport::admin`].
-    fn io(&self, entry: SubmissionEntry) -> impl Future<Output = Result<CompletionEntry, Error>>;
+    fn io(&self, entry: &SubmissionEntry) -> impl Future<Output = Result<CompletionEntry, Error>>;
 }

@@ -85,6 +85,16 @@ impl Channel {
             .serve(Priority(Phase::Data as u8), lead + self.span_of(bytes))
     }
 
+    /// As [`Channel::data`] on an idle bus, without waiting for the end, which it
+    /// gives. `None` if the bus is not idle.
+    #[inline]
+    pub fn post_data(&self, lead: Span, bytes: u64) -> Option<Time> {
+        let end = self.bus.post(lead + self.span_of(bytes))?;
+        self.bytes.set(self.bytes.get() + bytes);
+        self.transfers.set(self.transfers.get() + 1);
+        Some(end)
+    }
+
     /// How long `bytes` occupy the bus.
     #[inline]
     pub fn span_of(&self, bytes: u64) -> Span {

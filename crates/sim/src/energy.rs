@@ -66,7 +66,12 @@ impl Ledger {
     }
 
     /// Has the energy of `component` for `cause` read from `read`.
-    pub fn meter(&self, component: &'static str, cause: &'static str, read: impl Fn() -> (Energy, u64) + 'static) {
+    pub fn meter(
+        &self,
+        component: &'static str,
+        cause: &'static str,
+        read: impl Fn() -> (Energy, u64) + 'static,
+    ) {
         self.meters.borrow_mut().push(Meter {
             component,
             cause,
@@ -91,9 +96,6 @@ impl Ledger {
 
     /// What all accounts add up to.
     pub fn total(&self) -> Energy {
-        self.accounts()
-            .iter()
-            .map(|account| account.energy)
-            .sum()
+        self.accounts().iter().map(|account| account.energy).sum()
     }
 }

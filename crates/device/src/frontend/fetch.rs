@@ -5,15 +5,17 @@ use std::task::Poll;
 use media::link::READ_REQUEST_BYTES;
 use nvme::SubmissionEntry;
 use sim::{TaskId, Time};
-use zerocopy::{FromZeros, IntoBytes};
+use zerocopy::IntoBytes;
 
 use super::Controller;
 use super::slot::Job;
 
 impl Controller {
-    /// The next entry, as queues have them: waits for a doorbell if none has.
+    /// Fetches the next entry into `job`, as queues have them: waits for a doorbell if none has, and
+    /// while as many commands are in flight as may be.
     #[inline]
-    pub(super) async fn fetch_next(&self) -> Job {
+    pub(super) async fn fetch_next(&self, job: &mut Job) {
+        self.take_room().await;
         loop {
             self.deliver_doorbells();
             let next = self.queues.borrow_mut().arbitrate();
@@ -21,8 +23,9 @@ impl Controller {
                 None => self.wait_for_doorbell().await,
                 Some((queue, address)) => {
                     self.fetch_over_link().await;
-                    if let Some(entry) = self.read_entry(address) {
-                        return Job { queue, entry };
+                    job.queue = queue;
+                    if self.read_entry(address, &mut job.entry) {
+                        return;
                     }
                 }
             }
@@ -119,15 +122,18 @@ impl Controller {
         }
     }
 
-    /// The entry at `address`; none if the driver's queue is not in its memory:
-    /// then there is no entry, hence nobody to answer.
+    /// Reads the entry at `address`; false if the driver's queue is not in its
+    /// memory: then there is no entry, hence nobody to answer.
     #[inline]
-    fn read_entry(&self, address: u64) -> Option<SubmissionEntry> {
-        let mut entry = SubmissionEntry::new_zeroed();
-        if self.host.memory.borrow().read(address, entry.as_mut_bytes()).is_err() {
+    fn read_entry(&self, address: u64, entry: &mut SubmissionEntry) -> bool {
+        let read = self
+            .host
+            .memory
+            .borrow()
+            .read(address, entry.as_mut_bytes());
+        if read.is_err() {
             self.count(|counts| counts.fetch_errors += 1);
-            return None;
         }
-        Some(entry)
+        read.is_ok()
     }
 }

@@ -17,12 +17,12 @@ pub(super) const NAMESPACE: NamespaceId = NamespaceId::new(1);
 
 /// The part of one logical page that a command covers.
 #[derive(Clone, Copy)]
-struct Piece {
-    lpn: Lpn,
-    column: u32,
-    bytes: u32,
+pub(super) struct Piece {
+    pub(super) lpn: Lpn,
+    pub(super) column: u32,
+    pub(super) bytes: u32,
     /// Where in the command's data the piece begins.
-    offset: u64,
+    pub(super) offset: u64,
 }
 
 /// The status that tells the host of an error of the translation layer.
@@ -57,7 +57,7 @@ impl Controller {
         outcome.unwrap_or_else(Answer::from)
     }
 
-    fn check_range(&self, blocks: &BlockRange) -> Result<(), Status> {
+    pub(super) fn check_range(&self, blocks: &BlockRange) -> Result<(), Status> {
         let end = blocks.end().ok_or(Status::LBA_OUT_OF_RANGE)?;
         if end.get() > self.blocks() {
             Err(Status::LBA_OUT_OF_RANGE)
@@ -66,9 +66,18 @@ impl Controller {
         }
     }
 
+    /// Bytes of data that `blocks` are.
+    #[inline]
+    pub(super) fn bytes_of(&self, blocks: &BlockRange) -> u64 {
+        u64::from(blocks.count) * u64::from(self.config.block_bytes)
+    }
+
     /// The pieces of pages that `blocks` covers, in order.
     #[inline]
-    fn pieces(&self, blocks: &BlockRange) -> impl Iterator<Item = Piece> + Clone + use<> {
+    pub(super) fn pieces(
+        &self,
+        blocks: &BlockRange,
+    ) -> impl Iterator<Item = Piece> + Clone + use<> {
         let (block_bytes, page_bytes) = (
             u64::from(self.config.block_bytes),
             u64::from(self.page_bytes),
@@ -97,7 +106,7 @@ impl Controller {
     #[inline]
     async fn read(&self, read: &ReadWrite) -> Result<Answer, Status> {
         self.check_range(&read.blocks)?;
-        let bytes = u64::from(read.blocks.count) * u64::from(self.config.block_bytes);
+        let bytes = self.bytes_of(&read.blocks);
         let list_bytes = read.data.list_bytes(bytes);
         if list_bytes > 0 {
             self.fetch_bytes(list_bytes).await;
@@ -114,7 +123,7 @@ impl Controller {
                 piece.column,
                 piece.bytes,
                 buffer.id(),
-                ticket.id(),
+                ticket.id().into(),
             );
             // The first stays out of the list, so that a read of one page allocates nothing.
             match first {
@@ -137,7 +146,7 @@ impl Controller {
 
     async fn write(&self, write: &ReadWrite) -> Result<Answer, Status> {
         self.check_range(&write.blocks)?;
-        let bytes = u64::from(write.blocks.count) * u64::from(self.config.block_bytes);
+        let bytes = self.bytes_of(&write.blocks);
         let segments = self.locate(&write.data, bytes).await?;
         self.fetch_bytes(bytes).await;
         let mut pages = Vec::new();

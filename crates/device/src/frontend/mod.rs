@@ -3,6 +3,7 @@
 //! Slots are tasks that fetch and carry out one command after another.
 
 mod admin;
+mod direct;
 mod fetch;
 mod identify;
 mod io;
@@ -24,6 +25,7 @@ use sim::{Account, Ledger, Sim, TaskId, Time};
 use crate::bits::Bits;
 use crate::buffer::Buffers;
 use crate::ftl::Ftl;
+use direct::{DirectReads, Room};
 use queues::Queues;
 use slot::Slots;
 pub use transfer::HostTransfer;
@@ -106,6 +108,8 @@ pub struct Controller {
     fetch_under_way: Cell<Option<Time>>,
     completions_taken: Broadcast,
     slots: RefCell<Slots>,
+    direct_reads: RefCell<DirectReads>,
+    room: Room,
     counts: RefCell<FrontendCounts>,
     ledger: Rc<Ledger>,
     transfer: Rc<HostTransfer>,
@@ -152,11 +156,19 @@ impl Controller {
             fetch_under_way: Cell::new(None),
             completions_taken: Broadcast::new(sim),
             slots: RefCell::default(),
+            direct_reads: RefCell::default(),
+            room: Room::new(config.commands_in_flight),
             counts: RefCell::default(),
             ledger,
             transfer,
             bits,
         });
+        let weak = Rc::downgrade(&controller);
+        controller.ftl.set_sink(Box::new(move |number, fault| {
+            if let Some(controller) = weak.upgrade() {
+                controller.page_read(number, fault);
+            }
+        }));
         controller.pass_lead();
         Ok(controller)
     }

@@ -2,13 +2,14 @@
 //!
 //! Slots take turns at fetching. The leader waits for a doorbell, fetches an
 //! entry, names another idle slot leader, and carries its command out itself, so
-//! that no command is handed from task to task. Slots live as long as the drive:
+//! that no command is handed from task to task. Reads of one page need no slot at
+//! all once they are started (`direct`). Slots live as long as the drive:
 //! a command costs no allocation.
 
 use std::rc::Rc;
 use std::task::Poll;
 
-use nvme::{AdminCommand, CompletionEntry, IoCommand, QueueId, Status, SubmissionEntry};
+use nvme::{AdminCommand, CommandId, CompletionEntry, IoCommand, QueueId, Status, SubmissionEntry};
 use sim::TaskId;
 use zerocopy::IntoBytes;
 
@@ -16,10 +17,26 @@ use super::Controller;
 use super::queues::CompletionSlot;
 
 /// A command to carry out, and where it came from.
-#[derive(Clone, Copy)]
+#[derive(Default)]
 pub(super) struct Job {
     pub(super) queue: QueueId,
     pub(super) entry: SubmissionEntry,
+}
+
+/// Which command of which queue it is.
+#[derive(Clone, Copy)]
+pub(super) struct Source {
+    queue: QueueId,
+    command: CommandId,
+}
+
+impl Job {
+    pub(super) fn source(&self) -> Source {
+        Source {
+            queue: self.queue,
+            command: self.entry.command(),
+        }
+    }
 }
 
 /// How a command ended.
@@ -57,14 +74,13 @@ pub(super) struct Slots {
 }
 
 impl Controller {
-    /// Makes the next slot the leader: an idle one, or a new one while there may
-    /// be more. Otherwise the first to finish its command leads.
+    /// Makes the next slot the leader: an idle one, or else a new one.
     pub(super) fn pass_lead(self: &Rc<Controller>) {
         let slots = &mut *self.slots.borrow_mut();
         slots.leader = slots.idle.pop();
         if let Some(leader) = slots.leader {
             self.summon(slots.tasks[leader as usize]);
-        } else if slots.tasks.len() < self.config.commands_in_flight as usize {
+        } else {
             let number = slots.tasks.len() as u32;
             slots.tasks.push(TaskId::NONE);
             slots.leader = Some(number);
@@ -74,16 +90,17 @@ impl Controller {
 
     /// Fetches and carries out commands for ever.
     async fn serve_slot(self: Rc<Controller>, number: u32) {
+        let mut job = Job::default();
         loop {
             self.lead(number).await;
-            let job = self.fetch_next().await;
+            self.fetch_next(&mut job).await;
+            if self.start_direct(&job) {
+                continue;
+            }
             self.pass_lead();
             self.serve(&job).await;
-            let slots = &mut *self.slots.borrow_mut();
-            match slots.leader {
-                None => slots.leader = Some(number),
-                Some(_) => slots.idle.push(number),
-            }
+            self.give_room();
+            self.slots.borrow_mut().idle.push(number);
         }
     }
 
@@ -113,8 +130,8 @@ impl Controller {
                 Err(status) => status.into(),
             }
         };
-        if !self.complete(job, &answer) {
-            self.complete_later(job, &answer).await;
+        if !self.complete(job.source(), &answer) {
+            self.complete_later(job.source(), &answer).await;
         }
     }
 
@@ -123,10 +140,10 @@ impl Controller {
     fn hold_event_request(&self, _job: &Job) {}
 
     /// Waits while the completion queue is full.
-    async fn complete_later(&self, job: &Job, answer: &Answer) {
+    pub(super) async fn complete_later(&self, source: Source, answer: &Answer) {
         loop {
             self.completions_taken.next().await;
-            if self.complete(job, answer) {
+            if self.complete(source, answer) {
                 return;
             }
         }
@@ -135,8 +152,8 @@ impl Controller {
     /// Sends data and completion over the link and tells the host when they
     /// arrive; false while the completion queue is full.
     #[inline]
-    fn complete(&self, job: &Job, answer: &Answer) -> bool {
-        let slot = self.queues.borrow_mut().completion_slot(job.queue);
+    pub(super) fn complete(&self, source: Source, answer: &Answer) -> bool {
+        let slot = self.queues.borrow_mut().completion_slot(source.queue);
         let (address, phase, head, completion_queue) = match slot {
             CompletionSlot::Full => return false,
             CompletionSlot::Gone => return true,
@@ -158,8 +175,7 @@ impl Controller {
             counts.commands += 1;
             counts.failed_commands += u64::from(!answer.status.is_success());
         });
-        let command = job.entry.command();
-        let entry = CompletionEntry::new(command, job.queue, head, answer.status, phase)
+        let entry = CompletionEntry::new(source.command, source.queue, head, answer.status, phase)
             .with_dw0(answer.dw0);
         // A completion queue outside of host memory cannot be answered.
         if self

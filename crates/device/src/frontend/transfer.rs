@@ -20,11 +20,7 @@ pub struct HostTransfer {
 
 impl HostTransfer {
     /// The way over `link` to `memory`.
-    pub fn new(
-        link: Rc<Link>,
-        memory: Rc<RefCell<dyn Dma>>,
-        buffers: Rc<Buffers>,
-        ) -> HostTransfer {
+    pub fn new(link: Rc<Link>, memory: Rc<RefCell<dyn Dma>>, buffers: Rc<Buffers>) -> HostTransfer {
         HostTransfer {
             link,
             memory,

@@ -27,7 +27,7 @@ use sim::Sim;
 use sim::resource::{Broadcast, Signal};
 
 use crate::buffer::Buffers;
-use crate::schedule::{Erase, Schedule, Ticket};
+use crate::schedule::{Erase, Schedule, Sink, Ticket};
 use blocks::Blocks;
 pub use config::{Capacity, FtlConfig, FtlConfigError};
 use gc::Collector;
@@ -188,6 +188,11 @@ impl Ftl {
     #[inline]
     pub fn ticket(&self) -> Ticket<'_> {
         self.schedule.ticket()
+    }
+
+    /// Says whom reads started with [`crate::schedule::Notify::Sink`] tell.
+    pub fn set_sink(&self, sink: Sink) {
+        self.schedule.set_sink(sink);
     }
 
     /// The planes in the order in which consecutive logical pages visit them.

@@ -3,20 +3,27 @@
 use super::Ftl;
 use super::mapping::{Lpn, Mapping};
 use crate::buffer::BufferId;
-use crate::schedule::{Read, TicketId};
+use crate::schedule::{Notify, Read};
 
 impl Ftl {
     /// Starts reading `bytes` bytes from `column` on of one logical page to that
-    /// place in `buffer`; `ticket` waits for it. A page without data reads as
-    /// zeroes, at once.
+    /// place in `buffer`; `notify` is told when it is over. A page without data
+    /// reads as zeroes, at once and without telling: false.
     #[inline]
-    pub fn read(&self, lpn: Lpn, column: u32, bytes: u32, buffer: BufferId, ticket: TicketId) {
+    pub fn read(
+        &self,
+        lpn: Lpn,
+        column: u32,
+        bytes: u32,
+        buffer: BufferId,
+        notify: Notify,
+    ) -> bool {
         self.count(|counts| counts.host_page_reads += 1);
         let Mapping::Data(page) = self.lookup(lpn) else {
             self.buffers.with_mut(buffer, |page| {
                 page[column as usize..(column + bytes) as usize].fill(0);
             });
-            return;
+            return false;
         };
         let page = self.geometry.page_address(page);
         let read = Read {
@@ -26,6 +33,7 @@ impl Ftl {
             into: buffer,
         };
         self.schedule
-            .push(self.geometry.die_of_block(page.block), read, ticket);
+            .push(self.geometry.die_of_block(page.block), read, notify);
+        true
     }
 }

@@ -79,7 +79,9 @@ impl DieTask {
 
     #[inline]
     fn take<T: PlaneOperation>(&self, set: &mut Set<T>) {
-        self.queue().borrow_mut().take(self.multi_plane, &self.schedule.geometry, set);
+        self.queue()
+            .borrow_mut()
+            .take(self.multi_plane, &self.schedule.geometry, set);
     }
 
     async fn read(&self) {
@@ -96,15 +98,17 @@ impl DieTask {
             .count(|counts| counts.page_reads += set.len() as u64);
         for waiting in &set {
             let read = &waiting.operation;
-            self.channel
-                .data(self.data_out_setup, u64::from(read.bytes))
-                .await;
-            self.data_moved(self.data_out_setup, u64::from(read.bytes));
+            let bytes = u64::from(read.bytes);
+            match self.channel.post_data(self.data_out_setup, bytes) {
+                Some(end) => self.sim.sleep_until(end).await,
+                None => self.channel.data(self.data_out_setup, bytes).await,
+            }
+            self.data_moved(self.data_out_setup, bytes);
             let plane = self.schedule.geometry.plane_of_block(read.page.block);
             let range = read.column as usize..(read.column + read.bytes) as usize;
             let readable = self.latch_out(plane, read.column as usize, read.into, range);
             let fault = (!readable).then_some(Fault::Uncorrectable(read.page));
-            self.schedule.tickets.settle(waiting.ticket, fault);
+            self.schedule.settle(waiting.notify, fault);
         }
     }
 
@@ -134,13 +138,13 @@ impl DieTask {
             _ => PlaneMask::default(),
         };
         for Waiting {
-            operation, ticket, ..
+            operation, notify, ..
         } in set
         {
             let fault = self
                 .is_of(failed, operation.page.block)
                 .then_some(Fault::ProgramFailed(operation.page));
-            self.schedule.tickets.settle(ticket, fault);
+            self.schedule.settle(notify, fault);
         }
     }
 
@@ -161,13 +165,13 @@ impl DieTask {
             _ => PlaneMask::default(),
         };
         for Waiting {
-            operation, ticket, ..
+            operation, notify, ..
         } in set
         {
             let fault = self
                 .is_of(failed, operation.block)
                 .then_some(Fault::EraseFailed(operation.block));
-            self.schedule.tickets.settle(ticket, fault);
+            self.schedule.settle(notify, fault);
         }
     }
 
@@ -180,7 +184,7 @@ impl DieTask {
     async fn compute(&self) {
         let taken = self.queue().borrow_mut().take_compute();
         let Some(Waiting {
-            operation, ticket, ..
+            operation, notify, ..
         }) = taken
         else {
             return;
@@ -199,7 +203,7 @@ impl DieTask {
         if fault.is_none() {
             fault = self.latches_out(&operation.outputs).await;
         }
-        self.schedule.tickets.settle(ticket, fault);
+        self.schedule.settle(notify, fault);
     }
 
     /// Moves whole C-latches over the channel.
@@ -330,12 +334,11 @@ impl DieTask {
     fn refuse<T: PlaneOperation>(&self, set: Set<T>, error: &NandError) {
         debug_assert!(false, "the firmware sent an illegal command: {error}");
         for Waiting {
-            operation, ticket, ..
+            operation, notify, ..
         } in set
         {
             self.schedule
-                .tickets
-                .settle(ticket, Some(Fault::Refused(operation.block())));
+                .settle(notify, Some(Fault::Refused(operation.block())));
         }
     }
 }

@@ -3,11 +3,12 @@
 
 mod die;
 mod fault;
+mod notify;
 mod policy;
 mod queue;
 mod ticket;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 use media::channel::Channel;
@@ -19,6 +20,7 @@ use sim::{Ledger, Sim, Span};
 use crate::buffer::Buffers;
 use die::DieTask;
 pub use fault::Fault;
+pub use notify::{Notify, Sink};
 pub use policy::Policy;
 use queue::DieQueue;
 pub use queue::{Class, Compute, Erase, Operation, Outputs, Program, Read, SpareBytes};
@@ -59,6 +61,7 @@ pub struct Schedule {
     queues: Vec<RefCell<DieQueue>>,
     bells: Vec<Signal>,
     tickets: Tickets,
+    sink: OnceCell<Sink>,
     counts: RefCell<FlashCounts>,
     dies_busy: Vec<Cell<Span>>,
 }
@@ -81,6 +84,7 @@ impl Schedule {
             queues: (0..dies).map(|_| RefCell::default()).collect(),
             bells: (0..dies).map(|_| Signal::new(sim)).collect(),
             tickets: Tickets::new(sim),
+            sink: OnceCell::new(),
             counts: RefCell::default(),
             dies_busy: (0..dies).map(|_| Cell::default()).collect(),
             geometry,
@@ -99,14 +103,35 @@ impl Schedule {
         self.tickets.issue()
     }
 
-    /// Queues an operation on `die`; `ticket` waits for it.
+    /// Queues an operation on `die`; `notify` is told when it is over.
     #[inline]
-    pub fn push(&self, die: DieId, operation: impl Operation, ticket: TicketId) {
-        self.tickets.count(ticket);
+    pub fn push(&self, die: DieId, operation: impl Operation, notify: Notify) {
+        if let Notify::Ticket(ticket) = notify {
+            self.tickets.count(ticket);
+        }
         self.queues[die.0 as usize]
             .borrow_mut()
-            .push(operation, ticket);
+            .push(operation, notify);
         self.bells[die.0 as usize].ring();
+    }
+
+    /// Says whom [`Notify::Sink`] tells: the front end, once.
+    pub fn set_sink(&self, sink: Sink) {
+        let set = self.sink.set(sink);
+        assert!(set.is_ok(), "there is one sink");
+    }
+
+    /// An operation is over.
+    #[inline]
+    fn settle(&self, notify: Notify, fault: Option<Fault>) {
+        match notify {
+            Notify::Ticket(ticket) => self.tickets.settle(ticket, fault),
+            Notify::Sink(number) => {
+                if let Some(sink) = self.sink.get() {
+                    sink(number, fault);
+                }
+            }
+        }
     }
 
     /// Queues one operation and waits for it.
@@ -115,7 +140,7 @@ impl Schedule {
     /// The fault, if it met one.
     pub async fn perform(&self, die: DieId, operation: impl Operation) -> Result<(), Fault> {
         let ticket = self.ticket();
-        self.push(die, operation, ticket.id());
+        self.push(die, operation, ticket.id().into());
         ticket.await
     }
 

@@ -9,7 +9,7 @@ use media::nand::{
 };
 use sim::resource::Semaphore;
 
-use super::ticket::TicketId;
+use super::notify::Notify;
 use crate::buffer::BufferId;
 
 /// Kinds of transaction that wait in separate queues, most urgent first.
@@ -106,7 +106,7 @@ pub(super) trait PlaneOperation: Operation {
 #[derive(Clone, Debug)]
 pub struct Waiting<T> {
     pub(super) operation: T,
-    pub(super) ticket: TicketId,
+    pub(super) notify: Notify,
     pub(super) arrival: u64,
 }
 
@@ -125,12 +125,12 @@ pub struct DieQueue {
 
 impl DieQueue {
     #[inline]
-    pub(super) fn push<T: Operation>(&mut self, operation: T, ticket: TicketId) {
+    pub(super) fn push<T: Operation>(&mut self, operation: T, notify: Notify) {
         let arrival = self.next_arrival;
         self.next_arrival += 1;
         T::queue(self).push_back(Waiting {
             operation,
-            ticket,
+            notify,
             arrival,
         });
     }
@@ -154,7 +154,12 @@ impl DieQueue {
     /// Takes the first operation of a kind and, if `multi_plane`, those of other
     /// planes that can go with it.
     #[inline]
-    pub(super) fn take<T: PlaneOperation>(&mut self, multi_plane: bool, geometry: &Geometry, set: &mut Set<T>) {
+    pub(super) fn take<T: PlaneOperation>(
+        &mut self,
+        multi_plane: bool,
+        geometry: &Geometry,
+        set: &mut Set<T>,
+    ) {
         let queue = T::queue(self);
         if let Some(leader) = queue.pop_front() {
             set.push(leader);

@@ -417,7 +417,7 @@ impl<'a> Fetches<'a> {
         };
         let ticket = bits.schedule.ticket();
         bits.schedule
-            .push(bits.die_of(&self.batch), compute, ticket.id());
+            .push(bits.die_of(&self.batch), compute, ticket.id().into());
         Fetch { ticket, pages }
     }
 

@@ -198,7 +198,7 @@ impl WriteJob {
                 spare: record.encode().into_iter().collect(),
             };
             let die = bits.schedule.geometry().die_of_block(page.block);
-            bits.schedule.push(die, program, ticket.id());
+            bits.schedule.push(die, program, ticket.id().into());
         }
         bits.count(|counts| counts.page_programs += batch.len() as u64);
         (ticket, pages)

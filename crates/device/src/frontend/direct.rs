@@ -1,0 +1,195 @@
+//! Direct reads: reads of one page, by far the most frequent command, without a
+//! slot that waits for them. The slot that fetched the command starts the read and
+//! fetches on; the die that has read the page has the command completed.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use nvme::command::ReadWrite;
+use nvme::{DataPointer, IoCommand, Status};
+use sim::TaskId;
+
+use super::Controller;
+use super::io::{NAMESPACE, Piece, status_of};
+use super::slot::{Answer, Job, Source};
+use crate::buffer::BufferId;
+use crate::schedule::{Fault, Notify};
+
+/// A direct read under way.
+struct DirectRead {
+    source: Source,
+    piece: Piece,
+    buffer: BufferId,
+    data: DataPointer,
+}
+
+/// All direct reads under way, by number.
+#[derive(Default)]
+pub(super) struct DirectReads {
+    reads: Vec<Option<DirectRead>>,
+    free: Vec<u32>,
+}
+
+/// What bounds the commands in flight.
+pub(super) struct Room {
+    /// Commands that may still be fetched.
+    left: Cell<u32>,
+    /// The leader, while it waits for one to complete.
+    waiter: Cell<TaskId>,
+}
+
+impl Room {
+    pub(super) fn new(commands: u32) -> Room {
+        Room {
+            left: Cell::new(commands),
+            waiter: Cell::new(TaskId::NONE),
+        }
+    }
+}
+
+impl Controller {
+    /// Waits until another command may be in flight, and counts it.
+    #[inline]
+    pub(super) fn take_room(&self) -> impl Future<Output = ()> + '_ {
+        std::future::poll_fn(|_| match self.room.left.get() {
+            0 => {
+                self.room.waiter.set(self.sim.current());
+                std::task::Poll::Pending
+            }
+            left => {
+                self.room.left.set(left - 1);
+                std::task::Poll::Ready(())
+            }
+        })
+    }
+
+    /// A command is not in flight any more.
+    #[inline]
+    pub(super) fn give_room(&self) {
+        self.room.left.set(self.room.left.get() + 1);
+        let waiter = self.room.waiter.replace(TaskId::NONE);
+        if waiter != TaskId::NONE {
+            self.sim.wake(waiter);
+        }
+    }
+
+    /// Starts `job` if it is a legal read within one page whose data pointer needs
+    /// no fetching; false if a slot has to see to it.
+    #[inline]
+    pub(super) fn start_direct(self: &Rc<Controller>, job: &Job) -> bool {
+        if job.queue.get() == 0 {
+            return false;
+        }
+        let Ok(IoCommand::Read(read)) = IoCommand::decode(&job.entry) else {
+            return false;
+        };
+        let Some(piece) = self.direct_piece(&read) else {
+            return false;
+        };
+        let buffer = self.buffers.take().keep();
+        let reads = &mut *self.direct_reads.borrow_mut();
+        let direct = DirectRead {
+            source: job.source(),
+            piece,
+            buffer,
+            data: read.data,
+        };
+        let number = match reads.free.pop() {
+            Some(number) => {
+                reads.reads[number as usize] = Some(direct);
+                number
+            }
+            None => {
+                reads.reads.push(Some(direct));
+                reads.reads.len() as u32 - 1
+            }
+        };
+        let to = Notify::Sink(number);
+        let queued = self
+            .ftl
+            .read(piece.lpn, piece.column, piece.bytes, buffer, to);
+        if !queued {
+            let direct = reads.take(number);
+            self.finish_direct(direct, None);
+        }
+        true
+    }
+
+    #[inline]
+    fn direct_piece(&self, read: &ReadWrite) -> Option<Piece> {
+        let bytes = self.bytes_of(&read.blocks);
+        if read.namespace != NAMESPACE || self.check_range(&read.blocks).is_err() {
+            return None;
+        }
+        let mut pieces = self.pieces(&read.blocks);
+        let piece = pieces.next()?;
+        if u64::from(piece.bytes) < bytes || read.data.list_bytes(bytes) > 0 {
+            return None;
+        }
+        // Only whether it can be delivered; where to is worked out when it is.
+        let deliverable = read
+            .data
+            .segments(bytes, &*self.host.memory.borrow())
+            .is_ok();
+        deliverable.then_some(piece)
+    }
+
+    /// The page of direct read `number` is in its buffer, or lost.
+    pub(super) fn page_read(self: &Rc<Controller>, number: u32, fault: Option<Fault>) {
+        let direct = self.direct_reads.borrow_mut().take(number);
+        self.finish_direct(direct, fault);
+    }
+
+    #[inline]
+    fn finish_direct(self: &Rc<Controller>, direct: Option<DirectRead>, fault: Option<Fault>) {
+        let Some(direct) = direct else { return };
+        let answer = match self.deliver_direct(&direct, fault) {
+            Ok(()) => Answer {
+                data_bytes: u64::from(direct.piece.bytes),
+                ..Answer::DONE
+            },
+            Err(status) => status.into(),
+        };
+        self.buffers.give_back(direct.buffer);
+        self.give_room();
+        if !self.complete(direct.source, &answer) {
+            // The completion queue is full: somebody has to wait for the host.
+            let controller = self.clone();
+            self.sim.spawn_detached(async move {
+                controller.complete_later(direct.source, &answer).await
+            });
+        }
+    }
+
+    #[inline]
+    fn deliver_direct(&self, direct: &DirectRead, fault: Option<Fault>) -> Result<(), Status> {
+        if let Some(fault) = fault {
+            return Err(status_of(fault.into(), true));
+        }
+        let Piece {
+            column,
+            bytes,
+            offset,
+            ..
+        } = direct.piece;
+        if !self.buffers.stores_data() {
+            return Ok(());
+        }
+        let segments = direct
+            .data
+            .segments(u64::from(bytes), &*self.host.memory.borrow())?;
+        let part = column as usize..(column + bytes) as usize;
+        self.copy_out(&segments, offset, direct.buffer, part)
+    }
+}
+
+impl DirectReads {
+    #[inline]
+    fn take(&mut self, number: u32) -> Option<DirectRead> {
+        let direct = self.reads.get_mut(number as usize)?.take();
+        if direct.is_some() {
+            self.free.push(number);
+        }
+        direct
+    }
+}

@@ -1,0 +1,23 @@
+//! Who is told that an operation is over.
+
+use super::fault::Fault;
+use super::ticket::TicketId;
+
+/// Who is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notify {
+    /// Whoever awaits this ticket.
+    Ticket(TicketId),
+    /// The sink, with this number. It is called on the spot, which is cheaper than
+    /// waking a task, and serves what needs no further waiting.
+    Sink(u32),
+}
+
+/// What [`Notify::Sink`] calls: the number and the fault, if there was one.
+pub type Sink = Box<dyn Fn(u32, Option<Fault>)>;
+
+impl From<TicketId> for Notify {
+    fn from(ticket: TicketId) -> Notify {
+        Notify::Ticket(ticket)
+    }
+}

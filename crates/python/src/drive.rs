@@ -16,7 +16,7 @@ use crate::expression::Expression;
 use crate::keeper::{Key, keep};
 
 /// Events of the simulation between two looks for Ctrl-C: some tens of milliseconds.
-const EVENTS_PER_LOOK: u32 = 1 << 17;
+const EVENTS_PER_LOOK: u64 = 1 << 17;
 
 /// The most bytes one call moves, so that a slip of the pen does not ask for more memory
 /// than the machine has.
@@ -303,18 +303,14 @@ where
     let host = drive.host().map_err(to_python)?;
     let task = host.sim().clone().spawn(function(host));
     loop {
-        for _ in 0..EVENTS_PER_LOOK {
-            if let Some(result) = task.is_finished().then(|| task.take()).flatten() {
+        match simulation.advance(&task, EVENTS_PER_LOOK) {
+            Err(stalled) => return Err(internal(format!("{stalled}: a command never completed"))),
+            Ok(false) => py.check_signals()?,
+            Ok(true) => {
+                let result = task.take().ok_or_else(|| internal("a result was taken twice"))?;
                 return result.map_err(to_python);
             }
-            if !simulation.step() {
-                return Err(internal(format!(
-                    "the simulation stalled at {}: a command never completed",
-                    simulation.now()
-                )));
-            }
         }
-        py.check_signals()?;
     }
 }
 

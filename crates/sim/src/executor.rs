@@ -176,14 +176,31 @@ impl Simulation {
         future: impl Future<Output = T> + 'static,
     ) -> Result<T, Stalled> {
         let handle = self.sim.spawn(future);
-        let context = &mut Context::from_waker(Waker::noop());
-        while !handle.is_finished() {
-            if !self.sim.step(context, Time::MAX) {
+        match self.advance(&handle, u64::MAX) {
+            Ok(_) => handle.take().ok_or(Stalled { at: self.now() }),
+            Err(stalled) => {
                 handle.abort();
+                Err(stalled)
+            }
+        }
+    }
+
+    /// Lets up to `events` events happen, or fewer if the task of `handle` finishes
+    /// before; true once it has.
+    ///
+    /// # Errors
+    /// [`Stalled`] if nothing is left to happen before it finishes.
+    pub fn advance<T>(&self, handle: &JoinHandle<T>, events: u64) -> Result<bool, Stalled> {
+        let context = &mut Context::from_waker(Waker::noop());
+        for _ in 0..events {
+            if handle.is_finished() {
+                return Ok(true);
+            }
+            if !self.sim.step(context, Time::MAX) {
                 return Err(Stalled { at: self.now() });
             }
         }
-        handle.take().ok_or(Stalled { at: self.now() })
+        Ok(handle.is_finished())
     }
 
     /// Cuts the power: every task is dropped where it stands, and no timer fires any more.
@@ -346,7 +363,7 @@ impl Sim {
 
     /// Polls one task: a timer's of this instant, else a woken one, else the
     /// next timer's no later than `limit`. False if there is none.
-    #[inline]
+    #[inline(always)]
     fn step(&self, context: &mut Context<'_>, limit: Time) -> bool {
         let next = self.0.kernel.borrow_mut().next(&self.0.now, limit);
         let Some((task, mut work)) = next else {
@@ -382,7 +399,7 @@ impl Sim {
 impl Kernel {
     /// Takes the task whose turn it is, moving the clock if need be. A task that a
     /// timer wakes while it stands in the ready queue is polled once for both.
-    #[inline]
+    #[inline(always)]
     fn next(&mut self, now: &Cell<Time>, limit: Time) -> Option<(TaskId, Work)> {
         loop {
             let until = if self.ready.is_empty() {
@@ -418,7 +435,7 @@ impl Kernel {
     }
 
     /// Puts a polled task back; gives it to be dropped if it is over.
-    #[inline]
+    #[inline(always)]
     fn put_back(&mut self, task: TaskId, work: Work, finished: bool) -> Option<Work> {
         // The slot is gone if the power was cut from inside the task, and another's
         // if the task aborted itself.

@@ -109,7 +109,7 @@ impl Timers {
     }
 
     /// Takes the next timer if it fires no later than `limit`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self, limit: Time) -> Option<(Time, TaskId)> {
         loop {
             if self.current.is_empty() && !self.advance() {

@@ -8,7 +8,7 @@ use host::Buffer;
 use host::block::BlockDevice;
 use serde::{Deserialize, Serialize};
 use sim::resource::Semaphore;
-use sim::{Histogram, JoinHandle, Random, Sim, Span, Stalled, Time, join_all};
+use sim::{Histogram, JoinHandle, Random, Sim, Span, Time, join_all};
 
 use super::report::{FlowReport, Report};
 use crate::drive::Host;
@@ -208,20 +208,8 @@ impl FlowsUnderWay {
     ///
     /// # Errors
     /// [`Error::NoPower`]; [`Error::Stalled`] if nothing is left to happen.
-    pub fn advance(&self, drive: &Drive, events: u32) -> Result<bool, Error> {
-        let simulation = drive.simulation()?;
-        for _ in 0..events {
-            if self.flows.is_finished() {
-                return Ok(true);
-            }
-            if !simulation.step() {
-                return Err(Stalled {
-                    at: simulation.now(),
-                }
-                .into());
-            }
-        }
-        Ok(self.flows.is_finished())
+    pub fn advance(&self, drive: &Drive, events: u64) -> Result<bool, Error> {
+        Ok(drive.simulation()?.advance(&self.flows, events)?)
     }
 
     /// What the flows measured.

@@ -9,7 +9,7 @@ pub use report::{FlowReport, LatencySummary, Report};
 use crate::{Drive, Error};
 
 /// Events between two calls of the progress function: some tens of milliseconds.
-const EVENTS_PER_LOOK: u32 = 1 << 18;
+const EVENTS_PER_LOOK: u64 = 1 << 18;
 
 impl Drive {
     /// Runs flows side by side until each has completed its requests; `progress`

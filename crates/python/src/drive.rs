@@ -307,7 +307,9 @@ where
             Err(stalled) => return Err(internal(format!("{stalled}: a command never completed"))),
             Ok(false) => py.check_signals()?,
             Ok(true) => {
-                let result = task.take().ok_or_else(|| internal("a result was taken twice"))?;
+                let result = task
+                    .take()
+                    .ok_or_else(|| internal("a result was taken twice"))?;
                 return result.map_err(to_python);
             }
         }

@@ -13,6 +13,7 @@ use super::Controller;
 use super::io::{NAMESPACE, Piece, status_of};
 use super::slot::{Answer, Job, Source};
 use crate::buffer::BufferId;
+use crate::ftl::Lpn;
 use crate::schedule::{Fault, Notify};
 
 /// A direct read under way.
@@ -117,13 +118,21 @@ impl Controller {
 
     #[inline]
     fn direct_piece(&self, read: &ReadWrite) -> Option<Piece> {
-        let bytes = self.bytes_of(&read.blocks);
         if read.namespace != NAMESPACE || self.check_range(&read.blocks).is_err() {
             return None;
         }
-        let mut pieces = self.pieces(&read.blocks);
-        let piece = pieces.next()?;
-        if u64::from(piece.bytes) < bytes || read.data.list_bytes(bytes) > 0 {
+        let (lpn, first) = self.page_of(read.blocks.start.get());
+        if first + read.blocks.count > self.blocks_per_page {
+            return None;
+        }
+        let piece = Piece {
+            lpn,
+            column: first * self.config.block_bytes,
+            bytes: read.blocks.count * self.config.block_bytes,
+            offset: 0,
+        };
+        let bytes = u64::from(piece.bytes);
+        if read.data.list_bytes(bytes) > 0 {
             return None;
         }
         // Only whether it can be delivered; where to is worked out when it is.
@@ -132,6 +141,18 @@ impl Controller {
             .segments(bytes, &*self.host.memory.borrow())
             .is_ok();
         deliverable.then_some(piece)
+    }
+
+    /// The logical page of a block, and the block's number within it.
+    #[inline]
+    fn page_of(&self, lba: u64) -> (Lpn, u32) {
+        // A shift where it serves: this is the hottest division of the drive.
+        let per_page = u64::from(self.blocks_per_page);
+        if per_page.is_power_of_two() {
+            let shift = per_page.trailing_zeros();
+            return (Lpn((lba >> shift) as u32), (lba & (per_page - 1)) as u32);
+        }
+        (Lpn((lba / per_page) as u32), (lba % per_page) as u32)
     }
 
     /// The page of direct read `number` is in its buffer, or lost.

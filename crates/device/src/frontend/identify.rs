@@ -99,7 +99,7 @@ impl Controller {
             block_bytes: self.config.block_bytes,
             blocks: self.blocks(),
             allocated_blocks: self.blocks(),
-            preferred_write_blocks: self.blocks_per_page() as u16,
+            preferred_write_blocks: self.blocks_per_page as u16,
             nguid: [0; 16],
             eui64: [0; 8],
         })

@@ -98,7 +98,7 @@ impl Controller {
 
     /// The pages that `blocks` touches.
     fn pages(&self, blocks: &BlockRange) -> Range<u32> {
-        let per_page = u64::from(self.blocks_per_page());
+        let per_page = u64::from(self.blocks_per_page);
         let start = blocks.start.get();
         (start / per_page) as u32..(start + u64::from(blocks.count)).div_ceil(per_page) as u32
     }
@@ -191,7 +191,7 @@ impl Controller {
 
     /// The pages that `blocks` covers entirely.
     fn whole_pages(&self, blocks: &BlockRange) -> Range<u32> {
-        let per_page = u64::from(self.blocks_per_page());
+        let per_page = u64::from(self.blocks_per_page);
         let start = blocks.start.get().div_ceil(per_page) as u32;
         let end = ((blocks.start.get() + u64::from(blocks.count)) / per_page) as u32;
         start..end.max(start)

@@ -99,6 +99,8 @@ pub struct Controller {
     buffers: Rc<Buffers>,
     host: HostPort,
     page_bytes: u32,
+    blocks_per_page: u32,
+    blocks: u64,
     queues: RefCell<Queues>,
     doorbells: RefCell<VecDeque<Doorbell>>,
     /// The fetching task, while it waits for a doorbell to be rung.
@@ -142,6 +144,8 @@ impl Controller {
         let zero = QueueId::new(0);
         queues.create_completion(zero, admin.completion, admin.entries)?;
         queues.create_submission(zero, admin.submission, admin.entries, zero)?;
+        let blocks_per_page = page_bytes / config.block_bytes;
+        let logical_pages = ftl.logical_pages();
         let controller = Rc::new(Controller {
             sim: sim.clone(),
             config: config.clone(),
@@ -150,6 +154,8 @@ impl Controller {
             buffers,
             host,
             page_bytes,
+            blocks_per_page,
+            blocks: u64::from(logical_pages) * u64::from(blocks_per_page),
             queues: RefCell::new(queues),
             doorbells: RefCell::default(),
             fetcher: Cell::new(TaskId::NONE),
@@ -206,16 +212,12 @@ impl Controller {
 
     /// Logical blocks of the namespace.
     pub fn blocks(&self) -> u64 {
-        u64::from(self.ftl.logical_pages()) * u64::from(self.blocks_per_page())
+        self.blocks
     }
 
     /// Size of a logical block, in bytes.
     pub fn block_bytes(&self) -> u32 {
         self.config.block_bytes
-    }
-
-    fn blocks_per_page(&self) -> u32 {
-        self.page_bytes / self.config.block_bytes
     }
 
     /// What happened so far.

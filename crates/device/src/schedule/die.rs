@@ -5,9 +5,11 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
+use arrayvec::ArrayVec;
 use media::channel::Channel;
 use media::nand::{
-    BlockId, Busy, Command, DieId, NandError, Outcome, PageAddress, PageStatus, PlaneId, PlaneMask,
+    BlockId, Busy, Command, DieId, NandError, Outcome, PLANES_PER_DIE_MAX, PageAddress, PageStatus,
+    PlaneId, PlaneMask,
 };
 use sim::{Ledger, Sim, Span, Time, Track};
 
@@ -28,6 +30,8 @@ pub(super) struct DieTask {
     accounts: FlashAccounts,
     ledger: Rc<Ledger>,
     data_out_setup: Span,
+    /// Command phases of reads of one page, two, and so on.
+    read_spans: ArrayVec<Span, PLANES_PER_DIE_MAX>,
     track: Option<Track>,
 }
 
@@ -42,11 +46,24 @@ impl DieTask {
     ) -> DieTask {
         let trace = sim.trace();
         let data_out_setup = schedule.nand.borrow().data_out_setup();
+        // How many pages there are says how long it takes, whichever they are.
+        let page = PageAddress {
+            block: BlockId(0),
+            page: 0,
+        };
+        let read_spans = (1..=schedule.geometry.planes_per_die as usize)
+            .map(|count| Command::Read {
+                pages: std::iter::repeat_n(page, count).collect(),
+                inverse: false,
+            })
+            .map(|read| schedule.nand.borrow().command_span(&read))
+            .collect();
         DieTask {
             track: trace
                 .enabled()
                 .then(|| trace.track("dies", &format!("die {}", die.0))),
             data_out_setup,
+            read_spans,
             sim: sim.clone(),
             schedule,
             die,
@@ -91,7 +108,8 @@ impl DieTask {
             pages: set.iter().map(|waiting| waiting.operation.page).collect(),
             inverse: false,
         };
-        if let Err(error) = self.send_and_execute(&command).await {
+        let span = self.read_spans[set.len() - 1];
+        if let Err(error) = self.send_and_execute(&command, span).await {
             return self.refuse(set, &error);
         }
         self.schedule
@@ -154,7 +172,10 @@ impl DieTask {
         let command = Command::Erase {
             blocks: set.iter().map(|waiting| waiting.operation.block).collect(),
         };
-        let outcome = match self.send_and_execute(&command).await {
+        let outcome = match self
+            .send_and_execute(&command, self.span_of(&command))
+            .await
+        {
             Ok(outcome) => outcome,
             Err(error) => return self.refuse(set, &error),
         };
@@ -191,7 +212,7 @@ impl DieTask {
         };
         let mut fault = None;
         for command in operation.steps.iter() {
-            if let Err(error) = self.send_and_execute(command).await {
+            if let Err(error) = self.send_and_execute(command, self.span_of(command)).await {
                 fault = Some(refusal(&error, &operation.steps));
                 break;
             }
@@ -249,19 +270,23 @@ impl DieTask {
         nand.set_spare(plane, &program.spare)
     }
 
+    /// How long the command phase of `command` takes.
+    fn span_of(&self, command: &Command) -> Span {
+        self.schedule.nand.borrow().command_span(command)
+    }
+
     /// The command phase on the channel.
     #[inline]
     async fn send(&self, command: &Command) {
-        let span = self.schedule.nand.borrow().command_span(command);
+        let span = self.span_of(command);
         self.channel.command(span).await;
         self.channel.trace_now(command.name(), span);
     }
 
-    /// The command phase, and then the array's part: in one wait if the channel
+    /// The command phase of `span`, and then the array's part: in one wait if the channel
     /// is idle, since nobody can come between.
     #[inline]
-    async fn send_and_execute(&self, command: &Command) -> Result<Outcome, NandError> {
-        let span = self.schedule.nand.borrow().command_span(command);
+    async fn send_and_execute(&self, command: &Command, span: Span) -> Result<Outcome, NandError> {
         let begin = match self.channel.post_command(span) {
             Some(sent) => sent,
             None => {

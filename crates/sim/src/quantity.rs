@@ -220,18 +220,28 @@ impl fmt::Display for Energy {
     }
 }
 
-/// Writes `value` in the largest unit (each a thousand of the one before) that leaves it at least one.
+/// Writes `value` in the largest unit (each a thousand of the one before) that leaves
+/// it at least one: to the asked precision, or else exactly.
 fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[&str]) -> fmt::Result {
-    let mut scaled = value as f64;
-    let mut unit = 0;
-    while scaled >= 1e3 && unit + 1 < units.len() {
-        scaled /= 1e3;
-        unit += 1;
+    let last = units.len() - 1;
+    let unit = (0..last)
+        .find(|unit| value < 1000u64.pow(*unit as u32 + 1))
+        .unwrap_or(last);
+    let size = 1000u64.pow(unit as u32);
+    if let Some(digits) = f.precision() {
+        return write!(f, "{:.digits$} {}", value as f64 / size as f64, units[unit]);
     }
-    match f.precision() {
-        Some(digits) => write!(f, "{scaled:.digits$} {}", units[unit]),
-        None => write!(f, "{scaled} {}", units[unit]),
+    let (whole, rest) = (value / size, value % size);
+    if rest == 0 {
+        return write!(f, "{whole} {}", units[unit]);
     }
+    let decimals = format!("{rest:0width$}", width = 3 * unit);
+    write!(
+        f,
+        "{whole}.{} {}",
+        decimals.trim_end_matches('0'),
+        units[unit]
+    )
 }
 
 #[cfg(test)]
@@ -251,6 +261,12 @@ mod tests {
     #[test]
     fn quantities_print_with_units() {
         assert_eq!(Span::from_ns(22_500).to_string(), "22.5 us");
+        assert_eq!(Time::from_ps(784_626_001).to_string(), "784.626001 us");
+        assert_eq!(
+            Time::from_ps(1_000_000_000_050).to_string(),
+            "1.00000000005 s"
+        );
+        assert_eq!(Span::from_ps(999).to_string(), "999 ps");
         assert_eq!(format!("{:.1}", Energy::from_pj(20_500_000)), "20.5 uJ");
     }
 }

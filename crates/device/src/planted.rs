@@ -1,7 +1,7 @@
 //! Bugs planted on purpose: the whole-drive simulation must catch each of them.
 //!
 //! Compiled in only with the feature `planted-bugs`, which nothing but that test
-//! asks for. Without it [`is_planted`] is the constant `false`.
+//! asks for. Without it `is_planted` is the constant `false`.
 
 /// A bug that can be planted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! plane that its logical page calls home and then takes the place of the old
 //! one; garbage collection empties blocks of what was replaced. Every page says
 //! in its spare bytes what it holds, so the table can be rebuilt from the media
-//! alone ([`recovery`]).
+//! alone (`recovery`).
 
 mod blocks;
 mod config;

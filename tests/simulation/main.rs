@@ -5,6 +5,8 @@
 //! ```text
 //! BITLINE_SEED=123 cargo test -p bitline-tests --test simulation one_seed -- --nocapture
 //! ```
+//!
+//! `BITLINE_SEEDS=1000..5000` lives other seeds than those of `make test`.
 
 #![expect(unreachable_pub, reason = "a test program has no outside")]
 
@@ -15,38 +17,53 @@ mod oracle;
 #[cfg(feature = "planted-bugs")]
 mod planted;
 
+use std::ops::Range;
+
 use life::{Cuts, live};
 
 /// Seeds and power cuts that `make test` runs at the least.
 const SEEDS: u64 = 500;
 const CUTS_PER_SEED: u32 = 40;
 
+/// The seeds to live: those of `make test`, or those that `BITLINE_SEEDS` names.
+fn seeds() -> Range<u64> {
+    let Ok(named) = std::env::var("BITLINE_SEEDS") else {
+        return 0..SEEDS;
+    };
+    let range = named
+        .split_once("..")
+        .and_then(|(first, end)| Some(first.parse().ok()?..end.parse().ok()?));
+    range.unwrap_or_else(|| panic!("BITLINE_SEEDS={named} is no range such as 500..1000"))
+}
+
 #[test]
 fn what_is_acknowledged_survives() {
     let mut cuts = Cuts::default();
-    for seed in 0..SEEDS {
+    let seeds = seeds();
+    let lives = seeds.end - seeds.start;
+    for seed in seeds {
         match live(seed, CUTS_PER_SEED) {
             Ok(of_seed) => cuts += of_seed,
             Err(loss) => panic!("seed {seed}: {loss}\nreplay: BITLINE_SEED={seed}"),
         }
     }
-    println!("{SEEDS} seeds: {cuts}");
-    assert_eq!(cuts.cuts, SEEDS * u64::from(CUTS_PER_SEED), "{cuts}");
+    println!("{lives} seeds: {cuts}");
+    assert_eq!(cuts.cuts, lives * u64::from(CUTS_PER_SEED), "{cuts}");
     // A simulation in which nothing happens finds nothing.
     assert!(
         cuts.in_flight > cuts.cuts,
         "too little was in flight when the power went: {cuts}"
     );
     assert!(
-        cuts.collected > SEEDS,
+        cuts.collected > lives,
         "garbage was hardly ever collected: {cuts}"
     );
     assert!(
-        cuts.program_failures > SEEDS / 10,
+        cuts.program_failures > lives / 10,
         "hardly any program failed: {cuts}"
     );
     assert!(
-        cuts.vectors_checked > SEEDS,
+        cuts.vectors_checked > lives,
         "hardly any vector was checked: {cuts}"
     );
 }

@@ -93,6 +93,8 @@ pub trait Operation: Sized {
 pub(super) trait PlaneOperation: Operation {
     /// Whether those of one plane must stay in order.
     const ORDERED: bool;
+    /// Whether it must not go before anything that was queued earlier for the die.
+    const NEVER_OVERTAKES: bool;
 
     /// A block of the plane that it is for.
     fn block(&self) -> BlockId;
@@ -164,17 +166,36 @@ impl DieQueue {
         if let Some(leader) = queue.pop_front() {
             set.push(leader);
         }
-        if multi_plane && !queue.is_empty() && geometry.planes_per_die > 1 {
-            take_companions(queue, geometry, set);
+        if !multi_plane || queue.is_empty() || geometry.planes_per_die == 1 {
+            return;
         }
+        let before = if T::NEVER_OVERTAKES {
+            self.first_arrival_but_erases()
+        } else {
+            u64::MAX
+        };
+        take_companions(T::queue(self), geometry, before, set);
+    }
+
+    /// When the operation that has waited longest arrived, erases aside.
+    fn first_arrival_but_erases(&self) -> u64 {
+        let others = Class::ALL
+            .into_iter()
+            .filter(|class| *class != Class::Erase);
+        others
+            .filter_map(|class| self.first_arrival(class))
+            .min()
+            .unwrap_or(u64::MAX)
     }
 }
 
 /// Moves to `set` what merges with its leader: from each other plane the first
-/// that waits for it, if their order matters, or else the first that fits.
+/// that waits for it, if their order matters, or else the first that fits; and only
+/// what arrived before number `before`.
 fn take_companions<T: PlaneOperation>(
     queue: &mut VecDeque<Waiting<T>>,
     geometry: &Geometry,
+    before: u64,
     set: &mut Set<T>,
 ) {
     let plane_bit = |waiting: &Waiting<T>| {
@@ -186,6 +207,9 @@ fn take_companions<T: PlaneOperation>(
     let mut index = 0;
     while index < queue.len() && closed != full {
         let candidate = &queue[index];
+        if candidate.arrival >= before {
+            return;
+        }
         let plane = plane_bit(candidate);
         if closed & plane == 0 && candidate.operation.merges_with(&set[0].operation) {
             closed |= plane;
@@ -225,6 +249,7 @@ impl Operation for Erase {
 
 impl PlaneOperation for Read {
     const ORDERED: bool = false;
+    const NEVER_OVERTAKES: bool = false;
 
     fn block(&self) -> BlockId {
         self.page.block
@@ -237,6 +262,7 @@ impl PlaneOperation for Read {
 
 impl PlaneOperation for Program {
     const ORDERED: bool = true;
+    const NEVER_OVERTAKES: bool = false;
 
     fn block(&self) -> BlockId {
         self.page.block
@@ -249,6 +275,7 @@ impl PlaneOperation for Program {
 
 impl PlaneOperation for Erase {
     const ORDERED: bool = true;
+    const NEVER_OVERTAKES: bool = true;
 
     fn block(&self) -> BlockId {
         self.block
@@ -256,5 +283,65 @@ impl PlaneOperation for Erase {
 
     fn merges_with(&self, _leader: &Erase) -> bool {
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GEOMETRY: Geometry = Geometry {
+        channels: 1,
+        chips_per_channel: 1,
+        dies_per_chip: 1,
+        planes_per_die: 2,
+        blocks_per_plane: 10,
+        strings_per_block: 1,
+        cells_per_string: 4,
+        page_bytes: 64,
+        spare_bytes: 32,
+    };
+    /// A block of each plane.
+    const BLOCKS: [BlockId; 2] = [BlockId(3), BlockId(14)];
+
+    fn read(block: BlockId, page: u32) -> Read {
+        Read {
+            page: PageAddress { block, page },
+            column: 0,
+            bytes: 64,
+            into: BufferId::NONE,
+        }
+    }
+
+    #[test]
+    fn planes_merge_at_the_same_page_only() {
+        let mut queue = DieQueue::default();
+        for (block, page) in [(0, 1), (0, 2), (1, 3), (1, 1)] {
+            queue.push(read(BLOCKS[block], page), Notify::Sink(0));
+        }
+        let mut set = Set::new();
+        queue.take::<Read>(true, &GEOMETRY, &mut set);
+        let taken: Vec<_> = set
+            .iter()
+            .map(|read| (read.operation.page.block, read.operation.page.page))
+            .collect();
+        assert_eq!(taken, [(BLOCKS[0], 1), (BLOCKS[1], 1)]);
+        assert_eq!(queue.reads.len(), 2);
+    }
+
+    #[test]
+    fn a_merged_erase_does_not_overtake_a_read() {
+        let mut queue = DieQueue::default();
+        queue.push(Erase { block: BLOCKS[0] }, Notify::Sink(0));
+        queue.push(read(BLOCKS[1], 0), Notify::Sink(1));
+        queue.push(Erase { block: BLOCKS[1] }, Notify::Sink(2));
+        let mut set = Set::new();
+        queue.take::<Erase>(true, &GEOMETRY, &mut set);
+        assert_eq!(set.len(), 1);
+        let mut later = Set::new();
+        queue.take::<Read>(true, &GEOMETRY, &mut Set::new());
+        queue.push(Erase { block: BLOCKS[0] }, Notify::Sink(3));
+        queue.take::<Erase>(true, &GEOMETRY, &mut later);
+        assert_eq!(later.len(), 2, "nothing stands between these two");
     }
 }

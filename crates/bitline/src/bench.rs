@@ -18,7 +18,7 @@ use crate::workload::Flow;
 use crate::{Config, DEFAULT_PRESET, Drive, Error};
 
 /// Runs of each measurement.
-const RUNS: u32 = 3;
+const RUNS: u32 = 5;
 const REQUESTS: u64 = 1_000_000;
 /// Rounds of the executor's reference, each of [`AWAITS_PER_ROUND`] awaits.
 const ROUNDS: u64 = 500_000;

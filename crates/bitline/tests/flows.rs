@@ -49,7 +49,7 @@ fn dropped_flows_stop_after_what_is_in_flight() {
     ] {
         let mut drive = small();
         let endless = Flow {
-            requests: u64::MAX,
+            requests: 1 << 38,
             arrival,
             ..flow()
         };
@@ -81,6 +81,21 @@ fn flows_that_make_no_sense_are_told_by_their_key() {
         outstanding_max,
     };
     let wrong = [
+        (
+            Flow {
+                arrival: open(1e-30, 5),
+                ..flow()
+            },
+            "requests_per_second = 0.000000000000000000000000000001 must be 0.0001 to",
+        ),
+        (
+            Flow {
+                requests: u64::MAX,
+                arrival: open(10.0, 5),
+                ..flow()
+            },
+            "longer than",
+        ),
         (
             Flow {
                 read_fraction: -0.1,
@@ -189,4 +204,21 @@ fn sequential_requests_take_their_range_in_turn() {
     drive.run_flows(&[writes], |_| {}).expect("it runs");
     let runs = drive.mapped_runs().expect("power");
     assert_eq!(runs, [BlockRun { lba: 0, blocks: 16 }]);
+}
+
+#[test]
+fn an_open_loop_at_the_slowest_rate_keeps_the_time() {
+    let mut drive = small();
+    let slow = Flow {
+        requests: 10,
+        arrival: Arrival::Open {
+            requests_per_second: 1e-4,
+            outstanding_max: 5,
+        },
+        ..flow()
+    };
+    let report = drive.run_flows(&[slow], |_| {}).expect("it runs");
+    // Ten gaps of ten thousand seconds on average.
+    let seconds = report.flows[0].elapsed_ns / 1e9;
+    assert!((2e4..4e5).contains(&seconds), "{seconds} s");
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use host::Buffer;
 use host::block::BlockDevice;
 use serde::{Deserialize, Serialize};
-use sim::resource::Semaphore;
+use sim::resource::{OneshotSender, Semaphore, oneshot};
 use sim::{Histogram, JoinHandle, Random, Sim, Span, Time, join_all};
 
 use super::report::{FlowReport, Report};
@@ -18,6 +18,13 @@ use crate::{Drive, Error};
 
 /// The greatest queue depth: no NVMe queue has more entries.
 const DEPTH_MAX: u32 = 65_535;
+
+/// Rates of an open loop, in requests a second: between them neither a gap nor the
+/// clock overflows, and gaps are longer than a picosecond.
+const RATE_MIN: f64 = 1e-4;
+const RATE_MAX: f64 = 1e11;
+/// Longest simulated time of a flow: 64 bits of picoseconds reach to 1.8e7 seconds.
+const SECONDS_MAX: f64 = 1e7;
 
 /// A stream of requests of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -125,9 +132,19 @@ impl Flow {
             Arrival::Open {
                 requests_per_second,
                 ..
-            } if !(requests_per_second > 0.0 && requests_per_second.is_finite()) => {
+            } if !(RATE_MIN..=RATE_MAX).contains(&requests_per_second) => {
                 return wrong(format!(
-                    "requests_per_second = {requests_per_second} must be above 0"
+                    "requests_per_second = {requests_per_second} must be {RATE_MIN} to {RATE_MAX}"
+                ));
+            }
+            Arrival::Open {
+                requests_per_second,
+                ..
+            } if self.requests as f64 / requests_per_second > SECONDS_MAX => {
+                return wrong(format!(
+                    "{} requests at {requests_per_second} a second take longer than the {SECONDS_MAX} s \
+                     that the clock is good for",
+                    self.requests
                 ));
             }
             _ => {}
@@ -162,6 +179,8 @@ struct Running {
     reads: RefCell<Histogram>,
     writes: RefCell<Histogram>,
     last_end: Cell<Time>,
+    /// The first request of an open loop that failed.
+    failure: RefCell<Option<host::Error>>,
     progress: Rc<Progress>,
 }
 
@@ -300,6 +319,7 @@ impl Running {
             reads: RefCell::default(),
             writes: RefCell::default(),
             last_end: Cell::new(host.sim().now()),
+            failure: RefCell::default(),
             progress,
             flow,
         })
@@ -308,10 +328,14 @@ impl Running {
     async fn run(self: Rc<Running>) -> Result<(), host::Error> {
         match self.flow.arrival {
             Arrival::Closed { depth } => {
-                let workers: Vec<_> = (0..depth)
-                    .map(|_| self.sim.spawn(self.clone().work()))
-                    .collect();
-                for outcome in join_all(workers).await {
+                let mut workers = Vec::new();
+                for _ in 0..depth {
+                    let (done, outcome) = oneshot(&self.sim);
+                    self.sim.spawn_detached(self.clone().work(done));
+                    workers.push(outcome);
+                }
+                // A worker always says how it ended.
+                for outcome in join_all(workers).await.into_iter().flatten() {
                     outcome?;
                 }
             }
@@ -323,13 +347,19 @@ impl Running {
         Ok(())
     }
 
-    /// One of the workers of a closed loop.
-    async fn work(self: Rc<Running>) -> Result<(), host::Error> {
-        let buffer = self.device.buffer(self.flow.blocks)?;
+    /// One of the workers of a closed loop. Flat, with its outcome through a channel,
+    /// because every layer of futures costs at every poll.
+    async fn work(self: Rc<Running>, done: OneshotSender<Result<(), host::Error>>) {
+        let buffer = match self.device.buffer(self.flow.blocks) {
+            Ok(buffer) => buffer,
+            Err(error) => return done.send(Err(error)),
+        };
         while self.started.get() < self.flow.requests && !self.progress.stopped.get() {
-            self.request(&buffer, self.sim.now()).await?;
+            if let Err(error) = self.request(&buffer, self.sim.now()).await {
+                return done.send(Err(error));
+            }
         }
-        Ok(())
+        done.send(Ok(()));
     }
 
     async fn run_open(
@@ -337,32 +367,38 @@ impl Running {
         requests_per_second: f64,
         outstanding_max: u32,
     ) -> Result<(), host::Error> {
-        let permits = Rc::new(Semaphore::new(&self.sim, u64::from(outstanding_max)));
+        let outstanding_max = u64::from(outstanding_max);
+        let permits = Rc::new(Semaphore::new(&self.sim, outstanding_max));
         let mut gaps = self
             .sim
             .random(&format!("arrivals of flow {}", self.flow.name));
         let mut arrives = self.sim.now();
-        let mut tasks = Vec::new();
         for _ in 0..self.flow.requests {
-            if self.progress.stopped.get() {
-                break;
-            }
             arrives += Span::from_ps(gaps.exponential(1e12 / requests_per_second) as u64);
             self.sim.sleep_until(arrives).await;
+            // What waits here has arrived all the same: its latency has begun.
+            permits.acquire(1).await.keep();
+            if self.progress.stopped.get() || self.failure.borrow().is_some() {
+                permits.release(1);
+                break;
+            }
             let (flow, permits) = (self.clone(), permits.clone());
-            tasks.push(self.sim.spawn(async move {
-                let _permit = permits.acquire(1).await;
-                if flow.progress.stopped.get() {
-                    return Ok(());
+            self.sim.spawn_detached(async move {
+                let outcome = flow.request_arrived(arrives).await;
+                if let Err(error) = outcome {
+                    flow.failure.borrow_mut().get_or_insert(error);
                 }
-                let buffer = flow.device.buffer(flow.flow.blocks)?;
-                flow.request(&buffer, arrives).await
-            }));
+                permits.release(1);
+            });
         }
-        for task in tasks {
-            task.await?;
-        }
-        Ok(())
+        // All permits are back when all requests are done.
+        permits.acquire(outstanding_max).await.keep();
+        self.failure.borrow_mut().take().map_or(Ok(()), Err)
+    }
+
+    async fn request_arrived(&self, arrived: Time) -> Result<(), host::Error> {
+        let buffer = self.device.buffer(self.flow.blocks)?;
+        self.request(&buffer, arrived).await
     }
 
     /// Sends one request and notes how long it took since it arrived.

@@ -246,10 +246,15 @@ impl<T: Transport> BlockDevice<T> {
     }
 
     fn check_range(&self, lba: u64, blocks: u64) -> Result<(), Error> {
-        if blocks > 0
-            && lba
-                .checked_add(blocks)
-                .is_some_and(|end| end <= self.blocks)
+        if blocks == 0 {
+            return Err(Error::Usage(format!(
+                "a range of no blocks at {lba}: it must be at least one block, and none outside of the namespace, which has {} blocks",
+                self.blocks
+            )));
+        }
+        if lba
+            .checked_add(blocks)
+            .is_some_and(|end| end <= self.blocks)
         {
             return Ok(());
         }

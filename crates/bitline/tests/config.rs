@@ -220,17 +220,17 @@ fn values_of_the_wrong_kind_name_key_value_and_reason() {
         (
             "nand.geometry.channels",
             "many",
-            "nand.geometry.channels = \"many\" cannot be: invalid type: string \"many\", expected u32",
+            "nand.geometry.channels = \"many\" cannot be: it must be a whole number from 0 to 4294967295",
         ),
         (
             "nand.geometry.channels",
             "-1",
-            "nand.geometry.channels = -1 cannot be: invalid value: integer `-1`, expected u32",
+            "nand.geometry.channels = -1 cannot be: it must be a whole number from 0 to 4294967295",
         ),
         (
             "ftl.mode",
             "qlc",
-            "ftl.mode = \"qlc\" cannot be: unknown variant `qlc`, expected one of `slc`, `esp`, `mlc`, `tlc`",
+            "ftl.mode = \"qlc\" cannot be: it must be one of `slc`, `esp`, `mlc`, `tlc`",
         ),
         (
             "ftl.gc",
@@ -240,7 +240,48 @@ fn values_of_the_wrong_kind_name_key_value_and_reason() {
         (
             "nand.mws.power_percent",
             "[100]",
-            "nand.mws.power_percent = [100] cannot be: invalid length 1, expected an array of length 4",
+            "nand.mws.power_percent = [100] cannot be: it must be a list of 4 values",
+        ),
+        (
+            "nand.mws.power_percent",
+            "[100, 110, 120, true]",
+            "nand.mws.power_percent = [100, 110, 120, true] cannot be: each of its values must be a whole number from 0 to 9223372036854775807",
+        ),
+        (
+            "nand.geometry.channels",
+            "99999999999999999999999",
+            "nand.geometry.channels = 99999999999999999999999 cannot be: it must be a whole number from 0 to 4294967295",
+        ),
+        (
+            "seed",
+            "-1",
+            "seed = -1 cannot be: it must be a whole number from 0 to 9223372036854775807",
+        ),
+        (
+            "seed",
+            "18446744073709551615",
+            "seed = 18446744073709551615 cannot be: it must be a whole number from 0 to 9223372036854775807",
+        ),
+        (
+            "host.queue_pairs",
+            "65536",
+            "host.queue_pairs = 65536 cannot be: it must be a whole number from 0 to 65535",
+        ),
+        (
+            "schedule.multi_plane",
+            "yes",
+            "schedule.multi_plane = \"yes\" cannot be: it must be true or false",
+        ),
+        ("name", "3", "name = 3 cannot be: it must be a text"),
+        (
+            "ftl.mode",
+            "3",
+            "ftl.mode = 3 cannot be: it must be one of `slc`, `esp`, `mlc`, `tlc`",
+        ),
+        (
+            "seed",
+            "[1]",
+            "seed = [1] cannot be: it must be a whole number from 0 to 9223372036854775807",
         ),
     ] {
         assert_eq!(message_of_override(key, value), expected);
@@ -254,11 +295,83 @@ fn values_of_the_wrong_kind_name_key_value_and_reason() {
 }
 
 #[test]
+fn no_message_speaks_of_the_programs_own_types() {
+    let text = Config::preset("flash-cosmos")
+        .and_then(|preset| preset.to_toml())
+        .expect("a preset as text");
+    let table: toml::Table = text.parse().expect("a table");
+    let mut messages = 0;
+    for key in leaves(&table, "") {
+        for value in [
+            "abc",
+            "-1",
+            "0.5",
+            "true",
+            "[]",
+            "[{}]",
+            "{}",
+            "1979-05-27",
+            "9".repeat(30).as_str(),
+        ] {
+            let mut builder = ConfigBuilder::preset("flash-cosmos").expect("a preset");
+            let Err(error) = builder.set(&key, value) else {
+                continue;
+            };
+            let error = error.to_string();
+            let rest = error.strip_prefix(&format!("{key} = ")).expect(&error);
+            for word in [
+                "expected", "invalid", "variant", "u16", "u32", "u64", "f64", "element", "integer",
+                "map", "sequence", "struct",
+            ] {
+                assert!(!rest.contains(word), "{error}");
+            }
+            messages += 1;
+        }
+    }
+    assert!(messages > 300, "{messages}");
+}
+
+/// The dotted names of all values of `table`.
+fn leaves(table: &toml::Table, above: &str) -> Vec<String> {
+    let below = table.iter().map(|(key, value)| match value {
+        toml::Value::Table(inner) => leaves(inner, &format!("{above}{key}.")),
+        _ => vec![format!("{above}{key}")],
+    });
+    below.flatten().collect()
+}
+
+#[test]
+fn an_image_of_another_preset_names_both() {
+    let path = std::env::temp_dir().join(format!("bitline-config-{}.img", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let open = |preset: &str, overrides: &[(&str, &str)]| {
+        let config = Config::preset(preset).expect("a preset");
+        let config = config.with(overrides.iter().copied()).expect("overrides");
+        Drive::open_image(config, &path).map(drop)
+    };
+    open("flash-cosmos", &[]).expect("a new image");
+    let other =
+        open("conduit", &[("bits.compute_blocks_percent", "0")]).expect_err("another preset");
+    let same =
+        open("flash-cosmos", &[("bits.compute_blocks_percent", "0")]).expect_err("another value");
+    std::fs::remove_file(&path).expect("the image is there");
+    let mismatch = format!(
+        "bits.compute_blocks_percent = 0 does not fit the image {}, which was made with 10",
+        path.display()
+    );
+    assert_eq!(same.to_string(), mismatch);
+    assert_eq!(
+        other.to_string(),
+        format!("the image was made for flash-cosmos, this configuration is conduit: {mismatch}")
+    );
+}
+
+#[test]
 fn the_wrong_one_of_several_keys_is_blamed() {
     let text = "seed = 3\n[ftl]\nmode = \"slc\"\noverprovisioning = \"much\"\n";
     assert_eq!(
         message(text),
-        "ftl.overprovisioning = \"much\" cannot be: invalid type: string \"much\", expected f64"
+        "ftl.overprovisioning = \"much\" cannot be: it must be a number"
     );
 }
 
@@ -288,7 +401,17 @@ fn values_out_of_range_name_the_range() {
         (
             "frontend.block_bytes",
             "3000",
-            "frontend.block_bytes = 3000 is out of range; it must be 512, 1024, 2048 or 4096 and divide the page size of 16384",
+            "frontend.block_bytes = 3000 is out of range; it must be 512, 1024, 2048 or 4096",
+        ),
+        (
+            "nand.geometry.page_bytes",
+            "1000",
+            "nand.geometry.page_bytes = 1000 and frontend.block_bytes = 4096 cannot be together; a page must be a multiple of a block",
+        ),
+        (
+            "ftl.overprovisioning",
+            "30000000000000000000",
+            "ftl.overprovisioning = 30000000000000000000 is out of range; it must be at least 0 and less than 1",
         ),
         (
             "ftl.overprovisioning",

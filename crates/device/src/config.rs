@@ -55,6 +55,16 @@ pub enum ConfigError {
     /// A channel too slow or too fast.
     #[error("channel.megabytes_per_second = {0} is out of range; it must be 1 to 1000000")]
     Rate(f64),
+    /// Pages that whole blocks do not fill.
+    #[error(
+        "nand.geometry.page_bytes = {page_bytes} and frontend.block_bytes = {block_bytes} cannot be together; a page must be a multiple of a block"
+    )]
+    PageOfBlocks {
+        /// Bytes of a page.
+        page_bytes: u32,
+        /// Bytes of a block.
+        block_bytes: u32,
+    },
     /// A number out of range.
     #[error("{key} = {value} is out of range; it must be {allowed}")]
     Range {
@@ -77,14 +87,17 @@ impl DeviceConfig {
         let geometry = &self.nand.geometry;
         let block_bytes = self.frontend.block_bytes;
         let sizes = block_bytes.is_power_of_two() && (512..=4096).contains(&block_bytes);
-        if !sizes || !geometry.page_bytes.is_multiple_of(block_bytes) {
+        if !sizes {
             return Err(ConfigError::Range {
                 key: "frontend.block_bytes",
                 value: u64::from(block_bytes),
-                allowed: format!(
-                    "512, 1024, 2048 or 4096 and divide the page size of {}",
-                    geometry.page_bytes
-                ),
+                allowed: "512, 1024, 2048 or 4096".to_owned(),
+            });
+        }
+        if !geometry.page_bytes.is_multiple_of(block_bytes) {
+            return Err(ConfigError::PageOfBlocks {
+                page_bytes: geometry.page_bytes,
+                block_bytes,
             });
         }
         let rate = self.channel.megabytes_per_second;

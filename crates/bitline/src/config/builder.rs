@@ -5,6 +5,7 @@ use toml::{Table, Value};
 use super::Config;
 use super::error::ConfigError;
 use super::presets::{self, DEFAULT_PRESET};
+use super::reason;
 
 /// A configuration being put together. It always has every key, each with a
 /// value of the right kind.
@@ -65,11 +66,21 @@ impl ConfigBuilder {
     /// # Errors
     /// If there is no such key, or the value is of the wrong kind for it.
     pub fn set(&mut self, key: &str, value: &str) -> Result<&mut ConfigBuilder, ConfigError> {
-        let value = value
-            .parse::<Value>()
-            .unwrap_or_else(|_| Value::String(value.to_owned()));
-        self.apply(&Table::from_iter([(key.to_owned(), value)]))?;
-        Ok(self)
+        let (parsed, large) = match (value.parse::<Value>(), large_number(value)) {
+            (Ok(parsed), _) => (parsed, false),
+            (Err(_), Some(number)) => (Value::Float(number), true),
+            (Err(_), None) => (Value::String(value.to_owned()), false),
+        };
+        match self.apply(&Table::from_iter([(key.to_owned(), parsed)])) {
+            Ok(()) => Ok(self),
+            // Without the digits that a float has lost.
+            Err(ConfigError::Value { key, reason, .. }) if large => Err(ConfigError::Value {
+                key,
+                value: value.to_owned(),
+                reason,
+            }),
+            Err(error) => Err(error),
+        }
     }
 
     /// Changes one key, given as `KEY=VALUE`.
@@ -112,13 +123,32 @@ impl ConfigBuilder {
         };
         // The deserializer of a table does not say which key it was.
         for (key, value) in &changes {
-            let mut alone = self.table.clone();
-            put(&mut alone, key, value)?;
-            if let Err(error) = typed(&alone) {
-                return Err(wrong(key, value, error.message()));
+            if let Some(reason) = self.refusal(key, value)? {
+                return Err(wrong(key, value, &reason));
             }
         }
         Err(ConfigError::Syntax(error.message().to_owned()))
+    }
+
+    /// What is wrong with `value` for `key`, if anything.
+    fn refusal(&self, key: &str, value: &Value) -> Result<Option<String>, ConfigError> {
+        let mut alone = self.table.clone();
+        let was = find_mut(&mut alone, key).cloned();
+        put(&mut alone, key, value)?;
+        let Err(error) = typed(&alone) else {
+            return Ok(None);
+        };
+        let list = matches!(was, Some(Value::Array(_))) && value.is_array();
+        if !matches!(was, Some(Value::String(_))) || value.is_str() {
+            return Ok(Some(reason::of(error.message(), list)));
+        }
+        // As a text, it is refused with the names that are allowed, if only some are.
+        put(&mut alone, key, &Value::String(value.to_string()))?;
+        let names = typed(&alone).err();
+        Ok(Some(names.map_or_else(
+            || "it must be a text".to_owned(),
+            |error| reason::of(error.message(), false),
+        )))
     }
 }
 
@@ -128,6 +158,14 @@ fn wrong(key: &str, value: &Value, reason: &str) -> ConfigError {
         value: value.to_string(),
         reason: reason.to_owned(),
     }
+}
+
+/// The number that a text of digits stands for which TOML does not take: too
+/// large for its integers, or with leading zeros.
+fn large_number(text: &str) -> Option<f64> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let all_digits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    all_digits.then(|| text.parse().ok()).flatten()
 }
 
 fn parse(text: &str) -> Result<Table, ConfigError> {

@@ -51,8 +51,13 @@ pub enum ConfigError {
     #[error("{0:?} is no override; it must be KEY=VALUE, such as ftl.overprovisioning=0.1")]
     Override(String),
     /// The image was made with another value, which its content depends on.
-    #[error("{key} = {given} does not fit the image {}, which was made with {stored}", image.display())]
+    #[error("{}{key} = {given} does not fit the image {}, which was made with {stored}",
+        other_preset(.name, .stored_name), image.display())]
     ImageMismatch {
+        /// The name of the configuration.
+        name: String,
+        /// The name of the configuration that the image was made for.
+        stored_name: String,
         /// The key, dotted.
         key: String,
         /// What the configuration says.
@@ -71,4 +76,13 @@ pub enum ConfigError {
 fn suggestion(name: &Option<String>) -> String {
     name.as_ref()
         .map_or(String::new(), |name| format!("; did you mean {name:?}?"))
+}
+
+/// What an error message begins with when an image was made for another preset.
+fn other_preset(name: &str, stored: &str) -> String {
+    if name == stored {
+        String::new()
+    } else {
+        format!("the image was made for {stored}, this configuration is {name}: ")
+    }
 }

@@ -6,6 +6,7 @@
 mod builder;
 mod error;
 mod presets;
+mod reason;
 
 use device::frontend::FrontendConfig;
 use device::{DeviceConfig, FaultConfig};
@@ -155,11 +156,13 @@ impl Config {
         let differs = ours.iter().zip(&theirs).find(|((key, ours), (_, theirs))| {
             ours != theirs && LAYOUT.iter().any(|layout| key.starts_with(layout))
         });
-        differs.map_or(Ok(()), |((key, given), (_, stored))| {
+        differs.map_or(Ok(()), |((key, given), (_, made_with))| {
             Err(ConfigError::ImageMismatch {
+                name: self.name.clone(),
+                stored_name: stored.name.clone(),
                 key: key.clone(),
                 given: given.to_string(),
-                stored: stored.to_string(),
+                stored: made_with.to_string(),
                 image: path.to_owned(),
             })
         })

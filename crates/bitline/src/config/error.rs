@@ -55,15 +55,15 @@ pub enum ConfigError {
         other_preset(.name, .stored_name), image.display())]
     ImageMismatch {
         /// The name of the configuration.
-        name: String,
+        name: Box<str>,
         /// The name of the configuration that the image was made for.
-        stored_name: String,
+        stored_name: Box<str>,
         /// The key, dotted.
         key: String,
         /// What the configuration says.
-        given: String,
+        given: Box<str>,
         /// What the image was made with.
-        stored: String,
+        stored: Box<str>,
         /// The image file.
         image: std::path::PathBuf,
     },

@@ -158,11 +158,11 @@ impl Config {
         });
         differs.map_or(Ok(()), |((key, given), (_, made_with))| {
             Err(ConfigError::ImageMismatch {
-                name: self.name.clone(),
-                stored_name: stored.name.clone(),
+                name: self.name.as_str().into(),
+                stored_name: stored.name.as_str().into(),
                 key: key.clone(),
-                given: given.to_string(),
-                stored: made_with.to_string(),
+                given: given.to_string().into(),
+                stored: made_with.to_string().into(),
                 image: path.to_owned(),
             })
         })

@@ -12,6 +12,7 @@ with bitline.open() as drive:
 import errno
 import json
 import math
+import operator
 import os
 import tomllib
 import zlib
@@ -21,7 +22,7 @@ from types import TracebackType
 from typing import Any, Literal, NoReturn, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from bitline import _bitline
 from bitline.bits import Group
@@ -36,6 +37,9 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 #: Groups with a number of their own are below this; above it are the names'.
 _NAMED_GROUPS = 1 << 31
+
+#: The largest number in a command (NVMe Base 2.1: 64-bit block addresses).
+_NUMBER_MAX = (1 << 64) - 1
 
 
 def presets() -> dict[str, str]:
@@ -146,6 +150,16 @@ def _toml(key: str, value: Setting) -> str:
     )
 
 
+def _number(name: str, value: int, least: int = 0) -> int:
+    """An argument that counts blocks: a whole number of at least `least`, and of 64 bits."""
+    number = operator.index(value)
+    if number < least:
+        raise UsageError(f"{name} = {number} must be at least {'one block' if least == 1 else least}")
+    if number > _NUMBER_MAX:
+        raise UsageError(f"{name} = {number} is outside of every drive; it must be at most {_NUMBER_MAX}")
+    return number
+
+
 class Drive:
     """A computational SSD in this process, made by `bitline.open`.
 
@@ -157,6 +171,7 @@ class Drive:
         self._native = native
         self._names: dict[int, str] = {}
         self._config = native.config()
+        self._is_closed = False
 
     def __enter__(self) -> Self:
         return self
@@ -172,7 +187,8 @@ class Drive:
         )
 
     def __repr__(self) -> str:
-        return f"<Drive {self._config.name!r}>"
+        closed = ", closed" if self._is_closed else ""
+        return f"<Drive {self._config.name!r}{closed}>"
 
     # Life
 
@@ -182,6 +198,7 @@ class Drive:
         A drive with an image loses nothing acknowledged when it is not closed.
         """
         self._native.close()
+        self._is_closed = True
 
     def power_cut(self) -> None:
         """Cut the power in this instant; what was acknowledged, or had reached flash, is there afterwards."""
@@ -223,28 +240,32 @@ class Drive:
         identity: dict[str, Any] = json.loads(self._native.identify())
         return identity
 
-    def write(self, lba: int, data: "bytes | bytearray | memoryview | ArrayLike") -> None:
+    def write(self, lba: int, data: "bytes | bytearray | memoryview | NDArray[Any]") -> None:
         """Write from logical block `lba` on.
 
         Args:
             lba: The first block, counted from 0.
-            data: Bytes, a whole number of blocks; or an array of any dtype but object, which is written in
-                C order and filled up with zeroes to whole blocks.
+            data: Bytes, a whole number of blocks; or a NumPy array of any dtype but object, which is written
+                in C order and filled up with zeroes to whole blocks.
 
         Raises:
-            UsageError: Blocks outside of the drive, part of a block, or more than 4 GiB.
+            TypeError: Something else, such as a str or a list.
+            UsageError: Blocks outside of the drive, part of a block, none, or more than 4 GiB.
             NvmeError: What the drive reports, such as Capacity Exceeded.
         """
-        self._native.write(lba, self._bytes_of(data))
+        packed = self._bytes_of(data)
+        if not packed:
+            raise UsageError("data is empty; write at least one block")
+        self._native.write(_number("lba", lba), packed)
 
     def read(self, lba: int, blocks: int = 1) -> bytes:
         """Read `blocks` logical blocks from `lba` on. Blocks never written are zeroes.
 
         Raises:
-            UsageError: Blocks outside of the drive, or more than 4 GiB.
+            UsageError: Blocks outside of the drive, none, or more than 4 GiB.
             MediaError: The flash has lost them.
         """
-        return self._native.read(lba, blocks)
+        return self._native.read(_number("lba", lba), _number("blocks", blocks, 1))
 
     def read_array(self, lba: int, shape: int | Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
         """Read an array as `write` wrote it.
@@ -275,15 +296,20 @@ class Drive:
 
     def deallocate(self, lba: int, blocks: int) -> None:
         """Tell the drive that blocks are not needed. Whole flash pages then read as zeroes."""
-        self._native.deallocate(lba, blocks)
+        self._native.deallocate(_number("lba", lba), _number("blocks", blocks, 1))
 
     def write_zeroes(self, lba: int, blocks: int) -> None:
         """Make blocks read as zeroes without sending any."""
-        self._native.write_zeroes(lba, blocks)
+        self._native.write_zeroes(_number("lba", lba), _number("blocks", blocks, 1))
 
-    def _bytes_of(self, data: "bytes | bytearray | memoryview | ArrayLike") -> bytes:
+    def _bytes_of(self, data: "bytes | bytearray | memoryview | NDArray[Any]") -> bytes:
         if isinstance(data, bytes | bytearray | memoryview):
             return bytes(data)
+        if not isinstance(data, np.ndarray | np.generic):
+            raise TypeError(
+                f"a drive stores bytes or a NumPy array, not a {type(data).__name__}: encode() a text, "
+                "make an array of a list with np.array(..., dtype)"
+            )
         array = np.asarray(data)
         if array.dtype.hasobject:
             raise UsageError(f"an array of {array.dtype} cannot be stored: its items are references")

@@ -87,7 +87,15 @@ def test_time_passes_only_in_the_drive(drive: Drive) -> None:
     ("call", "words"),
     [
         (lambda d: d.read(d.blocks), "outside of the namespace"),
-        (lambda d: d.read(0, 0), "outside of the namespace"),
+        (lambda d: d.read(0, 0), "blocks = 0 must be at least one block"),
+        (lambda d: d.deallocate(0, 0), "blocks = 0 must be at least one block"),
+        (lambda d: d.write(0, b""), "at least one block"),
+        (lambda d: d.write(0, np.ones(0)), "at least one block"),
+        (lambda d: d.write(-1, bytes(4096)), "lba = -1 must be at least 0"),
+        (lambda d: d.read(-1), "lba = -1 must be at least 0"),
+        (lambda d: d.read(0, -1), "blocks = -1 must be at least one block"),
+        (lambda d: d.write_zeroes(0, -1), "blocks = -1 must be at least one block"),
+        (lambda d: d.read(2**64), f"lba = {2**64} is outside of every drive"),
         (lambda d: d.read(d.blocks - 1, 2), "outside of the namespace"),
         (lambda d: d.write(2**64 - 1, bytes(4096)), "outside of the namespace"),
         (lambda d: d.write(0, b"abc"), "no whole number of logical blocks of 4096 bytes"),
@@ -115,19 +123,29 @@ def test_what_cannot_be_done_is_refused_and_changes_nothing(drive: Drive, call: 
 
 
 @pytest.mark.parametrize(
-    "call",
-    [lambda d: d.read(-1), lambda d: d.read(0, -1), lambda d: d.read(2**64), lambda d: d.read("a")],
+    ("call", "words"),
+    [
+        (lambda d: d.read("a"), "str"),
+        (lambda d: d.read(1.5), "float"),
+        (lambda d: d.write(0, "abc"), "stores bytes or a NumPy array, not a str"),
+        (lambda d: d.write(0, [1, 2, 3]), "stores bytes or a NumPy array, not a list"),
+        (lambda d: d.write(0, None), "not a NoneType"),
+    ],
 )
-def test_numbers_that_are_no_addresses(drive: Drive, call: object) -> None:
-    with pytest.raises((OverflowError, TypeError)):
+def test_things_of_another_kind_are_type_errors(drive: Drive, call: object, words: str) -> None:
+    before = drive.statistics
+    with pytest.raises(TypeError, match=words):
         call(drive)
+    assert drive.statistics == before
 
 
 def test_a_closed_drive_says_so() -> None:
     drive = bitline.open(set=SMALL)
     vector = drive.group(1).write([np.ones(8, bool)])[0]
+    assert "closed" not in repr(drive)
     drive.close()
     drive.close()
+    assert repr(drive) == "<Drive 'flash-cosmos', closed>"
     for call in (
         drive.flush,
         lambda: drive.read(0),

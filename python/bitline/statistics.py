@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
-from bitline.units import Duration, Energy, Size
+from bitline.units import Duration, Energy, Size, counted
 
 T = TypeVar("T")
 
@@ -235,10 +235,10 @@ class Statistics:
         lines = [
             f"elapsed              {self.elapsed}",
             f"commands             {self.commands.commands:,} ({self.commands.failed_commands:,} failed)",
-            f"flash                {self.flash.senses:,} senses, {self.flash.page_programs:,} programs, "
-            f"{self.flash.block_erases:,} erases",
+            f"flash                {counted(self.flash.senses, 'sense')}, "
+            f"{counted(self.flash.page_programs, 'program')}, {counted(self.flash.block_erases, 'erase')}",
             f"vectors              {self.bits.vectors_written:,} written, "
-            f"{self.bits.evaluations:,} evaluations",
+            f"{counted(self.bits.evaluations, 'evaluation')}",
             f"link, down and up    {self.link_down_bytes}, {self.link_up_bytes}",
             f"channels             {self.channel_bytes}",
             f"energy               {self.energy}",

@@ -5,6 +5,11 @@ from dataclasses import dataclass
 from typing import Self, overload
 
 
+def counted(count: int, thing: str) -> str:
+    """A number of things, in the singular or plural: 1 sense, 2 senses."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
 def scaled(amount: float, step: float, units: Sequence[str]) -> str:
     """An amount in the first unit, in the one that fits: `scaled(1500, 1000, ("ns", "µs"))` is 1.50 µs."""
     value, unit = float(amount), 0

@@ -88,8 +88,21 @@ def test_help_says_what_a_command_does(command: list[str]) -> None:
 )
 def test_wrong_options_are_usage_errors(run: Run, arguments: list[str]) -> None:
     done = run(*arguments)
-    assert (done.code, done.out) == (2, "")
-    assert arguments[-2 if arguments[-1] == "x" else -1] in done.err
+    named = arguments[-2 if arguments[-1] == "x" else -1]
+    _fails(done, 2, named, f"see 'bitline{' run' if arguments[0] == 'run' else ''} --help'")
+
+
+def test_without_a_command_there_is_help(run: Run) -> None:
+    assert run().out == run("--help").out
+    _fails(run("image"), 2, "Missing command", "see 'bitline image --help'")
+
+
+def test_an_interrupted_command_says_so_in_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bitline.Drive, "run", interrupt)
+    _fails(run("run"), 130, "interrupted")
 
 
 # demo
@@ -124,10 +137,38 @@ def test_demo_answers_as_pyarrow_does(run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_demo_names_the_file_that_it_wrote(run: Run, tmp_path: Path) -> None:
-    for asked, written in (("figure", "figure.png"), ("figure.svg", "figure.svg")):
-        assert run("demo", "--scale", 0.001, "--plot", asked, "--json").json["plot"] == written
-        assert (tmp_path / written).stat().st_size > 10_000
+def test_demo_writes_the_format_that_is_asked_for(run: Run, tmp_path: Path) -> None:
+    assert run("demo", "--scale", 0.001, "--plot", "figure.svg", "--json").json["plot"] == "figure.svg"
+    assert (tmp_path / "figure.svg").stat().st_size > 10_000
+
+
+def test_files_that_cannot_be_written_are_refused_before_the_work(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def work(*_: object, **__: object) -> None:
+        raise AssertionError("the work began")
+
+    monkeypatch.setattr(bitline, "open", work)
+    (tmp_path / "folder.png").mkdir()
+    for command, option, suffix in (("demo", "--plot", ".png"), ("run", "--trace", ".json")):
+        _fails(
+            run(command, option, f"no/file{suffix}"), 2, f"{option} no/file{suffix}: there is no folder no"
+        )
+        _fails(run(command, option, "folder.png"), 2, "this is a folder")
+        _fails(run(command, option, "/dev/null"), 2, "no regular file")
+        _fails(run(command, option, ""), 2, "names no file")
+    for name in ("figure", "figure.nope", ".png"):
+        _fails(run("demo", "--plot", name), 2, f"--plot {name}: the suffix must be", "png, ps")
+
+
+def test_a_file_that_fails_after_all_costs_no_result(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_drive: bitline.Drive, path: Path) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(bitline.Drive, "write_trace", full)
+    done = run("run", "--requests", 10, "--range", 64, "--trace", "trace.json", "--json")
+    assert (done.code, done.json["requests"]) == (2, 10)
+    assert done.err == "error: trace.json: No space left on device\n"
 
 
 def test_demo_tells_people_the_same(run: Run, tmp_path: Path) -> None:
@@ -177,8 +218,8 @@ def test_demo_refuses_what_it_cannot_do(run: Run) -> None:
     _fails(run("demo", "--scale", 100), 2, "scale is 100", "0.0001 to 10")
     _fails(run("demo", "--set", "data.storage=none"), 2, "must keep data")
     _fails(run("demo", "--preset", "txisc"), 2, "bits.compute_blocks_percent = 0")
-    _fails(run("demo", "--scale", 0.001, "--plot", "no/figure.png"), 2, "no/figure.png")
-    _fails(run("demo", "--scale", 0.001, "--plot", "figure.nope"), 2, "nope")
+    for scale in ("nan", "inf", "-1"):
+        _fails(run("demo", "--scale", scale), 2, f"--scale is {scale}; it must be from 0.0001 to 10")
 
 
 # run
@@ -227,10 +268,14 @@ def test_run_writes_a_trace(run: Run, tmp_path: Path) -> None:
 
 
 def test_run_refuses_what_makes_no_sense(run: Run) -> None:
-    _fails(run("run", "--read-fraction", 1.5), 2, "read_fraction = 1.5 must be 0 to 1")
-    _fails(run("run", "--rate", 0), 2, "requests_per_second = 0 must be above 0")
+    _fails(run("run", "--read-fraction", 1.5), 2, "--read-fraction is 1.5; it must be from 0 to 1")
+    _fails(run("run", "--rate", 0), 2, "--rate is 0; it must be from 0.0001 to 1e+11")
     _fails(run("run", "--blocks", 100_000), 2, "blocks = 100000 must be 1 to 65536")
-    _fails(run("run", "--trace", "no/trace.json", "--requests", 1, "--range", 1), 2, "no/trace.json")
+    for option in ("--rate", "--read-fraction"):
+        for value in ("nan", "inf"):
+            _fails(run("run", option, value), 2, f"{option} is {value}; it must be from 0")
+    for option in ("--requests", "--range"):
+        _fails(run("run", option, 9 * 10**22), 2, option, str(2**63 - 1))
 
 
 # presets and show
@@ -260,6 +305,7 @@ def test_show_prints_what_takes_effect(run: Run, tmp_path: Path) -> None:
     assert run(*options, "--json").json == config
     (tmp_path / "mine.toml").write_text(text)
     assert run("show", "--config", "mine.toml").out == text
+    assert run("show", "conduit").out == run("show", "--preset", "conduit").out != run("show").out
 
 
 def test_wrong_configurations_are_one_line(run: Run, tmp_path: Path) -> None:
@@ -271,9 +317,10 @@ def test_wrong_configurations_are_one_line(run: Run, tmp_path: Path) -> None:
     _fails(run("show", "--preset", "conduit", "--config", "no.toml"), 2, "not both")
     _fails(run("show", "--preset", "conduit", "--image", "no.img"), 2, "configuration of its own")
     (tmp_path / "bad.toml").write_text("seed = 1\n[ftl\n")
-    done = run("show", "--config", "bad.toml")
-    assert (done.code, done.out) == (2, "")
-    assert "bad.toml: this is no TOML" in done.err
+    _fails(
+        run("show", "--config", "bad.toml"), 2, "bad.toml: this is no TOML: line 2, column 5: unclosed table"
+    )
+    _fails(run("show", "conduit", "--preset", "txisc"), 2, "give the preset once")
 
 
 # image
@@ -337,3 +384,4 @@ def test_the_output_of_a_pipe_is_not_folded() -> None:
         env={"COLUMNS": "20"},
     )
     assert any("flash-cosmos" in line and "Table 1" in line for line in done.stdout.splitlines())
+    assert [line for line in done.stdout.splitlines() if line != line.rstrip()] == []

@@ -8,7 +8,8 @@ from rich.console import Console
 from bitline import UsageError, WrongResultError
 from bitline.cli.errors import Exit, exit_code, reported
 from bitline.cli.options import settings
-from bitline.cli.output import Column, Fact, Result, Table, duration, emit, energy, plain, ratio, size
+from bitline.cli.output import Column, Fact, Result, Table, duration, emit, energy, plain, rate, ratio, size
+from bitline.units import counted
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,11 @@ from bitline.cli.output import Column, Fact, Result, Table, duration, emit, ener
         (plain(True), "True"),
         (ratio(12.34), "12.3x"),
         (ratio(None), "-"),
+        (rate(0.1), "0.1"),
+        (rate(12.345), "12.3"),
+        (rate(123456.7), "123,457"),
+        (counted(1, "sense"), "1 sense"),
+        (counted(1234, "sense"), "1,234 senses"),
     ],
 )
 def test_values_are_shown_with_a_fitting_unit(shown: str, expected: str) -> None:

@@ -85,7 +85,7 @@ def test_snapshots_of_different_lives_have_no_difference(drive: Drive) -> None:
 def test_statistics_are_readable(drive: Drive) -> None:
     drive.write(0, bytes(4096))
     text = repr(drive.statistics)
-    assert "1 programs" in text
+    assert "1 program," in text
     assert "energy" in text
 
 

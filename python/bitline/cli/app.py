@@ -1,5 +1,6 @@
 """The Typer application: what `bitline --help` lists."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -8,7 +9,7 @@ from bitline import __version__
 from bitline.cli import image
 from bitline.cli.bench import bench
 from bitline.cli.demo import demo
-from bitline.cli.errors import reported
+from bitline.cli.errors import Exit, reported
 from bitline.cli.presets import presets
 from bitline.cli.run import run
 from bitline.cli.show import show
@@ -16,7 +17,6 @@ from bitline.cli.show import show
 app = typer.Typer(
     name="bitline",
     help="A whole computational SSD in software: real data, simulated time, computing inside the NAND array.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -46,4 +46,8 @@ app.add_typer(image.app, name="image")
 def main() -> None:
     """Run the command line; exits with one of `bitline.cli.errors.Exit`."""
     with reported():
-        app()
+        code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
+        if code == Exit.INTERRUPTED:  # what Typer makes of Ctrl-C, without a word
+            raise KeyboardInterrupt
+    if isinstance(code, int):
+        raise SystemExit(code)

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 import typer
 
 import bitline
-from bitline.cli.options import Config, Json, Preset, Set, settings
+from bitline.cli.options import Config, Json, Preset, Set, destination, in_range, settings
 from bitline.cli.output import Column, Fact, Result, Table, Value, duration, emit, energy, ratio, size
 from bitline.cli.progress import progress
-from bitline.demo import BITMAPS, Answer, Race, generate, race, write_index
+from bitline.demo import BITMAPS, SCALES, Answer, Race, generate, race, write_index
 from bitline.drive import Drive
 from bitline.errors import UsageError, WrongResultError
+from bitline.units import counted
 
 #: Rows of `lineitem` at scale 1, about.
 _ROWS_AT_SCALE_1 = 6_001_215
@@ -38,8 +39,14 @@ def demo(
     drive's accelerator, with ParaBit and with Flash-Cosmos. Count and revenue of each must equal what PyArrow
     computes from the same rows; exits with 1 if one does not.
     """
-    if not plot.suffix:
-        plot = plot.with_suffix(".png")
+    in_range("--scale", scale, *SCALES)
+    destination("--plot", plot)
+    # Matplotlib takes half a second to import; other commands do without.
+    from bitline.demo.plot import FORMATS
+    from bitline.demo.plot import plot as draw
+
+    if plot.suffix.removeprefix(".").lower() not in FORMATS:
+        raise UsageError(f"--plot {plot}: the suffix must be a format of figures: {', '.join(FORMATS)}")
     with bitline.open(preset, config=config, set=settings(set_)) as drive:
         _check(tomllib.loads(drive.config))
         with progress("Generating rows", int(_ROWS_AT_SCALE_1 * scale), quiet=as_json) as advance:
@@ -49,11 +56,8 @@ def demo(
         with progress("Evaluating", len(bitline.PLATFORMS), quiet=as_json) as advance:
             found = race(drive, rows, index, advance)
         result = _result(drive, scale, len(rows), found, plot)
-    # Matplotlib takes half a second to import; other commands do without.
-    from bitline.demo.plot import plot as draw
-
-    draw(found, len(rows), plot)
     emit(result, as_json=as_json)
+    draw(found, len(rows), plot)
     if not found.correct:
         wrong = [entrant.platform for entrant in found.entrants if not found.is_correct(entrant)]
         raise WrongResultError(
@@ -151,7 +155,7 @@ def _verdict(found: Race) -> str:
     host, best = found.entrants[0].work, found.entrants[-1].work
     return (
         "All answers equal PyArrow's. Inside the array the predicate takes "
-        f"{best.flash.senses:,} senses instead of {host.flash.senses:,}, "
+        f"{counted(best.flash.senses, 'sense')} instead of {host.flash.senses:,}, "
         f"{best.elapsed} instead of {host.elapsed} ({host.elapsed / best.elapsed:.3g} times less) "
         f"and {best.energy} instead of {host.energy} ({host.energy / best.energy:.3g} times less)."
     )

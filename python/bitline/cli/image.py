@@ -13,11 +13,9 @@ from bitline.cli.output import Column, Fact, Result, Table, emit, size
 from bitline.cli.progress import progress
 from bitline.drive import Drive
 from bitline.errors import ImageError, MediaError, UsageError
+from bitline.units import counted
 
-app = typer.Typer(
-    help="Make, describe and check image files, which keep a drive's bits across processes.",
-    no_args_is_help=True,
-)
+app = typer.Typer(help="Make, describe and check image files, which keep a drive's bits across processes.")
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The image file.", show_default=False)]
 
@@ -88,7 +86,8 @@ def check(file: File, as_json: Json = False) -> None:
     emit(Result(f"{file}: checked", facts), as_json=as_json)
     if lost or lost_vectors:
         where = f", the first at {lost[0]}" if lost else ""
-        raise ImageError(f"{file}: {len(lost)} blocks{where}, and {lost_vectors} vectors cannot be read")
+        blocks, vectors_lost = counted(len(lost), "block"), counted(lost_vectors, "vector")
+        raise ImageError(f"{file}: {blocks}{where}, and {vectors_lost} cannot be read")
 
 
 def _facts(drive: Drive) -> dict[str, Fact]:

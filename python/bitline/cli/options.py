@@ -1,5 +1,6 @@
 """Options that several subcommands share, and how `--set` reads a value."""
 
+import os
 import tomllib
 from pathlib import Path
 from typing import Annotated
@@ -31,6 +32,40 @@ Set = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+def in_range(option: str, value: float, least: float, most: float) -> None:
+    """Refuse a number outside of a range, and what is no number at all.
+
+    Raises:
+        UsageError: It is outside, infinite or NaN.
+    """
+    if not least <= value <= most:
+        raise UsageError(f"{option} is {value:g}; it must be from {least:g} to {most:g}")
+
+
+def destination(option: str, path: Path) -> None:
+    """Refuse a file that cannot be written, before any work is done for it.
+
+    Raises:
+        UsageError: It is no file, or where it would be is no folder, or either may not be written.
+    """
+    wrong = _wrong_with(path)
+    if wrong:
+        raise UsageError(f"{option} {path}: {wrong}")
+
+
+def _wrong_with(path: Path) -> str | None:
+    folder = path.parent
+    if not path.name:
+        return "this names no file"
+    if path.exists() and not path.is_file():
+        return "this is a folder" if path.is_dir() else "this is no regular file"
+    if not folder.is_dir():
+        return f"there is no folder {folder}"
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        return "this may not be written"
+    return None
 
 
 def settings(pairs: list[str] | None) -> dict[str, Setting]:

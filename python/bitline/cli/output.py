@@ -4,6 +4,7 @@ Values are plain numbers and strings in the unit that their key ends in (`time_n
 `link_bytes`). JSON has them as they are; people see them rounded with a fitting unit.
 """
 
+import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,6 +41,13 @@ duration = _scaled(1000, ("ns", "µs", "ms", "s"))
 energy = _scaled(1000, ("pJ", "nJ", "µJ", "mJ", "J"))
 #: Bytes, as B to TiB.
 size = _scaled(1024, ("B", "KiB", "MiB", "GiB", "TiB"))
+
+
+def rate(value: Value) -> str:
+    """A rate: whole from 100 on, with three significant digits below."""
+    if not isinstance(value, float):
+        return plain(value)
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def ratio(value: Value) -> str:
@@ -117,10 +125,16 @@ def emit(result: Result, *, as_json: bool) -> None:
     """Print a result to the standard output, as one JSON object or for people."""
     if as_json:
         print(json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
-    else:
-        console = Console()
-        # A pipe or file has no width to fit in; long tables shall not be folded there.
-        result.show(console if console.is_terminal else Console(width=200))
+        return
+    console = Console()
+    if console.is_terminal:
+        result.show(console)
+        return
+    # A pipe or file has no width to fit in; long tables shall not be folded there, nor filled up with blanks.
+    wide = Console(width=200, file=io.StringIO(), force_terminal=False)
+    with wide.capture() as shown:
+        result.show(wide)
+    print("\n".join(line.rstrip() for line in shown.get().splitlines()))
 
 
 def _rich(table: Table) -> RichTable:

@@ -7,14 +7,20 @@ from typing import Annotated
 import typer
 
 import bitline
-from bitline.cli.options import Config, Json, Preset, Set, settings
-from bitline.cli.output import Column, Fact, Result, Table, Value, duration, emit, energy, plain
+from bitline.cli.options import Config, Json, Preset, Set, destination, in_range, settings
+from bitline.cli.output import Column, Fact, Result, Table, Value, duration, emit, energy
+from bitline.cli.output import rate as rate_
 from bitline.cli.progress import progress
 from bitline.workload import Report
 
 #: The bound of requests in flight in an open loop, unless --depth says otherwise.
 _OPEN_DEPTH = 1024
 _CLOSED_DEPTH = 32
+
+#: The rates that a flow accepts, a second (`RATE_MIN` and `RATE_MAX` of `bitline::workload`).
+_RATES = (1e-4, 1e11)
+#: The most that a flow can count: requests and blocks are numbers of 64 bits.
+_COUNT_MAX = 2**63 - 1
 
 
 class Pattern(StrEnum):
@@ -25,7 +31,9 @@ class Pattern(StrEnum):
 
 
 def run(
-    requests: Annotated[int, typer.Option("--requests", help="How many requests.", min=1)] = 100_000,
+    requests: Annotated[
+        int, typer.Option("--requests", help="How many requests.", min=1, max=_COUNT_MAX)
+    ] = 100_000,
     depth: Annotated[
         int | None,
         typer.Option(
@@ -49,7 +57,10 @@ def run(
     blocks: Annotated[int, typer.Option("--blocks", help="Logical blocks of each request.", min=1)] = 1,
     pattern: Annotated[Pattern, typer.Option("--pattern", help="Where requests go.")] = Pattern.RANDOM,
     range_: Annotated[
-        int, typer.Option("--range", help="Logical blocks that requests go to; 0 is the whole drive.", min=0)
+        int,
+        typer.Option(
+            "--range", help="Logical blocks that requests go to; 0 is the whole drive.", min=0, max=_COUNT_MAX
+        ),
     ] = 65_536,
     no_prefill: Annotated[
         bool,
@@ -75,6 +86,11 @@ def run(
     The drive keeps time but no data (data.storage = none), which changes no result; --set data.storage=memory
     keeps data, too.
     """
+    in_range("--read-fraction", read_fraction, 0, 1)
+    if rate is not None:
+        in_range("--rate", rate, *_RATES)
+    if trace is not None:
+        destination("--trace", trace)
     if rate is None:
         arrival: dict[str, object] = {"kind": "closed", "depth": depth or _CLOSED_DEPTH}
     else:
@@ -91,11 +107,11 @@ def run(
     with bitline.open(preset, config=config, set={"data.storage": "none", **settings(set_)}) as drive:
         if trace is not None:
             drive.restart_traced()
-        with progress("Running requests", requests, quiet=as_json) as advance:
+        with progress("Prefilling, running requests", requests, quiet=as_json) as advance:
             report = drive.run(flow, advance)
+        emit(_result(report, trace), as_json=as_json)
         if trace is not None:
             drive.write_trace(trace)
-    emit(_result(report, trace), as_json=as_json)
 
 
 def _result(report: Report, trace: Path | None) -> Result:
@@ -103,9 +119,9 @@ def _result(report: Report, trace: Path | None) -> Result:
     facts = {
         "requests": Fact("Requests", flow.requests),
         "elapsed_ns": Fact("Simulated time", flow.elapsed.ns, duration),
-        "requests_per_second": Fact("Requests per second", flow.requests_per_second, _whole),
-        "megabytes_per_second": Fact("Megabytes per second", flow.megabytes_per_second, _whole),
-        "flash_page_reads": Fact("Flash pages read", report.flash_page_reads),
+        "requests_per_second": Fact("Requests per second", flow.requests_per_second, rate_),
+        "megabytes_per_second": Fact("Megabytes per second", flow.megabytes_per_second, rate_),
+        "flash_page_reads": Fact("Flash pages read, prefilling included", report.flash_page_reads),
         "flash_page_programs": Fact("  programmed", report.flash_page_programs),
         "flash_block_erases": Fact("Flash blocks erased", report.flash_block_erases),
         "energy_pj": Fact("Energy, prefilling included", report.energy.pj, energy),
@@ -157,7 +173,3 @@ def _energies(report: Report) -> Table:
         if entry.events
     ]
     return Table(columns, rows)
-
-
-def _whole(value: Value) -> str:
-    return f"{value:,.0f}" if isinstance(value, float) else plain(value)

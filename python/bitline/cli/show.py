@@ -14,6 +14,10 @@ from bitline.errors import UsageError
 
 
 def show(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[PRESET]", help="The same as --preset PRESET.", show_default=False),
+    ] = None,
     preset: Preset = None,
     config: Config = None,
     set_: Set = None,
@@ -27,6 +31,9 @@ def show(
 
     What it prints can be edited and given back with --config.
     """
+    if name is not None and preset is not None:
+        raise UsageError(f"{name} and --preset {preset}: give the preset once")
+    preset = preset if name is None else name
     overrides = settings(set_)
     if image is None:
         text = configuration(preset, config, overrides).to_toml()

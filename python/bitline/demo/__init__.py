@@ -6,11 +6,12 @@
 from bitline.demo.bitmaps import ATTRIBUTES, Attribute
 from bitline.demo.query import Answer, answer_of_rows, predicate, reference
 from bitline.demo.race import BITMAPS, Entrant, Index, Race, race, write_index
-from bitline.demo.rows import LineItems, generate
+from bitline.demo.rows import SCALES, LineItems, generate
 
 __all__ = [
     "ATTRIBUTES",
     "BITMAPS",
+    "SCALES",
     "Answer",
     "Attribute",
     "Entrant",

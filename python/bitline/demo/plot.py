@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
@@ -16,6 +17,9 @@ NAMES = {
     "parabit": "ParaBit",
     "flash-cosmos": "Flash-Cosmos",
 }
+
+#: Formats of figures, which are the suffixes of their files: what Matplotlib writes without other programs.
+FORMATS = tuple(sorted(set(FigureCanvasBase.filetypes) - {"pgf"}))
 
 _COLOURS = {"host": "#8c96a3", "in-storage": "#5b8db8", "parabit": "#e0a458", "flash-cosmos": "#c8553d"}
 _INK = "#222831"

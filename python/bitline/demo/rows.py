@@ -12,6 +12,9 @@ from bitline._bitline import generate_line_items
 #: Ship dates start in January of this year (TPC-H 4.2.3).
 FIRST_YEAR = 1992
 
+#: The least and the greatest scale factor that `generate` accepts.
+SCALES = (0.0001, 10)
+
 
 @dataclass(frozen=True)
 class LineItems:

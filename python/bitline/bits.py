@@ -8,14 +8,16 @@ rows = either.read()          # evaluated inside the NAND array
 ```
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitline._bitline import Expression
-from bitline.errors import UsageError
+from bitline.errors import NvmeError, UsageError
+from bitline.expression import Node
+from bitline.units import counted
 
 if TYPE_CHECKING:
     from bitline.drive import Drive
@@ -39,30 +41,39 @@ class BitExpression:
     """A bitwise expression over stored vectors: `&`, `|`, `^` and `~` build it, reading it evaluates it.
 
     Evaluation happens in simulated time, on the drive that holds the vectors. All vectors of an expression
-    are on one drive and equally long.
+    are on one drive and equally long. An operator raises UsageError where they are not, and beyond 4,096
+    operands, 4,096 operators, or 64 levels of operators in each other; a chain of one operator is one level.
     """
 
-    __slots__ = ("_code", "_drive", "_length")
+    __slots__ = ("_drive", "_length", "_node")
 
-    def __init__(self, drive: "Drive", length: int, code: Expression) -> None:
+    #: NumPy shall not take a vector for one item of an array, but leave an operator with one to `__rand__`.
+    __array_ufunc__ = None
+
+    def __init__(self, drive: "Drive", length: int, node: Node) -> None:
         self._drive = drive
         self._length = length
-        self._code = code
+        self._node = node
 
     def __len__(self) -> int:
         return self._length
 
     def __and__(self, other: "BitExpression") -> "BitExpression":
-        return self._with(self._code & other._code, other) if _is(other) else NotImplemented
+        return self._with("&", other)
 
     def __or__(self, other: "BitExpression") -> "BitExpression":
-        return self._with(self._code | other._code, other) if _is(other) else NotImplemented
+        return self._with("|", other)
 
     def __xor__(self, other: "BitExpression") -> "BitExpression":
-        return self._with(self._code ^ other._code, other) if _is(other) else NotImplemented
+        return self._with("^", other)
+
+    def __rand__(self, other: object) -> NoReturn:
+        raise TypeError(_not_combined(other))
+
+    __ror__ = __rxor__ = __rand__
 
     def __invert__(self) -> "BitExpression":
-        return BitExpression(self._drive, self._length, ~self._code)
+        return BitExpression(self._drive, self._length, self._node.inverted())
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
@@ -70,7 +81,8 @@ class BitExpression:
         )
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._code} of {self._length:,} bits>"
+        words = self._drive._with_names(str(self._node.code()))
+        return f"<{type(self).__name__} {words} of {counted(self._length, 'bit')}>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -85,7 +97,7 @@ class BitExpression:
     @property
     def vectors(self) -> list[tuple[int, int]]:
         """The distinct vectors named, as group and number, ascending."""
-        return self._code.vectors()
+        return self._node.code().vectors()
 
     def read(self, platform: Platform = "flash-cosmos") -> NDArray[np.bool_]:
         """Evaluate the expression and read the result.
@@ -97,7 +109,7 @@ class BitExpression:
             One bool a bit, shape `(len(self),)`; all False if the drive keeps no data.
 
         Raises:
-            UsageError: No such platform, or an expression with more operands than a command takes.
+            UsageError: No such platform.
             NvmeError: What the drive reports, such as a vector that was deleted.
         """
         packed = np.frombuffer(self.read_packed(platform), np.uint8)
@@ -105,7 +117,8 @@ class BitExpression:
 
     def read_packed(self, platform: Platform = "flash-cosmos") -> bytes:
         """As `read`, eight bits a byte: bit i is bit i % 8 (least significant first) of byte i // 8."""
-        return self._drive._native.evaluate(self._code, platform, self._length)
+        with self._named_errors():
+            return self._drive._native.evaluate(self._node.code(), platform, self._length)
 
     def count(self, platform: Platform = "flash-cosmos") -> int:
         """Evaluate the expression and count the ones of its result.
@@ -116,21 +129,37 @@ class BitExpression:
             UsageError: As `read`.
             NvmeError: As `read`.
         """
-        return self._drive._native.count_ones(self._code, platform, self._length)
+        with self._named_errors():
+            return self._drive._native.count_ones(self._node.code(), platform, self._length)
 
     def explain(self, platform: Platform = "flash-cosmos") -> str:
         """How the expression would be evaluated, in words: the senses of the array, for every page alike.
 
         Nothing is carried out.
         """
-        return self._drive._native.explain(self._code, platform)
+        return self._drive._with_names(self._drive._native.explain(self._node.code(), platform))
 
-    def _with(self, code: Expression, other: "BitExpression") -> "BitExpression":
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """An error about a vector that is not there says which."""
+        try:
+            yield
+        except NvmeError as error:
+            if error.status != "Vector Not Found":
+                raise
+            stored = {(group, number) for group, number, *_ in self._drive._native.vectors()}
+            missing = [f"{group}:{number}" for group, number in self.vectors if (group, number) not in stored]
+            where = self._drive._with_names(", ".join(missing[:3]))
+            raise error.about(f"the drive does not hold {where}") from None
+
+    def _with(self, operator: Literal["&", "|", "^"], other: "BitExpression") -> "BitExpression":
+        if not isinstance(other, BitExpression):
+            raise TypeError(_not_combined(other))
         if other._drive is not self._drive:
             raise UsageError("these vectors are on different drives; an expression is evaluated on one")
         if other._length != self._length:
             raise UsageError(f"vectors of {self._length:,} and {other._length:,} bits do not combine")
-        return BitExpression(self._drive, self._length, code)
+        return BitExpression(self._drive, self._length, Node(operator, (self._node, other._node)))
 
 
 class BitVector(BitExpression):
@@ -139,7 +168,7 @@ class BitVector(BitExpression):
     __slots__ = ("group", "inverse", "number")
 
     def __init__(self, group: "Group", number: int, length: int, inverse: bool) -> None:
-        super().__init__(group.drive, length, Expression(group.number, number))
+        super().__init__(group.drive, length, Node.of_vector(group.number, number))
         self.group = group
         """The group it belongs to."""
         self.number = number
@@ -153,7 +182,10 @@ class BitVector(BitExpression):
         Raises:
             NvmeError: It is not there any more.
         """
-        self.drive._native.delete_vectors(self.group.number, self.number)
+        try:
+            self.drive._native.delete_vectors(self.group.number, self.number)
+        except NvmeError as error:
+            raise error.about(f"{self.group}, vector {self.number}") from None
 
 
 class Group:
@@ -176,6 +208,9 @@ class Group:
         name = "" if self.name is None else f" {self.name!r}"
         return f"<Group {self.number}{name}>"
 
+    def __str__(self) -> str:
+        return f"group {self.number if self.name is None else repr(self.name)}"
+
     def __reduce__(self) -> NoReturn:
         raise TypeError("groups live on a drive in this process and cannot be pickled")
 
@@ -195,16 +230,28 @@ class Group:
 
         Raises:
             TypeError: Something else than a collection of vectors of bits.
-            UsageError: A vector of no bits, or `bits` that does not fit.
-            NvmeError: Vectors of another length than the group has, or a full group.
+            UsageError: A vector of no bits, or of another length than the group has; `bits` that do not
+                fit.
+            NvmeError: What the drive reports, such as a full group.
         """
-        if isinstance(vectors, bytes | bytearray | memoryview | str):
+        flat = isinstance(vectors, np.ndarray | np.generic) and vectors.ndim < 2
+        if flat or isinstance(vectors, bytes | bytearray | memoryview | str):
             raise TypeError("write takes a collection of vectors; for a single one, give a list of it")
-        free = max((vector.number for vector in self.vectors()), default=-1) + 1
-        written = []
+        stored = self.vectors()
+        free = max((vector.number for vector in stored), default=-1) + 1
+        written: list[BitVector] = []
         for number, vector in enumerate(vectors, free):
             packed, length = _pack(vector, bits)
-            self.drive._native.write_vector((self.number, number), length, inverse, packed)
+            others = (stored or written)[:1]
+            if others and len(others[0]) != length:
+                raise UsageError(
+                    f"{self}, vector {number}: it has {counted(length, 'bit')}, the others of the group have "
+                    f"{len(others[0]):,}; vectors of one group are equally long"
+                )
+            try:
+                self.drive._native.write_vector((self.number, number), length, inverse, packed)
+            except NvmeError as error:
+                raise error.about(f"{self}, vector {number}") from None
             written.append(BitVector(self, number, length, inverse))
         return written
 
@@ -219,30 +266,45 @@ class Group:
         Raises:
             NvmeError: It holds none.
         """
-        self.drive._native.delete_vectors(self.number)
+        try:
+            self.drive._native.delete_vectors(self.number)
+        except NvmeError as error:
+            raise error.about(str(self)) from None
 
 
-def _is(other: object) -> bool:
-    return isinstance(other, BitExpression)
+def _not_combined(other: object) -> str:
+    return (
+        f"a vector on a drive does not combine with a {type(other).__name__}: "
+        "write that into a group first, or read() the vector"
+    )
 
 
 def _pack(vector: Vector, bits: int | None) -> tuple[bytes, int]:
     """A vector as packed bytes, and its length in bits."""
+    if bits is not None and bits < 1:
+        raise UsageError(f"bits = {bits}: a vector has at least one bit")
     if isinstance(vector, bytes | bytearray | memoryview):
         packed = bytes(vector)
+        if not packed:
+            raise UsageError("the vector is empty; a vector has at least one bit")
         length = 8 * len(packed) if bits is None else bits
-        if length < 0 or -(-length // 8) != len(packed):
+        if -(-length // 8) != len(packed):
             raise UsageError(
                 f"{len(packed)} bytes hold no vector of {length} bits, which takes {-(-length // 8)}"
             )
         return packed, length
     array = np.asarray(vector)
+    if array.size == 0:
+        raise UsageError("the vector is empty; a vector has at least one bit")
     if array.dtype != np.bool_:
         raise TypeError(
             f"a vector is an array of bools, not of {array.dtype}: compare (x != 0), or give packed bytes"
         )
     if array.ndim != 1:
-        raise TypeError(f"a vector has one dimension, not {array.ndim}; write takes a collection of vectors")
+        raise TypeError(
+            f"a vector has one dimension, not {array.ndim}; write takes a collection of vectors: "
+            "for a single one, give a list of it"
+        )
     if bits is not None and bits != len(array):
         raise UsageError(f"an array of {len(array)} bools is no vector of {bits} bits")
     return np.packbits(array, bitorder="little").tobytes(), len(array)

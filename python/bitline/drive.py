@@ -14,9 +14,10 @@ import json
 import math
 import operator
 import os
+import re
 import tomllib
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Self, TypeAlias
@@ -37,6 +38,8 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 #: Groups with a number of their own are below this; above it are the names'.
 _NAMED_GROUPS = 1 << 31
+#: Such a number before what follows a group's in the words of the drive: `GROUP:VECTOR`, `GROUP.STRING`.
+_DERIVED_NUMBER = re.compile(r"\b[2-4]\d{9}(?=[:.]\d)")
 
 #: The largest number in a command (NVMe Base 2.1: 64-bit block addresses).
 _NUMBER_MAX = (1 << 64) - 1
@@ -148,6 +151,18 @@ def _toml(key: str, value: Setting) -> str:
     raise TypeError(
         f"{key} is set to a {type(value).__name__}; it must be a bool, number, text or list of these"
     )
+
+
+def _numbers_of(workload: object, name: str = "") -> Iterator[tuple[str, float]]:
+    """All floats in flows, each with its key."""
+    if isinstance(workload, float):
+        yield name, workload
+    elif isinstance(workload, Mapping):
+        for key, value in workload.items():
+            yield from _numbers_of(value, str(key))
+    elif isinstance(workload, list | tuple):
+        for flow in workload:
+            yield from _numbers_of(flow, name)
 
 
 def _number(name: str, value: int, least: int = 0) -> int:
@@ -334,6 +349,10 @@ class Drive:
             raise UsageError(f"group {name!r} would have the number of group {taken!r}; choose another name")
         return Group(self, number, name)
 
+    def _with_names(self, text: str) -> str:
+        """A text with the names of groups instead of the numbers derived from them."""
+        return _DERIVED_NUMBER.sub(lambda found: self._names.get(int(found[0]), found[0]), text)
+
     def groups(self) -> list[Group]:
         """The groups that hold vectors, by number; those asked for by name before have it."""
         numbers = dict.fromkeys(group for group, *_ in self._native.vectors())
@@ -376,6 +395,9 @@ class Drive:
             UsageError: A flow that makes no sense on this drive, or an unknown key.
             NvmeError: A request failed.
         """
+        for name, value in _numbers_of(workload):
+            if not math.isfinite(value):
+                raise UsageError(f"workload: {name} = {value} must be a finite number")
         flows = [workload] if isinstance(workload, Mapping) else list(workload)
         try:
             text = json.dumps([dict(flow) for flow in flows], allow_nan=False)

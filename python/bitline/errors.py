@@ -1,5 +1,7 @@
 """Everything that Bitline raises. `crates/python/src/error.rs` decides which error of Rust is which."""
 
+from typing import Self
+
 
 class BitlineError(Exception):
     """Base of all errors of the drive and its host library."""
@@ -33,6 +35,10 @@ class NvmeError(BitlineError):
         self.status = status
         self.status_type = status_type
         self.status_code = status_code
+
+    def about(self, what: str) -> Self:
+        """The same error, whose message begins with what it is about."""
+        return type(self)(f"{what}: {self}", self.command, self.status, self.status_type, self.status_code)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         arguments = (str(self), self.command, self.status, self.status_type, self.status_code)

@@ -1,5 +1,9 @@
 """Bit vectors: what the drive computes equals what NumPy does, on every platform."""
 
+import operator
+from collections.abc import Callable
+from functools import reduce
+
 import numpy as np
 import pytest
 from conftest import SMALL
@@ -7,6 +11,7 @@ from numpy.typing import NDArray
 
 import bitline
 from bitline import PLATFORMS, BitExpression, BitVector, Drive, NvmeError, UsageError
+from bitline.expression import DEPTH_MAX, OPERANDS_MAX, OPERATORS_MAX
 
 #: Not a whole number of bytes, and more than the pages of all planes.
 BITS = 4096 * 8 * 9 + 77
@@ -135,11 +140,13 @@ def test_names_and_numbers_of_groups(drive: Drive) -> None:
     [
         ([np.array([0, 1], np.uint8)], TypeError, "not of uint8"),
         ([np.array([0.5])], TypeError, "not of float64"),
-        (np.ones(4, bool), TypeError, "one dimension, not 0"),
+        (np.ones(4, bool), TypeError, "give a list of it"),
+        ([True, False], TypeError, "one dimension, not 0"),
         ([np.ones((2, 2), bool)], TypeError, "one dimension, not 2"),
         (b"abc", TypeError, "give a list of it"),
-        ([b""], UsageError, "vector of 0 bits"),
-        ([np.ones(0, bool)], UsageError, "vector of 0 bits"),
+        ([b""], UsageError, "at least one bit"),
+        ([[]], UsageError, "at least one bit"),
+        ([np.ones(0, bool)], UsageError, "at least one bit"),
     ],
 )
 def test_what_is_no_vector(drive: Drive, vectors: object, error: type[Exception], words: str) -> None:
@@ -152,8 +159,13 @@ def test_lengths_must_fit(drive: Drive) -> None:
     b = drive.group("b").write(_vectors(8, 1, 101))[0]
     with pytest.raises(UsageError, match="vectors of 100 and 101 bits do not combine"):
         _ = a & b
-    with pytest.raises(NvmeError, match="Vector Length Mismatch"):
+    with pytest.raises(UsageError, match=r"group 'a', vector 1: it has 101 bits, the others .* have 100"):
         drive.group("a").write(_vectors(8, 1, 101))
+    with pytest.raises(UsageError, match="group 6, vector 1: it has 1 bit, the others of the group have 2"):
+        drive.group(6).write([[True, True], [True]])
+    assert [len(vector) for vector in drive.group(6).vectors()] == [2]
+    with pytest.raises(UsageError, match="bits = -1"):
+        drive.group("c").write([b"ab"], bits=-1)
     with pytest.raises(UsageError, match="2 bytes hold no vector of 17 bits, which takes 3"):
         drive.group("c").write([b"ab"], bits=17)
     with pytest.raises(UsageError, match="no vector of 9 bits"):
@@ -172,22 +184,83 @@ def test_mistakes_with_operators_are_errors(drive: Drive) -> None:
     a, b = drive.group("g").write(_vectors(10, 2, 10))
     with pytest.raises(TypeError, match="combine vectors with"):
         _ = a and b
-    with pytest.raises(TypeError, match="unsupported operand"):
-        _ = a & True
-    with pytest.raises(TypeError):
-        _ = a & np.ones(10, bool)
+    for mixed in (lambda: a & np.ones(10, bool), lambda: np.ones(10, bool) | a):
+        with pytest.raises(TypeError, match="does not combine with a ndarray: write that into a group first"):
+            mixed()
+    for mixed in (lambda: a ^ True, lambda: True & a):
+        with pytest.raises(TypeError, match="does not combine with a bool"):
+            mixed()
     with pytest.raises(UsageError, match="there is no platform"):
         a.read("gpu")
+
+
+def test_an_expression_that_no_command_takes_is_refused_at_the_operator(drive: Drive) -> None:
+    """The limits are the command's: what they allow is read, one step further is refused."""
+    arrays = _vectors(14, 3, 10)
+    a, b, c = drive.group("g").write(arrays)
     deep: BitExpression = a
-    for _ in range(2000):
-        deep = ~(deep & b)
-    with pytest.raises(UsageError):
-        deep.read()
+    expected = arrays[0]
+    for level in range(DEPTH_MAX):
+        deep = deep & b if level % 2 else deep | c
+        expected = expected & arrays[1] if level % 2 else expected | arrays[2]
+    np.testing.assert_array_equal(deep.read("host"), expected)
+    np.testing.assert_array_equal(deep.read("in-storage"), expected)
+    with pytest.raises(UsageError, match="at most 64 levels"):
+        _ = ~deep
+    with pytest.raises(UsageError, match="at most 64 levels"):
+        _ = deep ^ a
+    assert len((deep & b).vectors) == 3  # the chain grows, not the depth
+    twice = reduce(lambda twice, _: twice ^ twice, range(12), a)
+    with pytest.raises(UsageError, match="at most 4096 operands, this would have 8192"):
+        _ = twice ^ twice
+    inverted = reduce(lambda chain, _: chain | ~b, range(4094), ~a)
+    assert inverted._node.operator_count == OPERATORS_MAX
+    np.testing.assert_array_equal(inverted.read(), ~(arrays[0] & arrays[1]))
+    with pytest.raises(UsageError, match="at most 4096 operators, this would have 4097"):
+        _ = inverted | ~b
+
+
+@pytest.mark.parametrize("combine", [operator.and_, operator.or_, operator.xor])
+def test_a_long_chain_is_one_operator(drive: Drive, combine: Callable[..., BitExpression]) -> None:
+    arrays = _vectors(15, 4, 10)
+    vectors = drive.group("g").write(arrays)
+    chosen = [0, *np.random.default_rng(15).integers(4, size=OPERANDS_MAX - 1)]
+    chain = reduce(combine, (vectors[which] for which in chosen))
+    expected = reduce(combine, (arrays[which] for which in chosen))
+    assert (chain._node.depth, chain._node.operator_count, chain._node.operand_count) == (1, 1, OPERANDS_MAX)
+    for platform in PLATFORMS:
+        np.testing.assert_array_equal(chain.read(platform), expected, err_msg=platform)
+    with pytest.raises(UsageError, match="at most 4096 operands"):
+        combine(chain, vectors[0])
+
+
+def test_chains_join_and_double_complements_cancel(drive: Drive) -> None:
+    a, b, c, d = drive.group(5).write(_vectors(16, 4, 10))
+    assert "5:0 & 5:1 & 5:2 & 5:3 " in repr((a & b) & (c & d))
+    assert "5:0 & (5:1 | 5:2) " in repr(a & (b | c))
+    assert "<BitExpression 5:0 of" in repr(~~a)
+    shown = repr(~(a ^ b))
+    for _ in range(4000):
+        a = ~a
+    assert repr(~(a ^ b)) == shown
+
+
+def test_named_groups_are_told_by_name(drive: Drive) -> None:
+    a, b = drive.group("colours").write(_vectors(17, 2, 10))
+    assert repr(a & b) == "<BitExpression colours:0 & colours:1 of 10 bits>"
+    for platform in PLATFORMS:
+        assert str(a.group.number) not in (a & b).explain(platform)
+    assert "colours." in (a & b).explain()
+    b.delete()
+    with pytest.raises(NvmeError, match="does not hold colours:1: fc_read: Vector Not Found"):
+        (a & b).read()
+    with pytest.raises(NvmeError, match="group 'colours', vector 1: "):
+        b.delete()
 
 
 def test_a_full_group_says_so(drive: Drive) -> None:
     vectors = _vectors(11, 1, BITS) * 1000
-    with pytest.raises(NvmeError, match="Vector Group Full"):
+    with pytest.raises(NvmeError, match=r"group 'g', vector \d+: fc_write: Vector Group Full"):
         drive.group("g").write(vectors)
     stored = drive.group("g").vectors()
     assert 0 < len(stored) < 1000

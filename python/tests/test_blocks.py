@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 import pickle
 import subprocess
 import sys
@@ -106,7 +107,19 @@ def test_time_passes_only_in_the_drive(drive: Drive) -> None:
         (lambda d: d.deallocate(d.blocks, 1), "outside of the namespace"),
         (lambda d: d.write_zeroes(0, d.blocks + 1), "outside of the namespace"),
         (lambda d: d.run({"read_fraction": 2}), "read_fraction = 2 must be 0 to 1"),
-        (lambda d: d.run({"requsts": 2}), "unknown field `requsts`"),
+        (lambda d: d.run({"requsts": 2}), 'no key "requsts"; did you mean "requests"'),
+        (lambda d: d.run({"xyz": 2}), 'no key "xyz"; it has arrival, blocks'),
+        (lambda d: d.run({"requests": -1}), "requests = -1: it must be a whole number from 0 to"),
+        (
+            lambda d: d.run({"blocks": 2**32}),
+            "blocks = 4294967296: it must be a whole .* 0 to 4294967295",
+        ),
+        (lambda d: d.run({"read_fraction": math.nan}), "read_fraction = nan must be a finite"),
+        (
+            lambda d: d.run([{"arrival": {"kind": "open", "requests_per_second": math.inf}}]),
+            "requests_per_second = inf",
+        ),
+        (lambda d: d.run({"arrival": {"kind": "opn"}}), "arrival = .*unknown variant `opn`"),
         (lambda d: d.run({"requests": {1}}), "not JSON serializable"),
         (
             lambda d: d.run({"arrival": {"kind": "closed", "depth": 10**9}}),

@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-use bitline::workload::Flow;
 use bitline::{Error, Host, HostError, Platform, VectorId};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -13,6 +12,7 @@ use pyo3::types::PyBytes;
 use crate::config::Config;
 use crate::error::{file, internal, to_python, usage};
 use crate::expression::Expression;
+use crate::flow::parse_flows;
 use crate::keeper::{Key, keep};
 
 /// Events of the simulation between two looks for Ctrl-C: some tens of milliseconds.
@@ -229,8 +229,7 @@ impl Drive {
         flows: &str,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<String> {
-        let flows: Vec<Flow> =
-            serde_json::from_str(flows).map_err(|error| usage(format!("workload: {error}")))?;
+        let flows = parse_flows(flows)?;
         let report = self.0.with(|drive| {
             let under_way = drive.start_flows(&flows).map_err(to_python)?;
             loop {

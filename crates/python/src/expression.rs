@@ -1,7 +1,9 @@
-//! Bitwise expressions over stored vectors, as Python objects that operators combine.
+//! Bitwise expressions over stored vectors, made in one go from what Python has put together.
 
 use bitline::VectorId;
 use pyo3::prelude::*;
+
+use crate::error::usage;
 
 /// An expression over vectors, given as group and number. Immutable.
 #[pyclass(frozen, module = "bitline._bitline")]
@@ -14,16 +16,18 @@ impl Expression {
         Expression(VectorId::new(group, vector).into())
     }
 
-    fn __and__(&self, other: &Expression) -> Expression {
-        Expression(self.0.clone() & other.0.clone())
-    }
-
-    fn __or__(&self, other: &Expression) -> Expression {
-        Expression(self.0.clone() | other.0.clone())
-    }
-
-    fn __xor__(&self, other: &Expression) -> Expression {
-        Expression(self.0.clone() ^ other.0.clone())
+    /// All of `operands` under one operator: `&`, `|` or `^`.
+    #[staticmethod]
+    fn combine(operator: &str, operands: Vec<PyRef<'_, Expression>>) -> PyResult<Expression> {
+        let operands = operands.iter().map(|operand| operand.0.clone());
+        let combined = match operator {
+            "&" => bitline::Expression::all(operands),
+            "|" => bitline::Expression::any(operands),
+            "^" => bitline::Expression::parity(operands),
+            _ => return Err(usage(format!("there is no operator {operator:?}"))),
+        };
+        let combined = combined.map_err(|error| usage(error.to_string()))?;
+        Ok(Expression(combined))
     }
 
     fn __invert__(&self) -> Expression {

@@ -6,6 +6,7 @@ mod config;
 mod drive;
 mod error;
 mod expression;
+mod flow;
 mod keeper;
 mod tpch;
 

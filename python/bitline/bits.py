@@ -234,8 +234,9 @@ class Group:
                 fit.
             NvmeError: What the drive reports, such as a full group.
         """
-        flat = isinstance(vectors, np.ndarray | np.generic) and vectors.ndim < 2
-        if flat or isinstance(vectors, bytes | bytearray | memoryview | str):
+        flat = isinstance(vectors, np.ndarray) and vectors.ndim < 2
+        single = flat or isinstance(vectors, bytes | bytearray | memoryview | str)
+        if single or not isinstance(vectors, Iterable):
             raise TypeError("write takes a collection of vectors; for a single one, give a list of it")
         stored = self.vectors()
         free = max((vector.number for vector in stored), default=-1) + 1
@@ -273,8 +274,9 @@ class Group:
 
 
 def _not_combined(other: object) -> str:
+    kind = "NumPy array" if isinstance(other, np.ndarray) else type(other).__name__
     return (
-        f"a vector on a drive does not combine with a {type(other).__name__}: "
+        f"a vector on a drive does not combine with a {kind}: "
         "write that into a group first, or read() the vector"
     )
 

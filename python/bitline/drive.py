@@ -160,7 +160,7 @@ def _numbers_of(workload: object, name: str = "") -> Iterator[tuple[str, float]]
     elif isinstance(workload, Mapping):
         for key, value in workload.items():
             yield from _numbers_of(value, str(key))
-    elif isinstance(workload, list | tuple):
+    elif isinstance(workload, Sequence) and not isinstance(workload, str | bytes):
         for flow in workload:
             yield from _numbers_of(flow, name)
 
@@ -339,6 +339,8 @@ class Drive:
             name: A number below 2^31; or any text, which stands for a number derived from it (its CRC-32
                 with the top bit set), so that an image opened again has the same group under the same name.
         """
+        if not isinstance(name, int | str):
+            raise TypeError(f"a group has a name or a number, not a {type(name).__name__}")
         if isinstance(name, int):
             if not 0 <= name < _NAMED_GROUPS:
                 raise UsageError(f"group {name}: numbers of groups are 0 to {_NAMED_GROUPS - 1}")
@@ -398,7 +400,11 @@ class Drive:
         for name, value in _numbers_of(workload):
             if not math.isfinite(value):
                 raise UsageError(f"workload: {name} = {value} must be a finite number")
-        flows = [workload] if isinstance(workload, Mapping) else list(workload)
+        flows = [workload] if isinstance(workload, Mapping) else workload
+        if not isinstance(flows, Sequence) or not all(isinstance(flow, Mapping) for flow in flows):
+            raise TypeError(
+                "a workload is a flow or a list of flows; a flow is a mapping from keys to values"
+            )
         try:
             text = json.dumps([dict(flow) for flow in flows], allow_nan=False)
         except (TypeError, ValueError) as error:

@@ -126,6 +126,9 @@ def test_names_and_numbers_of_groups(drive: Drive) -> None:
     assert drive.group("a").number != drive.group("b").number
     assert drive.group("a").number == drive.group("a").number >= 1 << 31
     assert drive.group(7).number == 7
+    for kind in (1.5, None):
+        with pytest.raises(TypeError, match="a group has a name or a number, not a"):
+            drive.group(kind)
     for number in (-1, 1 << 31):
         with pytest.raises(UsageError, match="numbers of groups are 0 to"):
             drive.group(number)
@@ -144,6 +147,8 @@ def test_names_and_numbers_of_groups(drive: Drive) -> None:
         ([True, False], TypeError, "one dimension, not 0"),
         ([np.ones((2, 2), bool)], TypeError, "one dimension, not 2"),
         (b"abc", TypeError, "give a list of it"),
+        (np.bool_(True), TypeError, "give a list of it"),
+        (5, TypeError, "give a list of it"),
         ([b""], UsageError, "at least one bit"),
         ([[]], UsageError, "at least one bit"),
         ([np.ones(0, bool)], UsageError, "at least one bit"),
@@ -185,7 +190,9 @@ def test_mistakes_with_operators_are_errors(drive: Drive) -> None:
     with pytest.raises(TypeError, match="combine vectors with"):
         _ = a and b
     for mixed in (lambda: a & np.ones(10, bool), lambda: np.ones(10, bool) | a):
-        with pytest.raises(TypeError, match="does not combine with a ndarray: write that into a group first"):
+        with pytest.raises(
+            TypeError, match="does not combine with a NumPy array: write that into a group first"
+        ):
             mixed()
     for mixed in (lambda: a ^ True, lambda: True & a):
         with pytest.raises(TypeError, match="does not combine with a bool"):

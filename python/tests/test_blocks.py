@@ -143,6 +143,8 @@ def test_what_cannot_be_done_is_refused_and_changes_nothing(drive: Drive, call: 
         (lambda d: d.write(0, "abc"), "stores bytes or a NumPy array, not a str"),
         (lambda d: d.write(0, [1, 2, 3]), "stores bytes or a NumPy array, not a list"),
         (lambda d: d.write(0, None), "not a NoneType"),
+        (lambda d: d.run("abc"), "a workload is a flow or a list of flows"),
+        (lambda d: d.run([1]), "a flow is a mapping"),
     ],
 )
 def test_things_of_another_kind_are_type_errors(drive: Drive, call: object, words: str) -> None:

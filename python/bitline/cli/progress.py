@@ -8,10 +8,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 @contextmanager
-def progress(description: str, total: int, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
+def progress(
+    description: str, total: int, *, first: str | None = None, quiet: bool = False
+) -> Iterator[Callable[[int], None]]:
     """A bar that runs to `total`; the yielded function is called with how much is done.
 
-    Shown only on a terminal, and not when `quiet`.
+    Until something is, it says `first`, if given. Shown only on a terminal, and not when `quiet`.
     """
     console = Console(stderr=True)
     bar = Progress(
@@ -24,5 +26,10 @@ def progress(description: str, total: int, *, quiet: bool = False) -> Iterator[C
         disable=quiet or not console.is_terminal,
     )
     with bar:
-        task = bar.add_task(description, total=total)
-        yield lambda done: bar.update(task, completed=done)
+        task = bar.add_task(first or description, total=total)
+
+        def advance(done: int) -> None:
+            shown = description if done else first or description
+            bar.update(task, completed=done, description=shown)
+
+        yield advance

@@ -107,7 +107,8 @@ def run(
     with bitline.open(preset, config=config, set={"data.storage": "none", **settings(set_)}) as drive:
         if trace is not None:
             drive.restart_traced()
-        with progress("Prefilling, running requests", requests, quiet=as_json) as advance:
+        first = None if no_prefill else "Prefilling"
+        with progress("Running requests", requests, first=first, quiet=as_json) as advance:
             report = drive.run(flow, advance)
         emit(_result(report, trace), as_json=as_json)
         if trace is not None:

@@ -149,7 +149,7 @@ def run_benchmarks(progress: Callable[[str], object] | None = None) -> str:
     """Measure the speed of the simulator on this machine; gives the report as JSON.
 
     Args:
-        progress: Told what is measured next.
+        progress: Told what is measured next. An exception in it ends the measuring.
     """
 
 def generate_line_items(

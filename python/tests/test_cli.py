@@ -14,6 +14,7 @@ from conftest import SMALL
 from typer.testing import CliRunner
 
 import bitline
+from bitline import _bitline
 from bitline.cli import demo as demo_command
 from bitline.cli.app import app, main
 from bitline.demo import Answer
@@ -373,6 +374,18 @@ def test_bench_prints_rates_and_references(run: Run) -> None:
     assert keys < found.keys()
     assert found["requests_per_second"]["read_ideal"] > 100_000
     assert "Memory read bandwidth" in run("bench").out
+
+
+def test_an_exception_in_progress_ends_a_benchmark_at_once() -> None:
+    told = []
+
+    def interrupt(what: str) -> None:
+        told.append(what)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _bitline.run_benchmarks(interrupt)
+    assert len(told) == 1
 
 
 def test_the_output_of_a_pipe_is_not_folded() -> None:

@@ -1,7 +1,6 @@
 """`bitline bench`: how fast this machine simulates."""
 
 import json
-import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -18,8 +17,6 @@ def bench(as_json: Json = False) -> None:
     Takes some seconds. Rates are per second of real time on one core; the bare executor and the memory's
     bandwidth tell how much of a difference between two machines, or two runs, is the machine's.
     """
-    # Rust measures without looking up; Ctrl-C shall end it all the same.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     with _status(quiet=as_json) as tell:
         report = json.loads(_bitline.run_benchmarks(tell))
     emit(_result(report), as_json=as_json)

@@ -271,7 +271,8 @@ def test_run_writes_a_trace(run: Run, tmp_path: Path) -> None:
 def test_run_refuses_what_makes_no_sense(run: Run) -> None:
     _fails(run("run", "--read-fraction", 1.5), 2, "--read-fraction is 1.5; it must be from 0 to 1")
     _fails(run("run", "--rate", 0), 2, "--rate is 0; it must be from 0.0001 to 1e+11")
-    _fails(run("run", "--blocks", 100_000), 2, "blocks = 100000 must be 1 to 65536")
+    _fails(run("run", "--blocks", 100_000), 2, "--blocks is 100000; it must be from 1 to 65536")
+    _fails(run("run", "--depth", 65_536), 2, "--depth is 65536; it must be from 1 to 65535")
     for option in ("--rate", "--read-fraction"):
         for value in ("nan", "inf"):
             _fails(run("run", option, value), 2, f"{option} is {value}; it must be from 0")

@@ -19,6 +19,9 @@ _CLOSED_DEPTH = 32
 
 #: The rates that a flow accepts, a second (`RATE_MIN` and `RATE_MAX` of `bitline::workload`).
 _RATES = (1e-4, 1e11)
+#: The most requests outstanding, and the most blocks of one: those of an NVMe queue and of a command.
+_DEPTH_MAX = 65_535
+_BLOCKS_MAX = 65_536
 #: The most that a flow can count: requests and blocks are numbers of 64 bits.
 _COUNT_MAX = 2**63 - 1
 
@@ -87,6 +90,8 @@ def run(
     keeps data, too.
     """
     in_range("--read-fraction", read_fraction, 0, 1)
+    in_range("--depth", depth or 1, 1, _DEPTH_MAX)
+    in_range("--blocks", blocks, 1, _BLOCKS_MAX)
     if rate is not None:
         in_range("--rate", rate, *_RATES)
     if trace is not None:

@@ -57,12 +57,13 @@ def demo(
             found = race(drive, rows, index, advance)
         result = _result(drive, scale, len(rows), found, plot)
     emit(result, as_json=as_json)
-    draw(found, len(rows), plot)
+    # A wrong answer outweighs a figure that cannot be written.
     if not found.correct:
         wrong = [entrant.platform for entrant in found.entrants if not found.is_correct(entrant)]
         raise WrongResultError(
             f"wrong answer from {', '.join(wrong)}: count and revenue differ from PyArrow's"
         )
+    draw(found, len(rows), plot)
 
 
 def _check(config: dict[str, Any]) -> None:

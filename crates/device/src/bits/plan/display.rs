@@ -9,10 +9,13 @@ use super::{Plan, Program, Sense, Slot, Source, Step};
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (senses, pages) = (self.senses(), self.page_transfers());
+        let s = |count: usize| if count == 1 { "" } else { "s" };
         writeln!(
             f,
-            "{:?}: {senses} senses and {pages} page transfers per chunk",
-            self.engine
+            "{:?}: {senses} sense{} and {pages} page transfer{} per chunk",
+            self.engine,
+            s(senses),
+            s(pages)
         )?;
         self.write_source(f, &self.root, 1)
     }

@@ -255,7 +255,7 @@ fn equation_4() -> (Store, Expression) {
 fn the_papers_example_takes_two_senses() {
     let (store, expression) = equation_4();
     let [plan, ..] = store.check(&expression, &LIMITS);
-    let expected = "FlashCosmos: 2 senses and 1 page transfers per chunk
+    let expected = "FlashCosmos: 2 senses and 1 page transfer per chunk
   page of program 0
     C = 0; S = !(3.0[0,2] | 4.0[1,3])
     S &= (1.0[0] | 2.0[0-3]); C |= S

@@ -139,7 +139,6 @@ impl Device {
             link.clone(),
             ftl.clone(),
             buffers,
-            ledger.clone(),
             geometry.page_bytes,
             host,
             admin,

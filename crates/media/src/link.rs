@@ -127,16 +127,6 @@ impl Direction {
         self.messages.set(self.messages.get() + 1);
     }
 
-    /// Bytes on the wire for a message of `bytes`.
-    pub fn wire_bytes(&self, bytes: u64) -> u64 {
-        self.message(bytes).wire
-    }
-
-    /// How long a message of `bytes` occupies this direction.
-    pub fn span_of(&self, bytes: u64) -> Span {
-        self.message(bytes).span
-    }
-
     /// What all messages so far have cost, and how many they were.
     fn energy(&self) -> (Energy, u64) {
         let energy = Energy::from_pj(self.pipe.bytes() * self.picojoules_per_byte);

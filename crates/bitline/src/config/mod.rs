@@ -8,8 +8,8 @@ mod error;
 mod presets;
 mod reason;
 
+use device::DeviceConfig;
 use device::frontend::FrontendConfig;
-use device::{DeviceConfig, FaultConfig};
 use serde::{Deserialize, Serialize};
 
 pub use builder::ConfigBuilder;
@@ -171,11 +171,6 @@ impl Config {
     fn validate(&self) -> Result<(), ConfigError> {
         self.device.validate()?;
         self.host.validate(&self.device.frontend)
-    }
-
-    /// The failures to be injected, for tests that switch them.
-    pub fn faults_mut(&mut self) -> &mut FaultConfig {
-        &mut self.device.faults
     }
 }
 

@@ -107,34 +107,20 @@ impl Controller {
     async fn read(&self, read: &ReadWrite) -> Result<Answer, Status> {
         self.check_range(&read.blocks)?;
         let bytes = self.bytes_of(&read.blocks);
-        let list_bytes = read.data.list_bytes(bytes);
-        if list_bytes > 0 {
-            self.fetch_bytes(list_bytes).await;
-        }
-        let segments = read.data.segments(bytes, &*self.host.memory.borrow())?;
-        let mut pieces = self.pieces(&read.blocks);
+        let segments = self.locate(&read.data, bytes).await?;
         let ticket = self.ftl.ticket();
-        let mut first: Option<(Piece, Buffer<'_>)> = None;
-        let mut others: Vec<(Piece, Buffer<'_>)> = Vec::new();
-        for piece in &mut pieces {
+        let mut pages: Vec<(Piece, Buffer<'_>)> = Vec::new();
+        for piece in self.pieces(&read.blocks) {
             let buffer = self.buffers.take();
-            self.ftl.read(
-                piece.lpn,
-                piece.column,
-                piece.bytes,
-                buffer.id(),
-                ticket.id().into(),
-            );
-            // The first stays out of the list, so that a read of one page allocates nothing.
-            match first {
-                None => first = Some((piece, buffer)),
-                Some(_) => others.push((piece, buffer)),
-            }
+            let to = ticket.id().into();
+            self.ftl
+                .read(piece.lpn, piece.column, piece.bytes, buffer.id(), to);
+            pages.push((piece, buffer));
         }
         ticket
             .await
             .map_err(|fault| status_of(fault.into(), true))?;
-        for (piece, buffer) in first.iter().chain(&others) {
+        for (piece, buffer) in &pages {
             let part = piece.column as usize..(piece.column + piece.bytes) as usize;
             self.copy_out(&segments, piece.offset, buffer.id(), part)?;
         }

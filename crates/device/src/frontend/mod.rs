@@ -20,7 +20,7 @@ use media::link::Link;
 use nvme::{Dma, QueueId};
 use serde::{Deserialize, Serialize};
 use sim::resource::Broadcast;
-use sim::{Account, Ledger, Sim, TaskId, Time};
+use sim::{Sim, TaskId, Time};
 
 use crate::bits::Bits;
 use crate::buffer::Buffers;
@@ -113,7 +113,6 @@ pub struct Controller {
     direct_reads: RefCell<DirectReads>,
     room: Room,
     counts: RefCell<FrontendCounts>,
-    ledger: Rc<Ledger>,
     transfer: Rc<HostTransfer>,
     bits: Rc<Bits>,
 }
@@ -133,7 +132,6 @@ impl Controller {
         link: Rc<Link>,
         ftl: Rc<Ftl>,
         buffers: Rc<Buffers>,
-        ledger: Rc<Ledger>,
         page_bytes: u32,
         host: HostPort,
         admin: AdminQueues,
@@ -165,7 +163,6 @@ impl Controller {
             direct_reads: RefCell::default(),
             room: Room::new(config.commands_in_flight),
             counts: RefCell::default(),
-            ledger,
             transfer,
             bits,
         });
@@ -223,11 +220,6 @@ impl Controller {
     /// What happened so far.
     pub fn counts(&self) -> FrontendCounts {
         *self.counts.borrow()
-    }
-
-    /// The energy accounts of the drive.
-    pub fn energy(&self) -> Vec<Account> {
-        self.ledger.accounts()
     }
 
     #[inline]

@@ -21,7 +21,7 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 comma := ,
 say = @printf '\n=== %s\n' "$(1)"
 
-.PHONY: help demo test bench check docs build audit system check-rust check-python check-licences test-rust test-python
+.PHONY: help demo test soak bench check docs build audit system check-rust check-python check-licences test-rust test-python
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ demo: build ## Answer TPC-H query 6's predicate inside the NAND array, beside th
 
 test: check test-rust test-python ## Everything that continuous integration runs
 	$(call say,all checks and tests passed)
+
+soak: system ## Live 2,000 drives through 100,000 power cuts, ten times what the tests do
+	BITLINE_SEEDS=0..2000 cargo test -p bitline-tests --test simulation --locked -- --nocapture what_is_acknowledged_survives
 
 bench: build ## Measure the speed of the simulator on this machine
 	$(BIN)/bitline bench

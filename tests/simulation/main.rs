@@ -6,7 +6,8 @@
 //! BITLINE_SEED=123 cargo test -p bitline-tests --test simulation one_seed -- --nocapture
 //! ```
 //!
-//! `BITLINE_SEEDS=1000..5000` lives other seeds than those of `make test`.
+//! `BITLINE_SEEDS=1000..5000` lives other seeds than those of `make test`; `make soak` lives ten times as many.
+//! Each seed is a life of its own, so they are shared out over the cores.
 
 #![expect(unreachable_pub, reason = "a test program has no outside")]
 
@@ -18,12 +19,13 @@ mod oracle;
 mod planted;
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use life::{Cuts, live};
 
-/// Seeds and power cuts that `make test` runs at the least.
-const SEEDS: u64 = 500;
-const CUTS_PER_SEED: u32 = 40;
+/// Seeds that `make test` lives, and the power cuts of each.
+const SEEDS: u64 = 200;
+const CUTS_PER_SEED: u32 = 50;
 
 /// The seeds to live: those of `make test`, or those that `BITLINE_SEEDS` names.
 fn seeds() -> Range<u64> {
@@ -36,17 +38,44 @@ fn seeds() -> Range<u64> {
     range.unwrap_or_else(|| panic!("BITLINE_SEEDS={named} is no range such as 500..1000"))
 }
 
+/// Lives all of `seeds`, on every core, and adds up what happened.
+fn live_all(seeds: Range<u64>) -> Cuts {
+    let next = AtomicU64::new(seeds.start);
+    let work = || {
+        let mut cuts = Cuts::default();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end {
+                return cuts;
+            }
+            match live(seed, CUTS_PER_SEED) {
+                Ok(of_seed) => cuts += of_seed,
+                Err(loss) => panic!("seed {seed}: {loss}\nreplay: BITLINE_SEED={seed}"),
+            }
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        workers
+            .into_iter()
+            .map(|worker| {
+                worker
+                    .join()
+                    .unwrap_or_else(|loss| std::panic::resume_unwind(loss))
+            })
+            .fold(Cuts::default(), |mut sum, cuts| {
+                sum += cuts;
+                sum
+            })
+    })
+}
+
 #[test]
 fn what_is_acknowledged_survives() {
-    let mut cuts = Cuts::default();
     let seeds = seeds();
     let lives = seeds.end - seeds.start;
-    for seed in seeds {
-        match live(seed, CUTS_PER_SEED) {
-            Ok(of_seed) => cuts += of_seed,
-            Err(loss) => panic!("seed {seed}: {loss}\nreplay: BITLINE_SEED={seed}"),
-        }
-    }
+    let cuts = live_all(seeds);
     println!("{lives} seeds: {cuts}");
     assert_eq!(cuts.cuts, lives * u64::from(CUTS_PER_SEED), "{cuts}");
     // A simulation in which nothing happens finds nothing.

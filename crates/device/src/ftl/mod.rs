@@ -27,7 +27,7 @@ use sim::Sim;
 use sim::resource::{Broadcast, Signal};
 
 use crate::buffer::Buffers;
-use crate::schedule::{Erase, Schedule, Sink, Ticket};
+use crate::schedule::{Erase, Origin, Schedule, Sink, Ticket};
 use blocks::Blocks;
 pub use config::{Capacity, FtlConfig, FtlConfigError};
 use gc::Collector;
@@ -223,7 +223,11 @@ impl Ftl {
         let die = self.geometry.die_of_block(block);
         let state = self.schedule.nand().borrow().block_state(block);
         let worn = self.has_failed_page(block, state.next_page);
-        let erased = self.schedule.perform(die, Erase { block }).await;
+        let erase = Erase {
+            block,
+            origin: Origin::default(),
+        };
+        let erased = self.schedule.perform(die, erase).await;
         let mut blocks = self.blocks.borrow_mut();
         blocks.release_from_compute(block);
         if worn || erased.is_err() {

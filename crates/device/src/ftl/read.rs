@@ -3,7 +3,7 @@
 use super::Ftl;
 use super::mapping::{Lpn, Mapping};
 use crate::buffer::BufferId;
-use crate::schedule::{Notify, Read};
+use crate::schedule::{Notify, Origin, Read};
 
 impl Ftl {
     /// Starts reading `bytes` bytes from `column` on of one logical page to that
@@ -31,6 +31,7 @@ impl Ftl {
             column,
             bytes,
             into: buffer,
+            origin: Origin::default(),
         };
         self.schedule
             .push(self.geometry.die_of_block(page.block), read, notify);

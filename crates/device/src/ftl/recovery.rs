@@ -18,7 +18,7 @@ use super::spare::Record;
 use super::{Ftl, FtlConfig};
 use crate::buffer::Buffers;
 use crate::planted::{Bug, is_planted};
-use crate::schedule::{Read, Schedule, SpareBytes};
+use crate::schedule::{Origin, Read, Schedule, SpareBytes};
 
 /// What recovery found besides the translation layer's own pages.
 #[derive(Debug, Default)]
@@ -264,6 +264,7 @@ async fn scan_die(
                 column: 0,
                 bytes: 0,
                 into: buffer.id(),
+                origin: Origin::Mapping,
             };
             // A page that cannot be read holds nothing that was acknowledged.
             let outcome = schedule.perform(die, read).await;

@@ -11,7 +11,7 @@ use super::spare::Record;
 use super::{Ftl, FtlError};
 use crate::buffer::BufferId;
 use crate::planted::{Bug, is_planted};
-use crate::schedule::{Fault, Program, Read};
+use crate::schedule::{Fault, Origin, Program, Read};
 
 /// Logical pages that only its holder may write or deallocate.
 pub struct WriteLock<'a> {
@@ -86,6 +86,7 @@ impl Ftl {
             column: missing.start,
             bytes: missing.end - missing.start,
             into: rest.id(),
+            origin: Origin::default(),
         };
         self.schedule
             .perform(self.geometry.die_of_block(address.block), read)
@@ -112,6 +113,10 @@ impl Ftl {
                 mode: self.config.mode,
                 from,
                 spare: record.encode(),
+                origin: match stream {
+                    Stream::Host => Origin::default(),
+                    Stream::Collection => Origin::Collection,
+                },
             };
             match self
                 .schedule

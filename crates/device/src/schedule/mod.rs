@@ -4,6 +4,7 @@
 mod die;
 mod fault;
 mod notify;
+mod origin;
 mod policy;
 mod queue;
 mod ticket;
@@ -12,7 +13,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 use media::channel::Channel;
-use media::nand::{BlockId, Command, DieId, Geometry, Nand};
+use media::nand::{BlockId, Command, DieId, Geometry, Nand, PlaneId};
 use serde::{Deserialize, Serialize};
 use sim::resource::Signal;
 use sim::{Ledger, Sim, Span};
@@ -21,6 +22,7 @@ use crate::buffer::Buffers;
 use die::DieTask;
 pub use fault::Fault;
 pub use notify::{Notify, Sink};
+pub use origin::{Origin, Priority};
 pub use policy::Policy;
 use queue::DieQueue;
 pub use queue::{Class, Compute, Erase, Operation, Outputs, Program, Read, SpareBytes};
@@ -64,6 +66,8 @@ pub struct Schedule {
     sink: OnceCell<Sink>,
     counts: RefCell<FlashCounts>,
     dies_busy: Vec<Cell<Span>>,
+    /// For each die its planes whose collection is urgent, as a bit mask.
+    collection_urgent: Vec<Cell<u8>>,
 }
 
 impl Schedule {
@@ -87,6 +91,7 @@ impl Schedule {
             sink: OnceCell::new(),
             counts: RefCell::default(),
             dies_busy: (0..dies).map(|_| Cell::default()).collect(),
+            collection_urgent: (0..dies).map(|_| Cell::default()).collect(),
             geometry,
         });
         for die in (0..dies).map(DieId) {
@@ -113,6 +118,24 @@ impl Schedule {
             .borrow_mut()
             .push(operation, notify);
         self.bells[die.0 as usize].ring();
+    }
+
+    /// Says whether collection in `plane` is urgent: the host is about to run out of free pages
+    /// there, or collection is not to be preempted. Policies that know origins then put it first.
+    pub fn set_collection_urgent(&self, plane: PlaneId, urgent: bool) {
+        let planes = &self.collection_urgent[self.geometry.die_of_plane(plane).0 as usize];
+        let bit = 1 << self.geometry.plane_in_die(plane);
+        planes.set(if urgent {
+            planes.get() | bit
+        } else {
+            planes.get() & !bit
+        });
+    }
+
+    /// Whether collection is urgent in any plane of `die`.
+    #[inline]
+    pub fn is_collection_urgent(&self, die: DieId) -> bool {
+        self.collection_urgent[die.0 as usize].get() != 0
     }
 
     /// Says whom [`Notify::Sink`] tells: the front end, once.

@@ -10,6 +10,7 @@ use media::nand::{
 use sim::resource::Semaphore;
 
 use super::notify::Notify;
+use super::origin::Origin;
 use crate::buffer::BufferId;
 
 /// Kinds of transaction that wait in separate queues, most urgent first.
@@ -48,6 +49,8 @@ pub struct Read {
     pub bytes: u32,
     /// Where to.
     pub into: BufferId,
+    /// For whom.
+    pub origin: Origin,
 }
 
 /// Moves a buffer and spare bytes to a page register and programs the page.
@@ -61,6 +64,8 @@ pub struct Program {
     pub from: BufferId,
     /// The out-of-band bytes.
     pub spare: SpareBytes,
+    /// For whom.
+    pub origin: Origin,
 }
 
 /// Erases a block.
@@ -68,6 +73,8 @@ pub struct Program {
 pub struct Erase {
     /// The block.
     pub block: BlockId,
+    /// For whom.
+    pub origin: Origin,
 }
 
 /// Runs commands on one die, nothing between them, and then moves whole C-latches
@@ -310,6 +317,14 @@ mod tests {
             column: 0,
             bytes: 64,
             into: BufferId::NONE,
+            origin: Origin::default(),
+        }
+    }
+
+    fn erase(block: BlockId) -> Erase {
+        Erase {
+            block,
+            origin: Origin::Collection,
         }
     }
 
@@ -332,15 +347,15 @@ mod tests {
     #[test]
     fn a_merged_erase_does_not_overtake_a_read() {
         let mut queue = DieQueue::default();
-        queue.push(Erase { block: BLOCKS[0] }, Notify::Sink(0));
+        queue.push(erase(BLOCKS[0]), Notify::Sink(0));
         queue.push(read(BLOCKS[1], 0), Notify::Sink(1));
-        queue.push(Erase { block: BLOCKS[1] }, Notify::Sink(2));
+        queue.push(erase(BLOCKS[1]), Notify::Sink(2));
         let mut set = Set::new();
         queue.take::<Erase>(true, &GEOMETRY, &mut set);
         assert_eq!(set.len(), 1);
         let mut later = Set::new();
         queue.take::<Read>(true, &GEOMETRY, &mut Set::new());
-        queue.push(Erase { block: BLOCKS[0] }, Notify::Sink(3));
+        queue.push(erase(BLOCKS[0]), Notify::Sink(3));
         queue.take::<Erase>(true, &GEOMETRY, &mut later);
         assert_eq!(later.len(), 2, "nothing stands between these two");
     }

@@ -13,7 +13,7 @@ use super::{Bits, Blocks, ExecuteError, Pages};
 use crate::bits::BitsError;
 use crate::bits::combine::{invert, mask_tail};
 use crate::bits::placement::{DieBatch, PendingWrite, VectorPlacement, VectorSpare};
-use crate::schedule::{Fault, Program, Ticket};
+use crate::schedule::{Fault, Origin, Program, Ticket};
 
 /// How often a vector is placed anew after a program of one of its pages failed.
 const PLACEMENTS_MAX: u32 = 8;
@@ -123,6 +123,7 @@ impl Bits {
             mode: ProgramMode::Esp,
             from: blank.id(),
             spare: record.into_iter().collect(),
+            origin: Origin::default(),
         };
         self.count(|counts| counts.page_programs += 1);
         let die = self.schedule.geometry().die_of_block(page.block);
@@ -196,6 +197,7 @@ impl WriteJob {
                 mode: ProgramMode::Esp,
                 from: buffer.id(),
                 spare: record.encode().into_iter().collect(),
+                origin: Origin::default(),
             };
             let die = bits.schedule.geometry().die_of_block(page.block);
             bits.schedule.push(die, program, ticket.id().into());

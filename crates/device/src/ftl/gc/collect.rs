@@ -9,7 +9,7 @@ use crate::ftl::mapping::Mapping;
 use crate::ftl::spare::Record;
 use crate::ftl::{Ftl, FtlError};
 use crate::planted::{Bug, is_planted};
-use crate::schedule::{Erase, Fault, Read};
+use crate::schedule::{Erase, Fault, Origin, Read};
 
 /// The collecting task of one plane.
 pub(in crate::ftl) struct Collector {
@@ -86,7 +86,11 @@ impl Collector {
             return Ok(());
         }
         let die = ftl.geometry.die_of_block(victim);
-        let erased = ftl.schedule.perform(die, Erase { block: victim }).await;
+        let erase = Erase {
+            block: victim,
+            origin: Origin::Collection,
+        };
+        let erased = ftl.schedule.perform(die, erase).await;
         ftl.count(|counts| counts.gc_blocks += 1);
         if erased.is_ok() {
             ftl.blocks.borrow_mut().add_free(victim);
@@ -119,6 +123,7 @@ impl Collector {
             column: 0,
             bytes: ftl.geometry.page_bytes,
             into: buffer.id(),
+            origin: Origin::Collection,
         };
         ftl.schedule
             .perform(ftl.geometry.die_of_block(from.block), read)

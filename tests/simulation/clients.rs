@@ -34,6 +34,10 @@ impl Shared {
         })
     }
 
+    pub fn sim(&self) -> &sim::Sim {
+        self.host.sim()
+    }
+
     pub fn in_flight(&self) -> u64 {
         self.in_flight.get()
     }

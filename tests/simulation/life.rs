@@ -6,7 +6,8 @@ use std::ops::AddAssign;
 use std::rc::Rc;
 
 use bitline::{Config, Drive};
-use sim::Random;
+use device::ftl::Ftl;
+use sim::{Random, Span};
 
 use crate::clients::{Client, Shared};
 use crate::oracle::Oracle;
@@ -153,6 +154,10 @@ fn run_until_cut(
         host.sim()
             .spawn_detached(Client::new(shared.clone(), stream).run());
     }
+    let ftl = drive.device().map_err(|error| error.to_string())?;
+    let stream = Random::named(seed, &format!("round {round} notes"));
+    let notes = keep_notes(ftl.ftl.clone(), shared.clone(), oracle.clone(), stream);
+    host.sim().spawn_detached(notes);
     let simulation = drive.simulation().map_err(|error| error.to_string())?;
     for _ in 0..200 + random.below(4000) {
         if !simulation.step() {
@@ -166,6 +171,25 @@ fn run_until_cut(
     Ok(shared)
 }
 
+/// Keeps notes for ever, as a part of the firmware would.
+async fn keep_notes(
+    ftl: Rc<Ftl>,
+    shared: Rc<Shared>,
+    oracle: Rc<RefCell<Oracle>>,
+    mut random: Random,
+) {
+    loop {
+        let wait = Span::from_us(100 + random.below(5000));
+        shared.sim().sleep(wait).await;
+        let key = random.below(6) as u16;
+        let value = oracle.borrow_mut().fresh_value();
+        oracle.borrow_mut().begin_note(key, value);
+        if ftl.put_note(key, value).await.is_ok() {
+            oracle.borrow_mut().acknowledge_note(key, value);
+        }
+    }
+}
+
 /// Reads everything and compares.
 fn check(drive: &mut Drive, oracle: &Rc<RefCell<Oracle>>) -> Result<u64, String> {
     let blocks = oracle.borrow().blocks();
@@ -174,5 +198,9 @@ fn check(drive: &mut Drive, oracle: &Rc<RefCell<Oracle>>) -> Result<u64, String>
     for (lba, block) in bytes.chunks(block_bytes).enumerate() {
         oracle.borrow_mut().observe(lba as u64, block)?;
     }
+    let device = drive.device().map_err(|error| error.to_string())?;
+    oracle
+        .borrow_mut()
+        .observe_notes(|key| device.ftl.note(key))?;
     crate::clients::check_vectors(drive, oracle)
 }

@@ -1,4 +1,4 @@
-//! What the drive should hold: for each block and vector the value that was
+//! What the drive should hold: for each block, vector and note the value that was
 //! acknowledged, and those that may have taken its place since.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,11 +17,12 @@ struct Cell {
     busy: bool,
 }
 
-/// The oracle. Blocks are numbered; vectors are named by group and number.
+/// The oracle. Blocks and notes are numbered; vectors are named by group and number.
 #[derive(Debug, Default)]
 pub struct Oracle {
     blocks: Vec<Cell>,
     vectors: BTreeMap<(u32, u32), Cell>,
+    notes: BTreeMap<u16, Cell>,
     groups_busy: BTreeSet<u32>,
     next_value: Value,
 }
@@ -160,6 +161,32 @@ impl Oracle {
         };
         vector.acknowledged = value;
         vector.pending.clear();
+        Ok(())
+    }
+}
+
+/// Notes of the firmware.
+impl Oracle {
+    pub fn begin_note(&mut self, key: u16, value: Value) {
+        self.notes.entry(key).or_default().pending.push(value);
+    }
+
+    pub fn acknowledge_note(&mut self, key: u16, value: Value) {
+        let note = self.notes.entry(key).or_default();
+        note.acknowledged = value;
+        note.pending.clear();
+    }
+
+    /// Checks all notes, and holds the drive to what it says from now on.
+    pub fn observe_notes(&mut self, read: impl Fn(u16) -> Option<Value>) -> Result<(), String> {
+        for (key, note) in &mut self.notes {
+            let seen = read(*key).unwrap_or(0);
+            if !note.values().any(|value| value == seen) {
+                return Err(format!("note {key} is {seen}, expected one of {note:?}"));
+            }
+            note.acknowledged = seen;
+            note.pending.clear();
+        }
         Ok(())
     }
 }

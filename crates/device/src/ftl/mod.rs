@@ -10,6 +10,7 @@ mod blocks;
 mod config;
 mod gc;
 mod mapping;
+mod notes;
 mod order;
 mod range_lock;
 mod read;
@@ -34,6 +35,7 @@ use gc::Collector;
 pub use gc::{GcConfig, GcPolicy};
 use mapping::MappingTable;
 pub use mapping::{Lpn, Mapping};
+use notes::Notes;
 pub use order::{AllocationOrder, OrderError};
 use range_lock::RangeLocks;
 pub use recovery::Recovered;
@@ -98,6 +100,7 @@ pub struct Ftl {
     locks: RangeLocks,
     /// Live logical pages of each record of deallocation.
     tombstones: RefCell<BTreeMap<Ppa, u32>>,
+    notes: RefCell<Notes>,
     next_version: Cell<u64>,
     next_sequence: Cell<u64>,
     counts: RefCell<FtlCounts>,
@@ -149,6 +152,7 @@ impl Ftl {
             homes: config.plane_allocation.planes(&geometry),
             locks: RangeLocks::new(sim),
             tombstones: RefCell::default(),
+            notes: RefCell::default(),
             next_version: Cell::new(1),
             next_sequence: Cell::new(1),
             counts: RefCell::default(),

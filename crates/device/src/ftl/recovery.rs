@@ -14,7 +14,7 @@ use sim::{Sim, Time};
 use super::blocks::{Stream, Use};
 use super::config::Capacity;
 use super::mapping::{Lpn, Mapping};
-use super::spare::Record;
+use super::spare::{Content, Record};
 use super::{Ftl, FtlConfig};
 use crate::buffer::Buffers;
 use crate::planted::{Bug, is_planted};
@@ -86,15 +86,12 @@ impl Ftl {
         // (version, sequence) of the best page found; zero pages cost no memory.
         let mut best = vec![(0u64, 0u64); logical_pages as usize];
         for (page, record) in records {
-            if let Record::Data {
-                lpn,
-                version,
-                sequence,
-            } = *record
+            let found = (record.version, record.sequence);
+            if let Content::Data(lpn) = record.content
                 && lpn.0 < logical_pages
-                && is_better(best[lpn.0 as usize], (version, sequence))
+                && is_better(best[lpn.0 as usize], found)
             {
-                best[lpn.0 as usize] = (version, sequence);
+                best[lpn.0 as usize] = found;
                 mapping.set(lpn, Mapping::Data(*page));
             }
         }
@@ -102,12 +99,8 @@ impl Ftl {
             if is_planted(Bug::RecoveryIgnoresTombstones) {
                 break;
             }
-            if let Record::Tombstone {
-                start,
-                count,
-                version,
-            } = *record
-            {
+            if let Content::Tombstone { start, count } = record.content {
+                let version = record.version;
                 let end = start.0.saturating_add(count).min(logical_pages);
                 for lpn in start.0.min(end)..end {
                     // A page of which nothing older is left needs no tombstone. A copy
@@ -122,15 +115,19 @@ impl Ftl {
         }
         let mut blocks = self.blocks.borrow_mut();
         let mut tombstones = self.tombstones.borrow_mut();
+        let mut notes = self.notes.borrow_mut();
         for (page, record) in records {
-            match *record {
-                Record::Data { lpn, .. } if lpn.0 < logical_pages => {
+            match record.content {
+                Content::Data(lpn) if lpn.0 < logical_pages => {
                     if mapping.get(lpn) == Mapping::Data(*page) {
                         blocks.validate(*page);
                     }
                 }
-                Record::Data { .. } => {}
-                Record::Tombstone { start, count, .. } => {
+                Content::Data(_) => {}
+                Content::Note { key, value } => {
+                    notes.take(key, value, record.version, *page);
+                }
+                Content::Tombstone { start, count } => {
                     let end = start.0.saturating_add(count).min(logical_pages);
                     let live = (start.0.min(end)..end)
                         .filter(|lpn| mapping.get(Lpn(*lpn)) == Mapping::Tombstone(*page))
@@ -142,6 +139,7 @@ impl Ftl {
                 }
             }
         }
+        notes.pages().for_each(|page| blocks.validate(page));
     }
 
     /// Decides what each block is to be used for.
@@ -219,14 +217,8 @@ impl Scan {
         };
         match Record::decode(spare) {
             Some(record) => {
-                let (version, sequence) = match record {
-                    Record::Data {
-                        version, sequence, ..
-                    } => (version, sequence),
-                    Record::Tombstone { version, .. } => (version, 0),
-                };
-                self.next_version = self.next_version.max(version + 1);
-                self.next_sequence = self.next_sequence.max(sequence + 1);
+                self.next_version = self.next_version.max(record.version + 1);
+                self.next_sequence = self.next_sequence.max(record.sequence + 1);
                 self.records.push((page, record));
             }
             None => {

@@ -5,100 +5,127 @@ use crate::schedule::SpareBytes;
 
 use super::mapping::Lpn;
 
-/// Bytes of a record.
-const BYTES: usize = 16;
+/// Bytes of the record of a data page, of which there are very many.
+const SHORT: usize = 16;
+/// Bytes of any other record.
+const LONG: usize = 24;
 const DATA_TAG: u8 = 0x44;
 const TOMBSTONE_TAG: u8 = 0x54;
+const NOTE_TAG: u8 = 0x4E;
 /// Versions and sequence numbers have 40 bits: a thousand billion programs.
 const NUMBER_MAX: u64 = (1 << 40) - 1;
 
 /// What a page of the translation layer holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Record {
+pub(super) struct Record {
+    pub(super) content: Content,
+    /// Rises with every change that the host asks for; a copy made by collection keeps it.
+    pub(super) version: u64,
+    /// Rises with every program; tells a copy from its original.
+    pub(super) sequence: u64,
+}
+
+/// What a page is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
     /// Data of a logical page.
-    Data {
-        lpn: Lpn,
-        /// Rises with every host write; a copy made by collection keeps it.
-        version: u64,
-        /// Rises with every program; tells a copy from its original.
-        sequence: u64,
-    },
+    Data(Lpn),
     /// Logical pages from `start` on were deallocated; no data.
-    Tombstone {
-        start: Lpn,
-        count: u32,
-        version: u64,
-    },
+    Tombstone { start: Lpn, count: u32 },
+    /// A durable note of the firmware; no data.
+    Note { key: u16, value: u64 },
+}
+
+/// Writes numbers one after another, little-endian.
+struct Writer(SpareBytes);
+
+impl Writer {
+    fn put(&mut self, width: usize, value: u64) -> &mut Writer {
+        let kept = self.0.try_extend_from_slice(&value.to_le_bytes()[..width]);
+        kept.expect("a record is shorter than the spare bytes that a program can carry");
+        self
+    }
+}
+
+/// Reads numbers one after another.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn get(&mut self, width: usize) -> u64 {
+        let (number, rest) = self.0.split_at(width);
+        self.0 = rest;
+        let digits = number.iter().rev();
+        digits.fold(0u64, |value, byte| value << 8 | u64::from(*byte))
+    }
 }
 
 impl Record {
+    /// Tag, what it is about, version, sequence, zeroes, checksum.
     pub(super) fn encode(&self) -> SpareBytes {
-        let mut bytes = [0u8; BYTES];
-        let mut put = |at: usize, width: usize, value: u64| {
-            bytes[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
+        assert!(
+            self.version <= NUMBER_MAX && self.sequence <= NUMBER_MAX,
+            "the drive outlived its numbers"
+        );
+        let mut writer = Writer(SpareBytes::new());
+        let length = match self.content {
+            Content::Data(lpn) => {
+                writer.put(1, DATA_TAG.into()).put(4, lpn.0.into());
+                SHORT
+            }
+            Content::Tombstone { start, count } => {
+                writer.put(1, TOMBSTONE_TAG.into());
+                writer.put(4, start.0.into()).put(4, count.into());
+                LONG
+            }
+            Content::Note { key, value } => {
+                writer.put(1, NOTE_TAG.into());
+                writer.put(2, key.into()).put(8, value);
+                LONG
+            }
         };
-        match *self {
-            Record::Data {
-                lpn,
-                version,
-                sequence,
-            } => {
-                assert!(
-                    version <= NUMBER_MAX && sequence <= NUMBER_MAX,
-                    "the drive outlived its numbers"
-                );
-                put(0, 1, u64::from(DATA_TAG));
-                put(1, 4, u64::from(lpn.0));
-                put(5, 5, version);
-                put(10, 5, sequence);
-            }
-            Record::Tombstone {
-                start,
-                count,
-                version,
-            } => {
-                assert!(version <= NUMBER_MAX, "the drive outlived its numbers");
-                put(0, 1, u64::from(TOMBSTONE_TAG));
-                put(1, 4, u64::from(start.0));
-                put(5, 5, version);
-                put(10, 4, u64::from(count));
-            }
+        writer.put(5, self.version).put(5, self.sequence);
+        let Writer(mut bytes) = writer;
+        while bytes.len() < length - 1 {
+            bytes.push(0);
         }
-        bytes[BYTES - 1] = checksum(&bytes);
-        bytes.into_iter().collect()
+        bytes.push(checksum(&bytes));
+        bytes
     }
 
     /// The record in these spare bytes; `None` if they hold none of this layer's.
     pub(super) fn decode(spare: &[u8]) -> Option<Record> {
-        let bytes: &[u8; BYTES] = spare.try_into().ok()?;
-        if bytes[BYTES - 1] != checksum(bytes) {
+        let (check, body) = spare.split_last()?;
+        let length = match body.first()? {
+            &DATA_TAG => SHORT,
+            _ => LONG,
+        };
+        if spare.len() != length || *check != checksum(body) {
             return None;
         }
-        let get = |at: usize, width: usize| {
-            bytes[at..at + width]
-                .iter()
-                .rev()
-                .fold(0u64, |value, byte| value << 8 | u64::from(*byte))
+        let mut reader = Reader(&body[1..]);
+        let content = match body[0] {
+            DATA_TAG => Content::Data(Lpn(reader.get(4) as u32)),
+            TOMBSTONE_TAG => Content::Tombstone {
+                start: Lpn(reader.get(4) as u32),
+                count: reader.get(4) as u32,
+            },
+            NOTE_TAG => Content::Note {
+                key: reader.get(2) as u16,
+                value: reader.get(8),
+            },
+            _ => return None,
         };
-        match bytes[0] {
-            DATA_TAG => Some(Record::Data {
-                lpn: Lpn(get(1, 4) as u32),
-                version: get(5, 5),
-                sequence: get(10, 5),
-            }),
-            TOMBSTONE_TAG => Some(Record::Tombstone {
-                start: Lpn(get(1, 4) as u32),
-                count: get(10, 4) as u32,
-                version: get(5, 5),
-            }),
-            _ => None,
-        }
+        Some(Record {
+            content,
+            version: reader.get(5),
+            sequence: reader.get(5),
+        })
     }
 }
 
-/// All bytes but the last, so that an erased or foreign spare area is told apart.
-fn checksum(bytes: &[u8; BYTES]) -> u8 {
-    bytes[..BYTES - 1]
+/// So that an erased or foreign spare area is told apart.
+fn checksum(bytes: &[u8]) -> u8 {
+    bytes
         .iter()
         .fold(0xA5, |sum: u8, byte| sum.rotate_left(1) ^ byte)
 }
@@ -109,13 +136,26 @@ mod tests {
 
     use super::*;
 
+    fn content() -> impl Strategy<Value = Content> {
+        prop_oneof![
+            any::<u32>().prop_map(|lpn| Content::Data(Lpn(lpn))),
+            any::<(u32, u32)>().prop_map(|(start, count)| Content::Tombstone {
+                start: Lpn(start),
+                count
+            }),
+            any::<(u16, u64)>().prop_map(|(key, value)| Content::Note { key, value }),
+        ]
+    }
+
     proptest! {
         #[test]
-        fn records_survive_the_spare_area(lpn: u32, count: u32, version in 0..=NUMBER_MAX, sequence in 0..=NUMBER_MAX) {
-            let data = Record::Data { lpn: Lpn(lpn), version, sequence };
-            prop_assert_eq!(Record::decode(&data.encode()), Some(data));
-            let tombstone = Record::Tombstone { start: Lpn(lpn), count, version };
-            prop_assert_eq!(Record::decode(&tombstone.encode()), Some(tombstone));
+        fn records_survive_the_spare_area(
+            content in content(),
+            version in 0..=NUMBER_MAX,
+            sequence in 0..=NUMBER_MAX,
+        ) {
+            let record = Record { content, version, sequence };
+            prop_assert_eq!(Record::decode(&record.encode()), Some(record));
         }
 
         #[test]
@@ -126,7 +166,9 @@ mod tests {
 
     #[test]
     fn an_erased_spare_area_holds_no_record() {
-        assert_eq!(Record::decode(&[0xFF; BYTES]), None);
-        assert_eq!(Record::decode(&[0; BYTES]), None);
+        for length in [SHORT, LONG] {
+            assert_eq!(Record::decode(&vec![0xFF; length]), None);
+            assert_eq!(Record::decode(&vec![0; length]), None);
+        }
     }
 }

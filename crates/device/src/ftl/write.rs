@@ -7,7 +7,7 @@ use media::nand::{PageAddress, PlaneId};
 use super::blocks::Stream;
 use super::mapping::{Lpn, Mapping};
 use super::range_lock::RangeLock;
-use super::spare::Record;
+use super::spare::{Content, Record};
 use super::{Ftl, FtlError};
 use crate::buffer::BufferId;
 use crate::planted::{Bug, is_planted};
@@ -43,13 +43,11 @@ impl Ftl {
         if bytes < self.geometry.page_bytes && !is_planted(Bug::PartialWriteForgetsTheRest) {
             self.complete_page(lpn, column, bytes, buffer).await?;
         }
-        let record = Record::Data {
-            lpn,
-            version: self.next_version(),
-            sequence: self.next_sequence(),
-        };
+        let version = self.next_version();
         let home = self.homes[lpn.0 as usize % self.homes.len()];
-        let page = self.program(home, Stream::Host, buffer, record).await?;
+        let page = self
+            .program(home, Stream::Host, buffer, Content::Data(lpn), version)
+            .await?;
         self.blocks.borrow_mut().settle(page, true);
         self.replace(lpn, Mapping::Data(self.geometry.ppa(page)));
         Ok(())
@@ -102,12 +100,18 @@ impl Ftl {
         home: PlaneId,
         stream: Stream,
         from: BufferId,
-        record: Record,
+        content: Content,
+        version: u64,
     ) -> Result<PageAddress, FtlError> {
         loop {
             // Nothing may be awaited between these two: programs of a block are
             // queued in the order of its pages.
             let page = self.allocate(home, stream).await?;
+            let record = Record {
+                content,
+                version,
+                sequence: self.next_sequence(),
+            };
             let program = Program {
                 page,
                 mode: self.config.mode,
@@ -215,7 +219,7 @@ impl Ftl {
     }
 
     /// A page is not needed any more; a collector that found nothing may look again.
-    fn forget(&self, page: media::nand::Ppa) {
+    pub(super) fn forget(&self, page: media::nand::Ppa) {
         let mut blocks = self.blocks.borrow_mut();
         // A page lost to an uncorrectable error was invalidated when it was found.
         if blocks.is_valid(page) {
@@ -245,15 +249,17 @@ impl Ftl {
             (first..=last).for_each(|lpn| self.replace(Lpn(lpn), Mapping::Unmapped));
             return Ok(());
         }
-        let record = Record::Tombstone {
+        let version = self.next_version();
+        let content = Content::Tombstone {
             start: Lpn(first),
             count: last - first + 1,
-            version: self.next_version(),
         };
         let home = self.homes[first as usize % self.homes.len()];
         let blank = self.buffers.take();
         self.buffers.with_mut(blank.id(), |page| page.fill(0xFF));
-        let page = self.program(home, Stream::Host, blank.id(), record).await?;
+        let page = self
+            .program(home, Stream::Host, blank.id(), content, version)
+            .await?;
         self.count(|counts| counts.tombstones += 1);
         self.blocks.borrow_mut().settle(page, true);
         let page = self.geometry.ppa(page);

@@ -6,7 +6,7 @@ use media::nand::{BlockId, PageAddress, PlaneId};
 
 use crate::ftl::blocks::{Stream, Use};
 use crate::ftl::mapping::Mapping;
-use crate::ftl::spare::Record;
+use crate::ftl::spare::{Content, Record};
 use crate::ftl::{Ftl, FtlError};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Erase, Fault, Origin, Read};
@@ -138,35 +138,34 @@ impl Collector {
         if !ftl.blocks.borrow().is_valid(old) {
             return Ok(());
         }
-        let record = match record {
-            Record::Data { lpn, version, .. } => Record::Data {
-                lpn,
-                version,
-                sequence: ftl.next_sequence(),
-            },
-            tombstone @ Record::Tombstone { .. } => tombstone,
-        };
         let new = ftl
-            .program(self.plane, Stream::Collection, buffer.id(), record)
+            .program(
+                self.plane,
+                Stream::Collection,
+                buffer.id(),
+                record.content,
+                record.version,
+            )
             .await?;
         ftl.count(|counts| counts.gc_page_copies += 1);
         let still_needed =
             ftl.blocks.borrow().is_valid(old) || is_planted(Bug::CollectionIgnoresOvertaking);
         ftl.blocks.borrow_mut().settle(new, still_needed);
         if still_needed {
-            self.moved(record, old, new);
+            self.moved(record.content, old, new);
         }
         Ok(())
     }
 
     /// The mapping follows the copy.
-    fn moved(&self, record: Record, old: media::nand::Ppa, new: PageAddress) {
+    fn moved(&self, content: Content, old: media::nand::Ppa, new: PageAddress) {
         let ftl = &*self.ftl;
         let new = ftl.geometry.ppa(new);
         let mut mapping = ftl.mapping.borrow_mut();
-        match record {
-            Record::Data { lpn, .. } => mapping.set(lpn, Mapping::Data(new)),
-            Record::Tombstone { start, count, .. } => {
+        match content {
+            Content::Data(lpn) => mapping.set(lpn, Mapping::Data(new)),
+            Content::Note { key, .. } => ftl.notes.borrow_mut().moved(key, old, new),
+            Content::Tombstone { start, count } => {
                 for lpn in start.0..start.0 + count {
                     let lpn = crate::ftl::Lpn(lpn);
                     if mapping.get(lpn) == Mapping::Tombstone(old) {

@@ -45,6 +45,10 @@ class TranslationCounts:
     """Blocks emptied by garbage collection."""
     gc_page_copies: int
     """Pages copied by garbage collection."""
+    wear_levelling_blocks: int
+    """Blocks emptied because they were erased much less often than others of their plane."""
+    wear_levelling_page_copies: int
+    """Pages copied for that."""
     program_failures: int
     """Programs that failed and were repeated elsewhere."""
     blocks_retired: int

@@ -1,6 +1,9 @@
 //! A whole drive held against closed formulas: latency of a drive at rest to the
-//! picosecond, bandwidth of whatever saturates, and utilization.
+//! picosecond, bandwidth of whatever saturates, utilization, write amplification and wear.
 
 mod bandwidth;
 mod latency;
 mod model;
+mod precondition;
+mod wear;
+mod write_amplification;

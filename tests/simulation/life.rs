@@ -59,6 +59,16 @@ fn config(seed: u64, random: &mut Random) -> Config {
     let mode = ["slc", "mlc", "tlc"][random.below(3) as usize];
     let policy = ["first_come", "read_priority"][random.below(2) as usize];
     let order = ["CWDP", "PDWC", "DPCW", "WCPD"][random.below(4) as usize];
+    let collectors = [
+        "greedy",
+        "rga",
+        "d_choices",
+        "fifo",
+        "cost_benefit",
+        "random",
+    ];
+    let collector = collectors[random.below(collectors.len() as u64) as usize];
+    let pace = ["refill", "per_host_block"][random.below(2) as usize];
     let failures = |random: &mut Random, most| {
         if random.chance(0.5) {
             0
@@ -90,9 +100,24 @@ fn config(seed: u64, random: &mut Random) -> Config {
         ("ftl.mode", mode.into()),
         ("ftl.overprovisioning", "0.25".into()),
         ("ftl.plane_allocation", order.into()),
+        ("ftl.gc.policy", collector.into()),
+        ("ftl.gc.pace", pace.into()),
+        ("ftl.gc.preemptible", random.chance(0.5).to_string()),
         ("ftl.gc.threshold_blocks", "4".into()),
+        ("ftl.gc.hard_threshold_blocks", number(2 + random.below(2))),
+        ("ftl.gc.concurrent_blocks", number(1 + random.below(4))),
+        ("ftl.gc.concurrent_copies", number(1 + random.below(20))),
+        ("ftl.wear_levelling.dynamic", random.chance(0.5).to_string()),
         ("schedule.policy", policy.into()),
         ("schedule.multi_plane", random.chance(0.5).to_string()),
+        (
+            "ftl.wear_levelling.static_threshold",
+            number(random.below(4)),
+        ),
+        (
+            "faults.factory_bad_blocks_per_million",
+            number(random.below(2) * 50_000),
+        ),
         ("bits.compute_blocks_percent", "30".into()),
         ("faults.program_failures_per_million", number(programs)),
         ("faults.erase_failures_per_million", number(erases)),

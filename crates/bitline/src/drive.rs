@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use device::ftl::{Precondition, Preconditioned};
 use device::{Device, MediaState};
 use host::bits::BitsDevice;
 use host::block::BlockDevice;
@@ -401,6 +402,19 @@ impl Drive {
     /// What the drive reports, or a range outside of the namespace.
     pub fn write_zeroes(&mut self, lba: u64, blocks: u64) -> Result<(), Error> {
         Ok(self.run(|host| async move { host.block.write_zeroes(lba, blocks).await })??)
+    }
+
+    /// Sets up at once what earlier writes would have left on a drive that was never written:
+    /// mapping, needed and replaced pages, worn blocks. It takes no simulated time, and a
+    /// power cut right after it loses nothing. The pages read as zeroes.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`]; [`Error::Precondition`] for shares that make no sense, a drive that was
+    /// written before, or media that cannot be written.
+    pub fn precondition(&mut self, plan: &Precondition) -> Result<Preconditioned, Error> {
+        let powered = self.powered()?;
+        let mut random = powered.host.sim().random("precondition");
+        Ok(powered.device.ftl.precondition(plan, &mut random)?)
     }
 
     /// Everything counted since power-up.

@@ -35,6 +35,9 @@ pub enum Error {
     /// Nothing is left to happen in the simulation, and the call has not finished.
     #[error(transparent)]
     Stalled(#[from] sim::Stalled),
+    /// The drive cannot be preconditioned as asked for.
+    #[error("precondition: {0}")]
+    Precondition(#[from] device::ftl::PreconditionError),
     /// A workload that makes no sense.
     #[error("workload: {0}")]
     Workload(String),

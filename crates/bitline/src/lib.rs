@@ -27,6 +27,7 @@ pub use config::{
     Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, StorageKind,
 };
 pub use device::PowerUpError;
+pub use device::ftl::{History, Precondition, PreconditionError, Preconditioned};
 pub use drive::{Drive, Host};
 pub use driver::{Queue, send_raw};
 pub use error::Error;

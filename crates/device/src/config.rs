@@ -36,6 +36,9 @@ pub struct DeviceConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultConfig {
+    /// Of a million blocks, so many are marked bad at the factory; never so many of a plane
+    /// that it could not hold its share of the capacity.
+    pub factory_bad_blocks_per_million: u32,
     /// Of a million pages programmed, so many fail.
     pub program_failures_per_million: u32,
     /// Of a million blocks erased, so many fail.
@@ -140,6 +143,12 @@ impl DeviceConfig {
         )?;
         self.check_accelerator()?;
         let faults = &self.faults;
+        self.check(
+            "faults.factory_bad_blocks_per_million",
+            faults.factory_bad_blocks_per_million,
+            0,
+            1_000_000,
+        )?;
         self.check(
             "faults.program_failures_per_million",
             faults.program_failures_per_million,

@@ -5,14 +5,14 @@ use std::rc::Rc;
 
 use media::channel::Channel;
 use media::link::Link;
-use media::nand::{Failures, Nand};
+use media::nand::{BlockId, Failures, Nand, PlaneId};
 use sim::{Energy, Ledger, Sim};
 
 use crate::bits::Bits;
 use crate::buffer::Buffers;
 use crate::config::{ConfigError, DeviceConfig};
 use crate::frontend::{AdminQueues, Controller, HostPort, HostTransfer};
-use crate::ftl::{Ftl, Recovered};
+use crate::ftl::{Capacity, Ftl, Recovered};
 use crate::schedule::Schedule;
 
 /// A powered drive: everything volatile. Dropping it, and the tasks of its
@@ -96,6 +96,7 @@ impl Device {
             &ledger,
         );
         let (ftl, recovered) = if media == MediaState::Blank {
+            mark_factory_bad_blocks(sim, config, capacity, schedule.nand());
             (
                 Ftl::blank(
                     sim,
@@ -156,6 +157,33 @@ impl Device {
             ledger,
             recovered,
         })
+    }
+}
+
+/// Marks blocks bad as a factory does before a drive is used for the first time.
+fn mark_factory_bad_blocks(
+    sim: &Sim,
+    config: &DeviceConfig,
+    capacity: Capacity,
+    nand: &RefCell<Nand>,
+) {
+    let rate = config.faults.factory_bad_blocks_per_million;
+    if rate == 0 {
+        return;
+    }
+    let mut random = sim.random("factory bad blocks");
+    let mut nand = nand.borrow_mut();
+    let geometry = nand.geometry().clone();
+    for plane in (0..geometry.planes()).map(PlaneId) {
+        let mut spare = capacity.spare_blocks_per_plane;
+        for block in geometry.blocks_of_plane(plane).map(BlockId) {
+            let bad = random.below(1_000_000) < u64::from(rate);
+            if bad && spare > 0 {
+                let marked = nand.mark_bad(block);
+                debug_assert!(marked.is_ok(), "marking a block bad: {marked:?}");
+                spare -= 1;
+            }
+        }
     }
 }
 

@@ -16,16 +16,22 @@ pub enum Bug {
     CollectionIgnoresOvertaking,
     /// A write of a part of a page forgets the rest of it.
     PartialWriteForgetsTheRest,
+    /// Garbage collection does not copy records of deallocation.
+    CollectionDropsTombstones,
+    /// Recovery takes blocks marked bad for free ones.
+    BadBlocksAreForgotten,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 5] = [
+    pub const ALL: [Bug; 7] = [
         Bug::RecoveryTakesOldestVersion,
         Bug::RecoveryIgnoresTombstones,
         Bug::DeallocationLeavesNoRecord,
         Bug::CollectionIgnoresOvertaking,
         Bug::PartialWriteForgetsTheRest,
+        Bug::CollectionDropsTombstones,
+        Bug::BadBlocksAreForgotten,
     ];
 }
 

@@ -42,6 +42,7 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
         | Error::Bits(_)
         | Error::UnknownPlatform(_)
         | Error::NoPower
+        | Error::Precondition(_)
         | Error::Workload(_) => UsageError::new_err(message),
         Error::Host(HostError::Protocol(_) | HostError::Transport(_))
         | Error::Flash(_)

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::gc::GcConfig;
 use super::order::AllocationOrder;
+use super::wear::WearLevellingConfig;
 
 /// Free blocks of each plane that only garbage collection may take: one that it
 /// fills, and one for what power cuts tear while it does.
@@ -22,6 +23,8 @@ pub struct FtlConfig {
     pub plane_allocation: AllocationOrder,
     /// Garbage collection.
     pub gc: GcConfig,
+    /// How erases are spread over the blocks of a plane.
+    pub wear_levelling: WearLevellingConfig,
 }
 
 /// A configuration of the flash translation layer that cannot work.
@@ -41,6 +44,16 @@ pub enum FtlConfigError {
         least: u32,
         /// The most that makes sense.
         most: u32,
+    },
+    /// A key of garbage collection is out of its range.
+    #[error("ftl.gc.{key} = {value} is out of range; it must be {allowed}")]
+    Gc {
+        /// The key.
+        key: &'static str,
+        /// What was asked for.
+        value: u32,
+        /// What works.
+        allowed: String,
     },
     /// Too little is left of a plane.
     #[error(
@@ -65,6 +78,8 @@ pub struct Capacity {
     pub logical_pages: u32,
     /// Blocks of each plane that computing may take.
     pub compute_blocks_per_plane: u32,
+    /// Blocks of each plane that can be bad before it cannot hold its share of these.
+    pub spare_blocks_per_plane: u32,
 }
 
 impl FtlConfig {
@@ -96,8 +111,11 @@ impl FtlConfig {
                 most,
             });
         }
-        // Two blocks are open at any time, one for the host and one for collection.
-        let needed = self.gc.threshold_blocks + 2;
+        self.check_gc()?;
+        // Two blocks are open at any time, one for the host and one for collection; static
+        // wear levelling has one of its own.
+        let levelling = u32::from(self.wear_levelling.static_threshold > 0);
+        let needed = self.gc.threshold_blocks + 2 + levelling;
         if data <= needed {
             return Err(FtlConfigError::Blocks {
                 blocks: data,
@@ -107,10 +125,37 @@ impl FtlConfig {
         let block = u64::from(geometry.pages_per_block(self.mode));
         let exported =
             (f64::from(data) * (1.0 - self.overprovisioning)).min(f64::from(data - needed));
-        let per_plane = (exported * block as f64) as u64;
+        // Rounded once for the whole drive, as MQSim does.
+        let block_pages = block * u64::from(geometry.planes());
         Ok(Capacity {
-            logical_pages: (per_plane * u64::from(geometry.planes())) as u32,
+            logical_pages: (exported * block_pages as f64) as u32,
             compute_blocks_per_plane: compute,
+            spare_blocks_per_plane: data - needed - (exported.ceil() as u32).min(data - needed),
         })
+    }
+
+    fn check_gc(&self) -> Result<(), FtlConfigError> {
+        let gc = &self.gc;
+        let checks = [
+            (
+                "hard_threshold_blocks",
+                gc.hard_threshold_blocks,
+                GC_RESERVE_BLOCKS..=gc.threshold_blocks - 1,
+            ),
+            ("choices", gc.choices, 1..=65_535),
+            ("concurrent_blocks", gc.concurrent_blocks, 1..=65_535),
+            ("concurrent_copies", gc.concurrent_copies, 1..=65_535),
+        ];
+        for (key, value, range) in checks {
+            if !range.contains(&value) {
+                let allowed = format!("{} to {}", range.start(), range.end());
+                return Err(FtlConfigError::Gc {
+                    key,
+                    value,
+                    allowed,
+                });
+            }
+        }
+        Ok(())
     }
 }

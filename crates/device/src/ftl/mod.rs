@@ -12,33 +12,37 @@ mod gc;
 mod mapping;
 mod notes;
 mod order;
+mod precondition;
 mod range_lock;
 mod read;
 mod recovery;
 mod spare;
+mod wear;
 mod write;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use media::nand::{BlockId, Geometry, PlaneId, Ppa};
+use media::nand::{BlockCondition, BlockId, Geometry, PlaneId, Ppa};
 use serde::Serialize;
 use sim::Sim;
-use sim::resource::{Broadcast, Signal};
+use sim::resource::Broadcast;
 
 use crate::buffer::Buffers;
 use crate::schedule::{Erase, Origin, Schedule, Sink, Ticket};
-use blocks::Blocks;
+use blocks::{Blocks, Orders, Shares};
 pub use config::{Capacity, FtlConfig, FtlConfigError};
-use gc::Collector;
-pub use gc::{GcConfig, GcPolicy};
+use gc::Collections;
+pub use gc::{GcConfig, GcPace, GcPolicy};
 use mapping::MappingTable;
 pub use mapping::{Lpn, Mapping};
 use notes::Notes;
 pub use order::{AllocationOrder, OrderError};
+pub use precondition::{History, Precondition, PreconditionError, Preconditioned};
 use range_lock::RangeLocks;
 pub use recovery::Recovered;
+pub use wear::WearLevellingConfig;
 
 /// What the translation layer cannot do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,6 +70,10 @@ pub struct FtlCounts {
     pub gc_blocks: u64,
     /// Pages copied by garbage collection.
     pub gc_page_copies: u64,
+    /// Blocks emptied because they were erased much less often than others of their plane.
+    pub wear_levelling_blocks: u64,
+    /// Pages copied for that.
+    pub wear_levelling_page_copies: u64,
     /// Programs that failed and were repeated elsewhere.
     pub program_failures: u64,
     /// Blocks taken out of use.
@@ -74,16 +82,12 @@ pub struct FtlCounts {
     pub pages_lost: u64,
 }
 
-/// What writers and the collector of a plane tell each other.
+/// What writers and the collection of a plane tell each other.
 struct PlaneState {
-    /// Rung when the collector should look.
-    bell: Signal,
     /// Announced when a waiting writer should look.
     space: Broadcast,
     /// Short of free blocks, and nothing to collect.
     exhausted: Cell<bool>,
-    /// Blocks in which a program failed, not emptied yet.
-    failing: Cell<u32>,
 }
 
 /// The flash translation layer of a drive.
@@ -95,6 +99,7 @@ pub struct Ftl {
     mapping: RefCell<MappingTable>,
     blocks: RefCell<Blocks>,
     planes: Vec<PlaneState>,
+    collections: Collections,
     /// The home planes of logical pages 0, 1, 2, ..., in turn.
     homes: Vec<PlaneId>,
     locks: RangeLocks,
@@ -116,13 +121,8 @@ impl Ftl {
         buffers: Rc<Buffers>,
     ) -> Rc<Ftl> {
         let ftl = Ftl::new(sim, config, capacity, schedule, buffers);
-        {
-            let mut blocks = ftl.blocks.borrow_mut();
-            for block in (0..ftl.geometry.blocks()).map(BlockId) {
-                blocks.add_free(block);
-            }
-        }
-        ftl.start(sim)
+        ftl.find_blank_blocks();
+        ftl.start()
     }
 
     fn new(
@@ -137,18 +137,30 @@ impl Ftl {
             mapping: RefCell::new(MappingTable::new(capacity.logical_pages)),
             blocks: RefCell::new(Blocks::new(
                 &geometry,
-                geometry.pages_per_block(config.mode),
-                config::GC_RESERVE_BLOCKS,
-                capacity.compute_blocks_per_plane,
+                Shares {
+                    pages_per_block: geometry.pages_per_block(config.mode),
+                    reserve: config::GC_RESERVE_BLOCKS,
+                    host_waits_below: config.gc.hard_threshold_blocks,
+                    compute_blocks: capacity.compute_blocks_per_plane,
+                },
+                Orders {
+                    free_by_wear: config.wear_levelling.dynamic,
+                    closed_by_wear: config.wear_levelling.static_threshold > 0,
+                    closed_by_age: config.gc.policy.keeps_order(),
+                },
             )),
             planes: (0..geometry.planes())
                 .map(|_| PlaneState {
-                    bell: Signal::new(sim),
                     space: Broadcast::new(sim),
                     exhausted: Cell::new(false),
-                    failing: Cell::new(0),
                 })
                 .collect(),
+            collections: Collections::new(
+                config,
+                geometry.planes(),
+                geometry.blocks_per_plane,
+                sim.random("garbage collection"),
+            ),
             homes: config.plane_allocation.planes(&geometry),
             locks: RangeLocks::new(sim),
             tombstones: RefCell::default(),
@@ -163,12 +175,30 @@ impl Ftl {
         }
     }
 
-    /// Starts the collectors.
-    fn start(self, sim: &Sim) -> Rc<Ftl> {
-        let ftl = Rc::new(self);
-        for plane in (0..ftl.geometry.planes()).map(PlaneId) {
-            sim.spawn_detached(Collector::new(ftl.clone(), plane).run());
+    /// On a blank drive everything is free but what the factory marked bad.
+    fn find_blank_blocks(&self) {
+        let (mut blocks, nand) = (self.blocks.borrow_mut(), self.schedule.nand().borrow());
+        let is_bad = |block| nand.block_state(block).condition == BlockCondition::Bad;
+        for plane in (0..self.geometry.planes()).map(PlaneId) {
+            let mut of_plane = self.geometry.blocks_of_plane(plane).map(BlockId);
+            if !of_plane.clone().any(is_bad) {
+                blocks.fill(plane);
+                continue;
+            }
+            for block in &mut of_plane {
+                if is_bad(block) {
+                    blocks.set_use(block, blocks::Use::Bad);
+                } else {
+                    blocks.add_free(block, 0);
+                }
+            }
         }
+    }
+
+    /// Starts collecting garbage.
+    fn start(self) -> Rc<Ftl> {
+        let ftl = Rc::new(self);
+        ftl.start_collecting();
         ftl
     }
 
@@ -207,15 +237,20 @@ impl Ftl {
     /// A free block of `plane` for vectors, if computing has any left there.
     pub fn take_compute_block(&self, plane: PlaneId) -> Option<BlockId> {
         let taken = self.blocks.borrow_mut().take_for_compute(plane);
-        self.planes[plane.0 as usize].bell.ring();
+        self.collect(plane);
         taken
     }
 
     /// Takes back a block of [`Ftl::take_compute_block`] that was never programmed.
     pub fn return_blank_block(&self, block: BlockId) {
-        let mut blocks = self.blocks.borrow_mut();
-        blocks.release_from_compute(block);
-        blocks.add_free(block);
+        self.blocks.borrow_mut().release_from_compute(block);
+        self.add_free(block);
+    }
+
+    /// An erased block may be used again.
+    fn add_free(&self, block: BlockId) {
+        let erases = self.schedule.nand().borrow().block_state(block).erase_count;
+        self.blocks.borrow_mut().add_free(block, erases);
     }
 
     /// Erases a block that held vectors and takes it back, unless a program failed in it: it is
@@ -240,8 +275,8 @@ impl Ftl {
             self.count(|counts| counts.blocks_retired += 1);
             return Ok(erased?);
         }
-        blocks.add_free(block);
         drop(blocks);
+        self.add_free(block);
         self.planes[self.geometry.plane_of_block(block).0 as usize]
             .space
             .announce();

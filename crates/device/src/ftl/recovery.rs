@@ -77,7 +77,7 @@ impl Ftl {
         ftl.next_sequence.set(next_sequence);
         ftl.rebuild_mapping(&records);
         ftl.rebuild_blocks(&mut recovered);
-        (ftl.start(sim), recovered)
+        (ftl.start(), recovered)
     }
 
     fn rebuild_mapping(&self, records: &[(Ppa, Record)]) {
@@ -146,34 +146,37 @@ impl Ftl {
     fn rebuild_blocks(&self, recovered: &mut Recovered) {
         let mut blocks = self.blocks.borrow_mut();
         let nand = self.schedule.nand().borrow();
+        let levels = self.config.wear_levelling.static_threshold > 0;
         for block in (0..self.geometry.blocks()).map(BlockId) {
             let state = nand.block_state(block);
-            let plane = &self.planes[self.geometry.plane_of_block(block).0 as usize];
+            blocks.set_erases(block, state.erase_count);
             match state.condition {
+                BlockCondition::Bad if is_planted(Bug::BadBlocksAreForgotten) => {
+                    blocks.add_free(block, state.erase_count);
+                }
                 BlockCondition::Bad => blocks.set_use(block, Use::Bad),
-                BlockCondition::NeedsErase => blocks.set_use(block, Use::Closed),
-                BlockCondition::Good if state.mode.is_none() => blocks.add_free(block),
+                BlockCondition::NeedsErase => blocks.close(block),
+                BlockCondition::Good if state.mode.is_none() => {
+                    blocks.add_free(block, state.erase_count);
+                }
                 BlockCondition::Good if recovered.foreign_blocks.binary_search(&block).is_ok() => {
                     blocks.found_compute(block);
                 }
                 BlockCondition::Good if self.has_failed_page(block, state.next_page) => {
                     blocks.fail(block);
-                    plane.failing.set(plane.failing.get() + 1);
                 }
                 BlockCondition::Good => {
                     let room = state.next_page < self.geometry.pages_per_block(self.config.mode);
                     let resumed = room
                         && state.mode == Some(self.config.mode)
                         && (blocks.resume(block, state.next_page, Stream::Collection)
-                            || blocks.resume(block, state.next_page, Stream::Host));
+                            || blocks.resume(block, state.next_page, Stream::Host)
+                            || levels && blocks.resume(block, state.next_page, Stream::Cold));
                     if !resumed {
-                        blocks.set_use(block, Use::Closed);
+                        blocks.close(block);
                     }
                 }
             }
-        }
-        for plane in &self.planes {
-            plane.bell.ring();
         }
     }
 }

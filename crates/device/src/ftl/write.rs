@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use media::nand::{PageAddress, PlaneId};
 
-use super::blocks::Stream;
+use super::blocks::{Stream, Use};
 use super::mapping::{Lpn, Mapping};
 use super::range_lock::RangeLock;
 use super::spare::{Content, Record};
@@ -48,7 +48,7 @@ impl Ftl {
         let page = self
             .program(home, Stream::Host, buffer, Content::Data(lpn), version)
             .await?;
-        self.blocks.borrow_mut().settle(page, true);
+        self.settle(page, true);
         self.replace(lpn, Mapping::Data(self.geometry.ppa(page)));
         Ok(())
     }
@@ -119,7 +119,7 @@ impl Ftl {
                 spare: record.encode(),
                 origin: match stream {
                     Stream::Host => Origin::default(),
-                    Stream::Collection => Origin::Collection,
+                    Stream::Collection | Stream::Cold => Origin::Collection,
                 },
             };
             match self
@@ -130,7 +130,7 @@ impl Ftl {
                 Ok(()) => return Ok(page),
                 Err(Fault::ProgramFailed(_)) => self.give_up(page),
                 Err(fault) => {
-                    self.blocks.borrow_mut().settle(page, false);
+                    self.settle(page, false);
                     return Err(fault.into());
                 }
             }
@@ -138,16 +138,24 @@ impl Ftl {
     }
 
     /// A program failed: the block is emptied and then retired.
-    fn give_up(&self, page: PageAddress) {
+    pub(super) fn give_up(&self, page: PageAddress) {
         self.count(|counts| counts.program_failures += 1);
-        let state = &self.planes[self.geometry.plane_of_block(page.block).0 as usize];
-        let mut blocks = self.blocks.borrow_mut();
-        blocks.settle(page, false);
-        if blocks.usage(page.block) != super::blocks::Use::Failing {
-            blocks.fail(page.block);
-            state.failing.set(state.failing.get() + 1);
+        {
+            let mut blocks = self.blocks.borrow_mut();
+            // First, so that the block does not become a candidate.
+            if blocks.usage(page.block) != Use::Failing {
+                blocks.fail(page.block);
+            }
         }
-        state.bell.ring();
+        self.settle(page, false);
+    }
+
+    /// The program of a page is over; `needed` says whether it holds something that must be kept.
+    #[inline]
+    pub(super) fn settle(&self, page: PageAddress, needed: bool) {
+        if self.blocks.borrow_mut().settle(page, needed) {
+            self.collect(self.geometry.plane_of_block(page.block));
+        }
     }
 
     /// A fresh page, of `home` if it has one or will have one, else of another plane.
@@ -156,9 +164,9 @@ impl Ftl {
             if let Some(page) = self.try_allocate(home, stream) {
                 return Ok(page);
             }
-            // The collector of the home plane cannot wait for itself.
+            self.make_room(home);
             let state = &self.planes[home.0 as usize];
-            if stream == Stream::Host && !state.exhausted.get() {
+            if !state.exhausted.get() {
                 state.space.next().await;
                 continue;
             }
@@ -170,27 +178,24 @@ impl Ftl {
             {
                 return Ok(page);
             }
+            others.clone().for_each(|plane| self.make_room(plane));
             let busy = others
                 .clone()
                 .find(|plane| !self.planes[plane.0 as usize].exhausted.get());
             match busy {
-                Some(plane) if stream == Stream::Host => {
-                    self.planes[plane.0 as usize].space.next().await
-                }
-                _ => return Err(FtlError::NoSpace),
+                Some(plane) => self.planes[plane.0 as usize].space.next().await,
+                None => return Err(FtlError::NoSpace),
             }
         }
     }
 
     #[inline]
-    fn try_allocate(&self, plane: PlaneId, stream: Stream) -> Option<PageAddress> {
-        let mut blocks = self.blocks.borrow_mut();
-        let page = blocks.allocate(plane, stream);
-        let opened = page.is_none_or(|page| page.page == 0);
-        if opened && blocks.free_blocks(plane) < self.config.gc.threshold_blocks as usize {
-            self.planes[plane.0 as usize].bell.ring();
+    pub(super) fn try_allocate(&self, plane: PlaneId, stream: Stream) -> Option<PageAddress> {
+        let allocated = self.blocks.borrow_mut().allocate(plane, stream)?;
+        if allocated.filled {
+            self.block_filled(plane, stream);
         }
-        page
+        Some(allocated.page)
     }
 
     /// Points a logical page elsewhere; what it pointed to before is not needed any more.
@@ -218,19 +223,20 @@ impl Ftl {
         }
     }
 
-    /// A page is not needed any more; a collector that found nothing may look again.
+    /// A page is not needed any more; where nothing could be collected, something can be now.
     pub(super) fn forget(&self, page: media::nand::Ppa) {
-        let mut blocks = self.blocks.borrow_mut();
-        // A page lost to an uncorrectable error was invalidated when it was found.
-        if blocks.is_valid(page) {
-            blocks.invalidate(page);
+        {
+            let mut blocks = self.blocks.borrow_mut();
+            // A page lost to an uncorrectable error was invalidated when it was found.
+            if blocks.is_valid(page) {
+                blocks.invalidate(page);
+            }
         }
         let plane = self
             .geometry
             .plane_of_block(self.geometry.page_address(page).block);
-        let state = &self.planes[plane.0 as usize];
-        if state.exhausted.get() {
-            state.bell.ring();
+        if self.planes[plane.0 as usize].exhausted.get() {
+            self.collect(plane);
         }
     }
 
@@ -261,7 +267,7 @@ impl Ftl {
             .program(home, Stream::Host, blank.id(), content, version)
             .await?;
         self.count(|counts| counts.tombstones += 1);
-        self.blocks.borrow_mut().settle(page, true);
+        self.settle(page, true);
         let page = self.geometry.ppa(page);
         let held = (first..=last).filter(holds_data).count() as u32;
         self.tombstones.borrow_mut().insert(page, held);

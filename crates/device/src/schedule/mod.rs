@@ -64,6 +64,7 @@ pub struct Schedule {
     bells: Vec<Signal>,
     tickets: Tickets,
     sink: OnceCell<Sink>,
+    collector: OnceCell<Sink>,
     counts: RefCell<FlashCounts>,
     dies_busy: Vec<Cell<Span>>,
     /// For each die its planes whose collection is urgent, as a bit mask.
@@ -89,6 +90,7 @@ impl Schedule {
             bells: (0..dies).map(|_| Signal::new(sim)).collect(),
             tickets: Tickets::new(sim),
             sink: OnceCell::new(),
+            collector: OnceCell::new(),
             counts: RefCell::default(),
             dies_busy: (0..dies).map(|_| Cell::default()).collect(),
             collection_urgent: (0..dies).map(|_| Cell::default()).collect(),
@@ -144,6 +146,12 @@ impl Schedule {
         assert!(set.is_ok(), "there is one sink");
     }
 
+    /// Says whom [`Notify::Collector`] tells: the translation layer, once.
+    pub(crate) fn set_collector(&self, collector: Sink) {
+        let set = self.collector.set(collector);
+        assert!(set.is_ok(), "there is one collector");
+    }
+
     /// An operation is over.
     #[inline]
     fn settle(&self, notify: Notify, fault: Option<Fault>) {
@@ -152,6 +160,11 @@ impl Schedule {
             Notify::Sink(number) => {
                 if let Some(sink) = self.sink.get() {
                     sink(number, fault);
+                }
+            }
+            Notify::Collector(number) => {
+                if let Some(collector) = self.collector.get() {
+                    collector(number, fault);
                 }
             }
         }

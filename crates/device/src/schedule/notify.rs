@@ -11,9 +11,11 @@ pub enum Notify {
     /// The sink, with this number. It is called on the spot, which is cheaper than
     /// waking a task, and serves what needs no further waiting.
     Sink(u32),
+    /// The collection of garbage, with this number, on the spot too.
+    Collector(u32),
 }
 
-/// What [`Notify::Sink`] calls: the number and the fault, if there was one.
+/// What [`Notify::Sink`] and [`Notify::Collector`] call: the number and the fault, if there was one.
 pub type Sink = Box<dyn Fn(u32, Option<Fault>)>;
 
 impl From<TicketId> for Notify {

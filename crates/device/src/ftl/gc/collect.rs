@@ -1,184 +1,502 @@
-//! Emptying a block: copy what is needed, then erase.
+//! Emptying blocks: copy what is needed, then erase.
+//!
+//! There is no task here: the schedule calls [`Ftl::collection_step`] when a read,
+//! program or erase of a collection is over, and that starts what comes next. The
+//! copies of a block are under way side by side.
 
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use media::nand::{BlockId, PageAddress, PlaneId};
+use media::nand::{BlockId, PageAddress, PlaneId, Ppa};
+use sim::Random;
 
+use super::{Chooser, GcPace};
+use crate::buffer::BufferId;
 use crate::ftl::blocks::{Stream, Use};
+use crate::ftl::config::FtlConfig;
 use crate::ftl::mapping::Mapping;
-use crate::ftl::spare::{Content, Record};
-use crate::ftl::{Ftl, FtlError};
+use crate::ftl::spare::Record;
+use crate::ftl::{Ftl, Lpn};
 use crate::planted::{Bug, is_planted};
-use crate::schedule::{Erase, Fault, Origin, Read};
+use crate::schedule::{Erase, Fault, Notify, Origin, Program, Read};
 
-/// The collecting task of one plane.
-pub(in crate::ftl) struct Collector {
-    ftl: Rc<Ftl>,
-    plane: PlaneId,
+/// A block that is being emptied.
+#[derive(Clone, Copy)]
+struct Job {
+    victim: BlockId,
+    /// Where to look for the next needed page.
+    next_page: u32,
+    copies_in_flight: u32,
+    /// Whether it is emptied for wear levelling, not for its space.
+    levelling: bool,
+    /// Pages that were needed when it began and are not copied yet, at most.
+    outstanding: u32,
+    /// A needed page could not be read: the block is set aside as it is.
+    lost: bool,
+    /// There was no page for a copy.
+    stuck: bool,
 }
 
-impl Collector {
-    pub(in crate::ftl) fn new(ftl: Rc<Ftl>, plane: PlaneId) -> Collector {
-        Collector { ftl, plane }
+/// A page on its way.
+#[derive(Clone, Copy)]
+struct Copy {
+    job: u32,
+    from: PageAddress,
+    buffer: BufferId,
+    /// Where to and what, once it is being programmed.
+    into: Option<(PageAddress, Record)>,
+}
+
+/// Things that come and go, by number; numbers are used again.
+struct Slab<T> {
+    entries: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Slab<T> {
+        Slab {
+            entries: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+}
+
+impl<T> Slab<T> {
+    fn insert(&mut self, entry: T) -> u32 {
+        if let Some(number) = self.free.pop() {
+            self.entries[number as usize] = entry;
+            return number;
+        }
+        self.entries.push(entry);
+        self.entries.len() as u32 - 1
+    }
+}
+
+/// The state of a plane's collection.
+#[derive(Clone, Copy, Default)]
+struct PlaneJobs {
+    running: u32,
+    /// One more block is being emptied for wear levelling.
+    levelling: bool,
+    /// Copies that running jobs may still have to make.
+    outstanding: u32,
+}
+
+/// All collections of a drive.
+pub(in crate::ftl) struct Collections {
+    jobs: RefCell<Slab<Job>>,
+    copies: RefCell<Slab<Copy>>,
+    planes: Vec<Cell<PlaneJobs>>,
+    chooser: RefCell<Chooser>,
+}
+
+/// Marks the number of a job, whose erase is over, among those of copies.
+const IS_JOB: u32 = 1 << 31;
+
+impl Collections {
+    pub(in crate::ftl) fn new(
+        config: &FtlConfig,
+        planes: u32,
+        blocks_per_plane: u32,
+        random: Random,
+    ) -> Collections {
+        Collections {
+            jobs: RefCell::default(),
+            copies: RefCell::default(),
+            planes: (0..planes).map(|_| Cell::default()).collect(),
+            chooser: RefCell::new(Chooser::new(&config.gc, blocks_per_plane, random)),
+        }
     }
 
-    /// Collects for ever, whenever the plane runs short of free blocks.
-    pub(in crate::ftl) async fn run(self) {
-        let state = &self.ftl.planes[self.plane.0 as usize];
-        loop {
-            match self.next_victim() {
-                Some(victim) if self.empty(victim).await.is_ok() => state.space.announce(),
-                _ => {
-                    // Nothing to gain here for now: who waits may look elsewhere.
-                    let short = self.is_short();
-                    state.exhausted.set(short);
-                    if short {
-                        state.space.announce();
-                    }
-                    state.bell.heard().await;
-                    state.exhausted.set(false);
+    pub(in crate::ftl) fn is_levelling(&self, plane: PlaneId) -> bool {
+        self.planes[plane.0 as usize].get().levelling
+    }
+
+    fn change_plane(&self, plane: PlaneId, change: impl FnOnce(&mut PlaneJobs)) {
+        let cell = &self.planes[plane.0 as usize];
+        let mut jobs = cell.get();
+        change(&mut jobs);
+        cell.set(jobs);
+    }
+}
+
+impl Ftl {
+    /// Has the schedule tell what becomes of collections, and looks at every plane once.
+    pub(in crate::ftl) fn start_collecting(self: &Rc<Ftl>) {
+        let weak = Rc::downgrade(self);
+        self.schedule.set_collector(Box::new(move |number, fault| {
+            if let Some(ftl) = weak.upgrade() {
+                ftl.collection_step(number, fault);
+            }
+        }));
+        for plane in (0..self.geometry.planes()).map(PlaneId) {
+            self.collect(plane);
+            self.note_urgency(plane);
+        }
+    }
+
+    /// Collection that may not be preempted, or for which the host waits, goes first.
+    fn note_urgency(&self, plane: PlaneId) {
+        let gc = &self.config.gc;
+        let free = self.blocks.borrow().free_blocks(plane);
+        let urgent = !gc.preemptible || free < gc.hard_threshold_blocks as usize;
+        self.schedule.set_collection_urgent(plane, urgent);
+    }
+
+    /// Begins to empty blocks of `plane` as far as it is short of free ones.
+    pub(in crate::ftl) fn collect(&self, plane: PlaneId) {
+        while self.wants_collection(plane) && self.begin_one(plane) {}
+        self.note_exhaustion(plane);
+    }
+
+    /// A block of `plane` was filled by `stream`: the moment to look whether to collect.
+    pub(in crate::ftl) fn block_filled(&self, plane: PlaneId, stream: Stream) {
+        self.note_urgency(plane);
+        match self.config.gc.pace {
+            GcPace::Refill => self.collect(plane),
+            GcPace::PerHostBlock => {
+                if stream == Stream::Host && self.is_short(plane) {
+                    self.begin_one(plane);
                 }
             }
         }
     }
 
-    fn is_short(&self) -> bool {
-        self.ftl.blocks.borrow().free_blocks(self.plane)
-            < self.ftl.config.gc.threshold_blocks as usize
-    }
-
-    fn next_victim(&self) -> Option<BlockId> {
-        let blocks = self.ftl.blocks.borrow();
-        if self.is_short() {
-            return self.ftl.config.gc.policy.victim(&blocks, self.plane);
+    /// The host waits for a page of `plane`: something must be under way, or nothing can be.
+    pub(in crate::ftl) fn make_room(&self, plane: PlaneId) {
+        if self.collections.planes[plane.0 as usize].get().running == 0 {
+            self.begin_one(plane);
         }
-        // A failing block is emptied at once, before more of it is lost.
-        let failing = |(block, _): &(BlockId, u32)| blocks.usage(*block) == Use::Failing;
-        let any_failing = self.ftl.planes[self.plane.0 as usize].failing.get() > 0;
-        any_failing
-            .then(|| blocks.candidates(self.plane).find(failing))
-            .flatten()
-            .map(|(block, _)| block)
+        self.note_exhaustion(plane);
     }
 
-    /// Copies what is needed out of `victim` and erases it, or retires it.
-    async fn empty(&self, victim: BlockId) -> Result<(), FtlError> {
-        let ftl = &*self.ftl;
-        let mut from_page = 0;
-        loop {
-            let next = ftl.blocks.borrow().next_valid(victim, from_page);
-            let Some(address) = next else { break };
-            from_page = address.page + 1;
-            match self.copy(address).await {
-                Err(FtlError::Flash(Fault::Uncorrectable(_))) => {
-                    // It cannot be saved, and erasing it would make its mapping point
-                    // at somebody else's data: the block is set aside as it is.
-                    ftl.count(|counts| counts.pages_lost += 1);
-                    self.retire(victim);
-                    return Ok(());
+    fn is_short(&self, plane: PlaneId) -> bool {
+        self.blocks.borrow().free_blocks(plane) < self.config.gc.threshold_blocks as usize
+    }
+
+    fn wants_collection(&self, plane: PlaneId) -> bool {
+        let blocks = self.blocks.borrow();
+        if blocks.failing(plane).is_some() {
+            // It is emptied at once, before more of it is lost.
+            return true;
+        }
+        let free = blocks.free_blocks(plane);
+        let running = self.collections.planes[plane.0 as usize].get().running;
+        let until = match self.config.gc.pace {
+            GcPace::Refill => self.config.gc.threshold_blocks,
+            GcPace::PerHostBlock => self.config.gc.hard_threshold_blocks,
+        };
+        free + (running as usize) < until as usize
+    }
+
+    /// Tells waiting writers if nothing can be won in `plane` for now.
+    fn note_exhaustion(&self, plane: PlaneId) {
+        let state = &self.planes[plane.0 as usize];
+        let jobs = self.collections.planes[plane.0 as usize].get();
+        let exhausted = jobs.running == 0 && !jobs.levelling && self.is_short(plane);
+        state.exhausted.set(exhausted);
+        if exhausted {
+            state.space.announce();
+        }
+    }
+
+    /// Begins to empty one more block of `plane`; false if there is none, or no room for it.
+    fn begin_one(&self, plane: PlaneId) -> bool {
+        let jobs = self.collections.planes[plane.0 as usize].get();
+        if jobs.running >= self.config.gc.concurrent_blocks {
+            return false;
+        }
+        let blocks = self.blocks.borrow_mut();
+        let mut chooser = self.collections.chooser.borrow_mut();
+        let victim = blocks
+            .failing(plane)
+            .or_else(|| chooser.victim(blocks.candidates(plane)));
+        let Some(victim) = victim else { return false };
+        let valid = blocks.valid_pages(victim);
+        if jobs.running > 0 && jobs.outstanding + valid > blocks.room_for_copies(plane) {
+            return false;
+        }
+        drop((blocks, chooser));
+        self.begin(plane, victim, false);
+        true
+    }
+
+    /// Begins to move the content of `block` to a worn one.
+    pub(in crate::ftl) fn begin_levelling(&self, plane: PlaneId, block: BlockId) {
+        self.count(|counts| counts.wear_levelling_blocks += 1);
+        self.begin(plane, block, true);
+    }
+
+    fn begin(&self, plane: PlaneId, victim: BlockId, levelling: bool) {
+        let valid = {
+            let mut blocks = self.blocks.borrow_mut();
+            blocks.begin_collection(victim);
+            blocks.valid_pages(victim)
+        };
+        self.collections.change_plane(plane, |jobs| {
+            jobs.running += u32::from(!levelling);
+            jobs.levelling |= levelling;
+            jobs.outstanding += valid;
+        });
+        let job = self.collections.jobs.borrow_mut().insert(Job {
+            victim,
+            next_page: 0,
+            copies_in_flight: 0,
+            levelling,
+            outstanding: valid,
+            lost: false,
+            stuck: false,
+        });
+        self.feed(job);
+    }
+
+    /// Starts as many copies of a job as may be under way; ends it when there are none left.
+    fn feed(&self, number: u32) {
+        let mut jobs = self.collections.jobs.borrow_mut();
+        let job = &mut jobs.entries[number as usize];
+        let blocks = self.blocks.borrow();
+        while !job.stuck && job.copies_in_flight < self.config.gc.concurrent_copies {
+            let Some(from) = blocks.next_valid(job.victim, job.next_page) else {
+                break;
+            };
+            job.next_page = from.page + 1;
+            job.copies_in_flight += 1;
+            let buffer = self.buffers.take().keep();
+            let copy = self.collections.copies.borrow_mut().insert(Copy {
+                job: number,
+                from,
+                buffer,
+                into: None,
+            });
+            let read = Read {
+                page: from,
+                column: 0,
+                bytes: self.geometry.page_bytes,
+                into: buffer,
+                origin: Origin::Collection,
+            };
+            let die = self.geometry.die_of_block(from.block);
+            self.schedule.push(die, read, Notify::Collector(copy));
+        }
+        if job.copies_in_flight == 0 {
+            let job = *job;
+            drop((jobs, blocks));
+            self.finish(number, &job);
+        }
+    }
+
+    /// A read, program or erase of a collection is over.
+    fn collection_step(&self, number: u32, fault: Option<Fault>) {
+        if number & IS_JOB != 0 {
+            return self.erased(number & !IS_JOB, fault);
+        }
+        let copy = self.collections.copies.borrow().entries[number as usize];
+        match (copy.into, fault) {
+            (None, None) => self.page_read(number, &copy),
+            (None, Some(_)) => {
+                // It cannot be saved, and erasing it would make its mapping point
+                // at somebody else's data.
+                self.count(|counts| counts.pages_lost += 1);
+                self.change_job(copy.job, |job| job.lost = true);
+                self.copy_done(number, &copy);
+            }
+            (Some((into, record)), None) => {
+                self.page_copied(&copy, into, record);
+                self.copy_done(number, &copy);
+            }
+            (Some((into, record)), Some(fault)) => {
+                if matches!(fault, Fault::ProgramFailed(_)) {
+                    self.give_up(into);
+                    self.program_copy(number, &copy, record);
+                } else {
+                    self.settle(into, false);
+                    self.change_job(copy.job, |job| job.stuck = true);
+                    self.copy_done(number, &copy);
                 }
-                copied => copied?,
             }
         }
-        if ftl.blocks.borrow().usage(victim) == Use::Failing {
-            ftl.schedule.mark_bad(victim);
-            self.retire(victim);
-            return Ok(());
-        }
-        let die = ftl.geometry.die_of_block(victim);
-        let erase = Erase {
-            block: victim,
-            origin: Origin::Collection,
-        };
-        let erased = ftl.schedule.perform(die, erase).await;
-        ftl.count(|counts| counts.gc_blocks += 1);
-        if erased.is_ok() {
-            ftl.blocks.borrow_mut().add_free(victim);
-        } else {
-            ftl.schedule.mark_bad(victim);
-            self.retire(victim);
-        }
-        Ok(())
     }
 
-    /// Takes a block out of use.
-    fn retire(&self, block: BlockId) {
-        let ftl = &*self.ftl;
-        let was = ftl.blocks.borrow().usage(block);
-        if was == Use::Failing {
-            let failing = &ftl.planes[self.plane.0 as usize].failing;
-            failing.set(failing.get() - 1);
+    /// A page has been read: program it elsewhere, unless the host has overtaken.
+    fn page_read(&self, number: u32, copy: &Copy) {
+        let old = self.geometry.ppa(copy.from);
+        if !self.blocks.borrow().is_valid(old) {
+            return self.copy_done(number, copy);
         }
-        ftl.blocks.borrow_mut().set_use(block, Use::Bad);
-        ftl.count(|counts| counts.blocks_retired += 1);
-    }
-
-    /// Copies one needed page elsewhere, unless the host overtakes.
-    async fn copy(&self, from: PageAddress) -> Result<(), FtlError> {
-        let ftl = &*self.ftl;
-        let old = ftl.geometry.ppa(from);
-        let buffer = ftl.buffers.take();
-        let read = Read {
-            page: from,
-            column: 0,
-            bytes: ftl.geometry.page_bytes,
-            into: buffer.id(),
-            origin: Origin::Collection,
-        };
-        ftl.schedule
-            .perform(ftl.geometry.die_of_block(from.block), read)
-            .await?;
-        let record = ftl
+        let record = self
             .schedule
             .nand()
             .borrow()
             .spare(old)
             .and_then(Record::decode);
         let record = record.expect("only pages with a record become needed");
-        if !ftl.blocks.borrow().is_valid(old) {
-            return Ok(());
+        if is_planted(Bug::CollectionDropsTombstones) && matches!(record, Record::Tombstone { .. })
+        {
+            self.blocks.borrow_mut().invalidate(old);
+            return self.copy_done(number, copy);
         }
-        let new = ftl
-            .program(
-                self.plane,
-                Stream::Collection,
-                buffer.id(),
-                record.content,
-                record.version,
-            )
-            .await?;
-        ftl.count(|counts| counts.gc_page_copies += 1);
+        let record = match record {
+            Record::Data { lpn, version, .. } => Record::Data {
+                lpn,
+                version,
+                sequence: self.next_sequence(),
+            },
+            tombstone @ Record::Tombstone { .. } => tombstone,
+        };
+        self.program_copy(number, copy, record);
+    }
+
+    /// Programs a copy to a page of its plane, or of another if that has none.
+    fn program_copy(&self, number: u32, copy: &Copy, record: Record) {
+        let home = self.geometry.plane_of_block(copy.from.block);
+        let planes = self.geometry.planes();
+        let levelling = self.collections.jobs.borrow().entries[copy.job as usize].levelling;
+        let worn = levelling.then(|| self.try_allocate(home, Stream::Cold));
+        let page = worn.flatten().or_else(|| {
+            (0..planes)
+                .map(|step| PlaneId((home.0 + step) % planes))
+                .find_map(|plane| self.try_allocate(plane, Stream::Collection))
+        });
+        let Some(page) = page else {
+            self.change_job(copy.job, |job| job.stuck = true);
+            return self.copy_done(number, copy);
+        };
+        self.collections.copies.borrow_mut().entries[number as usize].into = Some((page, record));
+        let program = Program {
+            page,
+            mode: self.config.mode,
+            from: copy.buffer,
+            spare: record.encode(),
+            origin: Origin::Collection,
+        };
+        let die = self.geometry.die_of_block(page.block);
+        self.schedule.push(die, program, Notify::Collector(number));
+    }
+
+    /// A copy is on flash: it takes the place of its original, if that is still needed.
+    fn page_copied(&self, copy: &Copy, into: PageAddress, record: Record) {
+        let old = self.geometry.ppa(copy.from);
+        let levelling = self.collections.jobs.borrow().entries[copy.job as usize].levelling;
+        self.count(|counts| {
+            counts.gc_page_copies += u64::from(!levelling);
+            counts.wear_levelling_page_copies += u64::from(levelling);
+        });
         let still_needed =
-            ftl.blocks.borrow().is_valid(old) || is_planted(Bug::CollectionIgnoresOvertaking);
-        ftl.blocks.borrow_mut().settle(new, still_needed);
+            self.blocks.borrow().is_valid(old) || is_planted(Bug::CollectionIgnoresOvertaking);
+        self.settle(into, still_needed);
         if still_needed {
-            self.moved(record.content, old, new);
+            self.moved(record, old, self.geometry.ppa(into));
         }
-        Ok(())
     }
 
     /// The mapping follows the copy.
-    fn moved(&self, content: Content, old: media::nand::Ppa, new: PageAddress) {
-        let ftl = &*self.ftl;
-        let new = ftl.geometry.ppa(new);
-        let mut mapping = ftl.mapping.borrow_mut();
-        match content {
-            Content::Data(lpn) => mapping.set(lpn, Mapping::Data(new)),
-            Content::Note { key, .. } => ftl.notes.borrow_mut().moved(key, old, new),
-            Content::Tombstone { start, count } => {
-                for lpn in start.0..start.0 + count {
-                    let lpn = crate::ftl::Lpn(lpn);
+    fn moved(&self, record: Record, old: Ppa, new: Ppa) {
+        let mut mapping = self.mapping.borrow_mut();
+        match record {
+            Record::Data { lpn, .. } => mapping.set(lpn, Mapping::Data(new)),
+            Record::Tombstone { start, count, .. } => {
+                for lpn in (start.0..start.0 + count).map(Lpn) {
                     if mapping.get(lpn) == Mapping::Tombstone(old) {
                         mapping.set(lpn, Mapping::Tombstone(new));
                     }
                 }
-                let mut tombstones = ftl.tombstones.borrow_mut();
+                let mut tombstones = self.tombstones.borrow_mut();
                 if let Some(live) = tombstones.remove(&old) {
                     tombstones.insert(new, live);
                 }
             }
         }
         drop(mapping);
-        ftl.blocks.borrow_mut().invalidate(old);
+        self.blocks.borrow_mut().invalidate(old);
+    }
+
+    fn change_job(&self, number: u32, change: impl FnOnce(&mut Job)) {
+        change(&mut self.collections.jobs.borrow_mut().entries[number as usize]);
+    }
+
+    /// A copy is over, one way or another.
+    fn copy_done(&self, number: u32, copy: &Copy) {
+        self.buffers.give_back(copy.buffer);
+        self.collections.copies.borrow_mut().free.push(number);
+        let mut freed = 0;
+        let mut victim = copy.from.block;
+        self.change_job(copy.job, |job| {
+            job.copies_in_flight -= 1;
+            freed = job.outstanding.min(1);
+            job.outstanding -= freed;
+            victim = job.victim;
+        });
+        let plane = self.geometry.plane_of_block(victim);
+        self.collections
+            .change_plane(plane, |jobs| jobs.outstanding -= freed);
+        self.feed(copy.job);
+    }
+
+    /// Nothing is left to copy: the block is erased, or set aside.
+    fn finish(&self, number: u32, job: &Job) {
+        if job.stuck {
+            self.blocks.borrow_mut().abandon_collection(job.victim);
+            self.end_job(number);
+            // Without space to copy to, trying again at once would go on for ever.
+            return self.note_exhaustion(self.geometry.plane_of_block(job.victim));
+        }
+        if job.lost {
+            self.retire(job.victim);
+            return self.job_done(number);
+        }
+        if self.blocks.borrow().usage(job.victim) == Use::Failing {
+            self.schedule.mark_bad(job.victim);
+            self.retire(job.victim);
+            return self.job_done(number);
+        }
+        let die = self.geometry.die_of_block(job.victim);
+        let erase = Erase {
+            block: job.victim,
+            origin: Origin::Collection,
+        };
+        self.schedule
+            .push(die, erase, Notify::Collector(number | IS_JOB));
+    }
+
+    /// The erase that ends a job is over.
+    fn erased(&self, number: u32, fault: Option<Fault>) {
+        let job = self.collections.jobs.borrow().entries[number as usize];
+        let victim = job.victim;
+        self.count(|counts| counts.gc_blocks += u64::from(!job.levelling));
+        if fault.is_none() {
+            self.add_free(victim);
+        } else {
+            self.schedule.mark_bad(victim);
+            self.retire(victim);
+        }
+        self.job_done(number);
+    }
+
+    /// Takes a block out of use.
+    fn retire(&self, block: BlockId) {
+        self.blocks.borrow_mut().set_use(block, Use::Bad);
+        self.count(|counts| counts.blocks_retired += 1);
+    }
+
+    fn job_done(&self, number: u32) {
+        let plane = self.end_job(number);
+        self.note_urgency(plane);
+        self.planes[plane.0 as usize].space.announce();
+        self.collect(plane);
+        self.level_wear(plane);
+    }
+
+    fn end_job(&self, number: u32) -> PlaneId {
+        let mut jobs = self.collections.jobs.borrow_mut();
+        let job = jobs.entries[number as usize];
+        jobs.free.push(number);
+        let plane = self.geometry.plane_of_block(job.victim);
+        self.collections.change_plane(plane, |jobs| {
+            jobs.running -= u32::from(!job.levelling);
+            jobs.levelling &= !job.levelling;
+            jobs.outstanding -= job.outstanding;
+        });
+        plane
     }
 }

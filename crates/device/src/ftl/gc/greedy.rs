@@ -1,12 +1,10 @@
-//! Greedy: the block with the fewest needed pages; the lowest number among equals.
+//! Greedy: the block with the fewest needed pages; among equals the one that has
+//! been so for the longest time.
 
-use media::nand::{BlockId, PlaneId};
+use media::nand::BlockId;
 
-use crate::ftl::blocks::Blocks;
+use crate::ftl::blocks::View;
 
-pub(super) fn victim(blocks: &Blocks, plane: PlaneId) -> Option<BlockId> {
-    blocks
-        .candidates(plane)
-        .min_by_key(|(_, valid)| *valid)
-        .map(|(block, _)| block)
+pub(super) fn victim(candidates: View<'_>) -> Option<BlockId> {
+    candidates.emptiest()
 }

@@ -1,15 +1,21 @@
-//! Garbage collection: a task for each plane that empties blocks whose pages are
-//! no longer needed. One file a policy.
+//! Garbage collection: blocks whose pages are no longer needed are emptied and
+//! erased. One file a policy.
 
 mod collect;
+mod cost_benefit;
+mod d_choices;
+mod fifo;
 mod greedy;
+mod random;
+mod rga;
 
-pub(super) use collect::Collector;
+pub(super) use collect::Collections;
 
-use media::nand::{BlockId, PlaneId};
+use media::nand::BlockId;
 use serde::{Deserialize, Serialize};
+use sim::Random;
 
-use super::blocks::Blocks;
+use super::blocks::View;
 
 /// How garbage is collected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,8 +23,20 @@ use super::blocks::Blocks;
 pub struct GcConfig {
     /// Which block is emptied.
     pub policy: GcPolicy,
-    /// Collection of a plane runs while fewer of its blocks are free.
+    /// Blocks that `d_choices` draws.
+    pub choices: u32,
+    /// Collection of a plane begins when fewer of its blocks are free.
     pub threshold_blocks: u32,
+    /// Host writes to a plane wait while fewer of its blocks are free.
+    pub hard_threshold_blocks: u32,
+    /// Whether host transactions go before collection while the hard threshold is kept.
+    pub preemptible: bool,
+    /// When the next block of a plane short of free ones is emptied.
+    pub pace: GcPace,
+    /// Blocks of a plane emptied at the same time, at most.
+    pub concurrent_blocks: u32,
+    /// Pages of a block being emptied that are copied at the same time, at most.
+    pub concurrent_copies: u32,
 }
 
 /// Which block is emptied next.
@@ -27,13 +45,68 @@ pub struct GcConfig {
 pub enum GcPolicy {
     /// The one with the fewest pages to copy.
     Greedy,
+    /// Of as many blocks drawn at random as the number of blocks of a plane has bits, the
+    /// one with the fewest pages to copy (MQSim's RGA).
+    Rga,
+    /// Of `choices` blocks drawn at random, the one with the fewest pages to copy.
+    DChoices,
+    /// The one that was filled first.
+    Fifo,
+    /// The one with the most free space gained for its cost, weighed by its age.
+    CostBenefit,
+    /// Any.
+    Random,
+}
+
+/// When collection goes on in a plane with fewer free blocks than the threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GcPace {
+    /// At once, until the threshold is reached again.
+    Refill,
+    /// One block for each that the host fills, and below the hard threshold one after the
+    /// other: what MQSim does.
+    PerHostBlock,
+}
+
+/// A policy at work: its configuration and its randomness.
+pub(super) struct Chooser {
+    policy: GcPolicy,
+    choices: u32,
+    rga_choices: u32,
+    random: Random,
+}
+
+impl Chooser {
+    pub(super) fn new(config: &GcConfig, blocks_per_plane: u32, random: Random) -> Chooser {
+        Chooser {
+            policy: config.policy,
+            choices: config.choices,
+            rga_choices: blocks_per_plane.ilog2().max(1),
+            random,
+        }
+    }
+
+    /// The block to empty; `None` if none would yield anything.
+    fn victim(&mut self, candidates: View<'_>) -> Option<BlockId> {
+        let (choices, rga_choices) = (self.choices, self.rga_choices);
+        let random = &mut self.random;
+        // A policy that draws may draw none that yields anything though there is one.
+        match self.policy {
+            GcPolicy::Greedy => greedy::victim(candidates),
+            GcPolicy::Rga => rga::victim(candidates, rga_choices, random),
+            GcPolicy::DChoices => d_choices::victim(candidates, choices, random),
+            GcPolicy::Fifo => fifo::victim(candidates),
+            GcPolicy::CostBenefit => cost_benefit::victim(candidates),
+            GcPolicy::Random => random::victim(candidates, random),
+        }
+        .or_else(|| greedy::victim(candidates))
+    }
 }
 
 impl GcPolicy {
-    /// The block of `plane` to empty; `None` if none would yield anything.
-    fn victim(self, blocks: &Blocks, plane: PlaneId) -> Option<BlockId> {
-        match self {
-            GcPolicy::Greedy => greedy::victim(blocks, plane),
-        }
+    /// Whether the order in which blocks are closed must be kept for it.
+    pub(super) fn keeps_order(self) -> bool {
+        self == GcPolicy::Fifo
     }
 }

@@ -1,0 +1,452 @@
+//! What the translation layer knows of blocks and pages: which are free, open,
+//! full or bad, and which pages hold something that is still needed.
+
+mod candidates;
+mod free;
+
+use media::nand::{BlockId, Geometry, PageAddress, PlaneId, Ppa};
+
+use candidates::Candidates;
+pub(super) use candidates::View;
+use free::FreeBlocks;
+
+/// What a block is used for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Use {
+    /// Erased, waiting to be used.
+    #[default]
+    Free,
+    /// Being filled.
+    Open,
+    /// Filled, or closed before that.
+    Closed,
+    /// Being emptied.
+    Collecting,
+    /// A program failed here: to be emptied and never used again.
+    Failing,
+    /// Never to be used.
+    Bad,
+    /// Holds vectors for computing; not this layer's to collect.
+    Compute,
+}
+
+/// Who a page is allocated for. Each fills a block of its own in every plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stream {
+    /// A host write.
+    Host,
+    /// A copy made by garbage collection.
+    Collection,
+    /// A copy made by static wear levelling, to a block that was erased often.
+    Cold,
+}
+
+const STREAMS: usize = 3;
+
+/// In which orders blocks are kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Orders {
+    /// The free block with the fewest erases goes first.
+    pub(super) free_by_wear: bool,
+    /// [`Blocks::coldest`] will be asked for.
+    pub(super) closed_by_wear: bool,
+    /// [`View::oldest`] will be asked for.
+    pub(super) closed_by_age: bool,
+}
+
+/// How the blocks of a drive are shared out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shares {
+    /// Pages of a block in the mode that data is programmed in.
+    pub(super) pages_per_block: u32,
+    /// Free blocks of each plane that only collection may open.
+    pub(super) reserve: u32,
+    /// Host writes wait while fewer blocks of the plane are free.
+    pub(super) host_waits_below: u32,
+    /// Blocks of each plane that computing may take.
+    pub(super) compute_blocks: u32,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Block {
+    /// Pages that hold something needed.
+    valid: u16,
+    /// Pages allocated whose program has not been committed.
+    pending: u16,
+    erases: u32,
+    usage: Use,
+}
+
+#[derive(Clone, Copy)]
+struct Frontier {
+    block: BlockId,
+    next_page: u32,
+}
+
+/// The blocks of one plane that are not full.
+struct Plane {
+    free: FreeBlocks,
+    frontiers: [Option<Frontier>; STREAMS],
+    compute_blocks: u32,
+    /// Blocks in which a program failed, to be emptied.
+    failing: Vec<BlockId>,
+    /// Erases of the block that was erased most often.
+    most_erases: u32,
+}
+
+impl Plane {
+    /// Blocks that computing may still take, of `most` that it may have.
+    fn unclaimed(&self, most: u32) -> usize {
+        most.saturating_sub(self.compute_blocks) as usize
+    }
+}
+
+/// A page to be programmed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Allocation {
+    pub(super) page: PageAddress,
+    /// Whether it is the last of its block, so that the plane has a free block less.
+    pub(super) filled: bool,
+}
+
+/// The state of every block, volatile: recovery rebuilds it.
+pub(super) struct Blocks {
+    geometry: Geometry,
+    shares: Shares,
+    blocks: Vec<Block>,
+    planes: Vec<Plane>,
+    candidates: Candidates,
+    /// One bit a page, by physical page number; address space, not memory, until set.
+    valid: Vec<u64>,
+}
+
+impl Blocks {
+    /// All blocks unknown; recovery, [`Blocks::fill`] or [`Blocks::add_free`] says what they
+    /// are.
+    pub(super) fn new(geometry: &Geometry, shares: Shares, orders: Orders) -> Blocks {
+        let pages = geometry.blocks() as usize * geometry.pages_per_block_max() as usize;
+        let plane = |_| Plane {
+            free: FreeBlocks::new(orders.free_by_wear),
+            frontiers: [None; STREAMS],
+            compute_blocks: 0,
+            failing: Vec::new(),
+            most_erases: 0,
+        };
+        Blocks {
+            geometry: geometry.clone(),
+            blocks: vec![Block::default(); geometry.blocks() as usize],
+            planes: (0..geometry.planes()).map(plane).collect(),
+            candidates: Candidates::new(
+                geometry.planes(),
+                geometry.blocks_per_plane,
+                shares.pages_per_block,
+                orders,
+            ),
+            valid: vec![0; pages.div_ceil(64)],
+            shares,
+        }
+    }
+
+    /// All blocks of a blank plane are free.
+    pub(super) fn fill(&mut self, plane: PlaneId) {
+        let blocks = self.geometry.blocks_of_plane(plane);
+        self.planes[plane.0 as usize].free.fill(blocks);
+    }
+
+    /// Takes the next free block of `plane` to fill it at once.
+    pub(super) fn take_for_data(&mut self, plane: PlaneId) -> Option<BlockId> {
+        if self.free_blocks(plane) <= self.shares.reserve as usize {
+            return None;
+        }
+        let block = self.planes[plane.0 as usize].free.pop()?;
+        self.set_use(block, Use::Open);
+        Some(block)
+    }
+
+    /// Takes all free blocks of `plane`.
+    pub(super) fn take_all_free(&mut self, plane: PlaneId) -> Vec<BlockId> {
+        let free = &mut self.planes[plane.0 as usize].free;
+        std::iter::from_fn(|| free.pop()).collect()
+    }
+
+    /// Notes how often a block was erased.
+    pub(super) fn set_erases(&mut self, block: BlockId, erases: u32) {
+        self.blocks[block.0 as usize].erases = erases;
+        let plane = self.plane_mut(block);
+        plane.most_erases = plane.most_erases.max(erases);
+    }
+
+    /// The closed block of `plane` that was erased the least, and how many erases it is behind
+    /// the one that was erased most.
+    pub(super) fn coldest(&self, plane: PlaneId) -> Option<(BlockId, u32)> {
+        let (block, erases) = self.candidates.view(plane).least_worn()?;
+        Some((block, self.planes[plane.0 as usize].most_erases - erases))
+    }
+
+    fn plane_mut(&mut self, block: BlockId) -> &mut Plane {
+        let plane = self.geometry.plane_of_block(block);
+        &mut self.planes[plane.0 as usize]
+    }
+
+    /// An erased block may be used; it was erased `erases` times.
+    pub(super) fn add_free(&mut self, block: BlockId, erases: u32) {
+        let entry = &mut self.blocks[block.0 as usize];
+        debug_assert_eq!(
+            (entry.valid, entry.pending),
+            (0, 0),
+            "a free block holds nothing"
+        );
+        entry.usage = Use::Free;
+        self.set_erases(block, erases);
+        self.plane_mut(block).free.push(block, erases);
+    }
+
+    /// Nothing more goes into a block; it may be collected once its programs are over.
+    pub(super) fn close(&mut self, block: BlockId) {
+        let entry = &mut self.blocks[block.0 as usize];
+        entry.usage = Use::Closed;
+        if entry.pending == 0 {
+            let (valid, erases) = (u32::from(entry.valid), entry.erases);
+            self.candidates.insert(block, valid, erases);
+        }
+    }
+
+    /// Takes a closed or failing block to empty it.
+    pub(super) fn begin_collection(&mut self, block: BlockId) {
+        if self.candidates.remove(block) {
+            self.set_use(block, Use::Collecting);
+        } else {
+            self.plane_mut(block)
+                .failing
+                .retain(|other| *other != block);
+        }
+    }
+
+    /// Puts a block back that could not be emptied for want of space.
+    pub(super) fn abandon_collection(&mut self, block: BlockId) {
+        if self.usage(block) == Use::Failing {
+            self.plane_mut(block).failing.push(block);
+        } else {
+            self.close(block);
+        }
+    }
+
+    /// A block of `plane` in which a program failed and none is going on.
+    pub(super) fn failing(&self, plane: PlaneId) -> Option<BlockId> {
+        let failing = self.planes[plane.0 as usize].failing.iter();
+        failing
+            .copied()
+            .find(|block| self.blocks[block.0 as usize].pending == 0)
+    }
+
+    /// What collection may choose from.
+    pub(super) fn candidates(&self, plane: PlaneId) -> View<'_> {
+        self.candidates.view(plane)
+    }
+
+    /// Needed pages of a block.
+    pub(super) fn valid_pages(&self, block: BlockId) -> u32 {
+        u32::from(self.blocks[block.0 as usize].valid)
+    }
+
+    /// Pages that collection of `plane` can surely write: those left in its open block, and
+    /// of the blocks kept free for it all but one, which power cuts may tear.
+    pub(super) fn room_for_copies(&self, plane: PlaneId) -> u32 {
+        let open = self.planes[plane.0 as usize].frontiers[Stream::Collection as usize];
+        let pages = self.shares.pages_per_block;
+        let left = open.map_or(0, |frontier| pages - frontier.next_page);
+        let kept = self
+            .free_blocks(plane)
+            .min(self.shares.host_waits_below as usize) as u32;
+        left + kept.saturating_sub(1) * pages
+    }
+
+    pub(super) fn set_use(&mut self, block: BlockId, usage: Use) {
+        self.blocks[block.0 as usize].usage = usage;
+    }
+
+    pub(super) fn usage(&self, block: BlockId) -> Use {
+        self.blocks[block.0 as usize].usage
+    }
+
+    /// Free blocks of `plane` that data may take: not those that computing has
+    /// not claimed yet of its share.
+    pub(super) fn free_blocks(&self, plane: PlaneId) -> usize {
+        let entry = &self.planes[plane.0 as usize];
+        let unclaimed = entry.unclaimed(self.shares.compute_blocks);
+        entry.free.len().saturating_sub(unclaimed)
+    }
+
+    /// Takes up a partly filled block where it was left; false if `stream`
+    /// already has one.
+    pub(super) fn resume(&mut self, block: BlockId, next_page: u32, stream: Stream) -> bool {
+        let frontier = &mut self.plane_mut(block).frontiers[stream as usize];
+        if frontier.is_some() {
+            return false;
+        }
+        *frontier = Some(Frontier { block, next_page });
+        self.set_use(block, Use::Open);
+        true
+    }
+
+    /// The next page of `plane` for `stream`, if there is one.
+    #[inline]
+    pub(super) fn allocate(&mut self, plane: PlaneId, stream: Stream) -> Option<Allocation> {
+        if stream == Stream::Host && self.free_blocks(plane) < self.shares.host_waits_below as usize
+        {
+            return None;
+        }
+        let mut frontier = self.planes[plane.0 as usize].frontiers[stream as usize]
+            .or_else(|| self.open(plane, stream))?;
+        let page = PageAddress {
+            block: frontier.block,
+            page: frontier.next_page,
+        };
+        frontier.next_page += 1;
+        let block = &mut self.blocks[page.block.0 as usize];
+        block.pending += 1;
+        let filled = frontier.next_page == self.shares.pages_per_block;
+        let next = if filled {
+            block.usage = Use::Closed;
+            // The next is opened at once; that for cold data only when there is some.
+            if stream == Stream::Cold {
+                None
+            } else {
+                self.open(plane, stream)
+            }
+        } else {
+            Some(frontier)
+        };
+        self.planes[plane.0 as usize].frontiers[stream as usize] = next;
+        Some(Allocation { page, filled })
+    }
+
+    /// Begins a block for `stream`, if it may have one.
+    fn open(&mut self, plane: PlaneId, stream: Stream) -> Option<Frontier> {
+        let entry = &mut self.planes[plane.0 as usize];
+        let kept_back = match stream {
+            Stream::Host | Stream::Cold => {
+                self.shares.reserve as usize + entry.unclaimed(self.shares.compute_blocks)
+            }
+            Stream::Collection => 0,
+        };
+        if entry.free.len() <= kept_back {
+            return None;
+        }
+        let block = match stream {
+            Stream::Cold => entry.free.pop_most_worn()?,
+            Stream::Host | Stream::Collection => entry.free.pop()?,
+        };
+        self.blocks[block.0 as usize].usage = Use::Open;
+        Some(Frontier {
+            block,
+            next_page: 0,
+        })
+    }
+
+    /// The program of an allocated page is over; `needed` says whether the page
+    /// holds something that must be kept. True if a failing block is now ready to be emptied.
+    #[inline]
+    pub(super) fn settle(&mut self, address: PageAddress, needed: bool) -> bool {
+        self.candidates.tick();
+        let block = &mut self.blocks[address.block.0 as usize];
+        block.pending -= 1;
+        let (drained, usage) = (block.pending == 0, block.usage);
+        if needed {
+            self.validate(self.geometry.ppa(address));
+        }
+        if drained && usage == Use::Closed {
+            self.close(address.block);
+        }
+        drained && usage == Use::Failing
+    }
+
+    /// The page is needed.
+    #[inline]
+    pub(super) fn validate(&mut self, page: Ppa) {
+        let bit = 1 << (page.0 % 64);
+        let word = &mut self.valid[page.0 as usize / 64];
+        debug_assert!(*word & bit == 0, "page {} becomes valid twice", page.0);
+        *word |= bit;
+        let block = self.geometry.page_address(page).block;
+        #[cfg(debug_assertions)]
+        assert!(
+            !self.candidates.contains(block),
+            "a candidate's pages are all written"
+        );
+        self.blocks[block.0 as usize].valid += 1;
+    }
+
+    /// The page is not needed any more.
+    #[inline]
+    pub(super) fn invalidate(&mut self, page: Ppa) {
+        let bit = 1 << (page.0 % 64);
+        let word = &mut self.valid[page.0 as usize / 64];
+        debug_assert!(*word & bit != 0, "page {} becomes invalid twice", page.0);
+        *word &= !bit;
+        let block = self.geometry.page_address(page).block;
+        self.blocks[block.0 as usize].valid -= 1;
+        self.candidates.lower(block);
+    }
+
+    pub(super) fn is_valid(&self, page: Ppa) -> bool {
+        self.valid[page.0 as usize / 64] & (1 << (page.0 % 64)) != 0
+    }
+
+    /// A program failed: nothing more goes into the block.
+    pub(super) fn fail(&mut self, block: BlockId) {
+        for frontier in &mut self.plane_mut(block).frontiers {
+            if frontier.is_some_and(|frontier| frontier.block == block) {
+                *frontier = None;
+            }
+        }
+        self.candidates.remove(block);
+        self.set_use(block, Use::Failing);
+        self.plane_mut(block).failing.push(block);
+    }
+
+    /// The first needed page of a block from `from_page` on.
+    #[inline]
+    pub(super) fn next_valid(&self, block: BlockId, from_page: u32) -> Option<PageAddress> {
+        let stride = self.geometry.pages_per_block_max() as usize;
+        let begin = block.0 as usize * stride;
+        let (mut at, end) = (begin + from_page as usize, begin + stride);
+        while at < end {
+            let rest = self.valid[at / 64] >> (at % 64);
+            if rest != 0 {
+                at += rest.trailing_zeros() as usize;
+                break;
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        let page = (at - begin) as u32;
+        (at < end).then_some(PageAddress { block, page })
+    }
+
+    /// Takes a free block of `plane` for vectors, if computing has not had its
+    /// share and enough remain for data.
+    pub(super) fn take_for_compute(&mut self, plane: PlaneId) -> Option<BlockId> {
+        let entry = &mut self.planes[plane.0 as usize];
+        if entry.compute_blocks >= self.shares.compute_blocks
+            || entry.free.len() <= self.shares.reserve as usize
+        {
+            return None;
+        }
+        let block = entry.free.pop()?;
+        entry.compute_blocks += 1;
+        self.blocks[block.0 as usize].usage = Use::Compute;
+        Some(block)
+    }
+
+    /// Counts a block that recovery found to hold vectors.
+    pub(super) fn found_compute(&mut self, block: BlockId) {
+        self.plane_mut(block).compute_blocks += 1;
+        self.set_use(block, Use::Compute);
+    }
+
+    /// A block no longer holds vectors; it still has to be erased.
+    pub(super) fn release_from_compute(&mut self, block: BlockId) {
+        self.plane_mut(block).compute_blocks -= 1;
+        self.set_use(block, Use::Closed);
+    }
+}

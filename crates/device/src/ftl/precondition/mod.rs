@@ -1,0 +1,343 @@
+//! Preconditioning by direct construction: the state that earlier writes would have
+//! left is set up at once, on the media and in the tables, without simulating them.
+
+mod steady;
+
+use media::nand::{BlockId, NandError, PageAddress, PlaneId};
+use serde::{Deserialize, Serialize};
+use sim::Random;
+
+use super::mapping::{Lpn, Mapping};
+use super::spare::Record;
+use super::{Ftl, GcPolicy};
+
+/// What earlier writes are to have left.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Precondition {
+    /// Share of the logical pages that hold data, 0 to 1.
+    pub occupied: f64,
+    /// These are drawn from the first part of the logical pages, of this share: at least
+    /// `occupied`, at most 1.
+    pub working_set: f64,
+    /// What was done after they were written once.
+    pub history: History,
+}
+
+/// How the pages that hold data came to where they are.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
+pub enum History {
+    /// They were written once, one after the other.
+    Sequential,
+    /// Then they were overwritten at random, on average `overwrites` times each: until
+    /// collection has to begin, blocks lose pages the more, the older they are; from then on
+    /// the drive is in its steady state.
+    Random {
+        /// Overwrites of each page on average.
+        overwrites: f64,
+    },
+    /// They were overwritten at random for ever: the number of needed pages over the blocks of
+    /// a plane is that of the collection policy's mean field (Van Houdt, SIGMETRICS 2013),
+    /// and as many blocks are free as collection keeps.
+    SteadyState,
+    /// The same as MQSim sets it up: its mean field is not quite settled, moved to the right
+    /// average, and as many blocks of each kind made as its rounding leaves; the others
+    /// are free.
+    Mqsim,
+}
+
+impl Default for Precondition {
+    fn default() -> Precondition {
+        Precondition {
+            occupied: 1.0,
+            working_set: 1.0,
+            history: History::Sequential,
+        }
+    }
+}
+
+/// A drive that cannot be preconditioned as asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum PreconditionError {
+    /// A share or a number that makes no sense.
+    #[error("{key} = {value} cannot be; it must be {allowed}")]
+    Range {
+        /// The field.
+        key: &'static str,
+        /// Its value.
+        value: f64,
+        /// What it may be.
+        allowed: &'static str,
+    },
+    /// The drive was written before.
+    #[error("only a drive that was never written can be preconditioned")]
+    Used,
+    /// The planes have too few good blocks.
+    #[error("plane {0} has too few good blocks for its share of the data")]
+    Space(u32),
+    /// The media refused.
+    #[error(transparent)]
+    Media(#[from] NandError),
+}
+
+/// What was set up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Preconditioned {
+    /// Logical pages that hold data.
+    pub mapped_pages: u64,
+    /// Flash pages programmed, those that are not needed any more included.
+    pub flash_pages: u64,
+    /// Blocks in use.
+    pub blocks: u64,
+}
+
+/// Version of what was replaced, and the first sequence; what replaced it has later ones.
+const OLD: u64 = 1;
+
+impl Precondition {
+    /// # Errors
+    /// The first field that is out of range.
+    pub fn validate(&self) -> Result<(), PreconditionError> {
+        let range = |key, value: f64, valid: bool, allowed| {
+            if valid {
+                return Ok(());
+            }
+            Err(PreconditionError::Range {
+                key,
+                value,
+                allowed,
+            })
+        };
+        let share = |value| (0.0..=1.0).contains(&value);
+        range("occupied", self.occupied, share(self.occupied), "0 to 1")?;
+        let wide = share(self.working_set) && self.working_set >= self.occupied;
+        range(
+            "working_set",
+            self.working_set,
+            wide,
+            "at least occupied and at most 1",
+        )?;
+        if let History::Random { overwrites } = self.history {
+            let finite = (0.0..=1e6).contains(&overwrites);
+            range("overwrites", overwrites, finite, "0 to 1000000")?;
+        }
+        Ok(())
+    }
+}
+
+impl Ftl {
+    /// Sets up what `plan` describes, on a blank drive. Takes no simulated time. A power cut
+    /// right after it recovers all of it. Pages read as zeroes.
+    ///
+    /// # Errors
+    /// A plan that makes no sense, a drive that was written before, or media that cannot be written.
+    pub fn precondition(
+        &self,
+        plan: &Precondition,
+        random: &mut Random,
+    ) -> Result<Preconditioned, PreconditionError> {
+        plan.validate()?;
+        if self.next_version.get() != 1 {
+            return Err(PreconditionError::Used);
+        }
+        let mut done = Preconditioned::default();
+        for place in 0..self.homes.len() as u32 {
+            self.precondition_plane(plan, place, random, &mut done)?;
+        }
+        let versions = OLD + 1 + done.flash_pages;
+        self.next_version.set(versions);
+        self.next_sequence.set(versions);
+        for plane in (0..self.geometry.planes()).map(PlaneId) {
+            self.collect(plane);
+        }
+        Ok(done)
+    }
+
+    /// Fills the plane that logical pages `place`, `place` + planes, ... call home.
+    fn precondition_plane(
+        &self,
+        plan: &Precondition,
+        place: u32,
+        random: &mut Random,
+        done: &mut Preconditioned,
+    ) -> Result<(), PreconditionError> {
+        let plane = self.homes[place as usize];
+        let pages = self.pages_of(plan, place, random);
+        let counts = self.needed_pages(plan, plane, pages.len());
+        let erases = self.erases(plan, plane, &counts, pages.len());
+        let mut pages = pages.into_iter();
+        for valid in counts {
+            let block = self.blocks.borrow_mut().take_for_data(plane);
+            let block = block.ok_or(PreconditionError::Space(plane.0))?;
+            let erases = erases + u32::from(random.chance(0.5) && erases > 0);
+            let pages_per_block = self.geometry.pages_per_block(self.config.mode);
+            let whole = matches!(plan.history, History::Sequential);
+            let written = if whole { valid } else { pages_per_block };
+            self.place_block(block, erases, (valid, written), &mut pages, done)?;
+        }
+        self.age_free(plane, erases)?;
+        debug_assert!(pages.next().is_none(), "every page has a place");
+        Ok(())
+    }
+
+    /// Gives the free blocks of a plane the age of the others.
+    fn age_free(&self, plane: PlaneId, erases: u32) -> Result<(), PreconditionError> {
+        if erases == 0 {
+            return Ok(());
+        }
+        let mut blocks = self.blocks.borrow_mut();
+        let mut nand = self.schedule.nand().borrow_mut();
+        for block in blocks.take_all_free(plane) {
+            nand.place_pages(block, erases, self.config.mode, [[]; 0])?;
+            blocks.add_free(block, erases);
+        }
+        Ok(())
+    }
+
+    /// The logical pages of a plane that hold data, in the order in which they were written.
+    fn pages_of(&self, plan: &Precondition, place: u32, random: &mut Random) -> Vec<u32> {
+        let logical_pages = self.logical_pages();
+        let share = |share: f64| (f64::from(logical_pages) * share).round() as u32;
+        let (occupied, working_set) = (share(plan.occupied), share(plan.working_set));
+        let stride = self.homes.len();
+        let count = |pages: u32| {
+            (pages as usize)
+                .saturating_sub(place as usize)
+                .div_ceil(stride)
+        };
+        let mut pages: Vec<u32> = (place..working_set).step_by(stride).collect();
+        debug_assert_eq!(pages.len(), count(working_set));
+        let shuffled = !matches!(plan.history, History::Sequential);
+        let drawn = count(occupied).min(pages.len());
+        if shuffled || occupied < working_set {
+            for first in 0..drawn {
+                let other = first + random.below((pages.len() - first) as u64) as usize;
+                pages.swap(first, other);
+            }
+        }
+        pages.truncate(drawn);
+        if !shuffled {
+            pages.sort_unstable();
+        }
+        pages
+    }
+
+    /// Needed pages of each block of a plane that is in use, from the oldest on.
+    fn needed_pages(&self, plan: &Precondition, plane: PlaneId, pages: usize) -> Vec<u32> {
+        let per_block = self.geometry.pages_per_block(self.config.mode);
+        let gc = &self.config.gc;
+        let usable = self.blocks.borrow().free_blocks(plane) as u32;
+        // A block each is open for the host and for copies.
+        let settled = usable.saturating_sub(gc.threshold_blocks + 1);
+        let field = |iterations| {
+            let rho = pages as f64 / (f64::from(settled.max(1)) * f64::from(per_block));
+            steady::mean_field(per_block, rho.min(1.0), self.choices(), iterations)
+        };
+        match plan.history {
+            History::Sequential => steady::full_blocks(pages, per_block),
+            History::Random { overwrites } => {
+                let written = pages as f64 * (1.0 + overwrites);
+                if written > f64::from(settled) * f64::from(per_block) {
+                    return steady::by_quantiles(&field(None), settled, pages, per_block);
+                }
+                steady::by_age(pages, written, per_block)
+            }
+            History::SteadyState => steady::by_quantiles(&field(None), settled, pages, per_block),
+            History::Mqsim => {
+                let blocks = self.geometry.blocks_per_plane;
+                let goal = blocks - gc.threshold_blocks / 2;
+                let free = f64::from(gc.threshold_blocks) / f64::from(blocks);
+                let whole = f64::from(blocks) * f64::from(per_block);
+                let rho = pages as f64 / whole / (1.0 - free);
+                let field =
+                    steady::mean_field(per_block, rho, self.choices(), Some(steady::MQSIM_STEPS));
+                steady::by_rounding(&field, goal, pages, per_block)
+            }
+        }
+    }
+
+    /// The number of choices whose mean field is that of the collection policy: 30 are as
+    /// good as greedy.
+    fn choices(&self) -> u32 {
+        match self.config.gc.policy {
+            GcPolicy::Greedy | GcPolicy::Fifo | GcPolicy::CostBenefit => 30,
+            GcPolicy::Rga => self.geometry.blocks_per_plane.ilog2().max(1),
+            GcPolicy::DChoices => self.config.gc.choices,
+            GcPolicy::Random => 1,
+        }
+    }
+
+    /// How often blocks were erased, for what was written.
+    fn erases(&self, plan: &Precondition, plane: PlaneId, counts: &[u32], pages: usize) -> u32 {
+        let History::Random { overwrites } = plan.history else {
+            return 0;
+        };
+        let per_block = f64::from(self.geometry.pages_per_block(self.config.mode));
+        let usable = self.blocks.borrow().free_blocks(plane) as f64;
+        let written = pages as f64 * (1.0 + overwrites);
+        if counts.len() as f64 * per_block >= written {
+            return 0;
+        }
+        // In the steady state the emptiest blocks are collected: those are first.
+        let copied = counts.first().copied().unwrap_or(0);
+        let amplification = per_block / (per_block - f64::from(copied)).max(1.0);
+        (written * amplification / (usable * per_block)) as u32
+    }
+
+    /// Programs `written` pages of a block, of which `valid` are needed, evenly spread.
+    fn place_block(
+        &self,
+        block: BlockId,
+        erases: u32,
+        (valid, written): (u32, u32),
+        pages: &mut impl Iterator<Item = u32>,
+        done: &mut Preconditioned,
+    ) -> Result<(), PreconditionError> {
+        let mut mapping = self.mapping.borrow_mut();
+        let mut blocks = self.blocks.borrow_mut();
+        let mut last = None;
+        let mut sequence = OLD + 1 + done.flash_pages;
+        let spread = |page: u32| u64::from(page) * u64::from(valid) / u64::from(written.max(1));
+        let spares = (0..written).map(|page| {
+            let needed = spread(page + 1) > spread(page);
+            let lpn = if needed { pages.next() } else { None };
+            let record = match lpn.map(Lpn) {
+                Some(lpn) => {
+                    let ppa = self.geometry.ppa(PageAddress { block, page });
+                    mapping.set(lpn, Mapping::Data(ppa));
+                    blocks.validate(ppa);
+                    last = Some(lpn);
+                    Record::Data {
+                        lpn,
+                        version: sequence,
+                        sequence,
+                    }
+                }
+                // What was replaced: an older version of a page that is needed.
+                None => Record::Data {
+                    lpn: last.unwrap_or(Lpn(self.replaced_page())),
+                    version: OLD,
+                    sequence: OLD,
+                },
+            };
+            sequence += 1;
+            record.encode()
+        });
+        let mut nand = self.schedule.nand().borrow_mut();
+        nand.place_pages(block, erases, self.config.mode, spares)?;
+        drop(nand);
+        blocks.set_erases(block, erases);
+        blocks.close(block);
+        done.flash_pages += u64::from(written);
+        done.mapped_pages += u64::from(valid);
+        done.blocks += 1;
+        Ok(())
+    }
+
+    /// A logical page of which an old version may be anywhere: it is beyond the last, so that
+    /// recovery passes over it.
+    fn replaced_page(&self) -> u32 {
+        self.logical_pages()
+    }
+}

@@ -69,7 +69,7 @@ impl Ftl {
         let page = self
             .program(home, Stream::Host, blank.id(), content, version)
             .await?;
-        self.blocks.borrow_mut().settle(page, true);
+        self.settle(page, true);
         let page = self.geometry.ppa(page);
         let replaced = self.notes.borrow_mut().take(key, value, version, page);
         if let Some(page) = replaced {

@@ -15,7 +15,7 @@ use crate::buffer::BufferId;
 use crate::ftl::blocks::{Stream, Use};
 use crate::ftl::config::FtlConfig;
 use crate::ftl::mapping::Mapping;
-use crate::ftl::spare::Record;
+use crate::ftl::spare::{Content, Record};
 use crate::ftl::{Ftl, Lpn};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Erase, Fault, Notify, Origin, Program, Read};
@@ -331,19 +331,12 @@ impl Ftl {
             .spare(old)
             .and_then(Record::decode);
         let record = record.expect("only pages with a record become needed");
-        if is_planted(Bug::CollectionDropsTombstones) && matches!(record, Record::Tombstone { .. })
+        if is_planted(Bug::CollectionDropsTombstones)
+            && matches!(record.content, Content::Tombstone { .. })
         {
             self.blocks.borrow_mut().invalidate(old);
             return self.copy_done(number, copy);
         }
-        let record = match record {
-            Record::Data { lpn, version, .. } => Record::Data {
-                lpn,
-                version,
-                sequence: self.next_sequence(),
-            },
-            tombstone @ Record::Tombstone { .. } => tombstone,
-        };
         self.program_copy(number, copy, record);
     }
 
@@ -361,6 +354,11 @@ impl Ftl {
         let Some(page) = page else {
             self.change_job(copy.job, |job| job.stuck = true);
             return self.copy_done(number, copy);
+        };
+        // In one block sequences rise from page to page.
+        let record = Record {
+            sequence: self.next_sequence(),
+            ..record
         };
         self.collections.copies.borrow_mut().entries[number as usize].into = Some((page, record));
         let program = Program {
@@ -386,16 +384,17 @@ impl Ftl {
             self.blocks.borrow().is_valid(old) || is_planted(Bug::CollectionIgnoresOvertaking);
         self.settle(into, still_needed);
         if still_needed {
-            self.moved(record, old, self.geometry.ppa(into));
+            self.moved(record.content, old, self.geometry.ppa(into));
         }
     }
 
     /// The mapping follows the copy.
-    fn moved(&self, record: Record, old: Ppa, new: Ppa) {
+    fn moved(&self, content: Content, old: Ppa, new: Ppa) {
         let mut mapping = self.mapping.borrow_mut();
-        match record {
-            Record::Data { lpn, .. } => mapping.set(lpn, Mapping::Data(new)),
-            Record::Tombstone { start, count, .. } => {
+        match content {
+            Content::Data(lpn) => mapping.set(lpn, Mapping::Data(new)),
+            Content::Note { key, .. } => self.notes.borrow_mut().moved(key, old, new),
+            Content::Tombstone { start, count } => {
                 for lpn in (start.0..start.0 + count).map(Lpn) {
                     if mapping.get(lpn) == Mapping::Tombstone(old) {
                         mapping.set(lpn, Mapping::Tombstone(new));

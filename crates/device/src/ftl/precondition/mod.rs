@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sim::Random;
 
 use super::mapping::{Lpn, Mapping};
-use super::spare::Record;
+use super::spare::{Content, Record};
 use super::{Ftl, GcPolicy};
 
 /// What earlier writes are to have left.
@@ -308,17 +308,17 @@ impl Ftl {
                     mapping.set(lpn, Mapping::Data(ppa));
                     blocks.validate(ppa);
                     last = Some(lpn);
-                    Record::Data {
-                        lpn,
+                    Record {
+                        content: Content::Data(lpn),
                         version: sequence,
                         sequence,
                     }
                 }
                 // What was replaced: an older version of a page that is needed.
-                None => Record::Data {
-                    lpn: last.unwrap_or(Lpn(self.replaced_page())),
+                None => Record {
+                    content: Content::Data(last.unwrap_or(Lpn(self.replaced_page()))),
                     version: OLD,
-                    sequence: OLD,
+                    sequence,
                 },
             };
             sequence += 1;

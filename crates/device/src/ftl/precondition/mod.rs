@@ -10,6 +10,7 @@ use sim::Random;
 use super::mapping::{Lpn, Mapping};
 use super::spare::{Content, Record};
 use super::{Ftl, GcPolicy};
+use steady::Until;
 
 /// What earlier writes are to have left.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -141,9 +142,9 @@ impl Ftl {
         if self.next_version.get() != 1 {
             return Err(PreconditionError::Used);
         }
-        let mut done = Preconditioned::default();
+        let (mut done, mut field) = (Preconditioned::default(), None);
         for place in 0..self.homes.len() as u32 {
-            self.precondition_plane(plan, place, random, &mut done)?;
+            self.precondition_plane(plan, place, random, &mut field, &mut done)?;
         }
         let versions = OLD + 1 + done.flash_pages;
         self.next_version.set(versions);
@@ -160,11 +161,12 @@ impl Ftl {
         plan: &Precondition,
         place: u32,
         random: &mut Random,
+        field: &mut Option<Vec<f64>>,
         done: &mut Preconditioned,
     ) -> Result<(), PreconditionError> {
         let plane = self.homes[place as usize];
         let pages = self.pages_of(plan, place, random);
-        let counts = self.needed_pages(plan, plane, pages.len());
+        let counts = self.needed_pages(plan, plane, pages.len(), field);
         let erases = self.erases(plan, plane, &counts, pages.len());
         let mut pages = pages.into_iter();
         for valid in counts {
@@ -223,36 +225,47 @@ impl Ftl {
         pages
     }
 
-    /// Needed pages of each block of a plane that is in use, from the oldest on.
-    fn needed_pages(&self, plan: &Precondition, plane: PlaneId, pages: usize) -> Vec<u32> {
+    /// Needed pages of each block of a plane that is in use, from the oldest on. The mean field
+    /// is computed once: planes differ by a page at most.
+    fn needed_pages(
+        &self,
+        plan: &Precondition,
+        plane: PlaneId,
+        pages: usize,
+        field: &mut Option<Vec<f64>>,
+    ) -> Vec<u32> {
         let per_block = self.geometry.pages_per_block(self.config.mode);
         let gc = &self.config.gc;
         let usable = self.blocks.borrow().free_blocks(plane) as u32;
         // A block each is open for the host and for copies.
         let settled = usable.saturating_sub(gc.threshold_blocks + 1);
-        let field = |iterations| {
-            let rho = pages as f64 / (f64::from(settled.max(1)) * f64::from(per_block));
-            steady::mean_field(per_block, rho.min(1.0), self.choices(), iterations)
+        let mut steady = || {
+            let field = field.get_or_insert_with(|| {
+                let rho = pages as f64 / (f64::from(settled.max(1)) * f64::from(per_block));
+                steady::mean_field(per_block, rho, self.choices(), Until::Settled)
+            });
+            steady::by_quantiles(field, settled, pages, per_block)
         };
         match plan.history {
             History::Sequential => steady::full_blocks(pages, per_block),
+            History::SteadyState => steady(),
             History::Random { overwrites } => {
                 let written = pages as f64 * (1.0 + overwrites);
                 if written > f64::from(settled) * f64::from(per_block) {
-                    return steady::by_quantiles(&field(None), settled, pages, per_block);
+                    return steady();
                 }
                 steady::by_age(pages, written, per_block)
             }
-            History::SteadyState => steady::by_quantiles(&field(None), settled, pages, per_block),
             History::Mqsim => {
                 let blocks = self.geometry.blocks_per_plane;
+                let field = field.get_or_insert_with(|| {
+                    let free = f64::from(gc.threshold_blocks) / f64::from(blocks);
+                    let whole = f64::from(blocks) * f64::from(per_block);
+                    let rho = pages as f64 / whole / (1.0 - free);
+                    steady::mean_field(per_block, rho, self.choices(), Until::Mqsim)
+                });
                 let goal = blocks - gc.threshold_blocks / 2;
-                let free = f64::from(gc.threshold_blocks) / f64::from(blocks);
-                let whole = f64::from(blocks) * f64::from(per_block);
-                let rho = pages as f64 / whole / (1.0 - free);
-                let field =
-                    steady::mean_field(per_block, rho, self.choices(), Some(steady::MQSIM_STEPS));
-                steady::by_rounding(&field, goal, pages, per_block)
+                steady::by_rounding(field, goal, pages, per_block)
             }
         }
     }

@@ -222,7 +222,10 @@ mod tests {
             copied += f64::max(tail, 0.0).powi(30);
         }
         let amplification = 32.0 / (32.0 - copied);
-        assert!((amplification / 2.510 - 1.0).abs() < 0.02, "{amplification}");
+        assert!(
+            (amplification / 2.510 - 1.0).abs() < 0.02,
+            "{amplification}"
+        );
     }
 
     #[test]

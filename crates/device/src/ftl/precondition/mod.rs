@@ -307,6 +307,9 @@ impl Ftl {
         pages: &mut impl Iterator<Item = u32>,
         done: &mut Preconditioned,
     ) -> Result<(), PreconditionError> {
+        // An old version of this page may be anywhere: it is beyond the last, so that recovery
+        // passes over it.
+        let beyond = Lpn(self.logical_pages());
         let mut mapping = self.mapping.borrow_mut();
         let mut blocks = self.blocks.borrow_mut();
         let mut last = None;
@@ -329,7 +332,7 @@ impl Ftl {
                 }
                 // What was replaced: an older version of a page that is needed.
                 None => Record {
-                    content: Content::Data(last.unwrap_or(Lpn(self.replaced_page()))),
+                    content: Content::Data(last.unwrap_or(beyond)),
                     version: OLD,
                     sequence,
                 },
@@ -346,11 +349,5 @@ impl Ftl {
         done.mapped_pages += u64::from(valid);
         done.blocks += 1;
         Ok(())
-    }
-
-    /// A logical page of which an old version may be anywhere: it is beyond the last, so that
-    /// recovery passes over it.
-    fn replaced_page(&self) -> u32 {
-        self.logical_pages()
     }
 }

@@ -4,6 +4,5 @@
 mod bandwidth;
 mod latency;
 mod model;
-mod precondition;
 mod wear;
 mod write_amplification;

@@ -71,6 +71,26 @@ class FlashCounts:
     """Sensing operations, one for each plane and command, plain reads included."""
     multi_plane_commands: int
     """Commands that served several planes at once."""
+    multi_plane_reads: int
+    """Of these, page reads."""
+    multi_plane_programs: int
+    """Of these, programs, copybacks included."""
+    multi_plane_erases: int
+    """Of these, erases."""
+    mapping_reads: int
+    """Pages read for the mapping's own tables, recovery included."""
+    mapping_programs: int
+    """Pages programmed for the mapping's own tables."""
+    collection_reads: int
+    """Pages read by collection, copybacks aside."""
+    collection_programs: int
+    """Pages programmed by collection, copybacks included."""
+    copybacks: int
+    """Pages copied inside their plane."""
+    program_suspensions: int
+    """Times a program was suspended."""
+    erase_suspensions: int
+    """Times an erase was suspended."""
 
 
 @dataclass(frozen=True)

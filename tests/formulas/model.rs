@@ -17,6 +17,12 @@ pub(crate) fn drive(preset: &str, changes: &[(&str, &str)]) -> Drive {
     Drive::open(config.with(changes).expect("a configuration")).expect("a drive")
 }
 
+/// What all page types take, which is the same in every preset.
+fn same(types: &[u64]) -> u64 {
+    assert!(types.iter().all(|ns| *ns == types[0]), "{types:?}");
+    types[0]
+}
+
 /// Durations of the phases of a configuration.
 pub(crate) struct Model(pub(crate) Config);
 
@@ -85,8 +91,8 @@ impl Model {
         let latency = &self.0.device.nand.latency;
         1000 * match self.0.device.ftl.mode {
             ProgramMode::Slc | ProgramMode::Esp => latency.read_slc_ns,
-            ProgramMode::Mlc => latency.read_mlc_ns,
-            ProgramMode::Tlc => latency.read_tlc_ns,
+            ProgramMode::Mlc => same(&latency.read_mlc_ns),
+            ProgramMode::Tlc => same(&latency.read_tlc_ns),
         }
     }
 
@@ -95,8 +101,8 @@ impl Model {
         1000 * match self.0.device.ftl.mode {
             ProgramMode::Slc => latency.program_slc_ns,
             ProgramMode::Esp => latency.program_esp_ns,
-            ProgramMode::Mlc => latency.program_mlc_ns,
-            ProgramMode::Tlc => latency.program_tlc_ns,
+            ProgramMode::Mlc => same(&latency.program_mlc_ns),
+            ProgramMode::Tlc => same(&latency.program_tlc_ns),
         }
     }
 

@@ -57,7 +57,11 @@ impl fmt::Display for Cuts {
 /// A drive so small that everything happens often, different for each seed.
 fn config(seed: u64, random: &mut Random) -> Config {
     let mode = ["slc", "mlc", "tlc"][random.below(3) as usize];
-    let policy = ["first_come", "read_priority"][random.below(2) as usize];
+    let policy = ["first_come", "read_priority", "priority_classes"][random.below(3) as usize];
+    let interleave = ["die", "chip"][random.below(2) as usize];
+    // Under first_come nothing overtakes, so nothing steps back.
+    let mut suspends = |chance| policy != "first_come" && random.chance(chance);
+    let (programs_suspend, erases_suspend) = (suspends(0.5), suspends(0.5));
     let order = ["CWDP", "PDWC", "DPCW", "WCPD"][random.below(4) as usize];
     let collectors = [
         "greedy",
@@ -81,7 +85,10 @@ fn config(seed: u64, random: &mut Random) -> Config {
     let keys = [
         ("seed", number(seed)),
         ("nand.geometry.channels", number(1 + random.below(2))),
-        ("nand.geometry.chips_per_channel", "1".into()),
+        (
+            "nand.geometry.chips_per_channel",
+            number(1 + u64::from(random.chance(0.2))),
+        ),
         ("nand.geometry.dies_per_chip", number(1 + random.below(2))),
         ("nand.geometry.planes_per_die", number(1 + random.below(2))),
         (
@@ -118,6 +125,14 @@ fn config(seed: u64, random: &mut Random) -> Config {
             "faults.factory_bad_blocks_per_million",
             number(random.below(2) * 50_000),
         ),
+        ("schedule.interleave", interleave.into()),
+        (
+            "schedule.bypass_max",
+            number([0, 1, 16][random.below(3) as usize]),
+        ),
+        ("schedule.suspend.programs", programs_suspend.to_string()),
+        ("schedule.suspend.erases", erases_suspend.to_string()),
+        ("schedule.suspend.times_max", number(1 + random.below(4))),
         ("bits.compute_blocks_percent", "30".into()),
         ("faults.program_failures_per_million", number(programs)),
         ("faults.erase_failures_per_million", number(erases)),

@@ -434,6 +434,16 @@ fn values_out_of_range_name_the_range() {
             "link.lanes = 65 is out of range; it must be 1 to 64",
         ),
         (
+            "schedule.suspend.times_max",
+            "0",
+            "schedule.suspend.times_max = 0 is out of range; it must be 1 to 65535",
+        ),
+        (
+            "schedule.priority_weights",
+            "[4, 2, 0]",
+            "schedule.priority_weights[2] = 0 is out of range; it must be 1 to 64",
+        ),
+        (
             "host.queue_pairs",
             "65",
             "host.queue_pairs = 65 is out of range; it must be 1 to 64",

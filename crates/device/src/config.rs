@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::bits::BitsConfig;
 use crate::frontend::FrontendConfig;
 use crate::ftl::{Capacity, FtlConfig, FtlConfigError};
-use crate::schedule::ScheduleConfig;
+use crate::schedule::{ScheduleConfig, ScheduleConfigError};
 
 /// Everything that makes a drive what it is. Every key must be given: presets
 /// are complete files, so that no number hides in the code.
@@ -55,6 +55,9 @@ pub enum ConfigError {
     /// The translation layer.
     #[error(transparent)]
     Ftl(#[from] FtlConfigError),
+    /// The order of flash transactions.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleConfigError),
     /// A channel too slow or too fast.
     #[error("channel.megabytes_per_second = {0} is out of range; it must be 1 to 1000000")]
     Rate(f64),
@@ -87,6 +90,7 @@ impl DeviceConfig {
     /// The first thing that is wrong.
     pub fn validate(&self) -> Result<Capacity, ConfigError> {
         self.nand.validate()?;
+        self.schedule.validate()?;
         let geometry = &self.nand.geometry;
         let block_bytes = self.frontend.block_bytes;
         let sizes = block_bytes.is_power_of_two() && (512..=4096).contains(&block_bytes);

@@ -20,11 +20,15 @@ pub enum Bug {
     CollectionDropsTombstones,
     /// Recovery takes blocks marked bad for free ones.
     BadBlocksAreForgotten,
+    /// An erase goes before transactions that were queued ahead of it.
+    EraseOvertakes,
+    /// While a program or erase is suspended, blocks that it changes are read.
+    SuspensionReadsWhatChanges,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 7] = [
+    pub const ALL: [Bug; 9] = [
         Bug::RecoveryTakesOldestVersion,
         Bug::RecoveryIgnoresTombstones,
         Bug::DeallocationLeavesNoRecord,
@@ -32,6 +36,8 @@ impl Bug {
         Bug::PartialWriteForgetsTheRest,
         Bug::CollectionDropsTombstones,
         Bug::BadBlocksAreForgotten,
+        Bug::EraseOvertakes,
+        Bug::SuspensionReadsWhatChanges,
     ];
 }
 

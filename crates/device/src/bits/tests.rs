@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use media::nand::{
-    BusTiming, Command, EnergyConfig, Latency, MwsLimits, Nand, NandConfig, PageAddress, PageSet,
-    ProgramMode, Storage,
+    BusTiming, Command, CommandPhases, EnergyConfig, Latency, MwsLimits, Nand, NandConfig,
+    PageAddress, PageSet, ProgramMode, Storage,
 };
 use nvme::{Expression, VectorId};
 use sim::Time;
@@ -29,13 +29,13 @@ impl Flash {
     fn new() -> Flash {
         let latency = Latency {
             read_slc_ns: 22_500,
-            read_mlc_ns: 40_000,
-            read_tlc_ns: 60_000,
+            read_mlc_ns: [40_000; 2],
+            read_tlc_ns: [60_000; 3],
             mws_ns: 25_000,
             program_slc_ns: 200_000,
             program_esp_ns: 400_000,
-            program_mlc_ns: 500_000,
-            program_tlc_ns: 700_000,
+            program_mlc_ns: [500_000; 2],
+            program_tlc_ns: [700_000; 3],
             erase_ns: 3_500_000,
             latch_transfer_ns: 20,
             xor_ns: 30,
@@ -52,6 +52,7 @@ impl Flash {
                 t_wb_ns: 100,
                 t_adl_ns: 70,
                 t_rr_ns: 20,
+                phases: CommandPhases::Cycles,
             },
             mws: MwsLimits {
                 blocks_max: 4,

@@ -1,44 +1,41 @@
-//! When, on which die: transactions wait in a queue for each die, a policy picks
-//! the next, and the die's task carries it out over the channel.
+//! When, on which die: transactions wait in a queue for each unit, which is a die, or a chip
+//! where a chip takes one command at a time; a policy picks the next, and the unit's task
+//! carries it out over the channel.
 
-mod die;
+mod config;
 mod fault;
 mod notify;
+mod operation;
 mod origin;
 mod policy;
 mod queue;
+#[cfg(test)]
+mod tests;
 mod ticket;
+mod turns;
+mod unit;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 use media::channel::Channel;
 use media::nand::{BlockId, Command, DieId, Geometry, Nand, PlaneId};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use sim::resource::Signal;
 use sim::{Ledger, Sim, Span};
 
 use crate::buffer::Buffers;
-use die::DieTask;
+pub use config::{Interleave, ScheduleConfig, ScheduleConfigError, SuspendConfig};
 pub use fault::Fault;
 pub use notify::{Notify, Sink};
+pub use operation::{Compute, Copyback, Erase, Operation, Outputs, Program, Read, SpareBytes};
 pub use origin::{Origin, Priority};
 pub use policy::Policy;
-use queue::DieQueue;
-pub use queue::{Class, Compute, Erase, Operation, Outputs, Program, Read, SpareBytes};
+use queue::UnitQueue;
 use ticket::Tickets;
 pub use ticket::{Ticket, TicketId};
-
-/// How transactions are ordered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ScheduleConfig {
-    /// Which waiting transaction of a die goes next.
-    pub policy: Policy,
-    /// Whether transactions for the same page offset in different planes of a
-    /// die become one multi-plane command.
-    pub multi_plane: bool,
-}
+use turns::Turns;
+use unit::Unit;
 
 /// What the dies have done, in commands and pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -53,6 +50,26 @@ pub struct FlashCounts {
     pub senses: u64,
     /// Commands that served several planes at once.
     pub multi_plane_commands: u64,
+    /// Of these, page reads.
+    pub multi_plane_reads: u64,
+    /// Of these, programs, copybacks included.
+    pub multi_plane_programs: u64,
+    /// Of these, erases.
+    pub multi_plane_erases: u64,
+    /// Pages read for the mapping's own tables, recovery included.
+    pub mapping_reads: u64,
+    /// Pages programmed for the mapping's own tables.
+    pub mapping_programs: u64,
+    /// Pages read by collection, copybacks aside.
+    pub collection_reads: u64,
+    /// Pages programmed by collection, copybacks included.
+    pub collection_programs: u64,
+    /// Pages copied inside their plane.
+    pub copybacks: u64,
+    /// Times a program was suspended.
+    pub program_suspensions: u64,
+    /// Times an erase was suspended.
+    pub erase_suspensions: u64,
 }
 
 /// The flash back end: queues, dies and channels.
@@ -60,19 +77,25 @@ pub struct Schedule {
     nand: Rc<RefCell<Nand>>,
     buffers: Rc<Buffers>,
     geometry: Geometry,
-    queues: Vec<RefCell<DieQueue>>,
+    /// Dies of a unit: one, or all of a chip.
+    dies_per_unit: u32,
+    /// What waits for each unit.
+    queues: Vec<RefCell<UnitQueue>>,
+    /// Rung when something arrives for a unit.
     bells: Vec<Signal>,
     tickets: Tickets,
     sink: OnceCell<Sink>,
     collector: OnceCell<Sink>,
     counts: RefCell<FlashCounts>,
     dies_busy: Vec<Cell<Span>>,
-    /// For each die its planes whose collection is urgent, as a bit mask.
-    collection_urgent: Vec<Cell<u8>>,
+    /// Whether collection is urgent, for each plane.
+    urgent_planes: Vec<Cell<bool>>,
+    /// In how many of its planes, for each unit.
+    urgent_in: Vec<Cell<u32>>,
 }
 
 impl Schedule {
-    /// Idle queues, and a task for each die.
+    /// Idle queues, and a task for each unit.
     pub fn start(
         sim: &Sim,
         config: &ScheduleConfig,
@@ -82,26 +105,60 @@ impl Schedule {
         ledger: &Rc<Ledger>,
     ) -> Rc<Schedule> {
         let geometry = nand.borrow().geometry().clone();
-        let dies = geometry.dies();
+        let dies_per_unit = match config.interleave {
+            Interleave::Die => 1,
+            Interleave::Chip => geometry.dies_per_chip,
+        };
+        let (dies, units) = (geometry.dies(), geometry.dies() / dies_per_unit);
+        let by_priority = config.policy == Policy::PriorityClasses;
         let schedule = Rc::new(Schedule {
             nand,
             buffers,
-            queues: (0..dies).map(|_| RefCell::default()).collect(),
-            bells: (0..dies).map(|_| Signal::new(sim)).collect(),
+            dies_per_unit,
+            queues: (0..units)
+                .map(|_| RefCell::new(UnitQueue::new(by_priority)))
+                .collect(),
+            bells: (0..units).map(|_| Signal::new(sim)).collect(),
             tickets: Tickets::new(sim),
             sink: OnceCell::new(),
             collector: OnceCell::new(),
             counts: RefCell::default(),
             dies_busy: (0..dies).map(|_| Cell::default()).collect(),
-            collection_urgent: (0..dies).map(|_| Cell::default()).collect(),
+            urgent_planes: (0..geometry.planes()).map(|_| Cell::default()).collect(),
+            urgent_in: (0..units).map(|_| Cell::default()).collect(),
             geometry,
         });
-        for die in (0..dies).map(DieId) {
-            let channel = channels[schedule.geometry.channel_of_die(die).0 as usize].clone();
-            let task = DieTask::new(sim, config, schedule.clone(), die, channel, ledger);
-            sim.spawn_detached(task.run());
+        let geometry = &schedule.geometry;
+        let turns: Vec<Rc<Turns>> = channels
+            .iter()
+            .map(|_| Rc::new(Turns::new(sim, geometry.chips_per_channel)))
+            .collect();
+        for number in 0..units as usize {
+            let die = DieId(number as u32 * dies_per_unit);
+            let channel = geometry.channel_of_die(die).0 as usize;
+            let turns = (config.interleave == Interleave::Chip).then(|| turns[channel].clone());
+            let channel = channels[channel].clone();
+            let unit = Unit::new(
+                sim,
+                config,
+                schedule.clone(),
+                number,
+                channel,
+                turns,
+                ledger,
+            );
+            sim.spawn_detached(unit.run());
         }
         schedule
+    }
+
+    /// The number of the unit that a die is, or is part of.
+    #[inline]
+    fn unit_of(&self, die: DieId) -> usize {
+        if self.dies_per_unit == 1 {
+            return die.0 as usize;
+        }
+        (die.0 / self.dies_per_unit) as usize
     }
 
     /// A ticket to push transactions with.
@@ -116,28 +173,28 @@ impl Schedule {
         if let Notify::Ticket(ticket) = notify {
             self.tickets.count(ticket);
         }
-        self.queues[die.0 as usize]
-            .borrow_mut()
-            .push(operation, notify);
-        self.bells[die.0 as usize].ring();
+        let unit = self.unit_of(die);
+        operation.enqueue(&mut self.queues[unit].borrow_mut(), notify);
+        self.bells[unit].ring();
     }
 
     /// Says whether collection in `plane` is urgent: the host is about to run out of free pages
     /// there, or collection is not to be preempted. Policies that know origins then put it first.
     pub fn set_collection_urgent(&self, plane: PlaneId, urgent: bool) {
-        let planes = &self.collection_urgent[self.geometry.die_of_plane(plane).0 as usize];
-        let bit = 1 << self.geometry.plane_in_die(plane);
-        planes.set(if urgent {
-            planes.get() | bit
-        } else {
-            planes.get() & !bit
-        });
+        let was = self.urgent_planes[plane.0 as usize].replace(urgent);
+        let count = &self.urgent_in[self.unit_of(self.geometry.die_of_plane(plane))];
+        count.set(count.get() + u32::from(urgent) - u32::from(was));
     }
 
-    /// Whether collection is urgent in any plane of `die`.
-    #[inline]
+    /// Whether collection is urgent in any plane of what `die` waits with: itself, or its chip.
     pub fn is_collection_urgent(&self, die: DieId) -> bool {
-        self.collection_urgent[die.0 as usize].get() != 0
+        self.is_unit_urgent(self.unit_of(die))
+    }
+
+    /// Whether collection is urgent in any plane of a unit.
+    #[inline]
+    fn is_unit_urgent(&self, unit: usize) -> bool {
+        self.urgent_in[unit].get() > 0
     }
 
     /// Says whom [`Notify::Sink`] tells: the front end, once.

@@ -138,8 +138,8 @@ impl Nand {
         let (mut span, mut energy) = (Span::ZERO, Energy::ZERO);
         for &page in pages {
             let mode = self.array.mode(page.block).unwrap_or(ProgramMode::Slc);
-            span = span.max(self.timing.read(mode));
-            energy += self.costs.read(mode);
+            span = span.max(self.timing.read(mode, page.page));
+            energy += self.costs.read(mode, page.page);
             let plane = self.geometry().plane_of_block(page.block);
             if self.holds_data {
                 self.sensor.clear();
@@ -181,7 +181,7 @@ impl Nand {
         let lone = part.slots.len() == 1 && part.slots[0].wordlines.count() == 1;
         let (span, mut energy) = if lone {
             let mode = ProgramMode::Slc;
-            (self.timing.read(mode), self.costs.read(mode))
+            (self.timing.read(mode, 0), self.costs.read(mode, 0))
         } else {
             (self.timing.mws, self.costs.mws(part.slots.len()))
         };
@@ -280,8 +280,12 @@ impl Nand {
             }
             self.take_spare(plane);
         }
-        let (span, energy) = self.program_cost(die, mode);
-        let energy = energy * pages.len() as u64;
+        let (mut span, mut energy) = (Span::ZERO, Energy::ZERO);
+        for page in pages {
+            let (plane_span, plane_energy) = self.program_cost(die, mode, page.page);
+            span = span.max(plane_span);
+            energy += plane_energy;
+        }
         Ok(self.start(
             die,
             Operation::Program(pages.clone(), mode),
@@ -305,13 +309,16 @@ impl Nand {
 
     /// How long a program takes and what it costs a plane; an ESP program of another length
     /// than an SLC program has the same power.
-    fn program_cost(&self, die: DieId, mode: ProgramMode) -> (Span, Energy) {
+    fn program_cost(&self, die: DieId, mode: ProgramMode, page: u32) -> (Span, Energy) {
         match (mode, u64::from(self.dies[die.0 as usize].esp_effort)) {
             (ProgramMode::Esp, effort @ 1..) => (
-                self.timing.program(ProgramMode::Slc) * effort / 100,
-                self.costs.program(ProgramMode::Slc) * effort / 100,
+                self.timing.program(ProgramMode::Slc, page) * effort / 100,
+                self.costs.program(ProgramMode::Slc, page) * effort / 100,
             ),
-            _ => (self.timing.program(mode), self.costs.program(mode)),
+            _ => (
+                self.timing.program(mode, page),
+                self.costs.program(mode, page),
+            ),
         }
     }
 

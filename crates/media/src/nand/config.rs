@@ -35,10 +35,10 @@ pub struct NandConfig {
 pub struct Latency {
     /// Sense of a page with one bit per cell, to the page register (tR).
     pub read_slc_ns: u64,
-    /// Sense of a page of an MLC block.
-    pub read_mlc_ns: u64,
-    /// Sense of a page of a TLC block.
-    pub read_tlc_ns: u64,
+    /// Sense of a page of an MLC block, by [`ProgramMode::page_type`]: lower and upper pages.
+    pub read_mlc_ns: [u64; 2],
+    /// Sense of a page of a TLC block: lower, middle and upper pages.
+    pub read_tlc_ns: [u64; 3],
     /// Sense of more than one wordline of a plane (tMWS, Flash-Cosmos 5.2: one figure for up to
     /// four blocks). A sense of one wordline in one block takes `read_slc_ns`, as Figure 12 measures.
     pub mws_ns: u64,
@@ -46,10 +46,10 @@ pub struct Latency {
     pub program_slc_ns: u64,
     /// Program of an ESP page (tESP), until a die's ESP effort is set by a feature.
     pub program_esp_ns: u64,
-    /// Program of an MLC page.
-    pub program_mlc_ns: u64,
-    /// Program of a TLC page.
-    pub program_tlc_ns: u64,
+    /// Program of an MLC page: lower and upper pages.
+    pub program_mlc_ns: [u64; 2],
+    /// Program of a TLC page: lower, middle and upper pages.
+    pub program_tlc_ns: [u64; 3],
     /// Erase of a block (tBERS).
     pub erase_ns: u64,
     /// Move of a page between latches (Conduit Table 2).
@@ -78,6 +78,36 @@ pub struct BusTiming {
     pub t_adl_ns: u64,
     /// From the die showing ready to data coming out (tRR); paid once a data-out phase.
     pub t_rr_ns: u64,
+    /// How long command phases of page reads, programs and erases are.
+    pub phases: CommandPhases,
+}
+
+/// How long command phases of page reads, programs (copybacks included) and erases are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommandPhases {
+    /// Every cycle of the command as it is on the bus counts, with the times above.
+    Cycles,
+    /// As stated, whatever the cycles: for models that give the phases as a whole.
+    Stated(StatedPhases),
+}
+
+/// Command phases given as a whole, in nanoseconds. Data is not included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StatedPhases {
+    /// A read of one plane.
+    pub read_ns: u64,
+    /// What each further plane adds.
+    pub read_plane_ns: u64,
+    /// A program of one plane.
+    pub program_ns: u64,
+    /// What each further plane adds.
+    pub program_plane_ns: u64,
+    /// An erase of one plane.
+    pub erase_ns: u64,
+    /// What each further plane adds.
+    pub erase_plane_ns: u64,
 }
 
 /// Limits of multi-wordline sensing.
@@ -152,13 +182,19 @@ impl NandConfig {
         let (latency, bus) = (&self.latency, &self.bus);
         let positive = [
             ("latency.read_slc_ns", latency.read_slc_ns),
-            ("latency.read_mlc_ns", latency.read_mlc_ns),
-            ("latency.read_tlc_ns", latency.read_tlc_ns),
+            ("latency.read_mlc_ns[0]", latency.read_mlc_ns[0]),
+            ("latency.read_mlc_ns[1]", latency.read_mlc_ns[1]),
+            ("latency.read_tlc_ns[0]", latency.read_tlc_ns[0]),
+            ("latency.read_tlc_ns[1]", latency.read_tlc_ns[1]),
+            ("latency.read_tlc_ns[2]", latency.read_tlc_ns[2]),
             ("latency.mws_ns", latency.mws_ns),
             ("latency.program_slc_ns", latency.program_slc_ns),
             ("latency.program_esp_ns", latency.program_esp_ns),
-            ("latency.program_mlc_ns", latency.program_mlc_ns),
-            ("latency.program_tlc_ns", latency.program_tlc_ns),
+            ("latency.program_mlc_ns[0]", latency.program_mlc_ns[0]),
+            ("latency.program_mlc_ns[1]", latency.program_mlc_ns[1]),
+            ("latency.program_tlc_ns[0]", latency.program_tlc_ns[0]),
+            ("latency.program_tlc_ns[1]", latency.program_tlc_ns[1]),
+            ("latency.program_tlc_ns[2]", latency.program_tlc_ns[2]),
             ("latency.erase_ns", latency.erase_ns),
         ];
         for (key, value) in positive {
@@ -176,7 +212,7 @@ impl NandConfig {
             ("bus.t_adl_ns", bus.t_adl_ns),
             ("bus.t_rr_ns", bus.t_rr_ns),
         ];
-        for (key, value) in others {
+        for (key, value) in others.into_iter().chain(bus.phases.stated()) {
             check_range(key, value, 0..=HOUR_NS, "0 to 3600000000000 (an hour)")?;
         }
         Ok(())
@@ -217,6 +253,47 @@ impl NandConfig {
     }
 }
 
+impl Latency {
+    /// Senses by mode and page type; types that a mode has not repeat its first.
+    fn reads(&self) -> [[u64; 3]; 4] {
+        let [lower, upper] = self.read_mlc_ns;
+        let slc = [self.read_slc_ns; 3];
+        [slc, slc, [lower, upper, lower], self.read_tlc_ns]
+    }
+
+    /// The same of programs.
+    fn programs(&self) -> [[u64; 3]; 4] {
+        let [lower, upper] = self.program_mlc_ns;
+        [
+            [self.program_slc_ns; 3],
+            [self.program_esp_ns; 3],
+            [lower, upper, lower],
+            self.program_tlc_ns,
+        ]
+    }
+}
+
+impl CommandPhases {
+    /// The keys and values stated.
+    fn stated(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let stated = match *self {
+            CommandPhases::Cycles => None,
+            CommandPhases::Stated(phases) => Some([
+                ("bus.phases.stated.read_ns", phases.read_ns),
+                ("bus.phases.stated.read_plane_ns", phases.read_plane_ns),
+                ("bus.phases.stated.program_ns", phases.program_ns),
+                (
+                    "bus.phases.stated.program_plane_ns",
+                    phases.program_plane_ns,
+                ),
+                ("bus.phases.stated.erase_ns", phases.erase_ns),
+                ("bus.phases.stated.erase_plane_ns", phases.erase_plane_ns),
+            ]),
+        };
+        stated.into_iter().flatten()
+    }
+}
+
 /// # Errors
 /// If `value` is not in `range`, which `allowed` says in words.
 fn check_range(
@@ -238,8 +315,9 @@ fn check_range(
 /// The latencies as spans, by mode where they depend on it.
 #[derive(Clone, Debug)]
 pub(crate) struct Timing {
-    read: [Span; 4],
-    program: [Span; 4],
+    /// By mode and page type.
+    read: [[Span; 3]; 4],
+    program: [[Span; 3]; 4],
     pub(crate) mws: Span,
     pub(crate) erase: Span,
     pub(crate) latch_transfer: Span,
@@ -252,24 +330,15 @@ pub(crate) struct Timing {
     pub(crate) t_wb: Span,
     pub(crate) t_adl: Span,
     pub(crate) t_rr: Span,
+    pub(crate) phases: CommandPhases,
 }
 
 impl Timing {
     pub(crate) fn new(latency: &Latency, bus: &BusTiming) -> Timing {
         let ns = Span::from_ns;
         Timing {
-            read: [
-                ns(latency.read_slc_ns),
-                ns(latency.read_slc_ns),
-                ns(latency.read_mlc_ns),
-                ns(latency.read_tlc_ns),
-            ],
-            program: [
-                ns(latency.program_slc_ns),
-                ns(latency.program_esp_ns),
-                ns(latency.program_mlc_ns),
-                ns(latency.program_tlc_ns),
-            ],
+            read: latency.reads().map(|types| types.map(ns)),
+            program: latency.programs().map(|types| types.map(ns)),
             mws: ns(latency.mws_ns),
             erase: ns(latency.erase_ns),
             latch_transfer: ns(latency.latch_transfer_ns),
@@ -282,23 +351,25 @@ impl Timing {
             t_wb: ns(bus.t_wb_ns),
             t_adl: ns(bus.t_adl_ns),
             t_rr: ns(bus.t_rr_ns),
+            phases: bus.phases,
         }
     }
 
-    pub(crate) fn read(&self, mode: ProgramMode) -> Span {
-        self.read[mode as usize - 1]
+    pub(crate) fn read(&self, mode: ProgramMode, page: u32) -> Span {
+        self.read[mode as usize - 1][mode.page_type(page)]
     }
 
-    pub(crate) fn program(&self, mode: ProgramMode) -> Span {
-        self.program[mode as usize - 1]
+    pub(crate) fn program(&self, mode: ProgramMode, page: u32) -> Span {
+        self.program[mode as usize - 1][mode.page_type(page)]
     }
 }
 
 /// The energies of commands, per plane they run on.
 #[derive(Clone, Debug)]
 pub(crate) struct Costs {
-    read: [Energy; 4],
-    program: [Energy; 4],
+    /// By mode and page type.
+    read: [[Energy; 3]; 4],
+    program: [[Energy; 3]; 4],
     mws: [Energy; MWS_BLOCKS_MAX],
     pub(crate) erase: Energy,
     pub(crate) latch_transfer: Energy,
@@ -315,19 +386,10 @@ impl Costs {
             Energy::from_pj(pj_per_kib * u64::from(config.geometry.page_bytes) / 1024)
         };
         Costs {
-            read: [
-                of(latency.read_slc_ns, 100),
-                of(latency.read_slc_ns, 100),
-                of(latency.read_mlc_ns, 100),
-                of(latency.read_tlc_ns, 100),
-            ],
-            program: [
-                latency.program_slc_ns,
-                latency.program_esp_ns,
-                latency.program_mlc_ns,
-                latency.program_tlc_ns,
-            ]
-            .map(|ns| of(ns, energy.program_power_percent)),
+            read: latency.reads().map(|types| types.map(|ns| of(ns, 100))),
+            program: latency
+                .programs()
+                .map(|types| types.map(|ns| of(ns, energy.program_power_percent))),
             mws: config
                 .mws
                 .power_percent
@@ -339,8 +401,8 @@ impl Costs {
         }
     }
 
-    pub(crate) fn read(&self, mode: ProgramMode) -> Energy {
-        self.read[mode as usize - 1]
+    pub(crate) fn read(&self, mode: ProgramMode, page: u32) -> Energy {
+        self.read[mode as usize - 1][mode.page_type(page)]
     }
 
     /// A sense of more than one wordline, in `blocks` blocks of a plane.
@@ -348,8 +410,8 @@ impl Costs {
         self.mws[blocks - 1]
     }
 
-    pub(crate) fn program(&self, mode: ProgramMode) -> Energy {
-        self.program[mode as usize - 1]
+    pub(crate) fn program(&self, mode: ProgramMode, page: u32) -> Energy {
+        self.program[mode as usize - 1][mode.page_type(page)]
     }
 }
 

@@ -28,7 +28,8 @@ pub use command::{
     BlockSet, Command, Feature, Iscm, Mws, MwsPlane, MwsSlot, PageSet, PlaneMask, WordlineBitmap,
 };
 pub use config::{
-    BusTiming, ConfigError, EnergyConfig, Latency, MWS_BLOCKS_MAX, MwsLimits, NandConfig,
+    BusTiming, CommandPhases, ConfigError, EnergyConfig, Latency, MWS_BLOCKS_MAX, MwsLimits,
+    NandConfig, StatedPhases,
 };
 pub use error::{MediaError, NandError};
 pub use geometry::{

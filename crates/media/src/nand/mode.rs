@@ -41,6 +41,22 @@ impl ProgramMode {
         }
     }
 
+    /// Which of the pages of its cells a page of a block is: lower (0), middle (1) or upper;
+    /// the last number is that of the most significant bit. MLC pages alternate; TLC pages are in the
+    /// order of Yaakobi et al. (ICNC 2012), as in MQSim: six lower pages, two middle ones, then
+    /// pairs in turn.
+    pub const fn page_type(self, page: u32) -> usize {
+        match self {
+            ProgramMode::Slc | ProgramMode::Esp => 0,
+            ProgramMode::Mlc => page as usize % 2,
+            ProgramMode::Tlc => match page {
+                0..=5 => 0,
+                6..=7 => 1,
+                _ => (page as usize - 8) / 2 % 3,
+            },
+        }
+    }
+
     /// The mode of a code as stored in images; `None` for 0 and unknown codes.
     pub(crate) const fn from_code(code: u8) -> Option<ProgramMode> {
         match code {

@@ -1,7 +1,7 @@
 //! The channel's side of the page registers: data and spare bytes in and out, and how
 //! long commands take on the bus.
 
-use super::{Command, Nand, NandError, PageStatus, PlaneId};
+use super::{Command, CommandPhases, Nand, NandError, PageStatus, PlaneId, StatedPhases};
 use sim::Span;
 
 impl Nand {
@@ -104,9 +104,14 @@ impl Nand {
     }
 
     /// How long the command and address cycles of a command keep the channel busy: the cycles, tADL a page
-    /// programmed, and tWB for a command that makes the die busy.
+    /// programmed, and tWB for a command that makes the die busy; or what is stated.
     pub fn command_span(&self, command: &Command) -> Span {
         let timing = &self.timing;
+        if let CommandPhases::Stated(phases) = timing.phases
+            && let Some(span) = phases.span_of(command)
+        {
+            return span;
+        }
         let mut span = timing.command_cycle * command.cycle_count(self.geometry()) as u64;
         match command {
             Command::ReadStatus => return span,
@@ -158,6 +163,23 @@ impl Nand {
             plane: self.geometry().plane_place(plane),
             size,
         })
+    }
+}
+
+impl StatedPhases {
+    /// The phase of a page read, a program or an erase.
+    fn span_of(&self, command: &Command) -> Option<Span> {
+        let (first, further, planes) = match command {
+            Command::Read { pages, .. }
+            | Command::CacheRead { pages }
+            | Command::CopybackRead { pages } => (self.read_ns, self.read_plane_ns, pages.len()),
+            Command::Program { pages, .. } | Command::CopybackProgram { pages, .. } => {
+                (self.program_ns, self.program_plane_ns, pages.len())
+            }
+            Command::Erase { blocks } => (self.erase_ns, self.erase_plane_ns, blocks.len()),
+            _ => return None,
+        };
+        Some(Span::from_ns(first + further * (planes as u64 - 1)))
     }
 }
 

@@ -1,11 +1,7 @@
-//! In the order of arrival, whatever the kind.
+//! In the order of arrival, whatever the kind and whoever asks.
 
-use crate::schedule::queue::{Class, DieQueue};
+use crate::schedule::queue::{Choice, UnitQueue};
 
-pub(super) fn next(queue: &DieQueue) -> Option<Class> {
-    Class::ALL
-        .into_iter()
-        .filter_map(|class| Some((queue.first_arrival(class)?, class)))
-        .min_by_key(|(arrival, _)| *arrival)
-        .map(|(_, class)| class)
+pub(super) fn next(queue: &UnitQueue) -> Option<Choice> {
+    queue.oldest().map(|(_, lane)| lane.into())
 }

@@ -42,13 +42,13 @@ pub(super) fn flash_cosmos() -> NandConfig {
         spare_bytes = 1024
         [latency]
         read_slc_ns = 22500
-        read_mlc_ns = 40000
-        read_tlc_ns = 60000
+        read_mlc_ns = [40000, 40000]
+        read_tlc_ns = [60000, 60000, 60000]
         mws_ns = 25000
         program_slc_ns = 200000
         program_esp_ns = 400000
-        program_mlc_ns = 500000
-        program_tlc_ns = 700000
+        program_mlc_ns = [500000, 500000]
+        program_tlc_ns = [700000, 700000, 700000]
         erase_ns = 3500000
         latch_transfer_ns = 20
         xor_ns = 30
@@ -61,6 +61,7 @@ pub(super) fn flash_cosmos() -> NandConfig {
         t_wb_ns = 100
         t_adl_ns = 70
         t_rr_ns = 20
+        phases = 'cycles'
         [mws]
         blocks_max = 4
         power_percent = [100, 134, 157, 180]

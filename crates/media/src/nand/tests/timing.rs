@@ -38,6 +38,63 @@ fn latencies_and_energies_follow_the_configuration() {
 }
 
 #[test]
+fn pages_of_one_cell_take_what_their_type_takes() {
+    let mut config = flash_cosmos();
+    config.latency.read_mlc_ns = [40_000, 50_000];
+    config.latency.read_tlc_ns = [60_000, 70_000, 80_000];
+    config.latency.program_mlc_ns = [300_000, 900_000];
+    config.latency.program_tlc_ns = [400_000, 500_000, 600_000];
+    let mut d = Driver::new(&config, Storage::None);
+    // Types of the first 20 pages, written out from the rule's description.
+    let tlc = [0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2];
+    for (number, kind) in (0..).zip(tlc) {
+        assert_eq!(ProgramMode::Tlc.page_type(number), kind, "page {number}");
+        let program = Command::program(page(0, number), ProgramMode::Tlc);
+        let read = Command::read(page(0, number));
+        assert_eq!(
+            busy(&mut d, &program).0,
+            [400_000, 500_000, 600_000][kind],
+            "program of page {number}"
+        );
+        assert_eq!(
+            busy(&mut d, &read).0,
+            [60_000, 70_000, 80_000][kind],
+            "read of page {number}"
+        );
+    }
+    for number in 0..4 {
+        let program = Command::program(page(1, number), ProgramMode::Mlc);
+        let took = busy(&mut d, &program).0;
+        assert_eq!(took, [300_000, 900_000][number as usize % 2]);
+        let took = busy(&mut d, &Command::read(page(1, number))).0;
+        assert_eq!(took, [40_000, 50_000][number as usize % 2]);
+    }
+}
+
+#[test]
+fn stated_command_phases_are_taken_as_they_are() {
+    let mut config = flash_cosmos();
+    config.bus.phases = CommandPhases::Stated(StatedPhases {
+        read_ns: 290,
+        read_plane_ns: 650,
+        program_ns: 281,
+        program_plane_ns: 651,
+        erase_ns: 220,
+        erase_plane_ns: 652,
+    });
+    let d = Driver::new(&config, Storage::None);
+    let span = |command: &Command| d.nand.command_span(command).as_ps() / 1000;
+    let two = PageSet::from_iter([page(0, 0), page(2048, 0)]);
+    assert_eq!(span(&Command::read(page(0, 0))), 290);
+    assert_eq!(span(&Command::CopybackRead { pages: two.clone() }), 940);
+    let mode = ProgramMode::Slc;
+    assert_eq!(span(&Command::program(page(0, 0), mode)), 281);
+    assert_eq!(span(&Command::Program { pages: two, mode }), 932);
+    assert_eq!(span(&Command::erase(BlockId(0))), 220);
+    assert_eq!(span(&Command::Suspend), 125, "others by their cycles");
+}
+
+#[test]
 fn a_sense_costs_by_its_blocks_and_accumulation() {
     let mut d = Driver::new(&flash_cosmos(), Storage::None);
     let energy = |percent: u64| 20_500_000 * percent * 25_000 / (100 * 22_500);

@@ -1,0 +1,186 @@
+//! What can be asked of a die, as the firmware asks it.
+
+use std::rc::Rc;
+
+use arrayvec::ArrayVec;
+use media::nand::{BlockId, Command, PLANES_PER_DIE_MAX, PageAddress, PlaneId, ProgramMode};
+use sim::resource::Semaphore;
+
+use super::notify::Notify;
+use super::origin::Origin;
+use super::queue::UnitQueue;
+use crate::buffer::BufferId;
+
+/// The out-of-band bytes of a page, as programmed.
+pub type SpareBytes = ArrayVec<u8, 32>;
+
+/// Planes of one die whose C-latch is read out after a computation, and where to.
+pub type Outputs = ArrayVec<(PlaneId, BufferId), PLANES_PER_DIE_MAX>;
+
+/// Senses a page and moves `bytes` of it, from `column` on, to the same place of
+/// a buffer.
+#[derive(Clone, Debug)]
+pub struct Read {
+    /// The page.
+    pub page: PageAddress,
+    /// First byte moved.
+    pub column: u32,
+    /// Bytes moved.
+    pub bytes: u32,
+    /// Where to.
+    pub into: BufferId,
+    /// For whom.
+    pub origin: Origin,
+}
+
+/// Moves a buffer and spare bytes to a page register and programs the page.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The page.
+    pub page: PageAddress,
+    /// How.
+    pub mode: ProgramMode,
+    /// What.
+    pub from: BufferId,
+    /// The out-of-band bytes.
+    pub spare: SpareBytes,
+    /// For whom.
+    pub origin: Origin,
+}
+
+/// Copies a page to another of the same plane inside the die: its data crosses no
+/// channel. Ends with [`super::Fault::Uncorrectable`] of `from`, and `to` left as it was,
+/// if the page cannot be read.
+#[derive(Clone, Debug)]
+pub struct Copyback {
+    /// What is copied.
+    pub from: PageAddress,
+    /// Where to: a page of the same plane.
+    pub to: PageAddress,
+    /// How `to` is programmed.
+    pub mode: ProgramMode,
+    /// The out-of-band bytes of `to`, which the controller sends.
+    pub spare: SpareBytes,
+    /// For whom.
+    pub origin: Origin,
+}
+
+/// Erases a block.
+#[derive(Clone, Debug)]
+pub struct Erase {
+    /// The block.
+    pub block: BlockId,
+    /// For whom.
+    pub origin: Origin,
+}
+
+/// Runs commands on one die, nothing between them, and then moves whole C-latches
+/// out.
+#[derive(Clone, Debug)]
+pub struct Compute {
+    /// The commands, in order.
+    pub steps: Rc<[Command]>,
+    /// What is read out afterwards.
+    pub outputs: Outputs,
+    /// Room for the outputs where they go, one permit a page: the die takes it before they leave
+    /// it, and whoever asked for them gives it back.
+    pub room: Option<Rc<Semaphore>>,
+}
+
+/// An operation that can be queued.
+pub trait Operation: Sized {
+    /// Puts it at the end of its queue.
+    fn enqueue(self, queue: &mut UnitQueue, notify: Notify);
+}
+
+/// Where the data of a programmed page comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PageData {
+    /// The controller's memory.
+    Buffer(BufferId),
+    /// Another page of the plane.
+    Page(PageAddress),
+}
+
+/// A program, of either kind: both wait in one queue, so that the pages of a block
+/// are programmed in order.
+#[derive(Clone, Debug)]
+pub(super) struct PageProgram {
+    pub(super) page: PageAddress,
+    pub(super) mode: ProgramMode,
+    pub(super) data: PageData,
+    pub(super) spare: SpareBytes,
+    pub(super) origin: Origin,
+}
+
+impl From<Program> for PageProgram {
+    #[inline]
+    fn from(program: Program) -> PageProgram {
+        PageProgram {
+            page: program.page,
+            mode: program.mode,
+            data: PageData::Buffer(program.from),
+            spare: program.spare,
+            origin: program.origin,
+        }
+    }
+}
+
+impl From<Copyback> for PageProgram {
+    fn from(copyback: Copyback) -> PageProgram {
+        PageProgram {
+            page: copyback.to,
+            mode: copyback.mode,
+            data: PageData::Page(copyback.from),
+            spare: copyback.spare,
+            origin: copyback.origin,
+        }
+    }
+}
+
+/// An operation for one plane, which can be part of a multi-plane command.
+pub(super) trait PlaneOperation {
+    /// A block of the plane that it is for.
+    fn block(&self) -> BlockId;
+
+    /// Whether it may go in one multi-plane command with `leader`: the same page
+    /// offset (in any block), the same programming mode.
+    fn merges_with(&self, leader: &Self) -> bool;
+}
+
+impl PlaneOperation for Read {
+    #[inline]
+    fn block(&self) -> BlockId {
+        self.page.block
+    }
+
+    #[inline]
+    fn merges_with(&self, leader: &Read) -> bool {
+        self.page.page == leader.page.page
+    }
+}
+
+impl PlaneOperation for PageProgram {
+    fn block(&self) -> BlockId {
+        self.page.block
+    }
+
+    fn merges_with(&self, leader: &PageProgram) -> bool {
+        let same_source = match (self.data, leader.data) {
+            (PageData::Buffer(_), PageData::Buffer(_)) => true,
+            (PageData::Page(from), PageData::Page(leaders)) => from.page == leaders.page,
+            _ => false,
+        };
+        same_source && self.page.page == leader.page.page && self.mode == leader.mode
+    }
+}
+
+impl PlaneOperation for Erase {
+    fn block(&self) -> BlockId {
+        self.block
+    }
+
+    fn merges_with(&self, _leader: &Erase) -> bool {
+        true
+    }
+}

@@ -1,0 +1,135 @@
+//! As `read_priority`, and the host's transactions by class: the urgent before all others, the
+//! other three in rounds, of which each class takes part in as many as its weight says.
+//!
+//! With weights 4, 2, 1 a cycle is: high, high, high and medium, high, medium and low. A class
+//! with nothing waiting is passed over. MQSim's policy of the same name serves the same shares.
+
+use super::read_priority;
+use crate::schedule::origin::Priority;
+use crate::schedule::queue::{Choice, Lane, UnitQueue};
+
+/// The classes that share what the urgent one leaves.
+const SHARING: [Priority; 3] = [Priority::High, Priority::Medium, Priority::Low];
+
+/// Whose turn it is among the classes.
+pub(in crate::schedule) struct Shares {
+    weights: [u32; 3],
+    /// Rounds left of the cycle, this one included.
+    round: u32,
+    /// The class that this round has come to.
+    class: usize,
+}
+
+impl Shares {
+    pub(super) fn new(weights: [u32; 3]) -> Shares {
+        Shares {
+            weights,
+            round: weights.into_iter().max().unwrap_or(1),
+            class: 0,
+        }
+    }
+
+    /// The lane whose turn it is, and the turn passes on; `None` if nothing waits in any.
+    fn turn(&mut self, queue: &UnitQueue, lane: fn(Priority) -> Lane) -> Option<Lane> {
+        let urgent = lane(Priority::Urgent);
+        if queue.holds(urgent) {
+            return Some(urgent);
+        }
+        if !SHARING.iter().any(|class| queue.holds(lane(*class))) {
+            return None;
+        }
+        loop {
+            let class = self.class;
+            let takes_part = self.weights[class] >= self.round;
+            self.pass();
+            if takes_part && queue.holds(lane(SHARING[class])) {
+                return Some(lane(SHARING[class]));
+            }
+        }
+    }
+
+    fn pass(&mut self) {
+        self.class += 1;
+        if self.class == SHARING.len() {
+            self.class = 0;
+            self.round -= 1;
+            if self.round == 0 {
+                self.round = self.weights.into_iter().max().unwrap_or(1);
+            }
+        }
+    }
+}
+
+pub(super) fn next(
+    queue: &UnitQueue,
+    urgent: bool,
+    reads: &mut Shares,
+    programs: &mut Shares,
+) -> Option<Choice> {
+    // A turn is taken only where it is used: as leader, or to fill up.
+    let wants_reads = reads.turn(queue, Lane::user_reads);
+    let wants_programs = match wants_reads {
+        Some(_) => None,
+        None => programs.turn(queue, Lane::user_programs),
+    };
+    read_priority::next(queue, urgent, wants_reads, wants_programs)
+}
+
+#[cfg(test)]
+mod tests {
+    use media::nand::{BlockId, PageAddress};
+
+    use super::*;
+    use crate::buffer::BufferId;
+    use crate::schedule::Notify;
+    use crate::schedule::operation::{Operation, Read};
+    use crate::schedule::origin::Origin;
+
+    fn queue(priorities: &[Priority]) -> UnitQueue {
+        let mut queue = UnitQueue::new(true);
+        for (page, priority) in (0..).zip(priorities) {
+            let read = Read {
+                page: PageAddress {
+                    block: BlockId(0),
+                    page,
+                },
+                column: 0,
+                bytes: 0,
+                into: BufferId::NONE,
+                origin: Origin::User(*priority),
+            };
+            read.enqueue(&mut queue, Notify::Sink(0));
+        }
+        queue
+    }
+
+    #[test]
+    fn shares_are_as_the_weights() {
+        let queue = queue(&SHARING);
+        let mut shares = Shares::new([4, 2, 1]);
+        let mut served = [0; 3];
+        for _ in 0..70 {
+            let lane = shares.turn(&queue, Lane::user_reads).expect("reads wait");
+            let class = SHARING
+                .iter()
+                .position(|class| Lane::user_reads(*class) == lane);
+            served[class.expect("a lane of the host")] += 1;
+        }
+        assert_eq!(served, [40, 20, 10]);
+    }
+
+    #[test]
+    fn urgent_goes_before_all_and_a_lone_class_gets_everything() {
+        let mut shares = Shares::new([4, 2, 1]);
+        let both = queue(&[Priority::Low, Priority::Urgent]);
+        for _ in 0..10 {
+            let lane = shares.turn(&both, Lane::user_reads);
+            assert_eq!(lane, Some(Lane::user_reads(Priority::Urgent)));
+        }
+        let low = queue(&[Priority::Low]);
+        for _ in 0..10 {
+            let lane = shares.turn(&low, Lane::user_reads);
+            assert_eq!(lane, Some(Lane::user_reads(Priority::Low)));
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! The schedule on flash of its own, without a translation layer: every time is counted anew.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use media::channel::{Channel, ChannelConfig};
+use media::nand::{
+    BlockCondition, BlockId, BusTiming, CommandPhases, DieId, EnergyConfig, Geometry, Latency,
+    MwsLimits, Nand, NandConfig, PageAddress, PageState, ProgramMode, StatedPhases, Storage,
+};
+use sim::{Ledger, Simulation, Span, Time};
+
+use super::*;
+use crate::buffer::BufferId;
+
+/// Blocks of a die, two planes of eight.
+const DIE: u32 = 16;
+const READ: u64 = 290 + 22_500 + OUT;
+const OUT: u64 = 20 + 64;
+const PROGRAM: u64 = 281 + 64 + 200_000;
+const ERASE: u64 = 220 + 3_500_000;
+/// Command phases of suspend and resume.
+const CYCLE: u64 = 25 + 100;
+const SUSPEND: u64 = CYCLE + 20_000;
+const RESUME: u64 = CYCLE + 5_000;
+
+/// When something was over, in nanoseconds, and how.
+type Outcome = Rc<Cell<Option<(u64, Option<Fault>)>>>;
+
+struct Bench {
+    simulation: Simulation,
+    schedule: Rc<Schedule>,
+    buffers: Rc<Buffers>,
+    channel: Rc<Channel>,
+}
+
+fn nand() -> NandConfig {
+    NandConfig {
+        geometry: Geometry {
+            channels: 1,
+            chips_per_channel: 2,
+            dies_per_chip: 2,
+            planes_per_die: 2,
+            blocks_per_plane: 8,
+            strings_per_block: 1,
+            cells_per_string: 4,
+            page_bytes: 64,
+            spare_bytes: 32,
+        },
+        latency: Latency {
+            read_slc_ns: 22_500,
+            read_mlc_ns: [40_000; 2],
+            read_tlc_ns: [60_000; 3],
+            mws_ns: 25_000,
+            program_slc_ns: 200_000,
+            program_esp_ns: 400_000,
+            program_mlc_ns: [500_000; 2],
+            program_tlc_ns: [700_000; 3],
+            erase_ns: 3_500_000,
+            latch_transfer_ns: 20,
+            xor_ns: 30,
+            set_feature_ns: 1_000,
+            suspend_ns: 20_000,
+            resume_ns: 5_000,
+            reset_ns: 10_000,
+        },
+        bus: BusTiming {
+            command_cycle_ns: 25,
+            t_wb_ns: 100,
+            t_adl_ns: 70,
+            t_rr_ns: 20,
+            // MQSim's.
+            phases: CommandPhases::Stated(StatedPhases {
+                read_ns: 290,
+                read_plane_ns: 650,
+                program_ns: 281,
+                program_plane_ns: 650,
+                erase_ns: 220,
+                erase_plane_ns: 700,
+            }),
+        },
+        mws: MwsLimits {
+            blocks_max: 4,
+            power_percent: [100, 134, 157, 180],
+        },
+        energy: EnergyConfig {
+            read_pj: 20_500_000,
+            latch_transfer_pj_per_kib: 10_000,
+            and_or_pj_per_kib: 10_000,
+            xor_pj_per_kib: 20_000,
+            program_power_percent: 150,
+            erase_power_percent: 190,
+        },
+    }
+}
+
+fn config() -> ScheduleConfig {
+    ScheduleConfig {
+        policy: Policy::ReadPriority,
+        multi_plane: true,
+        interleave: Interleave::Die,
+        bypass_max: 0,
+        priority_weights: [4, 2, 1],
+        suspend: SuspendConfig {
+            programs: false,
+            erases: false,
+            times_max: 8,
+            program_remaining_min_ns: 50_000,
+            erase_remaining_min_ns: 100_000,
+        },
+    }
+}
+
+fn suspending() -> ScheduleConfig {
+    let mut config = config();
+    config.suspend.programs = true;
+    config.suspend.erases = true;
+    config
+}
+
+impl Bench {
+    fn new(config: &ScheduleConfig) -> Bench {
+        config.validate().expect("a configuration");
+        let simulation = Simulation::new(7);
+        let sim = simulation.handle();
+        let nand = Nand::open(&nand(), Storage::Memory).expect("a legal configuration");
+        let channel = ChannelConfig {
+            megabytes_per_second: 1000.0,
+            transfer_pj_per_byte: 1,
+        };
+        let channel = Channel::new(&sim, &channel, 0);
+        let buffers = Rc::new(Buffers::new(64, true));
+        let schedule = Schedule::start(
+            &sim,
+            config,
+            Rc::new(RefCell::new(nand)),
+            std::slice::from_ref(&channel),
+            buffers.clone(),
+            &Rc::new(Ledger::default()),
+        );
+        Bench {
+            simulation,
+            schedule,
+            buffers,
+            channel,
+        }
+    }
+
+    /// Queues `operation` at `ns`.
+    fn at(&self, ns: u64, block: u32, operation: impl Operation + 'static) -> Outcome {
+        let outcome = Outcome::default();
+        let (sim, schedule) = (self.simulation.handle(), self.schedule.clone());
+        let over = outcome.clone();
+        self.simulation.handle().spawn_detached(async move {
+            sim.sleep_until(Time::ZERO + Span::from_ns(ns)).await;
+            let result = schedule.perform(DieId(block / DIE), operation).await;
+            over.set(Some((sim.now().as_ps() / 1000, result.err())));
+        });
+        outcome
+    }
+
+    fn read_at(&self, ns: u64, block: u32, page: u32) -> Outcome {
+        self.at(ns, block, self.read(block, page, Origin::default()))
+    }
+
+    fn read(&self, block: u32, page: u32, origin: Origin) -> Read {
+        Read {
+            page: address(block, page),
+            column: 0,
+            bytes: 64,
+            into: self.buffers.take().keep(),
+            origin,
+        }
+    }
+
+    fn program(&self, block: u32, page: u32, origin: Origin) -> Program {
+        Program {
+            page: address(block, page),
+            mode: ProgramMode::Slc,
+            from: self.filled(block as u8 + page as u8),
+            spare: SpareBytes::from_iter([9; 8]),
+            origin,
+        }
+    }
+
+    fn filled(&self, byte: u8) -> BufferId {
+        let buffer = self.buffers.take().keep();
+        self.buffers.with_mut(buffer, |bytes| bytes.fill(byte));
+        buffer
+    }
+
+    fn run(&self) {
+        self.simulation.run();
+    }
+}
+
+fn address(block: u32, page: u32) -> PageAddress {
+    PageAddress {
+        block: BlockId(block),
+        page,
+    }
+}
+
+fn erase(block: u32) -> Erase {
+    Erase {
+        block: BlockId(block),
+        origin: Origin::Collection,
+    }
+}
+
+fn ended(outcome: &Outcome) -> u64 {
+    match outcome.get() {
+        Some((at, None)) => at,
+        other => panic!("not over, or not well: {other:?}"),
+    }
+}
+
+#[test]
+fn a_read_behind_an_erase_waits_for_its_end_or_has_it_suspended() {
+    const ARRIVAL: u64 = 1_000_000;
+    for (config, latency, total) in [
+        (config(), ERASE - ARRIVAL + READ, ERASE),
+        (
+            suspending(),
+            SUSPEND + READ,
+            ERASE + SUSPEND - CYCLE + READ + RESUME,
+        ),
+    ] {
+        let bench = Bench::new(&config);
+        let erased = bench.at(0, 0, erase(0));
+        let read = bench.read_at(ARRIVAL, 3, 0);
+        // Not before, and then.
+        bench
+            .simulation
+            .run_until(Time::ZERO + Span::from_ns(ARRIVAL + latency - 1));
+        assert_eq!(read.get(), None);
+        bench.run();
+        assert_eq!(ended(&read), ARRIVAL + latency);
+        assert_eq!(ended(&erased), total);
+        let busy: Span = bench
+            .schedule
+            .dies_busy()
+            .fold(Span::ZERO, |sum, die| sum + die);
+        let suspensions = bench.schedule.counts().erase_suspensions;
+        let array = 3_500_000 + 22_500 + suspensions * 25_000;
+        assert_eq!(busy.as_ps() / 1000, array, "the array's own time");
+    }
+}
+
+#[test]
+fn a_read_behind_a_program_has_it_suspended_unless_little_is_left() {
+    for (arrival, suspends) in [
+        (100_000, true),
+        (PROGRAM - 50_000, true),
+        (PROGRAM - 49_999, false),
+    ] {
+        let bench = Bench::new(&suspending());
+        let program = bench.program(0, 0, Origin::default());
+        let programmed = bench.at(0, 0, program);
+        let read = bench.read_at(arrival, 3, 0);
+        bench.run();
+        let (read_ends, program_ends) = if suspends {
+            (
+                arrival + SUSPEND + READ,
+                PROGRAM + SUSPEND - CYCLE + READ + RESUME,
+            )
+        } else {
+            (PROGRAM + READ, PROGRAM)
+        };
+        assert_eq!(ended(&read), read_ends, "arrival at {arrival}");
+        assert_eq!(ended(&programmed), program_ends, "arrival at {arrival}");
+    }
+}
+
+#[test]
+fn a_read_of_a_block_that_is_changed_waits() {
+    let bench = Bench::new(&suspending());
+    let first = bench.program(0, 0, Origin::default());
+    let second = bench.program(0, 1, Origin::default());
+    bench.at(0, 0, first);
+    let programmed = bench.at(0, 0, second);
+    let read = bench.read_at(PROGRAM + 1000, 0, 0);
+    bench.run();
+    assert_eq!(ended(&programmed), 2 * PROGRAM);
+    assert_eq!(ended(&read), 2 * PROGRAM + READ);
+}
+
+#[test]
+fn an_operation_is_suspended_so_often_and_no_more() {
+    let mut config = suspending();
+    config.suspend.times_max = 2;
+    let bench = Bench::new(&config);
+    let erased = bench.at(0, 0, erase(0));
+    let reads: Vec<_> = (1..=3).map(|n| bench.read_at(n * 500_000, 3, 0)).collect();
+    bench.run();
+    assert_eq!(bench.schedule.counts().erase_suspensions, 2);
+    let total = ERASE + 2 * (SUSPEND - CYCLE + READ + RESUME);
+    assert_eq!(ended(&erased), total);
+    assert_eq!(ended(&reads[2]), total + READ);
+}
+
+#[test]
+fn a_power_cut_tears_what_is_suspended() {
+    let bench = Bench::new(&suspending());
+    let program = bench.program(20, 0, Origin::default());
+    let outcomes = [bench.at(0, 0, erase(0)), bench.at(0, 20, program)];
+    bench.read_at(100_000, 3, 0);
+    bench.read_at(100_000, 23, 0);
+    let cut = Time::ZERO + Span::from_ns(100_000 + SUSPEND + 5_000);
+    bench.simulation.run_until(cut);
+    let counts = bench.schedule.counts();
+    assert_eq!(
+        (counts.erase_suspensions, counts.program_suspensions),
+        (1, 1)
+    );
+    bench.simulation.cut();
+    let nand = &mut *bench.schedule.nand().borrow_mut();
+    nand.power_cut(cut).expect("a cut");
+    assert_eq!(
+        nand.block_state(BlockId(0)).condition,
+        BlockCondition::NeedsErase
+    );
+    let page = nand.geometry().ppa(address(20, 0));
+    assert_eq!(nand.page_state(page), PageState::Torn);
+    assert!(
+        outcomes.iter().all(|outcome| outcome.get().is_none()),
+        "acknowledged"
+    );
+}
+
+#[test]
+fn dies_of_a_chip_overlap_only_where_each_works_on_its_own() {
+    let second = 290 + READ;
+    for (interleave, same_chip) in [(Interleave::Die, second), (Interleave::Chip, 2 * READ)] {
+        let mut config = config();
+        config.interleave = interleave;
+        let bench = Bench::new(&config);
+        let (one, other) = (bench.read_at(0, 0, 0), bench.read_at(0, DIE, 0));
+        bench.run();
+        assert_eq!(ended(&one), READ);
+        assert_eq!(ended(&other), same_chip, "{interleave:?}");
+        let bench = Bench::new(&config);
+        let (one, other) = (bench.read_at(0, 0, 0), bench.read_at(0, 2 * DIE, 0));
+        bench.run();
+        assert_eq!(ended(&one), READ);
+        assert_eq!(ended(&other), second, "chips do in any case");
+    }
+}
+
+#[test]
+fn a_copyback_moves_a_page_inside_its_plane() {
+    for interleave in [Interleave::Die, Interleave::Chip] {
+        let mut config = config();
+        config.interleave = interleave;
+        let bench = Bench::new(&config);
+        let program = bench.program(1, 0, Origin::default());
+        let programmed = bench.at(0, 1, program);
+        bench.run();
+        let moved = bench.channel.bytes();
+        let copy = Copyback {
+            from: address(1, 0),
+            to: address(2, 0),
+            mode: ProgramMode::Slc,
+            spare: SpareBytes::from_iter([4; 4]),
+            origin: Origin::Collection,
+        };
+        let begin = ended(&programmed);
+        let copied = bench.at(begin, 1, copy);
+        bench.run();
+        assert_eq!(ended(&copied), begin + 290 + 22_500 + 281 + 200_000);
+        assert_eq!(bench.channel.bytes(), moved, "nothing crosses the channel");
+        let read = bench.read(2, 0, Origin::default());
+        let into = read.into;
+        bench.at(0, 2, read);
+        bench.run();
+        bench.buffers.with(into, |bytes| assert_eq!(bytes, [1; 64]));
+        let nand = bench.schedule.nand().borrow();
+        let spare = nand.spare(nand.geometry().ppa(address(2, 0)));
+        assert_eq!(spare.map(|spare| &spare[..4]), Some(&[4; 4][..]));
+        assert_eq!(bench.schedule.counts().copybacks, 1);
+    }
+}
+
+#[test]
+fn programs_of_a_block_stay_in_order_whatever_their_priorities() {
+    let mut config = config();
+    config.policy = Policy::PriorityClasses;
+    let bench = Bench::new(&config);
+    let outcomes: Vec<_> = (0..4)
+        .map(|page| {
+            let priority = Priority::ALL[3 - page as usize];
+            let program = bench.program(0, page, Origin::User(priority));
+            bench.at(0, 0, program)
+        })
+        .collect();
+    bench.run();
+    let ends: Vec<_> = outcomes.iter().map(ended).collect();
+    assert!(ends.is_sorted(), "{ends:?}");
+}
+
+#[test]
+fn an_urgent_collection_goes_before_the_host_and_fills_its_commands_otherwise() {
+    for (urgent, first) in [(false, "host"), (true, "collection")] {
+        let bench = Bench::new(&config());
+        bench.schedule.set_collection_urgent(PlaneId(1), urgent);
+        // Something in the way, so that both wait together.
+        bench.read_at(0, 0, 0);
+        let host = bench.read_at(100, 1, 1);
+        let collection = bench.at(100, 2, bench.read(2, 2, Origin::Collection));
+        // The same page offset as the host's, in the other plane.
+        let filling = bench.at(100, 9, bench.read(9, 1, Origin::Collection));
+        bench.run();
+        let host_first = ended(&host) < ended(&collection);
+        assert_eq!(host_first, first == "host", "urgent: {urgent}");
+        assert_eq!(bench.schedule.counts().multi_plane_reads, 1);
+        assert_eq!(bench.schedule.counts().collection_reads, 2);
+        let apart = ended(&host).abs_diff(ended(&filling));
+        assert_eq!(apart, OUT, "one command, the pages one after the other");
+    }
+}
+
+#[test]
+fn nothing_is_overtaken_more_often_than_allowed() {
+    for (bypass_max, overtaking) in [(0, 40), (3, 3), (10, 10)] {
+        let mut config = config();
+        config.bypass_max = bypass_max;
+        let bench = Bench::new(&config);
+        let program = bench.program(0, 0, Origin::default());
+        let reads: Vec<_> = (0..40).map(|_| bench.read_at(0, 3, 0)).collect();
+        // Arrives behind all of these and before all of the others.
+        let programmed = bench.at(0, 0, program);
+        let late: Vec<_> = (0..40).map(|n| bench.read_at(n * READ + 1, 3, 1)).collect();
+        bench.run();
+        let over = ended(&programmed);
+        let before = late.iter().filter(|read| ended(read) < over).count();
+        assert!(reads.iter().all(|read| ended(read) < over));
+        assert_eq!(before, overtaking, "bypass_max = {bypass_max}");
+    }
+}

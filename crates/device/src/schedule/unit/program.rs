@@ -1,0 +1,154 @@
+//! Page programs, from the controller's memory and from other pages of the plane.
+
+use media::nand::{Command, NandError, Outcome, PageStatus, PlaneMask};
+use sim::Span;
+
+use super::Unit;
+use crate::buffer::BufferId;
+use crate::schedule::fault::Fault;
+use crate::schedule::operation::{PageData, PageProgram};
+use crate::schedule::origin::Origin;
+use crate::schedule::queue::{Choice, Set, Waiting};
+use crate::schedule::turns::{Turn, Visit};
+
+impl Unit {
+    pub(super) async fn program(&self, choice: Choice, turn: Option<Turn<'_>>) {
+        let mut set = Set::<PageProgram>::new();
+        self.queue()
+            .borrow_mut()
+            .take_programs(choice, &self.merging(), &mut set);
+        let performed = match set[0].operation.data {
+            PageData::Buffer(_) => self.program_set(&set, turn).await,
+            PageData::Page(_) => self.copy_set(&mut set, turn).await,
+        };
+        match performed {
+            Ok(outcome) => self.programmed(set, &outcome),
+            Err(error) => self.refuse(set, &error),
+        }
+    }
+
+    /// Sends the pages of a multi-plane command and programs them.
+    async fn program_set(
+        &self,
+        set: &Set<PageProgram>,
+        turn: Option<Turn<'_>>,
+    ) -> Result<Outcome, NandError> {
+        let command = Command::Program {
+            pages: set.iter().map(|waiting| waiting.operation.page).collect(),
+            mode: set[0].operation.mode,
+        };
+        self.send(&command).await;
+        for waiting in set {
+            self.move_data(Span::ZERO, u64::from(self.schedule.geometry.page_bytes))
+                .await;
+            if let PageData::Buffer(from) = waiting.operation.data {
+                self.latch_in(&waiting.operation, from)?;
+            }
+        }
+        drop(turn);
+        self.change_now(&command).await
+    }
+
+    /// Senses pages and programs them elsewhere in their planes. Those that cannot be read
+    /// leave the set, and who wanted them learns so.
+    async fn copy_set(
+        &self,
+        set: &mut Set<PageProgram>,
+        turn: Option<Turn<'_>>,
+    ) -> Result<Outcome, NandError> {
+        let die = self.die_of(set);
+        let read = Command::CopybackRead {
+            pages: set.iter().filter_map(source_of).collect(),
+        };
+        self.send_and_execute(die, &read, self.span_of(&read), turn)
+            .await?;
+        set.retain(|waiting| {
+            let plane = self
+                .schedule
+                .geometry
+                .plane_of_block(waiting.operation.page.block);
+            let status = self.schedule.nand.borrow().page_status(plane);
+            let readable = matches!(status, Ok(PageStatus::Ok));
+            if !readable && let Some(from) = source_of(waiting) {
+                self.schedule
+                    .settle(waiting.notify, Some(Fault::Uncorrectable(from)));
+            }
+            readable
+        });
+        if set.is_empty() {
+            return Ok(Outcome::Done);
+        }
+        for waiting in set.iter() {
+            let plane = self
+                .schedule
+                .geometry
+                .plane_of_block(waiting.operation.page.block);
+            let nand = &mut *self.schedule.nand.borrow_mut();
+            nand.set_spare(plane, &waiting.operation.spare)?;
+        }
+        let program = Command::CopybackProgram {
+            pages: set.iter().map(|waiting| waiting.operation.page).collect(),
+            mode: set[0].operation.mode,
+        };
+        self.schedule
+            .count(|counts| counts.copybacks += set.len() as u64);
+        let turn = match &self.turns {
+            Some(turns) => Some(turns.visit(self.chip, Visit::Continuation, false).await),
+            None => None,
+        };
+        self.change(&program, turn).await
+    }
+
+    fn die_of(&self, set: &Set<PageProgram>) -> media::nand::DieId {
+        self.schedule
+            .geometry
+            .die_of_block(set[0].operation.page.block)
+    }
+
+    /// Programs are over, well or not.
+    fn programmed(&self, set: Set<PageProgram>, outcome: &Outcome) {
+        self.schedule.count(|counts| {
+            counts.page_programs += set.len() as u64;
+            counts.multi_plane_programs += u64::from(set.len() > 1);
+            for waiting in &set {
+                match waiting.operation.origin {
+                    Origin::User(_) => {}
+                    Origin::Mapping => counts.mapping_programs += 1,
+                    Origin::Collection => counts.collection_programs += 1,
+                }
+            }
+        });
+        let failed = match outcome {
+            Outcome::ProgramFailed { planes } => *planes,
+            _ => PlaneMask::default(),
+        };
+        for Waiting {
+            operation, notify, ..
+        } in set
+        {
+            let fault = self
+                .is_of(failed, operation.page.block)
+                .then_some(Fault::ProgramFailed(operation.page));
+            self.schedule.settle(notify, fault);
+        }
+    }
+
+    /// Fills a page register from a buffer.
+    fn latch_in(&self, program: &PageProgram, from: BufferId) -> Result<(), NandError> {
+        let nand = &mut *self.schedule.nand.borrow_mut();
+        let plane = self.schedule.geometry.plane_of_block(program.page.block);
+        self.schedule
+            .buffers
+            .with(from, |buffer| nand.data_in(plane, 0, buffer))
+            .unwrap_or(Ok(()))?;
+        nand.set_spare(plane, &program.spare)
+    }
+}
+
+/// The page that is copied.
+fn source_of(waiting: &Waiting<PageProgram>) -> Option<media::nand::PageAddress> {
+    match waiting.operation.data {
+        PageData::Page(from) => Some(from),
+        PageData::Buffer(_) => None,
+    }
+}

@@ -1,0 +1,100 @@
+//! Page reads.
+
+use media::nand::Command;
+
+use super::Unit;
+use crate::buffer::BufferId;
+use crate::schedule::fault::Fault;
+use crate::schedule::operation::Read;
+use crate::schedule::origin::Origin;
+use crate::schedule::queue::{Choice, Set};
+use crate::schedule::turns::{Turn, Visit};
+use media::nand::{PageStatus, PlaneId};
+use std::ops::Range;
+
+impl Unit {
+    pub(super) async fn read(&self, choice: Choice, turn: Option<Turn<'_>>) {
+        let mut set = Set::<Read>::new();
+        self.queue()
+            .borrow_mut()
+            .take_reads(choice, &self.merging(), &mut set);
+        self.read_set(set, turn).await;
+    }
+
+    /// Senses the pages of a multi-plane command, and moves what was asked for out of each.
+    pub(super) async fn read_set(&self, set: Set<Read>, turn: Option<Turn<'_>>) {
+        let command = Command::Read {
+            pages: set.iter().map(|waiting| waiting.operation.page).collect(),
+            inverse: false,
+        };
+        let span = self.read_spans[set.len() - 1];
+        let die = self
+            .schedule
+            .geometry
+            .die_of_block(set[0].operation.page.block);
+        if let Err(error) = self.send_and_execute(die, &command, span, turn).await {
+            return self.refuse(set, &error);
+        }
+        self.count_reads(&set);
+        let visit = Visit::data_of(set[0].operation.origin);
+        for (index, waiting) in set.iter().enumerate() {
+            let read = &waiting.operation;
+            let bytes = u64::from(read.bytes);
+            let turn = match &self.turns {
+                Some(turns) => Some(turns.visit(self.chip, visit, index > 0).await),
+                None => None,
+            };
+            match self.channel.post_data(self.data_out_setup, bytes) {
+                Some(end) => self.sim.sleep_until(end).await,
+                None => self.channel.data(self.data_out_setup, bytes).await,
+            }
+            self.data_moved(self.data_out_setup, bytes);
+            let plane = self.schedule.geometry.plane_of_block(read.page.block);
+            let range = read.column as usize..(read.column + read.bytes) as usize;
+            let readable = self.latch_out(plane, read.column as usize, read.into, range);
+            let fault = (!readable).then_some(Fault::Uncorrectable(read.page));
+            self.schedule.settle(waiting.notify, fault);
+            if let Some(turns) = &self.turns {
+                // Said before the turn passes on: this chip takes part in what comes next.
+                if index + 1 < set.len() {
+                    turns.want(self.chip, visit, true);
+                } else if !self.queue().borrow().is_empty() && !self.is_suspending() {
+                    turns.want_command(self.chip);
+                }
+            }
+            drop(turn);
+        }
+    }
+
+    #[inline]
+    fn count_reads(&self, set: &Set<Read>) {
+        self.schedule.count(|counts| {
+            counts.page_reads += set.len() as u64;
+            counts.multi_plane_reads += u64::from(set.len() > 1);
+            for waiting in set {
+                match waiting.operation.origin {
+                    Origin::User(_) => {}
+                    Origin::Mapping => counts.mapping_reads += 1,
+                    Origin::Collection => counts.collection_reads += 1,
+                }
+            }
+        });
+    }
+
+    /// Copies part of a C-latch to a buffer; false if it holds nothing of worth.
+    #[inline]
+    pub(super) fn latch_out(
+        &self,
+        plane: PlaneId,
+        column: usize,
+        into: BufferId,
+        range: Range<usize>,
+    ) -> bool {
+        let nand = self.schedule.nand.borrow();
+        let copied = self.schedule.buffers.with_mut(into, |buffer| {
+            nand.data_out(plane, column, &mut buffer[range])
+        });
+        copied.is_none_or(|result| result.is_ok())
+            && matches!(nand.page_status(plane), Ok(PageStatus::Ok))
+    }
+}

@@ -1,0 +1,206 @@
+//! Programs and erases that step back for reads.
+//!
+//! While one is under way, a read that arrives for the unit has it suspended, if that is
+//! configured, if enough of it is left, and if it has not been suspended too often: a
+//! suspend command on the channel, `suspend_ns` until the die is free, the reads that wait, then
+//! a resume command and `resume_ns`. Reads of a block that is being changed wait for its end, as
+//! the die demands. `bypass_max` bounds the reads that go first here, too.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::Poll;
+
+use media::nand::{BlockId, BlockSet, Command, DieId, NandError, Outcome};
+use sim::{Span, Time};
+
+use super::Unit;
+use crate::planted::{Bug, is_planted};
+use crate::schedule::ScheduleConfig;
+use crate::schedule::operation::Read;
+use crate::schedule::policy::Policy;
+use crate::schedule::queue::{Lane, Set};
+use crate::schedule::turns::Turn;
+
+/// When programs and erases are suspended.
+pub(super) struct Suspensions {
+    program: Option<Span>,
+    erase: Option<Span>,
+    times_max: u32,
+    /// Reads that may go before one program or erase; 0: any number.
+    bypass_max: u32,
+    by_priority: bool,
+}
+
+impl Suspensions {
+    pub(super) fn new(config: &ScheduleConfig) -> Suspensions {
+        let suspend = &config.suspend;
+        let least = |is_on: bool, ns| is_on.then(|| Span::from_ns(ns));
+        Suspensions {
+            program: least(suspend.programs, suspend.program_remaining_min_ns),
+            erase: least(suspend.erases, suspend.erase_remaining_min_ns),
+            times_max: suspend.times_max,
+            bypass_max: config.bypass_max,
+            by_priority: config.policy == Policy::PriorityClasses,
+        }
+    }
+
+    /// What must be left of `command` to suspend it; `None` if it never is.
+    fn least_remaining(&self, command: &Command) -> Option<Span> {
+        match command {
+            Command::Program { .. } | Command::CopybackProgram { .. } => self.program,
+            Command::Erase { .. } => self.erase,
+            _ => None,
+        }
+    }
+}
+
+/// The lanes whose reads are served during a suspension, the most urgent first. Collection
+/// suspends nothing: nobody waits for it.
+fn served_lanes(by_priority: bool) -> impl Iterator<Item = Lane> {
+    use crate::schedule::Priority;
+    let users = Priority::ALL
+        .into_iter()
+        .filter(move |priority| by_priority || *priority == Priority::default());
+    std::iter::once(Lane::MAPPING_READS).chain(users.map(Lane::user_reads))
+}
+
+impl Unit {
+    /// Whether a program or erase of the unit stands back at the moment.
+    pub(super) fn is_suspending(&self) -> bool {
+        self.suspending.get()
+    }
+
+    /// Sends a program or erase and sees it through, suspensions included.
+    pub(super) async fn change(
+        &self,
+        command: &Command,
+        turn: Option<Turn<'_>>,
+    ) -> Result<Outcome, NandError> {
+        self.send(command).await;
+        drop(turn);
+        self.change_now(command).await
+    }
+
+    /// As [`Unit::change`], for a command that has been sent.
+    pub(super) async fn change_now(&self, command: &Command) -> Result<Outcome, NandError> {
+        self.overtaking.set(0);
+        let blocks = blocks_of(command);
+        let die = self.schedule.geometry.die_of_block(blocks[0]);
+        let Some(least) = self.suspensions.least_remaining(command) else {
+            return self.execute(die, command).await;
+        };
+        let begin = self.sim.now();
+        let busy = self.begin(die, command, begin)?;
+        let mut end = begin + busy.span;
+        for _ in 0..self.suspensions.times_max {
+            if !self.until_wanted(end, least, &blocks).await {
+                break;
+            }
+            end = self.step_back(die, command, end, &blocks).await?;
+        }
+        self.sim.sleep_until(end).await;
+        self.finish(die, command, begin, busy.span, &busy)
+    }
+
+    /// Waits for `end`, or for a read for which it is worth to suspend: true.
+    async fn until_wanted(&self, end: Time, least: Span, blocks: &BlockSet) -> bool {
+        let bell = &self.schedule.bells[self.number];
+        let mut over = pin!(self.sim.sleep_until(end));
+        std::future::poll_fn(|context| {
+            if over.as_mut().poll(context).is_ready() {
+                return Poll::Ready(false);
+            }
+            loop {
+                let left = end.since(self.sim.now());
+                if left >= least && left > Span::ZERO && self.next_read(blocks).is_some() {
+                    return Poll::Ready(true);
+                }
+                if pin!(bell.heard()).poll(context).is_pending() {
+                    return Poll::Pending;
+                }
+            }
+        })
+        .await
+    }
+
+    /// The lane of a read that may go before a change of `blocks`.
+    fn next_read(&self, blocks: &BlockSet) -> Option<Lane> {
+        let limit = self.suspensions.bypass_max;
+        let queue = self.queue().borrow();
+        if !queue.holds_reads() || (limit > 0 && self.overtaking.get() >= limit) {
+            return None;
+        }
+        let allowed = |block: BlockId| may_read(blocks, block);
+        served_lanes(self.suspensions.by_priority)
+            .find(|lane| queue.holds(*lane) && queue.holds_allowed_read(*lane, allowed))
+    }
+
+    /// Suspends, serves reads, resumes; gives the new end.
+    async fn step_back(
+        &self,
+        die: DieId,
+        command: &Command,
+        end: Time,
+        blocks: &BlockSet,
+    ) -> Result<Time, NandError> {
+        let turn = self.command_turn().await;
+        self.send(&Command::Suspend).await;
+        drop(turn);
+        // It may have ended while the channel was waited for; the die ignores the command then.
+        if self.sim.now() >= end {
+            return Ok(end);
+        }
+        let left = end.since(self.sim.now());
+        self.suspending.set(true);
+        self.execute(die, &Command::Suspend).await?;
+        self.schedule.count(|counts| match command {
+            Command::Erase { .. } => counts.erase_suspensions += 1,
+            _ => counts.program_suspensions += 1,
+        });
+        while let Some(lane) = self.next_read(blocks) {
+            let turn = self.command_turn().await;
+            let mut set = Set::<Read>::new();
+            let allowed = |block: BlockId| may_read(blocks, block);
+            self.queue()
+                .borrow_mut()
+                .take_allowed_read(lane, &self.merging(), &mut set, allowed);
+            self.overtaking
+                .set(self.overtaking.get() + set.len() as u32);
+            self.read_set(set, turn).await;
+        }
+        let turn = self.command_turn().await;
+        self.send(&Command::Resume).await;
+        drop(turn);
+        self.suspending.set(false);
+        let now = self.sim.now();
+        let busy = self.begin(die, &Command::Resume, now)?;
+        // What is left of the operation is its own account, not that of the resumption.
+        let total = &self.schedule.dies_busy[die.0 as usize];
+        total.set(total.get() + (busy.span - left.min(busy.span)));
+        Ok(now + busy.span)
+    }
+
+    /// The turn to send a command, where chips take turns.
+    async fn command_turn(&self) -> Option<Turn<'_>> {
+        match &self.turns {
+            Some(turns) => Some(turns.command(self.chip).await),
+            None => None,
+        }
+    }
+}
+
+/// Whether `block` may be read while a change of `blocks` is suspended.
+fn may_read(blocks: &BlockSet, block: BlockId) -> bool {
+    !blocks.contains(&block) || is_planted(Bug::SuspensionReadsWhatChanges)
+}
+
+/// The blocks that a program or erase changes.
+fn blocks_of(command: &Command) -> BlockSet {
+    match command {
+        Command::Program { pages, .. } | Command::CopybackProgram { pages, .. } => {
+            pages.iter().map(|page| page.block).collect()
+        }
+        Command::Erase { blocks } => blocks.clone(),
+        _ => BlockSet::new(),
+    }
+}

@@ -20,11 +20,15 @@ pub enum Bug {
     CollectionDropsTombstones,
     /// Recovery takes blocks marked bad for free ones.
     BadBlocksAreForgotten,
+    /// Copy leaves the last block of its last range out.
+    CopyMissesTheLastBlock,
+    /// A format is in force until the power goes.
+    FormatIsNotDurable,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 7] = [
+    pub const ALL: [Bug; 9] = [
         Bug::RecoveryTakesOldestVersion,
         Bug::RecoveryIgnoresTombstones,
         Bug::DeallocationLeavesNoRecord,
@@ -32,6 +36,8 @@ impl Bug {
         Bug::PartialWriteForgetsTheRest,
         Bug::CollectionDropsTombstones,
         Bug::BadBlocksAreForgotten,
+        Bug::CopyMissesTheLastBlock,
+        Bug::FormatIsNotDurable,
     ];
 }
 

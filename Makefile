@@ -21,7 +21,7 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 comma := ,
 say = @printf '\n=== %s\n' "$(1)"
 
-.PHONY: help demo test soak bench check docs build audit system check-rust check-python check-licences test-rust test-python
+.PHONY: help demo test soak fuzz bench check docs build audit system check-rust check-python check-licences test-rust test-python
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ test: check test-rust test-python ## Everything that continuous integration runs
 
 soak: system ## Live 2,000 drives through 100,000 power cuts, ten times what the tests do
 	BITLINE_SEEDS=0..2000 cargo test -p bitline-tests --test simulation --locked -- --nocapture what_is_acknowledged_survives
+
+fuzz: system ## Send ten million random queue entries to a drive, ten times what the tests do
+	BITLINE_ENTRIES=10000000 cargo test --release -p bitline-tests --test simulation --locked -- --nocapture random_entries
 
 bench: build ## Measure the speed of the simulator on this machine
 	$(BIN)/bitline bench

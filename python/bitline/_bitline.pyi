@@ -106,6 +106,24 @@ class Drive:
     def write_zeroes(self, lba: int, blocks: int) -> None:
         """Make blocks read as zeroes."""
 
+    def compare(self, lba: int, data: bytes) -> None:
+        """Compares whole blocks with data, inside the drive."""
+
+    def verify(self, lba: int, blocks: int) -> None:
+        """Has the drive read blocks without sending them."""
+
+    def write_uncorrectable(self, lba: int, blocks: int) -> None:
+        """Makes reads of blocks fail until they are written."""
+
+    def copy(self, sources: list[tuple[int, int]], destination: int) -> None:
+        """Copies ranges of blocks inside the drive."""
+
+    def format(self, namespace: int, block_bytes: int) -> None:
+        """Gives a namespace another block size and erases it."""
+
+    def sanitize(self) -> None:
+        """Erases everything on the drive, beyond recovery."""
+
     def write_vector(self, vector: tuple[int, int], bits: int, inverse: bool, data: bytes) -> None:
         """Write a vector of so many bits, or its inverse."""
 
@@ -132,6 +150,9 @@ class Drive:
 
     def identify(self) -> str:
         """What the drive answers to Identify."""
+
+    def health(self) -> str:
+        """The drive's health as its SMART page tells it, as JSON."""
 
     def inventory(self) -> str:
         """What the media holds and how worn it is."""

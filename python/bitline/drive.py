@@ -32,7 +32,7 @@ from bitline.statistics import Statistics
 from bitline.units import Duration
 from bitline.workload import Report
 
-Setting: TypeAlias = bool | int | float | str | Sequence[int]
+Setting: TypeAlias = bool | int | float | str | Sequence[Any] | Mapping[str, Any]
 Flow: TypeAlias = Mapping[str, Any]
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -148,8 +148,10 @@ def _toml(key: str, value: Setting) -> str:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, Sequence):
         return f"[{', '.join(_toml(key, item) for item in value)}]"
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{name} = {_toml(key, item)}" for name, item in value.items()) + " }"
     raise TypeError(
-        f"{key} is set to a {type(value).__name__}; it must be a bool, number, text or list of these"
+        f"{key} is set to a {type(value).__name__}; it must be a bool, number, text, or list or dict of these"
     )
 
 
@@ -316,6 +318,45 @@ class Drive:
     def write_zeroes(self, lba: int, blocks: int) -> None:
         """Make blocks read as zeroes without sending any."""
         self._native.write_zeroes(_number("lba", lba), _number("blocks", blocks, 1))
+
+    def compare(self, lba: int, data: "bytes | bytearray | memoryview | NDArray[Any]") -> None:
+        """Compare whole logical blocks from `lba` on with `data`, inside the drive.
+
+        Raises:
+            NvmeError: They differ (Compare Failure), or cannot be read.
+        """
+        self._native.compare(_number("lba", lba), self._bytes_of(data))
+
+    def verify(self, lba: int, blocks: int) -> None:
+        """Have the drive read logical blocks without sending them."""
+        self._native.verify(_number("lba", lba), _number("blocks", blocks, 1))
+
+    def write_uncorrectable(self, lba: int, blocks: int) -> None:
+        """Make reads of logical blocks fail until they are written again."""
+        self._native.write_uncorrectable(_number("lba", lba), _number("blocks", blocks, 1))
+
+    def copy(self, sources: Sequence[tuple[int, int]], destination: int) -> None:
+        """Copy ranges of logical blocks inside the drive.
+
+        Args:
+            sources: Ranges, each a first block and a number of blocks, copied one after another.
+            destination: The first logical block written.
+        """
+        ranges = [(_number("lba", lba), _number("blocks", blocks, 1)) for lba, blocks in sources]
+        self._native.copy(ranges, _number("destination", destination))
+
+    def format(self, block_bytes: int, namespace: int = 1) -> None:
+        """Give a namespace blocks of 512, 1024, 2048 or 4096 bytes and erase it (NVMe's Format NVM)."""
+        self._native.format(_number("namespace", namespace, 1), _number("block_bytes", block_bytes, 1))
+
+    def sanitize(self) -> None:
+        """Erase everything on the drive, beyond recovery (NVMe's Sanitize), and wait until that is done."""
+        self._native.sanitize()
+
+    def health(self) -> dict[str, Any]:
+        """The drive's health, as its SMART page tells it."""
+        health: dict[str, Any] = json.loads(self._native.health())
+        return health
 
     def _bytes_of(self, data: "bytes | bytearray | memoryview | NDArray[Any]") -> bytes:
         if isinstance(data, bytes | bytearray | memoryview):

@@ -8,9 +8,9 @@ use host::bits::BitsDevice;
 use host::block::BlockDevice;
 use nvme::command::Engine;
 use nvme::{Expression, NamespaceId, Status, VectorId};
-use sim::Random;
+use sim::{Random, Span};
 
-use crate::oracle::{Oracle, Value, content, vector_content};
+use crate::oracle::{Oracle, UNCORRECTABLE, Value, vector_content};
 
 /// Groups of vectors that clients write, each with its length in bits.
 const GROUPS: [(u32, u64); 3] = [(1, 5000), (2, 16384), (7, 40_001)];
@@ -53,48 +53,122 @@ impl Shared {
     }
 }
 
+/// Blocks that a client has claimed.
+struct Range {
+    device: BlockDevice<Queue>,
+    space: usize,
+    lba: u64,
+    count: u64,
+}
+
 /// One client.
 pub struct Client {
     shared: Rc<Shared>,
     random: Random,
+    /// Namespaces that this client has opened.
+    devices: Vec<Option<BlockDevice<Queue>>>,
 }
 
 impl Client {
     pub fn new(shared: Rc<Shared>, random: Random) -> Client {
-        Client { shared, random }
+        let spaces = shared.oracle.borrow().spaces();
+        Client {
+            shared,
+            random,
+            devices: vec![None; spaces],
+        }
     }
 
     /// Works for ever.
     pub async fn run(mut self) {
         let queue = self.random.below(self.shared.host.queue_pairs() as u64) as usize;
-        let Ok(block) = self.shared.host.block_on_queue(queue).await else {
-            return self
-                .shared
-                .complain("the namespace cannot be opened".into());
+        let Ok(transport) = self.shared.host.queue(queue) else {
+            return self.shared.complain("there is no such queue".into());
         };
-        let bits = BitsDevice::new(block.transport().clone(), NamespaceId::new(1));
+        let bits = BitsDevice::new(transport, NamespaceId::new(1));
         loop {
             self.shared.in_flight.set(self.shared.in_flight.get() + 1);
             match self.random.below(20) {
-                0..=8 => self.write(&block).await,
-                9..=11 => self.read(&block).await,
-                12 | 13 => self.deallocate(&block).await,
-                14 => self.flush(&block).await,
-                15 | 16 => self.write_vector(&bits).await,
-                17 => self.delete_vectors(&bits).await,
-                _ => self.evaluate(&bits).await,
+                0..=4 => self.write_vectors(&bits).await,
+                _ => self.work_on_blocks(queue).await,
             }
             self.shared.in_flight.set(self.shared.in_flight.get() - 1);
             self.shared.host.sim().yield_now().await;
         }
     }
 
+    async fn write_vectors(&mut self, bits: &BitsDevice<Queue>) {
+        match self.random.below(5) {
+            0 | 1 => self.write_vector(bits).await,
+            2 => self.delete_vectors(bits).await,
+            _ => self.evaluate(bits).await,
+        }
+    }
+
+    /// One command for the blocks of a namespace.
+    async fn work_on_blocks(&mut self, queue: usize) {
+        let spaces = self.shared.oracle.borrow().spaces() as u64;
+        let space = self.random.below(spaces) as usize;
+        if self.random.chance(0.02) {
+            return self.format(space).await;
+        }
+        let Some((lba, count)) = self.claim_blocks(space) else {
+            return;
+        };
+        // Nobody formats a namespace of which blocks are claimed.
+        match self.device(queue, space).await {
+            Err(error) => self
+                .shared
+                .complain(format!("namespace {} cannot be opened: {error}", space + 1)),
+            Ok(device) => {
+                let range = Range {
+                    device,
+                    space,
+                    lba,
+                    count,
+                };
+                self.work_on(&range).await;
+            }
+        }
+        self.shared.oracle.borrow_mut().release(space, lba, count);
+    }
+
+    /// The namespace, opened again if it was formatted.
+    async fn device(
+        &mut self,
+        queue: usize,
+        space: usize,
+    ) -> Result<BlockDevice<Queue>, host::Error> {
+        let block_bytes = self.shared.oracle.borrow().block_bytes(space);
+        let opened = self.devices[space].clone();
+        if let Some(device) = opened.filter(|device| device.block_bytes() == block_bytes) {
+            return Ok(device);
+        }
+        let id = NamespaceId::new(space as u32 + 1);
+        let device = self.shared.host.namespace(queue, id).await?;
+        self.devices[space] = Some(device.clone());
+        Ok(device)
+    }
+
+    async fn work_on(&mut self, range: &Range) {
+        match self.random.below(20) {
+            0..=8 => self.write(range).await,
+            9..=11 => self.observe(range).await,
+            12 | 13 => self.deallocate(range).await,
+            14 => self.flush(&range.device).await,
+            15 => self.mark(range).await,
+            16 => self.compare_blocks(range).await,
+            17 => self.verify(range).await,
+            _ => self.copy(range).await,
+        }
+    }
+
     /// Claims some blocks that nobody else works on.
-    fn claim_blocks(&mut self) -> Option<(u64, u64)> {
+    fn claim_blocks(&mut self, space: usize) -> Option<(u64, u64)> {
         let mut oracle = self.shared.oracle.borrow_mut();
-        let blocks = oracle.blocks();
+        let blocks = oracle.blocks(space);
         let most = if self.random.chance(0.1) { 64 } else { 9 };
-        let count = 1 + self.random.below(most).min(blocks - 1);
+        let count = (1 + self.random.below(most)).min(blocks);
         let lba = self.random.below(blocks - count + 1);
         // Half of the traffic goes to a few blocks, so that they are overwritten often.
         let lba = if self.random.chance(0.5) {
@@ -102,47 +176,54 @@ impl Client {
         } else {
             lba
         };
-        oracle.claim(lba, count).then_some((lba, count))
+        oracle.claim(space, lba, count).then_some((lba, count))
     }
 
-    async fn write(&mut self, block: &BlockDevice<Queue>) {
-        let Some((lba, count)) = self.claim_blocks() else {
-            return;
-        };
+    fn begin(&self, range: &Range, value: Value) {
+        let mut oracle = self.shared.oracle.borrow_mut();
+        oracle.begin(range.space, range.lba, range.count, value);
+    }
+
+    async fn write(&mut self, range: &Range) {
         let value = self.shared.oracle.borrow_mut().fresh_value();
-        let bytes = block.block_bytes() as usize;
-        let data: Vec<u8> = (lba..lba + count)
-            .flat_map(|lba| content(lba, value, bytes))
+        let bytes = range.device.block_bytes() as usize;
+        let data: Vec<u8> = (range.lba..range.lba + range.count)
+            .flat_map(|lba| self.shared.oracle.borrow().content(lba, value, bytes))
             .collect();
-        self.shared.oracle.borrow_mut().begin(lba, count, value);
-        let outcome = block.write(lba, &data).await;
-        self.settle(outcome, lba, count, value);
+        self.begin(range, value);
+        let outcome = range.device.write(range.lba, &data).await;
+        self.settle(&outcome, range, value);
     }
 
-    async fn deallocate(&mut self, block: &BlockDevice<Queue>) {
-        let Some((lba, count)) = self.claim_blocks() else {
-            return;
-        };
-        self.shared.oracle.borrow_mut().begin(lba, count, 0);
+    async fn deallocate(&mut self, range: &Range) {
+        self.begin(range, 0);
         if self.random.chance(0.5) {
-            let outcome = block.write_zeroes(lba, count).await;
-            self.settle(outcome, lba, count, 0);
+            let outcome = range.device.write_zeroes(range.lba, range.count).await;
+            self.settle(&outcome, range, 0);
         } else {
             // A hint: afterwards a block is zero or what it was. The next read tells.
-            let outcome = block.deallocate(lba, count).await;
+            let outcome = range.device.deallocate(range.lba, range.count).await;
             self.expect_success(&outcome);
-            self.observe(block, lba, count).await;
-            self.shared.oracle.borrow_mut().release(lba, count);
+            self.observe(range).await;
         }
     }
 
-    fn settle(&self, outcome: Result<(), host::Error>, lba: u64, count: u64, value: Value) {
-        self.expect_success(&outcome);
-        let mut oracle = self.shared.oracle.borrow_mut();
+    /// Makes blocks unreadable.
+    async fn mark(&mut self, range: &Range) {
+        self.begin(range, UNCORRECTABLE);
+        let outcome = range
+            .device
+            .write_uncorrectable(range.lba, range.count)
+            .await;
+        self.settle(&outcome, range, UNCORRECTABLE);
+    }
+
+    fn settle(&self, outcome: &Result<(), host::Error>, range: &Range, value: Value) {
+        self.expect_success(outcome);
         if outcome.is_ok() {
-            oracle.acknowledge(lba, count, value);
+            let mut oracle = self.shared.oracle.borrow_mut();
+            oracle.acknowledge(range.space, range.lba, range.count, value);
         }
-        oracle.release(lba, count);
     }
 
     /// Commands may fail only for want of space, which worn-out flash brings about.
@@ -155,33 +236,143 @@ impl Client {
         }
     }
 
-    async fn read(&mut self, block: &BlockDevice<Queue>) {
-        let Some((lba, count)) = self.claim_blocks() else {
-            return;
-        };
-        self.observe(block, lba, count).await;
-        self.shared.oracle.borrow_mut().release(lba, count);
+    async fn observe(&self, range: &Range) {
+        let Range { device, space, .. } = range;
+        let seen = observe(device, &self.shared.oracle, *space, range.lba, range.count).await;
+        if let Err(wrong) = seen {
+            self.shared.complain(wrong);
+        }
     }
 
-    async fn observe(&self, block: &BlockDevice<Queue>, lba: u64, count: u64) {
-        match block.read(lba, count).await {
-            Err(error) => self
-                .shared
-                .complain(format!("read of {count} blocks from {lba}: {error}")),
-            Ok(data) => {
-                let bytes = block.block_bytes() as usize;
-                for (lba, seen) in (lba..).zip(data.chunks(bytes)) {
-                    if let Err(wrong) = self.shared.oracle.borrow_mut().observe(lba, seen) {
-                        self.shared.complain(wrong);
-                    }
-                }
-            }
+    /// What blocks hold, unless somebody's command may still change it.
+    fn settled(&self, range: &Range) -> Option<Vec<Value>> {
+        let mut oracle = self.shared.oracle.borrow_mut();
+        oracle.settled(range.space, range.lba, range.count)
+    }
+
+    /// Compares with what blocks hold, or with something else.
+    async fn compare_blocks(&mut self, range: &Range) {
+        let Some(values) = self.settled(range) else {
+            return;
+        };
+        let bytes = range.device.block_bytes() as usize;
+        let mut data: Vec<u8> = (range.lba..)
+            .zip(&values)
+            .flat_map(|(lba, value)| self.shared.oracle.borrow().content(lba, *value, bytes))
+            .collect();
+        let differs = self.random.chance(0.3);
+        if differs {
+            let place = self.random.below(data.len() as u64) as usize;
+            data[place] ^= 1 << self.random.below(8);
         }
+        let expected = if values.contains(&UNCORRECTABLE) {
+            Status::UNRECOVERED_READ_ERROR
+        } else if differs {
+            Status::COMPARE_FAILURE
+        } else {
+            Status::SUCCESS
+        };
+        let outcome = range.device.compare(range.lba, &data).await;
+        self.expect("compare", &outcome, expected);
+    }
+
+    async fn verify(&mut self, range: &Range) {
+        let Some(values) = self.settled(range) else {
+            return;
+        };
+        let expected = if values.contains(&UNCORRECTABLE) {
+            Status::UNRECOVERED_READ_ERROR
+        } else {
+            Status::SUCCESS
+        };
+        let outcome = range.device.verify(range.lba, range.count).await;
+        self.expect("verify", &outcome, expected);
+    }
+
+    fn expect(&self, what: &str, outcome: &Result<(), host::Error>, expected: Status) {
+        let seen = match outcome {
+            Ok(()) => Status::SUCCESS,
+            Err(host::Error::Status(error)) => error.status,
+            Err(error) => return self.shared.complain(format!("{what}: {error}")),
+        };
+        if !seen.is(expected) {
+            self.shared
+                .complain(format!("{what} ends with {seen}, expected {expected}"));
+        }
+    }
+
+    /// Copies the range in one piece or two to where nobody else works.
+    async fn copy(&mut self, range: &Range) {
+        let Some(values) = self.settled(range) else {
+            return;
+        };
+        let Range {
+            device,
+            space,
+            lba,
+            count,
+        } = range;
+        let to = self.random.below(device.blocks() - count + 1);
+        if !self.shared.oracle.borrow_mut().claim(*space, to, *count) {
+            return;
+        }
+        let first = 1 + self.random.below(*count);
+        let mut sources = vec![(*lba, first as u32)];
+        if first < *count {
+            sources.push((lba + first, (count - first) as u32));
+        }
+        let readable = !values.contains(&UNCORRECTABLE);
+        let mut copies = Vec::new();
+        for (number, value) in (0..).zip(values).filter(|_| readable) {
+            let mut oracle = self.shared.oracle.borrow_mut();
+            let copy = oracle.copied_value(lba + number, value);
+            oracle.begin(*space, to + number, 1, copy);
+            copies.push(copy);
+        }
+        let outcome = device.copy(&sources, to).await;
+        if readable {
+            self.expect_success(&outcome);
+        } else {
+            self.expect("copy", &outcome, Status::UNRECOVERED_READ_ERROR);
+        }
+        let mut oracle = self.shared.oracle.borrow_mut();
+        for (number, copy) in (0..).zip(copies).filter(|_| outcome.is_ok()) {
+            oracle.acknowledge(*space, to + number, 1, copy);
+        }
+        oracle.release(*space, to, *count);
     }
 
     async fn flush(&self, block: &BlockDevice<Queue>) {
         let outcome = block.flush().await;
         self.expect_success(&outcome);
+    }
+
+    /// Formats a namespace on which nobody works.
+    async fn format(&mut self, space: usize) {
+        let blocks = self.shared.oracle.borrow().blocks(space);
+        if !self.shared.oracle.borrow_mut().claim(space, 0, blocks) {
+            return;
+        }
+        let block_bytes = 512 << self.random.below(3);
+        let mut oracle = self.shared.oracle.borrow_mut();
+        oracle.begin_format(space, block_bytes);
+        drop(oracle);
+        let admin = self.shared.host.admin();
+        let id = NamespaceId::new(space as u32 + 1);
+        // A format that fails leaves the namespace unusable: then it stays claimed.
+        loop {
+            match admin.format(id, block_bytes).await {
+                Ok(()) => {
+                    let mut oracle = self.shared.oracle.borrow_mut();
+                    return oracle.acknowledge_format(space, block_bytes);
+                }
+                Err(error) if is_want_of_space(&error) || is_busy(&error) => {
+                    let pause = Span::from_us(500);
+                    self.shared.host.sim().sleep(pause).await;
+                }
+                Err(error) => return self.shared.complain(format!("format: {error}")),
+            }
+        }
     }
 
     async fn write_vector(&mut self, device: &BitsDevice<Queue>) {
@@ -316,6 +507,43 @@ fn is_want_of_space(error: &host::Error) -> bool {
         Status::WRITE_FAULT,
     ];
     matches!(error, host::Error::Status(error) if wants.iter().any(|status| error.status.is(*status)))
+}
+
+/// Another namespace is being formatted.
+fn is_busy(error: &host::Error) -> bool {
+    matches!(error, host::Error::Status(error) if error.status.is(Status::FORMAT_IN_PROGRESS))
+}
+
+/// Reads blocks and compares, one by one if some of them cannot be read.
+///
+/// # Errors
+/// What is wrong.
+pub async fn observe(
+    device: &BlockDevice<Queue>,
+    oracle: &RefCell<Oracle>,
+    space: usize,
+    lba: u64,
+    count: u64,
+) -> Result<(), String> {
+    let unreadable = |error: &host::Error| {
+        let status = Status::UNRECOVERED_READ_ERROR;
+        matches!(error, host::Error::Status(error) if error.status.is(status))
+    };
+    let bytes = device.block_bytes() as usize;
+    match device.read(lba, count).await {
+        Ok(data) => (lba..)
+            .zip(data.chunks(bytes))
+            .try_for_each(|(lba, seen)| oracle.borrow_mut().observe(space, lba, Some(seen))),
+        Err(error) if unreadable(&error) && count == 1 => {
+            oracle.borrow_mut().observe(space, lba, None)
+        }
+        Err(error) if unreadable(&error) => {
+            let half = count / 2;
+            Box::pin(observe(device, oracle, space, lba, half)).await?;
+            Box::pin(observe(device, oracle, space, lba + half, count - half)).await
+        }
+        Err(error) => Err(format!("read of {count} blocks from {lba}: {error}")),
+    }
 }
 
 /// Reads every vector and compares; gives how many exist.

@@ -7,9 +7,10 @@ use std::rc::Rc;
 
 use bitline::{Config, Drive};
 use device::ftl::Ftl;
+use nvme::NamespaceId;
 use sim::{Random, Span};
 
-use crate::clients::{Client, Shared};
+use crate::clients::{Client, Shared, observe};
 use crate::oracle::Oracle;
 
 /// What happened in one or many lives.
@@ -73,6 +74,7 @@ fn config(seed: u64, random: &mut Random) -> Config {
     ];
     let collector = collectors[random.below(collectors.len() as u64) as usize];
     let pace = ["refill", "per_host_block"][random.below(2) as usize];
+    let arbitration = ["round_robin", "weighted_round_robin"][random.below(2) as usize];
     let failures = |random: &mut Random, most| {
         if random.chance(0.5) {
             0
@@ -138,10 +140,52 @@ fn config(seed: u64, random: &mut Random) -> Config {
         ("faults.erase_failures_per_million", number(erases)),
         ("host.queue_pairs", "3".into()),
         ("host.queue_entries", number(2 + random.below(12))),
+        ("frontend.namespaces", namespaces(random)),
+        ("frontend.arbitration", arbitration.into()),
+        (
+            "frontend.fetch_limit_per_queue",
+            number(1 + random.below(8)),
+        ),
+        (
+            "host.queue_priorities",
+            "[\"urgent\", \"medium\", \"low\"]".into(),
+        ),
     ];
     let preset = Config::preset("flash-cosmos").expect("the preset exists");
     let pairs = keys.iter().map(|(key, value)| (*key, value.as_str()));
     preset.with(pairs).expect("every such drive is possible")
+}
+
+/// One namespace, or a few that share the drive.
+fn namespaces(random: &mut Random) -> String {
+    let format = |random: &mut Random| 512 << random.below(3);
+    match random.below(3) {
+        0 => "[]".into(),
+        1 => format!(
+            "[{{ share = 0.6, block_bytes = {} }}, {{ share = 0.4, block_bytes = {} }}]",
+            format(random),
+            format(random)
+        ),
+        _ => {
+            let tiny = format!("{{ blocks = 9, block_bytes = {} }}", format(random));
+            let large = format!("{{ share = 0.7, block_bytes = {} }}", format(random));
+            format!("[{tiny}, {large}, {tiny}, {tiny}]")
+        }
+    }
+}
+
+/// Block size and blocks of each namespace.
+fn spaces(drive: &mut Drive) -> Result<Vec<(u32, u64)>, String> {
+    let spaces = drive.run(|host| async move {
+        let mut spaces = Vec::new();
+        for id in host.admin().namespaces().await? {
+            let device = host.namespace(0, id).await?;
+            spaces.push((device.block_bytes(), device.blocks()));
+        }
+        Ok::<_, host::Error>(spaces)
+    });
+    let spaces = spaces.map_err(|error| error.to_string())?;
+    spaces.map_err(|error| error.to_string())
 }
 
 /// Lives the life of `seed` through `cuts` power cuts.
@@ -152,8 +196,7 @@ pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
     let mut random = Random::named(seed, "life");
     let config = config(seed, &mut random);
     let mut drive = Drive::open(config).map_err(|error| error.to_string())?;
-    let blocks = drive.blocks().map_err(|error| error.to_string())?;
-    let oracle = Rc::new(RefCell::new(Oracle::new(blocks)));
+    let oracle = Rc::new(RefCell::new(Oracle::new(&spaces(&mut drive)?)));
     let mut total = Cuts::default();
     for round in 0..cuts {
         let shared = run_until_cut(&mut drive, &oracle, seed, round, &mut random)?;
@@ -221,7 +264,8 @@ async fn keep_notes(
     loop {
         let wait = Span::from_us(100 + random.below(5000));
         shared.sim().sleep(wait).await;
-        let key = random.below(6) as u16;
+        // The front end has the low keys.
+        let key = 0xF000 + random.below(6) as u16;
         let value = oracle.borrow_mut().fresh_value();
         oracle.borrow_mut().begin_note(key, value);
         if ftl.put_note(key, value).await.is_ok() {
@@ -232,11 +276,19 @@ async fn keep_notes(
 
 /// Reads everything and compares.
 fn check(drive: &mut Drive, oracle: &Rc<RefCell<Oracle>>) -> Result<u64, String> {
-    let blocks = oracle.borrow().blocks();
-    let bytes = drive.read(0, blocks).map_err(|error| error.to_string())?;
-    let block_bytes = bytes.len() / blocks as usize;
-    for (lba, block) in bytes.chunks(block_bytes).enumerate() {
-        oracle.borrow_mut().observe(lba as u64, block)?;
+    for (space, (block_bytes, blocks)) in spaces(drive)?.into_iter().enumerate() {
+        oracle.borrow_mut().observe_format(space, block_bytes)?;
+        if oracle.borrow().blocks(space) != blocks {
+            return Err(format!("namespace {} has {blocks} blocks", space + 1));
+        }
+        let oracle = oracle.clone();
+        let checked = drive.run(move |host| async move {
+            let id = NamespaceId::new(space as u32 + 1);
+            let device = host.namespace(0, id).await;
+            let device = device.map_err(|error| error.to_string())?;
+            observe(&device, &oracle, space, 0, blocks).await
+        });
+        checked.map_err(|error| error.to_string())??;
     }
     let device = drive.device().map_err(|error| error.to_string())?;
     oracle

@@ -17,20 +17,40 @@ struct Cell {
     busy: bool,
 }
 
-/// The oracle. Blocks and notes are numbered; vectors are named by group and number.
+/// What a block holds that cannot be read.
+pub const UNCORRECTABLE: Value = Value::MAX;
+
+/// The blocks of a namespace.
+#[derive(Debug, Default)]
+struct Space {
+    block_bytes: u32,
+    /// Formats asked for and not acknowledged.
+    pending_formats: Vec<u32>,
+    blocks: Vec<Cell>,
+}
+
+/// The oracle. Blocks are numbered, in numbered namespaces, notes by key; vectors are named by group and number.
 #[derive(Debug, Default)]
 pub struct Oracle {
-    blocks: Vec<Cell>,
+    spaces: Vec<Space>,
     vectors: BTreeMap<(u32, u32), Cell>,
     notes: BTreeMap<u16, Cell>,
     groups_busy: BTreeSet<u32>,
     next_value: Value,
+    /// Values that a copy made: the block and the value that they look like.
+    copies: BTreeMap<Value, (u64, Value)>,
 }
 
 impl Oracle {
-    pub fn new(blocks: u64) -> Oracle {
+    /// Of namespaces of so many bytes a block, and so many blocks.
+    pub fn new(spaces: &[(u32, u64)]) -> Oracle {
+        let space = |(block_bytes, blocks): &(u32, u64)| Space {
+            block_bytes: *block_bytes,
+            pending_formats: Vec::new(),
+            blocks: vec![Cell::default(); *blocks as usize],
+        };
         Oracle {
-            blocks: vec![Cell::default(); blocks as usize],
+            spaces: spaces.iter().map(space).collect(),
             ..Oracle::default()
         }
     }
@@ -40,13 +60,36 @@ impl Oracle {
         self.next_value
     }
 
-    pub fn blocks(&self) -> u64 {
-        self.blocks.len() as u64
+    /// A value that looks like `value` of block `lba`.
+    pub fn copied_value(&mut self, lba: u64, value: Value) -> Value {
+        if value == 0 {
+            return 0;
+        }
+        let origin = self.copies.get(&value).copied().unwrap_or((lba, value));
+        let copy = self.fresh_value();
+        self.copies.insert(copy, origin);
+        copy
+    }
+
+    pub fn spaces(&self) -> usize {
+        self.spaces.len()
+    }
+
+    pub fn blocks(&self, space: usize) -> u64 {
+        self.spaces[space].blocks.len() as u64
+    }
+
+    pub fn block_bytes(&self, space: usize) -> u32 {
+        self.spaces[space].block_bytes
+    }
+
+    fn range(&mut self, space: usize, lba: u64, count: u64) -> &mut [Cell] {
+        &mut self.spaces[space].blocks[lba as usize..(lba + count) as usize]
     }
 
     /// Claims blocks for one client; false if one of them is another's.
-    pub fn claim(&mut self, lba: u64, count: u64) -> bool {
-        let range = &mut self.blocks[lba as usize..(lba + count) as usize];
+    pub fn claim(&mut self, space: usize, lba: u64, count: u64) -> bool {
+        let range = self.range(space, lba, count);
         let free = range.iter().all(|block| !block.busy);
         if free {
             range.iter_mut().for_each(|block| block.busy = true);
@@ -54,43 +97,100 @@ impl Oracle {
         free
     }
 
-    pub fn release(&mut self, lba: u64, count: u64) {
-        self.blocks[lba as usize..(lba + count) as usize]
-            .iter_mut()
-            .for_each(|block| block.busy = false);
+    pub fn release(&mut self, space: usize, lba: u64, count: u64) {
+        let range = self.range(space, lba, count);
+        range.iter_mut().for_each(|block| block.busy = false);
     }
 
     /// A command that makes blocks `value` is on its way.
-    pub fn begin(&mut self, lba: u64, count: u64, value: Value) {
-        for block in &mut self.blocks[lba as usize..(lba + count) as usize] {
+    pub fn begin(&mut self, space: usize, lba: u64, count: u64, value: Value) {
+        for block in self.range(space, lba, count) {
             block.pending.push(value);
         }
     }
 
     /// It was acknowledged.
-    pub fn acknowledge(&mut self, lba: u64, count: u64, value: Value) {
-        for block in &mut self.blocks[lba as usize..(lba + count) as usize] {
+    pub fn acknowledge(&mut self, space: usize, lba: u64, count: u64, value: Value) {
+        for block in self.range(space, lba, count) {
             block.acknowledged = value;
             block.pending.clear();
         }
     }
 
-    /// Checks what was read of a block, and holds the drive to it from now on.
-    pub fn observe(&mut self, lba: u64, bytes: &[u8]) -> Result<(), String> {
-        let block = &mut self.blocks[lba as usize];
-        let seen = block
-            .values()
-            .find(|value| content(lba, *value, bytes.len()) == bytes);
-        let Some(seen) = seen else {
+    /// The values of blocks that nobody is changing.
+    pub fn settled(&mut self, space: usize, lba: u64, count: u64) -> Option<Vec<Value>> {
+        let blocks = self.range(space, lba, count).iter();
+        blocks
+            .map(|block| block.pending.is_empty().then_some(block.acknowledged))
+            .collect()
+    }
+
+    /// A format of a whole namespace, which the client has claimed, is on its way.
+    pub fn begin_format(&mut self, space: usize, block_bytes: u32) {
+        let space = &mut self.spaces[space];
+        space.pending_formats.push(block_bytes);
+        for block in &mut space.blocks {
+            block.pending.push(0);
+        }
+    }
+
+    /// The namespace is seen to have this format. If it is a new one, all blocks are zero.
+    ///
+    /// # Errors
+    /// If it was never asked for.
+    pub fn observe_format(&mut self, space: usize, block_bytes: u32) -> Result<(), String> {
+        let it = &mut self.spaces[space];
+        if block_bytes == it.block_bytes {
+            return Ok(());
+        }
+        if !it.pending_formats.contains(&block_bytes) {
             return Err(format!(
-                "block {lba} holds {:02x?}..., expected one of {:?}",
-                &bytes[..8],
-                block
+                "namespace {} has blocks of {block_bytes} bytes, expected {} or one of {:?}",
+                space + 1,
+                it.block_bytes,
+                it.pending_formats
+            ));
+        }
+        self.acknowledge_format(space, block_bytes);
+        Ok(())
+    }
+
+    /// A format was acknowledged: all blocks are zero.
+    pub fn acknowledge_format(&mut self, space: usize, block_bytes: u32) {
+        let it = &mut self.spaces[space];
+        let bytes = it.blocks.len() as u64 * u64::from(it.block_bytes);
+        it.block_bytes = block_bytes;
+        it.pending_formats.clear();
+        it.blocks = vec![Cell::default(); (bytes / u64::from(block_bytes)) as usize];
+    }
+
+    /// Checks what was read of a block (`None`: it cannot be read), and holds the drive to it from
+    /// now on.
+    pub fn observe(&mut self, space: usize, lba: u64, seen: Option<&[u8]>) -> Result<(), String> {
+        let matches = |value: &Value| match seen {
+            None => *value == UNCORRECTABLE,
+            Some(bytes) => {
+                *value != UNCORRECTABLE && self.content(lba, *value, bytes.len()) == bytes
+            }
+        };
+        let block = &self.spaces[space].blocks[lba as usize];
+        let Some(value) = block.values().find(matches) else {
+            let what = seen.map_or("cannot be read".to_owned(), |bytes| {
+                format!("holds {:02x?}...", &bytes[..8])
+            });
+            return Err(format!(
+                "block {lba} of namespace {} {what}, expected one of {block:?}",
+                space + 1
             ));
         };
-        block.acknowledged = seen;
-        block.pending.clear();
+        self.acknowledge(space, lba, 1, value);
         Ok(())
+    }
+
+    /// The bytes of a block that holds `value`: zeroes for nothing.
+    pub fn content(&self, lba: u64, value: Value, bytes: usize) -> Vec<u8> {
+        let (lba, value) = self.copies.get(&value).copied().unwrap_or((lba, value));
+        filled(value, lba.wrapping_mul(0x9E37_79B9_7F4A_7C15), bytes)
     }
 
     /// Claims a group for one client; false if it is another's.
@@ -105,7 +205,9 @@ impl Oracle {
     /// After a power cut nobody claims anything.
     pub fn release_all(&mut self) {
         self.groups_busy.clear();
-        self.blocks.iter_mut().for_each(|block| block.busy = false);
+        for space in &mut self.spaces {
+            space.blocks.iter_mut().for_each(|block| block.busy = false);
+        }
     }
 
     pub fn begin_vector(&mut self, name: (u32, u32), value: Value) {
@@ -195,11 +297,6 @@ impl Cell {
     fn values(&self) -> impl Iterator<Item = Value> + '_ {
         self.pending.iter().copied().chain([self.acknowledged])
     }
-}
-
-/// The bytes of a block that holds `value`: zeroes for nothing.
-pub fn content(lba: u64, value: Value, bytes: usize) -> Vec<u8> {
-    filled(value, lba.wrapping_mul(0x9E37_79B9_7F4A_7C15), bytes)
 }
 
 /// The bytes of a vector of `bits` that holds `value`; bits past its end are zero.

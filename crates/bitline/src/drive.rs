@@ -6,11 +6,13 @@ use std::rc::Rc;
 
 use device::ftl::{Precondition, Preconditioned};
 use device::{Device, MediaState};
+use host::admin::Admin;
 use host::bits::BitsDevice;
 use host::block::BlockDevice;
 use media::nand::{Image, MediaError, Nand, Storage};
-use nvme::NamespaceId;
-use sim::{Sim, Simulation, Time};
+use nvme::log::sanitize_state;
+use nvme::{NamespaceId, QueuePriority};
+use sim::{Sim, Simulation, Span, Time};
 
 use crate::bits::Computer;
 use crate::config::{Config, StorageKind};
@@ -90,6 +92,23 @@ impl Host {
     /// If there is no such pair.
     pub async fn block_on_queue(&self, pair: usize) -> Result<BlockDevice<Queue>, host::Error> {
         BlockDevice::open(self.queue(pair)?, NAMESPACE).await
+    }
+
+    /// A namespace as a block device, on queue pair `pair`.
+    ///
+    /// # Errors
+    /// If there is no such pair or namespace.
+    pub async fn namespace(
+        &self,
+        pair: usize,
+        namespace: NamespaceId,
+    ) -> Result<BlockDevice<Queue>, host::Error> {
+        BlockDevice::open(self.queue(pair)?, namespace).await
+    }
+
+    /// The drive's administration.
+    pub fn admin(&self) -> Admin<Queue> {
+        Admin::new(self.block.transport().clone())
     }
 }
 
@@ -207,10 +226,14 @@ impl Drive {
                 driver.admin_queues(),
             )
             .await?;
+            let classes = host_config.queue_priorities.iter();
+            let priorities: Vec<QueuePriority> =
+                classes.map(|class| QueuePriority::from(*class)).collect();
             let connected = driver.connect(
                 device.controller.clone(),
                 host_config.queue_pairs,
                 host_config.queue_entries,
+                &priorities,
             );
             connected.await?;
             let queue = Queue::new(driver.clone(), 0)?;
@@ -273,6 +296,12 @@ impl Drive {
     pub fn close(mut self) -> Result<(), Error> {
         if let Some(powered) = &self.powered {
             powered.simulation.run();
+            let controller = powered.device.controller.clone();
+            let down = powered
+                .simulation
+                .block_on(async move { controller.shut_down().await })?;
+            // Counts that find no space on flash are lost; data is not concerned.
+            let _ = down;
         }
         self.power_cut()?;
         self.sync()
@@ -417,6 +446,65 @@ impl Drive {
         Ok(powered.device.ftl.precondition(plan, &mut random)?)
     }
 
+    /// Compares whole logical blocks from `lba` on with `data`, inside the drive.
+    ///
+    /// # Errors
+    /// Compare Failure if they differ; as [`Drive::write`].
+    pub fn compare(&mut self, lba: u64, data: &[u8]) -> Result<(), Error> {
+        let data = data.to_vec();
+        Ok(self.run(|host| async move { host.block.compare(lba, &data).await })??)
+    }
+
+    /// Has the drive read logical blocks without sending them.
+    ///
+    /// # Errors
+    /// Unrecovered Read Error if one of them is lost, or a range outside of the namespace.
+    pub fn verify(&mut self, lba: u64, blocks: u64) -> Result<(), Error> {
+        Ok(self.run(|host| async move { host.block.verify(lba, blocks).await })??)
+    }
+
+    /// Makes reads of logical blocks fail until they are written.
+    ///
+    /// # Errors
+    /// What the drive reports, or a range outside of the namespace.
+    pub fn write_uncorrectable(&mut self, lba: u64, blocks: u64) -> Result<(), Error> {
+        Ok(self.run(|host| async move { host.block.write_uncorrectable(lba, blocks).await })??)
+    }
+
+    /// Copies ranges of logical blocks, each a first block and a number of blocks, one after
+    /// another to `destination` on, inside the drive.
+    ///
+    /// # Errors
+    /// What the drive reports, such as Command Size Limit Exceeded.
+    pub fn copy(&mut self, sources: &[(u64, u32)], destination: u64) -> Result<(), Error> {
+        let sources = sources.to_vec();
+        Ok(self.run(|host| async move { host.block.copy(&sources, destination).await })??)
+    }
+
+    /// Gives a namespace blocks of `block_bytes` and erases it.
+    ///
+    /// # Errors
+    /// What the drive reports, such as Invalid Format.
+    pub fn format(&mut self, namespace: u32, block_bytes: u32) -> Result<(), Error> {
+        let namespace = NamespaceId::new(namespace);
+        let block = self.run(|host| async move {
+            host.admin().format(namespace, block_bytes).await?;
+            host.block_on_queue(0).await
+        })??;
+        if let Some(powered) = &mut self.powered {
+            powered.host.block = block;
+        }
+        Ok(())
+    }
+
+    /// Erases everything on the drive, beyond recovery, and waits until that is done.
+    ///
+    /// # Errors
+    /// What the drive reports; [`Error::Host`] if the operation failed.
+    pub fn sanitize(&mut self) -> Result<(), Error> {
+        Ok(self.run(|host| async move { sanitize(&host).await })??)
+    }
+
     /// Everything counted since power-up.
     ///
     /// # Errors
@@ -428,5 +516,25 @@ impl Drive {
             powered.since,
             powered.simulation.now(),
         ))
+    }
+}
+
+/// Sanitizes, and looks every millisecond whether that is over.
+async fn sanitize(host: &Host) -> Result<(), host::Error> {
+    let admin = host.admin();
+    admin.sanitize().await?;
+    loop {
+        let status = admin.sanitize_status().await?;
+        if !status.is_in_progress() {
+            return match status.state.get() & 7 {
+                sanitize_state::COMPLETED => Ok(()),
+                _ => Err(host::StatusError {
+                    command: "sanitize",
+                    status: nvme::Status::SANITIZE_FAILED,
+                }
+                .into()),
+            };
+        }
+        host.sim().sleep(Span::from_us(1000)).await;
     }
 }

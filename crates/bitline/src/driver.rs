@@ -102,7 +102,8 @@ impl Driver {
         }
     }
 
-    /// Connects to the controller and creates `pairs` I/O queue pairs of `entries` each.
+    /// Connects to the controller and creates `pairs` I/O queue pairs of `entries` each, which
+    /// have `priorities` in turn.
     ///
     /// # Errors
     /// What the drive reports.
@@ -111,6 +112,7 @@ impl Driver {
         controller: Rc<Controller>,
         pairs: u16,
         entries: u32,
+        priorities: &[QueuePriority],
     ) -> Result<(), Error> {
         let connected = self.controller.set(controller);
         assert!(connected.is_ok(), "a driver connects once");
@@ -130,7 +132,7 @@ impl Driver {
                 queue: pair.id,
                 size: entries,
                 contiguous: true,
-                priority: QueuePriority::default(),
+                priority: priorities[usize::from(number - 1) % priorities.len()],
                 completion_queue: pair.id,
                 base: pair.submission_memory.address(),
             });
@@ -387,4 +389,12 @@ impl Transport for Queue {
 /// If the transport fails.
 pub async fn send_raw(queue: &Queue, entry: SubmissionEntry) -> Result<Status, Error> {
     Ok(queue.io(&entry).await?.status())
+}
+
+/// As [`send_raw`], for the admin queue.
+///
+/// # Errors
+/// If the transport fails.
+pub async fn send_raw_admin(queue: &Queue, entry: SubmissionEntry) -> Result<Status, Error> {
+    Ok(queue.admin(&entry).await?.status())
 }

@@ -3,6 +3,7 @@
 use device::ftl::{Lpn, Mapping};
 use host::block::identify_controller;
 use media::nand::{BlockCondition, BlockId, Nand};
+use nvme::NamespaceId;
 use serde::Serialize;
 
 use crate::drive::Drive;
@@ -115,7 +116,7 @@ impl Drive {
         })
     }
 
-    /// The logical blocks that hold data, in order, as few runs of whole pages as that takes.
+    /// The logical blocks of the first namespace that hold data, in order, as few runs of whole pages as that takes.
     ///
     /// # Errors
     /// [`Error::NoPower`].
@@ -123,8 +124,12 @@ impl Drive {
         let page_bytes = self.nand().borrow().geometry().page_bytes;
         let blocks_per_page = u64::from(page_bytes / self.block_bytes()?);
         let mut runs: Vec<BlockRun> = Vec::new();
-        let pages = 0..self.device()?.ftl.logical_pages();
-        for page in pages.filter(|page| self.is_mapped(*page)) {
+        let first = self.device()?.controller.pages_of(NamespaceId::new(1));
+        for page in first
+            .into_iter()
+            .flatten()
+            .filter(|page| self.is_mapped(*page))
+        {
             let lba = u64::from(page) * blocks_per_page;
             match runs.last_mut() {
                 Some(run) if run.lba + run.blocks == lba => run.blocks += blocks_per_page,

@@ -18,19 +18,22 @@ mod config;
 mod drive;
 mod driver;
 mod error;
+mod health;
 mod inventory;
 mod statistics;
 pub mod workload;
 
 pub use bits::Platform;
 pub use config::{
-    Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, StorageKind,
+    Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, QueueClass,
+    StorageKind,
 };
 pub use device::PowerUpError;
 pub use device::ftl::{History, Precondition, PreconditionError, Preconditioned};
 pub use drive::{Drive, Host};
-pub use driver::{Queue, send_raw};
+pub use driver::{Queue, send_raw, send_raw_admin};
 pub use error::Error;
+pub use health::Health;
 pub use host::bits::StoredVector;
 pub use host::{Error as HostError, StatusError};
 pub use inventory::{BlockRun, Identity, Inventory};

@@ -6,7 +6,7 @@ use media::nand::NandConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::bits::BitsConfig;
-use crate::frontend::FrontendConfig;
+use crate::frontend::{FrontendConfig, NamespaceError, check_namespaces};
 use crate::ftl::{Capacity, FtlConfig, FtlConfigError};
 use crate::schedule::{ScheduleConfig, ScheduleConfigError};
 
@@ -58,6 +58,9 @@ pub enum ConfigError {
     /// The order of flash transactions.
     #[error(transparent)]
     Schedule(#[from] ScheduleConfigError),
+    /// Namespaces that cannot be.
+    #[error(transparent)]
+    Namespaces(#[from] NamespaceError),
     /// A channel too slow or too fast.
     #[error("channel.megabytes_per_second = {0} is out of range; it must be 1 to 1000000")]
     Rate(f64),
@@ -138,6 +141,7 @@ impl DeviceConfig {
             1,
             65536,
         )?;
+        self.check_arbitration()?;
         self.check("nand.geometry.spare_bytes", geometry.spare_bytes, 32, 65535)?;
         self.check(
             "bits.compute_blocks_percent",
@@ -165,9 +169,45 @@ impl DeviceConfig {
             0,
             1_000_000,
         )?;
-        Ok(self
+        let capacity = self
             .ftl
-            .capacity(geometry, self.bits.compute_blocks_percent)?)
+            .capacity(geometry, self.bits.compute_blocks_percent)?;
+        check_namespaces(
+            &self.frontend.namespaces,
+            capacity.logical_pages,
+            geometry.page_bytes,
+        )?;
+        Ok(capacity)
+    }
+
+    fn check_arbitration(&self) -> Result<(), ConfigError> {
+        let frontend = &self.frontend;
+        self.check(
+            "frontend.fetch_limit_per_queue",
+            frontend.fetch_limit_per_queue,
+            1,
+            65536,
+        )?;
+        let burst = u32::from(frontend.arbitration_burst);
+        self.check("frontend.arbitration_burst", burst, 0, 7)?;
+        for weight in frontend.arbitration_weights {
+            self.check("frontend.arbitration_weights", weight, 1, 256)?;
+        }
+        let transfer = u32::from(frontend.max_data_transfer);
+        self.check("frontend.max_data_transfer", transfer, 0, 20)?;
+        let health = &frontend.health;
+        self.check(
+            "frontend.health.spare_threshold_percent",
+            u32::from(health.spare_threshold_percent),
+            0,
+            100,
+        )?;
+        self.check(
+            "frontend.health.rated_erases",
+            health.rated_erases,
+            1,
+            10_000_000,
+        )
     }
 
     /// The accelerator must hold what a die sends at once, and get on with it.

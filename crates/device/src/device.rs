@@ -147,6 +147,7 @@ impl Device {
             bits.clone(),
         )
         .map_err(PowerUpError::AdminQueues)?;
+        controller.resume(media == MediaState::Blank).await;
         Ok(Device {
             controller,
             ftl,

@@ -24,11 +24,15 @@ pub enum Bug {
     EraseOvertakes,
     /// While a program or erase is suspended, blocks that it changes are read.
     SuspensionReadsWhatChanges,
+    /// Copy leaves the last block of its last range out.
+    CopyMissesTheLastBlock,
+    /// A format is in force until the power goes.
+    FormatIsNotDurable,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 9] = [
+    pub const ALL: [Bug; 11] = [
         Bug::RecoveryTakesOldestVersion,
         Bug::RecoveryIgnoresTombstones,
         Bug::DeallocationLeavesNoRecord,
@@ -38,6 +42,8 @@ impl Bug {
         Bug::BadBlocksAreForgotten,
         Bug::EraseOvertakes,
         Bug::SuspensionReadsWhatChanges,
+        Bug::CopyMissesTheLastBlock,
+        Bug::FormatIsNotDurable,
     ];
 }
 

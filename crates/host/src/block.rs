@@ -1,7 +1,8 @@
 //! The block interface: logical blocks are read, written and deallocated.
 
 use nvme::command::{
-    BlockRange, DatasetManagement, DatasetRange, Identify, ReadWrite, WriteZeroes,
+    BlockCommand, BlockRange, CopyBlocks, CopyRange, DatasetManagement, DatasetRange, Identify,
+    ReadWrite, WriteZeroes,
 };
 use nvme::identify::{Cns, IDENTIFY_BYTES, IdentifyController, IdentifyNamespace};
 use nvme::{AdminCommand, CommandId, ControllerId, IoCommand, Lba, NamespaceId};
@@ -21,6 +22,8 @@ pub struct BlockDevice<T> {
     namespace: NamespaceId,
     block_bytes: u32,
     blocks: u64,
+    /// Most blocks of a command that transfers them.
+    blocks_per_command: u32,
 }
 
 impl<T: Transport> BlockDevice<T> {
@@ -36,11 +39,16 @@ impl<T: Transport> BlockDevice<T> {
             .block_bytes()
             .and_then(|bytes| u32::try_from(bytes).ok())
             .ok_or_else(|| Error::Protocol("a namespace without a format".into()))?;
+        let controller = identify_controller(&transport).await?;
+        let most = controller
+            .max_transfer_bytes()
+            .map_or(u64::MAX, |bytes| bytes / u64::from(block_bytes));
         Ok(BlockDevice {
             transport,
             namespace,
             block_bytes,
             blocks: page.size.get(),
+            blocks_per_command: most.min(u64::from(BLOCKS_PER_COMMAND_MAX)) as u32,
         })
     }
 
@@ -105,7 +113,7 @@ impl<T: Transport> BlockDevice<T> {
             self.transport.memory(),
             blocks * u64::from(self.block_bytes),
         )?;
-        for (first, count) in commands(lba, blocks) {
+        for (first, count) in self.commands(lba, blocks) {
             let offset = (first - lba) * u64::from(self.block_bytes);
             let read = self.transfer(first, count, &buffer, offset)?;
             self.send("read", IoCommand::Read(read)).await?;
@@ -118,6 +126,102 @@ impl<T: Transport> BlockDevice<T> {
     /// # Errors
     /// As [`BlockDevice::write_from`]; also if `data` is no whole number of blocks.
     pub async fn write(&self, lba: u64, data: &[u8]) -> Result<(), Error> {
+        let blocks = self.whole_blocks(lba, data)?;
+        let buffer = Buffer::holding(self.transport.memory(), data)?;
+        for (first, count) in self.commands(lba, blocks) {
+            let offset = (first - lba) * u64::from(self.block_bytes);
+            let write = self.transfer(first, count, &buffer, offset)?;
+            self.send("write", IoCommand::Write(write)).await?;
+        }
+        Ok(())
+    }
+
+    /// Compares blocks with `data`, inside the drive.
+    ///
+    /// # Errors
+    /// Compare Failure if they differ; as [`BlockDevice::write`].
+    pub async fn compare(&self, lba: u64, data: &[u8]) -> Result<(), Error> {
+        let blocks = self.whole_blocks(lba, data)?;
+        let buffer = Buffer::holding(self.transport.memory(), data)?;
+        for (first, count) in self.commands(lba, blocks) {
+            let offset = (first - lba) * u64::from(self.block_bytes);
+            let compare = self.transfer(first, count, &buffer, offset)?;
+            self.send("compare", IoCommand::Compare(compare)).await?;
+        }
+        Ok(())
+    }
+
+    /// Has the drive read blocks without sending them.
+    ///
+    /// # Errors
+    /// Unrecovered Read Error if one of them is lost.
+    pub async fn verify(&self, lba: u64, blocks: u64) -> Result<(), Error> {
+        self.check_range(lba, blocks)?;
+        for (first, count) in commands(lba, blocks, BLOCKS_PER_COMMAND_MAX) {
+            let verify = self.block_command(first, count);
+            self.send("verify", IoCommand::Verify(verify)).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes reads of blocks fail until they are written.
+    ///
+    /// # Errors
+    /// What the drive reports; Capacity Exceeded if it can mark no more.
+    pub async fn write_uncorrectable(&self, lba: u64, blocks: u64) -> Result<(), Error> {
+        self.check_range(lba, blocks)?;
+        for (first, count) in commands(lba, blocks, BLOCKS_PER_COMMAND_MAX) {
+            let mark = self.block_command(first, count);
+            self.send("write uncorrectable", IoCommand::WriteUncorrectable(mark))
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Copies ranges, each a first block and a number of blocks, one after another to
+    /// `destination` on, inside the drive: one command.
+    ///
+    /// # Errors
+    /// No or too many ranges; what the drive reports, such as Command Size Limit Exceeded.
+    pub async fn copy(&self, sources: &[(u64, u32)], destination: u64) -> Result<(), Error> {
+        let sized = |(_, blocks): &(u64, u32)| (1..=BLOCKS_PER_COMMAND_MAX).contains(blocks);
+        if !(1..=256).contains(&sources.len()) || !sources.iter().all(sized) {
+            return Err(Error::Usage(format!(
+                "{} ranges to copy: a command copies 1 to 256, each of 1 to {BLOCKS_PER_COMMAND_MAX} blocks",
+                sources.len()
+            )));
+        }
+        let list: Vec<u8> = sources
+            .iter()
+            .flat_map(|(lba, blocks)| {
+                let range = CopyRange::new(Lba::new(*lba), *blocks);
+                zerocopy::IntoBytes::as_bytes(&range).to_vec()
+            })
+            .collect();
+        let buffer = Buffer::holding(self.transport.memory(), &list)?;
+        let copy = CopyBlocks {
+            namespace: self.namespace,
+            destination: Lba::new(destination),
+            range_count: sources.len() as u16,
+            force_unit_access: false,
+            limited_retry: false,
+            data: buffer.pointer(list.len() as u32),
+        };
+        self.send("copy", IoCommand::Copy(copy)).await
+    }
+
+    fn block_command(&self, lba: u64, blocks: u32) -> BlockCommand {
+        BlockCommand {
+            namespace: self.namespace,
+            blocks: BlockRange::new(Lba::new(lba), blocks),
+        }
+    }
+
+    /// How many blocks `data` is.
+    ///
+    /// # Errors
+    /// If that is no whole number, or they do not lie in the namespace from `lba` on.
+    fn whole_blocks(&self, lba: u64, data: &[u8]) -> Result<u64, Error> {
         let block_bytes = self.block_bytes as usize;
         if !data.len().is_multiple_of(block_bytes) {
             return Err(Error::Usage(format!(
@@ -127,13 +231,12 @@ impl<T: Transport> BlockDevice<T> {
         }
         let blocks = (data.len() / block_bytes) as u64;
         self.check_range(lba, blocks)?;
-        let buffer = Buffer::holding(self.transport.memory(), data)?;
-        for (first, count) in commands(lba, blocks) {
-            let offset = (first - lba) * u64::from(self.block_bytes);
-            let write = self.transfer(first, count, &buffer, offset)?;
-            self.send("write", IoCommand::Write(write)).await?;
-        }
-        Ok(())
+        Ok(blocks)
+    }
+
+    /// Cuts a range into commands that the drive can transfer.
+    fn commands(&self, lba: u64, blocks: u64) -> impl Iterator<Item = (u64, u32)> + use<T> {
+        commands(lba, blocks, self.blocks_per_command)
     }
 
     /// Makes everything written so far durable.
@@ -156,7 +259,7 @@ impl<T: Transport> BlockDevice<T> {
     /// What the drive reports.
     pub async fn write_zeroes(&self, lba: u64, blocks: u64) -> Result<(), Error> {
         self.check_range(lba, blocks)?;
-        for (first, count) in commands(lba, blocks) {
+        for (first, count) in commands(lba, blocks, BLOCKS_PER_COMMAND_MAX) {
             let zeroes = WriteZeroes {
                 namespace: self.namespace,
                 blocks: BlockRange::new(Lba::new(first), count),
@@ -275,14 +378,12 @@ impl<T: Transport> BlockDevice<T> {
     }
 }
 
-/// Cuts a range into commands: first block and number of blocks of each.
-fn commands(lba: u64, blocks: u64) -> impl Iterator<Item = (u64, u32)> {
-    (0..blocks.div_ceil(u64::from(BLOCKS_PER_COMMAND_MAX))).map(move |number| {
-        let done = number * u64::from(BLOCKS_PER_COMMAND_MAX);
-        (
-            lba + done,
-            (blocks - done).min(u64::from(BLOCKS_PER_COMMAND_MAX)) as u32,
-        )
+/// Cuts a range into commands of at most `most` blocks: first block and number of blocks of each.
+fn commands(lba: u64, blocks: u64, most: u32) -> impl Iterator<Item = (u64, u32)> {
+    let most = u64::from(most);
+    (0..blocks.div_ceil(most)).map(move |number| {
+        let done = number * most;
+        (lba + done, (blocks - done).min(most) as u32)
     })
 }
 

@@ -1,6 +1,7 @@
 //! The host library: what an application calls. It reaches the drive by commands
 //! only, through a [`Transport`], and knows nothing of the firmware behind it.
 
+pub mod admin;
 pub mod bits;
 pub mod block;
 mod buffer;

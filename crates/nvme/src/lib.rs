@@ -8,9 +8,11 @@
 pub mod command;
 mod data_pointer;
 mod entry;
+mod event;
 mod expression;
 mod identifier;
 pub mod identify;
+pub mod log;
 mod memory;
 mod queue;
 mod status;
@@ -18,6 +20,7 @@ mod status;
 pub use command::{AdminCommand, IoCommand, VendorCommand};
 pub use data_pointer::{DataPointer, MAX_TRANSFER_BYTES, Segment, SegmentList};
 pub use entry::{CompletionEntry, DataTransfer, Fuse, SubmissionEntry};
+pub use event::AsyncEvent;
 pub use expression::{
     Expression, ExpressionError, MAX_DEPTH, MAX_ENCODED_BYTES, MAX_OPERANDS, MAX_OPERATORS, Step,
     VectorId,

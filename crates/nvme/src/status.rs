@@ -168,6 +168,8 @@ statuses! {
     OPERATION_DENIED = Generic, 0x15, "Operation Denied";
     SGL_OFFSET_INVALID = Generic, 0x16, "SGL Offset Invalid";
     KEEP_ALIVE_EXPIRED = Generic, 0x19, "Keep Alive Timeout Expired";
+    SANITIZE_FAILED = Generic, 0x1C, "Sanitize Failed";
+    SANITIZE_IN_PROGRESS = Generic, 0x1D, "Sanitize In Progress";
     NAMESPACE_WRITE_PROTECTED = Generic, 0x20, "Namespace is Write Protected";
     COMMAND_INTERRUPTED = Generic, 0x21, "Command Interrupted";
     TRANSIENT_TRANSPORT_ERROR = Generic, 0x22, "Transient Transport Error";

@@ -1,9 +1,10 @@
 //! Commands: round trips through their entries, and total decoding of any bytes.
 
 use nvme::command::{
-    Abort, BlockRange, CreateCompletionQueue, CreateSubmissionQueue, DatasetManagement, Engine,
-    FcDelete, FcList, FcRead, FcWrite, FeatureId, FeatureSelect, GetFeatures, GetLogPage, Identify,
-    LogPageId, ReadWrite, SetFeatures, WriteZeroes,
+    Abort, BlockCommand, BlockRange, CopyBlocks, CreateCompletionQueue, CreateSubmissionQueue,
+    DatasetManagement, Engine, FcDelete, FcList, FcRead, FcWrite, FeatureId, FeatureSelect,
+    FormatNvm, GetFeatures, GetLogPage, Identify, LogPageId, ReadWrite, Sanitize, SanitizeAction,
+    SecureErase, SetFeatures, WriteZeroes,
 };
 use nvme::identify::Cns;
 use nvme::{
@@ -41,6 +42,10 @@ fn read_write() -> impl Strategy<Value = ReadWrite> {
             data,
         },
     )
+}
+
+fn block_command() -> impl Strategy<Value = BlockCommand> {
+    (namespace(), blocks()).prop_map(|(namespace, blocks)| BlockCommand { namespace, blocks })
 }
 
 fn vendor_command() -> impl Strategy<Value = VendorCommand> {
@@ -145,6 +150,34 @@ fn io_command() -> impl Strategy<Value = IoCommand> {
                 })
             }
         ),
+        read_write().prop_map(IoCommand::Compare),
+        block_command().prop_map(IoCommand::Verify),
+        block_command().prop_map(IoCommand::WriteUncorrectable),
+        (
+            namespace(),
+            any::<u64>(),
+            1u16..=256,
+            any::<(bool, bool)>(),
+            data()
+        )
+            .prop_map(
+                |(
+                    namespace,
+                    destination,
+                    range_count,
+                    (force_unit_access, limited_retry),
+                    data,
+                )| {
+                    IoCommand::Copy(CopyBlocks {
+                        namespace,
+                        destination: Lba::new(destination),
+                        range_count,
+                        force_unit_access,
+                        limited_retry,
+                        data,
+                    })
+                }
+            ),
         vendor_command().prop_map(IoCommand::Vendor),
     ]
 }
@@ -252,7 +285,43 @@ fn admin_command() -> impl Strategy<Value = AdminCommand> {
             command: CommandId::new(command),
         })
     });
+    let erase = prop_oneof![
+        Just(SecureErase::None),
+        Just(SecureErase::UserData),
+        Just(SecureErase::Cryptographic)
+    ];
+    let format = (namespace(), 0u8..64, any::<bool>(), 0u8..8, erase).prop_map(
+        |(namespace, format, metadata_inline, protection, secure_erase)| {
+            AdminCommand::FormatNvm(FormatNvm {
+                namespace,
+                format,
+                metadata_inline,
+                protection,
+                secure_erase,
+            })
+        },
+    );
+    let actions = [
+        SanitizeAction::ExitFailure,
+        SanitizeAction::BlockErase,
+        SanitizeAction::Overwrite,
+        SanitizeAction::CryptoErase,
+    ];
+    let sanitize = (0u32..4, any::<(bool, bool)>()).prop_map(
+        move |(action, (allow_unrestricted_exit, keep_allocated))| {
+            AdminCommand::Sanitize(Sanitize {
+                action: actions[action as usize],
+                allow_unrestricted_exit,
+                keep_allocated,
+                cdw10: action + 1
+                    | u32::from(allow_unrestricted_exit) << 3
+                    | u32::from(keep_allocated) << 9,
+            })
+        },
+    );
     prop_oneof![
+        format,
+        sanitize,
         submission,
         completion,
         identify,
@@ -269,7 +338,7 @@ fn admin_command() -> impl Strategy<Value = AdminCommand> {
 /// Any 64 bytes, with opcodes that exist more often than chance has them.
 fn any_entry() -> impl Strategy<Value = SubmissionEntry> {
     let plain = prop::sample::select(vec![
-        0u8, 1, 2, 4, 5, 6, 8, 9, 10, 12, 0x81, 0x82, 0x84, 0x86,
+        0u8, 1, 2, 4, 5, 6, 8, 9, 10, 12, 0x19, 0x80, 0x81, 0x82, 0x84, 0x86,
     ]);
     let opcode = prop_oneof![3 => plain, 1 => any::<u8>()];
     (

@@ -153,6 +153,46 @@ impl Drive {
         })
     }
 
+    /// Compares whole blocks with data, inside the drive.
+    fn compare(&self, py: Python<'_>, lba: u64, data: &[u8]) -> PyResult<()> {
+        check_size(data.len() as u64)?;
+        let data = data.to_vec();
+        self.run(py, move |host| async move {
+            host.block().compare(lba, &data).await
+        })
+    }
+
+    /// Has the drive read blocks without sending them.
+    fn verify(&self, py: Python<'_>, lba: u64, blocks: u64) -> PyResult<()> {
+        self.run(py, move |host| async move {
+            host.block().verify(lba, blocks).await
+        })
+    }
+
+    /// Makes reads of blocks fail until they are written.
+    fn write_uncorrectable(&self, py: Python<'_>, lba: u64, blocks: u64) -> PyResult<()> {
+        self.run(py, move |host| async move {
+            host.block().write_uncorrectable(lba, blocks).await
+        })
+    }
+
+    /// Copies ranges of blocks inside the drive.
+    fn copy(&self, py: Python<'_>, sources: Vec<(u64, u32)>, destination: u64) -> PyResult<()> {
+        self.run(py, move |host| async move {
+            host.block().copy(&sources, destination).await
+        })
+    }
+
+    /// Gives a namespace another block size and erases it.
+    fn format(&self, namespace: u32, block_bytes: u32) -> PyResult<()> {
+        self.with(|drive| drive.format(namespace, block_bytes))
+    }
+
+    /// Erases everything on the drive, beyond recovery.
+    fn sanitize(&self) -> PyResult<()> {
+        self.with(bitline::Drive::sanitize)
+    }
+
     /// Writes a vector of `bits` bits, or its inverse.
     fn write_vector(
         &self,
@@ -256,6 +296,11 @@ impl Drive {
     /// What the drive answers to Identify, as JSON.
     fn identify(&self) -> PyResult<String> {
         json(&self.with(bitline::Drive::identify)?)
+    }
+
+    /// The drive's health as its SMART page tells it, as JSON.
+    fn health(&self) -> PyResult<String> {
+        json(&self.with(bitline::Drive::health)?)
     }
 
     /// What the media holds and how worn it is, as JSON.

@@ -57,6 +57,7 @@ def info(file: File, as_json: Json = False) -> None:
             "erase_count_mean": Fact("Erases of a block, mean", inventory["erase_count_mean"]),
             "erase_count_max": Fact("  most", inventory["erase_count_max"]),
             "vectors": Fact("Bit vectors", inventory["vectors"]),
+            **_health(drive),
         }
         tables = {"groups": _groups(drive)} if inventory["vectors"] or as_json else {}
     emit(Result(str(file), facts, tables), as_json=as_json)
@@ -98,6 +99,22 @@ def _facts(drive: Drive) -> dict[str, Fact]:
         "capacity_bytes": Fact("Capacity", drive.capacity_bytes, size),
         "blocks": Fact("  in logical blocks", drive.blocks),
         "block_bytes": Fact("  of", drive.block_bytes, size),
+    }
+
+
+def _health(drive: Drive) -> dict[str, Fact]:
+    """What the drive's SMART page says."""
+    health = drive.health()
+    warnings = ", ".join(health["critical_warnings"]) or "none"
+    return {
+        "critical_warnings": Fact("Critical warnings", warnings),
+        "percentage_used": Fact("Life used, percent", health["percentage_used"]),
+        "available_spare_percent": Fact("Spare left, percent", health["available_spare_percent"]),
+        "data_units_written": Fact("Written by the host, units of 512,000 bytes", health["data_units_written"]),
+        "data_units_read": Fact("  read", health["data_units_read"]),
+        "power_cycles": Fact("Power cycles", health["power_cycles"]),
+        "unsafe_shutdowns": Fact("  that ended without a shutdown", health["unsafe_shutdowns"]),
+        "media_errors": Fact("Media errors", health["media_errors"]),
     }
 
 

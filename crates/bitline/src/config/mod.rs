@@ -10,6 +10,7 @@ mod reason;
 
 use device::DeviceConfig;
 use device::frontend::FrontendConfig;
+use nvme::QueuePriority;
 use serde::{Deserialize, Serialize};
 
 pub use builder::ConfigBuilder;
@@ -62,11 +63,38 @@ pub struct HostConfig {
     pub queue_pairs: u16,
     /// Entries of each queue.
     pub queue_entries: u32,
+    /// The class of each queue pair under weighted arbitration, over and over.
+    pub queue_priorities: Vec<QueueClass>,
     /// Rate at which the host combines operands bit by bit, in megabytes (10^6)
     /// of operands per second.
     pub compute_megabytes_per_second: u64,
     /// Energy of combining one byte of operands, memory traffic included, in picojoules.
     pub compute_pj_per_byte: u64,
+}
+
+/// Classes of queues under weighted arbitration (NVMe Base 3.4.4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueClass {
+    /// Before all others.
+    Urgent,
+    /// The largest share.
+    High,
+    /// A middling share.
+    Medium,
+    /// The smallest share.
+    Low,
+}
+
+impl From<QueueClass> for QueuePriority {
+    fn from(class: QueueClass) -> QueuePriority {
+        match class {
+            QueueClass::Urgent => QueuePriority::Urgent,
+            QueueClass::High => QueuePriority::High,
+            QueueClass::Medium => QueuePriority::Medium,
+            QueueClass::Low => QueuePriority::Low,
+        }
+    }
 }
 
 impl Config {
@@ -141,12 +169,13 @@ impl Config {
         stored: &Config,
         path: &std::path::Path,
     ) -> Result<(), ConfigError> {
-        const LAYOUT: [&str; 5] = [
+        const LAYOUT: [&str; 6] = [
             "nand.geometry",
             "ftl.mode",
             "ftl.overprovisioning",
             "bits.compute_blocks_percent",
             "frontend.block_bytes",
+            "frontend.namespaces",
         ];
         let (ours, theirs) = (
             ConfigBuilder::of(self)?.leaves(),
@@ -197,6 +226,8 @@ impl HostConfig {
             2,
             frontend.queue_entries.into(),
         )?;
+        let priorities = self.queue_priorities.len() as u64;
+        check("host.queue_priorities", priorities, 1, 65535)?;
         check("host.compute_megabytes_per_second", rate, 1, 1 << 40)
     }
 }

@@ -1,16 +1,15 @@
 //! Admin commands.
 
-use nvme::command::{
-    CreateCompletionQueue, CreateSubmissionQueue, FeatureId, FeatureSelect, GetFeatures,
-    SetFeatures,
-};
+use std::rc::Rc;
+
+use nvme::command::{CreateCompletionQueue, CreateSubmissionQueue};
 use nvme::{AdminCommand, Status};
 
 use super::Controller;
 use super::slot::Answer;
 
 impl Controller {
-    pub(super) async fn serve_admin(&self, command: AdminCommand) -> Answer {
+    pub(super) async fn serve_admin(self: &Rc<Controller>, command: AdminCommand) -> Answer {
         let outcome = match command {
             AdminCommand::Identify(identify) => self.identify(&identify).await,
             AdminCommand::CreateCompletionQueue(create) => self.create_completion_queue(&create),
@@ -25,15 +24,12 @@ impl Controller {
                 .borrow_mut()
                 .delete_submission(queue)
                 .map(|()| Answer::DONE),
-            AdminCommand::GetFeatures(get) => self.get_features(&get),
-            AdminCommand::SetFeatures(set) => self.set_features(&set),
-            // Bit 0 set: the command was not aborted (Base 5.1.1). Commands take
-            // microseconds, so none is.
-            AdminCommand::Abort(_) => Ok(Answer {
-                dw0: 1,
-                ..Answer::DONE
-            }),
-            AdminCommand::GetLogPage(_) => Err(Status::INVALID_LOG_PAGE),
+            AdminCommand::GetFeatures(get) => self.get_feature(&get),
+            AdminCommand::SetFeatures(set) => self.set_feature(&set).await,
+            AdminCommand::Abort(abort) => self.abort(&abort).await,
+            AdminCommand::GetLogPage(get) => self.get_log(&get).await,
+            AdminCommand::FormatNvm(format) => self.format(&format).await,
+            AdminCommand::Sanitize(sanitize) => self.start_sanitize(&sanitize).await,
             AdminCommand::AsyncEventRequest => unreachable!("held back before it gets here"),
         };
         outcome.unwrap_or_else(Answer::from)
@@ -58,6 +54,7 @@ impl Controller {
             create.base,
             create.size,
             create.completion_queue,
+            create.priority,
         )?;
         Ok(Answer::DONE)
     }
@@ -71,38 +68,5 @@ impl Controller {
             return Err(Status::INVALID_QUEUE_SIZE);
         }
         Ok(())
-    }
-
-    /// Number of Queues (Base 5.1.25.1.5): submission in bits 15:0, completion in
-    /// 31:16, both counted from zero.
-    fn queue_numbers(&self) -> u32 {
-        let queues = u32::from(self.config.io_queues) - 1;
-        queues << 16 | queues
-    }
-
-    fn get_features(&self, get: &GetFeatures) -> Result<Answer, Status> {
-        match (get.feature, get.select) {
-            (FeatureId::NUMBER_OF_QUEUES, FeatureSelect::Current | FeatureSelect::Default) => {
-                Ok(Answer {
-                    dw0: self.queue_numbers(),
-                    ..Answer::DONE
-                })
-            }
-            _ => Err(Status::INVALID_FIELD),
-        }
-    }
-
-    fn set_features(&self, set: &SetFeatures) -> Result<Answer, Status> {
-        let queues = set.cdw11;
-        match set.feature {
-            FeatureId::NUMBER_OF_QUEUES if queues & 0xFFFF == 0xFFFF || queues >> 16 == 0xFFFF => {
-                Err(Status::INVALID_FIELD)
-            }
-            FeatureId::NUMBER_OF_QUEUES => Ok(Answer {
-                dw0: self.queue_numbers(),
-                ..Answer::DONE
-            }),
-            _ => Err(Status::INVALID_FIELD),
-        }
     }
 }

@@ -5,15 +5,14 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use nvme::command::ReadWrite;
-use nvme::{DataPointer, IoCommand, Status};
+use nvme::command::{ReadWrite, opcode};
+use nvme::{DataPointer, IoCommand, Lba, NamespaceId, QueueId, Status};
 use sim::TaskId;
 
 use super::Controller;
-use super::io::{NAMESPACE, Piece, status_of};
+use super::io::{Piece, status_of};
 use super::slot::{Answer, Job, Source};
 use crate::buffer::BufferId;
-use crate::ftl::Lpn;
 use crate::schedule::{Fault, Notify};
 
 /// A direct read under way.
@@ -22,6 +21,8 @@ struct DirectRead {
     piece: Piece,
     buffer: BufferId,
     data: DataPointer,
+    namespace: NamespaceId,
+    lba: Lba,
 }
 
 /// All direct reads under way, by number.
@@ -66,7 +67,10 @@ impl Controller {
 
     /// A command is not in flight any more.
     #[inline]
-    pub(super) fn give_room(&self) {
+    pub(super) fn give_room(&self, queue: QueueId) {
+        if self.queues.borrow_mut().leave(queue) {
+            self.fetch_again();
+        }
         self.room.left.set(self.room.left.get() + 1);
         let waiter = self.room.waiter.replace(TaskId::NONE);
         if waiter != TaskId::NONE {
@@ -94,6 +98,8 @@ impl Controller {
             piece,
             buffer,
             data: read.data,
+            namespace: read.namespace,
+            lba: read.blocks.start,
         };
         let number = match reads.free.pop() {
             Some(number) => {
@@ -118,20 +124,22 @@ impl Controller {
 
     #[inline]
     fn direct_piece(&self, read: &ReadWrite) -> Option<Piece> {
-        if read.namespace != NAMESPACE || self.check_range(&read.blocks).is_err() {
+        let namespace = self.namespaces.get(read.namespace).ok()?;
+        if !namespace.plain.get() || namespace.check_range(&read.blocks).is_err() {
             return None;
         }
-        let (lpn, first) = self.page_of(read.blocks.start.get());
-        if first + read.blocks.count > self.blocks_per_page {
+        let bytes = namespace.bytes_of(&read.blocks);
+        let (page, column) = self.page_of(namespace.byte_range(&read.blocks).start);
+        if u64::from(column) + bytes > u64::from(self.page_bytes) || bytes > self.transfer_bytes_max
+        {
             return None;
         }
         let piece = Piece {
-            lpn,
-            column: first * self.config.block_bytes,
-            bytes: read.blocks.count * self.config.block_bytes,
+            lpn: namespace.lpn(page),
+            column,
+            bytes: bytes as u32,
             offset: 0,
         };
-        let bytes = u64::from(piece.bytes);
         if read.data.list_bytes(bytes) > 0 {
             return None;
         }
@@ -143,16 +151,16 @@ impl Controller {
         deliverable.then_some(piece)
     }
 
-    /// The logical page of a block, and the block's number within it.
+    /// The page of a byte of a namespace, and the byte's place within it.
     #[inline]
-    fn page_of(&self, lba: u64) -> (Lpn, u32) {
+    fn page_of(&self, byte: u64) -> (u32, u32) {
         // A shift where it serves: this is the hottest division of the drive.
-        let per_page = u64::from(self.blocks_per_page);
-        if per_page.is_power_of_two() {
-            let shift = per_page.trailing_zeros();
-            return (Lpn((lba >> shift) as u32), (lba & (per_page - 1)) as u32);
+        let page_bytes = u64::from(self.page_bytes);
+        if page_bytes.is_power_of_two() {
+            let shift = page_bytes.trailing_zeros();
+            return ((byte >> shift) as u32, (byte & (page_bytes - 1)) as u32);
         }
-        (Lpn((lba / per_page) as u32), (lba % per_page) as u32)
+        ((byte / page_bytes) as u32, (byte % page_bytes) as u32)
     }
 
     /// The page of direct read `number` is in its buffer, or lost.
@@ -165,21 +173,28 @@ impl Controller {
     fn finish_direct(self: &Rc<Controller>, direct: Option<DirectRead>, fault: Option<Fault>) {
         let Some(direct) = direct else { return };
         let answer = match self.deliver_direct(&direct, fault) {
-            Ok(()) => Answer {
-                data_bytes: u64::from(direct.piece.bytes),
-                ..Answer::DONE
-            },
-            Err(status) => status.into(),
+            Ok(()) => {
+                self.health.read(u64::from(direct.piece.bytes));
+                Answer {
+                    data_bytes: u64::from(direct.piece.bytes),
+                    ..Answer::DONE
+                }
+            }
+            Err(status) => {
+                let DirectRead {
+                    source,
+                    namespace,
+                    lba,
+                    ..
+                } = direct;
+                self.log_failure(source, opcode::READ, namespace, lba, status);
+                status.into()
+            }
         };
         self.buffers.give_back(direct.buffer);
-        self.give_room();
-        if !self.complete(direct.source, &answer) {
-            // The completion queue is full: somebody has to wait for the host.
-            let controller = self.clone();
-            self.sim.spawn_detached(async move {
-                controller.complete_later(direct.source, &answer).await
-            });
-        }
+        self.give_room(direct.source.queue());
+        // If the completion queue is full, somebody has to wait for the host.
+        self.complete_soon(direct.source, answer);
     }
 
     #[inline]

@@ -1,9 +1,10 @@
 //! Fetching submission queue entries over the link.
 
+use std::rc::Rc;
 use std::task::Poll;
 
 use media::link::READ_REQUEST_BYTES;
-use nvme::SubmissionEntry;
+use nvme::{QueueId, SubmissionEntry};
 use sim::{TaskId, Time};
 use zerocopy::IntoBytes;
 
@@ -14,7 +15,7 @@ impl Controller {
     /// Fetches the next entry into `job`, as queues have them: waits for a doorbell if none has, and
     /// while as many commands are in flight as may be.
     #[inline]
-    pub(super) async fn fetch_next(&self, job: &mut Job) {
+    pub(super) async fn fetch_next(self: &Rc<Controller>, job: &mut Job) {
         self.take_room().await;
         loop {
             self.deliver_doorbells();
@@ -43,12 +44,27 @@ impl Controller {
             Some(doorbell) => self.sim.wake_at(doorbell.arrives, task),
             None => self.fetcher.set(task),
         }
+        self.fetcher_held_back.set(task);
+    }
+
+    /// A queue that was held back may be fetched from again.
+    #[cold]
+    pub(super) fn fetch_again(&self) {
+        let fetcher = self.fetcher_held_back.replace(TaskId::NONE);
+        if fetcher != TaskId::NONE {
+            self.fetcher.set(TaskId::NONE);
+            self.sim.wake(fetcher);
+        }
     }
 
     /// Waits until the first doorbell has crossed the link.
     fn wait_for_doorbell(&self) -> impl Future<Output = ()> + '_ {
         let mut timer_set = false;
         std::future::poll_fn(move |_| {
+            if self.queues.borrow().has_waiting() {
+                return Poll::Ready(());
+            }
+            self.fetcher_held_back.set(self.sim.current());
             let first = self
                 .doorbells
                 .borrow()
@@ -73,17 +89,18 @@ impl Controller {
 
     /// Doorbells whose message has crossed the link take effect.
     #[inline]
-    fn deliver_doorbells(&self) {
+    fn deliver_doorbells(self: &Rc<Controller>) {
         let mut doorbells = self.doorbells.borrow_mut();
         while let Some(doorbell) = doorbells.front()
             && doorbell.arrives <= self.sim.now()
         {
-            if !self
+            let moved = self
                 .queues
                 .borrow_mut()
-                .move_tail(doorbell.queue, doorbell.tail)
-            {
+                .move_tail(doorbell.queue, doorbell.tail);
+            if let Err(event) = moved {
                 self.count(|counts| counts.invalid_doorbells += 1);
+                self.raise(event);
             }
             doorbells.pop_front();
         }
@@ -93,9 +110,10 @@ impl Controller {
     /// that fetch is put on it at once, and the leader need only wake for the
     /// entry: gives the instant at which it is to wake.
     #[inline]
-    pub(super) fn expect_fetch(&self, doorbell_arrives: Time) -> Time {
+    pub(super) fn expect_fetch(&self, queue: QueueId, doorbell_arrives: Time) -> Time {
         let (up, down) = (&self.link.up, &self.link.down);
-        if !up.is_idle() || self.fetch_under_way.get().is_some() {
+        let held_back = self.queues.borrow().is_held_back(queue);
+        if held_back || !up.is_idle() || self.fetch_under_way.get().is_some() {
             return doorbell_arrives;
         }
         let asked = up.post_answer(doorbell_arrives, READ_REQUEST_BYTES);

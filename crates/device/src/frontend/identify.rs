@@ -4,14 +4,18 @@ use nvme::command::Identify;
 use nvme::identify::{
     Cns, CommandSets, ControllerDescription, ControllerList, IDENTIFY_BYTES, IdentifyController,
     IdentifyNamespace, IdentifyNvmController, NamespaceDescription, NamespaceDescriptor,
-    NamespaceList, namespace_descriptors, optional_command,
+    NamespaceList, namespace_descriptors, optional_command, sanitize_capability,
 };
 use nvme::{BROADCAST_NAMESPACE, ControllerId, NamespaceId, Status};
 use zerocopy::IntoBytes;
 
-use super::Controller;
-use super::io::NAMESPACE;
+use super::abort::ABORTS_MAX;
+use super::copy::copy_limits;
+use super::event::HELD_MAX;
+use super::health::ERROR_ENTRIES;
+use super::namespace::Namespace;
 use super::slot::Answer;
+use super::{Controller, FIRMWARE_REVISION};
 
 const CONTROLLER: ControllerId = ControllerId::new(1);
 
@@ -32,11 +36,12 @@ impl Controller {
             Cns::Controller => page.copy_from_slice(self.controller_page().as_bytes()),
             Cns::Namespace | Cns::CommandSetNamespace => {
                 // Broadcast asks for what all namespaces have in common.
-                if identify.namespace != NAMESPACE && identify.namespace != BROADCAST_NAMESPACE {
-                    return Err(Status::INVALID_NAMESPACE_OR_FORMAT);
-                }
+                let namespace = match identify.namespace {
+                    BROADCAST_NAMESPACE => self.namespaces.get(NamespaceId::new(1))?,
+                    named => self.namespaces.get(named)?,
+                };
                 if identify.cns == Cns::Namespace {
-                    page.copy_from_slice(self.namespace_page().as_bytes());
+                    page.copy_from_slice(self.namespace_page(namespace).as_bytes());
                 }
             }
             Cns::ActiveNamespaces | Cns::CommandSetActiveNamespaces | Cns::AllocatedNamespaces => {
@@ -44,18 +49,15 @@ impl Controller {
                 if after >= NamespaceId::new(0xFFFF_FFFE) {
                     return Err(Status::INVALID_NAMESPACE_OR_FORMAT);
                 }
-                page.copy_from_slice(NamespaceList::new([NAMESPACE], after).as_bytes());
+                let all = self.namespaces.iter().map(|namespace| namespace.id);
+                page.copy_from_slice(NamespaceList::new(all, after).as_bytes());
             }
             Cns::AllocatedNamespace => {
-                if identify.namespace != NAMESPACE {
-                    return Err(Status::INVALID_NAMESPACE_OR_FORMAT);
-                }
-                page.copy_from_slice(self.namespace_page().as_bytes());
+                let namespace = self.namespaces.get(identify.namespace)?;
+                page.copy_from_slice(self.namespace_page(namespace).as_bytes());
             }
             Cns::NamespaceDescriptors => {
-                if identify.namespace != NAMESPACE {
-                    return Err(Status::INVALID_NAMESPACE_OR_FORMAT);
-                }
+                self.namespaces.get(identify.namespace)?;
                 page = namespace_descriptors(&[NamespaceDescriptor::CommandSet(0)]);
             }
             Cns::AttachedControllers | Cns::Controllers => {
@@ -72,34 +74,49 @@ impl Controller {
     }
 
     fn controller_page(&self) -> IdentifyController {
+        let (config, health) = (&self.config, &self.config.health);
         IdentifyController::new(&ControllerDescription {
             serial_number: "BITLINE-1".into(),
             model_number: "Bitline computational SSD".into(),
-            firmware_revision: env!("CARGO_PKG_VERSION").into(),
+            firmware_revision: FIRMWARE_REVISION.into(),
             subsystem_name: "nqn.2026-11.io.bitline:drive".into(),
             controller: CONTROLLER,
-            // No limit of its own: a command's blocks are what limits it.
-            max_transfer_bytes: nvme::MAX_TRANSFER_BYTES,
-            capacity_bytes: self.blocks() * u64::from(self.config.block_bytes),
-            namespaces: 1,
-            max_commands: self.config.queue_entries.min(u32::from(u16::MAX)) as u16,
-            optional_commands: optional_command::DATASET_MANAGEMENT
-                | optional_command::WRITE_ZEROES,
+            max_data_transfer: config.max_data_transfer,
+            capacity_bytes: u64::from(self.ftl.logical_pages()) * u64::from(self.page_bytes),
+            namespaces: self.namespaces.len() as u32,
+            max_commands: config.queue_entries.min(u32::from(u16::MAX)) as u16,
+            optional_commands: optional_command::COMPARE
+                | optional_command::WRITE_UNCORRECTABLE
+                | optional_command::DATASET_MANAGEMENT
+                | optional_command::WRITE_ZEROES
+                | optional_command::FEATURES_SAVE_SELECT
+                | optional_command::VERIFY
+                | optional_command::COPY,
             volatile_write_cache: false,
             // Every page is written whole or not at all.
             atomic_blocks: 1,
-            abort_limit: 1,
-            async_event_limit: 1,
+            abort_limit: ABORTS_MAX,
+            async_event_limit: HELD_MAX,
+            error_log_entries: ERROR_ENTRIES,
+            arbitration_burst: config.arbitration_burst.min(7),
+            warning_temperature: health.warning_temperature_kelvin,
+            critical_temperature: health.critical_temperature_kelvin,
+            sanitize: sanitize_capability::BLOCK_ERASE,
             max_power_mw: 0,
         })
     }
 
-    fn namespace_page(&self) -> IdentifyNamespace {
+    fn namespace_page(&self, namespace: &Namespace) -> IdentifyNamespace {
+        let block_bytes = namespace.block_bytes();
         IdentifyNamespace::new(&NamespaceDescription {
-            block_bytes: self.config.block_bytes,
-            blocks: self.blocks(),
-            allocated_blocks: self.blocks(),
-            preferred_write_blocks: self.blocks_per_page as u16,
+            block_bytes,
+            block_bytes_max: self.page_bytes & self.page_bytes.wrapping_neg(),
+            capacity_bytes: namespace.capacity_bytes(),
+            format_left_percent: namespace.format_left.get(),
+            copy: copy_limits(block_bytes),
+            blocks: namespace.blocks(),
+            allocated_blocks: namespace.blocks(),
+            preferred_write_blocks: (self.page_bytes / block_bytes) as u16,
             nguid: [0; 16],
             eui64: [0; 8],
         })

@@ -2,22 +2,35 @@
 //!
 //! Slots are tasks that fetch and carry out one command after another.
 
+mod abort;
 mod admin;
+mod arbitration;
+mod compare;
+mod copy;
 mod direct;
+mod event;
+mod feature;
 mod fetch;
+mod format;
+mod health;
 mod identify;
 mod io;
+mod log;
+mod namespace;
+mod note;
 mod queues;
+mod sanitize;
 mod slot;
 mod transfer;
+mod uncorrectable;
 mod vendor;
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use media::link::Link;
-use nvme::{Dma, QueueId};
+use nvme::{AsyncEvent, Dma, MEMORY_PAGE_BYTES, NamespaceId, QueueId, QueuePriority};
 use serde::{Deserialize, Serialize};
 use sim::resource::Broadcast;
 use sim::{Sim, TaskId, Time};
@@ -25,10 +38,24 @@ use sim::{Sim, TaskId, Time};
 use crate::bits::Bits;
 use crate::buffer::Buffers;
 use crate::ftl::Ftl;
+use arbitration::Arbiter;
+pub use arbitration::Arbitration;
 use direct::{DirectReads, Room};
+use event::Events;
+use feature::Features;
+use health::Health;
+pub use health::HealthConfig;
+use namespace::Namespaces;
+pub(crate) use namespace::check_namespaces;
+pub use namespace::{NAMESPACES_MAX, NamespaceConfig, NamespaceError};
 use queues::Queues;
+use sanitize::Sanitizing;
 use slot::Slots;
 pub use transfer::HostTransfer;
+use uncorrectable::Marks;
+
+/// What Identify and the log of firmware slots call the firmware.
+const FIRMWARE_REVISION: &str = env!("CARGO_PKG_VERSION");
 
 /// Bytes of a doorbell write.
 const DOORBELL_BYTES: u64 = 4;
@@ -43,8 +70,23 @@ pub struct FrontendConfig {
     pub queue_entries: u32,
     /// Commands fetched and not completed, over all queues.
     pub commands_in_flight: u32,
+    /// Commands of one I/O queue fetched and not completed (MQSim's `Queue_Fetch_Size`).
+    pub fetch_limit_per_queue: u32,
+    /// How queues take turns.
+    pub arbitration: Arbitration,
+    /// Commands fetched from a queue in one turn, log2; 7 is no limit. The host can set it.
+    pub arbitration_burst: u8,
+    /// Commands of the high, medium and low class in one round of weighted arbitration, 1 to 256
+    /// each. The host can set them.
+    pub arbitration_weights: [u32; 3],
+    /// The most data of one command, log2 of pages of 4096 bytes (MDTS); 0 is no limit.
+    pub max_data_transfer: u8,
     /// Size of a logical block, in bytes; divides the page size.
     pub block_bytes: u32,
+    /// The namespaces; none here stands for one of all blocks.
+    pub namespaces: Vec<NamespaceConfig>,
+    /// What the drive's health is judged by.
+    pub health: HealthConfig,
 }
 
 /// The host's side of a controller: what a driver gives it.
@@ -99,12 +141,15 @@ pub struct Controller {
     buffers: Rc<Buffers>,
     host: HostPort,
     page_bytes: u32,
-    blocks_per_page: u32,
-    blocks: u64,
+    /// The most data of one command, bytes.
+    transfer_bytes_max: u64,
+    namespaces: Namespaces,
     queues: RefCell<Queues>,
     doorbells: RefCell<VecDeque<Doorbell>>,
     /// The fetching task, while it waits for a doorbell to be rung.
     fetcher: Cell<TaskId>,
+    /// The fetching task, while nothing can be fetched: a completion may change that.
+    fetcher_held_back: Cell<TaskId>,
     /// When the entry that the last doorbell announced arrives, if its fetch was
     /// put on the link with the doorbell.
     fetch_under_way: Cell<Option<Time>>,
@@ -113,6 +158,15 @@ pub struct Controller {
     direct_reads: RefCell<DirectReads>,
     room: Room,
     counts: RefCell<FrontendCounts>,
+    features: Features,
+    events: RefCell<Events>,
+    health: Health,
+    marks: Marks,
+    sanitize: Sanitizing,
+    /// Namespaces whose attributes changed since the host last asked.
+    changed_namespaces: RefCell<BTreeSet<NamespaceId>>,
+    /// Abort commands under way.
+    aborts: Cell<u8>,
     transfer: Rc<HostTransfer>,
     bits: Rc<Bits>,
 }
@@ -138,12 +192,24 @@ impl Controller {
         transfer: Rc<HostTransfer>,
         bits: Rc<Bits>,
     ) -> Result<Rc<Controller>, nvme::Status> {
-        let mut queues = Queues::new(config.io_queues);
+        let features = Features::new(config);
+        let arbiter = Arbiter::new(
+            config.arbitration,
+            features.shares(),
+            usize::from(config.io_queues) + 1,
+        );
+        let mut queues = Queues::new(config.io_queues, config.fetch_limit_per_queue, arbiter);
         let zero = QueueId::new(0);
         queues.create_completion(zero, admin.completion, admin.entries)?;
-        queues.create_submission(zero, admin.submission, admin.entries, zero)?;
-        let blocks_per_page = page_bytes / config.block_bytes;
+        let priority = QueuePriority::default();
+        queues.create_submission(zero, admin.submission, admin.entries, zero, priority)?;
         let logical_pages = ftl.logical_pages();
+        let namespaces = Namespaces::new(
+            &config.namespaces,
+            config.block_bytes,
+            logical_pages,
+            page_bytes,
+        );
         let controller = Rc::new(Controller {
             sim: sim.clone(),
             config: config.clone(),
@@ -152,17 +218,28 @@ impl Controller {
             buffers,
             host,
             page_bytes,
-            blocks_per_page,
-            blocks: u64::from(logical_pages) * u64::from(blocks_per_page),
+            transfer_bytes_max: match config.max_data_transfer {
+                0 => u64::MAX,
+                exponent => MEMORY_PAGE_BYTES << exponent,
+            },
+            namespaces,
             queues: RefCell::new(queues),
             doorbells: RefCell::default(),
             fetcher: Cell::new(TaskId::NONE),
+            fetcher_held_back: Cell::new(TaskId::NONE),
             fetch_under_way: Cell::new(None),
             completions_taken: Broadcast::new(sim),
             slots: RefCell::default(),
             direct_reads: RefCell::default(),
             room: Room::new(config.commands_in_flight),
             counts: RefCell::default(),
+            features,
+            events: RefCell::default(),
+            health: Health::new(sim.now()),
+            marks: Marks::new(sim),
+            sanitize: Sanitizing::default(),
+            changed_namespaces: RefCell::default(),
+            aborts: Cell::new(0),
             transfer,
             bits,
         });
@@ -176,6 +253,28 @@ impl Controller {
         Ok(controller)
     }
 
+    /// Takes up what an earlier life left: formats, marks, saved features, counts, and what it
+    /// had begun. Commands come after this.
+    pub async fn resume(self: &Rc<Controller>, blank: bool) {
+        if !blank {
+            self.restore_features();
+            self.restore_marks();
+            self.look_for_obstacles();
+            self.restore_formats().await;
+            self.restore_sanitize();
+        }
+        self.restore_health(blank).await;
+    }
+
+    /// Makes the power ready to go: what is counted is kept (Base 3.6.1). The host sends nothing
+    /// more.
+    ///
+    /// # Errors
+    /// If there is no space on flash.
+    pub async fn shut_down(&self) -> Result<(), nvme::Status> {
+        self.keep_health().await
+    }
+
     /// The host writes a submission queue's tail doorbell.
     #[inline]
     pub fn ring_submission(&self, queue: QueueId, tail: u16) {
@@ -187,14 +286,14 @@ impl Controller {
         });
         let fetcher = self.fetcher.replace(TaskId::NONE);
         if fetcher != TaskId::NONE {
-            self.sim.wake_at(self.expect_fetch(arrives), fetcher);
+            self.sim.wake_at(self.expect_fetch(queue, arrives), fetcher);
         }
     }
 
     /// The host writes a completion queue's head doorbell. Nothing waits for it
     /// unless the queue was full, so it takes effect as it is sent.
     #[inline]
-    pub fn ring_completion(&self, queue: QueueId, head: u16) {
+    pub fn ring_completion(self: &Rc<Controller>, queue: QueueId, head: u16) {
         self.link.down.post(DOORBELL_BYTES);
         let moved = self
             .queues
@@ -203,18 +302,18 @@ impl Controller {
             .map(|queue| queue.ring.set_head(head));
         if !matches!(moved, Some(Ok(_))) {
             self.count(|counts| counts.invalid_doorbells += 1);
+            self.raise(match moved {
+                None => AsyncEvent::INVALID_DOORBELL,
+                Some(_) => AsyncEvent::INVALID_DOORBELL_VALUE,
+            });
         }
         self.completions_taken.announce();
     }
 
-    /// Logical blocks of the namespace.
-    pub fn blocks(&self) -> u64 {
-        self.blocks
-    }
-
-    /// Size of a logical block, in bytes.
-    pub fn block_bytes(&self) -> u32 {
-        self.config.block_bytes
+    /// The logical pages of a namespace, if there is one of this identifier.
+    pub fn pages_of(&self, namespace: NamespaceId) -> Option<std::ops::Range<u32>> {
+        let namespace = self.namespaces.get(namespace).ok()?;
+        Some(namespace.pages())
     }
 
     /// What happened so far.

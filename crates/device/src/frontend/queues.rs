@@ -1,12 +1,19 @@
 //! Submission and completion queues as the controller sees them.
 
-use nvme::{CompletionEntry, QueueId, Ring, Status, SubmissionEntry};
+use nvme::{AsyncEvent, CompletionEntry, QueueId, QueuePriority, Ring, Status, SubmissionEntry};
+
+use super::arbitration::Arbiter;
 
 /// A submission queue, consumed by the controller.
 pub(super) struct SubmissionQueue {
     pub(super) base: u64,
     pub(super) ring: Ring,
     pub(super) completion_queue: QueueId,
+    pub(super) priority: QueuePriority,
+    /// Commands fetched and not completed.
+    in_flight: u32,
+    /// Has entries that are not fetched because so many are in flight.
+    held_back: bool,
 }
 
 /// A completion queue, filled by the controller.
@@ -18,25 +25,26 @@ pub(super) struct CompletionQueue {
 }
 
 /// All queues, by identifier; the admin queues are number 0.
-#[derive(Default)]
 pub(super) struct Queues {
     submission: Vec<Option<SubmissionQueue>>,
     completion: Vec<Option<CompletionQueue>>,
-    /// Which submission queues have entries, a bit each.
-    waiting: Vec<u64>,
-    /// Where round-robin arbitration goes on.
-    next: usize,
+    arbiter: Arbiter,
+    /// Commands of one I/O queue that may be in flight.
+    fetch_limit: u32,
+    /// Entries, by queue and slot, that were aborted before they were fetched.
+    skipped: Vec<(QueueId, u16)>,
 }
 
 impl Queues {
-    /// Room for the admin queues and `io_queues` others.
-    pub(super) fn new(io_queues: u16) -> Queues {
+    /// Room for the admin queues and as many I/O queues as `arbiter` was made for.
+    pub(super) fn new(io_queues: u16, fetch_limit: u32, arbiter: Arbiter) -> Queues {
         let slots = usize::from(io_queues) + 1;
         Queues {
             submission: (0..slots).map(|_| None).collect(),
             completion: (0..slots).map(|_| None).collect(),
-            waiting: vec![0; slots.div_ceil(64)],
-            next: 0,
+            arbiter,
+            fetch_limit,
+            skipped: Vec::new(),
         }
     }
 
@@ -72,6 +80,7 @@ impl Queues {
         base: u64,
         size: u32,
         completion_queue: QueueId,
+        priority: QueuePriority,
     ) -> Result<(), Status> {
         let slot = self
             .submission
@@ -91,6 +100,9 @@ impl Queues {
             base,
             ring,
             completion_queue,
+            priority,
+            in_flight: 0,
+            held_back: false,
         });
         Ok(())
     }
@@ -105,6 +117,9 @@ impl Queues {
         let deleted = slot
             .and_then(Option::take)
             .ok_or(Status::INVALID_QUEUE_IDENTIFIER)?;
+        self.arbiter
+            .rest(usize::from(queue.get()), deleted.priority);
+        self.skipped.retain(|(of, _)| *of != queue);
         if let Some(completion) = self.completion_mut(deleted.completion_queue) {
             completion.users -= 1;
         }
@@ -139,60 +154,120 @@ impl Queues {
         self.completion.get_mut(usize::from(queue.get()))?.as_mut()
     }
 
-    /// The host moved a submission queue's tail; false if it cannot be there.
-    #[inline]
-    pub(super) fn move_tail(&mut self, queue: QueueId, tail: u16) -> bool {
-        let moved = self
-            .submission_mut(queue)
-            .is_some_and(|queue| queue.ring.set_tail(tail).is_ok());
-        if moved {
-            let number = usize::from(queue.get());
-            self.waiting[number / 64] |= 1 << (number % 64);
-        }
-        moved
+    /// Whether an I/O queue was created.
+    pub(super) fn any_io(&self) -> bool {
+        self.completion.iter().skip(1).any(Option::is_some)
     }
 
-    /// Round-robin arbitration (NVMe Base 2.1, 3.4.4): the next queue that has an
-    /// entry, and where that entry lies.
+    /// How queues share the drive from now on.
+    pub(super) fn arbiter_mut(&mut self) -> &mut Arbiter {
+        &mut self.arbiter
+    }
+
+    /// The host moved a submission queue's tail.
+    ///
+    /// # Errors
+    /// The event that tells the host why it cannot be there.
+    #[inline]
+    pub(super) fn move_tail(&mut self, queue: QueueId, tail: u16) -> Result<(), AsyncEvent> {
+        let number = usize::from(queue.get());
+        let Some(Some(entries)) = self.submission.get_mut(number) else {
+            return Err(AsyncEvent::INVALID_DOORBELL);
+        };
+        if entries.ring.set_tail(tail).is_err() {
+            return Err(AsyncEvent::INVALID_DOORBELL_VALUE);
+        }
+        if !entries.held_back {
+            self.arbiter.wait(number, entries.priority);
+        }
+        Ok(())
+    }
+
+    /// Arbitration: the next queue that has an entry, and where that entry lies.
     #[inline]
     pub(super) fn arbitrate(&mut self) -> Option<(QueueId, u64)> {
         loop {
-            let number = self.next_waiting()?;
-            if let Some(queue) = &mut self.submission[number]
-                && let Some(slot) = queue.ring.consume()
-            {
-                self.next = number + 1;
-                let address = queue.base + u64::from(slot) * SubmissionEntry::BYTES as u64;
-                return Some((QueueId::new(number as u16), address));
+            let number = self.arbiter.turn()?;
+            let queue = QueueId::new(number as u16);
+            let Some(entries) = &mut self.submission[number] else {
+                unreachable!("a queue that is deleted rests");
+            };
+            if number > 0 && entries.in_flight >= self.fetch_limit {
+                entries.held_back = true;
+                self.arbiter.rest(number, entries.priority);
+                continue;
             }
-            self.waiting[number / 64] &= !(1 << (number % 64));
+            let Some(slot) = entries.ring.consume() else {
+                self.arbiter.rest(number, entries.priority);
+                continue;
+            };
+            if !self.skipped.is_empty() {
+                let aborted = self.skipped.iter().position(|skip| *skip == (queue, slot));
+                if let Some(place) = aborted {
+                    self.skipped.swap_remove(place);
+                    continue;
+                }
+            }
+            entries.in_flight += 1;
+            self.arbiter.fetched(number, entries.priority);
+            let address = entries.base + u64::from(slot) * SubmissionEntry::BYTES as u64;
+            return Some((queue, address));
         }
+    }
+
+    /// A command of `queue` is not in flight any more; says whether the queue was held back and
+    /// may be fetched from again.
+    #[inline]
+    pub(super) fn leave(&mut self, queue: QueueId) -> bool {
+        let number = usize::from(queue.get());
+        let Some(Some(entries)) = self.submission.get_mut(number) else {
+            return false;
+        };
+        // Commands of a deleted queue of the same number may end, too.
+        entries.in_flight = entries.in_flight.saturating_sub(1);
+        if std::mem::take(&mut entries.held_back) {
+            self.arbiter.wait(number, entries.priority);
+            return true;
+        }
+        false
+    }
+
+    /// Whether the next entry of `queue` must wait until another command completes.
+    #[inline]
+    pub(super) fn is_held_back(&self, queue: QueueId) -> bool {
+        let entries = self.submission.get(usize::from(queue.get()));
+        entries.is_some_and(|entries| {
+            entries.as_ref().is_some_and(|entries| {
+                entries.held_back || (queue.get() > 0 && entries.in_flight >= self.fetch_limit)
+            })
+        })
+    }
+
+    /// The entries of `queue` that were not fetched: slot and address.
+    pub(super) fn waiting_entries(&self, queue: QueueId) -> impl Iterator<Item = (u16, u64)> + '_ {
+        let entries = self.submission.get(usize::from(queue.get()));
+        let entries = entries.and_then(Option::as_ref).into_iter();
+        entries
+            .flat_map(|entries| {
+                let ring = &entries.ring;
+                (0..ring.len()).map(move |step| {
+                    let slot = ((u32::from(ring.head()) + step) % ring.size()) as u16;
+                    let address = entries.base + u64::from(slot) * SubmissionEntry::BYTES as u64;
+                    (slot, address)
+                })
+            })
+            .filter(move |(slot, _)| !self.skipped.contains(&(queue, *slot)))
+    }
+
+    /// The entry in `slot`, which was not fetched, is not to be carried out.
+    pub(super) fn skip(&mut self, queue: QueueId, slot: u16) {
+        self.skipped.push((queue, slot));
     }
 
     /// Whether some queue may have entries.
     #[inline]
     pub(super) fn has_waiting(&self) -> bool {
-        self.waiting.iter().any(|word| *word != 0)
-    }
-
-    /// The first queue from `next` on, round and round, that may have entries.
-    #[inline]
-    fn next_waiting(&self) -> Option<usize> {
-        let words = self.waiting.len();
-        let mut word = self.next / 64;
-        let mut mask = u64::MAX << (self.next % 64);
-        // One word more than there are, for the part of the first before `next`.
-        for _ in 0..=words {
-            if word >= words {
-                (word, mask) = (0, u64::MAX);
-            }
-            let bits = self.waiting[word] & mask;
-            if bits != 0 {
-                return Some(word * 64 + bits.trailing_zeros() as usize);
-            }
-            (word, mask) = (word + 1, u64::MAX);
-        }
-        None
+        self.arbiter.has_waiting()
     }
 
     /// A slot for the completion of a command of `submission`: its address, its

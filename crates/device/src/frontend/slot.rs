@@ -24,10 +24,29 @@ pub(super) struct Job {
 }
 
 /// Which command of which queue it is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Source {
     queue: QueueId,
     command: CommandId,
+}
+
+impl Source {
+    pub(super) fn new(queue: QueueId, command: CommandId) -> Source {
+        Source { queue, command }
+    }
+
+    #[inline]
+    pub(super) fn queue(&self) -> QueueId {
+        self.queue
+    }
+
+    pub(super) fn command(&self) -> CommandId {
+        self.command
+    }
+
+    pub(super) fn is_admin(&self) -> bool {
+        self.queue.get() == 0
+    }
 }
 
 impl Job {
@@ -99,7 +118,7 @@ impl Controller {
             }
             self.pass_lead();
             self.serve(&job).await;
-            self.give_room();
+            self.give_room(job.queue);
             self.slots.borrow_mut().idle.push(number);
         }
     }
@@ -117,10 +136,13 @@ impl Controller {
     }
 
     #[inline]
-    async fn serve(&self, job: &Job) {
+    async fn serve(self: &Rc<Controller>, job: &Job) {
         let answer = if job.queue.get() == 0 {
             match AdminCommand::decode(&job.entry) {
-                Ok(AdminCommand::AsyncEventRequest) => return self.hold_event_request(job),
+                Ok(AdminCommand::AsyncEventRequest) => match self.hold_event_request(job) {
+                    Ok(()) => return,
+                    Err(status) => status.into(),
+                },
                 Ok(command) => Box::pin(self.serve_admin(command)).await,
                 Err(status) => status.into(),
             }
@@ -130,14 +152,14 @@ impl Controller {
                 Err(status) => status.into(),
             }
         };
+        if !answer.status.is_success() {
+            self.log_error(job.source(), &job.entry, answer.status);
+        }
         if !self.complete(job.source(), &answer) {
             self.complete_later(job.source(), &answer).await;
         }
+        self.check_retired();
     }
-
-    /// Asynchronous event requests stay outstanding until there is an event; this
-    /// drive has none to report yet, so they simply do not complete (Base 5.1.2).
-    fn hold_event_request(&self, _job: &Job) {}
 
     /// Waits while the completion queue is full.
     pub(super) async fn complete_later(&self, source: Source, answer: &Answer) {

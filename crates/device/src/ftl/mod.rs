@@ -13,6 +13,7 @@ mod mapping;
 mod notes;
 mod order;
 mod precondition;
+mod purge;
 mod range_lock;
 mod read;
 mod recovery;
@@ -24,7 +25,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use media::nand::{BlockCondition, BlockId, Geometry, PlaneId, Ppa};
+use media::nand::{BlockCondition, BlockId, Geometry, Nand, PlaneId, Ppa, ProgramMode};
 use serde::Serialize;
 use sim::Sim;
 use sim::resource::Broadcast;
@@ -40,6 +41,7 @@ pub use mapping::{Lpn, Mapping};
 use notes::Notes;
 pub use order::{AllocationOrder, OrderError};
 pub use precondition::{History, Precondition, PreconditionError, Preconditioned};
+pub use purge::Purge;
 use range_lock::RangeLocks;
 pub use recovery::Recovered;
 pub use wear::WearLevellingConfig;
@@ -200,6 +202,16 @@ impl Ftl {
         let ftl = Rc::new(self);
         ftl.start_collecting();
         ftl
+    }
+
+    /// The flash packages, to look at the state of blocks.
+    pub(crate) fn nand(&self) -> &RefCell<Nand> {
+        self.schedule.nand()
+    }
+
+    /// How data is programmed.
+    pub(crate) fn mode(&self) -> ProgramMode {
+        self.config.mode
     }
 
     /// Pages exported.

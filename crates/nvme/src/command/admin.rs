@@ -1,6 +1,8 @@
 //! Admin commands (Base 5).
 
-use crate::command::{bit, check_flags, halves, join_dwords, join_halves, opcode};
+use crate::command::{
+    FormatNvm, Sanitize, bit, check_flags, halves, join_dwords, join_halves, opcode,
+};
 use crate::data_pointer::DataPointer;
 use crate::entry::SubmissionEntry;
 use crate::identifier::{CommandId, ControllerId, NamespaceId, QueueId, QueuePriority};
@@ -31,6 +33,10 @@ pub enum AdminCommand {
     GetFeatures(GetFeatures),
     /// Completes when the drive has an event to tell (Base 5.1.2).
     AsyncEventRequest,
+    /// Gives namespaces a format and erases them (Base 5.1.10).
+    FormatNvm(FormatNvm),
+    /// Erases all user data, beyond recovery (Base 5.1.22).
+    Sanitize(Sanitize),
 }
 
 /// Create I/O Submission Queue.
@@ -101,6 +107,8 @@ impl LogPageId {
     pub const CHANGED_NAMESPACES: LogPageId = LogPageId(0x04);
     /// Commands Supported and Effects.
     pub const COMMANDS_SUPPORTED: LogPageId = LogPageId(0x05);
+    /// Sanitize Status.
+    pub const SANITIZE_STATUS: LogPageId = LogPageId(0x81);
 }
 
 /// Get Log Page.
@@ -149,6 +157,8 @@ impl FeatureId {
     pub const WRITE_ATOMICITY: FeatureId = FeatureId(0x0A);
     /// Asynchronous event configuration.
     pub const ASYNC_EVENT_CONFIGURATION: FeatureId = FeatureId(0x0B);
+    /// Timestamp.
+    pub const TIMESTAMP: FeatureId = FeatureId(0x0E);
     /// Keep alive timer.
     pub const KEEP_ALIVE_TIMER: FeatureId = FeatureId(0x0F);
     /// Host behavior support.
@@ -234,6 +244,8 @@ impl AdminCommand {
             opcode::SET_FEATURES => AdminCommand::SetFeatures(SetFeatures::decode(entry)?),
             opcode::GET_FEATURES => AdminCommand::GetFeatures(GetFeatures::decode(entry)?),
             opcode::ASYNC_EVENT_REQUEST => AdminCommand::AsyncEventRequest,
+            opcode::FORMAT_NVM => AdminCommand::FormatNvm(FormatNvm::decode(entry)?),
+            opcode::SANITIZE => AdminCommand::Sanitize(Sanitize::decode(entry)?),
             _ => return Err(Status::INVALID_OPCODE),
         };
         check_flags(entry)?;
@@ -272,6 +284,10 @@ impl AdminCommand {
                 get.encode(entry(opcode::GET_FEATURES, get.namespace))
             }
             AdminCommand::AsyncEventRequest => entry(opcode::ASYNC_EVENT_REQUEST, none),
+            AdminCommand::FormatNvm(format) => {
+                format.encode(entry(opcode::FORMAT_NVM, format.namespace))
+            }
+            AdminCommand::Sanitize(sanitize) => sanitize.encode(entry(opcode::SANITIZE, none)),
         }
     }
 }

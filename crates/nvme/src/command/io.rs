@@ -10,6 +10,8 @@ use crate::status::Status;
 const FORCE_UNIT_ACCESS_BIT: u32 = 30;
 const LIMITED_RETRY_BIT: u32 = 31;
 const DEALLOCATE_ZEROES_BIT: u32 = 25;
+/// DESFMT of a Copy.
+const DESCRIPTOR_FORMAT_MASK: u32 = 0xF << 8;
 const DIRECTIVE_TYPE_MASK: u32 = 0xF << 20;
 
 /// A decoded I/O command. Small and `Copy`: decoding is a few loads.
@@ -28,6 +30,14 @@ pub enum IoCommand {
     WriteZeroes(WriteZeroes),
     /// Says how ranges of blocks are used, foremost that they no longer are (NVM 3.3.3).
     DatasetManagement(DatasetManagement),
+    /// Compares logical blocks with host memory (NVM 3.3.1).
+    Compare(ReadWrite),
+    /// Reads logical blocks without transferring them (NVM 3.3.5).
+    Verify(BlockCommand),
+    /// Makes reads of logical blocks fail until they are written (NVM 3.3.7).
+    WriteUncorrectable(BlockCommand),
+    /// Copies logical blocks within a namespace (NVM 3.3.2).
+    Copy(CopyBlocks),
     /// An operation of in-flash computing.
     Vendor(VendorCommand),
 }
@@ -53,6 +63,32 @@ pub struct ReadWrite {
     /// The drive may give up sooner (LR).
     pub limited_retry: bool,
     /// The host memory at the other end.
+    pub data: DataPointer,
+}
+
+/// A Verify or a Write Uncorrectable: blocks, and no data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockCommand {
+    /// The namespace addressed.
+    pub namespace: NamespaceId,
+    /// The blocks it is about.
+    pub blocks: BlockRange,
+}
+
+/// A Copy, its sources in descriptor format 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyBlocks {
+    /// The namespace addressed.
+    pub namespace: NamespaceId,
+    /// The first block written (SDLBA).
+    pub destination: Lba,
+    /// How many source ranges the data holds, 1 to 256 (one more than NR says).
+    pub range_count: u16,
+    /// Durable before completion (FUA).
+    pub force_unit_access: bool,
+    /// The drive may give up sooner (LR).
+    pub limited_retry: bool,
+    /// Where the source ranges lie, 32 bytes each.
     pub data: DataPointer,
 }
 
@@ -144,6 +180,12 @@ impl IoCommand {
             opcode::DATASET_MANAGEMENT => {
                 IoCommand::DatasetManagement(DatasetManagement::decode(entry)?)
             }
+            opcode::COMPARE => IoCommand::Compare(ReadWrite::decode(entry)?),
+            opcode::VERIFY => IoCommand::Verify(BlockCommand::decode(entry)),
+            opcode::WRITE_UNCORRECTABLE => {
+                IoCommand::WriteUncorrectable(BlockCommand::decode(entry))
+            }
+            opcode::COPY => IoCommand::Copy(CopyBlocks::decode(entry)?),
             _ => IoCommand::Vendor(VendorCommand::decode(entry)?),
         };
         check_flags(entry)?;
@@ -164,6 +206,10 @@ impl IoCommand {
             IoCommand::DatasetManagement(ranges) => {
                 ranges.encode(entry(opcode::DATASET_MANAGEMENT))
             }
+            IoCommand::Compare(compare) => compare.encode(entry(opcode::COMPARE)),
+            IoCommand::Verify(verify) => verify.encode(entry(opcode::VERIFY)),
+            IoCommand::WriteUncorrectable(mark) => mark.encode(entry(opcode::WRITE_UNCORRECTABLE)),
+            IoCommand::Copy(copy) => copy.encode(entry(opcode::COPY)),
             IoCommand::Vendor(vendor) => vendor.encode(command_id),
         }
     }
@@ -172,7 +218,13 @@ impl IoCommand {
     pub fn namespace(&self) -> NamespaceId {
         match self {
             IoCommand::Flush { namespace } => *namespace,
-            IoCommand::Read(command) | IoCommand::Write(command) => command.namespace,
+            IoCommand::Read(command) | IoCommand::Write(command) | IoCommand::Compare(command) => {
+                command.namespace
+            }
+            IoCommand::Verify(command) | IoCommand::WriteUncorrectable(command) => {
+                command.namespace
+            }
+            IoCommand::Copy(command) => command.namespace,
             IoCommand::WriteZeroes(command) => command.namespace,
             IoCommand::DatasetManagement(command) => command.namespace,
             IoCommand::Vendor(command) => command.namespace(),
@@ -197,6 +249,62 @@ impl ReadWrite {
         self.blocks.encode_into(&mut entry);
         entry.cdw12 |= u32::from(self.force_unit_access) << FORCE_UNIT_ACCESS_BIT
             | u32::from(self.limited_retry) << LIMITED_RETRY_BIT;
+        self.data.encode_into(&mut entry);
+        entry
+    }
+}
+
+impl BlockCommand {
+    fn decode(entry: &SubmissionEntry) -> BlockCommand {
+        BlockCommand {
+            namespace: entry.namespace(),
+            blocks: BlockRange::decode(entry),
+        }
+    }
+
+    fn encode(&self, mut entry: SubmissionEntry) -> SubmissionEntry {
+        self.blocks.encode_into(&mut entry);
+        entry
+    }
+}
+
+impl CopyBlocks {
+    /// Bytes of the source ranges in host memory.
+    pub fn data_bytes(&self) -> u64 {
+        u64::from(self.range_count) * super::CopyRange::BYTES as u64
+    }
+
+    /// # Errors
+    /// Invalid Field for other descriptor formats and directives.
+    fn decode(entry: &SubmissionEntry) -> Result<CopyBlocks, Status> {
+        let cdw12 = entry.cdw12.get();
+        if cdw12 & (DESCRIPTOR_FORMAT_MASK | DIRECTIVE_TYPE_MASK) != 0 {
+            return Err(Status::INVALID_FIELD);
+        }
+        Ok(CopyBlocks {
+            namespace: entry.namespace(),
+            destination: Lba::new(join_dwords(entry.cdw10.get(), entry.cdw11.get())),
+            range_count: (cdw12 & 0xFF) as u16 + 1,
+            force_unit_access: bit(cdw12, FORCE_UNIT_ACCESS_BIT),
+            limited_retry: bit(cdw12, LIMITED_RETRY_BIT),
+            data: DataPointer::decode(entry)?,
+        })
+    }
+
+    fn encode(&self, mut entry: SubmissionEntry) -> SubmissionEntry {
+        assert!(
+            (1..=256).contains(&self.range_count),
+            "a command carries 1 to 256 ranges, not {}",
+            self.range_count
+        );
+        let start = self.destination.get();
+        entry.cdw10.set(start as u32);
+        entry.cdw11.set((start >> 32) as u32);
+        entry.cdw12.set(
+            u32::from(self.range_count - 1)
+                | u32::from(self.force_unit_access) << FORCE_UNIT_ACCESS_BIT
+                | u32::from(self.limited_retry) << LIMITED_RETRY_BIT,
+        );
         self.data.encode_into(&mut entry);
         entry
     }

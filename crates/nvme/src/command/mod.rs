@@ -6,7 +6,9 @@
 //! the firmware to check.
 
 mod admin;
+mod copy;
 mod dataset;
+mod erase;
 mod io;
 mod vendor;
 
@@ -14,8 +16,12 @@ pub use admin::{
     Abort, AdminCommand, CreateCompletionQueue, CreateSubmissionQueue, FeatureId, FeatureSelect,
     GetFeatures, GetLogPage, Identify, LogPageId, SetFeatures,
 };
+pub use copy::CopyRange;
 pub use dataset::{DatasetRange, MAX_DATASET_RANGES};
-pub use io::{BlockRange, DatasetManagement, IoCommand, ReadWrite, WriteZeroes};
+pub use erase::{FormatNvm, Sanitize, SanitizeAction, SecureErase};
+pub use io::{
+    BlockCommand, BlockRange, CopyBlocks, DatasetManagement, IoCommand, ReadWrite, WriteZeroes,
+};
 pub use vendor::{Engine, FcDelete, FcList, FcRead, FcWrite, VectorRecord, VendorCommand};
 
 use crate::entry::{Fuse, SubmissionEntry};
@@ -43,6 +49,10 @@ pub mod opcode {
     pub const GET_FEATURES: u8 = 0x0A;
     /// Admin: Asynchronous Event Request (Base 5.1.2).
     pub const ASYNC_EVENT_REQUEST: u8 = 0x0C;
+    /// Admin: Format NVM (Base 5.1.10).
+    pub const FORMAT_NVM: u8 = 0x80;
+    /// Admin: Sanitize (Base 5.1.22).
+    pub const SANITIZE: u8 = 0x84;
 
     /// I/O: Flush (Base 7.2).
     pub const FLUSH: u8 = 0x00;
@@ -50,10 +60,18 @@ pub mod opcode {
     pub const WRITE: u8 = 0x01;
     /// I/O: Read (NVM 3.3.4).
     pub const READ: u8 = 0x02;
+    /// I/O: Write Uncorrectable (NVM 3.3.7).
+    pub const WRITE_UNCORRECTABLE: u8 = 0x04;
+    /// I/O: Compare (NVM 3.3.1).
+    pub const COMPARE: u8 = 0x05;
     /// I/O: Write Zeroes (NVM 3.3.8).
     pub const WRITE_ZEROES: u8 = 0x08;
     /// I/O: Dataset Management (NVM 3.3.3).
     pub const DATASET_MANAGEMENT: u8 = 0x09;
+    /// I/O: Verify (NVM 3.3.5).
+    pub const VERIFY: u8 = 0x0C;
+    /// I/O: Copy (NVM 3.3.2).
+    pub const COPY: u8 = 0x19;
 
     /// I/O, vendor specific: writes one bit vector.
     pub const FC_WRITE: u8 = 0x81;

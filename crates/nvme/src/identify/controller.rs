@@ -15,6 +15,8 @@ use crate::memory::MEMORY_PAGE_BYTES;
 pub mod optional_command {
     /// Compare.
     pub const COMPARE: u16 = 1 << 0;
+    /// Write Uncorrectable.
+    pub const WRITE_UNCORRECTABLE: u16 = 1 << 1;
     /// Dataset Management.
     pub const DATASET_MANAGEMENT: u16 = 1 << 2;
     /// Write Zeroes.
@@ -23,6 +25,14 @@ pub mod optional_command {
     pub const FEATURES_SAVE_SELECT: u16 = 1 << 4;
     /// Verify.
     pub const VERIFY: u16 = 1 << 7;
+    /// Copy.
+    pub const COPY: u16 = 1 << 8;
+}
+
+/// Bits of SANICAP: which sanitize operations are supported.
+pub mod sanitize_capability {
+    /// Block erase.
+    pub const BLOCK_ERASE: u32 = 1 << 1;
 }
 
 /// Values of CNTRLTYPE.
@@ -41,6 +51,15 @@ const SGL_LONGER_THAN_DATA: u32 = 1 << 18;
 const VOLATILE_CACHE_PRESENT: u8 = 1;
 /// VWC bits 2:1 = 11b: Flush takes the broadcast namespace.
 const FLUSH_BROADCAST: u8 = 3 << 1;
+/// OAES bit 8: notices of changed namespaces.
+const NAMESPACE_NOTICES: u32 = 1 << 8;
+/// OACS bit 1: Format NVM.
+const FORMAT_SUPPORTED: u16 = 1 << 1;
+/// LPA bits 1 and 2: the page of commands and effects; offsets and long lengths. Bit 5: the page of
+/// supported pages.
+const LOG_ATTRIBUTES: u8 = 1 << 1 | 1 << 2 | 1 << 5;
+/// Bit 0 of the copy descriptor formats: format 0.
+const COPY_FORMAT_0: u16 = 1;
 
 /// The Identify Controller page. Fields this drive has no use for are reserved here and zero.
 #[derive(
@@ -229,8 +248,8 @@ pub struct ControllerDescription {
     pub subsystem_name: String,
     /// The controller.
     pub controller: ControllerId,
-    /// The most bytes of one command; rounded down to a power of two of memory pages.
-    pub max_transfer_bytes: u64,
+    /// The most bytes of one command, log2 of memory pages; 0 is no limit (MDTS).
+    pub max_data_transfer: u8,
     /// The drive's capacity, in bytes.
     pub capacity_bytes: u64,
     /// The highest namespace identifier.
@@ -247,6 +266,16 @@ pub struct ControllerDescription {
     pub abort_limit: u8,
     /// Asynchronous event requests that may be outstanding, at least 1.
     pub async_event_limit: u8,
+    /// Entries of the error log, at least 1.
+    pub error_log_entries: u8,
+    /// Recommended arbitration burst, log2 of commands.
+    pub arbitration_burst: u8,
+    /// Temperature at which the drive warns, kelvin.
+    pub warning_temperature: u16,
+    /// Temperature at which it may fail, kelvin.
+    pub critical_temperature: u16,
+    /// Which sanitize operations are supported: bits of [`sanitize_capability`].
+    pub sanitize: u32,
     /// Maximum power, milliwatts.
     pub max_power_mw: u32,
 }
@@ -258,7 +287,18 @@ impl IdentifyController {
         page.serial_number = ascii(&description.serial_number);
         page.model_number = ascii(&description.model_number);
         page.firmware_revision = ascii(&description.firmware_revision);
-        page.max_data_transfer = mdts(description.max_transfer_bytes);
+        page.max_data_transfer = description.max_data_transfer;
+        page.arbitration_burst = description.arbitration_burst;
+        page.async_events.set(NAMESPACE_NOTICES);
+        page.optional_admin_commands.set(FORMAT_SUPPORTED);
+        page.log_page_attributes = LOG_ATTRIBUTES;
+        page.error_log_entries = description.error_log_entries.saturating_sub(1);
+        page.warning_temperature
+            .set(description.warning_temperature);
+        page.critical_temperature
+            .set(description.critical_temperature);
+        page.sanitize.set(description.sanitize);
+        page.copy_formats.set(COPY_FORMAT_0);
         page.controller_id.set(description.controller.get());
         page.version.set(VERSION_2_1);
         page.controller_type = controller_type::IO;
@@ -297,13 +337,6 @@ impl IdentifyController {
             exponent => MEMORY_PAGE_BYTES.checked_shl(exponent.into()),
         }
     }
-}
-
-/// MDTS for a limit in bytes: the largest power of two of pages within it. A limit of one page
-/// cannot be told (0 is no limit), so two pages are the least.
-fn mdts(max_transfer_bytes: u64) -> u8 {
-    let pages = (max_transfer_bytes / MEMORY_PAGE_BYTES).max(2);
-    pages.ilog2() as u8
 }
 
 /// Required and largest entry size as SQES and CQES hold them.
@@ -353,7 +386,7 @@ mod tests {
             firmware_revision: "0.1.0".into(),
             subsystem_name: "nqn.2026-01.org.example:drive".into(),
             controller: ControllerId::new(0x0102),
-            max_transfer_bytes: 1 << 20,
+            max_data_transfer: 8,
             capacity_bytes: 0x1122_3344_5566,
             namespaces: 0x0A0B_0C0D,
             max_commands: 0x0E0F,
@@ -363,6 +396,11 @@ mod tests {
             atomic_blocks: 4,
             abort_limit: 4,
             async_event_limit: 3,
+            error_log_entries: 64,
+            arbitration_burst: 3,
+            warning_temperature: 343,
+            critical_temperature: 353,
+            sanitize: sanitize_capability::BLOCK_ERASE,
             max_power_mw: 8_500,
         })
         .as_bytes()
@@ -379,7 +417,14 @@ mod tests {
         assert_eq!(page[78..80], [0x02, 0x01], "CNTLID");
         assert_eq!(page[80..84], [0x00, 0x01, 0x02, 0x00], "VER 2.1.0");
         assert_eq!(page[111], 1, "CNTRLTYPE");
+        assert_eq!(page[72], 3, "RAB");
+        assert_eq!(page[92..96], [0, 1, 0, 0], "OAES");
+        assert_eq!(page[256..258], [2, 0], "OACS");
         assert_eq!(page[258..261], [3, 2, 0b11], "ACL, AERL, FRMW");
+        assert_eq!(page[261..263], [0b10_0110, 63], "LPA, ELPE");
+        assert_eq!(page[266..270], [0x57, 1, 0x61, 1], "WCTEMP, CCTEMP");
+        assert_eq!(page[328..332], [2, 0, 0, 0], "SANICAP");
+        assert_eq!(page[534..536], [1, 0], "copy formats");
         assert_eq!(
             page[280..288],
             [0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0, 0],
@@ -424,10 +469,8 @@ mod tests {
     }
 
     #[test]
-    fn transfer_limit_is_what_was_asked_rounded_down() {
+    fn transfer_limit_is_told_in_bytes() {
         let page = IdentifyController::read_from_bytes(&page()).expect("4096 bytes");
         assert_eq!(page.max_transfer_bytes(), Some(1 << 20));
-        assert_eq!(mdts((1 << 20) - 1), 7);
-        assert_eq!(mdts(0), 1);
     }
 }

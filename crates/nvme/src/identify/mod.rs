@@ -6,12 +6,14 @@ mod namespace;
 
 pub use controller::{
     ControllerDescription, IdentifyController, IdentifyNvmController, PowerState, controller_type,
-    optional_command,
+    optional_command, sanitize_capability,
 };
 pub use lists::{
     CommandSets, ControllerList, NamespaceDescriptor, NamespaceList, namespace_descriptors,
 };
-pub use namespace::{IdentifyNamespace, LbaFormat, NamespaceDescription};
+pub use namespace::{
+    CopyLimits, IdentifyNamespace, LBA_FORMAT_BYTES, LbaFormat, NamespaceDescription, format_index,
+};
 
 /// Bytes of an identify page.
 pub const IDENTIFY_BYTES: usize = 4096;
@@ -80,7 +82,7 @@ impl Cns {
 
 /// `text` as the padded ASCII of an identify field: left-justified, spaces after it, bytes outside
 /// printable ASCII as `?` (Base 1.4.2).
-fn ascii<const LENGTH: usize>(text: &str) -> [u8; LENGTH] {
+pub(crate) fn ascii<const LENGTH: usize>(text: &str) -> [u8; LENGTH] {
     let mut field = [b' '; LENGTH];
     for (into, byte) in field.iter_mut().zip(text.bytes()) {
         *into = if byte == b' ' || byte.is_ascii_graphic() {

@@ -15,6 +15,8 @@ const PREFERENCES_TOLD: u8 = 1 << 4;
 const DEALLOCATED_READS_ZEROES: u8 = 1;
 /// DLFEAT bit 3: Write Zeroes can deallocate.
 const WRITE_ZEROES_DEALLOCATES: u8 = 1 << 3;
+/// FPI bit 7: the progress of a format is told.
+const PROGRESS_TOLD: u8 = 1 << 7;
 
 /// The Identify Namespace page. Fields this drive has no use for are reserved here and zero.
 #[derive(
@@ -74,7 +76,13 @@ pub struct IdentifyNamespace {
     pub deallocate_alignment: U16,
     /// NOWS: optimal write size, less one block.
     pub optimal_write: U16,
-    reserved_74: [u8; 18],
+    /// MSSRL: the most blocks of one source range of a Copy.
+    pub copy_range_blocks: U16,
+    /// MCL: the most blocks of one Copy.
+    pub copy_blocks: U32,
+    /// MSRC: the most source ranges of one Copy, less one.
+    pub copy_ranges: u8,
+    reserved_81: [u8; 11],
     /// ANAGRPID: asymmetric access group.
     pub access_group: U32,
     reserved_96: [u8; 3],
@@ -126,11 +134,41 @@ const _: () = {
     assert!(offset_of!(IdentifyNamespace, vendor) == 384);
 };
 
+/// Bytes of a logical block in each LBA format, by index.
+pub const LBA_FORMAT_BYTES: [u32; 4] = [512, 1024, 2048, 4096];
+
+/// The LBA format of blocks of this many bytes.
+pub fn format_index(block_bytes: u32) -> Option<u8> {
+    let place = LBA_FORMAT_BYTES
+        .iter()
+        .position(|bytes| *bytes == block_bytes);
+    place.map(|index| index as u8)
+}
+
+/// The most that one Copy command may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyLimits {
+    /// Blocks of a source range.
+    pub range_blocks: u16,
+    /// Blocks of all source ranges.
+    pub blocks: u32,
+    /// Source ranges, 1 to 256.
+    pub ranges: u16,
+}
+
 /// What a drive has to say of a namespace; [`IdentifyNamespace::new`] fills in the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamespaceDescription {
-    /// Bytes of a logical block, a power of two.
+    /// Bytes of a logical block, one of [`LBA_FORMAT_BYTES`].
     pub block_bytes: u32,
+    /// The largest block that the namespace can be formatted to, in bytes.
+    pub block_bytes_max: u32,
+    /// Bytes, whatever the format.
+    pub capacity_bytes: u64,
+    /// What is left of a Format NVM, percent; 0 if none is under way.
+    pub format_left_percent: u8,
+    /// Limits of Copy.
+    pub copy: CopyLimits,
     /// Size, logical blocks.
     pub blocks: u64,
     /// Blocks allocated.
@@ -144,25 +182,24 @@ pub struct NamespaceDescription {
 }
 
 impl IdentifyNamespace {
-    /// The page of a thin namespace with one LBA format, whose deallocated blocks read as zeroes.
+    /// The page of a thin namespace whose deallocated blocks read as zeroes.
     ///
     /// # Panics
-    /// If `block_bytes` is not a power of two.
+    /// If `block_bytes` is no format's.
     pub fn new(description: &NamespaceDescription) -> IdentifyNamespace {
         let block_bytes = description.block_bytes;
-        assert!(
-            block_bytes.is_power_of_two(),
-            "blocks of {block_bytes} bytes"
-        );
+        let format = format_index(block_bytes);
         let mut page = IdentifyNamespace::new_zeroed();
         page.size.set(description.blocks);
         page.capacity.set(description.blocks);
         page.utilization.set(description.allocated_blocks);
         page.features = THIN_PROVISIONING | PREFERENCES_TOLD;
         page.deallocate_features = DEALLOCATED_READS_ZEROES | WRITE_ZEROES_DEALLOCATES;
-        let bytes = u128::from(description.blocks) * u128::from(block_bytes);
-        page.capacity_bytes[0].set(bytes as u64);
-        page.capacity_bytes[1].set((bytes >> 64) as u64);
+        page.format_count = LBA_FORMAT_BYTES.len() as u8 - 1;
+        page.format =
+            format.unwrap_or_else(|| panic!("there are no blocks of {block_bytes} bytes"));
+        page.format_progress = PROGRESS_TOLD | description.format_left_percent;
+        page.capacity_bytes[0].set(description.capacity_bytes);
         let preferred = description.preferred_write_blocks.saturating_sub(1);
         page.write_granularity.set(preferred);
         page.write_alignment.set(preferred);
@@ -171,7 +208,15 @@ impl IdentifyNamespace {
         page.optimal_write.set(preferred);
         page.nguid = description.nguid;
         page.eui64 = description.eui64;
-        page.formats[0].block_exponent = block_bytes.ilog2() as u8;
+        page.copy_range_blocks.set(description.copy.range_blocks);
+        page.copy_blocks.set(description.copy.blocks);
+        page.copy_ranges = (description.copy.ranges - 1) as u8;
+        // A format of exponent 0 is not available.
+        for (format, bytes) in page.formats.iter_mut().zip(LBA_FORMAT_BYTES) {
+            if bytes <= description.block_bytes_max {
+                format.block_exponent = bytes.ilog2() as u8;
+            }
+        }
         page
     }
 
@@ -191,6 +236,14 @@ mod tests {
     fn fields_lie_at_the_standards_offsets() {
         let namespace = IdentifyNamespace::new(&NamespaceDescription {
             block_bytes: 4096,
+            block_bytes_max: 4096,
+            capacity_bytes: 0x10_2030_4050_6000,
+            format_left_percent: 40,
+            copy: CopyLimits {
+                range_blocks: 0x102,
+                blocks: 0x304,
+                ranges: 128,
+            },
             blocks: 0x0102_0304_0506,
             allocated_blocks: 0x11,
             preferred_write_blocks: 4,
@@ -201,8 +254,10 @@ mod tests {
         assert_eq!(page[0..8], [6, 5, 4, 3, 2, 1, 0, 0], "NSZE");
         assert_eq!(page[8..16], page[0..8], "NCAP");
         assert_eq!(page[16..18], [0x11, 0], "NUSE");
-        assert_eq!(page[24..27], [0b1_0001, 0, 0], "NSFEAT, NLBAF, FLBAS");
+        assert_eq!(page[24..27], [0b1_0001, 3, 3], "NSFEAT, NLBAF, FLBAS");
+        assert_eq!(page[32], 0x80 + 40, "FPI");
         assert_eq!(page[33], 0b1001, "DLFEAT");
+        assert_eq!(page[74..81], [2, 1, 4, 3, 0, 0, 127], "MSSRL, MCL, MSRC");
         assert_eq!(
             page[48..56],
             [0, 0x60, 0x50, 0x40, 0x30, 0x20, 0x10, 0],
@@ -211,7 +266,8 @@ mod tests {
         assert_eq!(page[64..74], [3, 0, 3, 0, 3, 0, 3, 0, 3, 0], "NPWG to NOWS");
         assert_eq!(&page[104..120], b"0123456789abcdef");
         assert_eq!(&page[120..128], b"ABCDEFGH");
-        assert_eq!(page[128..132], [0, 0, 12, 0], "LBAF0");
+        assert_eq!(page[128..132], [0, 0, 9, 0], "LBAF0");
+        assert_eq!(page[140..148], [0, 0, 12, 0, 0, 0, 0, 0], "LBAF3");
         assert_eq!(namespace.block_bytes(), Some(4096));
     }
 

@@ -211,6 +211,31 @@ impl Blocks {
         }
     }
 
+    /// Closes the blocks of `plane` that are being filled; the next page begins another.
+    pub(super) fn close_frontiers(&mut self, plane: PlaneId) {
+        for stream in 0..STREAMS {
+            let frontier = &mut self.planes[plane.0 as usize].frontiers[stream];
+            if let Some(open) = frontier.filter(|open| open.next_page > 0) {
+                *frontier = None;
+                self.close(open.block);
+            }
+        }
+    }
+
+    /// Whether a block of this layer may hold pages, needed or not.
+    pub(super) fn holds_pages(&self, block: BlockId) -> bool {
+        matches!(
+            self.usage(block),
+            Use::Closed | Use::Collecting | Use::Failing
+        )
+    }
+
+    /// Whether a block is closed and its programs are over.
+    pub(super) fn can_be_emptied(&self, block: BlockId) -> bool {
+        let entry = &self.blocks[block.0 as usize];
+        entry.usage == Use::Closed && entry.pending == 0
+    }
+
     /// Takes a closed or failing block to empty it.
     pub(super) fn begin_collection(&mut self, block: BlockId) {
         if self.candidates.remove(block) {

@@ -228,6 +228,16 @@ impl Ftl {
         self.begin(plane, block, true);
     }
 
+    /// Whether a block of `plane` is being emptied for its space.
+    pub(in crate::ftl) fn is_collecting(&self, plane: PlaneId) -> bool {
+        self.collections.planes[plane.0 as usize].get().running > 0
+    }
+
+    /// Begins to empty `block` of `plane`, whatever it holds.
+    pub(in crate::ftl) fn begin_emptying(&self, plane: PlaneId, block: BlockId) {
+        self.begin(plane, block, false);
+    }
+
     fn begin(&self, plane: PlaneId, victim: BlockId, levelling: bool) {
         let valid = {
             let mut blocks = self.blocks.borrow_mut();

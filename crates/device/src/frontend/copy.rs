@@ -1,0 +1,111 @@
+//! Copy: blocks of a namespace are written elsewhere in it, without crossing the link (NVM 3.3.2).
+
+use nvme::command::{BlockRange, CopyBlocks, CopyRange};
+use nvme::identify::CopyLimits;
+use nvme::{Lba, Status};
+
+use super::Controller;
+use super::io::Piece;
+use super::namespace::Namespace;
+use super::slot::Answer;
+use crate::planted::{Bug, is_planted};
+
+/// Bytes of one source range, and of all of them, at most. Copies wait in page buffers.
+const RANGE_BYTES_MAX: u32 = 1 << 20;
+const COPY_BYTES_MAX: u32 = 4 << 20;
+/// Source ranges at most.
+const RANGES_MAX: u16 = 128;
+
+/// What a Copy may ask of a namespace with blocks of `block_bytes`.
+pub(super) fn copy_limits(block_bytes: u32) -> CopyLimits {
+    CopyLimits {
+        range_blocks: (RANGE_BYTES_MAX / block_bytes) as u16,
+        blocks: COPY_BYTES_MAX / block_bytes,
+        ranges: RANGES_MAX,
+    }
+}
+
+impl Controller {
+    /// All sources are read before anything is written, so ranges may overlap. What fails, fails
+    /// as a whole; dword 0 names the first range that was not copied.
+    pub(super) async fn copy(
+        &self,
+        namespace: &Namespace,
+        copy: &CopyBlocks,
+    ) -> Result<Answer, Status> {
+        let limits = copy_limits(namespace.block_bytes());
+        if copy.range_count > limits.ranges {
+            return Err(Status::COMMAND_SIZE_LIMIT_EXCEEDED);
+        }
+        let sources = self.copy_sources(copy).await?;
+        let destination = check_sources(namespace, copy.destination, &sources, limits)?;
+        let mut staged = Vec::new();
+        for source in &sources {
+            let pages = self.read_pages(namespace, source).await?;
+            self.health.read(namespace.bytes_of(source));
+            for (piece, buffer) in &pages {
+                let part = piece.column as usize..(piece.column + piece.bytes) as usize;
+                self.buffers
+                    .with(buffer.id(), |page| staged.extend_from_slice(&page[part]));
+            }
+        }
+        let mut pages = Vec::new();
+        for piece in self.pieces(namespace, &destination) {
+            let buffer = self.buffers.take();
+            let Piece {
+                column,
+                bytes,
+                offset,
+                ..
+            } = piece;
+            self.buffers.with_mut(buffer.id(), |page| {
+                let data = &staged[offset as usize..][..bytes as usize];
+                page[column as usize..(column + bytes) as usize].copy_from_slice(data);
+            });
+            pages.push((piece, buffer));
+        }
+        self.write_pages(namespace, &destination, pages).await
+    }
+
+    /// The source ranges, read over the link.
+    async fn copy_sources(&self, copy: &CopyBlocks) -> Result<Vec<BlockRange>, Status> {
+        let bytes = copy.data_bytes();
+        let segments = self.locate(&copy.data, bytes).await?;
+        self.fetch_bytes(bytes).await;
+        let mut list = vec![0; bytes as usize];
+        segments.read(&*self.host.memory.borrow(), &mut list)?;
+        let mut sources: Vec<BlockRange> = CopyRange::parse(&list)
+            .iter()
+            .map(|range| BlockRange::new(range.first(), range.blocks()))
+            .collect();
+        if is_planted(Bug::CopyMissesTheLastBlock)
+            && let Some(last) = sources.last_mut().filter(|last| last.count > 1)
+        {
+            last.count -= 1;
+        }
+        Ok(sources)
+    }
+}
+
+/// Checks the ranges; gives the one that is written.
+fn check_sources(
+    namespace: &Namespace,
+    destination: Lba,
+    sources: &[BlockRange],
+    limits: CopyLimits,
+) -> Result<BlockRange, Status> {
+    let mut blocks = 0u32;
+    for source in sources {
+        if source.count > u32::from(limits.range_blocks) {
+            return Err(Status::COMMAND_SIZE_LIMIT_EXCEEDED);
+        }
+        namespace.check_range(source)?;
+        blocks += source.count;
+    }
+    if blocks > limits.blocks {
+        return Err(Status::COMMAND_SIZE_LIMIT_EXCEEDED);
+    }
+    let destination = BlockRange::new(destination, blocks);
+    namespace.check_range(&destination)?;
+    Ok(destination)
+}

@@ -1,0 +1,123 @@
+//! Format NVM (NVMe Base 2.1, 5.1.10): a namespace gets a format, and everything in it goes.
+//!
+//! That a format is under way is noted first, and that it is over last, so that after a power cut
+//! between the two it is done again before the drive takes commands.
+
+use std::rc::Rc;
+
+use nvme::command::{FormatNvm, SecureErase};
+use nvme::identify::LBA_FORMAT_BYTES;
+use nvme::{AsyncEvent, BROADCAST_NAMESPACE, Status};
+
+use super::io::status_of;
+use super::namespace::Namespace;
+use super::slot::Answer;
+use super::{Controller, note};
+use crate::planted::{Bug, is_planted};
+
+/// Bit of a namespace's note while it is being formatted.
+const UNDER_WAY: u64 = 1 << 8;
+/// Steps in which a namespace is emptied, so that progress can be told.
+const STEPS: u32 = 16;
+
+impl Controller {
+    pub(super) async fn format(
+        self: &Rc<Controller>,
+        format: &FormatNvm,
+    ) -> Result<Answer, Status> {
+        if self.sanitize.is_under_way() {
+            return Err(Status::SANITIZE_IN_PROGRESS);
+        }
+        if format.secure_erase == SecureErase::Cryptographic {
+            return Err(Status::INVALID_FIELD);
+        }
+        let index = usize::from(format.format);
+        let block_bytes = LBA_FORMAT_BYTES.get(index).copied();
+        let fits = |bytes: &u32| self.page_bytes.is_multiple_of(*bytes);
+        let block_bytes = block_bytes.filter(fits).ok_or(Status::INVALID_FORMAT)?;
+        if format.metadata_inline || format.protection != 0 {
+            return Err(Status::INVALID_FORMAT);
+        }
+        let namespaces: Vec<&Namespace> = match format.namespace {
+            BROADCAST_NAMESPACE => self.namespaces.iter().collect(),
+            one => vec![self.namespaces.get(one)?],
+        };
+        let mut all = self.namespaces.iter();
+        if all.any(|namespace| namespace.format_left.get() > 0) {
+            return Err(Status::FORMAT_IN_PROGRESS);
+        }
+        for namespace in &namespaces {
+            namespace.format_left.set(100);
+        }
+        self.look_for_obstacles();
+        let mut formatted = Ok(());
+        for namespace in &namespaces {
+            if formatted.is_ok() {
+                formatted = self.format_namespace(namespace, block_bytes).await;
+            }
+            namespace.format_left.set(0);
+        }
+        self.look_for_obstacles();
+        formatted.map(|()| Answer::DONE)
+    }
+
+    async fn format_namespace(
+        self: &Rc<Controller>,
+        namespace: &Namespace,
+        block_bytes: u32,
+    ) -> Result<(), Status> {
+        let key = note::format(namespace.id.get() as usize - 1);
+        let index = nvme::identify::format_index(block_bytes).map_or(0, u64::from);
+        let durable = !is_planted(Bug::FormatIsNotDurable);
+        if durable {
+            self.keep(key, index | UNDER_WAY).await?;
+        }
+        namespace.failed.set(true);
+        self.empty_namespace(namespace).await?;
+        if durable {
+            self.keep(key, index).await?;
+        }
+        namespace.set_block_bytes(block_bytes);
+        namespace.failed.set(false);
+        self.changed_namespaces.borrow_mut().insert(namespace.id);
+        self.raise(AsyncEvent::NAMESPACE_CHANGED);
+        Ok(())
+    }
+
+    /// Deallocates everything in a namespace, its marks included.
+    pub(super) async fn empty_namespace(&self, namespace: &Namespace) -> Result<(), Status> {
+        let pages = namespace.pages();
+        let _lock = self.ftl.lock(pages.clone()).await;
+        let step = (pages.end - pages.start).div_ceil(STEPS);
+        for number in 0..STEPS {
+            let first = (pages.start + number * step).min(pages.end);
+            let end = (first + step).min(pages.end);
+            let emptied = self.ftl.deallocate(first..end).await;
+            emptied.map_err(|error| status_of(error, false))?;
+            let left = 100 - (number + 1) * 100 / STEPS;
+            if namespace.format_left.get() > 0 {
+                namespace.format_left.set(left.max(1) as u8);
+            }
+        }
+        self.clear_marks(namespace, 0..namespace.capacity_bytes())
+            .await
+    }
+
+    /// Gives namespaces the formats of an earlier life, and ends what that one began.
+    pub(super) async fn restore_formats(self: &Rc<Controller>) {
+        for (number, namespace) in self.namespaces.iter().enumerate() {
+            let Some(value) = self.ftl.note(note::format(number)) else {
+                continue;
+            };
+            let block_bytes = LBA_FORMAT_BYTES[value as usize & 3];
+            if value & UNDER_WAY == 0 {
+                namespace.set_block_bytes(block_bytes);
+            } else {
+                // If there is no space for it, the namespace stays unusable, and says so.
+                namespace.failed.set(true);
+                self.look_for_obstacles();
+                let _ = self.format_namespace(namespace, block_bytes).await;
+            }
+        }
+    }
+}

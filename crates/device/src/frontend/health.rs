@@ -1,0 +1,293 @@
+//! The drive's own health: what it has done in all its lives, and what went wrong.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use media::nand::{BlockCondition, BlockId};
+use nvme::log::{ErrorEntry, HealthLog, critical_warning};
+use nvme::{AsyncEvent, Lba, NamespaceId, Status, SubmissionEntry};
+use serde::{Deserialize, Serialize};
+use sim::Time;
+
+use super::slot::Source;
+use super::{Controller, note};
+
+/// Entries of the error log.
+pub(super) const ERROR_ENTRIES: u8 = 64;
+const SECTOR_BYTES: u64 = 512;
+/// A data unit of the health log is a thousand sectors.
+const SECTORS_PER_UNIT: u64 = 1000;
+
+/// What the drive's health is judged by.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HealthConfig {
+    /// Composite temperature, in kelvin; it does not change.
+    pub temperature_kelvin: u16,
+    /// Temperature from which the drive warns, in kelvin.
+    pub warning_temperature_kelvin: u16,
+    /// Temperature from which it may fail, in kelvin.
+    pub critical_temperature_kelvin: u16,
+    /// Spare blocks below which it warns, in percent of what it had when new.
+    pub spare_threshold_percent: u8,
+    /// Erases of a block after which it is worn out.
+    pub rated_erases: u32,
+}
+
+/// Counts over all lives, and the newest errors of this one.
+pub(super) struct Health {
+    powered_at: Time,
+    reads: Cell<u64>,
+    writes: Cell<u64>,
+    sectors_read: Cell<u64>,
+    sectors_written: Cell<u64>,
+    power_cycles: Cell<u32>,
+    unsafe_shutdowns: Cell<u32>,
+    media_errors: Cell<u32>,
+    errors: Cell<u32>,
+    /// Seconds of earlier lives.
+    powered_seconds: Cell<u64>,
+    log: RefCell<VecDeque<ErrorEntry>>,
+    /// Warnings that were told.
+    warnings: Cell<u8>,
+    /// Blocks retired when that was last looked at.
+    retired: Cell<u64>,
+}
+
+fn add(cell: &Cell<u64>, amount: u64) {
+    cell.set(cell.get() + amount);
+}
+
+impl Health {
+    pub(super) fn new(powered_at: Time) -> Health {
+        Health {
+            powered_at,
+            reads: Cell::new(0),
+            writes: Cell::new(0),
+            sectors_read: Cell::new(0),
+            sectors_written: Cell::new(0),
+            power_cycles: Cell::new(0),
+            unsafe_shutdowns: Cell::new(0),
+            media_errors: Cell::new(0),
+            errors: Cell::new(0),
+            powered_seconds: Cell::new(0),
+            log: RefCell::default(),
+            warnings: Cell::new(0),
+            retired: Cell::new(0),
+        }
+    }
+
+    /// A command read so many bytes.
+    #[inline]
+    pub(super) fn read(&self, bytes: u64) {
+        add(&self.reads, 1);
+        add(&self.sectors_read, bytes / SECTOR_BYTES);
+    }
+
+    /// A command wrote so many bytes.
+    #[inline]
+    pub(super) fn write(&self, bytes: u64) {
+        add(&self.writes, 1);
+        add(&self.sectors_written, bytes / SECTOR_BYTES);
+    }
+
+    fn power(&self, orderly: bool) -> u64 {
+        u64::from(self.power_cycles.get()) << 32
+            | u64::from(self.unsafe_shutdowns.get()) << 1
+            | u64::from(orderly)
+    }
+
+    fn seconds(&self, now: Time) -> u64 {
+        self.powered_seconds.get() + now.since(self.powered_at).as_seconds() as u64
+    }
+
+    /// The error log, newest first.
+    pub(super) fn errors(&self) -> Vec<ErrorEntry> {
+        self.log.borrow().iter().copied().collect()
+    }
+}
+
+impl Controller {
+    /// A command failed: the log gets an entry, and health is looked at again.
+    #[cold]
+    pub(super) fn log_error(
+        self: &Rc<Controller>,
+        source: Source,
+        entry: &SubmissionEntry,
+        status: Status,
+    ) {
+        let lba = match source.is_admin() {
+            true => Lba::new(0),
+            false => Lba::new(u64::from(entry.cdw11.get()) << 32 | u64::from(entry.cdw10.get())),
+        };
+        self.log_failure(source, entry.opcode, entry.namespace(), lba, status);
+    }
+
+    /// As [`Controller::log_error`], of a command whose entry is gone.
+    #[cold]
+    pub(super) fn log_failure(
+        self: &Rc<Controller>,
+        source: Source,
+        opcode: u8,
+        namespace: NamespaceId,
+        lba: Lba,
+        status: Status,
+    ) {
+        let health = &self.health;
+        health.errors.set(health.errors.get().wrapping_add(1));
+        if status.is(Status::UNRECOVERED_READ_ERROR) || status.is(Status::WRITE_FAULT) {
+            let errors = health.media_errors.get();
+            health.media_errors.set(errors.saturating_add(1));
+        }
+        let mut entry = ErrorEntry::NONE;
+        entry.count.set(health.errors.get().into());
+        entry.queue.set(source.queue().get());
+        entry.command.set(source.command().get());
+        entry.status.set(status.field() << 1);
+        entry.location.set(u16::MAX);
+        entry.lba.set(lba.get());
+        entry.namespace.set(namespace.get());
+        entry.opcode = opcode;
+        entry.version = 1;
+        {
+            let mut log = health.log.borrow_mut();
+            log.truncate(usize::from(ERROR_ENTRIES) - 1);
+            log.push_front(entry);
+        }
+        self.check_retired();
+    }
+
+    /// Looks at health again if blocks went out of use since the last time.
+    pub(super) fn check_retired(self: &Rc<Controller>) {
+        let retired = self.ftl.counts().blocks_retired;
+        if self.health.retired.replace(retired) != retired {
+            self.check_health();
+        }
+    }
+
+    /// Tells the host of warnings that are new.
+    pub(super) fn check_health(self: &Rc<Controller>) {
+        let warnings = self.critical_warnings();
+        let new = warnings & !self.health.warnings.replace(warnings);
+        if new & critical_warning::SPARE != 0 {
+            self.raise(AsyncEvent::SPARE);
+        }
+        if new & critical_warning::TEMPERATURE != 0 {
+            self.raise(AsyncEvent::TEMPERATURE);
+        }
+        if new & critical_warning::RELIABILITY != 0 {
+            self.raise(AsyncEvent::RELIABILITY);
+        }
+    }
+
+    fn critical_warnings(&self) -> u8 {
+        let config = &self.config.health;
+        let mut warnings = 0;
+        if self.available_spare() < config.spare_threshold_percent {
+            warnings |= critical_warning::SPARE;
+        }
+        if self.features.is_beyond_threshold(config.temperature_kelvin) {
+            warnings |= critical_warning::TEMPERATURE;
+        }
+        if self.ftl.counts().pages_lost > 0 {
+            warnings |= critical_warning::RELIABILITY;
+        }
+        warnings
+    }
+
+    /// What is left of the blocks that the drive can do without, in percent.
+    fn available_spare(&self) -> u8 {
+        let nand = self.ftl.nand().borrow();
+        let geometry = nand.geometry();
+        let bad = (0..geometry.blocks())
+            .filter(|block| nand.block_state(BlockId(*block)).condition == BlockCondition::Bad)
+            .count() as u64;
+        let block_pages = u64::from(geometry.pages_per_block(self.ftl.mode()));
+        let exported = u64::from(self.ftl.logical_pages()).div_ceil(block_pages);
+        let spare = u64::from(geometry.blocks()).saturating_sub(exported).max(1);
+        (spare.saturating_sub(bad) * 100 / spare) as u8
+    }
+
+    /// Life used, in percent: the mean erases of a block against what it is rated for.
+    fn percentage_used(&self) -> u8 {
+        let nand = self.ftl.nand().borrow();
+        let blocks = nand.geometry().blocks();
+        let erases: u64 = (0..blocks)
+            .map(|block| u64::from(nand.block_state(BlockId(block)).erase_count))
+            .sum();
+        let rated = u64::from(self.config.health.rated_erases) * u64::from(blocks);
+        u8::try_from(erases * 100 / rated.max(1)).unwrap_or(u8::MAX)
+    }
+
+    pub(super) fn health_log(&self) -> HealthLog {
+        let (health, config) = (&self.health, &self.config.health);
+        let units = |sectors: u64| u128::from(sectors.div_ceil(SECTORS_PER_UNIT)).into();
+        let mut page = HealthLog::zeroed();
+        page.critical_warning = self.critical_warnings();
+        page.temperature.set(config.temperature_kelvin);
+        page.sensors[0].set(config.temperature_kelvin);
+        page.available_spare = self.available_spare();
+        page.spare_threshold = config.spare_threshold_percent;
+        page.percentage_used = self.percentage_used();
+        page.data_units_read = units(health.sectors_read.get());
+        page.data_units_written = units(health.sectors_written.get());
+        page.host_reads = u128::from(health.reads.get()).into();
+        page.host_writes = u128::from(health.writes.get()).into();
+        page.power_cycles = u128::from(health.power_cycles.get()).into();
+        page.unsafe_shutdowns = u128::from(health.unsafe_shutdowns.get()).into();
+        page.power_on_hours = u128::from(health.seconds(self.sim.now()) / 3600).into();
+        page.media_errors = u128::from(health.media_errors.get()).into();
+        page.error_entries = u128::from(health.errors.get()).into();
+        page
+    }
+
+    /// Takes the counts of earlier lives, and counts this one; `blank` media had none.
+    pub(super) async fn restore_health(self: &Rc<Controller>, blank: bool) {
+        let health = &self.health;
+        let note = |key| self.ftl.note(key).unwrap_or(0);
+        // A life that left no note was the first, and did not end in order.
+        let power = match blank {
+            true => 1,
+            false => self.ftl.note(note::POWER).unwrap_or(1 << 32),
+        };
+        health.power_cycles.set((power >> 32) as u32 + 1);
+        let before = power as u32 >> 1;
+        health
+            .unsafe_shutdowns
+            .set(before + u32::from(power & 1 == 0));
+        health.sectors_read.set(note(note::SECTORS_READ));
+        health.sectors_written.set(note(note::SECTORS_WRITTEN));
+        health.reads.set(note(note::HOST_READS));
+        health.writes.set(note(note::HOST_WRITES));
+        health.media_errors.set((note(note::ERRORS) >> 32) as u32);
+        health.errors.set(note(note::ERRORS) as u32);
+        health.powered_seconds.set(note(note::POWERED_SECONDS));
+        if !blank {
+            // Without space for the note, this life is counted by the next one as none.
+            let _ = self.keep(note::POWER, health.power(false)).await;
+        }
+        self.check_health();
+    }
+
+    /// Keeps the counts for the next life; the last thing before the power goes in order.
+    pub(super) async fn keep_health(&self) -> Result<(), Status> {
+        let health = &self.health;
+        let errors = u64::from(health.media_errors.get()) << 32 | u64::from(health.errors.get());
+        let notes = [
+            (note::SECTORS_READ, health.sectors_read.get()),
+            (note::SECTORS_WRITTEN, health.sectors_written.get()),
+            (note::HOST_READS, health.reads.get()),
+            (note::HOST_WRITES, health.writes.get()),
+            (note::ERRORS, errors),
+            (note::POWERED_SECONDS, health.seconds(self.sim.now())),
+            (note::POWER, health.power(true)),
+        ];
+        for (key, value) in notes {
+            if self.ftl.note(key).unwrap_or(0) != value {
+                self.keep(key, value).await?;
+            }
+        }
+        Ok(())
+    }
+}

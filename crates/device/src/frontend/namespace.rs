@@ -1,0 +1,273 @@
+//! Namespaces: each its own range of logical pages, in its own LBA format.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use nvme::command::BlockRange;
+use nvme::{NamespaceId, Status};
+use serde::{Deserialize, Serialize};
+
+use crate::ftl::Lpn;
+
+/// Most namespaces of a drive.
+pub const NAMESPACES_MAX: usize = 1024;
+
+/// A namespace that the drive is made with. One of `share` and `blocks` says how large it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamespaceConfig {
+    /// Part of the drive's capacity, more than 0 and at most 1; whole flash pages of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// Size in logical blocks of `block_bytes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<u64>,
+    /// Size of a logical block until the namespace is formatted otherwise, in bytes.
+    pub block_bytes: u32,
+}
+
+/// Namespaces that do not fit the drive.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum NamespaceError {
+    /// Too many.
+    #[error("frontend.namespaces lists {0}; it must be at most {NAMESPACES_MAX}")]
+    Count(usize),
+    /// A block size that is no format, or does not divide a page.
+    #[error(
+        "frontend.namespaces: block_bytes = {given} in number {number} cannot be; it must be 512, 1024, 2048 or 4096 and divide nand.geometry.page_bytes = {page_bytes}"
+    )]
+    BlockBytes {
+        /// Which namespace, from 1.
+        number: usize,
+        /// What was given.
+        given: u32,
+        /// Bytes of a page.
+        page_bytes: u32,
+    },
+    /// Not exactly one size.
+    #[error(
+        "frontend.namespaces: number {0} needs either share, more than 0 and at most 1, or blocks, at least 1"
+    )]
+    Size(usize),
+    /// More than there is.
+    #[error("frontend.namespaces take {wanted} logical pages; the drive has {there}")]
+    Capacity {
+        /// Pages that they take together.
+        wanted: u64,
+        /// Pages that there are.
+        there: u32,
+    },
+}
+
+/// A namespace.
+pub(super) struct Namespace {
+    pub(super) id: NamespaceId,
+    first_page: u32,
+    pages: u32,
+    capacity_bytes: u64,
+    /// Bytes of a block, log2.
+    block_shift: Cell<u32>,
+    /// Size in blocks.
+    blocks: Cell<u64>,
+    /// Whether nothing stands in the way of a direct read.
+    pub(super) plain: Cell<bool>,
+    /// What is left of a format under way, percent; 0 if there is none.
+    pub(super) format_left: Cell<u8>,
+    /// A format began and did not end.
+    pub(super) failed: Cell<bool>,
+}
+
+impl Namespace {
+    fn new(
+        number: usize,
+        first_page: u32,
+        pages: u32,
+        capacity_bytes: u64,
+        block_bytes: u32,
+    ) -> Namespace {
+        let namespace = Namespace {
+            id: NamespaceId::new(number as u32 + 1),
+            first_page,
+            pages,
+            capacity_bytes,
+            block_shift: Cell::new(0),
+            blocks: Cell::new(0),
+            plain: Cell::new(true),
+            format_left: Cell::new(0),
+            failed: Cell::new(false),
+        };
+        namespace.set_block_bytes(block_bytes);
+        namespace
+    }
+
+    /// Whether commands may use it.
+    pub(super) fn is_ready(&self) -> bool {
+        self.format_left.get() == 0 && !self.failed.get()
+    }
+
+    /// Gives it another format; `block_bytes` is a power of two.
+    pub(super) fn set_block_bytes(&self, block_bytes: u32) {
+        self.block_shift.set(block_bytes.trailing_zeros());
+        self.blocks
+            .set(self.capacity_bytes >> self.block_shift.get());
+    }
+
+    #[inline]
+    pub(super) fn block_bytes(&self) -> u32 {
+        1 << self.block_shift.get()
+    }
+
+    /// Size in blocks.
+    #[inline]
+    pub(super) fn blocks(&self) -> u64 {
+        self.blocks.get()
+    }
+
+    /// Size in bytes.
+    pub(super) fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+
+    /// Its logical pages.
+    pub(super) fn pages(&self) -> Range<u32> {
+        self.first_page..self.first_page + self.pages
+    }
+
+    /// # Errors
+    /// LBA Out of Range.
+    #[inline]
+    pub(super) fn check_range(&self, blocks: &BlockRange) -> Result<(), Status> {
+        match blocks.end() {
+            Some(end) if end.get() <= self.blocks.get() => Ok(()),
+            _ => Err(Status::LBA_OUT_OF_RANGE),
+        }
+    }
+
+    /// Bytes of data that `blocks` are.
+    #[inline]
+    pub(super) fn bytes_of(&self, blocks: &BlockRange) -> u64 {
+        u64::from(blocks.count) << self.block_shift.get()
+    }
+
+    /// Where `blocks`, which are in range, begin and end in the namespace, in bytes.
+    #[inline]
+    pub(super) fn byte_range(&self, blocks: &BlockRange) -> Range<u64> {
+        let start = blocks.start.get() << self.block_shift.get();
+        start..start + self.bytes_of(blocks)
+    }
+
+    /// A page of the namespace among those of the drive.
+    #[inline]
+    pub(super) fn lpn(&self, page: u32) -> Lpn {
+        Lpn(self.first_page + page)
+    }
+
+    /// Pages of the namespace among those of the drive.
+    pub(super) fn lpns(&self, pages: Range<u32>) -> Range<u32> {
+        self.first_page + pages.start..self.first_page + pages.end
+    }
+}
+
+/// All namespaces, by identifier.
+pub(super) struct Namespaces(Vec<Namespace>);
+
+impl Namespaces {
+    /// Lays the namespaces of `configs`, checked before, over `logical_pages`; one of blocks of
+    /// `block_bytes` over all of them if there are none.
+    pub(super) fn new(
+        configs: &[NamespaceConfig],
+        block_bytes: u32,
+        logical_pages: u32,
+        page_bytes: u32,
+    ) -> Namespaces {
+        if configs.is_empty() {
+            let bytes = u64::from(logical_pages) * u64::from(page_bytes);
+            let only = Namespace::new(0, 0, logical_pages, bytes, block_bytes);
+            return Namespaces(vec![only]);
+        }
+        let mut first_page = 0;
+        let namespaces = configs.iter().enumerate().map(|(number, config)| {
+            let (pages, bytes) = config.size(logical_pages, page_bytes);
+            let first = first_page;
+            first_page += pages as u32;
+            Namespace::new(number, first, pages as u32, bytes, config.block_bytes)
+        });
+        Namespaces(namespaces.collect())
+    }
+
+    /// The namespace of an identifier.
+    ///
+    /// # Errors
+    /// Invalid Namespace or Format.
+    #[inline]
+    pub(super) fn get(&self, id: NamespaceId) -> Result<&Namespace, Status> {
+        let index = (id.get() as usize).wrapping_sub(1);
+        self.0.get(index).ok_or(Status::INVALID_NAMESPACE_OR_FORMAT)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Namespace> {
+        self.0.iter()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl NamespaceConfig {
+    /// Its pages and bytes on a drive of so many pages.
+    fn size(&self, logical_pages: u32, page_bytes: u32) -> (u64, u64) {
+        let page_bytes = u64::from(page_bytes);
+        match (self.blocks, self.share) {
+            (Some(blocks), _) => {
+                let bytes = blocks.saturating_mul(u64::from(self.block_bytes));
+                (bytes.div_ceil(page_bytes), bytes)
+            }
+            (None, share) => {
+                let pages = (f64::from(logical_pages) * share.unwrap_or(1.0)) as u64;
+                (pages.max(1), pages.max(1) * page_bytes)
+            }
+        }
+    }
+}
+
+/// Checks that the namespaces of `configs` can be laid over `logical_pages`.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub(crate) fn check_namespaces(
+    configs: &[NamespaceConfig],
+    logical_pages: u32,
+    page_bytes: u32,
+) -> Result<(), NamespaceError> {
+    if configs.len() > NAMESPACES_MAX {
+        return Err(NamespaceError::Count(configs.len()));
+    }
+    let mut wanted = 0u64;
+    for (number, config) in (1..).zip(configs) {
+        let formats = nvme::identify::format_index(config.block_bytes);
+        if formats.is_none() || !page_bytes.is_multiple_of(config.block_bytes) {
+            return Err(NamespaceError::BlockBytes {
+                number,
+                given: config.block_bytes,
+                page_bytes,
+            });
+        }
+        let sized = match (config.share, config.blocks) {
+            (Some(share), None) => share > 0.0 && share <= 1.0,
+            (None, Some(blocks)) => blocks > 0,
+            _ => false,
+        };
+        if !sized {
+            return Err(NamespaceError::Size(number));
+        }
+        wanted = wanted.saturating_add(config.size(logical_pages, page_bytes).0);
+    }
+    if wanted > u64::from(logical_pages) {
+        return Err(NamespaceError::Capacity {
+            wanted,
+            there: logical_pages,
+        });
+    }
+    Ok(())
+}

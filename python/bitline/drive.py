@@ -10,6 +10,7 @@ with bitline.open() as drive:
 """
 
 import errno
+import itertools
 import json
 import math
 import operator
@@ -40,6 +41,9 @@ PathLike: TypeAlias = str | os.PathLike[str]
 _NAMED_GROUPS = 1 << 31
 #: Such a number before what follows a group's in the words of the drive: `GROUP:VECTOR`, `GROUP.STRING`.
 _DERIVED_NUMBER = re.compile(r"\b[2-4]\d{9}(?=[:.]\d)")
+
+#: Numbers of drives, which tell their statistics apart.
+_DRIVES = itertools.count(1)
 
 #: The largest number in a command (NVMe Base 2.1: 64-bit block addresses).
 _NUMBER_MAX = (1 << 64) - 1
@@ -187,6 +191,7 @@ class Drive:
         self._names: dict[int, str] = {}
         self._config = native.config()
         self._is_closed = False
+        self._number = next(_DRIVES)
 
     def __enter__(self) -> Self:
         return self
@@ -365,7 +370,7 @@ class Drive:
     @property
     def statistics(self) -> Statistics:
         """Everything counted since power-up, as of now."""
-        return Statistics._from_json(self._native.statistics())
+        return Statistics._from_json(self._native.statistics(), self._number)
 
     def inventory(self) -> dict[str, Any]:
         """What the media holds and how worn it is; takes no simulated time."""

@@ -76,7 +76,8 @@ def test_the_command_and_the_module_are_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["demo"], ["run"], ["presets"], ["show"], ["bench"], ["image"], ["image", "create"]]
+    "command",
+    [[], ["demo"], ["run"], ["sweep"], ["presets"], ["show"], ["bench"], ["image"], ["image", "create"]],
 )
 def test_help_says_what_a_command_does(command: list[str]) -> None:
     done = CliRunner().invoke(app, [*command, "--help"])

@@ -30,6 +30,7 @@ from bitline import _bitline
 from bitline.bits import Group
 from bitline.errors import ConfigError, UsageError
 from bitline.statistics import Statistics
+from bitline.timeline import Timeline
 from bitline.units import Duration
 from bitline.workload import Report
 
@@ -416,13 +417,26 @@ class Drive:
             raise UsageError(f"workload: {error}") from error
         return Report._from_json(self._native.run_flows(text, progress))
 
-    def restart_traced(self) -> None:
+    def restart_traced(self, *, busiest: bool = False) -> None:
         """Restart the drive and record a trace from then on, until the next power cut.
 
         Counts begin at zero. The trace takes memory with every event, and on a used drive begins with the
         scan that recovers it.
+
+        Args:
+            busiest: Keep only the busiest two milliseconds, for `busiest()`: memory stays bounded.
         """
-        self._native.restart_traced()
+        self._native.restart_traced(busiest)
+
+    def busiest(self) -> Timeline | None:
+        """What happened in the busiest two milliseconds since tracing began.
+
+        Workloads count from the moment at which their ranges are filled.
+
+        Returns:
+            The timeline, for `bitline.plot`; None if nothing happened, or without tracing.
+        """
+        return Timeline._from_json(self._native.busiest())
 
     def write_trace(self, path: PathLike) -> None:
         """Write what was traced as JSON in the trace-event format, for Perfetto and other viewers."""

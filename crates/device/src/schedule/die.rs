@@ -99,6 +99,7 @@ impl DieTask {
         self.queue()
             .borrow_mut()
             .take(self.multi_plane, &self.schedule.geometry, set);
+        self.schedule.trace_queue(self.die);
     }
 
     async fn read(&self) {
@@ -204,6 +205,7 @@ impl DieTask {
 
     async fn compute(&self) {
         let taken = self.queue().borrow_mut().take_compute();
+        self.schedule.trace_queue(self.die);
         let Some(Waiting {
             operation, notify, ..
         }) = taken

@@ -16,7 +16,7 @@ use media::channel::Channel;
 use media::nand::{BlockId, Command, DieId, Geometry, Nand, PlaneId};
 use serde::{Deserialize, Serialize};
 use sim::resource::Signal;
-use sim::{Ledger, Sim, Span};
+use sim::{Counter, Ledger, Sim, Span};
 
 use crate::buffer::Buffers;
 use die::DieTask;
@@ -68,6 +68,9 @@ pub struct Schedule {
     dies_busy: Vec<Cell<Span>>,
     /// For each die its planes whose collection is urgent, as a bit mask.
     collection_urgent: Vec<Cell<u8>>,
+    sim: Sim,
+    /// How much waits for each die, in a trace; none without one.
+    waiting: Vec<Counter>,
 }
 
 impl Schedule {
@@ -82,6 +85,9 @@ impl Schedule {
     ) -> Rc<Schedule> {
         let geometry = nand.borrow().geometry().clone();
         let dies = geometry.dies();
+        let trace = sim.trace();
+        let traced = if trace.enabled() { dies } else { 0 };
+        let waiting = (0..traced).map(|die| trace.counter("queues", &format!("die {die} waiting")));
         let schedule = Rc::new(Schedule {
             nand,
             buffers,
@@ -92,6 +98,8 @@ impl Schedule {
             counts: RefCell::default(),
             dies_busy: (0..dies).map(|_| Cell::default()).collect(),
             collection_urgent: (0..dies).map(|_| Cell::default()).collect(),
+            sim: sim.clone(),
+            waiting: waiting.collect(),
             geometry,
         });
         for die in (0..dies).map(DieId) {
@@ -117,6 +125,7 @@ impl Schedule {
         self.queues[die.0 as usize]
             .borrow_mut()
             .push(operation, notify);
+        self.trace_queue(die);
         self.bells[die.0 as usize].ring();
     }
 
@@ -136,6 +145,15 @@ impl Schedule {
     #[inline]
     pub fn is_collection_urgent(&self, die: DieId) -> bool {
         self.collection_urgent[die.0 as usize].get() != 0
+    }
+
+    /// Notes in the trace how much waits for `die`.
+    #[inline]
+    fn trace_queue(&self, die: DieId) {
+        if let Some(counter) = self.waiting.get(die.0 as usize) {
+            let waiting = self.queues[die.0 as usize].borrow().len();
+            self.sim.trace().count(*counter, self.sim.now(), waiting);
+        }
     }
 
     /// Says whom [`Notify::Sink`] tells: the front end, once.

@@ -144,6 +144,11 @@ impl DieQueue {
         });
     }
 
+    /// How many operations wait.
+    pub(super) fn len(&self) -> usize {
+        self.reads.len() + self.computes.len() + self.programs.len() + self.erases.len()
+    }
+
     /// When the operation of `class` that has waited longest arrived, as a number.
     #[inline]
     pub(super) fn first_arrival(&self, class: Class) -> Option<u64> {

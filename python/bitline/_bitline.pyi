@@ -73,8 +73,11 @@ class Drive:
     def power_up(self) -> None:
         """Power up after a power cut."""
 
-    def restart_traced(self) -> None:
-        """Restart the drive with tracing on."""
+    def restart_traced(self, busiest: bool = False) -> None:
+        """Restart the drive with tracing on: of all, or of the busiest window only."""
+
+    def busiest(self) -> str:
+        """What happened in the busiest window of the trace, as JSON; null if nothing was traced."""
 
     def write_trace(self, path: Path) -> None:
         """Write what was traced as JSON in the trace-event format."""

@@ -10,6 +10,7 @@ with bitline.open() as drive:
 """
 
 import errno
+import itertools
 import json
 import math
 import operator
@@ -29,6 +30,7 @@ from bitline import _bitline
 from bitline.bits import Group
 from bitline.errors import ConfigError, UsageError
 from bitline.statistics import Statistics
+from bitline.timeline import Timeline
 from bitline.units import Duration
 from bitline.workload import Report
 
@@ -40,6 +42,9 @@ PathLike: TypeAlias = str | os.PathLike[str]
 _NAMED_GROUPS = 1 << 31
 #: Such a number before what follows a group's in the words of the drive: `GROUP:VECTOR`, `GROUP.STRING`.
 _DERIVED_NUMBER = re.compile(r"\b[2-4]\d{9}(?=[:.]\d)")
+
+#: Numbers of drives, which tell their statistics apart.
+_DRIVES = itertools.count(1)
 
 #: The largest number in a command (NVMe Base 2.1: 64-bit block addresses).
 _NUMBER_MAX = (1 << 64) - 1
@@ -189,6 +194,7 @@ class Drive:
         self._names: dict[int, str] = {}
         self._config = native.config()
         self._is_closed = False
+        self._number = next(_DRIVES)
 
     def __enter__(self) -> Self:
         return self
@@ -406,7 +412,7 @@ class Drive:
     @property
     def statistics(self) -> Statistics:
         """Everything counted since power-up, as of now."""
-        return Statistics._from_json(self._native.statistics())
+        return Statistics._from_json(self._native.statistics(), self._number)
 
     def inventory(self) -> dict[str, Any]:
         """What the media holds and how worn it is; takes no simulated time."""
@@ -452,13 +458,26 @@ class Drive:
             raise UsageError(f"workload: {error}") from error
         return Report._from_json(self._native.run_flows(text, progress))
 
-    def restart_traced(self) -> None:
+    def restart_traced(self, *, busiest: bool = False) -> None:
         """Restart the drive and record a trace from then on, until the next power cut.
 
         Counts begin at zero. The trace takes memory with every event, and on a used drive begins with the
         scan that recovers it.
+
+        Args:
+            busiest: Keep only the busiest two milliseconds, for `busiest()`: memory stays bounded.
         """
-        self._native.restart_traced()
+        self._native.restart_traced(busiest)
+
+    def busiest(self) -> Timeline | None:
+        """What happened in the busiest two milliseconds since tracing began.
+
+        Workloads count from the moment at which their ranges are filled.
+
+        Returns:
+            The timeline, for `bitline.plot`; None if nothing happened, or without tracing.
+        """
+        return Timeline._from_json(self._native.busiest())
 
     def write_trace(self, path: PathLike) -> None:
         """Write what was traced as JSON in the trace-event format, for Perfetto and other viewers."""

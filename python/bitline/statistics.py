@@ -183,9 +183,11 @@ class Statistics:
     """Spent by everything."""
     energy_by: tuple[EnergyEntry, ...]
     """The same by component and cause."""
+    _drive: int = dataclasses.field(default=0, repr=False, compare=False)
+    """Which drive of this process it is of."""
 
     @classmethod
-    def _from_json(cls, text: str) -> Self:
+    def _from_json(cls, text: str, drive: int) -> Self:
         data = json.loads(text)
         return cls(
             now=Duration.from_ns(data["now_ns"]),
@@ -196,6 +198,7 @@ class Statistics:
             bits=_counts(BitsCounts, data["bits"]),
             energy=Energy(data["energy_pj"]),
             energy_by=tuple(EnergyEntry._from(entry) for entry in data["energy"]),
+            _drive=drive,
             **{name: Size(data[name]) for name in _BYTES},
             **{name: data[name] for name in _UTILIZATIONS},
         )
@@ -204,8 +207,10 @@ class Statistics:
         """What was done between `earlier` and this.
 
         Raises:
-            ValueError: The drive was powered up in between, or `earlier` is the later one.
+            ValueError: `earlier` is of another drive, or is the later one, or there was a power-up between.
         """
+        if self._drive != earlier._drive:
+            raise ValueError("the two snapshots are of different drives")
         if self.now - self.elapsed != earlier.now - earlier.elapsed or self.now < earlier.now:
             raise ValueError("the two snapshots must be of one drive, in order, with no power-up in between")
         spent = {(entry.component, entry.cause): entry for entry in earlier.energy_by}
@@ -238,6 +243,7 @@ class Statistics:
             link_up_utilization=utilization("link_up_utilization"),
             channel_utilization=utilization("channel_utilization"),
             die_utilization=utilization("die_utilization"),
+            _drive=self._drive,
         )
 
     def to_dict(self) -> dict[str, object]:

@@ -76,7 +76,8 @@ def test_the_command_and_the_module_are_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["demo"], ["run"], ["presets"], ["show"], ["bench"], ["image"], ["image", "create"]]
+    "command",
+    [[], ["demo"], ["run"], ["sweep"], ["presets"], ["show"], ["bench"], ["image"], ["image", "create"]],
 )
 def test_help_says_what_a_command_does(command: list[str]) -> None:
     done = CliRunner().invoke(app, [*command, "--help"])
@@ -265,7 +266,65 @@ def test_run_writes_a_trace(run: Run, tmp_path: Path) -> None:
     done = run("run", "--requests", 10, "--range", 64, "--trace", "trace.json", "--json")
     assert (done.code, done.json["trace"]) == (0, "trace.json")
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    assert sum(event["ph"] == "X" for event in events) >= 10
+    groups = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    assert set(groups.values()) == {"channels", "dies", "host", "link", "queues"}
+    slices = [event for event in events if event["ph"] == "X"]
+    assert {groups[event["pid"]] for event in slices} == {"channels", "dies", "link"}
+    assert sum(groups[event["pid"]] == "dies" and event["name"] == "read" for event in slices) == 10
+    # A command is a pair of events with a number of its own, since commands of a queue overlap.
+    begins = {e["id"]: e for e in events if e["ph"] == "b" and e["name"] == "read"}
+    ends = {e["id"]: e for e in events if e["ph"] == "e" and e["name"] == "read"}
+    assert len(begins) == 10
+    assert begins.keys() == ends.keys()
+    assert all(ends[number]["ts"] > begin["ts"] for number, begin in begins.items())
+    # What is counted is never negative, and in the end nothing waits.
+    counts = [event for event in events if event["ph"] == "C"]
+    last = {(event["pid"], event["name"]): event["args"]["value"] for event in counts}
+    assert {name.split()[-1] for _, name in last} == {"outstanding", "waiting"}
+    assert set(last.values()) == {0}
+    assert max(event["args"]["value"] for event in counts) >= 10
+
+
+def test_run_draws_a_figure_and_takes_the_same_time(run: Run, tmp_path: Path) -> None:
+    options = ("run", "--requests", 200, "--range", 256, "--read-fraction", 0.5, "--json")
+    plain = run(*options).json
+    drawn = run(*options, "--plot", "run.png").json
+    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
+    assert drawn.pop("plot") == "run.png"
+    assert drawn == plain
+    _fails(run("run", "--plot", "run.nope"), 2, "--plot run.nope: the suffix must be a format")
+
+
+def test_the_busiest_window_is_the_same_with_and_without_the_whole_trace() -> None:
+    found = []
+    for busiest in (False, True):
+        with bitline.open(data="none") as drive:
+            drive.restart_traced(busiest=busiest)
+            drive.run({"requests": 3000, "range_blocks": 4096, "read_fraction": 0.7})
+            timeline = drive.busiest()
+            assert timeline is not None
+            found.append(timeline)
+    assert found[0] == found[1]
+    timeline = found[0]
+    assert timeline.end_ns - timeline.begin_ns == 2e6
+    assert len(timeline.of("dies")) == 64
+    assert any(lane.slices for lane in timeline.of("dies"))
+    assert {lane.name for lane in timeline.of("link")} == {"host to drive", "drive to host"}
+    assert all(
+        piece.end_ns > timeline.begin_ns and piece.begin_ns < timeline.end_ns
+        for lane in timeline.lanes
+        for piece in lane.slices
+    )
+    with bitline.open(data="none") as drive:
+        assert drive.busiest() is None
+
+
+def test_run_goes_on_an_image(run: Run) -> None:
+    assert run("image", "create", "an.img", *SMALL_OPTIONS).code == 0
+    options = ("run", "--image", "an.img", "--requests", 100, "--range", 64, "--read-fraction", 0, "--json")
+    assert run(*options).json["requests"] == 100
+    assert run("image", "info", "an.img", "--json").json["mapped_pages"] == 64
+    _fails(run(*options, "--preset", "conduit"), 2, "--image has a configuration of its own")
 
 
 def test_run_refuses_what_makes_no_sense(run: Run) -> None:
@@ -356,6 +415,10 @@ def test_images_that_cannot_be_used(run: Run, tmp_path: Path) -> None:
     _fails(run("image", "info", "no.img"), 2, "no.img: cannot open the image: No such file")
     _fails(run("image", "check", "letter.txt"), 3, "letter.txt: not a Bitline image")
     _fails(run("image", "create", "an.img", "--set", "data.storage=memory"), 2, "data.storage")
+    assert run("image", "create", "long.img", *SMALL_OPTIONS).code == 0
+    with (tmp_path / "long.img").open("ab") as file:
+        file.write(b"more")
+    _fails(run("image", "check", "long.img"), 3, "long.img: too long: it has", "something was appended")
     with bitline.open(path="used.img", set=SMALL):
         _fails(run("image", "info", "used.img"), 3, "in use by another drive")
 

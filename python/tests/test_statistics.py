@@ -1,9 +1,12 @@
 """Statistics and units: nothing that Rust counts is missing, differences are exact."""
 
 import json
+from collections.abc import Iterator
 
 import pytest
+from conftest import SMALL
 
+import bitline
 from bitline import Drive, Duration, Energy, Size
 
 
@@ -80,6 +83,32 @@ def test_snapshots_of_different_lives_have_no_difference(drive: Drive) -> None:
     drive.power_up()
     with pytest.raises(ValueError, match="no power-up in between"):
         drive.statistics.since(before)
+
+
+def test_snapshots_of_different_drives_have_no_difference(drive: Drive) -> None:
+    with bitline.open(set=SMALL) as other:
+        assert other.statistics == drive.statistics
+        with pytest.raises(ValueError, match="of different drives"):
+            other.statistics.since(drive.statistics)
+
+
+def test_two_drives_interleaved_do_not_disturb_each_other() -> None:
+    """Each does what it does alone, command by command, though the other lives in between."""
+
+    def steps(seed: int) -> Iterator[tuple[Duration, bytes]]:
+        with bitline.open(set={**SMALL, "seed": seed}) as drive:
+            (vector,) = drive.group("g").write([bytes([seed]) * 500])
+            for number in range(40):
+                drive.write(number % 7, bytes([seed, number]) * 2048)
+                found = drive.read(number % 5) + (~vector).read_packed()
+                drive.run({"requests": 20, "range_blocks": 64, "read_fraction": 0.5, "name": f"{number}"})
+                yield drive.now, found
+            yield drive.now, repr(drive.statistics.to_dict()).encode()
+
+    alone = list(steps(1)), list(steps(2))
+    together = list(zip(steps(1), steps(2), strict=True))
+    assert ([first for first, _ in together], [second for _, second in together]) == alone
+    assert alone[0] != alone[1]
 
 
 def test_statistics_are_readable(drive: Drive) -> None:

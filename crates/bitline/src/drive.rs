@@ -36,6 +36,14 @@ pub struct Drive {
     image: Option<PathBuf>,
 }
 
+/// What is traced from a power-up on.
+#[derive(Clone, Copy)]
+enum Tracing {
+    Off,
+    Busiest,
+    All,
+}
+
 struct Powered {
     host: Host,
     device: Device,
@@ -190,7 +198,7 @@ impl Drive {
             image,
             config,
         };
-        drive.power_up_on(media, false)?;
+        drive.power_up_on(media, Tracing::Off)?;
         Ok(drive)
     }
 
@@ -203,14 +211,16 @@ impl Drive {
         if self.powered.is_some() {
             return Ok(());
         }
-        self.power_up_on(MediaState::Used, false)
+        self.power_up_on(MediaState::Used, Tracing::Off)
     }
 
-    fn power_up_on(&mut self, media: MediaState, trace: bool) -> Result<(), Error> {
+    fn power_up_on(&mut self, media: MediaState, tracing: Tracing) -> Result<(), Error> {
         let simulation = Simulation::starting_at(self.config.seed, self.off_since);
         let sim = simulation.handle();
-        if trace {
-            sim.trace().enable();
+        match tracing {
+            Tracing::Off => {}
+            Tracing::Busiest => sim.trace().enable_busiest(),
+            Tracing::All => sim.trace().enable(),
         }
         let driver = Driver::new(&sim)?;
         let (config, nand) = (self.config.clone(), self.nand.clone());
@@ -278,6 +288,19 @@ impl Drive {
     /// # Errors
     /// As [`Drive::power_up`].
     pub fn restart_traced(&mut self) -> Result<(), Error> {
+        self.restart_with(Tracing::All)
+    }
+
+    /// As [`Drive::restart_traced`], but keeps only the busiest [`sim::Trace::BUSIEST`], so that
+    /// the trace's memory stays bounded.
+    ///
+    /// # Errors
+    /// As [`Drive::power_up`].
+    pub fn restart_traced_busiest(&mut self) -> Result<(), Error> {
+        self.restart_with(Tracing::Busiest)
+    }
+
+    fn restart_with(&mut self, tracing: Tracing) -> Result<(), Error> {
         self.power_cut()?;
         // The scan of a blank drive would fill the trace for nothing.
         let media = if self.is_blank() {
@@ -285,7 +308,7 @@ impl Drive {
         } else {
             MediaState::Used
         };
-        self.power_up_on(media, true)
+        self.power_up_on(media, tracing)
     }
 
     /// Lets everything in flight finish and makes the image durable. Dropping a

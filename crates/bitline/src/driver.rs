@@ -8,13 +8,13 @@ use std::task::Poll;
 
 use device::frontend::{AdminQueues, Controller, HostPort};
 use host::{Buffer, Error, Memory, Transport};
-use nvme::command::{CreateCompletionQueue, CreateSubmissionQueue};
+use nvme::command::{CreateCompletionQueue, CreateSubmissionQueue, opcode};
 use nvme::{
     AdminCommand, CommandId, CompletionEntry, Cursor, HostMemory, QueueId, QueuePriority, Ring,
     Status, SubmissionEntry,
 };
 use sim::resource::Broadcast;
-use sim::{Sim, TaskId, Time};
+use sim::{Counter, Sim, TaskId, Time, Track};
 use zerocopy::{FromZeros, IntoBytes};
 
 /// Entries of the admin queues.
@@ -53,6 +53,8 @@ struct QueuePair {
     state: RefCell<State>,
     /// Announced when an identifier becomes free.
     freed: Broadcast,
+    /// Where a trace shows its commands, and how many are outstanding.
+    lines: Option<(Track, Counter)>,
 }
 
 /// The driver of one drive.
@@ -190,6 +192,8 @@ impl Driver {
             pair.freed.next().await;
         };
         let mut claim = Claim { pair, id: Some(id) };
+        let begin = self.sim.now();
+        pair.trace_outstanding(&self.sim);
         let mut entry = *entry;
         entry.command_id.set(id);
         let address =
@@ -209,6 +213,7 @@ impl Driver {
         .await;
         claim.id = None;
         pair.consume(id, &arrival);
+        pair.trace_command(&self.sim, entry.opcode, begin);
         controller.ring_completion(pair.id, arrival.head);
         Ok(arrival.entry)
     }
@@ -294,7 +299,38 @@ impl QueuePair {
                 free: (0..(entries - 1) as u16).rev().collect(),
             }),
             freed: Broadcast::new(sim),
+            lines: sim.trace().enabled().then(|| {
+                let name = format!("queue pair {}", id.get());
+                let outstanding = sim
+                    .trace()
+                    .counter("queues", &format!("{name} outstanding"));
+                (sim.trace().overlapping_track("host", &name), outstanding)
+            }),
         })
+    }
+
+    /// Notes in the trace how many commands are outstanding.
+    #[inline]
+    fn trace_outstanding(&self, sim: &Sim) {
+        if let Some((_, counter)) = self.lines {
+            let state = self.state.borrow();
+            sim.trace()
+                .count(counter, sim.now(), state.pending.len() - state.free.len());
+        }
+    }
+
+    /// Notes in the trace a command that was sent at `begin` and is complete.
+    #[inline]
+    fn trace_command(&self, sim: &Sim, opcode: u8, begin: Time) {
+        if let Some((track, _)) = self.lines {
+            let name = if self.id.get() == 0 {
+                "admin"
+            } else {
+                io_name(opcode)
+            };
+            sim.trace().slice(track, name, begin, sim.now());
+            self.trace_outstanding(sim);
+        }
     }
 
     /// A free command identifier, the slot of its entry and the tail after it.
@@ -326,6 +362,22 @@ impl QueuePair {
         pending.abandoned = false;
         state.free.push(id);
         self.freed.announce();
+    }
+}
+
+/// What a trace calls an I/O command.
+fn io_name(code: u8) -> &'static str {
+    match code {
+        opcode::READ => "read",
+        opcode::WRITE => "write",
+        opcode::FLUSH => "flush",
+        opcode::WRITE_ZEROES => "write zeroes",
+        opcode::DATASET_MANAGEMENT => "deallocate",
+        opcode::FC_WRITE => "fc_write",
+        opcode::FC_READ => "fc_read",
+        opcode::FC_DELETE => "fc_delete",
+        opcode::FC_LIST => "fc_list",
+        _ => "command",
     }
 }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 use sim::resource::Pipe;
-use sim::{Energy, Ledger, Sim, Span, Time};
+use sim::{Energy, Ledger, Sim, Span, Time, Track};
 
 /// What the link is made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,6 +50,8 @@ pub struct Direction {
     last: Cell<Message>,
     payload_moved: Cell<u64>,
     messages: Cell<u64>,
+    sim: Sim,
+    track: Option<Track>,
 }
 
 /// Both directions.
@@ -64,8 +66,8 @@ impl Link {
     /// An idle link whose energy `ledger` meters.
     pub fn new(sim: &Sim, config: &LinkConfig, ledger: &Ledger) -> Rc<Link> {
         let link = Rc::new(Link {
-            down: Direction::new(sim, config),
-            up: Direction::new(sim, config),
+            down: Direction::new(sim, config, "host to drive"),
+            up: Direction::new(sim, config, "drive to host"),
         });
         let metered = link.clone();
         ledger.meter("link", "host to drive", move || metered.down.energy());
@@ -76,7 +78,8 @@ impl Link {
 }
 
 impl Direction {
-    fn new(sim: &Sim, config: &LinkConfig) -> Direction {
+    fn new(sim: &Sim, config: &LinkConfig, name: &str) -> Direction {
+        let trace = sim.trace();
         let bytes_per_second =
             u64::from(config.lanes) * u64::from(config.megabytes_per_second_per_lane) * 1_000_000;
         let mut direction = Direction {
@@ -89,6 +92,8 @@ impl Direction {
             last: Cell::default(),
             payload_moved: Cell::new(0),
             messages: Cell::new(0),
+            sim: sim.clone(),
+            track: trace.enabled().then(|| trace.track("link", name)),
         };
         direction.small = (0..=SMALL as u64)
             .map(|bytes| direction.measure(bytes))
@@ -120,6 +125,17 @@ impl Direction {
         message
     }
 
+    /// Notes in the trace a message that has crossed at `end`.
+    #[inline]
+    fn trace(&self, message: &Message, end: Time) {
+        if let Some(track) = self.track {
+            let begin = Time::from_ps(end.as_ps() - message.span.as_ps());
+            let small = message.payload <= SMALL as u64;
+            let name = if small { "control" } else { "data" };
+            self.sim.trace().slice(track, name, begin, end);
+        }
+    }
+
     #[inline]
     fn count(&self, message: &Message) {
         self.payload_moved
@@ -138,7 +154,9 @@ impl Direction {
     pub fn transfer(&self, bytes: u64) -> impl Future<Output = ()> + '_ {
         let message = self.message(bytes);
         self.count(&message);
-        self.pipe.occupy(message.wire, message.span)
+        self.pipe.occupy(message.wire, message.span, move |end| {
+            self.trace(&message, end)
+        })
     }
 
     /// Sends a message nobody waits for, behind those before it; gives the
@@ -147,7 +165,9 @@ impl Direction {
     pub fn post(&self, bytes: u64) -> Time {
         let message = self.message(bytes);
         self.count(&message);
-        self.pipe.reserve(message.wire, message.span)
+        let end = self.pipe.reserve(message.wire, message.span);
+        self.trace(&message, end);
+        end
     }
 
     /// Whether nothing is under way.
@@ -161,7 +181,9 @@ impl Direction {
     pub fn post_answer(&self, from: Time, bytes: u64) -> Time {
         let message = self.message(bytes);
         self.count(&message);
-        self.pipe.reserve_from(from, message.wire, message.span)
+        let end = self.pipe.reserve_from(from, message.wire, message.span);
+        self.trace(&message, end);
+        end
     }
 
     /// Payload bytes carried, counting what is promised.

@@ -72,9 +72,18 @@ impl Drive {
         self.with(bitline::Drive::power_up)
     }
 
-    /// Restarts the drive with tracing on.
-    fn restart_traced(&self) -> PyResult<()> {
+    /// Restarts the drive with tracing on: of all, or of the busiest window only.
+    #[pyo3(signature = (busiest = false))]
+    fn restart_traced(&self, busiest: bool) -> PyResult<()> {
+        if busiest {
+            return self.with(bitline::Drive::restart_traced_busiest);
+        }
         self.with(bitline::Drive::restart_traced)
+    }
+
+    /// What happened in the busiest window of the trace, as JSON; null if nothing was traced.
+    fn busiest(&self) -> PyResult<String> {
+        json(&self.with(|drive| Ok(drive.simulation()?.handle().trace().busiest()))?)
     }
 
     /// Writes what was traced as JSON in the trace-event format.

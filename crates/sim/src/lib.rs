@@ -31,4 +31,4 @@ pub use executor::{JoinHandle, Sim, Simulation, Stalled, TaskId};
 pub use histogram::Histogram;
 pub use quantity::{Energy, Span, Time};
 pub use random::Random;
-pub use trace::{Trace, Track};
+pub use trace::{Counter, Excerpt, Trace, Track};

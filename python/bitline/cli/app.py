@@ -13,6 +13,7 @@ from bitline.cli.errors import Exit, reported
 from bitline.cli.presets import presets
 from bitline.cli.run import run
 from bitline.cli.show import show
+from bitline.cli.sweep import sweep
 
 app = typer.Typer(
     name="bitline",
@@ -38,7 +39,7 @@ def _bitline(
     pass
 
 
-for command in (demo, run, presets, show, bench):
+for command in (demo, run, sweep, presets, show, bench):
     app.command()(command)
 app.add_typer(image.app, name="image")
 

@@ -42,11 +42,10 @@ def demo(
     in_range("--scale", scale, *SCALES)
     destination("--plot", plot)
     # Matplotlib takes half a second to import; other commands do without.
-    from bitline.demo.plot import FORMATS
     from bitline.demo.plot import plot as draw
+    from bitline.figures import check_format
 
-    if plot.suffix.removeprefix(".").lower() not in FORMATS:
-        raise UsageError(f"--plot {plot}: the suffix must be a format of figures: {', '.join(FORMATS)}")
+    check_format(f"--plot {plot}", plot.suffix)
     with bitline.open(preset, config=config, set=settings(set_)) as drive:
         _check(tomllib.loads(drive.config))
         with progress("Generating rows", int(_ROWS_AT_SCALE_1 * scale), quiet=as_json) as advance:

@@ -1,8 +1,9 @@
 """`bitline run`: a synthetic flow of requests, and what it measured."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,6 +12,8 @@ from bitline.cli.options import Config, Json, Preset, Set, destination, in_range
 from bitline.cli.output import Column, Fact, Result, Table, Value, duration, emit, energy
 from bitline.cli.output import rate as rate_
 from bitline.cli.progress import progress
+from bitline.drive import Drive, Setting
+from bitline.errors import UsageError
 from bitline.workload import Report
 
 #: The bound of requests in flight in an open loop, unless --depth says otherwise.
@@ -79,6 +82,20 @@ def run(
             help="Write a trace for Perfetto (ui.perfetto.dev), prefilling included.",
         ),
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            help="Draw what every part did in the busiest two milliseconds; the suffix names the format.",
+        ),
+    ] = None,
+    image: Annotated[
+        Path | None,
+        typer.Option(
+            "--image", metavar="FILE", help="Run on the drive in this image file, which it changes."
+        ),
+    ] = None,
     preset: Preset = None,
     config: Config = None,
     set_: Set = None,
@@ -96,6 +113,12 @@ def run(
         in_range("--rate", rate, *_RATES)
     if trace is not None:
         destination("--trace", trace)
+    if plot is not None:
+        destination("--plot", plot)
+        # Half a second of import; other runs do without.
+        from bitline.figures import check_format
+
+        check_format(f"--plot {plot}", plot.suffix)
     if rate is None:
         arrival: dict[str, object] = {"kind": "closed", "depth": depth or _CLOSED_DEPTH}
     else:
@@ -109,18 +132,39 @@ def run(
         "range_blocks": range_,
         "prefill": not no_prefill,
     }
-    with bitline.open(preset, config=config, set={"data.storage": "none", **settings(set_)}) as drive:
-        if trace is not None:
-            drive.restart_traced()
+    with _open(preset, config, settings(set_), image) as drive:
+        if trace is not None or plot is not None:
+            drive.restart_traced(busiest=trace is None)
         first = None if no_prefill else "Prefilling"
         with progress("Running requests", requests, first=first, quiet=as_json) as advance:
             report = drive.run(flow, advance)
-        emit(_result(report, trace), as_json=as_json)
+        emit(_result(report, trace, plot), as_json=as_json)
         if trace is not None:
             drive.write_trace(trace)
+        if plot is not None:
+            from bitline.plot import plot as draw
+
+            draw(plot, drive.busiest(), [], _title(flow))
 
 
-def _result(report: Report, trace: Path | None) -> Result:
+def _open(
+    preset: str | None, config: Path | None, settings: Mapping[str, Setting], image: Path | None
+) -> Drive:
+    """The drive that the options ask for; without an image it keeps time but no data."""
+    if image is None:
+        return bitline.open(preset, config=config, set={"data.storage": "none", **settings})
+    if preset or config:
+        raise UsageError("--image has a configuration of its own; leave --preset and --config out")
+    return bitline.open(path=image, set=settings, create=False)
+
+
+def _title(flow: Mapping[str, Any]) -> str:
+    share = flow["read_fraction"]
+    kind = "reads" if share == 1 else "writes" if share == 0 else f"{share:.0%} reads"
+    return f"{flow['requests']:,} requests, {kind}, {flow['pattern']}"
+
+
+def _result(report: Report, trace: Path | None, plot: Path | None) -> Result:
     flow = report.flows[0]
     facts = {
         "requests": Fact("Requests", flow.requests),
@@ -134,6 +178,8 @@ def _result(report: Report, trace: Path | None) -> Result:
     }
     if trace is not None:
         facts["trace"] = Fact("Trace", str(trace))
+    if plot is not None:
+        facts["plot"] = Fact("Figure", str(plot))
     return Result(
         "One flow, simulated", facts, {"latencies": _latencies(report), "energy": _energies(report)}
     )

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from matplotlib.axes import Axes
-from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from bitline.demo.race import Race
+from bitline.figures import INK
 from bitline.units import Energy, Size
 
 #: As the platforms are written for people.
@@ -18,11 +18,7 @@ NAMES = {
     "flash-cosmos": "Flash-Cosmos",
 }
 
-#: Formats of figures, which are the suffixes of their files: what Matplotlib writes without other programs.
-FORMATS = tuple(sorted(set(FigureCanvasBase.filetypes) - {"pgf"}))
-
 _COLOURS = {"host": "#8c96a3", "in-storage": "#5b8db8", "parabit": "#e0a458", "flash-cosmos": "#c8553d"}
-_INK = "#222831"
 
 
 def plot(race: Race, rows: int, path: Path) -> None:
@@ -48,7 +44,7 @@ def plot(race: Race, rows: int, path: Path) -> None:
     figure = Figure(figsize=(11, 3.6), layout="constrained", facecolor="white")
     figure.suptitle(
         f"TPC-H Q6's predicate over {rows:,} rows: one drive, four ways",
-        color=_INK,
+        color=INK,
         fontsize=13,
         fontweight="bold",
     )
@@ -61,7 +57,7 @@ def plot(race: Race, rows: int, path: Path) -> None:
         )
         background = {"facecolor": "white", "edgecolor": "none", "pad": 1}
         labels = _with_ratios(values, labels)
-        axes.bar_label(bars, labels, padding=4, fontsize=9, color=_INK, bbox=background)
+        axes.bar_label(bars, labels, padding=4, fontsize=9, color=INK, bbox=background)
         _dress(axes, f"{title} ({unit}, log scale)", values)
     figure.savefig(path, dpi=160)
 
@@ -76,11 +72,11 @@ def _with_ratios(values: list[float], labels: list[str]) -> list[str]:
 
 
 def _dress(axes: Axes, title: str, values: list[float]) -> None:
-    axes.set_title(title, fontsize=10, color=_INK, loc="left")
+    axes.set_title(title, fontsize=10, color=INK, loc="left")
     axes.set_xscale("log")
     # A decade of room on the left gives the least bar a length, two on the right the labels room.
     axes.set_xlim(min(values) / 10, max(values) * 30)
-    axes.tick_params(colors=_INK, labelsize=9, length=0)
+    axes.tick_params(colors=INK, labelsize=9, length=0)
     axes.tick_params(axis="x", which="minor", length=0)
     axes.grid(axis="x", which="major", color="#d9dee4", linewidth=0.6)
     axes.xaxis.set_major_formatter(

@@ -261,6 +261,7 @@ async fn run(
         prefill(&host, flow, blocks, &progress).await?;
     }
     let begin = host.sim().now();
+    host.sim().trace().measure_from(begin);
     let mut running = Vec::new();
     for (flow, places) in flows {
         let flow = Running::new(&host, flow, places, progress.clone());

@@ -22,7 +22,7 @@ use media::channel::Channel;
 use media::nand::{BlockId, Command, DieId, Geometry, Nand, PlaneId};
 use serde::Serialize;
 use sim::resource::Signal;
-use sim::{Ledger, Sim, Span};
+use sim::{Counter, Ledger, Sim, Span};
 
 use crate::buffer::Buffers;
 pub use config::{Interleave, ScheduleConfig, ScheduleConfigError, SuspendConfig};
@@ -92,6 +92,9 @@ pub struct Schedule {
     urgent_planes: Vec<Cell<bool>>,
     /// In how many of its planes, for each unit.
     urgent_in: Vec<Cell<u32>>,
+    sim: Sim,
+    /// How much waits for each unit, in a trace; none without one.
+    waiting: Vec<Counter>,
 }
 
 impl Schedule {
@@ -111,6 +114,14 @@ impl Schedule {
         };
         let (dies, units) = (geometry.dies(), geometry.dies() / dies_per_unit);
         let by_priority = config.policy == Policy::PriorityClasses;
+        let trace = sim.trace();
+        let traced = if trace.enabled() { units } else { 0 };
+        let unit_name = match config.interleave {
+            Interleave::Die => "die",
+            Interleave::Chip => "chip",
+        };
+        let waiting = (0..traced)
+            .map(|unit| trace.counter("queues", &format!("{unit_name} {unit} waiting")));
         let schedule = Rc::new(Schedule {
             nand,
             buffers,
@@ -126,6 +137,8 @@ impl Schedule {
             dies_busy: (0..dies).map(|_| Cell::default()).collect(),
             urgent_planes: (0..geometry.planes()).map(|_| Cell::default()).collect(),
             urgent_in: (0..units).map(|_| Cell::default()).collect(),
+            sim: sim.clone(),
+            waiting: waiting.collect(),
             geometry,
         });
         let geometry = &schedule.geometry;
@@ -175,6 +188,7 @@ impl Schedule {
         }
         let unit = self.unit_of(die);
         operation.enqueue(&mut self.queues[unit].borrow_mut(), notify);
+        self.trace_queue(unit);
         self.bells[unit].ring();
     }
 
@@ -195,6 +209,15 @@ impl Schedule {
     #[inline]
     fn is_unit_urgent(&self, unit: usize) -> bool {
         self.urgent_in[unit].get() > 0
+    }
+
+    /// Notes in the trace how much waits for a unit.
+    #[inline]
+    fn trace_queue(&self, unit: usize) {
+        if let Some(counter) = self.waiting.get(unit) {
+            let waiting = self.queues[unit].borrow().len();
+            self.sim.trace().count(*counter, self.sim.now(), waiting);
+        }
     }
 
     /// Says whom [`Notify::Sink`] tells: the front end, once.

@@ -206,6 +206,13 @@ impl UnitQueue {
         }
     }
 
+    /// How many operations wait.
+    pub(super) fn len(&self) -> usize {
+        let reads: usize = self.reads.iter().map(VecDeque::len).sum();
+        let programs: usize = self.programs.iter().map(VecDeque::len).sum();
+        reads + programs + self.computes.len() + self.erases.len()
+    }
+
     /// The number among the queues of a kind for transactions of `origin`.
     #[inline]
     fn number(&self, origin: Origin) -> u8 {

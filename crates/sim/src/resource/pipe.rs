@@ -41,16 +41,23 @@ impl Pipe {
     #[inline]
     pub fn transfer(&self, bytes: u64) -> impl Future<Output = ()> + '_ {
         let span = Span::of_transfer(bytes, self.bytes_per_second);
-        self.occupy(bytes, span)
+        self.occupy(bytes, span, |_| {})
     }
 
-    /// As [`Pipe::transfer`], for a message whose span the caller knows.
+    /// As [`Pipe::transfer`], for a message whose span the caller knows; `told` is given
+    /// the instant of its end as soon as that is known.
     #[inline]
-    pub fn occupy(&self, bytes: u64, span: Span) -> impl Future<Output = ()> + '_ {
+    pub fn occupy<'a>(
+        &'a self,
+        bytes: u64,
+        span: Span,
+        told: impl Fn(Time) + 'a,
+    ) -> impl Future<Output = ()> + 'a {
         let mut end = None;
         std::future::poll_fn(move |_| {
             let end = *end.get_or_insert_with(|| {
                 let end = self.reserve(bytes, span);
+                told(end);
                 if end > self.sim.now() {
                     self.sim.set_timer(end, self.sim.current());
                 }

@@ -11,6 +11,7 @@ use crate::schedule::turns::{Turn, Visit};
 impl Unit {
     pub(super) async fn compute(&self, turn: Option<Turn<'_>>) {
         let taken = self.queue().borrow_mut().take_compute();
+        self.schedule.trace_queue(self.number);
         let Some(Waiting {
             operation, notify, ..
         }) = taken

@@ -149,6 +149,7 @@ impl Unit {
         self.queue()
             .borrow_mut()
             .take_erases(&self.merging(), &mut set);
+        self.schedule.trace_queue(self.number);
         let command = Command::Erase {
             blocks: set.iter().map(|waiting| waiting.operation.block).collect(),
         };

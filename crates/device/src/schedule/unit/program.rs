@@ -17,6 +17,7 @@ impl Unit {
         self.queue()
             .borrow_mut()
             .take_programs(choice, &self.merging(), &mut set);
+        self.schedule.trace_queue(self.number);
         let performed = match set[0].operation.data {
             PageData::Buffer(_) => self.program_set(&set, turn).await,
             PageData::Page(_) => self.copy_set(&mut set, turn).await,

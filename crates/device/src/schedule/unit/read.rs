@@ -18,6 +18,7 @@ impl Unit {
         self.queue()
             .borrow_mut()
             .take_reads(choice, &self.merging(), &mut set);
+        self.schedule.trace_queue(self.number);
         self.read_set(set, turn).await;
     }
 

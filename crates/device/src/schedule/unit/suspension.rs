@@ -164,6 +164,7 @@ impl Unit {
             self.queue()
                 .borrow_mut()
                 .take_allowed_read(lane, &self.merging(), &mut set, allowed);
+            self.schedule.trace_queue(self.number);
             self.overtaking
                 .set(self.overtaking.get() + set.len() as u32);
             self.read_set(set, turn).await;

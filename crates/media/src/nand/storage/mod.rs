@@ -83,6 +83,16 @@ pub enum StorageError {
         /// Bytes there should be.
         needs: u64,
     },
+    /// Something follows the image in its file.
+    #[error("{}: too long: it has {has} bytes, its geometry needs {needs}; something was appended to it", path.display())]
+    TooLong {
+        /// The image.
+        path: PathBuf,
+        /// Bytes there are.
+        has: u64,
+        /// Bytes there should be.
+        needs: u64,
+    },
     /// The image was made for another drive.
     #[error("{}: made for another geometry: {key} is {image} in the image, {asked} in the configuration", path.display())]
     OtherGeometry {

@@ -122,6 +122,7 @@ fn other_files_are_refused_and_left_alone() {
     refuse(b"SQLite format 3", "not a Bitline image");
     refuse(&intact[..20], "truncated: it has 20 bytes");
     refuse(&intact[..intact.len() - 1], "truncated");
+    refuse(&[&intact[..], b"more"].concat(), "too long: it has");
     refuse(
         &changed(8),
         "image format version 65; this program reads version 1",

@@ -69,6 +69,9 @@ impl Image {
         if has < needs {
             return Err(StorageError::Truncated { path, has, needs });
         }
+        if has > needs {
+            return Err(StorageError::TooLong { path, has, needs });
+        }
         Ok(header)
     }
 

@@ -1,0 +1,119 @@
+"""`bitline sweep`: a grid of configurations, workloads and seeds, each point in a process of its own."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bitline.cli.options import Json, destination
+from bitline.cli.output import Column, Fact, Result, Table, emit
+from bitline.cli.progress import progress
+from bitline.errors import UsageError, WrongResultError
+from bitline.sweep import Outcome, Spec, run, table
+from bitline.units import counted
+
+#: Failed points that people are shown.
+_SHOWN = 10
+
+
+def sweep(
+    spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="What is varied.", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FOLDER",
+            help="Where results are kept, point by point; run again to resume. [SPEC.results]",
+        ),
+    ] = None,
+    parquet: Annotated[
+        Path | None,
+        typer.Option(
+            "--parquet", metavar="FILE", help="One row a point and flow. [results.parquet in the folder]"
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="A Dask scheduler, such as tcp://10.0.0.1:8786, instead of this machine alone.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", help="Processes on this machine; as many as cores if not given.", min=1),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="A figure of one metric; the suffix names its format."),
+    ] = None,
+    metric: Annotated[
+        str, typer.Option("--metric", metavar="COLUMN", help="What the figure shows.")
+    ] = "requests_per_second",
+    over: Annotated[
+        str | None,
+        typer.Option("--over", metavar="AXIS", help="What runs to the right; the first axis if not given."),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="AXIS", help="What runs upwards: a heat map instead of lines."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run every point of a grid on all cores and gather what they measured in one Parquet file.
+
+    A sweep that was interrupted goes on where it was; points that failed are tried again. The same
+    spec gives the same results however many processes run it. Exits with 1 if a point failed.
+    """
+    folder = out or spec.with_suffix(".results")
+    if plot is not None:
+        destination("--plot", plot)
+        from bitline.figures import check_format
+
+        check_format(f"--plot {plot}", plot.suffix)
+    if parquet is not None:
+        destination("--parquet", parquet)
+    if scheduler is not None and workers is not None:
+        raise UsageError("--workers is for this machine; the scheduler has workers of its own")
+    read = Spec.read(spec)
+    with progress("Running points", len(read), quiet=as_json) as advance:
+        outcome = run(read, folder, scheduler=scheduler, workers=workers, progress=advance)
+    rows = table(folder, outcome.points)
+    # Half a second of import; other commands do without.
+    import pyarrow.parquet as pq
+
+    written = parquet or folder / "results.parquet"
+    pq.write_table(rows, written, compression="zstd")
+    failures = [row for row in rows.to_pylist() if row["error"] is not None]
+    emit(_result(spec, outcome, written, plot, failures), as_json=as_json)
+    if plot is not None:
+        from bitline.sweep.plot import plot as draw
+
+        draw(rows, list(read.grid), plot, metric=metric, over=over, by=by)
+    if failures:
+        raise WrongResultError(
+            f"{counted(len(failures), 'point')} of {len(outcome.points):,} failed; the first, number "
+            f"{failures[0]['point']}: {failures[0]['error']}"
+        )
+
+
+def _result(
+    spec: Path, outcome: Outcome, parquet: Path, plot: Path | None, failures: list[dict[str, object]]
+) -> Result:
+    facts = {
+        "points": Fact("Points", len(outcome.points)),
+        "resumed": Fact("  done by an earlier run", outcome.resumed),
+        "failed": Fact("  failed", len(failures)),
+        "parquet": Fact("Results", str(parquet)),
+    }
+    if plot is not None:
+        facts["plot"] = Fact("Figure", str(plot))
+    tables = {}
+    if failures:
+        columns = [Column("point", "Failed"), Column("error", "Because")]
+        shown = failures if len(failures) <= _SHOWN else failures[:_SHOWN]
+        tables["failures"] = Table(
+            columns, [{"point": row["point"], "error": str(row["error"])} for row in shown]
+        )
+    return Result(f"{spec}: a sweep", facts, tables)

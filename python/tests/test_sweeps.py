@@ -1,0 +1,209 @@
+"""Sweeps: the same results however many processes live the points, resumed, and with errors kept apart."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from conftest import SMALL
+
+from bitline import ConfigError, UsageError
+from bitline.sweep import Spec, cluster, live, run, table
+
+# Dask's own habits, which no user of the command sees.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+DRIVE = "\n".join(f'"{key}" = {value}' for key, value in SMALL.items())
+SPEC = f"""
+seeds = [1, 2]
+[drive]
+preset = "flash-cosmos"
+[drive.set]
+{DRIVE}
+[grid]
+"ftl.overprovisioning" = [0.1, 0.25]
+"flow.arrival.depth" = [1, 8]
+[[workload]]
+name = "reads"
+flow = [{{ requests = 200, range_blocks = 128 }}]
+[[workload]]
+name = "both"
+flow = [
+  {{ name = "r", requests = 100, range_blocks = 64 }},
+  {{ name = "w", requests = 50, range_blocks = 64, read_fraction = 0, first_block = 64 }},
+]
+"""
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the sweep above, lived by two processes."""
+    folder = tmp_path_factory.mktemp("swept")
+    outcome = run(Spec.parse(SPEC), folder, workers=2)
+    assert (len(outcome.points), outcome.resumed, outcome.failed) == (16, 0, ())
+    return folder
+
+
+def test_a_sweep_is_the_same_with_one_process_or_in_this_one(swept: Path, tmp_path: Path) -> None:
+    spec = Spec.parse(SPEC)
+    points = tuple(spec.points())
+    found = table(swept, points)
+    run(spec, tmp_path, workers=1)
+    assert table(tmp_path, points).equals(found)
+    here = json.loads(json.dumps(live(points[3])))
+    kept = json.loads(next((swept / "points").glob("000003-*.json")).read_text())
+    assert here == kept
+    assert found.num_rows == 8 * 1 + 8 * 2
+
+
+def test_the_table_names_axes_and_figures(swept: Path) -> None:
+    rows = table(swept, tuple(Spec.parse(SPEC).points())).to_pylist()
+    first, last = rows[0], rows[-1]
+    assert (first["workload"], first["seed"], first["flow"], first["error"]) == ("reads", 1, "flow", None)
+    assert (first["ftl.overprovisioning"], first["flow.arrival.depth"]) == (0.1, 1)
+    assert (last["workload"], last["seed"], last["flow"], last["point"]) == ("both", 2, "w", 15)
+    by_depth = {
+        row["flow.arrival.depth"]: row["requests_per_second"] for row in rows if row["workload"] == "reads"
+    }
+    assert by_depth[8] > 4 * by_depth[1]
+    assert first["read.p99_ns"] >= first["read.p50_ns"] > 0
+    assert first["energy.nand.sense_pj"] > 0
+    assert first["statistics.die_utilization"] > 0
+
+
+def test_a_finished_sweep_lives_nothing_again(swept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object) -> None:
+        raise AssertionError("a cluster was started")
+
+    monkeypatch.setattr(cluster, "_client", none)
+    outcome = run(Spec.parse(SPEC), swept)
+    assert (outcome.resumed, outcome.failed) == (16, ())
+
+
+def test_a_folder_is_of_one_sweep(swept: Path) -> None:
+    with pytest.raises(UsageError, match="results of another sweep"):
+        run(Spec.parse(SPEC.replace("requests = 200", "requests = 201")), swept)
+
+
+def test_what_was_lost_is_lived_again(swept: Path) -> None:
+    spec = Spec.parse(SPEC)
+    before = table(swept, tuple(spec.points()))
+    files = sorted((swept / "points").iterdir())
+    files[2].unlink()
+    files[5].rename(files[5].with_suffix(".partial"))
+    done = []
+    outcome = run(spec, swept, workers=2, progress=done.append)
+    assert (outcome.resumed, done) == (14, [14, 15, 16])
+    assert table(swept, outcome.points).equals(before)
+
+
+def test_errors_of_single_points_lose_no_others(tmp_path: Path) -> None:
+    spec = Spec.parse(
+        f"""
+        [drive.set]
+        {DRIVE}
+        [grid]
+        "ftl.overprovisioning" = [0.2, 7.5]
+        "flow.range_blocks" = [64, 10_000_000_000]
+        [[workload]]
+        flow = [{{ requests = 20 }}]
+        """.replace("        ", "")
+    )
+    outcome = run(spec, tmp_path, workers=1)
+    assert outcome.failed == (1, 2, 3)
+    rows = table(tmp_path, outcome.points).to_pylist()
+    assert [row["error"] is None for row in rows] == [True, False, False, False]
+    assert "must lie within" in rows[1]["error"] or "range" in rows[1]["error"]
+    assert "ftl.overprovisioning" in rows[2]["error"]
+    assert rows[0]["requests"] == 20
+    assert rows[1]["requests"] is None
+    # They are tried again, and fail again.
+    again = run(spec, tmp_path, workers=1)
+    assert (again.resumed, again.failed) == (1, (1, 2, 3))
+
+
+@pytest.fixture
+def scheduler(tmp_path: Path) -> Iterator[str]:
+    """The address of a Dask scheduler with one worker, each in a process of its own."""
+    address = tmp_path / "scheduler.json"
+    module = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+    options = ["--port", "0", "--no-dashboard", "--scheduler-file", str(address)]
+    processes = [subprocess.Popen([*module, *options], stderr=subprocess.DEVNULL)]
+    try:
+        deadline = time.monotonic() + 120
+        while not address.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        found: str = json.loads(address.read_text())["address"]
+        module = [sys.executable, "-m", "distributed.cli.dask_worker"]
+        options = [found, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+        processes.append(subprocess.Popen([*module, *options], stderr=subprocess.DEVNULL, cwd=tmp_path))
+        yield found
+    finally:
+        for process in reversed(processes):
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+
+
+def test_any_scheduler_will_do(swept: Path, tmp_path: Path, scheduler: str) -> None:
+    spec = Spec.parse(SPEC)
+    outcome = run(spec, tmp_path / "results", scheduler=scheduler)
+    assert table(tmp_path / "results", outcome.points).equals(table(swept, outcome.points))
+
+
+def test_a_scheduler_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:9"):
+        run(Spec.parse(SPEC), tmp_path, scheduler="tcp://127.0.0.1:9")
+
+
+def test_the_command_interrupted_goes_on_where_it_was(tmp_path: Path) -> None:
+    """Ctrl-C in the middle; the second run resumes, writes the Parquet file and a figure."""
+    (tmp_path / "spec.toml").write_text(SPEC.replace("requests = 200", "requests = 4000"))
+    command = [sys.executable, "-m", "bitline", "sweep", "spec.toml", "--workers", "1"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    points = tmp_path / "spec.results" / "points"
+    deadline = time.monotonic() + 300
+    while not list(points.glob("*.json")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert (process.returncode, err.splitlines()[-1]) == (130, "error: interrupted")
+    kept = len(list(points.glob("*.json")))
+    assert 0 < kept < 16
+    again = [*command, "--json", "--plot", "figure.png", "--over", "flow.arrival.depth"]
+    done = subprocess.run(again, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["points"], found["failed"]) == (16, 0)
+    assert found["resumed"] >= kept
+    assert pq.read_table(found["parquet"]).num_rows == 24
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "at least one"),
+        ("[[workload]]\nnam = 1", "a workload has no key 'nam'"),
+        ("[grids]\n[[workload]]", "a sweep has no key 'grids'"),
+        ("[grid]\nseed = [1]\n[[workload]]", "seeds"),
+        ("[grid]\nftl.x = [1]\n[[workload]]", "in quotes"),
+        ('[grid]\n"ftl.x" = 1\n[[workload]]', "must be a list"),
+        ('[grid]\n"ftl.x" = [1, 1]\n[[workload]]', "same value twice"),
+        ("seeds = []\n[[workload]]", "list of whole numbers"),
+        ('[[workload]]\nname = "a"\n[[workload]]\nname = "a"', "same name"),
+        ('[drive]\npreset = "x"\n[grid]\npreset = ["conduit"]\n[[workload]]', "preset is an axis"),
+    ],
+)
+def test_what_is_no_spec(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        Spec.parse(text)
+
+
+def test_a_sweep_whose_every_point_is_wrong_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r'no key "ftl\.overprovisionin"'):
+        list(Spec.parse('[grid]\n"ftl.overprovisionin" = [1, 2]\n[[workload]]').points())

@@ -405,8 +405,7 @@ class Drive:
             NvmeError: A request failed.
             OSError: A trace cannot be read.
         """
-        one = isinstance(workload, Flow | Replay | Mapping)
-        workloads = [workload] if one else workload
+        workloads = [workload] if isinstance(workload, Flow | Replay | Mapping) else workload
         if not isinstance(workloads, Sequence) or not all(
             isinstance(each, Flow | Replay | Mapping) for each in workloads
         ):

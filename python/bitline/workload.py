@@ -175,6 +175,8 @@ class _Workload:
 def _plain(value: object) -> object:
     if isinstance(value, _Kind):
         return value.to_dict()
+    if isinstance(value, Mapping):
+        return dict(value)
     return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 

@@ -503,10 +503,10 @@ fn a_replay_that_makes_no_sense_is_told_by_its_key() {
         ),
         (
             Replay {
-                queue: 9,
+                queue: 99,
                 ..base.clone()
             },
-            "queue = 9",
+            "queue = 99",
         ),
         (
             Replay {

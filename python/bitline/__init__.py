@@ -19,7 +19,7 @@ from bitline.errors import (
 )
 from bitline.statistics import EnergyEntry, Statistics
 from bitline.units import Duration, Energy, Size
-from bitline.workload import FlowReport, Latency, Report
+from bitline.workload import Flow, FlowReport, Latency, Replay, Report, TraceReport
 
 __all__ = [
     "PLATFORMS",
@@ -31,6 +31,7 @@ __all__ = [
     "Duration",
     "Energy",
     "EnergyEntry",
+    "Flow",
     "FlowReport",
     "Group",
     "ImageError",
@@ -39,9 +40,11 @@ __all__ = [
     "MediaError",
     "NvmeError",
     "Platform",
+    "Replay",
     "Report",
     "Size",
     "Statistics",
+    "TraceReport",
     "UsageError",
     "WrongResultError",
     "__version__",

@@ -145,8 +145,21 @@ class Drive:
     def vectors(self, group: int | None = None) -> list[tuple[int, int, int, bool]]:
         """The vectors of a group or of all: group, number, bits, whether inverted."""
 
-    def run_flows(self, flows: str, progress: Callable[[int], object] | None = None) -> str:
-        """Run flows, given as a JSON list."""
+    def run_workloads(
+        self,
+        workloads: str,
+        progress: Callable[[int], object] | None = None,
+        latencies: Callable[[dict[str, bytes]], object] | None = None,
+        keep_going: bool = False,
+    ) -> str:
+        """Run flows and traces, given as a JSON list; what has a `path` is a trace.
+
+        Args:
+            workloads: The list.
+            progress: Called now and then with the number of requests completed.
+            latencies: Called with columns of completed requests, as bytes of little-endian numbers.
+            keep_going: Count requests that fail, instead of ending at the first.
+        """
 
     def statistics(self) -> str:
         """Everything counted since power-up."""

@@ -32,11 +32,12 @@ from bitline.errors import ConfigError, UsageError
 from bitline.statistics import Statistics
 from bitline.timeline import Timeline
 from bitline.units import Duration
-from bitline.workload import Report
+from bitline.workload import Flow, LatencyChunk, Replay, Report, _chunk
 
 Setting: TypeAlias = bool | int | float | str | Sequence[Any] | Mapping[str, Any]
-Flow: TypeAlias = Mapping[str, Any]
 PathLike: TypeAlias = str | os.PathLike[str]
+#: A flow or a trace, or a mapping of the same keys to plain values.
+Workload: TypeAlias = Flow | Replay | Mapping[str, Any]
 
 #: Groups with a number of their own are below this; above it are the names'.
 _NAMED_GROUPS = 1 << 31
@@ -170,6 +171,10 @@ def _numbers_of(workload: object, name: str = "") -> Iterator[tuple[str, float]]
     elif isinstance(workload, Sequence) and not isinstance(workload, str | bytes):
         for flow in workload:
             yield from _numbers_of(flow, name)
+
+
+def _told(latencies: Callable[[LatencyChunk], object]) -> Callable[[dict[str, bytes]], object]:
+    return lambda columns: latencies(_chunk(columns))
 
 
 def _number(name: str, value: int, least: int = 0) -> int:
@@ -419,44 +424,75 @@ class Drive:
         inventory: dict[str, Any] = json.loads(self._native.inventory())
         return inventory
 
-    def run(self, workload: Flow | Sequence[Flow], progress: Callable[[int], object] | None = None) -> Report:
-        """Run a synthetic workload: one flow of requests, or several side by side.
+    def run(
+        self,
+        workload: Workload | Sequence[Workload],
+        progress: Callable[[int], object] | None = None,
+        *,
+        latencies: Callable[[LatencyChunk], object] | None = None,
+        keep_going: bool = False,
+    ) -> Report:
+        """Run a workload, a synthetic flow of requests or a trace; or several side by side.
 
         Args:
-            workload: A flow, or a list of flows. A flow is a mapping; keys not given have these values:
-
-                - `"name"`: `"flow"`; names the flow and its random numbers.
-                - `"read_fraction"`: 1.0; the rest are writes.
-                - `"blocks"`: 1; logical blocks of each request.
-                - `"requests"`: 10,000.
-                - `"arrival"`: `{"kind": "closed", "depth": 32}`, so many outstanding at any time; or
-                  `{"kind": "open", "requests_per_second": R, "outstanding_max": N}`, at random times.
-                - `"pattern"`: `"random"`; or `"sequential"`.
-                - `"first_block"`: 0; and `"range_blocks"`: 65,536; where requests go, 0 for all that follow.
-                - `"queue"`: 0; the queue pair.
-                - `"prefill"`: True; writes the range first, so that reads find data. Not measured.
+            workload: `bitline.Flow` or `bitline.Replay`, or a list of them. A mapping will do, too, with the
+                names of their fields as keys and plain values, such as `{"requests": 1000, "pattern":
+                "sequential", "arrival": {"kind": "closed", "depth": 8}}`; what has a `"path"` is a trace.
             progress: Called now and then with the number of requests completed.
+            latencies: Called now and then with the requests that completed meanwhile, in columns: a mapping
+                from the names in `bitline.workload.LATENCY_COLUMNS` to NumPy arrays. Chunks have some 65,000
+                requests.
+            keep_going: Count requests that the drive fails, instead of ending at the first.
 
         Returns:
-            Latencies, rates and energy, in simulated time.
+            Latencies, rates, flash work, utilization and energy, in simulated time.
 
         Raises:
-            UsageError: A flow that makes no sense on this drive, or an unknown key.
+            UsageError: A workload that makes no sense on this drive, an unknown key, or a trace's bad line.
             NvmeError: A request failed.
+            OSError: A trace cannot be read.
         """
-        for name, value in _numbers_of(workload):
+        workloads = [workload] if isinstance(workload, Flow | Replay | Mapping) else workload
+        if not isinstance(workloads, Sequence) or not all(
+            isinstance(each, Flow | Replay | Mapping) for each in workloads
+        ):
+            raise TypeError(
+                "a workload is a flow or a list of flows; a flow is a mapping, a Flow or a Replay"
+            )
+        plain = [dict(each) if isinstance(each, Mapping) else each.to_dict() for each in workloads]
+        for name, value in _numbers_of(plain):
             if not math.isfinite(value):
                 raise UsageError(f"workload: {name} = {value} must be a finite number")
-        flows = [workload] if isinstance(workload, Mapping) else workload
-        if not isinstance(flows, Sequence) or not all(isinstance(flow, Mapping) for flow in flows):
-            raise TypeError(
-                "a workload is a flow or a list of flows; a flow is a mapping from keys to values"
-            )
         try:
-            text = json.dumps([dict(flow) for flow in flows], allow_nan=False)
+            text = json.dumps(plain, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise UsageError(f"workload: {error}") from error
-        return Report._from_json(self._native.run_flows(text, progress))
+        told = None if latencies is None else _told(latencies)
+        return Report._from_json(self._native.run_workloads(text, progress, told, keep_going))
+
+    def replay(
+        self,
+        trace: PathLike | Replay,
+        progress: Callable[[int], object] | None = None,
+        *,
+        latencies: Callable[[LatencyChunk], object] | None = None,
+        keep_going: bool = False,
+    ) -> Report:
+        """Replay a block trace; its format and compression are found out from its content.
+
+        Args:
+            trace: The file; or a `bitline.Replay`, which says more than where it is.
+            progress: As `run` calls it.
+            latencies: As `run` calls it.
+            keep_going: As in `run`.
+
+        Raises:
+            UsageError: As `run`.
+            NvmeError: A request failed.
+            OSError: The trace cannot be read.
+        """
+        replay = trace if isinstance(trace, Replay) else Replay(trace)
+        return self.run(replay, progress, latencies=latencies, keep_going=keep_going)
 
     def restart_traced(self, *, busiest: bool = False) -> None:
         """Restart the drive and record a trace from then on, until the next power cut.

@@ -1,12 +1,253 @@
-"""What a synthetic workload measured. Mirrors `bitline::workload::Report` of the Rust crate."""
+"""Workloads, and what they measured. Mirrors `bitline::workload` of the Rust crate.
 
+```python
+import bitline
+from bitline.workload import Flow, Open, Zipf
+
+flow = Flow(read_fraction=0.7, pattern=Zipf(0.99), arrival=Open(50_000), requests=5_000)
+with bitline.open(set={"data.storage": "none"}) as drive:
+    print(drive.run(flow).flows[0].read)
+```
+"""
+
+import dataclasses
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Self
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bitline.statistics import EnergyEntry
-from bitline.units import Duration, Energy
+from bitline.units import Duration, Energy, Size
+
+TraceFormat: TypeAlias = Literal["mqsim", "msr", "alibaba", "blkparse", "fio", "cloudphysics"]
+
+#: Requests that completed, in columns of equal length: `arrival_ns` and `latency_ns` (float64), `kind`
+#: (uint8, a place in `REQUEST_KINDS`), `lba` (uint64), `blocks` (uint32), `flow` (uint32, its place in the
+#: run), `namespace` (uint32) and `status` (uint16, the NVMe status field; zero is success).
+LatencyChunk: TypeAlias = dict[str, NDArray[Any]]
+
+#: What the numbers in the column `kind` stand for.
+REQUEST_KINDS = ("read", "write", "deallocate", "flush")
+
+#: The columns of a `LatencyChunk` and their types.
+LATENCY_COLUMNS: Mapping[str, np.dtype[Any]] = {
+    "arrival_ns": np.dtype("<f8"),
+    "latency_ns": np.dtype("<f8"),
+    "kind": np.dtype("u1"),
+    "lba": np.dtype("<u8"),
+    "blocks": np.dtype("<u4"),
+    "flow": np.dtype("<u4"),
+    "namespace": np.dtype("<u4"),
+    "status": np.dtype("<u2"),
+}
+
+
+def _chunk(columns: Mapping[str, bytes]) -> LatencyChunk:
+    return {name: np.frombuffer(columns[name], kind) for name, kind in LATENCY_COLUMNS.items()}
+
+
+class _Kind:
+    """One of several alternatives, which its `kind` names."""
+
+    kind: ClassVar[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as the Rust crate names them."""
+        return {"kind": self.kind, **dataclasses.asdict(self)}  # type: ignore[call-overload]
+
+
+@dataclass(frozen=True)
+class Closed(_Kind):
+    """So many requests outstanding at any time."""
+
+    kind: ClassVar[str] = "closed"
+    depth: int = 32
+
+
+@dataclass(frozen=True)
+class Thinking(_Kind):
+    """So many users, each of whom thinks for a while when a request is done."""
+
+    kind: ClassVar[str] = "thinking"
+    users: int
+    think_ns: int
+
+
+@dataclass(frozen=True)
+class Open(_Kind):
+    """At random (exponential gaps), so many a second on average, whether or not earlier ones are done.
+
+    At most `outstanding_max` are in flight; what comes then waits, and that counts.
+    """
+
+    kind: ClassVar[str] = "open"
+    requests_per_second: float
+    outstanding_max: int = 1024
+
+
+@dataclass(frozen=True)
+class Paced(_Kind):
+    """As `Open`, at equal gaps."""
+
+    kind: ClassVar[str] = "paced"
+    requests_per_second: float
+    outstanding_max: int = 1024
+
+
+@dataclass(frozen=True)
+class Bursts(_Kind):
+    """As `Open`, `burst` requests at the same instant; the rate is that of requests."""
+
+    kind: ClassVar[str] = "bursts"
+    requests_per_second: float
+    burst: int
+    outstanding_max: int = 1024
+
+
+@dataclass(frozen=True)
+class HotCold(_Kind):
+    """So much of the traffic to the beginning of the range, the rest behind it, both uniformly."""
+
+    kind: ClassVar[str] = "hot_cold"
+    range_percent: float
+    traffic_percent: float
+
+
+@dataclass(frozen=True)
+class Zipf(_Kind):
+    """The place of rank k with a probability that falls as k to the power of -theta; ranks are scattered."""
+
+    kind: ClassVar[str] = "zipf"
+    theta: float = 0.99
+
+
+@dataclass(frozen=True)
+class Normal(_Kind):
+    """Normally distributed sizes in blocks, rounded up, at least one."""
+
+    kind: ClassVar[str] = "normal"
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True)
+class Weighted(_Kind):
+    """A few sizes: pairs of blocks and weight."""
+
+    kind: ClassVar[str] = "weighted"
+    sizes: Sequence[tuple[int, float]]
+
+
+@dataclass(frozen=True)
+class Scaled(_Kind):
+    """With every gap of the trace multiplied by a factor: 0.5 is twice as fast."""
+
+    kind: ClassVar[str] = "scaled"
+    factor: float
+
+
+@dataclass(frozen=True)
+class AsFastAsPossible(_Kind):
+    """As soon as fewer than `depth` are outstanding, in the trace's order."""
+
+    kind: ClassVar[str] = "as_fast_as_possible"
+    depth: int = 32
+
+
+Arrival: TypeAlias = Closed | Thinking | Open | Paced | Bursts
+Pattern: TypeAlias = Literal["random", "sequential"] | HotCold | Zipf
+Timing: TypeAlias = Literal["original"] | Scaled | AsFastAsPossible
+
+
+class _Workload:
+    """Something that a drive can be made to do."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as the Rust crate names them."""
+        names = [entry.name for entry in dataclasses.fields(self)]  # type: ignore[arg-type]
+        return {name: _plain(getattr(self, name)) for name in names}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, _Kind):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return dict(value)
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+@dataclass(frozen=True)
+class Flow(_Workload):
+    """A synthetic stream of requests."""
+
+    name: str = "flow"
+    """Names the flow, and its random numbers."""
+    read_fraction: float = 1.0
+    """Share of reads among the requests, 0 to 1; the rest are writes."""
+    blocks: int | Normal | Weighted = 1
+    """Logical blocks of each request."""
+    align_blocks: int = 0
+    """Requests begin at multiples of so many blocks; 0 means their size if all have the same, else 1."""
+    requests: int = 10_000
+    """How many."""
+    stop_ns: int = 0
+    """Nothing arrives later than so many nanoseconds after the flow began; 0 means no end but `requests`."""
+    arrival: Arrival = field(default_factory=Closed)
+    """When requests arrive."""
+    pattern: Pattern = "random"
+    """Where they go."""
+    first_block: int = 0
+    """First logical block that they go to."""
+    range_blocks: int = 65_536
+    """Logical blocks of the range; 0 means all that follow."""
+    working_set_percent: float = 100.0
+    """Of the range, the first so many per cent are used."""
+    namespace: int = 1
+    """Which namespace, counted from one."""
+    queue: int = 0
+    """Which queue pair carries them, counted from zero."""
+    prefill: bool = True
+    """Write the whole range once before anything is measured, so that reads find data."""
+
+
+@dataclass(frozen=True)
+class Replay(_Workload):
+    """A block trace to be replayed."""
+
+    path: str | os.PathLike[str]
+    """The file, as it is or compressed with gzip or zstd."""
+    name: str = "trace"
+    """Names the replay in reports."""
+    format: TraceFormat | None = None
+    """Its format; found out from its first lines if not given."""
+    blkparse_action: Literal["queued", "issued"] = "queued"
+    """For the text of `blkparse`: which event is a request's arrival, Q or D."""
+    skip_bad_lines: bool = False
+    """Pass over bad lines and count them, instead of failing at the first."""
+    timing: Timing = "original"
+    """When requests arrive."""
+    outstanding_max: int = 65_535
+    """Bound of the requests in flight when they arrive by the clock; waiting counts as latency."""
+    repeat: int = 1
+    """The trace is replayed so many times, one after another."""
+    requests_max: int | None = None
+    """Only so many requests are replayed."""
+    first_block: int = 0
+    """First logical block of the range that requests are folded into."""
+    range_blocks: int = 0
+    """Logical blocks of the range; 0 means all that follow."""
+    namespace: int = 1
+    """The namespace that all devices of the trace are merged into, counted from one."""
+    devices: Mapping[str, int] = field(default_factory=dict)
+    """Namespaces of single devices, by name; if there are any, requests to other devices are left out."""
+    queue: int = 0
+    """Which queue pair carries them, counted from zero."""
+    prefill: bool = False
+    """Write the range of the first namespace once before anything is measured, so that reads find data."""
 
 
 @dataclass(frozen=True)
@@ -39,49 +280,155 @@ _TIMES = ("mean", "min", "p50", "p99", "p999", "p9999", "max")
 
 
 @dataclass(frozen=True)
+class BadLine:
+    """A line of a trace that could not be read."""
+
+    line: int
+    """Its number, counted from one."""
+    reason: str
+    """What is wrong with it."""
+
+
+@dataclass(frozen=True)
+class TraceReport:
+    """What a replayed trace was like.
+
+    Where it was replayed several times, counts of lines and requests are of all passes, those of bad lines
+    and devices of the last.
+    """
+
+    path: str
+    """The file."""
+    format: TraceFormat
+    """Its format."""
+    lines: int
+    """Lines read."""
+    requests: int
+    """Requests replayed."""
+    bad_lines: int
+    """Bad lines skipped."""
+    first_bad_lines: tuple[BadLine, ...]
+    """The first of them."""
+    devices: int
+    """Devices named."""
+    out_of_order: int
+    """Requests earlier than the one before; they arrived with it."""
+    widened: int
+    """Requests that were no whole blocks and grew to them."""
+    wrapped: int
+    """Requests beyond the range, folded into it."""
+    left_out: int
+    """Requests to devices that the replay leaves out."""
+
+    @classmethod
+    def _from(cls, data: Mapping[str, Any] | None) -> Self | None:
+        if data is None:
+            return None
+        bad = tuple(BadLine(**line) for line in data["first_bad_lines"])
+        return cls(**{**data, "first_bad_lines": bad})
+
+
+@dataclass(frozen=True)
+class Utilization:
+    """Shares of the time in which parts were busy, 0 to 1."""
+
+    link_down: float
+    """The host-to-drive direction of the link."""
+    link_up: float
+    """The drive-to-host direction."""
+    channel: float
+    """The mean over all channels."""
+    die: float
+    """The mean over all dies, of the array only."""
+
+
+@dataclass(frozen=True)
+class Wear:
+    """How often blocks were erased since the drive was new."""
+
+    erase_count_min: int
+    """The least erases of a block."""
+    erase_count_mean: float
+    """The mean."""
+    erase_count_max: int
+    """The most."""
+
+
+@dataclass(frozen=True)
 class FlowReport:
-    """The result of one flow."""
+    """The result of one flow or trace."""
 
     name: str
-    """The flow's name."""
+    """Its name."""
     requests: int
-    """Requests completed."""
+    """Requests completed with success."""
+    failed: int
+    """Requests that failed, where that does not end the run."""
     elapsed: Duration
-    """From the first arrival to the last completion."""
+    """From the beginning to the last completion."""
     requests_per_second: float
     """Requests completed in a simulated second."""
     megabytes_per_second: float
-    """Megabytes (10^6 bytes) moved in a simulated second."""
+    """Megabytes (10^6 bytes) read and written in a simulated second."""
+    read_bytes: Size
+    """Bytes read."""
+    written_bytes: Size
+    """Bytes written."""
     read: Latency | None
     """Latencies of reads; None if there were none."""
     write: Latency | None
     """Latencies of writes; None if there were none."""
+    deallocate: Latency | None
+    """Latencies of deallocations; None if there were none."""
+    flush: Latency | None
+    """Latencies of flushes; None if there were none."""
+    trace: TraceReport | None
+    """What the trace was like; None for flows."""
 
     @classmethod
     def _from(cls, data: Mapping[str, Any]) -> Self:
         return cls(
             name=data["name"],
             requests=data["requests"],
+            failed=data["failed"],
             elapsed=Duration.from_ns(data["elapsed_ns"]),
             requests_per_second=data["requests_per_second"],
             megabytes_per_second=data["megabytes_per_second"],
-            read=Latency._from(data["read"]),
-            write=Latency._from(data["write"]),
+            read_bytes=Size(data["read_bytes"]),
+            written_bytes=Size(data["written_bytes"]),
+            **{kind: Latency._from(data[kind]) for kind in REQUEST_KINDS},
+            trace=TraceReport._from(data["trace"]),
         )
 
 
 @dataclass(frozen=True)
 class Report:
-    """The result of running flows. Counts and energy include what filled the range beforehand."""
+    """The result of running workloads. What filled ranges beforehand does not count."""
 
     flows: tuple[FlowReport, ...]
-    """One a flow."""
+    """One a flow or trace."""
+    elapsed: Duration
+    """From the beginning to when the last of them was done."""
+    read_bytes: Size
+    """Bytes read by the host."""
+    written_bytes: Size
+    """Bytes written by the host."""
     flash_page_reads: int
     """Pages sensed by reads."""
     flash_page_programs: int
     """Pages programmed."""
     flash_block_erases: int
     """Blocks erased."""
+    write_amplification: float | None
+    """Bytes programmed for each byte written by the host; None if it wrote none."""
+    gc_blocks: int
+    """Blocks emptied by garbage collection."""
+    gc_page_copies: int
+    """Pages copied by garbage collection."""
+    utilization: Utilization
+    """Shares of the elapsed time in which parts were busy."""
+    wear: Wear
+    """Wear at the end."""
     energy: Energy
     """Spent by everything."""
     energy_by: tuple[EnergyEntry, ...]
@@ -94,9 +441,17 @@ class Report:
         data = json.loads(text)
         return cls(
             flows=tuple(FlowReport._from(flow) for flow in data["flows"]),
+            elapsed=Duration.from_ns(data["elapsed_ns"]),
+            read_bytes=Size(data["read_bytes"]),
+            written_bytes=Size(data["written_bytes"]),
             flash_page_reads=data["flash_page_reads"],
             flash_page_programs=data["flash_page_programs"],
             flash_block_erases=data["flash_block_erases"],
+            write_amplification=data["write_amplification"],
+            gc_blocks=data["gc_blocks"],
+            gc_page_copies=data["gc_page_copies"],
+            utilization=Utilization(**data["utilization"]),
+            wear=Wear(**data["wear"]),
             energy=Energy(data["energy_pj"]),
             energy_by=tuple(EnergyEntry._from(entry) for entry in data["energy"]),
             data=data,

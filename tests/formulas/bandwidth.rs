@@ -21,7 +21,7 @@ struct Measured {
 fn sequential(read_fraction: f64, blocks: u64, requests: u64, depth: u32, range: u64) -> Flow {
     Flow {
         read_fraction,
-        blocks: blocks as u32,
+        blocks: (blocks as u32).into(),
         requests,
         arrival: Arrival::Closed { depth },
         pattern: Pattern::Sequential,

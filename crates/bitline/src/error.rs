@@ -4,6 +4,7 @@ use device::PowerUpError;
 use media::nand::{MediaError, NandError};
 
 use crate::config::ConfigError;
+use crate::workload::TraceError;
 
 /// Errors of the facade.
 #[derive(Debug, thiserror::Error)]
@@ -41,4 +42,7 @@ pub enum Error {
     /// A workload that makes no sense.
     #[error("workload: {0}")]
     Workload(String),
+    /// A trace that cannot be read.
+    #[error("trace {0}")]
+    Trace(#[from] TraceError),
 }

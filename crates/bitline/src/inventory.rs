@@ -111,7 +111,7 @@ impl Drive {
             flash_blocks_used: wear.used,
             flash_blocks_unusable: wear.unusable,
             erase_count_min: wear.least,
-            erase_count_mean: wear.sum as f64 / wear.blocks.max(1) as f64,
+            erase_count_mean: wear.mean(),
             erase_count_max: wear.most,
         })
     }
@@ -165,17 +165,17 @@ impl Drive {
 }
 
 /// Sums over all flash blocks.
-struct Wear {
+pub(crate) struct Wear {
     blocks: u64,
     used: u64,
     unusable: u64,
-    least: u32,
-    most: u32,
+    pub(crate) least: u32,
+    pub(crate) most: u32,
     sum: u64,
 }
 
 impl Wear {
-    fn of(nand: &Nand) -> Wear {
+    pub(crate) fn of(nand: &Nand) -> Wear {
         let blocks = nand.geometry().blocks();
         let mut wear = Wear {
             blocks: u64::from(blocks),
@@ -194,6 +194,11 @@ impl Wear {
             wear.sum += u64::from(state.erase_count);
         }
         wear
+    }
+
+    /// Erases of a block on average.
+    pub(crate) fn mean(&self) -> f64 {
+        self.sum as f64 / self.blocks.max(1) as f64
     }
 }
 

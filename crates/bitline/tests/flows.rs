@@ -105,7 +105,7 @@ fn flows_that_make_no_sense_are_told_by_their_key() {
         ),
         (
             Flow {
-                blocks: 0,
+                blocks: 0.into(),
                 ..flow()
             },
             "blocks = 0",
@@ -195,7 +195,7 @@ fn sequential_requests_take_their_range_in_turn() {
     let writes = Flow {
         requests: 6,
         read_fraction: 0.0,
-        blocks: 4,
+        blocks: 4.into(),
         range_blocks: 16,
         pattern: Pattern::Sequential,
         prefill: false,

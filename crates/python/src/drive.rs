@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
+use bitline::workload::{RunOptions, UnderWay};
 use bitline::{Error, Host, HostError, Platform, VectorId};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -12,11 +13,14 @@ use pyo3::types::PyBytes;
 use crate::config::Config;
 use crate::error::{file, internal, to_python, usage};
 use crate::expression::Expression;
-use crate::flow::parse_flows;
 use crate::keeper::{Key, keep};
+use crate::workload::{columns, parse_workloads};
 
 /// Events of the simulation between two looks for Ctrl-C: some tens of milliseconds.
 const EVENTS_PER_LOOK: u64 = 1 << 17;
+
+/// Requests are handed to Python when there are so many, or a little more.
+const LATENCIES_PER_CHUNK: usize = 1 << 16;
 
 /// The most bytes one call moves, so that a slip of the pen does not ask for more memory
 /// than the machine has.
@@ -270,22 +274,34 @@ impl Drive {
         Ok(rows.collect())
     }
 
-    /// Runs flows, given as a JSON list; gives the report as JSON.
-    #[pyo3(signature = (flows, progress = None))]
-    fn run_flows(
+    /// Runs flows and traces, given as a JSON list; gives the report as JSON. `latencies`
+    /// is called with columns of requests as they complete.
+    #[pyo3(signature = (workloads, progress = None, latencies = None, keep_going = false))]
+    fn run_workloads(
         &self,
         py: Python<'_>,
-        flows: &str,
+        workloads: &str,
         progress: Option<Bound<'_, PyAny>>,
+        latencies: Option<Bound<'_, PyAny>>,
+        keep_going: bool,
     ) -> PyResult<String> {
-        let flows = parse_flows(flows)?;
+        let workloads = parse_workloads(workloads)?;
+        let options = RunOptions {
+            latencies: latencies.is_some(),
+            keep_going,
+        };
         let report = self.0.with(|drive| {
-            let under_way = drive.start_flows(&flows).map_err(to_python)?;
+            let under_way = drive
+                .start_workloads(&workloads, options)
+                .map_err(to_python)?;
             loop {
                 let done = under_way
                     .advance(drive, EVENTS_PER_LOOK)
                     .map_err(to_python)?;
                 py.check_signals()?;
+                if let Some(latencies) = &latencies {
+                    hand_over(py, &under_way, latencies, done)?;
+                }
                 if let Some(progress) = &progress {
                     progress.call1((under_way.completed(),))?;
                 }
@@ -340,6 +356,20 @@ impl Drive {
     {
         self.0.with(|drive| run(py, drive, function))
     }
+}
+
+/// Hands requests to Python once there are enough of them, or at the end.
+fn hand_over(
+    py: Python<'_>,
+    under_way: &UnderWay,
+    latencies: &Bound<'_, PyAny>,
+    done: bool,
+) -> PyResult<()> {
+    let kept = under_way.latencies_kept();
+    if kept >= LATENCIES_PER_CHUNK || (done && kept > 0) {
+        latencies.call1((columns(py, &under_way.take_latencies())?,))?;
+    }
+    Ok(())
 }
 
 /// Runs an async function on the drive until it returns, or until Ctrl-C. What was sent

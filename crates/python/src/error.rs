@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use bitline::workload::TraceError;
 use bitline::{
     Error, HostError, MediaError as OpenError, NandError, PowerUpError, StatusError, StatusType,
     StorageError,
@@ -38,11 +39,17 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
             storage(error)
         }
         Error::Host(HostError::Status(error)) => status(&error),
+        Error::Trace(TraceError::Io { path, source }) => file(
+            &path,
+            &format!("cannot read the trace: {source}"),
+            source.raw_os_error(),
+        ),
         Error::Host(HostError::Usage(_) | HostError::Memory(_))
         | Error::Bits(_)
         | Error::UnknownPlatform(_)
         | Error::NoPower
         | Error::Precondition(_)
+        | Error::Trace(_)
         | Error::Workload(_) => UsageError::new_err(message),
         Error::Host(HostError::Protocol(_) | HostError::Transport(_))
         | Error::Flash(_)

@@ -6,9 +6,9 @@ mod config;
 mod drive;
 mod error;
 mod expression;
-mod flow;
 mod keeper;
 mod tpch;
+mod workload;
 
 use pyo3::prelude::*;
 

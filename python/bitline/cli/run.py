@@ -171,10 +171,10 @@ def _result(report: Report, trace: Path | None, plot: Path | None) -> Result:
         "elapsed_ns": Fact("Simulated time", flow.elapsed.ns, duration),
         "requests_per_second": Fact("Requests per second", flow.requests_per_second, rate_),
         "megabytes_per_second": Fact("Megabytes per second", flow.megabytes_per_second, rate_),
-        "flash_page_reads": Fact("Flash pages read, prefilling included", report.flash_page_reads),
+        "flash_page_reads": Fact("Flash pages read", report.flash_page_reads),
         "flash_page_programs": Fact("  programmed", report.flash_page_programs),
         "flash_block_erases": Fact("Flash blocks erased", report.flash_block_erases),
-        "energy_pj": Fact("Energy, prefilling included", report.energy.pj, energy),
+        "energy_pj": Fact("Energy", report.energy.pj, energy),
     }
     if trace is not None:
         facts["trace"] = Fact("Trace", str(trace))

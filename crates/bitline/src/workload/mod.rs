@@ -1,15 +1,64 @@
-//! Synthetic workloads: flows of requests, and what they measured.
+//! Workloads: synthetic flows of requests, replayed traces, and what they measured.
+//!
+//! ```
+//! use bitline::workload::{Arrival, Flow};
+//! use bitline::{Config, Drive};
+//!
+//! let mut drive = Drive::open(Config::preset("flash-cosmos")?)?;
+//! let flow = Flow {
+//!     arrival: Arrival::Closed { depth: 8 },
+//!     requests: 500,
+//!     range_blocks: 1024,
+//!     ..Flow::default()
+//! };
+//! let report = drive.run_flows(&[flow], |_completed| {})?;
+//! assert_eq!(report.flows[0].requests, 500);
+//! # Ok::<(), bitline::Error>(())
+//! ```
 
 mod flow;
+mod latencies;
+mod named;
+mod plan;
+mod range;
+mod replay;
 mod report;
+mod request;
+mod run;
+mod trace;
 
-pub use flow::{Arrival, Flow, FlowsUnderWay, Pattern};
-pub use report::{FlowReport, LatencySummary, Report};
+pub use flow::{Arrival, Flow, Pattern, Size};
+pub use latencies::Latencies;
+pub use replay::{Replay, Timing};
+pub use report::{FlowReport, LatencySummary, Report, TraceReport, Utilization, WearReport};
+pub use request::RequestKind;
+pub use run::UnderWay;
+pub use trace::{
+    BadLine, BlkparseAction, LineError, Record, TraceError, TraceFormat, TraceOptions, TraceReader,
+};
 
 use crate::{Drive, Error};
 
 /// Events between two calls of the progress function: some tens of milliseconds.
 const EVENTS_PER_LOOK: u64 = 1 << 18;
+
+/// What a drive can be made to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Workload {
+    /// A synthetic flow.
+    Flow(Flow),
+    /// A replayed trace.
+    Replay(Replay),
+}
+
+/// What else a run is to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunOptions {
+    /// Keep every request for [`UnderWay::take_latencies`].
+    pub latencies: bool,
+    /// Count requests that the drive fails, instead of ending at the first.
+    pub keep_going: bool,
+}
 
 impl Drive {
     /// Runs flows side by side until each has completed its requests; `progress`
@@ -19,6 +68,21 @@ impl Drive {
     /// A flow that makes no sense on this drive, or a request that failed.
     pub fn run_flows(&mut self, flows: &[Flow], progress: impl Fn(u64)) -> Result<Report, Error> {
         let under_way = self.start_flows(flows)?;
+        self.finish(under_way, progress)
+    }
+
+    /// Replays a trace; `progress` is called as by [`Drive::run_flows`].
+    ///
+    /// # Errors
+    /// A trace that cannot be read or makes no sense on this drive, or a request that
+    /// failed.
+    pub fn replay(&mut self, replay: &Replay, progress: impl Fn(u64)) -> Result<Report, Error> {
+        let workload = Workload::Replay(replay.clone());
+        let under_way = self.start_workloads(&[workload], RunOptions::default())?;
+        self.finish(under_way, progress)
+    }
+
+    fn finish(&mut self, under_way: UnderWay, progress: impl Fn(u64)) -> Result<Report, Error> {
         while !under_way.advance(self, EVENTS_PER_LOOK)? {
             progress(under_way.completed());
         }
@@ -26,12 +90,25 @@ impl Drive {
         under_way.report(self)
     }
 
-    /// Starts flows; they run as [`FlowsUnderWay::advance`] lets time pass, so that the
+    /// Starts flows; they run as [`UnderWay::advance`] lets time pass, so that the
     /// caller can look up in between.
     ///
     /// # Errors
     /// A flow that makes no sense on this drive.
-    pub fn start_flows(&mut self, flows: &[Flow]) -> Result<FlowsUnderWay, Error> {
-        FlowsUnderWay::start(self, flows)
+    pub fn start_flows(&mut self, flows: &[Flow]) -> Result<UnderWay, Error> {
+        let workloads: Vec<Workload> = flows.iter().cloned().map(Workload::Flow).collect();
+        self.start_workloads(&workloads, RunOptions::default())
+    }
+
+    /// Starts any workloads, side by side.
+    ///
+    /// # Errors
+    /// A workload that makes no sense on this drive, or a trace that cannot be opened.
+    pub fn start_workloads(
+        &mut self,
+        workloads: &[Workload],
+        options: RunOptions,
+    ) -> Result<UnderWay, Error> {
+        UnderWay::start(self, workloads, options)
     }
 }

@@ -1,45 +1,129 @@
 //! What a workload measured.
 
 use serde::Serialize;
-use sim::{Histogram, Span};
+use sim::{Histogram, Span, Time};
 
-use super::flow::Flow;
+use super::request::RequestKind;
+use super::run::Tally;
+use super::trace::BadLine;
+use crate::inventory::Wear;
 use crate::statistics::{EnergyEntry, Statistics};
+use crate::{Drive, Error};
 
-/// The result of running flows.
+/// The result of running workloads. What filled ranges beforehand does not count.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// One entry a flow.
+    /// One entry a flow or trace.
     pub flows: Vec<FlowReport>,
-    /// Pages sensed by reads during the run, prefilling included.
+    /// From the beginning to when the last of them was done, in nanoseconds.
+    pub elapsed_ns: f64,
+    /// Bytes read by the host.
+    pub read_bytes: u64,
+    /// Bytes written by the host.
+    pub written_bytes: u64,
+    /// Pages sensed by reads.
     pub flash_page_reads: u64,
-    /// Pages programmed during the run, prefilling included.
+    /// Pages programmed.
     pub flash_page_programs: u64,
-    /// Blocks erased during the run, prefilling included.
+    /// Blocks erased.
     pub flash_block_erases: u64,
-    /// Energy spent during the run, prefilling included, in picojoules.
+    /// Bytes programmed for each byte written by the host; absent if it wrote none.
+    pub write_amplification: Option<f64>,
+    /// Blocks emptied by garbage collection.
+    pub gc_blocks: u64,
+    /// Pages copied by garbage collection.
+    pub gc_page_copies: u64,
+    /// Shares of the elapsed time in which parts were busy.
+    pub utilization: Utilization,
+    /// Wear at the end.
+    pub wear: WearReport,
+    /// Energy spent, in picojoules.
     pub energy_pj: u64,
     /// The same by component and cause.
     pub energy: Vec<EnergyEntry>,
 }
 
-/// The result of one flow.
+/// Shares of the time in which parts were busy, 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Utilization {
+    /// The host-to-drive direction of the link.
+    pub link_down: f64,
+    /// The drive-to-host direction.
+    pub link_up: f64,
+    /// The mean over all channels.
+    pub channel: f64,
+    /// The mean over all dies, of the array only.
+    pub die: f64,
+}
+
+/// How often blocks were erased since the drive was new.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct WearReport {
+    /// The least erases of a block.
+    pub erase_count_min: u32,
+    /// The mean.
+    pub erase_count_mean: f64,
+    /// The most.
+    pub erase_count_max: u32,
+}
+
+/// The result of one flow or trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowReport {
-    /// The flow's name.
+    /// Its name.
     pub name: String,
-    /// Requests completed.
+    /// Requests completed with success.
     pub requests: u64,
-    /// From the first arrival to the last completion, in nanoseconds.
+    /// Requests that failed, where that does not end the run.
+    pub failed: u64,
+    /// From the beginning to the last completion, in nanoseconds.
     pub elapsed_ns: f64,
     /// Requests completed in a second.
     pub requests_per_second: f64,
-    /// Megabytes (10^6 bytes) moved in a second.
+    /// Megabytes (10^6 bytes) read and written in a second.
     pub megabytes_per_second: f64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
     /// Latencies of reads; absent if there were none.
     pub read: Option<LatencySummary>,
     /// Latencies of writes; absent if there were none.
     pub write: Option<LatencySummary>,
+    /// Latencies of deallocations; absent if there were none.
+    pub deallocate: Option<LatencySummary>,
+    /// Latencies of flushes; absent if there were none.
+    pub flush: Option<LatencySummary>,
+    /// What the trace was like; absent for flows.
+    pub trace: Option<TraceReport>,
+}
+
+/// What a replayed trace was like. Where it was replayed several times, counts of lines
+/// and requests are of all passes, those of bad lines and devices of the last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TraceReport {
+    /// The file.
+    pub path: String,
+    /// The name of its format.
+    pub format: &'static str,
+    /// Lines read.
+    pub lines: u64,
+    /// Requests replayed.
+    pub requests: u64,
+    /// Bad lines skipped.
+    pub bad_lines: u64,
+    /// The first of them.
+    pub first_bad_lines: Vec<BadLine>,
+    /// Devices named.
+    pub devices: u64,
+    /// Requests earlier than the one before; they arrived with it.
+    pub out_of_order: u64,
+    /// Requests that were no whole blocks and grew to them.
+    pub widened: u64,
+    /// Requests beyond the range, folded into it.
+    pub wrapped: u64,
+    /// Requests to devices that the replay leaves out.
+    pub left_out: u64,
 }
 
 /// Latencies of one class of requests, in nanoseconds. Least, mean and greatest
@@ -81,62 +165,109 @@ impl LatencySummary {
 }
 
 impl FlowReport {
-    pub(super) fn new(
-        flow: &Flow,
-        block_bytes: u32,
-        reads: &Histogram,
-        writes: &Histogram,
-        elapsed: Span,
-    ) -> FlowReport {
-        let requests = reads.count() + writes.count();
-        let per_second = if elapsed > Span::ZERO {
-            requests as f64 / elapsed.as_seconds()
-        } else {
-            0.0
+    /// What `tally` holds of a flow that began at `begin`.
+    pub(super) fn new(name: &str, tally: &Tally, begin: Time) -> FlowReport {
+        let elapsed = tally.last_end.since(begin);
+        let per_second = |count: u64| match elapsed > Span::ZERO {
+            true => count as f64 / elapsed.as_seconds(),
+            false => 0.0,
         };
-        let bytes = f64::from(flow.blocks) * f64::from(block_bytes);
+        let latencies = |kind| LatencySummary::of(tally.latencies(kind));
+        let kinds = RequestKind::ALL.into_iter();
+        let requests = kinds.map(|kind| tally.latencies(kind).count()).sum();
+        let read_bytes = tally.bytes(RequestKind::Read);
+        let written_bytes = tally.bytes(RequestKind::Write);
         FlowReport {
-            name: flow.name.clone(),
+            name: name.to_owned(),
             requests,
+            failed: tally.failed,
             elapsed_ns: elapsed.as_ns(),
-            requests_per_second: per_second,
-            megabytes_per_second: per_second * bytes / 1e6,
-            read: LatencySummary::of(reads),
-            write: LatencySummary::of(writes),
+            requests_per_second: per_second(requests),
+            megabytes_per_second: per_second(read_bytes + written_bytes) / 1e6,
+            read_bytes,
+            written_bytes,
+            read: latencies(RequestKind::Read),
+            write: latencies(RequestKind::Write),
+            deallocate: latencies(RequestKind::Deallocate),
+            flush: latencies(RequestKind::Flush),
+            trace: None,
         }
     }
 }
 
 impl Report {
-    pub(super) fn new(flows: Vec<FlowReport>, before: &Statistics, after: &Statistics) -> Report {
-        let spent_before = |entry: &EnergyEntry| {
-            let same = |other: &&EnergyEntry| {
-                (&other.component, &other.cause) == (&entry.component, &entry.cause)
-            };
-            before
-                .energy
-                .iter()
-                .find(same)
-                .map_or((0, 0), |other| (other.energy_pj, other.events))
-        };
-        Report {
+    /// What `flows` did on `drive` since its statistics were `before`.
+    pub(super) fn new(
+        flows: Vec<FlowReport>,
+        before: &Statistics,
+        drive: &Drive,
+    ) -> Result<Report, Error> {
+        let after = &drive.statistics()?;
+        let nand = drive.nand().borrow();
+        let wear = Wear::of(&nand);
+        let page_bytes = u64::from(nand.geometry().page_bytes);
+        let programs = after.flash.page_programs - before.flash.page_programs;
+        let written_bytes: u64 = flows.iter().map(|flow| flow.written_bytes).sum();
+        let programmed = (programs * page_bytes) as f64;
+        Ok(Report {
+            elapsed_ns: after.now_ns - before.now_ns,
+            read_bytes: flows.iter().map(|flow| flow.read_bytes).sum(),
+            written_bytes,
             flows,
             flash_page_reads: after.flash.page_reads - before.flash.page_reads,
-            flash_page_programs: after.flash.page_programs - before.flash.page_programs,
+            flash_page_programs: programs,
             flash_block_erases: after.flash.block_erases - before.flash.block_erases,
+            write_amplification: (written_bytes > 0).then(|| programmed / written_bytes as f64),
+            gc_blocks: after.ftl.gc_blocks - before.ftl.gc_blocks,
+            gc_page_copies: after.ftl.gc_page_copies - before.ftl.gc_page_copies,
+            utilization: Utilization::between(before, after),
+            wear: WearReport {
+                erase_count_min: wear.least,
+                erase_count_mean: wear.mean(),
+                erase_count_max: wear.most,
+            },
             energy_pj: after.energy_pj - before.energy_pj,
-            energy: after
-                .energy
-                .iter()
-                .map(|entry| {
-                    let (energy_pj, events) = spent_before(entry);
-                    EnergyEntry {
-                        energy_pj: entry.energy_pj - energy_pj,
-                        events: entry.events - events,
-                        ..entry.clone()
-                    }
-                })
-                .collect(),
+            energy: spent_between(before, after),
+        })
+    }
+}
+
+impl Utilization {
+    /// From the shares since power-up at two instants, the shares in between.
+    fn between(before: &Statistics, after: &Statistics) -> Utilization {
+        let elapsed = after.elapsed_ns - before.elapsed_ns;
+        let share = |of: fn(&Statistics) -> f64| {
+            let busy = of(after) * after.elapsed_ns - of(before) * before.elapsed_ns;
+            match elapsed > 0.0 {
+                // Rounding of the two may leave less than nothing.
+                true => (busy / elapsed).clamp(0.0, 1.0),
+                false => 0.0,
+            }
+        };
+        Utilization {
+            link_down: share(|statistics| statistics.link_down_utilization),
+            link_up: share(|statistics| statistics.link_up_utilization),
+            channel: share(|statistics| statistics.channel_utilization),
+            die: share(|statistics| statistics.die_utilization),
         }
     }
+}
+
+fn spent_between(before: &Statistics, after: &Statistics) -> Vec<EnergyEntry> {
+    let spent_before = |entry: &EnergyEntry| {
+        let same = |other: &&EnergyEntry| {
+            (&other.component, &other.cause) == (&entry.component, &entry.cause)
+        };
+        let found = before.energy.iter().find(same);
+        found.map_or((0, 0), |other| (other.energy_pj, other.events))
+    };
+    let difference = |entry: &EnergyEntry| {
+        let (energy_pj, events) = spent_before(entry);
+        EnergyEntry {
+            energy_pj: entry.energy_pj - energy_pj,
+            events: entry.events - events,
+            ..entry.clone()
+        }
+    };
+    after.energy.iter().map(difference).collect()
 }

@@ -1,0 +1,154 @@
+//! Flows: synthetic streams of requests, in a closed loop (a number of requests always
+//! outstanding) or an open one (requests arrive whether or not earlier ones are done).
+
+mod arrival;
+mod generate;
+mod pattern;
+mod size;
+
+use serde::{Deserialize, Serialize};
+
+pub use arrival::Arrival;
+pub(super) use arrival::{DEPTH_MAX, SECONDS_MAX};
+pub(super) use generate::Generator;
+pub use pattern::Pattern;
+pub use size::Size;
+
+use super::named::{name_or_table, number_or_table};
+use super::range::Range;
+
+/// A stream of requests.
+///
+/// ```
+/// use bitline::workload::{Arrival, Flow, Pattern, Size};
+/// use bitline::{Config, Drive};
+///
+/// let mut drive = Drive::open(Config::preset("flash-cosmos")?)?;
+/// let flow = Flow {
+///     read_fraction: 0.7,
+///     blocks: Size::Weighted { sizes: vec![(1, 4.0), (4, 1.0)] },
+///     pattern: Pattern::Zipf { theta: 0.99 },
+///     arrival: Arrival::Closed { depth: 16 },
+///     requests: 1000,
+///     range_blocks: 4096,
+///     ..Flow::default()
+/// };
+/// let report = drive.run_flows(&[flow], |_completed| {})?;
+/// let read = report.flows[0].read.expect("most requests read");
+/// assert!(read.p50_ns <= read.p99_ns);
+/// # Ok::<(), bitline::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Flow {
+    /// Names the flow, and its random numbers.
+    pub name: String,
+    /// Share of reads among the requests, 0 to 1; the rest are writes.
+    pub read_fraction: f64,
+    /// Logical blocks of each request.
+    #[serde(deserialize_with = "number_or_table")]
+    pub blocks: Size,
+    /// Requests begin at multiples of so many blocks, counted from `first_block`; 0
+    /// means their size if all have the same, else 1.
+    pub align_blocks: u32,
+    /// How many requests.
+    pub requests: u64,
+    /// Nothing arrives later than so many nanoseconds after the flow began; 0 means no
+    /// end but `requests`.
+    pub stop_ns: u64,
+    /// When requests arrive.
+    pub arrival: Arrival,
+    /// Where they go.
+    #[serde(deserialize_with = "name_or_table")]
+    pub pattern: Pattern,
+    /// First logical block that they go to.
+    pub first_block: u64,
+    /// Logical blocks of the range that they go to; 0 means all that follow.
+    pub range_blocks: u64,
+    /// Of the range, the first so many per cent are used.
+    pub working_set_percent: f64,
+    /// Which namespace, counted from one.
+    pub namespace: u32,
+    /// Which queue pair carries them, counted from zero.
+    pub queue: usize,
+    /// Write the whole range once before anything is measured, so that reads find data.
+    pub prefill: bool,
+}
+
+impl Default for Flow {
+    fn default() -> Flow {
+        Flow {
+            name: "flow".into(),
+            read_fraction: 1.0,
+            blocks: Size::Fixed { blocks: 1 },
+            align_blocks: 0,
+            requests: 10_000,
+            stop_ns: 0,
+            arrival: Arrival::Closed { depth: 32 },
+            pattern: Pattern::Random,
+            first_block: 0,
+            range_blocks: 1 << 16,
+            working_set_percent: 100.0,
+            namespace: 1,
+            queue: 0,
+            prefill: true,
+        }
+    }
+}
+
+impl Flow {
+    /// Checks the flow against a namespace of `blocks` logical blocks, and gives the
+    /// range that it uses.
+    pub(super) fn check(&self, blocks: u64, queue_pairs: usize) -> Result<Range, String> {
+        if !(0.0..=1.0).contains(&self.read_fraction) {
+            return Err(format!(
+                "read_fraction = {} must be 0 to 1",
+                self.read_fraction
+            ));
+        }
+        if !(self.working_set_percent > 0.0 && self.working_set_percent <= 100.0) {
+            return Err(format!(
+                "working_set_percent = {} must be above 0 and at most 100",
+                self.working_set_percent
+            ));
+        }
+        if self.stop_ns as f64 > SECONDS_MAX * 1e9 {
+            return Err(format!(
+                "stop_ns = {} must be at most {}",
+                self.stop_ns,
+                SECONDS_MAX * 1e9
+            ));
+        }
+        if self.queue >= queue_pairs {
+            return Err(format!(
+                "queue = {} must be below the {queue_pairs} queue pairs",
+                self.queue
+            ));
+        }
+        self.blocks.check()?;
+        self.pattern.check()?;
+        self.arrival.check(self.requests, self.stop_ns)?;
+        let range = Range::within(self.first_block, self.range_blocks, blocks)?;
+        let used = Range {
+            blocks: (range.blocks as f64 * self.working_set_percent / 100.0).round() as u64,
+            ..range
+        };
+        let needed = self.blocks.blocks_needed();
+        if used.blocks < u64::from(needed.max(self.align_blocks)) {
+            return Err(format!(
+                "the {} blocks from {} on hold no request of {needed} blocks aligned to {}",
+                used.blocks,
+                used.first,
+                self.alignment()
+            ));
+        }
+        Ok(used)
+    }
+
+    fn alignment(&self) -> u32 {
+        match self.align_blocks {
+            0 => self.blocks.alignment(),
+            blocks => blocks,
+        }
+    }
+}

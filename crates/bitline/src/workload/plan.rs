@@ -1,0 +1,142 @@
+//! What a workload becomes on a drive: checked, with everything that running it needs.
+
+use sim::Span;
+
+use super::Workload;
+use super::flow::{Arrival, Flow};
+use super::range::Range;
+use super::replay::{Replay, Timing, TraceSource};
+use super::run::Prefill;
+use crate::{Drive, Error};
+
+/// When requests are sent.
+#[derive(Clone, Copy)]
+pub(super) enum Pace {
+    /// A number of workers, each of which waits for its request.
+    Closed { depth: u32, think: Span },
+    /// When they arrive.
+    Timed { outstanding_max: u32 },
+}
+
+/// Where requests come from.
+pub(super) enum PlanSource {
+    Flow(Flow, Range),
+    Trace(Box<TraceSource>),
+}
+
+/// A workload about to run.
+pub(super) struct Plan {
+    pub(super) name: String,
+    pub(super) queue: usize,
+    /// Namespaces of the devices that requests name.
+    pub(super) namespaces: Vec<u32>,
+    pub(super) pace: Pace,
+    pub(super) source: PlanSource,
+    prefill: Option<Prefill>,
+}
+
+impl Plan {
+    /// Checks a workload against the drive.
+    pub(super) fn of(workload: &Workload, drive: &mut Drive) -> Result<Plan, Error> {
+        match workload {
+            Workload::Flow(flow) => Plan::of_flow(flow, drive),
+            Workload::Replay(replay) => Plan::of_replay(replay, drive),
+        }
+    }
+
+    fn of_flow(flow: &Flow, drive: &mut Drive) -> Result<Plan, Error> {
+        let wrong = |what: String| Error::Workload(format!("flow {:?}: {what}", flow.name));
+        let size = namespace(drive, flow.namespace).map_err(|error| wrong(error.to_string()))?;
+        let pairs = drive.host()?.queue_pairs();
+        let range = flow.check(size.blocks, pairs).map_err(wrong)?;
+        let (_, depth) = flow.arrival.depth();
+        Ok(Plan {
+            name: flow.name.clone(),
+            queue: flow.queue,
+            namespaces: vec![flow.namespace],
+            pace: match flow.arrival {
+                Arrival::Closed { .. } => Pace::Closed {
+                    depth,
+                    think: Span::ZERO,
+                },
+                Arrival::Thinking { think_ns, .. } => Pace::Closed {
+                    depth,
+                    think: Span::from_ns(think_ns),
+                },
+                Arrival::Open { .. } | Arrival::Paced { .. } | Arrival::Bursts { .. } => {
+                    Pace::Timed {
+                        outstanding_max: depth,
+                    }
+                }
+            },
+            prefill: flow.prefill.then_some(Prefill {
+                namespace: flow.namespace,
+                range,
+            }),
+            source: PlanSource::Flow(flow.clone(), range),
+        })
+    }
+
+    fn of_replay(replay: &Replay, drive: &mut Drive) -> Result<Plan, Error> {
+        let named = |what: String| {
+            let file = replay.path.display();
+            Error::Workload(format!("trace {file}: {what}"))
+        };
+        let mut sizes = Vec::new();
+        for number in replay.namespaces_used() {
+            let size = namespace(drive, number).map_err(|error| named(error.to_string()))?;
+            sizes.push((number, size));
+        }
+        let pairs = drive.host()?.queue_pairs();
+        replay.check(pairs).map_err(named)?;
+        let mut targets = Vec::new();
+        for (_, size) in &sizes {
+            targets.push(
+                replay
+                    .target(size.blocks, size.block_bytes)
+                    .map_err(named)?,
+            );
+        }
+        let prefill = replay.prefill.then(|| Prefill {
+            namespace: sizes[0].0,
+            range: targets[0].range,
+        });
+        Ok(Plan {
+            name: replay.name.clone(),
+            queue: replay.queue,
+            namespaces: sizes.iter().map(|(number, _)| *number).collect(),
+            pace: match replay.timing {
+                Timing::AsFastAsPossible { depth } => Pace::Closed {
+                    depth,
+                    think: Span::ZERO,
+                },
+                Timing::Original | Timing::Scaled { .. } => Pace::Timed {
+                    outstanding_max: replay.outstanding_max,
+                },
+            },
+            source: PlanSource::Trace(Box::new(TraceSource::open(replay, targets)?)),
+            prefill,
+        })
+    }
+
+    /// The range to fill before anything is measured.
+    pub(super) fn take_prefill(&mut self) -> Option<Prefill> {
+        self.prefill.take()
+    }
+}
+
+/// The format and size of a namespace.
+struct Size {
+    blocks: u64,
+    block_bytes: u32,
+}
+
+fn namespace(drive: &mut Drive, number: u32) -> Result<Size, Error> {
+    let device =
+        drive.run(move |host| async move { super::run::device(&host, number, 0).await })?;
+    let device = device?;
+    Ok(Size {
+        blocks: device.blocks(),
+        block_bytes: device.block_bytes(),
+    })
+}

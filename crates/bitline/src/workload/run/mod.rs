@@ -1,0 +1,200 @@
+//! Workloads under way: prefilling, then all of them side by side, measured.
+
+mod crew;
+mod lane;
+mod prefill;
+mod tally;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use host::block::BlockDevice;
+use nvme::NamespaceId;
+use sim::{JoinHandle, join_all};
+
+pub(super) use prefill::Prefill;
+pub(super) use tally::Tally;
+
+use self::lane::Lane;
+use super::latencies::Latencies;
+use super::plan::Plan;
+use super::report::{FlowReport, Report};
+use super::{RunOptions, Workload};
+use crate::drive::Host;
+use crate::driver::Queue;
+use crate::statistics::Statistics;
+use crate::{Drive, Error};
+
+/// What the workloads and who waits for them tell each other.
+#[derive(Default)]
+struct Progress {
+    completed: Cell<u64>,
+    /// Nobody waits any more: no further request is sent.
+    stopped: Cell<bool>,
+    /// Single requests, if they are asked for.
+    latencies: Option<RefCell<Latencies>>,
+}
+
+/// Where a run stands.
+enum Phase {
+    Prefilling {
+        task: JoinHandle<Result<(), Error>>,
+        plans: Vec<Plan>,
+    },
+    Measuring {
+        task: JoinHandle<Result<Vec<FlowReport>, Error>>,
+        before: Statistics,
+    },
+    /// Between the two, while one takes the place of the other.
+    Changing,
+}
+
+/// Workloads that were started. Dropping this stops them once what is in flight is done.
+pub struct UnderWay {
+    phase: RefCell<Phase>,
+    progress: Rc<Progress>,
+    options: RunOptions,
+}
+
+impl UnderWay {
+    pub(super) fn start(
+        drive: &mut Drive,
+        workloads: &[Workload],
+        options: RunOptions,
+    ) -> Result<UnderWay, Error> {
+        let mut plans: Vec<Plan> = workloads
+            .iter()
+            .map(|workload| Plan::of(workload, drive))
+            .collect::<Result<_, _>>()?;
+        let progress = Rc::new(Progress {
+            latencies: options.latencies.then(RefCell::default),
+            ..Progress::default()
+        });
+        let host = drive.host()?;
+        let prefills = plans.iter_mut().filter_map(Plan::take_prefill).collect();
+        let task = host
+            .sim()
+            .clone()
+            .spawn(prefill::all(host, prefills, progress.clone()));
+        Ok(UnderWay {
+            phase: RefCell::new(Phase::Prefilling { task, plans }),
+            progress,
+            options,
+        })
+    }
+
+    /// Requests completed so far; those that fill the range beforehand do not count.
+    pub fn completed(&self) -> u64 {
+        self.progress.completed.get()
+    }
+
+    /// Lets up to `events` events happen on the drive that the workloads were started
+    /// on; true once they are done.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`]; [`Error::Stalled`] if nothing is left to happen.
+    pub fn advance(&self, drive: &Drive, events: u64) -> Result<bool, Error> {
+        let phase = &mut *self.phase.borrow_mut();
+        let simulation = drive.simulation()?;
+        if let Phase::Prefilling { task, .. } = phase {
+            if !simulation.advance(task, events)? {
+                return Ok(false);
+            }
+            self.measure(phase, drive)?;
+            return Ok(false);
+        }
+        match phase {
+            Phase::Measuring { task, .. } => Ok(simulation.advance(task, events)?),
+            // A failure ended the prefilling, and was told.
+            _ => Ok(true),
+        }
+    }
+
+    /// What is filled is filled: from here on everything counts.
+    fn measure(&self, phase: &mut Phase, drive: &Drive) -> Result<(), Error> {
+        let Phase::Prefilling { task, plans } = std::mem::replace(phase, Phase::Changing) else {
+            return Ok(());
+        };
+        // The task has finished, so it has an outcome.
+        task.take().unwrap_or(Ok(()))?;
+        let host = drive.host()?;
+        let keep_going = self.options.keep_going;
+        let task =
+            host.sim()
+                .clone()
+                .spawn(measured(host, plans, keep_going, self.progress.clone()));
+        *phase = Phase::Measuring {
+            task,
+            before: drive.statistics()?,
+        };
+        Ok(())
+    }
+
+    /// The requests that completed since the last call, one by one; none unless
+    /// [`RunOptions::latencies`] asked for them. Taken after every
+    /// [`UnderWay::advance`], they are never more than its events.
+    pub fn take_latencies(&self) -> Latencies {
+        let kept = self.progress.latencies.as_ref();
+        kept.map(RefCell::take).unwrap_or_default()
+    }
+
+    /// How many requests [`UnderWay::take_latencies`] would give.
+    pub fn latencies_kept(&self) -> usize {
+        let kept = self.progress.latencies.as_ref();
+        kept.map_or(0, |latencies| latencies.borrow().len())
+    }
+
+    /// What the workloads measured.
+    ///
+    /// # Errors
+    /// A request that failed, a trace that could not be read; [`Error::Workload`] if
+    /// they are not done.
+    pub fn report(self, drive: &Drive) -> Result<Report, Error> {
+        let not_done = || Error::Workload("the workload is still under way".into());
+        let phase = self.phase.replace(Phase::Changing);
+        let Phase::Measuring { task, before } = phase else {
+            return Err(not_done());
+        };
+        let reports = task.take().ok_or_else(not_done)?;
+        Report::new(reports?, &before, drive)
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.progress.stopped.set(true);
+    }
+}
+
+/// Runs all workloads until each is done.
+async fn measured(
+    host: Host,
+    plans: Vec<Plan>,
+    keep_going: bool,
+    progress: Rc<Progress>,
+) -> Result<Vec<FlowReport>, Error> {
+    let mut lanes = Vec::new();
+    for (number, plan) in plans.into_iter().enumerate() {
+        let lane = Lane::new(&host, plan, number as u32, keep_going, progress.clone());
+        lanes.push(lane.await?);
+    }
+    let begin = host.sim().now();
+    host.sim().trace().measure_from(begin);
+    let tasks: Vec<_> = lanes
+        .iter()
+        .map(|lane| host.sim().spawn(lane.clone().run(begin)))
+        .collect();
+    for outcome in join_all(tasks).await {
+        outcome?;
+    }
+    Ok(lanes.iter().map(|lane| lane.report(begin)).collect())
+}
+
+/// The device of a namespace on a queue pair.
+pub(super) async fn device(
+    host: &Host,
+    namespace: u32,
+    queue: usize,
+) -> Result<BlockDevice<Queue>, host::Error> {
+    BlockDevice::open(host.queue(queue)?, NamespaceId::new(namespace)).await
+}

@@ -1,0 +1,88 @@
+//! What can be wrong with a trace.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+/// Why a line holds no request that could be replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// A field is missing.
+    #[error("it has no {0}")]
+    Missing(&'static str),
+    /// There is more than the format has.
+    #[error("it has more than {0} fields")]
+    TooManyFields(usize),
+    /// A field that is no number, or too large a one.
+    #[error("its {0} is no number of up to 64 bits")]
+    Number(&'static str),
+    /// An operation that the format does not have.
+    #[error("its {0} is none that the format has")]
+    Operation(&'static str),
+    /// A request of no bytes.
+    #[error("its request has no length")]
+    Empty,
+    /// Its end is beyond what 64 bits can count.
+    #[error("its {0} is out of range")]
+    OutOfRange(&'static str),
+    /// More than one command can move, or than the range can hold.
+    #[error("its request is longer than a command or the range that it goes to")]
+    TooLong,
+    /// The first line of an iolog names its version.
+    #[error("an iolog begins with \"fio version 2 iolog\" or \"fio version 3 iolog\"")]
+    Version,
+    /// Longer than any line of any format.
+    #[error("it is longer than {0} bytes")]
+    LongLine(usize),
+    /// So many devices that their names would fill memory.
+    #[error("it names another device after {0}")]
+    TooManyDevices(usize),
+}
+
+/// A line that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BadLine {
+    /// Its number, counted from one.
+    pub line: u64,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// A trace that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The operating system, or the decompression, refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        source: std::io::Error,
+    },
+    /// A bad line, where bad lines are not skipped.
+    #[error("{}, line {line}: {reason}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from one.
+        line: u64,
+        /// What is wrong with it.
+        reason: LineError,
+    },
+    /// No format fits its first lines.
+    #[error(
+        "{}: its first lines fit no known format (mqsim, msr, alibaba, blkparse, fio, cloudphysics); \
+         say which it is",
+        path.display()
+    )]
+    UnknownFormat {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no request in it.
+    #[error("{}: it has no request", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+}

@@ -20,11 +20,17 @@ pub enum Bug {
     CollectionDropsTombstones,
     /// Recovery takes blocks marked bad for free ones.
     BadBlocksAreForgotten,
+    /// A checkpoint says that mapping pages are on flash which it did not write.
+    CheckpointLeavesChanges,
+    /// A mapping page is written without one of its entries.
+    WriteBackDropsAnEntry,
+    /// Recovery takes what a checkpoint says for newer than what was written since.
+    RecoveryTrustsCheckpoint,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 7] = [
+    pub const ALL: [Bug; 10] = [
         Bug::RecoveryTakesOldestVersion,
         Bug::RecoveryIgnoresTombstones,
         Bug::DeallocationLeavesNoRecord,
@@ -32,6 +38,9 @@ impl Bug {
         Bug::PartialWriteForgetsTheRest,
         Bug::CollectionDropsTombstones,
         Bug::BadBlocksAreForgotten,
+        Bug::CheckpointLeavesChanges,
+        Bug::WriteBackDropsAnEntry,
+        Bug::RecoveryTrustsCheckpoint,
     ];
 }
 

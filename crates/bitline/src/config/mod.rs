@@ -141,9 +141,11 @@ impl Config {
         stored: &Config,
         path: &std::path::Path,
     ) -> Result<(), ConfigError> {
-        const LAYOUT: [&str; 5] = [
+        const LAYOUT: [&str; 7] = [
             "nand.geometry",
             "ftl.mode",
+            "ftl.mapping.kind",
+            "ftl.mapping.entry_bytes",
             "ftl.overprovisioning",
             "bits.compute_blocks_percent",
             "frontend.block_bytes",

@@ -24,7 +24,7 @@ impl Ftl {
         if self.is_cached && !self.entry_for_read(lpn, column, bytes, buffer, notify) {
             return true;
         }
-        let Some((die, read)) = self.page_read(lpn, column, bytes, buffer) else {
+        let Some((die, read)) = self.page_to_read(lpn, column, bytes, buffer) else {
             return false;
         };
         self.schedule.push(die, read, notify);
@@ -40,7 +40,7 @@ impl Ftl {
         buffer: BufferId,
         notify: Notify,
     ) {
-        match self.page_read(lpn, column, bytes, buffer) {
+        match self.page_to_read(lpn, column, bytes, buffer) {
             Some((die, read)) => self.schedule.push_expected(die, read, notify),
             None => self.schedule.settle(notify, None),
         }
@@ -48,7 +48,7 @@ impl Ftl {
 
     /// The transaction that reads a page; `None`, and zeroes, if it has no data.
     #[inline]
-    fn page_read(
+    fn page_to_read(
         &self,
         lpn: Lpn,
         column: u32,

@@ -37,7 +37,7 @@ impl WriteBacks {
     }
 
     /// Has a mapping page written, if it is not about to be.
-    pub(super) fn request(&self, pages: &mut MappingPages, number: u32) {
+    pub(in crate::ftl) fn request(&self, pages: &mut MappingPages, number: u32) {
         let page = pages.page_mut(number);
         if !std::mem::replace(&mut page.queued, true) {
             let queue = &self.planes[number as usize % self.planes.len()];

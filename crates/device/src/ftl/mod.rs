@@ -162,13 +162,14 @@ impl Ftl {
             let Some(address) = allocated.map(|allocation| allocation.page) else {
                 return;
             };
+            // Older than anything that will ever happen.
             let record = Record {
                 content: Content::Mapping {
                     number,
                     deallocated_below: 0,
                 },
-                version: self.next_version(),
-                sequence: self.next_sequence(),
+                version: 0,
+                sequence: 0,
             };
             let mut nand = self.schedule.nand().borrow_mut();
             let placed = nand.place_page(address, self.config.mode, &record.encode());

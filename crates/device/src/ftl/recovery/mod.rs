@@ -145,9 +145,9 @@ impl Ftl {
     fn rebuild_mapping_pages(&self, records: &[(Ppa, Record)]) {
         let mut blocks = self.blocks.borrow_mut();
         self.with_pages(|pages| {
-            let mut best = vec![(0, 0); pages.count() as usize];
+            let mut best = vec![None; pages.count() as usize];
             for (page, record) in records {
-                let found = (record.version, record.sequence);
+                let found = Some((record.version, record.sequence));
                 if let Content::Mapping { number, .. } = record.content
                     && let Some(best) = best.get_mut(number as usize)
                     && *best < found

@@ -55,6 +55,20 @@ class TranslationCounts:
     """Blocks taken out of use."""
     pages_lost: int
     """Needed pages that could not be read any more."""
+    cmt_read_hits: int
+    """Reads of pages whose mapping was at hand; with an ideal table nobody asks."""
+    cmt_read_misses: int
+    """Reads of pages whose mapping was not."""
+    cmt_write_hits: int
+    """Writes of pages whose mapping was at hand."""
+    cmt_write_misses: int
+    """Writes of pages whose mapping was not."""
+    mapping_page_reads: int
+    """Reads of mapping pages."""
+    mapping_page_writes: int
+    """Mapping pages written."""
+    checkpoints: int
+    """Checkpoints completed."""
 
 
 @dataclass(frozen=True)

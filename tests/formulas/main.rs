@@ -1,8 +1,11 @@
 //! A whole drive held against closed formulas: latency of a drive at rest to the
-//! picosecond, bandwidth of whatever saturates, utilization, write amplification and wear.
+//! picosecond, bandwidth of whatever saturates, utilization, write amplification and
+//! wear, fetches of mapping entries, and what recovery reads.
 
 mod bandwidth;
 mod latency;
+mod mapping;
 mod model;
+mod recovery;
 mod wear;
 mod write_amplification;

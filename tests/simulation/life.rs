@@ -75,6 +75,12 @@ fn config(seed: u64, random: &mut Random) -> Config {
     let collector = collectors[random.below(collectors.len() as u64) as usize];
     let pace = ["refill", "per_host_block"][random.below(2) as usize];
     let arbitration = ["round_robin", "weighted_round_robin"][random.below(2) as usize];
+    let kind = ["ideal", "cached"][random.below(2) as usize];
+    let interval = if random.chance(0.4) {
+        0
+    } else {
+        10 + random.below(600)
+    };
     let failures = |random: &mut Random, most| {
         if random.chance(0.5) {
             0
@@ -112,6 +118,10 @@ fn config(seed: u64, random: &mut Random) -> Config {
         ("ftl.gc.policy", collector.into()),
         ("ftl.gc.pace", pace.into()),
         ("ftl.gc.preemptible", random.chance(0.5).to_string()),
+        ("ftl.mapping.kind", kind.into()),
+        ("ftl.mapping.cache_entries", number(1 + random.below(60))),
+        ("ftl.mapping.entry_bytes", number(4 + random.below(80))),
+        ("ftl.checkpoint.interval_pages", number(interval)),
         ("ftl.gc.threshold_blocks", "4".into()),
         ("ftl.gc.hard_threshold_blocks", number(2 + random.below(2))),
         ("ftl.gc.concurrent_blocks", number(1 + random.below(4))),

@@ -43,6 +43,15 @@ impl Buffers {
         Buffer { buffers: self, id }
     }
 
+    /// A buffer of undefined content for what the firmware keeps for itself, which is kept even
+    /// where the host's data is not.
+    pub fn take_firmware(&self) -> Buffer<'_> {
+        Buffer {
+            buffers: self,
+            id: self.take_id(),
+        }
+    }
+
     fn take_id(&self) -> BufferId {
         if let Some(free) = self.free.borrow_mut().pop() {
             return BufferId(free);

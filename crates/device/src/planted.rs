@@ -28,11 +28,17 @@ pub enum Bug {
     CopyMissesTheLastBlock,
     /// A format is in force until the power goes.
     FormatIsNotDurable,
+    /// A checkpoint says that mapping pages are on flash which it did not write.
+    CheckpointLeavesChanges,
+    /// A mapping page is written without one of its entries.
+    WriteBackDropsAnEntry,
+    /// Recovery takes what a checkpoint says for newer than what was written since.
+    RecoveryTrustsCheckpoint,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 11] = [
+    pub const ALL: [Bug; 14] = [
         Bug::RecoveryTakesOldestVersion,
         Bug::RecoveryIgnoresTombstones,
         Bug::DeallocationLeavesNoRecord,
@@ -44,6 +50,9 @@ impl Bug {
         Bug::SuspensionReadsWhatChanges,
         Bug::CopyMissesTheLastBlock,
         Bug::FormatIsNotDurable,
+        Bug::CheckpointLeavesChanges,
+        Bug::WriteBackDropsAnEntry,
+        Bug::RecoveryTrustsCheckpoint,
     ];
 }
 

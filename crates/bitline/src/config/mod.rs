@@ -169,9 +169,11 @@ impl Config {
         stored: &Config,
         path: &std::path::Path,
     ) -> Result<(), ConfigError> {
-        const LAYOUT: [&str; 6] = [
+        const LAYOUT: [&str; 8] = [
             "nand.geometry",
             "ftl.mode",
+            "ftl.mapping.kind",
+            "ftl.mapping.entry_bytes",
             "ftl.overprovisioning",
             "bits.compute_blocks_percent",
             "frontend.block_bytes",

@@ -3,7 +3,9 @@
 use media::nand::{Geometry, ProgramMode};
 use serde::{Deserialize, Serialize};
 
+use super::checkpoint::CheckpointConfig;
 use super::gc::GcConfig;
+use super::mapping::{MappingConfig, MappingKind};
 use super::order::AllocationOrder;
 use super::wear::WearLevellingConfig;
 
@@ -21,6 +23,10 @@ pub struct FtlConfig {
     pub overprovisioning: f64,
     /// In which order consecutive logical pages go round the planes.
     pub plane_allocation: AllocationOrder,
+    /// How the mapping table is kept.
+    pub mapping: MappingConfig,
+    /// When checkpoints are made, so that recovery reads little.
+    pub checkpoint: CheckpointConfig,
     /// Garbage collection.
     pub gc: GcConfig,
     /// How erases are spread over the blocks of a plane.
@@ -48,6 +54,16 @@ pub enum FtlConfigError {
     /// A key of garbage collection is out of its range.
     #[error("ftl.gc.{key} = {value} is out of range; it must be {allowed}")]
     Gc {
+        /// The key.
+        key: &'static str,
+        /// What was asked for.
+        value: u32,
+        /// What works.
+        allowed: String,
+    },
+    /// A key of the mapping table is out of range.
+    #[error("ftl.mapping.{key} = {value} is out of range; it must be {allowed}")]
+    Mapping {
         /// The key.
         key: &'static str,
         /// What was asked for.
@@ -112,10 +128,18 @@ impl FtlConfig {
             });
         }
         self.check_gc()?;
+        self.mapping
+            .check(geometry.page_bytes)
+            .map_err(|wrong| FtlConfigError::Mapping {
+                key: wrong.key,
+                value: wrong.value,
+                allowed: wrong.allowed,
+            })?;
         // Two blocks are open at any time, one for the host and one for collection; static
         // wear levelling has one of its own.
         let levelling = u32::from(self.wear_levelling.static_threshold > 0);
-        let needed = self.gc.threshold_blocks + 2 + levelling;
+        let mapping = self.mapping_blocks(geometry, data);
+        let needed = self.gc.threshold_blocks + 2 + levelling + mapping;
         if data <= needed {
             return Err(FtlConfigError::Blocks {
                 blocks: data,
@@ -157,5 +181,29 @@ impl FtlConfig {
             }
         }
         Ok(())
+    }
+
+    /// Blocks of each plane that mapping pages take when all of `data` blocks are exported, the
+    /// open one included, and roots of checkpoints.
+    fn mapping_blocks(&self, geometry: &Geometry, data: u32) -> u32 {
+        if !self.keeps_mapping_pages() {
+            return 0;
+        }
+        // The current root, and the next one while it is written.
+        let roots = if self.checkpoint.interval_pages > 0 {
+            2
+        } else {
+            0
+        };
+        let block = u64::from(geometry.pages_per_block(self.mode));
+        let planes = u64::from(geometry.planes());
+        let exported = planes * u64::from(data) * block;
+        let pages = self.mapping.pages(exported, geometry.page_bytes);
+        pages.div_ceil(planes).div_ceil(block) as u32 + 1 + roots
+    }
+
+    /// Whether the mapping table is kept on flash, too.
+    pub(super) fn keeps_mapping_pages(&self) -> bool {
+        self.mapping.kind == MappingKind::Cached || self.checkpoint.interval_pages > 0
     }
 }

@@ -7,6 +7,7 @@
 //! alone (`recovery`).
 
 mod blocks;
+mod checkpoint;
 mod config;
 mod gc;
 mod mapping;
@@ -22,7 +23,7 @@ mod wear;
 mod write;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use media::nand::{BlockCondition, BlockId, Geometry, Nand, PlaneId, Ppa, ProgramMode};
@@ -32,18 +33,21 @@ use sim::resource::Broadcast;
 
 use crate::buffer::Buffers;
 use crate::schedule::{Erase, Origin, Schedule, Sink, Ticket};
-use blocks::{Blocks, Orders, Shares};
+use blocks::{Blocks, Orders, Shares, Stream};
+pub use checkpoint::CheckpointConfig;
+use checkpoint::Checkpoints;
 pub use config::{Capacity, FtlConfig, FtlConfigError};
 use gc::Collections;
 pub use gc::{GcConfig, GcPace, GcPolicy};
-use mapping::MappingTable;
-pub use mapping::{Lpn, Mapping};
+pub use mapping::{Lpn, Mapping, MappingConfig, MappingKind};
+use mapping::{MappingTable, WriteBacks};
 use notes::Notes;
 pub use order::{AllocationOrder, OrderError};
 pub use precondition::{History, Precondition, PreconditionError, Preconditioned};
 pub use purge::Purge;
 use range_lock::RangeLocks;
 pub use recovery::Recovered;
+use spare::{Content, Record};
 pub use wear::WearLevellingConfig;
 
 /// What the translation layer cannot do.
@@ -82,6 +86,20 @@ pub struct FtlCounts {
     pub blocks_retired: u64,
     /// Needed pages that could not be read any more.
     pub pages_lost: u64,
+    /// Reads of pages whose mapping was at hand; with an ideal table nobody asks.
+    pub cmt_read_hits: u64,
+    /// Reads of pages whose mapping was not.
+    pub cmt_read_misses: u64,
+    /// Writes of pages whose mapping was at hand.
+    pub cmt_write_hits: u64,
+    /// Writes of pages whose mapping was not.
+    pub cmt_write_misses: u64,
+    /// Reads of mapping pages.
+    pub mapping_page_reads: u64,
+    /// Mapping pages written.
+    pub mapping_page_writes: u64,
+    /// Checkpoints completed.
+    pub checkpoints: u64,
 }
 
 /// What writers and the collection of a plane tell each other.
@@ -99,6 +117,9 @@ pub struct Ftl {
     config: FtlConfig,
     geometry: Geometry,
     mapping: RefCell<MappingTable>,
+    /// Whether entries of the table must be fetched before they are of use.
+    is_cached: bool,
+    write_backs: WriteBacks,
     blocks: RefCell<Blocks>,
     planes: Vec<PlaneState>,
     collections: Collections,
@@ -108,6 +129,9 @@ pub struct Ftl {
     /// Live logical pages of each record of deallocation.
     tombstones: RefCell<BTreeMap<Ppa, u32>>,
     notes: RefCell<Notes>,
+    /// Versions of deallocations that are not in the table yet.
+    deallocating: RefCell<BTreeSet<u64>>,
+    checkpoints: Checkpoints,
     next_version: Cell<u64>,
     next_sequence: Cell<u64>,
     counts: RefCell<FtlCounts>,
@@ -124,7 +148,39 @@ impl Ftl {
     ) -> Rc<Ftl> {
         let ftl = Ftl::new(sim, config, capacity, schedule, buffers);
         ftl.find_blank_blocks();
-        ftl.start()
+        ftl.store_mapping_table();
+        ftl.start(sim)
+    }
+
+    /// A drive leaves the factory with its mapping pages on flash, all of them empty.
+    fn store_mapping_table(&self) {
+        if !self.is_cached {
+            return;
+        }
+        let count = self.with_pages(|pages| pages.count()).unwrap_or(0);
+        for number in 0..count {
+            let home = self.homes[number as usize % self.homes.len()];
+            let allocated = self.blocks.borrow_mut().allocate(home, Stream::Mapping);
+            let Some(address) = allocated.map(|allocation| allocation.page) else {
+                return;
+            };
+            // Older than anything that will ever happen.
+            let record = Record {
+                content: Content::Mapping {
+                    number,
+                    deallocated_below: 0,
+                },
+                version: 0,
+                sequence: 0,
+            };
+            let mut nand = self.schedule.nand().borrow_mut();
+            let placed = nand.place_page(address, self.config.mode, &record.encode());
+            self.blocks.borrow_mut().settle(address, placed.is_ok());
+            if placed.is_ok() {
+                let page = self.geometry.ppa(address);
+                self.with_pages(|pages| pages.put(number, page));
+            }
+        }
     }
 
     fn new(
@@ -136,7 +192,14 @@ impl Ftl {
     ) -> Ftl {
         let geometry = schedule.geometry().clone();
         Ftl {
-            mapping: RefCell::new(MappingTable::new(capacity.logical_pages)),
+            mapping: RefCell::new(MappingTable::new(
+                capacity.logical_pages,
+                &config.mapping,
+                geometry.page_bytes,
+                config.keeps_mapping_pages(),
+            )),
+            is_cached: config.mapping.kind == MappingKind::Cached,
+            write_backs: WriteBacks::new(sim, geometry.planes()),
             blocks: RefCell::new(Blocks::new(
                 &geometry,
                 Shares {
@@ -167,6 +230,8 @@ impl Ftl {
             locks: RangeLocks::new(sim),
             tombstones: RefCell::default(),
             notes: RefCell::default(),
+            deallocating: RefCell::default(),
+            checkpoints: Checkpoints::new(sim),
             next_version: Cell::new(1),
             next_sequence: Cell::new(1),
             counts: RefCell::default(),
@@ -197,10 +262,17 @@ impl Ftl {
         }
     }
 
-    /// Starts collecting garbage.
-    fn start(self) -> Rc<Ftl> {
+    /// Starts collecting garbage, and writing the mapping table.
+    fn start(self, sim: &Sim) -> Rc<Ftl> {
         let ftl = Rc::new(self);
         ftl.start_collecting();
+        if ftl.keeps_mapping_pages() {
+            ftl.start_fetching();
+            ftl.start_writing_back(sim);
+        }
+        if ftl.config.checkpoint.interval_pages > 0 {
+            sim.spawn_detached(ftl.clone().make_checkpoints());
+        }
         ftl
     }
 
@@ -212,6 +284,11 @@ impl Ftl {
     /// How data is programmed.
     pub(crate) fn mode(&self) -> ProgramMode {
         self.config.mode
+    }
+
+    /// Whether the mapping table is kept on flash, too.
+    fn keeps_mapping_pages(&self) -> bool {
+        self.config.keeps_mapping_pages()
     }
 
     /// Pages exported.

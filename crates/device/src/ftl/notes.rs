@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use media::nand::Ppa;
 
 use super::blocks::Stream;
+use super::checkpoint::RootNote;
 use super::spare::Content;
 use super::{Ftl, FtlError};
 
@@ -46,6 +47,19 @@ impl Notes {
         {
             note.page = to;
         }
+    }
+
+    /// The notes as a checkpoint keeps them.
+    pub(super) fn for_root(&self) -> Vec<RootNote> {
+        let notes = self.0.iter();
+        notes
+            .map(|(key, note)| RootNote {
+                key: *key,
+                value: note.value,
+                version: note.version,
+                page: note.page,
+            })
+            .collect()
     }
 
     /// The pages that hold current notes.

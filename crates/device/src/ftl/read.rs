@@ -1,5 +1,7 @@
 //! Reading logical pages.
 
+use media::nand::DieId;
+
 use super::Ftl;
 use super::mapping::{Lpn, Mapping};
 use crate::buffer::BufferId;
@@ -19,11 +21,45 @@ impl Ftl {
         notify: Notify,
     ) -> bool {
         self.count(|counts| counts.host_page_reads += 1);
+        if self.is_cached && !self.entry_for_read(lpn, column, bytes, buffer, notify) {
+            return true;
+        }
+        let Some((die, read)) = self.page_to_read(lpn, column, bytes, buffer) else {
+            return false;
+        };
+        self.schedule.push(die, read, notify);
+        true
+    }
+
+    /// Reads a page whose entry had to be fetched.
+    pub(super) fn read_expected(
+        &self,
+        lpn: Lpn,
+        column: u32,
+        bytes: u32,
+        buffer: BufferId,
+        notify: Notify,
+    ) {
+        match self.page_to_read(lpn, column, bytes, buffer) {
+            Some((die, read)) => self.schedule.push_expected(die, read, notify),
+            None => self.schedule.settle(notify, None),
+        }
+    }
+
+    /// The transaction that reads a page; `None`, and zeroes, if it has no data.
+    #[inline]
+    fn page_to_read(
+        &self,
+        lpn: Lpn,
+        column: u32,
+        bytes: u32,
+        buffer: BufferId,
+    ) -> Option<(DieId, Read)> {
         let Mapping::Data(page) = self.lookup(lpn) else {
             self.buffers.with_mut(buffer, |page| {
                 page[column as usize..(column + bytes) as usize].fill(0);
             });
-            return false;
+            return None;
         };
         let page = self.geometry.page_address(page);
         let read = Read {
@@ -33,8 +69,6 @@ impl Ftl {
             into: buffer,
             origin: Origin::default(),
         };
-        self.schedule
-            .push(self.geometry.die_of_block(page.block), read, notify);
-        true
+        Some((self.geometry.die_of_block(page.block), read))
     }
 }

@@ -12,6 +12,8 @@ const LONG: usize = 24;
 const DATA_TAG: u8 = 0x44;
 const TOMBSTONE_TAG: u8 = 0x54;
 const NOTE_TAG: u8 = 0x4E;
+const MAPPING_TAG: u8 = 0x4D;
+const ROOT_TAG: u8 = 0x52;
 /// Versions and sequence numbers have 40 bits: a thousand billion programs.
 const NUMBER_MAX: u64 = (1 << 40) - 1;
 
@@ -34,6 +36,14 @@ pub(super) enum Content {
     Tombstone { start: Lpn, count: u32 },
     /// A durable note of the firmware; no data.
     Note { key: u16, value: u64 },
+    /// A mapping page.
+    Mapping {
+        number: u32,
+        /// Deallocations of a lower version are in it.
+        deallocated_below: u64,
+    },
+    /// A part of the root of a checkpoint.
+    Root { part: u16, parts: u16 },
 }
 
 /// Writes numbers one after another, little-endian.
@@ -82,6 +92,19 @@ impl Record {
                 writer.put(2, key.into()).put(8, value);
                 LONG
             }
+            Content::Mapping {
+                number,
+                deallocated_below,
+            } => {
+                writer.put(1, MAPPING_TAG.into()).put(4, number.into());
+                writer.put(5, deallocated_below);
+                LONG
+            }
+            Content::Root { part, parts } => {
+                writer.put(1, ROOT_TAG.into());
+                writer.put(2, part.into()).put(2, parts.into());
+                LONG
+            }
         };
         writer.put(5, self.version).put(5, self.sequence);
         let Writer(mut bytes) = writer;
@@ -112,6 +135,14 @@ impl Record {
             NOTE_TAG => Content::Note {
                 key: reader.get(2) as u16,
                 value: reader.get(8),
+            },
+            MAPPING_TAG => Content::Mapping {
+                number: reader.get(4) as u32,
+                deallocated_below: reader.get(5),
+            },
+            ROOT_TAG => Content::Root {
+                part: reader.get(2) as u16,
+                parts: reader.get(2) as u16,
             },
             _ => return None,
         };
@@ -144,6 +175,13 @@ mod tests {
                 count
             }),
             any::<(u16, u64)>().prop_map(|(key, value)| Content::Note { key, value }),
+            (any::<u32>(), 0..=NUMBER_MAX).prop_map(|(number, deallocated_below)| {
+                Content::Mapping {
+                    number,
+                    deallocated_below,
+                }
+            }),
+            any::<(u16, u16)>().prop_map(|(part, parts)| Content::Root { part, parts }),
         ]
     }
 

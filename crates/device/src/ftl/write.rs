@@ -40,6 +40,9 @@ impl Ftl {
         buffer: BufferId,
     ) -> Result<(), FtlError> {
         self.count(|counts| counts.host_page_writes += 1);
+        if self.is_cached {
+            self.entry_for_write(lpn).await?;
+        }
         if bytes < self.geometry.page_bytes && !is_planted(Bug::PartialWriteForgetsTheRest) {
             self.complete_page(lpn, column, bytes, buffer).await?;
         }
@@ -50,6 +53,9 @@ impl Ftl {
             .await?;
         self.settle(page, true);
         self.replace(lpn, Mapping::Data(self.geometry.ppa(page)));
+        if self.is_cached {
+            self.keep_entry(lpn);
+        }
         Ok(())
     }
 
@@ -107,10 +113,12 @@ impl Ftl {
             // Nothing may be awaited between these two: programs of a block are
             // queued in the order of its pages.
             let page = self.allocate(home, stream).await?;
+            let sequence = self.next_sequence();
+            self.note_program(sequence);
             let record = Record {
                 content,
                 version,
-                sequence: self.next_sequence(),
+                sequence,
             };
             let program = Program {
                 page,
@@ -120,6 +128,7 @@ impl Ftl {
                 origin: match stream {
                     Stream::Host => Origin::default(),
                     Stream::Collection | Stream::Cold => Origin::Collection,
+                    Stream::Mapping => Origin::Mapping,
                 },
             };
             match self
@@ -263,9 +272,14 @@ impl Ftl {
         let home = self.homes[first as usize % self.homes.len()];
         let blank = self.buffers.take();
         self.buffers.with_mut(blank.id(), |page| page.fill(0xFF));
-        let page = self
+        self.deallocating.borrow_mut().insert(version);
+        let programmed = self
             .program(home, Stream::Host, blank.id(), content, version)
-            .await?;
+            .await;
+        let Ok(page) = programmed else {
+            self.deallocating.borrow_mut().remove(&version);
+            return programmed.map(|_| ());
+        };
         self.count(|counts| counts.tombstones += 1);
         self.settle(page, true);
         let page = self.geometry.ppa(page);
@@ -274,6 +288,13 @@ impl Ftl {
         for lpn in (first..=last).filter(holds_data) {
             self.replace(Lpn(lpn), Mapping::Tombstone(page));
         }
+        self.deallocating.borrow_mut().remove(&version);
         Ok(())
+    }
+
+    /// The version below which every deallocation is in the table, now that versions have come
+    /// to `next`.
+    pub(super) fn deallocated_below(&self, next: u64) -> u64 {
+        self.deallocating.borrow().first().copied().unwrap_or(next)
     }
 }

@@ -86,6 +86,7 @@ pub struct Schedule {
     tickets: Tickets,
     sink: OnceCell<Sink>,
     collector: OnceCell<Sink>,
+    mapper: OnceCell<Sink>,
     counts: RefCell<FlashCounts>,
     dies_busy: Vec<Cell<Span>>,
     /// Whether collection is urgent, for each plane.
@@ -133,6 +134,7 @@ impl Schedule {
             tickets: Tickets::new(sim),
             sink: OnceCell::new(),
             collector: OnceCell::new(),
+            mapper: OnceCell::new(),
             counts: RefCell::default(),
             dies_busy: (0..dies).map(|_| Cell::default()).collect(),
             urgent_planes: (0..geometry.planes()).map(|_| Cell::default()).collect(),
@@ -183,9 +185,13 @@ impl Schedule {
     /// Queues an operation on `die`; `notify` is told when it is over.
     #[inline]
     pub fn push(&self, die: DieId, operation: impl Operation, notify: Notify) {
-        if let Notify::Ticket(ticket) = notify {
-            self.tickets.count(ticket);
-        }
+        self.expect(notify);
+        self.push_expected(die, operation, notify);
+    }
+
+    /// Queues an operation that [`Schedule::expect`] announced.
+    #[inline]
+    pub(crate) fn push_expected(&self, die: DieId, operation: impl Operation, notify: Notify) {
         let unit = self.unit_of(die);
         operation.enqueue(&mut self.queues[unit].borrow_mut(), notify);
         self.trace_queue(unit);
@@ -232,9 +238,23 @@ impl Schedule {
         assert!(set.is_ok(), "there is one collector");
     }
 
+    /// Says whom [`Notify::Mapper`] tells: the translation layer, once.
+    pub(crate) fn set_mapper(&self, mapper: Sink) {
+        let set = self.mapper.set(mapper);
+        assert!(set.is_ok(), "there is one mapper");
+    }
+
+    /// An operation for `notify` will be pushed later, or settled.
+    #[inline]
+    pub(crate) fn expect(&self, notify: Notify) {
+        if let Notify::Ticket(ticket) = notify {
+            self.tickets.count(ticket);
+        }
+    }
+
     /// An operation is over.
     #[inline]
-    fn settle(&self, notify: Notify, fault: Option<Fault>) {
+    pub(crate) fn settle(&self, notify: Notify, fault: Option<Fault>) {
         match notify {
             Notify::Ticket(ticket) => self.tickets.settle(ticket, fault),
             Notify::Sink(number) => {
@@ -245,6 +265,11 @@ impl Schedule {
             Notify::Collector(number) => {
                 if let Some(collector) = self.collector.get() {
                     collector(number, fault);
+                }
+            }
+            Notify::Mapper(number) => {
+                if let Some(mapper) = self.mapper.get() {
+                    mapper(number, fault);
                 }
             }
         }

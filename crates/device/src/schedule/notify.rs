@@ -13,9 +13,11 @@ pub enum Notify {
     Sink(u32),
     /// The collection of garbage, with this number, on the spot too.
     Collector(u32),
+    /// The mapping table, with the number of a mapping page, on the spot too.
+    Mapper(u32),
 }
 
-/// What [`Notify::Sink`] and [`Notify::Collector`] call: the number and the fault, if there was one.
+/// What [`Notify::Sink`] and its like call: the number and the fault, if there was one.
 pub type Sink = Box<dyn Fn(u32, Option<Fault>)>;
 
 impl From<TicketId> for Notify {

@@ -303,6 +303,7 @@ impl Nand {
             None => spare.extend_from_slice(self.register_spare(plane)),
         }
         let latches = &mut self.planes[plane];
+        latches.firmware_programming = latches.firmware_in.take();
         latches.spare_programming = spare;
         latches.loading = false;
     }

@@ -5,7 +5,7 @@ use super::die::{Die, Operation};
 use super::storage::PageRecord;
 use super::{
     BlockId, BlockSet, DieId, Nand, NandError, Outcome, PageAddress, PageSet, PlaneLatches,
-    PlaneMask, ProgramMode, StorageError,
+    PlaneMask, Ppa, ProgramMode, StorageError,
 };
 use sim::Time;
 
@@ -87,6 +87,11 @@ impl Nand {
             self.store
                 .record_page(&record, &self.array.block(page.block))?;
             self.array.program(page, mode, state, spare);
+            let content = self.planes[plane.0 as usize].firmware_programming.take();
+            if let Some(content) = content.filter(|_| state == PageState::Programmed) {
+                let page = self.geometry().ppa(page);
+                self.firmware_pages.insert(page, content);
+            }
         }
         Ok(failed)
     }
@@ -101,11 +106,20 @@ impl Nand {
                 failed.0 |= PlaneMask::single(self.geometry().plane_in_die(plane)).0;
             }
             self.keep_spare(plane.0 as usize, block);
+            self.forget_firmware_pages(block);
             self.array.erase(block, !torn && !fails);
             self.store.record_block(block, &self.array.block(block))?;
             self.store.erase(block)?;
         }
         Ok(failed)
+    }
+
+    fn forget_firmware_pages(&mut self, block: BlockId) {
+        let first = self.geometry().ppa(PageAddress { block, page: 0 });
+        let end = Ppa(first.0 + self.geometry().pages_per_block_max());
+        while let Some((&page, _)) = self.firmware_pages.range(first..end).next() {
+            self.firmware_pages.remove(&page);
+        }
     }
 
     /// Spare bytes in the page register outlive the block they were read from.
@@ -128,6 +142,37 @@ impl Nand {
             }
             _ => false,
         }
+    }
+
+    /// Programs a page at once, without taking time or energy: the state in which a drive leaves
+    /// its factory. Its data are zeroes. It must be the turn of the page in its block.
+    ///
+    /// # Errors
+    /// Failures of the storage of bits.
+    ///
+    /// # Panics
+    /// If there is no such page.
+    pub fn place_page(
+        &mut self,
+        page: PageAddress,
+        mode: ProgramMode,
+        spare: &[u8],
+    ) -> Result<(), NandError> {
+        let state = PageState::Programmed;
+        let record = PageRecord {
+            page,
+            state,
+            mode,
+            spare,
+        };
+        let block = self.array.block(page.block);
+        debug_assert!(
+            block.next_page == page.page && block.mode.is_none_or(|other| other == mode),
+            "pages of a block are placed in order and in one mode"
+        );
+        self.store.record_page(&record, &block)?;
+        self.array.program(page, mode, state, spare);
+        Ok(())
     }
 
     /// Cuts the power: programs and erases in progress or suspended are torn, latches and

@@ -36,6 +36,10 @@ pub(crate) struct PlaneLatches {
     pub(crate) loading: bool,
     /// Spare bytes given by the channel, for the next program.
     pub(crate) spare_in: Option<Vec<u8>>,
+    /// Data given by the channel for the next program, and that of the program in progress,
+    /// where the store keeps none.
+    pub(crate) firmware_in: Option<Box<[u8]>>,
+    pub(crate) firmware_programming: Option<Box<[u8]>>,
     /// Spare bytes of the program in progress.
     pub(crate) spare_programming: Vec<u8>,
     /// Spare bytes of the C-latch's page, once that page is no more.

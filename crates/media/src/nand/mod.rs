@@ -46,6 +46,7 @@ use die::Die;
 use latches::PlaneLatches;
 use sense::Sensor;
 use sim::{Energy, Span, Time};
+use std::collections::BTreeMap;
 use storage::BitStore;
 
 /// What a command that was accepted costs.
@@ -103,6 +104,9 @@ pub struct Nand {
     planes: Box<[PlaneLatches]>,
     array: Array,
     store: Box<dyn BitStore>,
+    /// What the firmware programmed for itself, without the zeroes at the end, where the store
+    /// keeps no data.
+    firmware_pages: BTreeMap<Ppa, Box<[u8]>>,
     sensor: Sensor,
     failures: Option<Failures>,
     holds_data: bool,
@@ -131,6 +135,7 @@ impl Nand {
             store,
             sensor: Sensor::new(),
             failures: None,
+            firmware_pages: BTreeMap::new(),
             config: config.clone(),
         })
     }

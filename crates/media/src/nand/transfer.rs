@@ -7,7 +7,8 @@ use sim::Span;
 impl Nand {
     /// Loads bytes into the page register of a plane from byte `column` on. The first load after a
     /// command fills the register with ones first, as a program command does (ONFI's 80h); after a
-    /// copyback read it keeps what was read.
+    /// copyback read it keeps what was read. Where the storage keeps no data, only the firmware sends
+    /// any, whole pages of it, and these are kept with the states of pages.
     ///
     /// # Errors
     /// While the die is at work, or past the end of the page.
@@ -24,6 +25,12 @@ impl Nand {
         latches.start_loading(words);
         if self.holds_data {
             put_bytes(&mut latches.c.words, column, bytes);
+        } else {
+            let length = bytes
+                .iter()
+                .rposition(|byte| *byte != 0)
+                .map_or(0, |last| last + 1);
+            latches.firmware_in = Some(bytes[..length].into());
         }
         Ok(())
     }
@@ -52,8 +59,8 @@ impl Nand {
         Ok(())
     }
 
-    /// Reads bytes out of the page register of a plane from byte `column` on. Without data kept
-    /// `bytes` stays as it is; a latch that holds nothing reads as zeros.
+    /// Reads bytes out of the page register of a plane from byte `column` on. Where the storage keeps
+    /// no data, these are zeroes unless the firmware programmed the page; a latch that holds nothing reads as zeros.
     ///
     /// # Errors
     /// While the die is at work (but for a cache read), or past the end of the page.
@@ -65,8 +72,15 @@ impl Nand {
     ) -> Result<(), NandError> {
         self.check_register(plane, "data out")?;
         self.check_column(plane, column, bytes.len(), "data out")?;
+        let register = &self.planes[plane.0 as usize].c;
         if self.holds_data {
-            get_bytes(&self.planes[plane.0 as usize].c.words, column, bytes);
+            get_bytes(&register.words, column, bytes);
+        } else if let Some(page) = register.page {
+            bytes.fill(0);
+            let kept = self.firmware_pages.get(&self.geometry().ppa(page));
+            let kept = kept.and_then(|kept| kept.get(column..)).unwrap_or(&[]);
+            let length = kept.len().min(bytes.len());
+            bytes[..length].copy_from_slice(&kept[..length]);
         }
         Ok(())
     }

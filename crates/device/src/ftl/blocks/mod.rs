@@ -28,6 +28,8 @@ pub(super) enum Use {
     Bad,
     /// Holds vectors for computing; not this layer's to collect.
     Compute,
+    /// Holds roots of checkpoints; kept as it is until they are not needed.
+    Root,
 }
 
 /// Who a page is allocated for. Each fills a block of its own in every plane.
@@ -39,9 +41,11 @@ pub(super) enum Stream {
     Collection,
     /// A copy made by static wear levelling, to a block that was erased often.
     Cold,
+    /// A mapping page.
+    Mapping,
 }
 
-const STREAMS: usize = 3;
+const STREAMS: usize = 4;
 
 /// In which orders blocks are kept.
 #[derive(Clone, Copy, Debug)]
@@ -333,11 +337,11 @@ impl Blocks {
         let filled = frontier.next_page == self.shares.pages_per_block;
         let next = if filled {
             block.usage = Use::Closed;
-            // The next is opened at once; that for cold data only when there is some.
-            if stream == Stream::Cold {
-                None
-            } else {
-                self.open(plane, stream)
+            // The next is opened at once; that for cold data or mapping pages only when there
+            // are some.
+            match stream {
+                Stream::Cold | Stream::Mapping => None,
+                Stream::Host | Stream::Collection => self.open(plane, stream),
             }
         } else {
             Some(frontier)
@@ -350,7 +354,7 @@ impl Blocks {
     fn open(&mut self, plane: PlaneId, stream: Stream) -> Option<Frontier> {
         let entry = &mut self.planes[plane.0 as usize];
         let kept_back = match stream {
-            Stream::Host | Stream::Cold => {
+            Stream::Host | Stream::Cold | Stream::Mapping => {
                 self.shares.reserve as usize + entry.unclaimed(self.shares.compute_blocks)
             }
             Stream::Collection => 0,
@@ -360,7 +364,7 @@ impl Blocks {
         }
         let block = match stream {
             Stream::Cold => entry.free.pop_most_worn()?,
-            Stream::Host | Stream::Collection => entry.free.pop()?,
+            Stream::Host | Stream::Collection | Stream::Mapping => entry.free.pop()?,
         };
         self.blocks[block.0 as usize].usage = Use::Open;
         Some(Frontier {
@@ -461,6 +465,29 @@ impl Blocks {
         entry.compute_blocks += 1;
         self.blocks[block.0 as usize].usage = Use::Compute;
         Some(block)
+    }
+
+    /// Takes a free block of `plane` for roots of checkpoints, if enough remain for data.
+    pub(super) fn take_root(&mut self, plane: PlaneId) -> Option<BlockId> {
+        let entry = &mut self.planes[plane.0 as usize];
+        let unclaimed = entry.unclaimed(self.shares.compute_blocks);
+        if entry.free.len() <= self.shares.reserve as usize + unclaimed {
+            return None;
+        }
+        let block = entry.free.pop()?;
+        self.blocks[block.0 as usize].usage = Use::Root;
+        Some(block)
+    }
+
+    /// Blocks to which something may still come, or which await their end.
+    pub(super) fn unsettled(&self) -> Vec<BlockId> {
+        let blocks = (0..).map(BlockId).zip(&self.blocks);
+        blocks
+            .filter(|(_, block)| {
+                block.pending > 0 || matches!(block.usage, Use::Open | Use::Failing)
+            })
+            .map(|(number, _)| number)
+            .collect()
     }
 
     /// Counts a block that recovery found to hold vectors.

@@ -272,7 +272,12 @@ impl Ftl {
             };
             job.next_page = from.page + 1;
             job.copies_in_flight += 1;
-            let buffer = self.buffers.take().keep();
+            let buffer = if self.is_mapping_page(self.geometry.ppa(from)) {
+                self.buffers.take_firmware()
+            } else {
+                self.buffers.take()
+            };
+            let buffer = buffer.keep();
             let copy = self.collections.copies.borrow_mut().insert(Copy {
                 job: number,
                 from,
@@ -366,10 +371,9 @@ impl Ftl {
             return self.copy_done(number, copy);
         };
         // In one block sequences rise from page to page.
-        let record = Record {
-            sequence: self.next_sequence(),
-            ..record
-        };
+        let sequence = self.next_sequence();
+        self.note_program(sequence);
+        let record = Record { sequence, ..record };
         self.collections.copies.borrow_mut().entries[number as usize].into = Some((page, record));
         let program = Program {
             page,
@@ -403,6 +407,12 @@ impl Ftl {
         let mut mapping = self.mapping.borrow_mut();
         match content {
             Content::Data(lpn) => mapping.set(lpn, Mapping::Data(new)),
+            Content::Mapping { number, .. } => {
+                if let Some(pages) = &mut mapping.pages {
+                    pages.moved(number, old, new);
+                }
+            }
+            Content::Root { .. } => unreachable!("blocks of roots are not collected"),
             Content::Note { key, .. } => self.notes.borrow_mut().moved(key, old, new),
             Content::Tombstone { start, count } => {
                 for lpn in (start.0..start.0 + count).map(Lpn) {

@@ -50,14 +50,15 @@ impl BitStore for MemoryStore {
         &'a self,
         page: PageAddress,
         range: Range<usize>,
-        _: &'a mut [u64],
+        scratch: &'a mut [u64],
     ) -> Result<&'a [u64], StorageError> {
         let (plane, block) = self.position(page.block);
-        let words = self.planes[plane][block]
-            .as_ref()
-            .and_then(|pages| pages[page.page as usize].as_ref())
-            .expect("only pages that were written are read");
-        Ok(&words[range])
+        let block = self.planes[plane].get(block).and_then(Option::as_ref);
+        if let Some(words) = block.and_then(|pages| pages[page.page as usize].as_ref()) {
+            return Ok(&words[range]);
+        }
+        scratch.fill(0);
+        Ok(scratch)
     }
 
     fn erase(&mut self, block: BlockId) -> Result<(), StorageError> {

@@ -131,8 +131,9 @@ pub(crate) trait BitStore {
     /// Keeps the words of a page that is about to be programmed.
     fn write(&mut self, page: PageAddress, words: &[u64]) -> Result<(), StorageError>;
 
-    /// The words `range` of a page that was written: where they are kept if that is
-    /// memory, else read into `scratch`, which is as long as the range.
+    /// The words `range` of a page that was written, or zeroes of one that was programmed without
+    /// ([`super::Nand::place_page`]): where they are kept if that is memory, else read into
+    /// `scratch`, which is as long as the range.
     fn words<'a>(
         &'a self,
         page: PageAddress,

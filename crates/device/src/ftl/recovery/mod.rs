@@ -1,14 +1,16 @@
 //! Rebuilding the tables from the media, and from nothing else.
 //!
-//! Every programmed page is read, one die after the other in parallel, and its
-//! spare bytes say what it holds. Of several versions of a logical page the
-//! highest counts; of a page and its copy the copy counts, so that collection
-//! goes on where it was.
+//! Every programmed page is read, all dies at once, and its spare bytes say what it holds. Of
+//! several versions of a logical page the highest counts; of a page and its copy the copy
+//! counts, so that collection goes on where it was. If there is a checkpoint, far fewer pages
+//! are read (`root`).
 
-use std::cell::RefCell;
+mod root;
+mod scan;
+
 use std::rc::Rc;
 
-use media::nand::{BlockCondition, BlockId, DieId, PageAddress, PageState, Ppa, ProgramMode};
+use media::nand::{BlockCondition, BlockId, PageAddress, PageState, Ppa};
 use sim::{Sim, Time};
 
 use super::blocks::{Stream, Use};
@@ -18,7 +20,9 @@ use super::spare::{Content, Record};
 use super::{Ftl, FtlConfig};
 use crate::buffer::Buffers;
 use crate::planted::{Bug, is_planted};
-use crate::schedule::{Origin, Read, Schedule, SpareBytes};
+use crate::schedule::{Schedule, SpareBytes};
+use root::FoundRoot;
+use scan::Scanner;
 
 /// What recovery found besides the translation layer's own pages.
 #[derive(Debug, Default)]
@@ -33,13 +37,6 @@ pub struct Recovered {
     pub finished_at: Time,
 }
 
-struct Scan {
-    records: Vec<(Ppa, Record)>,
-    recovered: Recovered,
-    next_sequence: u64,
-    next_version: u64,
-}
-
 impl Ftl {
     /// The translation layer of a drive whose media holds what an earlier life left.
     pub async fn recover(
@@ -49,35 +46,36 @@ impl Ftl {
         schedule: Rc<Schedule>,
         buffers: Rc<Buffers>,
     ) -> (Rc<Ftl>, Recovered) {
-        let scan = Rc::new(RefCell::new(Scan::default()));
-        let readers: Vec<_> = (0..schedule.geometry().dies())
-            .map(|die| {
-                sim.spawn(scan_die(
-                    schedule.clone(),
-                    buffers.clone(),
-                    DieId(die),
-                    scan.clone(),
-                ))
-            })
-            .collect();
-        for reader in readers {
-            reader.await;
+        let ftl = Ftl::new(sim, config, capacity, schedule.clone(), buffers.clone());
+        let scanner = Scanner::new(sim, schedule, buffers);
+        scanner.read_first_pages().await;
+        let root = match ftl.with_pages(|pages| pages.count()) {
+            Some(pages) => scanner.find_root(pages).await,
+            None => None,
+        };
+        let scanned = scanner.blocks_to_scan(root.as_ref());
+        scanner.read_blocks(&scanned).await;
+        scanner.sort();
+        match &root {
+            Some(found) => ftl.rebuild_from_root(&scanner, found).await,
+            None => {
+                let scan = scanner.scan.borrow();
+                ftl.rebuild_mapping(&scan.records);
+                ftl.rebuild_mapping_pages(&scan.records);
+                ftl.with_pages(|pages| pages.change_all());
+            }
         }
-        let Scan {
-            mut records,
-            mut recovered,
-            next_sequence,
-            next_version,
-        } = scan.take();
-        records.sort_unstable_by_key(|(page, _)| *page);
-        recovered.foreign.sort_unstable_by_key(|(page, _)| *page);
+        let mut scan = scanner.scan.borrow_mut();
+        let mut recovered = std::mem::take(&mut scan.recovered);
+        let root_number = root.as_ref().map_or(0, |found| found.root.next_sequence);
+        let root_version = root.as_ref().map_or(0, |found| found.root.next_version);
+        ftl.next_version
+            .set(scan.next_version.max(root_version + 1));
+        ftl.next_sequence.set(scan.next_sequence.max(root_number));
+        drop(scan);
         recovered.finished_at = sim.now();
-        let ftl = Ftl::new(sim, config, capacity, schedule, buffers);
-        ftl.next_version.set(next_version);
-        ftl.next_sequence.set(next_sequence);
-        ftl.rebuild_mapping(&records);
-        ftl.rebuild_blocks(&mut recovered);
-        (ftl.start(), recovered)
+        ftl.rebuild_blocks(&recovered, &scanned, root.as_ref());
+        (ftl.start(sim), recovered)
     }
 
     fn rebuild_mapping(&self, records: &[(Ppa, Record)]) {
@@ -123,7 +121,8 @@ impl Ftl {
                         blocks.validate(*page);
                     }
                 }
-                Content::Data(_) => {}
+                // Mapping pages are looked at for themselves.
+                Content::Data(_) | Content::Mapping { .. } | Content::Root { .. } => {}
                 Content::Note { key, value } => {
                     notes.take(key, value, record.version, *page);
                 }
@@ -142,8 +141,28 @@ impl Ftl {
         notes.pages().for_each(|page| blocks.validate(page));
     }
 
+    /// Finds the mapping pages that are current.
+    fn rebuild_mapping_pages(&self, records: &[(Ppa, Record)]) {
+        let mut blocks = self.blocks.borrow_mut();
+        self.with_pages(|pages| {
+            let mut best = vec![None; pages.count() as usize];
+            for (page, record) in records {
+                let found = Some((record.version, record.sequence));
+                if let Content::Mapping { number, .. } = record.content
+                    && let Some(best) = best.get_mut(number as usize)
+                    && *best < found
+                {
+                    *best = found;
+                    pages.put(number, *page);
+                }
+            }
+            let current = (0..pages.count()).filter_map(|number| pages.at(number));
+            current.for_each(|page| blocks.validate(page));
+        });
+    }
+
     /// Decides what each block is to be used for.
-    fn rebuild_blocks(&self, recovered: &mut Recovered) {
+    fn rebuild_blocks(&self, recovered: &Recovered, scanned: &[BlockId], root: Option<&FoundRoot>) {
         let mut blocks = self.blocks.borrow_mut();
         let nand = self.schedule.nand().borrow();
         let levels = self.config.wear_levelling.static_threshold > 0;
@@ -162,6 +181,15 @@ impl Ftl {
                 BlockCondition::Good if recovered.foreign_blocks.binary_search(&block).is_ok() => {
                     blocks.found_compute(block);
                 }
+                BlockCondition::Good if root.is_some_and(|found| found.block == block) => {
+                    let failed = self.has_failed_page(block, state.next_page);
+                    self.checkpoints.found(block, failed);
+                    blocks.set_use(block, Use::Root);
+                }
+                // Nothing was open there when the checkpoint began, nor since.
+                BlockCondition::Good if scanned.binary_search(&block).is_err() => {
+                    blocks.close(block);
+                }
                 BlockCondition::Good if self.has_failed_page(block, state.next_page) => {
                     blocks.fail(block);
                 }
@@ -171,7 +199,9 @@ impl Ftl {
                         && state.mode == Some(self.config.mode)
                         && (blocks.resume(block, state.next_page, Stream::Collection)
                             || blocks.resume(block, state.next_page, Stream::Host)
-                            || levels && blocks.resume(block, state.next_page, Stream::Cold));
+                            || levels && blocks.resume(block, state.next_page, Stream::Cold)
+                            || self.keeps_mapping_pages()
+                                && blocks.resume(block, state.next_page, Stream::Mapping));
                     if !resumed {
                         blocks.close(block);
                     }
@@ -199,86 +229,4 @@ fn is_better(best: (u64, u64), found: (u64, u64)) -> bool {
         return best == (0, 0) || found < best;
     }
     best < found
-}
-
-impl Default for Scan {
-    fn default() -> Scan {
-        Scan {
-            records: Vec::new(),
-            recovered: Recovered::default(),
-            next_sequence: 1,
-            next_version: 1,
-        }
-    }
-}
-
-impl Scan {
-    fn found(&mut self, address: PageAddress, page: Ppa, spare: Option<&[u8]>) {
-        self.recovered.pages_read += 1;
-        let Some(spare) = spare else {
-            return;
-        };
-        match Record::decode(spare) {
-            Some(record) => {
-                self.next_version = self.next_version.max(record.version + 1);
-                self.next_sequence = self.next_sequence.max(record.sequence + 1);
-                self.records.push((page, record));
-            }
-            None => {
-                self.recovered
-                    .foreign
-                    .push((address, spare.iter().copied().take(32).collect()));
-            }
-        }
-    }
-}
-
-/// Reads the spare bytes of every page of a die that may hold something.
-async fn scan_die(
-    schedule: Rc<Schedule>,
-    buffers: Rc<Buffers>,
-    die: DieId,
-    scan: Rc<RefCell<Scan>>,
-) {
-    let geometry = schedule.geometry().clone();
-    let first = die.0 * geometry.blocks_per_die();
-    for block in (first..first + geometry.blocks_per_die()).map(BlockId) {
-        let state = schedule.nand().borrow().block_state(block);
-        if state.condition == BlockCondition::Bad {
-            continue;
-        }
-        // The firmware cannot see the write frontier; it reads until it meets an
-        // erased page. That costs one read more than there are pages.
-        let pages = geometry.pages_per_block(state.mode.unwrap_or(ProgramMode::Slc));
-        let until = (state.next_page + 1).min(pages);
-        for page in 0..until {
-            let address = PageAddress { block, page };
-            let buffer = buffers.take();
-            let read = Read {
-                page: address,
-                column: 0,
-                bytes: 0,
-                into: buffer.id(),
-                origin: Origin::Mapping,
-            };
-            // A page that cannot be read holds nothing that was acknowledged.
-            let outcome = schedule.perform(die, read).await;
-            if outcome.is_ok() {
-                let nand = schedule.nand().borrow();
-                let page = geometry.ppa(address);
-                scan.borrow_mut().found(address, page, nand.spare(page));
-            }
-        }
-        let holds_foreign = |scan: &Scan| {
-            scan.recovered
-                .foreign
-                .iter()
-                .any(|(page, _)| page.block == block)
-        };
-        if holds_foreign(&scan.borrow()) {
-            let blocks = &mut scan.borrow_mut().recovered.foreign_blocks;
-            let place = blocks.binary_search(&block).unwrap_or_else(|place| place);
-            blocks.insert(place, block);
-        }
-    }
 }

@@ -1,0 +1,246 @@
+//! Checkpoints: what makes recovery read little.
+//!
+//! A checkpoint writes every mapping page that has changed, and then a *root*: where the
+//! mapping pages are, the notes, and which blocks were open when the checkpoint began.
+//! Host traffic goes on meanwhile. Whatever changes after the beginning is in a block that
+//! was open then or was opened since, so that recovery reads those blocks, the mapping
+//! pages of the last root, and the first page of every other block, which tells when it
+//! was opened.
+
+mod root;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use media::nand::{BlockId, PageAddress, PlaneId};
+use serde::{Deserialize, Serialize};
+use sim::Sim;
+use sim::resource::{Broadcast, Signal};
+
+use super::mapping::MappingPages;
+use super::spare::{Content, Record};
+use super::{Ftl, FtlError};
+use crate::planted::{Bug, is_planted};
+use crate::schedule::{Fault, Origin, Program};
+pub(super) use root::{Root, RootNote};
+
+/// When checkpoints are made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckpointConfig {
+    /// After so many pages programmed; zero means never.
+    pub interval_pages: u32,
+}
+
+/// What the making of checkpoints keeps in mind.
+pub(super) struct Checkpoints {
+    bell: Signal,
+    /// The sequence number of a page at which the next one is due.
+    due: Cell<u64>,
+    /// Announced when a mapping page has been written, or could not be.
+    pub(super) written: Broadcast,
+    /// Mapping pages that could not be written, so far.
+    pub(super) failures: Cell<u64>,
+    /// The block that takes roots, and its next page.
+    frontier: Cell<Option<(BlockId, u32)>>,
+    /// The blocks of roots, the last of which has the current one; and whether a program failed
+    /// there.
+    blocks: RefCell<Vec<(BlockId, bool)>>,
+}
+
+impl Checkpoints {
+    pub(super) fn new(sim: &Sim) -> Checkpoints {
+        Checkpoints {
+            bell: Signal::new(sim),
+            due: Cell::new(0),
+            written: Broadcast::new(sim),
+            failures: Cell::new(0),
+            frontier: Cell::new(None),
+            blocks: RefCell::default(),
+        }
+    }
+
+    /// Recovery found the current root in `block`.
+    pub(super) fn found(&self, block: BlockId, failed: bool) {
+        self.blocks.borrow_mut().push((block, failed));
+    }
+
+    /// When the next one is due.
+    pub(super) fn set_due(&self, sequence: u64) {
+        self.due.set(sequence);
+    }
+}
+
+impl Ftl {
+    /// A page of this sequence number is about to be programmed.
+    #[inline]
+    pub(super) fn note_program(&self, sequence: u64) {
+        if self.config.checkpoint.interval_pages > 0 && sequence >= self.checkpoints.due.get() {
+            self.checkpoints.bell.ring();
+        }
+    }
+
+    /// Makes checkpoints for ever, whenever one is due.
+    pub(super) async fn make_checkpoints(self: Rc<Ftl>) {
+        loop {
+            self.checkpoints.bell.heard().await;
+            let begin = self.next_sequence.get();
+            if begin > self.checkpoints.due.get() {
+                let interval = u64::from(self.config.checkpoint.interval_pages);
+                self.checkpoints.due.set(begin + interval);
+                // Without space for it the last one stays good; recovery takes longer then.
+                if self.make_checkpoint(begin).await.is_ok() {
+                    self.count(|counts| counts.checkpoints += 1);
+                }
+            }
+        }
+    }
+
+    async fn make_checkpoint(&self, begin: u64) -> Result<(), FtlError> {
+        let blocks = self.blocks.borrow().unsettled();
+        let failures = self.checkpoints.failures.get();
+        if !is_planted(Bug::CheckpointLeavesChanges) {
+            self.write_changed_mapping_pages().await;
+        }
+        if self.checkpoints.failures.get() != failures {
+            return Err(FtlError::NoSpace);
+        }
+        let root = Root {
+            begin,
+            next_version: self.next_version(),
+            next_sequence: self.next_sequence.get(),
+            blocks,
+            notes: self.notes.borrow().for_root(),
+            mapping_pages: self.with_pages(|pages| pages.places()).unwrap_or_default(),
+        };
+        self.write_root(&root).await
+    }
+
+    /// Has every mapping page written that has changed, and waits for those being written.
+    async fn write_changed_mapping_pages(&self) {
+        let numbers = self.with_pages(|pages| self.request_changed(pages));
+        for number in numbers.unwrap_or_default() {
+            while self.with_pages(|pages| pages.is_busy(number)) == Some(true) {
+                self.checkpoints.written.next().await;
+            }
+        }
+    }
+
+    fn request_changed(&self, pages: &mut MappingPages) -> Vec<u32> {
+        let numbers = pages.changed_or_busy();
+        for number in &numbers {
+            if pages.is_changed(*number) {
+                self.write_backs.request(pages, *number);
+            }
+        }
+        numbers
+    }
+
+    /// Writes a root to pages one after another in one block.
+    async fn write_root(&self, root: &Root) -> Result<(), FtlError> {
+        let content = root.encode();
+        let parts: Vec<&[u8]> = content.chunks(self.geometry.page_bytes as usize).collect();
+        let room = self.geometry.pages_per_block(self.config.mode) as usize;
+        if parts.len() > room {
+            return Err(FtlError::NoSpace);
+        }
+        let block = loop {
+            let (block, first) = self.root_frontier(parts.len() as u32)?;
+            match self.program_root(root, &parts, block, first).await {
+                Ok(()) => break block,
+                Err(Fault::ProgramFailed(_)) => self.root_failed(block),
+                Err(fault) => return Err(fault.into()),
+            }
+        };
+        self.release_roots(block);
+        Ok(())
+    }
+
+    /// A block with room for a root of so many pages, and its next page.
+    fn root_frontier(&self, parts: u32) -> Result<(BlockId, u32), FtlError> {
+        let pages = self.geometry.pages_per_block(self.config.mode);
+        let open = self.checkpoints.frontier.get();
+        if let Some((block, next)) = open.filter(|(_, next)| next + parts <= pages) {
+            return Ok((block, next));
+        }
+        let mut blocks = self.blocks.borrow_mut();
+        let taken = self.homes.iter().find_map(|plane| blocks.take_root(*plane));
+        let block = taken.ok_or(FtlError::NoSpace)?;
+        self.checkpoints.blocks.borrow_mut().push((block, false));
+        self.checkpoints.frontier.set(Some((block, 0)));
+        Ok((block, 0))
+    }
+
+    async fn program_root(
+        &self,
+        root: &Root,
+        parts: &[&[u8]],
+        block: BlockId,
+        first: u32,
+    ) -> Result<(), Fault> {
+        let die = self.geometry.die_of_block(block);
+        for (part, bytes) in parts.iter().enumerate() {
+            let page = first + part as u32;
+            self.checkpoints.frontier.set(Some((block, page + 1)));
+            let buffer = self.buffers.take_firmware();
+            self.buffers.with_mut(buffer.id(), |page| {
+                page.fill(0);
+                page[..bytes.len()].copy_from_slice(bytes);
+            });
+            let record = Record {
+                content: Content::Root {
+                    part: part as u16,
+                    parts: parts.len() as u16,
+                },
+                version: root.next_version,
+                sequence: self.next_sequence(),
+            };
+            let program = Program {
+                page: PageAddress { block, page },
+                mode: self.config.mode,
+                from: buffer.id(),
+                spare: record.encode(),
+                origin: Origin::Mapping,
+            };
+            self.schedule.perform(die, program).await?;
+        }
+        Ok(())
+    }
+
+    /// A program failed in a block of roots: no more go there.
+    fn root_failed(&self, block: BlockId) {
+        self.count(|counts| counts.program_failures += 1);
+        self.checkpoints.frontier.set(None);
+        for (other, failed) in &mut *self.checkpoints.blocks.borrow_mut() {
+            *failed |= *other == block;
+        }
+    }
+
+    /// The current root is in `current`; other blocks of roots are not needed any more.
+    fn release_roots(&self, current: BlockId) {
+        let mut released = Vec::new();
+        self.checkpoints.blocks.borrow_mut().retain(|entry| {
+            let keep = entry.0 == current;
+            if !keep {
+                released.push(*entry);
+            }
+            keep
+        });
+        for (block, failed) in released {
+            self.release_root(block, failed);
+        }
+    }
+
+    fn release_root(&self, block: BlockId, failed: bool) {
+        let plane: PlaneId = self.geometry.plane_of_block(block);
+        {
+            let mut blocks = self.blocks.borrow_mut();
+            if failed {
+                blocks.fail(block);
+            } else {
+                blocks.close(block);
+            }
+        }
+        self.collect(plane);
+    }
+}

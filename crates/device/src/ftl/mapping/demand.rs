@@ -1,0 +1,226 @@
+//! Fetching entries of the mapping table when they are needed.
+//!
+//! Whatever needs an entry that is not at hand waits in a list of its mapping page; one
+//! read serves all of them. Nothing here is a task: the schedule calls when the page
+//! has been read.
+
+use std::rc::Rc;
+
+use super::Lpn;
+use super::cache::{Presence, Room};
+use super::pages::Waiter;
+use crate::buffer::BufferId;
+use crate::ftl::spare::{Content, Record};
+use crate::ftl::{Ftl, FtlError};
+use crate::schedule::{Fault, Notify, Origin, Read};
+
+/// What an entry is needed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Read,
+    Write,
+}
+
+impl Ftl {
+    /// Has the schedule tell when mapping pages have been read.
+    pub(in crate::ftl) fn start_fetching(self: &Rc<Ftl>) {
+        let weak = Rc::downgrade(self);
+        self.schedule.set_mapper(Box::new(move |number, fault| {
+            if let Some(ftl) = weak.upgrade() {
+                ftl.mapping_page_read(number, fault);
+            }
+        }));
+    }
+
+    /// Whether a read can go on at once; if not, it will when its entry has been fetched.
+    #[inline]
+    pub(in crate::ftl) fn entry_for_read(
+        &self,
+        lpn: Lpn,
+        column: u32,
+        bytes: u32,
+        buffer: BufferId,
+        notify: Notify,
+    ) -> bool {
+        let waiter = Waiter::Read {
+            lpn,
+            column,
+            bytes,
+            buffer,
+            notify,
+        };
+        self.demand(lpn, Purpose::Read, waiter, notify)
+    }
+
+    /// Waits until the entry of a page that is to be written is at hand.
+    pub(in crate::ftl) async fn entry_for_write(&self, lpn: Lpn) -> Result<(), FtlError> {
+        let ticket = self.schedule.ticket();
+        let notify = ticket.id().into();
+        let waiter = Waiter::Entry { lpn, notify };
+        if self.demand(lpn, Purpose::Write, waiter, notify) {
+            return Ok(());
+        }
+        Ok(ticket.await?)
+    }
+
+    /// Whether the entry of `lpn` is at hand; if not, it is fetched and `waiter` waits.
+    #[inline]
+    fn demand(&self, lpn: Lpn, purpose: Purpose, waiter: Waiter, notify: Notify) -> bool {
+        let mut table = self.mapping.borrow_mut();
+        let table = &mut *table;
+        let (Some(cache), Some(pages)) = (&mut table.cache, &mut table.pages) else {
+            return true;
+        };
+        let presence = cache.touch(lpn.0);
+        let hit = presence == Presence::Cached;
+        self.count(|counts| match (purpose, hit) {
+            (Purpose::Read, true) => counts.cmt_read_hits += 1,
+            (Purpose::Read, false) => counts.cmt_read_misses += 1,
+            (Purpose::Write, true) => counts.cmt_write_hits += 1,
+            (Purpose::Write, false) => counts.cmt_write_misses += 1,
+        });
+        if hit {
+            return true;
+        }
+        if presence == Presence::Absent
+            && let Room::Displaced(victim) = cache.reserve(lpn.0)
+        {
+            self.write_backs.request(pages, pages.of(Lpn(victim)).0);
+        }
+        let (number, place) = pages.of(lpn);
+        let page = pages.page_mut(number);
+        let at_hand = !page.reading && (page.at.is_none() || page.writing);
+        if at_hand {
+            cache.arrive(lpn.0);
+            return true;
+        }
+        self.schedule.expect(notify);
+        if !std::mem::replace(&mut page.reading, true)
+            && let Some(at) = page.at
+        {
+            self.fetch(number, at, place);
+        }
+        pages.wait(number, waiter);
+        false
+    }
+
+    /// Starts reading the part of a mapping page that has the entry at `place`.
+    #[inline]
+    fn fetch(&self, number: u32, at: media::nand::Ppa, place: u32) {
+        let config = &self.config.mapping;
+        let begin = place * config.entry_bytes;
+        let column = begin - begin % config.fetch_bytes;
+        let bytes = config.fetch_bytes.min(self.geometry.page_bytes - column);
+        self.read_mapping_page(number, at, column, bytes);
+    }
+
+    /// Starts reading a part of a mapping page. The entries themselves are in the table, so
+    /// only the time of their transfer is of interest.
+    pub(super) fn read_mapping_page(
+        &self,
+        number: u32,
+        at: media::nand::Ppa,
+        column: u32,
+        bytes: u32,
+    ) {
+        self.count(|counts| counts.mapping_page_reads += 1);
+        let page = self.geometry.page_address(at);
+        let read = Read {
+            page,
+            column,
+            bytes,
+            into: BufferId::NONE,
+            origin: Origin::Mapping,
+        };
+        let die = self.geometry.die_of_block(page.block);
+        self.schedule.push(die, read, Notify::Mapper(number));
+    }
+
+    /// A mapping page has been read: whoever waits goes on.
+    fn mapping_page_read(&self, number: u32, fault: Option<Fault>) {
+        let waiting = self.with_pages(|pages| {
+            pages.page_mut(number).reading = false;
+            pages.take_waiters(number)
+        });
+        let Some(mut waiting) = waiting else { return };
+        while let Some(waiter) = self
+            .with_pages(|pages| pages.next_waiter(&mut waiting))
+            .flatten()
+        {
+            self.go_on(waiter, fault);
+        }
+    }
+
+    #[inline]
+    fn go_on(&self, waiter: Waiter, fault: Option<Fault>) {
+        match waiter {
+            Waiter::Page { notify } => self.schedule.settle(notify, fault),
+            Waiter::Entry { lpn, notify } => {
+                self.entry_arrives(lpn, fault);
+                self.schedule.settle(notify, fault);
+            }
+            Waiter::Read {
+                lpn,
+                column,
+                bytes,
+                buffer,
+                notify,
+            } => {
+                self.entry_arrives(lpn, fault);
+                if fault.is_some() {
+                    self.schedule.settle(notify, fault);
+                } else {
+                    self.read_expected(lpn, column, bytes, buffer, notify);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn entry_arrives(&self, lpn: Lpn, fault: Option<Fault>) {
+        if let Some(cache) = &mut self.mapping.borrow_mut().cache {
+            match fault {
+                None => cache.arrive(lpn.0),
+                Some(_) => cache.give_up(lpn.0),
+            }
+        }
+    }
+
+    /// A page was written, so its new entry is known; it is kept at hand.
+    #[inline]
+    pub(in crate::ftl) fn keep_entry(&self, lpn: Lpn) {
+        let mut table = self.mapping.borrow_mut();
+        let table = &mut *table;
+        let (Some(cache), Some(pages)) = (&mut table.cache, &mut table.pages) else {
+            return;
+        };
+        if cache.contains(lpn.0) {
+            return;
+        }
+        match cache.reserve(lpn.0) {
+            Room::Made => {}
+            Room::Displaced(victim) => self.write_backs.request(pages, pages.of(Lpn(victim)).0),
+            // It is written through.
+            Room::None => return self.write_backs.request(pages, pages.of(lpn).0),
+        }
+        cache.arrive(lpn.0);
+        cache.change(lpn.0);
+    }
+
+    /// Whether `page` is a current mapping page.
+    pub(in crate::ftl) fn is_mapping_page(&self, page: media::nand::Ppa) -> bool {
+        if !self.keeps_mapping_pages() {
+            return false;
+        }
+        let nand = self.schedule.nand().borrow();
+        let record = nand.spare(page).and_then(Record::decode);
+        record.is_some_and(|record| matches!(record.content, Content::Mapping { .. }))
+    }
+
+    pub(in crate::ftl) fn with_pages<R>(
+        &self,
+        change: impl FnOnce(&mut super::MappingPages) -> R,
+    ) -> Option<R> {
+        self.mapping.borrow_mut().pages.as_mut().map(change)
+    }
+}

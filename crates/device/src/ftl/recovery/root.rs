@@ -1,0 +1,458 @@
+//! Recovery from a checkpoint.
+//!
+//! The mapping pages give the table as it was at some time after the checkpoint began. What
+//! changed later is in the blocks that were scanned. Where an entry and a scanned record
+//! differ, the higher version counts; the version of an entry is that of the page it names,
+//! whose spare bytes are read if nothing else decides.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use media::nand::{BlockId, PageAddress, Ppa};
+
+use super::is_better;
+use super::scan::{First, Scanner};
+use crate::ftl::Ftl;
+use crate::ftl::checkpoint::Root;
+use crate::ftl::mapping::{Lpn, Mapping};
+use crate::ftl::spare::{Content, Record};
+use crate::planted::{Bug, is_planted};
+
+/// A root, and the block that it is in.
+pub(super) struct FoundRoot {
+    pub(super) root: Root,
+    pub(super) block: BlockId,
+}
+
+/// What is known of a page that an entry names.
+enum Named {
+    /// It does not hold what the entry says any more.
+    Gone,
+    /// It does, and has this version and sequence number.
+    Known((u64, u64)),
+    /// It does, and its spare bytes have not been read.
+    Unread,
+}
+
+/// What a mapping page on flash says of its entries.
+#[derive(Clone, Copy, Default)]
+struct Age {
+    /// Changes of this version or a higher one are not in it.
+    version: u64,
+    /// Deallocations of a lower version are.
+    deallocated_below: u64,
+}
+
+impl Scanner {
+    pub(super) fn sort(&self) {
+        let mut scan = self.scan.borrow_mut();
+        scan.records.sort_unstable_by_key(|(page, _)| *page);
+        scan.recovered
+            .foreign
+            .sort_unstable_by_key(|(page, _)| *page);
+    }
+
+    /// The root of the last checkpoint that was completed, for a table of so many mapping pages.
+    pub(super) async fn find_root(self: &Rc<Scanner>, mapping_pages: u32) -> Option<FoundRoot> {
+        let mut blocks = self.root_blocks();
+        blocks.sort_unstable();
+        while let Some((_, block)) = blocks.pop() {
+            self.read_blocks(&[block].into()).await;
+            for parts in self.complete_roots(block) {
+                if let Some(root) = self.read_root(parts).await
+                    && root.mapping_pages.len() == mapping_pages as usize
+                {
+                    return Some(FoundRoot { root, block });
+                }
+            }
+        }
+        None
+    }
+
+    /// The blocks of roots, each with the sequence number of its first page.
+    fn root_blocks(&self) -> Vec<(u64, BlockId)> {
+        let scan = self.scan.borrow();
+        let blocks = scan.blocks.iter().zip((0..).map(BlockId));
+        blocks
+            .filter_map(|((first, _), block)| match first {
+                First::Record(record) if matches!(record.content, Content::Root { .. }) => {
+                    Some((record.sequence, block))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The pages of every complete root of a block, the last root first.
+    fn complete_roots(&self, block: BlockId) -> Vec<Vec<Ppa>> {
+        let scan = self.scan.borrow();
+        let mut roots: BTreeMap<u64, BTreeMap<u16, (u64, Ppa, u16)>> = BTreeMap::new();
+        for (page, record) in &scan.records {
+            if let Content::Root { part, parts } = record.content
+                && self.block_of(*page) == block
+            {
+                // Of a part written twice, the later.
+                let found = (record.sequence, *page, parts);
+                let kept = roots.entry(record.version).or_default();
+                let kept = kept.entry(part).or_insert(found);
+                *kept = found.max(*kept);
+            }
+        }
+        let complete = |parts: &BTreeMap<u16, (u64, Ppa, u16)>| {
+            parts
+                .values()
+                .all(|part| usize::from(part.2) == parts.len())
+        };
+        let newest_first = roots.into_values().rev().filter(complete);
+        newest_first
+            .map(|parts| parts.into_values().map(|part| part.1).collect())
+            .collect()
+    }
+
+    async fn read_root(self: &Rc<Scanner>, pages: Vec<Ppa>) -> Option<Root> {
+        let parts = Rc::new(RefCell::new(vec![Vec::new(); pages.len()]));
+        let into = parts.clone();
+        self.read_contents(pages, move |index, _, content| {
+            into.borrow_mut()[index] = content.to_vec();
+        })
+        .await;
+        let parts = parts.take();
+        parts
+            .iter()
+            .all(|part| !part.is_empty())
+            .then(|| Root::decode(&parts.concat()))
+            .flatten()
+    }
+
+    /// The blocks that must be read wholly, ascending.
+    pub(super) fn blocks_to_scan(&self, root: Option<&FoundRoot>) -> Rc<[BlockId]> {
+        let scan = self.scan.borrow();
+        let listed: BTreeSet<BlockId> = root.map_or_else(BTreeSet::new, |found| {
+            found.root.blocks.iter().copied().collect()
+        });
+        let must = |block: &BlockId| {
+            let Some(FoundRoot { root, .. }) = root else {
+                return true;
+            };
+            match scan.blocks[block.0 as usize].0 {
+                First::None | First::Foreign => true,
+                First::Record(first) => first.sequence >= root.begin || listed.contains(block),
+            }
+        };
+        (0..scan.blocks.len() as u32)
+            .map(BlockId)
+            .filter(must)
+            .collect()
+    }
+}
+
+/// The work of recovering from a root.
+struct Rebuild<'a> {
+    ftl: &'a Ftl,
+    scanner: &'a Rc<Scanner>,
+    /// The blocks that were read wholly, by number.
+    scanned: Vec<bool>,
+    /// How old what is on flash of each mapping page is.
+    ages: Vec<Age>,
+    /// Versions of pages in other blocks, as far as they had to be read.
+    read: BTreeMap<Ppa, Record>,
+    /// Versions and sequence numbers of entries that scanned records decided.
+    decided: BTreeMap<u32, (u64, u64)>,
+}
+
+impl Ftl {
+    /// Rebuilds the mapping from a root and from what was scanned.
+    pub(super) async fn rebuild_from_root(&self, scanner: &Rc<Scanner>, found: &FoundRoot) {
+        let mut scanned = vec![false; self.geometry.blocks() as usize];
+        for block in &*scanner.blocks_to_scan(Some(found)) {
+            scanned[block.0 as usize] = true;
+        }
+        let mut rebuild = Rebuild {
+            ftl: self,
+            scanner,
+            scanned,
+            ages: vec![Age::default(); found.root.mapping_pages.len()],
+            read: BTreeMap::new(),
+            decided: BTreeMap::new(),
+        };
+        rebuild.load_mapping_pages(&found.root).await;
+        rebuild.apply_data().await;
+        rebuild.apply_tombstones().await;
+        rebuild.clear_gone();
+        rebuild.take_notes(&found.root);
+        rebuild.validate();
+        let interval = u64::from(self.config.checkpoint.interval_pages);
+        self.checkpoints.set_due(found.root.begin + interval);
+    }
+}
+
+impl Rebuild<'_> {
+    /// The records of the blocks that were read wholly.
+    fn records(&self) -> Vec<(Ppa, Record)> {
+        let scan = self.scanner.scan.borrow();
+        let of_scanned =
+            |(page, _): &&(Ppa, Record)| self.scanned[self.scanner.block_of(*page).0 as usize];
+        scan.records.iter().filter(of_scanned).copied().collect()
+    }
+
+    /// What is known of the page that an entry of `lpn` names.
+    fn named(&self, page: Ppa, fits: impl Fn(Content) -> bool) -> Named {
+        let block = self.scanner.block_of(page);
+        let scan = self.scanner.scan.borrow();
+        let known = if self.scanned[block.0 as usize] {
+            let place = scan.records.binary_search_by_key(&page, |(page, _)| *page);
+            place.ok().map(|place| scan.records[place].1)
+        } else if scan.blocks[block.0 as usize].0 == First::None {
+            None
+        } else if let Some(record) = self.read.get(&page) {
+            Some(*record)
+        } else {
+            return Named::Unread;
+        };
+        match known {
+            Some(record) if fits(record.content) => Named::Known((record.version, record.sequence)),
+            _ => Named::Gone,
+        }
+    }
+
+    fn entry(&self, lpn: Lpn) -> Option<(Ppa, Named)> {
+        match self.ftl.lookup(lpn) {
+            Mapping::Unmapped => None,
+            Mapping::Data(page) => Some((
+                page,
+                self.named(page, |content| content == Content::Data(lpn)),
+            )),
+            Mapping::Tombstone(page) => Some((
+                page,
+                self.named(page, |content| {
+                    matches!(content, Content::Tombstone { start, count }
+                        if (start.0..start.0.saturating_add(count)).contains(&lpn.0))
+                }),
+            )),
+        }
+    }
+
+    fn age(&self, lpn: Lpn) -> Age {
+        let number = self.ftl.with_pages(|pages| pages.number_of(lpn));
+        self.ages[number.unwrap_or(0) as usize]
+    }
+
+    /// Reads the best copy of each mapping page into the table.
+    async fn load_mapping_pages(&mut self, root: &Root) {
+        let mut wanted: Vec<(u32, Ppa)> = Vec::new();
+        for (number, page) in (0..).zip(&root.mapping_pages) {
+            let fits = |content| matches!(content, Content::Mapping { number: other, .. } if other == number);
+            if let Some(page) = *page
+                && matches!(self.named(page, fits), Named::Unread)
+            {
+                wanted.push((number, page));
+            }
+        }
+        let mut best: BTreeMap<u32, (u64, u64, Ppa)> = BTreeMap::new();
+        for (page, record) in self.records() {
+            if let Content::Mapping { number, .. } = record.content
+                && (number as usize) < self.ages.len()
+            {
+                let found = (record.version, record.sequence, page);
+                let kept = best.entry(number).or_insert(found);
+                *kept = found.max(*kept);
+            }
+        }
+        wanted.extend(best.iter().map(|(number, found)| (*number, found.2)));
+        let pages: Vec<Ppa> = wanted.iter().map(|wanted| wanted.1).collect();
+        let found = Rc::new(RefCell::new(BTreeMap::<u32, (Record, Ppa, Vec<u8>)>::new()));
+        let into = found.clone();
+        let read = move |index: usize, record: Record, content: &[u8]| {
+            let (number, page) = wanted[index];
+            if !matches!(record.content, Content::Mapping { number: other, .. } if other == number)
+            {
+                return;
+            }
+            let mut found = into.borrow_mut();
+            let better = found.get(&number).is_none_or(|(kept, ..)| {
+                (kept.version, kept.sequence) < (record.version, record.sequence)
+            });
+            if better {
+                found.insert(number, (record, page, content.to_vec()));
+            }
+        };
+        self.scanner.read_contents(pages, read).await;
+        for (number, (record, page, content)) in found.take() {
+            if let Content::Mapping {
+                deallocated_below, ..
+            } = record.content
+            {
+                self.ages[number as usize] = Age {
+                    version: record.version,
+                    deallocated_below,
+                };
+            }
+            self.ftl.mapping.borrow_mut().decode(number, &content);
+            self.ftl.with_pages(|pages| pages.put(number, page));
+        }
+    }
+
+    /// Reads the spare bytes of pages that entries name.
+    async fn read_named(&mut self, pages: BTreeSet<Ppa>) {
+        let pages: Vec<Ppa> = pages.into_iter().collect();
+        let found = Rc::new(RefCell::new(Vec::new()));
+        let into = found.clone();
+        let names = pages.clone();
+        let take = move |index: usize, record| into.borrow_mut().push((names[index], record));
+        self.scanner.read_spares(pages, take).await;
+        self.read.extend(found.take());
+    }
+
+    /// Data that scanned pages hold takes the place of what the entries say, where it is newer.
+    async fn apply_data(&mut self) {
+        let mut best: BTreeMap<u32, ((u64, u64), Ppa)> = BTreeMap::new();
+        for (page, record) in self.records() {
+            let version = (record.version, record.sequence);
+            if let Content::Data(lpn) = record.content
+                && lpn.0 < self.ftl.logical_pages()
+                && best
+                    .get(&lpn.0)
+                    .is_none_or(|(kept, _)| is_better(*kept, version))
+            {
+                best.insert(lpn.0, (version, page));
+            }
+        }
+        let unread = best
+            .iter()
+            .filter_map(|(lpn, (version, _))| match self.entry(Lpn(*lpn)) {
+                Some((page, Named::Unread)) if version.0 < self.age(Lpn(*lpn)).version => {
+                    Some(page)
+                }
+                _ => None,
+            })
+            .collect();
+        self.read_named(unread).await;
+        for (lpn, (version, page)) in best {
+            let current = match self.entry(Lpn(lpn)) {
+                Some((_, Named::Known(current))) => current,
+                // Older than the mapping page, and so than this record.
+                Some((_, Named::Unread)) | Some((_, Named::Gone)) | None => (0, 0),
+            };
+            if version > current && !is_planted(Bug::RecoveryTrustsCheckpoint) {
+                self.ftl
+                    .mapping
+                    .borrow_mut()
+                    .set(Lpn(lpn), Mapping::Data(page));
+            }
+            self.decided.insert(lpn, version.max(current));
+        }
+    }
+
+    /// Scanned records of deallocation do the same.
+    async fn apply_tombstones(&mut self) {
+        let mut records: Vec<_> = self
+            .records()
+            .into_iter()
+            .filter(|(_, record)| matches!(record.content, Content::Tombstone { .. }))
+            .collect();
+        records.sort_unstable_by_key(|(page, record)| (record.version, *page));
+        let mut unread = BTreeSet::new();
+        for (_, record) in &records {
+            for lpn in self.range_of(record) {
+                if self.decided.contains_key(&lpn) {
+                    continue;
+                }
+                let age = self.age(Lpn(lpn));
+                if (age.deallocated_below..age.version).contains(&record.version)
+                    && let Some((page, Named::Unread)) = self.entry(Lpn(lpn))
+                {
+                    unread.insert(page);
+                }
+            }
+        }
+        self.read_named(unread).await;
+        for (page, record) in records {
+            for lpn in self.range_of(&record) {
+                if self.deallocates(&record, lpn) {
+                    self.decided.insert(lpn, (record.version, record.sequence));
+                    let mut mapping = self.ftl.mapping.borrow_mut();
+                    mapping.set(Lpn(lpn), Mapping::Tombstone(page));
+                }
+            }
+        }
+    }
+
+    /// The logical pages that a record of deallocation names.
+    fn range_of(&self, record: &Record) -> std::ops::Range<u32> {
+        let Content::Tombstone { start, count } = record.content else {
+            return 0..0;
+        };
+        let end = start.0.saturating_add(count).min(self.ftl.logical_pages());
+        start.0.min(end)..end
+    }
+
+    /// Whether a scanned record of deallocation is newer than what the table says.
+    fn deallocates(&self, record: &Record, lpn: u32) -> bool {
+        if is_planted(Bug::RecoveryIgnoresTombstones) {
+            return false;
+        }
+        if let Some(version) = self.decided.get(&lpn) {
+            return version.0 <= record.version;
+        }
+        match self.entry(Lpn(lpn)) {
+            None => false,
+            Some((_, Named::Gone)) => true,
+            Some((_, Named::Known(version))) => version.0 <= record.version,
+            Some((_, Named::Unread)) => record.version >= self.age(Lpn(lpn)).version,
+        }
+    }
+
+    /// Forgets entries that name pages which hold something else by now.
+    fn clear_gone(&self) {
+        for lpn in (0..self.ftl.logical_pages()).map(Lpn) {
+            if let Some((_, Named::Gone)) = self.entry(lpn) {
+                self.ftl.mapping.borrow_mut().set(lpn, Mapping::Unmapped);
+            }
+        }
+    }
+
+    fn take_notes(&self, root: &Root) {
+        let mut notes = self.ftl.notes.borrow_mut();
+        for note in &root.notes {
+            let fits = |content| matches!(content, Content::Note { key, .. } if key == note.key);
+            if matches!(self.named(note.page, fits), Named::Unread) {
+                notes.take(note.key, note.value, note.version, note.page);
+            }
+        }
+        for (page, record) in self.records() {
+            if let Content::Note { key, value } = record.content {
+                notes.take(key, value, record.version, page);
+            }
+        }
+    }
+
+    /// Marks every page that the tables name as needed.
+    fn validate(&self) {
+        let mut blocks = self.ftl.blocks.borrow_mut();
+        let mut tombstones = self.ftl.tombstones.borrow_mut();
+        for lpn in (0..self.ftl.logical_pages()).map(Lpn) {
+            match self.ftl.lookup(lpn) {
+                Mapping::Unmapped => {}
+                Mapping::Data(page) => blocks.validate(page),
+                Mapping::Tombstone(page) => *tombstones.entry(page).or_default() += 1,
+            }
+        }
+        tombstones.keys().for_each(|page| blocks.validate(*page));
+        let notes = self.ftl.notes.borrow();
+        notes.pages().for_each(|page| blocks.validate(page));
+        let places = self.ftl.with_pages(|pages| pages.places());
+        let places = places.unwrap_or_default();
+        places
+            .into_iter()
+            .flatten()
+            .for_each(|page| blocks.validate(page));
+    }
+}
+
+impl Scanner {
+    fn block_of(&self, page: Ppa) -> BlockId {
+        let PageAddress { block, .. } = self.geometry.page_address(page);
+        block
+    }
+}

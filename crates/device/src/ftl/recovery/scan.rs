@@ -1,0 +1,249 @@
+//! Reading spare bytes and firmware pages from the media, all dies at once.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::rc::Rc;
+
+use media::nand::{BlockCondition, BlockId, DieId, Geometry, PageAddress, Ppa, ProgramMode};
+use sim::Sim;
+
+use super::Recovered;
+use crate::buffer::Buffers;
+use crate::ftl::spare::Record;
+use crate::schedule::{Origin, Read, Schedule};
+
+/// What the first readable page of a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum First {
+    /// There is none.
+    None,
+    /// It is somebody else's.
+    Foreign,
+    /// It is this layer's.
+    Record(Record),
+}
+
+/// What has been read so far.
+pub(super) struct Scan {
+    pub(super) records: Vec<(Ppa, Record)>,
+    pub(super) recovered: Recovered,
+    pub(super) next_sequence: u64,
+    pub(super) next_version: u64,
+    /// For each block its first readable page, and how many pages have been read.
+    pub(super) blocks: Vec<(First, u32)>,
+}
+
+/// Reads the media.
+pub(super) struct Scanner {
+    sim: Sim,
+    schedule: Rc<Schedule>,
+    buffers: Rc<Buffers>,
+    pub(super) geometry: Geometry,
+    pub(super) scan: RefCell<Scan>,
+}
+
+impl Scanner {
+    pub(super) fn new(sim: &Sim, schedule: Rc<Schedule>, buffers: Rc<Buffers>) -> Rc<Scanner> {
+        let geometry = schedule.geometry().clone();
+        Rc::new(Scanner {
+            sim: sim.clone(),
+            schedule,
+            buffers,
+            scan: RefCell::new(Scan {
+                records: Vec::new(),
+                recovered: Recovered::default(),
+                next_sequence: 1,
+                next_version: 1,
+                blocks: vec![(First::None, 0); geometry.blocks() as usize],
+            }),
+            geometry,
+        })
+    }
+
+    /// Lets a task for each die do its part, and waits for all.
+    async fn on_every_die<F: Future<Output = ()> + 'static>(
+        self: &Rc<Scanner>,
+        part: impl Fn(Rc<Scanner>, DieId) -> F,
+    ) {
+        let dies = (0..self.geometry.dies()).map(DieId);
+        let tasks: Vec<_> = dies
+            .map(|die| self.sim.spawn(part(self.clone(), die)))
+            .collect();
+        for task in tasks {
+            task.await;
+        }
+    }
+
+    /// Reads the first readable page of every block.
+    pub(super) async fn read_first_pages(self: &Rc<Scanner>) {
+        self.on_every_die(|scanner, die| async move {
+            for block in scanner.blocks_of(die) {
+                scanner.read_block(die, block, true).await;
+            }
+        })
+        .await;
+    }
+
+    /// Reads the pages of these blocks that have not been read.
+    pub(super) async fn read_blocks(self: &Rc<Scanner>, blocks: &Rc<[BlockId]>) {
+        self.on_every_die(|scanner, die| {
+            let blocks = blocks.clone();
+            async move {
+                let of_die = |block: &&BlockId| scanner.geometry.die_of_block(**block) == die;
+                for block in blocks.iter().filter(of_die) {
+                    scanner.read_block(die, *block, false).await;
+                }
+            }
+        })
+        .await;
+    }
+
+    fn blocks_of(&self, die: DieId) -> impl Iterator<Item = BlockId> + use<> {
+        let first = die.0 * self.geometry.blocks_per_die();
+        (first..first + self.geometry.blocks_per_die()).map(BlockId)
+    }
+
+    /// Reads the spare bytes of every page of a block that may hold something, or only until
+    /// the first that does.
+    async fn read_block(&self, die: DieId, block: BlockId, only_first: bool) {
+        let state = self.schedule.nand().borrow().block_state(block);
+        if state.condition == BlockCondition::Bad {
+            return;
+        }
+        // The firmware cannot see the write frontier; it reads until it meets an
+        // erased page. That costs one read more than there are pages.
+        let pages = self
+            .geometry
+            .pages_per_block(state.mode.unwrap_or(ProgramMode::Slc));
+        let until = (state.next_page + 1).min(pages);
+        let begin = self.scan.borrow().blocks[block.0 as usize].1;
+        for page in begin..until {
+            let address = PageAddress { block, page };
+            let buffer = self.buffers.take();
+            let read = Read {
+                page: address,
+                column: 0,
+                bytes: 0,
+                into: buffer.id(),
+                origin: Origin::Mapping,
+            };
+            // A page that cannot be read holds nothing that was acknowledged.
+            let outcome = self.schedule.perform(die, read).await;
+            let nand = self.schedule.nand().borrow();
+            let spare = nand.spare(self.geometry.ppa(address));
+            let mut scan = self.scan.borrow_mut();
+            let first = scan.found(
+                address,
+                self.geometry.ppa(address),
+                spare.filter(|_| outcome.is_ok()),
+            );
+            let entry = &mut scan.blocks[block.0 as usize];
+            entry.1 = page + 1;
+            if entry.0 == First::None {
+                entry.0 = first;
+            }
+            if only_first && entry.0 != First::None {
+                return;
+            }
+        }
+    }
+
+    /// Reads whole pages, each into what `take` is given: its number among `pages`, its record
+    /// and its content.
+    pub(super) async fn read_contents(
+        self: &Rc<Scanner>,
+        pages: Vec<Ppa>,
+        take: impl Fn(usize, Record, &[u8]) + 'static,
+    ) {
+        self.read_pages(pages, true, take).await;
+    }
+
+    /// Reads the spare bytes of single pages.
+    pub(super) async fn read_spares(
+        self: &Rc<Scanner>,
+        pages: Vec<Ppa>,
+        take: impl Fn(usize, Record) + 'static,
+    ) {
+        self.read_pages(pages, false, move |index, record, _| take(index, record))
+            .await;
+    }
+
+    async fn read_pages(
+        self: &Rc<Scanner>,
+        pages: Vec<Ppa>,
+        whole: bool,
+        take: impl Fn(usize, Record, &[u8]) + 'static,
+    ) {
+        let (pages, take): (Rc<[Ppa]>, _) = (pages.into(), Rc::new(take));
+        self.on_every_die(|scanner, die| {
+            let (pages, take) = (pages.clone(), take.clone());
+            async move {
+                for (index, page) in pages.iter().enumerate() {
+                    let address = scanner.geometry.page_address(*page);
+                    if scanner.geometry.die_of_block(address.block) == die {
+                        scanner
+                            .read_page(die, address, whole, |record, content| {
+                                take(index, record, content);
+                            })
+                            .await;
+                    }
+                }
+            }
+        })
+        .await;
+    }
+
+    async fn read_page(
+        &self,
+        die: DieId,
+        page: PageAddress,
+        whole: bool,
+        take: impl FnOnce(Record, &[u8]),
+    ) {
+        let buffer = self.buffers.take_firmware();
+        let read = Read {
+            page,
+            column: 0,
+            bytes: if whole { self.geometry.page_bytes } else { 0 },
+            into: buffer.id(),
+            origin: Origin::Mapping,
+        };
+        self.scan.borrow_mut().recovered.pages_read += 1;
+        if self.schedule.perform(die, read).await.is_err() {
+            return;
+        }
+        let nand = self.schedule.nand().borrow();
+        let record = nand.spare(self.geometry.ppa(page)).and_then(Record::decode);
+        if let Some(record) = record {
+            self.buffers
+                .with(buffer.id(), |content| take(record, content));
+        }
+    }
+}
+
+impl Scan {
+    fn found(&mut self, address: PageAddress, page: Ppa, spare: Option<&[u8]>) -> First {
+        self.recovered.pages_read += 1;
+        let Some(spare) = spare else {
+            return First::None;
+        };
+        match Record::decode(spare) {
+            Some(record) => {
+                self.next_version = self.next_version.max(record.version + 1);
+                self.next_sequence = self.next_sequence.max(record.sequence + 1);
+                self.records.push((page, record));
+                First::Record(record)
+            }
+            None => {
+                let foreign = &mut self.recovered;
+                foreign
+                    .foreign
+                    .push((address, spare.iter().copied().take(32).collect()));
+                if let Err(place) = foreign.foreign_blocks.binary_search(&address.block) {
+                    foreign.foreign_blocks.insert(place, address.block);
+                }
+                First::Foreign
+            }
+        }
+    }
+}

@@ -6,6 +6,7 @@ mod bandwidth;
 mod latency;
 mod mapping;
 mod model;
+mod precondition;
 mod recovery;
 mod wear;
 mod write_amplification;

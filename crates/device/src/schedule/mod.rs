@@ -121,8 +121,8 @@ impl Schedule {
             Interleave::Die => "die",
             Interleave::Chip => "chip",
         };
-        let waiting = (0..traced)
-            .map(|unit| trace.counter("queues", &format!("{unit_name} {unit} waiting")));
+        let waiting =
+            (0..traced).map(|unit| trace.counter("queues", &format!("{unit_name} {unit} waiting")));
         let schedule = Rc::new(Schedule {
             nand,
             buffers,

@@ -2,6 +2,7 @@
 //! picosecond, bandwidth of whatever saturates, utilization, write amplification and wear.
 
 mod bandwidth;
+mod cache;
 mod latency;
 mod model;
 mod wear;

@@ -115,8 +115,13 @@ impl Client {
             .flat_map(|lba| content(lba, value, bytes))
             .collect();
         self.shared.oracle.borrow_mut().begin(lba, count, value);
-        let outcome = block.write(lba, &data).await;
-        self.settle(outcome, lba, count, value);
+        let durable = self.random.chance(0.2);
+        let outcome = if durable {
+            block.write_durably(lba, &data).await
+        } else {
+            block.write(lba, &data).await
+        };
+        self.settle(outcome, lba, count, value, durable);
     }
 
     async fn deallocate(&mut self, block: &BlockDevice<Queue>) {
@@ -126,7 +131,7 @@ impl Client {
         self.shared.oracle.borrow_mut().begin(lba, count, 0);
         if self.random.chance(0.5) {
             let outcome = block.write_zeroes(lba, count).await;
-            self.settle(outcome, lba, count, 0);
+            self.settle(outcome, lba, count, 0, false);
         } else {
             // A hint: afterwards a block is zero or what it was. The next read tells.
             let outcome = block.deallocate(lba, count).await;
@@ -136,11 +141,18 @@ impl Client {
         }
     }
 
-    fn settle(&self, outcome: Result<(), host::Error>, lba: u64, count: u64, value: Value) {
+    fn settle(
+        &self,
+        outcome: Result<(), host::Error>,
+        lba: u64,
+        count: u64,
+        value: Value,
+        durable: bool,
+    ) {
         self.expect_success(&outcome);
         let mut oracle = self.shared.oracle.borrow_mut();
         if outcome.is_ok() {
-            oracle.acknowledge(lba, count, value);
+            oracle.acknowledge(lba, count, value, durable);
         }
         oracle.release(lba, count);
     }
@@ -180,8 +192,12 @@ impl Client {
     }
 
     async fn flush(&self, block: &BlockDevice<Queue>) {
+        let began = self.shared.oracle.borrow_mut().flush_begins();
         let outcome = block.flush().await;
         self.expect_success(&outcome);
+        if outcome.is_ok() {
+            self.shared.oracle.borrow_mut().flushed(began);
+        }
     }
 
     async fn write_vector(&mut self, device: &BitsDevice<Queue>) {

@@ -14,6 +14,9 @@ struct Cell {
     acknowledged: Value,
     /// Values written and not acknowledged.
     pending: Vec<Value>,
+    /// Values that others took the place of, each with when that was. A drive with a volatile
+    /// cache may come back with one of them: no flush has made what followed durable.
+    earlier: Vec<(Value, u64)>,
     busy: bool,
 }
 
@@ -25,12 +28,17 @@ pub struct Oracle {
     notes: BTreeMap<u16, Cell>,
     groups_busy: BTreeSet<u32>,
     next_value: Value,
+    /// Whether the drive has a volatile write cache.
+    volatile: bool,
+    /// Rises with every acknowledgement and every flush.
+    clock: u64,
 }
 
 impl Oracle {
-    pub fn new(blocks: u64) -> Oracle {
+    pub fn new(blocks: u64, volatile: bool) -> Oracle {
         Oracle {
             blocks: vec![Cell::default(); blocks as usize],
+            volatile,
             ..Oracle::default()
         }
     }
@@ -67,16 +75,42 @@ impl Oracle {
         }
     }
 
-    /// It was acknowledged.
-    pub fn acknowledge(&mut self, lba: u64, count: u64, value: Value) {
+    /// It was acknowledged; `durable` if no power cut may take it back.
+    pub fn acknowledge(&mut self, lba: u64, count: u64, value: Value, durable: bool) {
+        self.clock += 1;
+        let (now, volatile) = (self.clock, self.volatile);
         for block in &mut self.blocks[lba as usize..(lba + count) as usize] {
-            block.acknowledged = value;
-            block.pending.clear();
+            block.replace(value, volatile.then_some(now));
+            if durable {
+                block.earlier.clear();
+            }
+        }
+    }
+
+    /// A flush begins; gives what [`Oracle::flushed`] is to be told.
+    pub fn flush_begins(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    /// The flush that began then is over: what was acknowledged before is durable.
+    pub fn flushed(&mut self, began: u64) {
+        for block in &mut self.blocks {
+            block.earlier.retain(|(_, replaced)| *replaced > began);
+        }
+    }
+
+    /// The power is cut: unless a flush came between, blocks may hold earlier values.
+    pub fn power_cut(&mut self) {
+        for block in &mut self.blocks {
+            let earlier = block.earlier.drain(..).map(|(value, _)| value);
+            block.pending.extend(earlier);
         }
     }
 
     /// Checks what was read of a block, and holds the drive to it from now on.
     pub fn observe(&mut self, lba: u64, bytes: &[u8]) -> Result<(), String> {
+        let now = self.volatile.then_some(self.clock);
         let block = &mut self.blocks[lba as usize];
         let seen = block
             .values()
@@ -88,9 +122,15 @@ impl Oracle {
                 block
             ));
         };
-        block.acknowledged = seen;
-        block.pending.clear();
+        block.replace(seen, now);
         Ok(())
+    }
+
+    /// Everything was observed since power-up: what the drive came back with is on its media.
+    pub fn recovered(&mut self) {
+        self.blocks
+            .iter_mut()
+            .for_each(|block| block.earlier.clear());
     }
 
     /// Claims a group for one client; false if it is another's.
@@ -192,6 +232,17 @@ impl Oracle {
 }
 
 impl Cell {
+    /// The value is now `value`; `replaced` says when, if what it was may come back.
+    fn replace(&mut self, value: Value, replaced: Option<u64>) {
+        let before = std::mem::replace(&mut self.acknowledged, value);
+        if let Some(now) = replaced
+            && before != value
+        {
+            self.earlier.push((before, now));
+        }
+        self.pending.clear();
+    }
+
     fn values(&self) -> impl Iterator<Item = Value> + '_ {
         self.pending.iter().copied().chain([self.acknowledged])
     }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use device::cache::Dumped;
 use device::ftl::{Precondition, Preconditioned};
 use device::{Device, MediaState};
 use host::bits::BitsDevice;
@@ -31,6 +32,8 @@ pub struct Drive {
     powered: Option<Powered>,
     /// When the power was last cut, or the beginning.
     off_since: Time,
+    /// What a capacitor saved when the power was last cut.
+    dumped: Dumped,
     image: Option<PathBuf>,
 }
 
@@ -168,6 +171,7 @@ impl Drive {
             nand: Rc::new(RefCell::new(nand)),
             powered: None,
             off_since: Time::ZERO,
+            dumped: Dumped::default(),
             image,
             config,
         };
@@ -224,6 +228,12 @@ impl Drive {
             };
             Ok::<_, Error>((device, host))
         })??;
+        let dumped = std::mem::take(&mut self.dumped);
+        if dumped.pages > 0 {
+            // The capacitor's work is on the account of the life that it made possible.
+            let account = device.ledger.open("capacitor", "dump");
+            device.ledger.spend(account, dumped.energy);
+        }
         self.powered = Some(Powered {
             host,
             device,
@@ -233,8 +243,8 @@ impl Drive {
         Ok(())
     }
 
-    /// Cuts the power in this instant: whatever was not on flash is gone, and what
-    /// was being programmed or erased is torn. The media stays.
+    /// Cuts the power in this instant: whatever was not on flash is gone, unless a capacitor
+    /// saves it, and what was being programmed or erased is torn. The media stays.
     ///
     /// # Errors
     /// If the image file cannot be written.
@@ -244,8 +254,8 @@ impl Drive {
         };
         self.off_since = powered.simulation.now();
         powered.simulation.cut();
-        drop(powered);
         self.nand.borrow_mut().power_cut(self.off_since)?;
+        self.dumped = powered.device.power_lost();
         Ok(())
     }
 
@@ -265,17 +275,26 @@ impl Drive {
         self.power_up_on(media, true)
     }
 
-    /// Lets everything in flight finish and makes the image durable. Dropping a
-    /// drive without closing it loses nothing that was acknowledged.
+    /// Lets everything in flight finish, has what is cached written to flash and makes the
+    /// image durable. Dropping a drive without closing it is a power cut.
     ///
     /// # Errors
     /// If the image file cannot be written.
     pub fn close(mut self) -> Result<(), Error> {
         if let Some(powered) = &self.powered {
             powered.simulation.run();
+            // What flash does not take is lost, as it would be with the power.
+            let _ = self.write_back_cache()?;
         }
         self.power_cut()?;
         self.sync()
+    }
+
+    /// Waits until the cache holds nothing that flash does not; the drive's own doing, without a
+    /// command.
+    fn write_back_cache(&mut self) -> Result<Result<(), device::ftl::FtlError>, Error> {
+        let cache = self.powered()?.device.cache.clone();
+        self.run(|_| async move { cache.flush().await })
     }
 
     fn sync(&self) -> Result<(), Error> {
@@ -385,6 +404,9 @@ impl Drive {
     /// What the drive reports, or if the image file cannot be written.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.run(|host| async move { host.block.flush().await })??;
+        // A cache that a capacitor protects need not be flushed for the drive's sake, but the
+        // image has only what is on flash.
+        let _ = self.write_back_cache()?;
         self.sync()
     }
 
@@ -428,5 +450,15 @@ impl Drive {
             powered.since,
             powered.simulation.now(),
         ))
+    }
+}
+
+impl Drop for Drive {
+    fn drop(&mut self) {
+        // A capacitor still does its work; nobody is left to hear of an image that cannot be
+        // written. After a panic nothing of the drive is to be touched.
+        if !std::thread::panicking() {
+            let _ = self.power_cut();
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! The whole configuration of a drive.
 
 use media::channel::ChannelConfig;
+use media::dram::DramConfig;
 use media::link::LinkConfig;
 use media::nand::NandConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::bits::BitsConfig;
+use crate::cache::{CacheConfig, CacheConfigError};
 use crate::frontend::FrontendConfig;
 use crate::ftl::{Capacity, FtlConfig, FtlConfigError};
 use crate::schedule::ScheduleConfig;
@@ -22,6 +24,10 @@ pub struct DeviceConfig {
     pub link: LinkConfig,
     /// Queues and commands.
     pub frontend: FrontendConfig,
+    /// The drive's DRAM.
+    pub dram: DramConfig,
+    /// The data cache.
+    pub cache: CacheConfig,
     /// The flash translation layer.
     pub ftl: FtlConfig,
     /// The order of flash transactions.
@@ -55,6 +61,9 @@ pub enum ConfigError {
     /// The translation layer.
     #[error(transparent)]
     Ftl(#[from] FtlConfigError),
+    /// The data cache.
+    #[error(transparent)]
+    Cache(#[from] CacheConfigError),
     /// A channel too slow or too fast.
     #[error("channel.megabytes_per_second = {0} is out of range; it must be 1 to 1000000")]
     Rate(f64),
@@ -142,6 +151,8 @@ impl DeviceConfig {
             90,
         )?;
         self.check_accelerator()?;
+        self.check_dram()?;
+        self.cache.validate(geometry)?;
         let faults = &self.faults;
         self.check(
             "faults.factory_bad_blocks_per_million",
@@ -161,9 +172,20 @@ impl DeviceConfig {
             0,
             1_000_000,
         )?;
-        Ok(self
-            .ftl
-            .capacity(geometry, self.bits.compute_blocks_percent)?)
+        let pages_per_block = geometry.pages_per_block(self.ftl.mode);
+        let dump_blocks = self.cache.dump_blocks_per_plane(geometry, pages_per_block);
+        let compute = self.bits.compute_blocks_percent;
+        Ok(self.ftl.capacity(geometry, compute, dump_blocks)?)
+    }
+
+    fn check_dram(&self) -> Result<(), ConfigError> {
+        let dram = &self.dram;
+        self.check("dram.row_bytes", dram.row_bytes, 64, 1 << 20)?;
+        self.check("dram.clock_megahertz", dram.clock_megahertz, 1, 100_000)?;
+        self.check("dram.transfer_bytes", dram.transfer_bytes, 1, 1024)?;
+        self.check("dram.t_rcd_ns", dram.t_rcd_ns, 0, 1_000_000)?;
+        self.check("dram.t_cl_ns", dram.t_cl_ns, 0, 1_000_000)?;
+        self.check("dram.t_rp_ns", dram.t_rp_ns, 0, 1_000_000)
     }
 
     /// The accelerator must hold what a die sends at once, and get on with it.

@@ -20,6 +20,10 @@ pub enum Bug {
     CollectionDropsTombstones,
     /// Recovery takes blocks marked bad for free ones.
     BadBlocksAreForgotten,
+    /// A flush forgets one page of the cache.
+    FlushForgetsASlot,
+    /// A read that finds a part of its page in the cache takes the rest for cached, too.
+    CacheHitTakesStaleSectors,
 }
 
 impl Bug {
@@ -32,6 +36,8 @@ impl Bug {
         Bug::PartialWriteForgetsTheRest,
         Bug::CollectionDropsTombstones,
         Bug::BadBlocksAreForgotten,
+        Bug::FlushForgetsASlot,
+        Bug::CacheHitTakesStaleSectors,
     ];
 }
 

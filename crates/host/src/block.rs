@@ -118,6 +118,19 @@ impl<T: Transport> BlockDevice<T> {
     /// # Errors
     /// As [`BlockDevice::write_from`]; also if `data` is no whole number of blocks.
     pub async fn write(&self, lba: u64, data: &[u8]) -> Result<(), Error> {
+        self.write_all(lba, data, false).await
+    }
+
+    /// As [`BlockDevice::write`], but past any volatile cache (Force Unit Access): when this
+    /// returns, no power cut takes the data back.
+    ///
+    /// # Errors
+    /// As [`BlockDevice::write`].
+    pub async fn write_durably(&self, lba: u64, data: &[u8]) -> Result<(), Error> {
+        self.write_all(lba, data, true).await
+    }
+
+    async fn write_all(&self, lba: u64, data: &[u8], force_unit_access: bool) -> Result<(), Error> {
         let block_bytes = self.block_bytes as usize;
         if !data.len().is_multiple_of(block_bytes) {
             return Err(Error::Usage(format!(
@@ -130,7 +143,10 @@ impl<T: Transport> BlockDevice<T> {
         let buffer = Buffer::holding(self.transport.memory(), data)?;
         for (first, count) in commands(lba, blocks) {
             let offset = (first - lba) * u64::from(self.block_bytes);
-            let write = self.transfer(first, count, &buffer, offset)?;
+            let write = ReadWrite {
+                force_unit_access,
+                ..self.transfer(first, count, &buffer, offset)?
+            };
             self.send("write", IoCommand::Write(write)).await?;
         }
         Ok(())

@@ -85,7 +85,7 @@ impl Controller {
             max_commands: self.config.queue_entries.min(u32::from(u16::MAX)) as u16,
             optional_commands: optional_command::DATASET_MANAGEMENT
                 | optional_command::WRITE_ZEROES,
-            volatile_write_cache: false,
+            volatile_write_cache: self.cache.is_volatile(),
             // Every page is written whole or not at all.
             atomic_blocks: 1,
             abort_limit: 1,

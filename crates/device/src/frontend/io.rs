@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use nvme::command::{BlockRange, DatasetManagement, DatasetRange, ReadWrite, WriteZeroes};
 use nvme::{BROADCAST_NAMESPACE, IoCommand, NamespaceId, Status};
-use sim::join_all;
 
 use super::Controller;
 use super::slot::Answer;
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, BufferId};
+use crate::cache::{Lookup, Part, ReadStamp, Rest};
 use crate::ftl::{FtlError, Lpn};
-use crate::schedule::Fault;
+use crate::schedule::{Fault, Notify};
 
 /// The only namespace.
 pub(super) const NAMESPACE: NamespaceId = NamespaceId::new(1);
@@ -23,6 +23,35 @@ pub(super) struct Piece {
     pub(super) bytes: u32,
     /// Where in the command's data the piece begins.
     pub(super) offset: u64,
+}
+
+impl Piece {
+    /// The piece, which lies at its place in `buffer`.
+    fn in_buffer(&self, buffer: BufferId) -> Part {
+        Part {
+            lpn: self.lpn,
+            column: self.column,
+            bytes: self.bytes,
+            buffer,
+        }
+    }
+}
+
+/// A piece being read.
+struct PieceRead<'a> {
+    piece: Piece,
+    buffer: Buffer<'a>,
+    from_flash: FromFlash<'a>,
+}
+
+/// What flash has to give of a piece.
+enum FromFlash<'a> {
+    /// Nothing: it was in the cache.
+    Nothing,
+    /// Everything, asked for at this time.
+    All(ReadStamp),
+    /// What was not in the cache, to a buffer of its own.
+    Rest(Rest, Buffer<'a>),
 }
 
 /// The status that tells the host of an error of the translation layer.
@@ -48,13 +77,21 @@ impl Controller {
         let outcome = match command {
             IoCommand::Read(read) => self.read(read).await,
             IoCommand::Write(write) => Box::pin(self.write(write)).await,
-            // There is no volatile write cache: what was completed is on flash.
-            IoCommand::Flush { .. } => Ok(Answer::DONE),
+            IoCommand::Flush { .. } => Box::pin(self.flush()).await,
             IoCommand::WriteZeroes(zeroes) => Box::pin(self.write_zeroes(zeroes)).await,
             IoCommand::DatasetManagement(dataset) => Box::pin(self.manage_dataset(dataset)).await,
             IoCommand::Vendor(vendor) => Box::pin(self.serve_vendor(vendor)).await,
         };
         outcome.unwrap_or_else(Answer::from)
+    }
+
+    /// What was completed before is then where no power cut can take it.
+    async fn flush(&self) -> Result<Answer, Status> {
+        if self.cache.is_volatile() {
+            let flushed = self.cache.flush().await;
+            flushed.map_err(|error| status_of(error, false))?;
+        }
+        Ok(Answer::DONE)
     }
 
     pub(super) fn check_range(&self, blocks: &BlockRange) -> Result<(), Status> {
@@ -108,21 +145,29 @@ impl Controller {
         self.check_range(&read.blocks)?;
         let bytes = self.bytes_of(&read.blocks);
         let segments = self.locate(&read.data, bytes).await?;
-        let ticket = self.ftl.ticket();
-        let mut pages: Vec<(Piece, Buffer<'_>)> = Vec::new();
-        for piece in self.pieces(&read.blocks) {
-            let buffer = self.buffers.take();
-            let to = ticket.id().into();
-            self.ftl
-                .read(piece.lpn, piece.column, piece.bytes, buffer.id(), to);
-            pages.push((piece, buffer));
+        if read.force_unit_access && self.cache.is_volatile() {
+            // What is read must be what the medium has.
+            let saved = self.cache.save(self.pages(&read.blocks)).await;
+            saved.map_err(|error| status_of(error, false))?;
         }
+        let ticket = self.ftl.ticket();
+        let (mut cached_bytes, mut pages) = (0, Vec::new());
+        for piece in self.pieces(&read.blocks) {
+            let page = self.start_piece(piece, ticket.id().into(), &mut cached_bytes);
+            pages.push(page);
+        }
+        let cached = (cached_bytes > 0).then(|| self.cache.post_hit(cached_bytes));
         ticket
             .await
             .map_err(|fault| status_of(fault.into(), true))?;
-        for (piece, buffer) in &pages {
+        if let Some(arrives) = cached {
+            self.sim.sleep_until(arrives).await;
+        }
+        for page in &pages {
+            self.finish_piece(page);
+            let piece = &page.piece;
             let part = piece.column as usize..(piece.column + piece.bytes) as usize;
-            self.copy_out(&segments, piece.offset, buffer.id(), part)?;
+            self.copy_out(&segments, piece.offset, page.buffer.id(), part)?;
         }
         Ok(Answer {
             data_bytes: bytes,
@@ -130,28 +175,68 @@ impl Controller {
         })
     }
 
+    /// Looks for a piece in the cache, and has flash read what is not there.
+    fn start_piece(&self, piece: Piece, to: Notify, cached_bytes: &mut u32) -> PieceRead<'_> {
+        let Piece {
+            lpn, column, bytes, ..
+        } = piece;
+        let buffer = self.buffers.take();
+        let stamp = self.cache.read_stamp(lpn);
+        let from_flash = match self.cache.lookup(lpn, column, bytes, buffer.id()) {
+            Lookup::Hit => {
+                *cached_bytes += bytes;
+                FromFlash::Nothing
+            }
+            Lookup::Miss => {
+                self.ftl.read(lpn, column, bytes, buffer.id(), to);
+                FromFlash::All(stamp)
+            }
+            Lookup::Part(rest) => {
+                *cached_bytes += rest.copied;
+                let (hull, into) = (rest.hull(), self.buffers.take());
+                let bytes = hull.end - hull.start;
+                self.ftl.read(lpn, hull.start, bytes, into.id(), to);
+                FromFlash::Rest(rest, into)
+            }
+        };
+        PieceRead {
+            piece,
+            buffer,
+            from_flash,
+        }
+    }
+
+    /// What flash had of a piece is in its buffer.
+    fn finish_piece(&self, read: &PieceRead<'_>) {
+        let Piece {
+            lpn, column, bytes, ..
+        } = read.piece;
+        match &read.from_flash {
+            FromFlash::Nothing => {}
+            FromFlash::All(stamp) => {
+                self.cache
+                    .keep(lpn, column, bytes, read.buffer.id(), *stamp);
+            }
+            FromFlash::Rest(rest, from) => self.cache.merge(rest, from.id(), read.buffer.id()),
+        }
+    }
+
     async fn write(&self, write: &ReadWrite) -> Result<Answer, Status> {
         self.check_range(&write.blocks)?;
         let bytes = self.bytes_of(&write.blocks);
         let segments = self.locate(&write.data, bytes).await?;
         self.fetch_bytes(bytes).await;
-        let mut pages = Vec::new();
+        let (mut parts, mut buffers) = (Vec::new(), Vec::new());
         for piece in self.pieces(&write.blocks) {
             let buffer = self.buffers.take();
             let part = piece.column as usize..(piece.column + piece.bytes) as usize;
             self.copy_in(&segments, piece.offset, buffer.id(), part)?;
-            pages.push((piece, buffer));
+            parts.push(piece.in_buffer(buffer.id()));
+            buffers.push(buffer);
         }
         let _lock = self.ftl.lock(self.pages(&write.blocks)).await;
-        let written = join_all(pages.iter().map(|(piece, buffer)| {
-            self.ftl
-                .write(piece.lpn, piece.column, piece.bytes, buffer.id())
-        }))
-        .await;
-        written
-            .into_iter()
-            .collect::<Result<(), _>>()
-            .map_err(|error| status_of(error, false))?;
+        let written = self.cache.write(&parts, write.force_unit_access).await;
+        written.map_err(|error| status_of(error, false))?;
         Ok(Answer::DONE)
     }
 
@@ -164,13 +249,14 @@ impl Controller {
         {
             let buffer = self.buffers.take();
             self.buffers.with_mut(buffer.id(), |page| page.fill(0));
-            let written = self
-                .ftl
-                .write(piece.lpn, piece.column, piece.bytes, buffer.id())
-                .await;
+            let part = piece.in_buffer(buffer.id());
+            let written = self.cache.write(&[part], zeroes.force_unit_access).await;
             written.map_err(|error| status_of(error, false))?;
         }
-        let deallocated = self.ftl.deallocate(self.whole_pages(&zeroes.blocks)).await;
+        let deallocated = self
+            .cache
+            .deallocate(self.whole_pages(&zeroes.blocks))
+            .await;
         deallocated.map_err(|error| status_of(error, false))?;
         Ok(Answer::DONE)
     }
@@ -206,7 +292,7 @@ impl Controller {
                 continue;
             }
             let _lock = self.ftl.lock(pages.clone()).await;
-            self.ftl
+            self.cache
                 .deallocate(pages)
                 .await
                 .map_err(|error| status_of(error, false))?;

@@ -24,8 +24,9 @@ use sim::{Sim, TaskId, Time};
 
 use crate::bits::Bits;
 use crate::buffer::Buffers;
+use crate::cache::Cache;
 use crate::ftl::Ftl;
-use direct::{DirectReads, Room};
+use direct::{CachedReads, DirectReads, Room};
 use queues::Queues;
 use slot::Slots;
 pub use transfer::HostTransfer;
@@ -96,6 +97,7 @@ pub struct Controller {
     config: FrontendConfig,
     link: Rc<Link>,
     ftl: Rc<Ftl>,
+    cache: Rc<Cache>,
     buffers: Rc<Buffers>,
     host: HostPort,
     page_bytes: u32,
@@ -111,6 +113,7 @@ pub struct Controller {
     completions_taken: Broadcast,
     slots: RefCell<Slots>,
     direct_reads: RefCell<DirectReads>,
+    cached_reads: CachedReads,
     room: Room,
     counts: RefCell<FrontendCounts>,
     transfer: Rc<HostTransfer>,
@@ -131,6 +134,7 @@ impl Controller {
         config: &FrontendConfig,
         link: Rc<Link>,
         ftl: Rc<Ftl>,
+        cache: Rc<Cache>,
         buffers: Rc<Buffers>,
         page_bytes: u32,
         host: HostPort,
@@ -149,6 +153,7 @@ impl Controller {
             config: config.clone(),
             link,
             ftl,
+            cache,
             buffers,
             host,
             page_bytes,
@@ -161,6 +166,7 @@ impl Controller {
             completions_taken: Broadcast::new(sim),
             slots: RefCell::default(),
             direct_reads: RefCell::default(),
+            cached_reads: CachedReads::new(),
             room: Room::new(config.commands_in_flight),
             counts: RefCell::default(),
             transfer,
@@ -172,6 +178,9 @@ impl Controller {
                 controller.page_read(number, fault);
             }
         }));
+        if controller.cache.is_on() {
+            sim.spawn_detached(controller.clone().finish_cached_reads());
+        }
         controller.pass_lead();
         Ok(controller)
     }

@@ -8,6 +8,7 @@
 
 mod blocks;
 mod config;
+mod dump;
 mod gc;
 mod mapping;
 mod notes;
@@ -142,6 +143,7 @@ impl Ftl {
                     reserve: config::GC_RESERVE_BLOCKS,
                     host_waits_below: config.gc.hard_threshold_blocks,
                     compute_blocks: capacity.compute_blocks_per_plane,
+                    dump_blocks: capacity.dump_blocks_per_plane,
                 },
                 Orders {
                     free_by_wear: config.wear_levelling.dynamic,

@@ -135,7 +135,10 @@ fn writers_wait_while_too_much_is_on_its_way() {
 #[test]
 fn a_capacitor_saves_what_is_cached_and_pays_for_it() {
     for (capacitor, energy) in [("true", true), ("false", false)] {
-        let more = [("cache.capacitor", capacitor)];
+        let more = [
+            ("cache.capacitor", capacitor),
+            ("nand.geometry.blocks_per_plane", "64"),
+        ];
         let mut drive = cached("flash-cosmos", "write", &more);
         assert_eq!(
             drive.identify().expect("power").volatile_write_cache,

@@ -30,6 +30,30 @@ class CommandCounts:
 
 
 @dataclass(frozen=True)
+class CacheCounts:
+    """The data cache, in pages of commands."""
+
+    read_hits: int
+    """Pages that a command read wholly from the cache."""
+    read_partial_hits: int
+    """Pages of which a part came from the cache and the rest from flash."""
+    read_misses: int
+    """Pages read from flash."""
+    write_hits: int
+    """Pages written to a slot that was there."""
+    write_misses: int
+    """Pages written to a new slot."""
+    evictions: int
+    """Slots taken from their pages to be used for others."""
+    write_backs: int
+    """Pages written back to flash."""
+    write_back_failures: int
+    """Write-backs that failed; the data stayed in the cache."""
+    back_pressure_waits: int
+    """Times that a write waited because too much was on its way to flash."""
+
+
+@dataclass(frozen=True)
 class TranslationCounts:
     """The flash translation layer."""
 
@@ -173,6 +197,8 @@ class Statistics:
     """The time that the counts cover."""
     commands: CommandCounts
     """Commands."""
+    cache: CacheCounts
+    """The data cache."""
     ftl: TranslationCounts
     """The flash translation layer."""
     flash: FlashCounts
@@ -207,6 +233,7 @@ class Statistics:
             now=Duration.from_ns(data["now_ns"]),
             elapsed=Duration.from_ns(data["elapsed_ns"]),
             commands=_counts(CommandCounts, data["frontend"]),
+            cache=_counts(CacheCounts, data["cache"]),
             ftl=_counts(TranslationCounts, data["ftl"]),
             flash=_counts(FlashCounts, data["flash"]),
             bits=_counts(BitsCounts, data["bits"]),
@@ -238,6 +265,7 @@ class Statistics:
             now=self.now,
             elapsed=elapsed,
             commands=_difference(self.commands, earlier.commands),
+            cache=_difference(self.cache, earlier.cache),
             ftl=_difference(self.ftl, earlier.ftl),
             flash=_difference(self.flash, earlier.flash),
             bits=_difference(self.bits, earlier.bits),
@@ -266,6 +294,7 @@ class Statistics:
             "now_ns": self.now.ns,
             "elapsed_ns": self.elapsed.ns,
             "frontend": dataclasses.asdict(self.commands),
+            "cache": dataclasses.asdict(self.cache),
             "ftl": dataclasses.asdict(self.ftl),
             "flash": dataclasses.asdict(self.flash),
             "bits": dataclasses.asdict(self.bits),

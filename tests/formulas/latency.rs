@@ -5,10 +5,10 @@ use sim::Span;
 
 use crate::model::{Model, drive};
 
-const BLOCK: u64 = 4096;
+pub(crate) const BLOCK: u64 = 4096;
 
 /// Lets the drive come to rest, then runs one command and gives what it took.
-fn timed<F>(drive: &mut Drive, command: impl FnOnce(Host) -> F + 'static) -> u64
+pub(crate) fn timed<F>(drive: &mut Drive, command: impl FnOnce(Host) -> F + 'static) -> u64
 where
     F: Future<Output = Result<(), host::Error>> + 'static,
 {
@@ -21,14 +21,14 @@ where
     run.expect("power").expect("a command").as_ps()
 }
 
-fn timed_read(drive: &mut Drive, lba: u64, blocks: u64) -> u64 {
+pub(crate) fn timed_read(drive: &mut Drive, lba: u64, blocks: u64) -> u64 {
     timed(drive, move |host| async move {
         let buffer = host.block().buffer(blocks as u32)?;
         host.block().read_into(lba, blocks as u32, &buffer).await
     })
 }
 
-fn timed_write(drive: &mut Drive, lba: u64, blocks: u64) -> u64 {
+pub(crate) fn timed_write(drive: &mut Drive, lba: u64, blocks: u64) -> u64 {
     timed(drive, move |host| async move {
         let buffer = host.block().buffer(blocks as u32)?;
         host.block().write_from(lba, blocks as u32, &buffer).await

@@ -3,6 +3,7 @@
 //! wear, fetches of mapping entries, and what recovery reads.
 
 mod bandwidth;
+mod cache;
 mod latency;
 mod mapping;
 mod model;

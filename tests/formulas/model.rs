@@ -10,10 +10,11 @@ const COMPLETION: u64 = 16;
 const DOORBELL: u64 = 4;
 const READ_REQUEST: u64 = 32;
 
-/// A drive with no data of a changed preset.
+/// A drive with no data and, unless the changes say so, no cache, of a changed preset.
 pub(crate) fn drive(preset: &str, changes: &[(&str, &str)]) -> Drive {
     let config = Config::preset(preset).expect("a preset");
-    let changes = [("data.storage", "none")].iter().chain(changes).copied();
+    let plain = [("data.storage", "none"), ("cache.mode", "off")];
+    let changes = plain.iter().chain(changes).copied();
     Drive::open(config.with(changes).expect("a configuration")).expect("a drive")
 }
 
@@ -129,6 +130,14 @@ impl Model {
     /// Host memory read by the drive.
     pub(crate) fn host_read(&self, bytes: u64) -> u64 {
         self.link(READ_REQUEST) + self.link(bytes)
+    }
+
+    /// An access to the DRAM within one row.
+    pub(crate) fn dram(&self, bytes: u64) -> u64 {
+        let dram = &self.0.device.dram;
+        let cycles = bytes.div_ceil(2 * u64::from(dram.transfer_bytes));
+        let open = 1000 * u64::from(dram.t_rcd_ns + dram.t_cl_ns);
+        open + cycles * 1_000_000 / u64::from(dram.clock_megahertz)
     }
 
     pub(crate) fn completion(&self) -> u64 {

@@ -155,7 +155,7 @@ impl Client {
             0..=8 => self.write(range).await,
             9..=11 => self.observe(range).await,
             12 | 13 => self.deallocate(range).await,
-            14 => self.flush(&range.device).await,
+            14 => self.flush(range).await,
             15 => self.mark(range).await,
             16 => self.compare_blocks(range).await,
             17 => self.verify(range).await,
@@ -191,15 +191,20 @@ impl Client {
             .flat_map(|lba| self.shared.oracle.borrow().content(lba, value, bytes))
             .collect();
         self.begin(range, value);
-        let outcome = range.device.write(range.lba, &data).await;
-        self.settle(&outcome, range, value);
+        let durable = self.random.chance(0.2);
+        let outcome = if durable {
+            range.device.write_durably(range.lba, &data).await
+        } else {
+            range.device.write(range.lba, &data).await
+        };
+        self.settle(&outcome, range, value, durable);
     }
 
     async fn deallocate(&mut self, range: &Range) {
         self.begin(range, 0);
         if self.random.chance(0.5) {
             let outcome = range.device.write_zeroes(range.lba, range.count).await;
-            self.settle(&outcome, range, 0);
+            self.settle(&outcome, range, 0, false);
         } else {
             // A hint: afterwards a block is zero or what it was. The next read tells.
             let outcome = range.device.deallocate(range.lba, range.count).await;
@@ -215,14 +220,20 @@ impl Client {
             .device
             .write_uncorrectable(range.lba, range.count)
             .await;
-        self.settle(&outcome, range, UNCORRECTABLE);
+        self.settle(&outcome, range, UNCORRECTABLE, true);
     }
 
-    fn settle(&self, outcome: &Result<(), host::Error>, range: &Range, value: Value) {
+    fn settle(
+        &self,
+        outcome: &Result<(), host::Error>,
+        range: &Range,
+        value: Value,
+        durable: bool,
+    ) {
         self.expect_success(outcome);
         if outcome.is_ok() {
             let mut oracle = self.shared.oracle.borrow_mut();
-            oracle.acknowledge(range.space, range.lba, range.count, value);
+            oracle.acknowledge(range.space, range.lba, range.count, value, durable);
         }
     }
 
@@ -337,14 +348,20 @@ impl Client {
         }
         let mut oracle = self.shared.oracle.borrow_mut();
         for (number, copy) in (0..).zip(copies).filter(|_| outcome.is_ok()) {
-            oracle.acknowledge(*space, to + number, 1, copy);
+            oracle.acknowledge(*space, to + number, 1, copy, false);
         }
         oracle.release(*space, to, *count);
     }
 
-    async fn flush(&self, block: &BlockDevice<Queue>) {
-        let outcome = block.flush().await;
+    /// Flushes the namespace of the range.
+    async fn flush(&self, range: &Range) {
+        let began = self.shared.oracle.borrow_mut().flush_begins();
+        let outcome = range.device.flush().await;
         self.expect_success(&outcome);
+        if outcome.is_ok() {
+            let mut oracle = self.shared.oracle.borrow_mut();
+            oracle.flushed(range.space, began);
+        }
     }
 
     /// Formats a namespace on which nobody works.

@@ -90,6 +90,8 @@ fn config(seed: u64, random: &mut Random) -> Config {
     };
     let (programs, erases) = (failures(random, 2000), failures(random, 4000));
     let number = |value: u64| value.to_string();
+    let cache_mode = ["off", "read", "write", "read_write"][random.below(4) as usize];
+    let write_back = ["eager", "lazy", "hot_cold"][random.below(3) as usize];
     let keys = [
         ("seed", number(seed)),
         ("nand.geometry.channels", number(1 + random.below(2))),
@@ -112,6 +114,11 @@ fn config(seed: u64, random: &mut Random) -> Config {
         ("nand.geometry.spare_bytes", "64".into()),
         ("frontend.block_bytes", number(512 << random.below(3))),
         ("frontend.commands_in_flight", number(1 + random.below(16))),
+        ("cache.mode", cache_mode.into()),
+        ("cache.capacity_bytes", number(2048 * (1 + random.below(8)))),
+        ("cache.write_back", write_back.into()),
+        ("cache.capacitor", random.chance(0.5).to_string()),
+        ("cache.back_pressure_pages", number(1 + random.below(8))),
         ("ftl.mode", mode.into()),
         ("ftl.overprovisioning", "0.25".into()),
         ("ftl.plane_allocation", order.into()),
@@ -150,7 +157,6 @@ fn config(seed: u64, random: &mut Random) -> Config {
         ("faults.erase_failures_per_million", number(erases)),
         ("host.queue_pairs", "3".into()),
         ("host.queue_entries", number(2 + random.below(12))),
-        ("frontend.namespaces", namespaces(random)),
         ("frontend.arbitration", arbitration.into()),
         (
             "frontend.fetch_limit_per_queue",
@@ -162,8 +168,14 @@ fn config(seed: u64, random: &mut Random) -> Config {
         ),
     ];
     let preset = Config::preset("flash-cosmos").expect("the preset exists");
-    let pairs = keys.iter().map(|(key, value)| (*key, value.as_str()));
-    preset.with(pairs).expect("every such drive is possible")
+    let with = |namespaces: &str| {
+        let pairs = keys.iter().map(|(key, value)| (*key, value.as_str()));
+        preset.with(pairs.chain([("frontend.namespaces", namespaces)]))
+    };
+    // The smallest drives have no room for several.
+    with(&namespaces(random))
+        .or_else(|_| with("[]"))
+        .expect("every such drive is possible")
 }
 
 /// One namespace, or a few that share the drive.
@@ -206,7 +218,9 @@ pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
     let mut random = Random::named(seed, "life");
     let config = config(seed, &mut random);
     let mut drive = Drive::open(config).map_err(|error| error.to_string())?;
-    let oracle = Rc::new(RefCell::new(Oracle::new(&spaces(&mut drive)?)));
+    let identity = drive.identify().map_err(|error| error.to_string())?;
+    let oracle = Oracle::new(&spaces(&mut drive)?, identity.volatile_write_cache);
+    let oracle = Rc::new(RefCell::new(oracle));
     let mut total = Cuts::default();
     for round in 0..cuts {
         let shared = run_until_cut(&mut drive, &oracle, seed, round, &mut random)?;
@@ -222,12 +236,14 @@ pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
         };
         drive.power_cut().map_err(|error| error.to_string())?;
         drop(shared);
+        oracle.borrow_mut().power_cut();
         drive
             .power_up()
             .map_err(|error| format!("round {round}: power-up: {error}"))?;
         oracle.borrow_mut().release_all();
         total.vectors_checked +=
             check(&mut drive, &oracle).map_err(|loss| format!("after cut {round}: {loss}"))?;
+        oracle.borrow_mut().recovered();
     }
     Ok(total)
 }

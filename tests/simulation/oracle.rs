@@ -14,6 +14,9 @@ struct Cell {
     acknowledged: Value,
     /// Values written and not acknowledged.
     pending: Vec<Value>,
+    /// Values that others took the place of, each with when that was. A drive with a volatile
+    /// cache may come back with one of them: no flush has made what followed durable.
+    earlier: Vec<(Value, u64)>,
     busy: bool,
 }
 
@@ -39,11 +42,15 @@ pub struct Oracle {
     next_value: Value,
     /// Values that a copy made: the block and the value that they look like.
     copies: BTreeMap<Value, (u64, Value)>,
+    /// Whether the drive has a volatile write cache.
+    volatile: bool,
+    /// Rises with every acknowledgement and every flush.
+    clock: u64,
 }
 
 impl Oracle {
     /// Of namespaces of so many bytes a block, and so many blocks.
-    pub fn new(spaces: &[(u32, u64)]) -> Oracle {
+    pub fn new(spaces: &[(u32, u64)], volatile: bool) -> Oracle {
         let space = |(block_bytes, blocks): &(u32, u64)| Space {
             block_bytes: *block_bytes,
             pending_formats: Vec::new(),
@@ -51,6 +58,7 @@ impl Oracle {
         };
         Oracle {
             spaces: spaces.iter().map(space).collect(),
+            volatile,
             ..Oracle::default()
         }
     }
@@ -109,12 +117,48 @@ impl Oracle {
         }
     }
 
-    /// It was acknowledged.
-    pub fn acknowledge(&mut self, space: usize, lba: u64, count: u64, value: Value) {
+    /// It was acknowledged; `durable` if no power cut may take it back.
+    pub fn acknowledge(&mut self, space: usize, lba: u64, count: u64, value: Value, durable: bool) {
+        self.clock += 1;
+        let now = self.volatile.then_some(self.clock);
         for block in self.range(space, lba, count) {
-            block.acknowledged = value;
-            block.pending.clear();
+            // A mark goes only when what takes its place is on flash.
+            let durable = durable || block.acknowledged == UNCORRECTABLE;
+            block.replace(value, now);
+            if durable {
+                block.earlier.clear();
+            }
         }
+    }
+
+    /// A flush begins; gives what [`Oracle::flushed`] is to be told.
+    pub fn flush_begins(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    /// The flush of a namespace that began then is over: what was acknowledged before is durable.
+    pub fn flushed(&mut self, space: usize, began: u64) {
+        for block in &mut self.spaces[space].blocks {
+            block.earlier.retain(|(_, replaced)| *replaced > began);
+        }
+    }
+
+    /// The power is cut: unless a flush came between, blocks may hold earlier values.
+    pub fn power_cut(&mut self) {
+        for block in self.all_blocks() {
+            let earlier = block.earlier.drain(..).map(|(value, _)| value);
+            block.pending.extend(earlier);
+        }
+    }
+
+    /// Everything was observed since power-up: what the drive came back with is on its media.
+    pub fn recovered(&mut self) {
+        self.all_blocks().for_each(|block| block.earlier.clear());
+    }
+
+    fn all_blocks(&mut self) -> impl Iterator<Item = &mut Cell> {
+        self.spaces.iter_mut().flat_map(|space| &mut space.blocks)
     }
 
     /// The values of blocks that nobody is changing.
@@ -183,7 +227,7 @@ impl Oracle {
                 space + 1
             ));
         };
-        self.acknowledge(space, lba, 1, value);
+        self.acknowledge(space, lba, 1, value, false);
         Ok(())
     }
 
@@ -294,6 +338,16 @@ impl Oracle {
 }
 
 impl Cell {
+    /// The value is now `value`; `replaced` says when, if what it was, or was to be, may come back.
+    fn replace(&mut self, value: Value, replaced: Option<u64>) {
+        let before = std::mem::replace(&mut self.acknowledged, value);
+        let others = self.pending.drain(..).chain([before]);
+        if let Some(now) = replaced {
+            let others = others.filter(|other| *other != value);
+            self.earlier.extend(others.map(|other| (other, now)));
+        }
+    }
+
     fn values(&self) -> impl Iterator<Item = Value> + '_ {
         self.pending.iter().copied().chain([self.acknowledged])
     }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use device::cache::Dumped;
 use device::ftl::{Precondition, Preconditioned};
 use device::{Device, MediaState};
 use host::admin::Admin;
@@ -33,6 +34,8 @@ pub struct Drive {
     powered: Option<Powered>,
     /// When the power was last cut, or the beginning.
     off_since: Time,
+    /// What a capacitor saved when the power was last cut.
+    dumped: Dumped,
     image: Option<PathBuf>,
 }
 
@@ -195,6 +198,7 @@ impl Drive {
             nand: Rc::new(RefCell::new(nand)),
             powered: None,
             off_since: Time::ZERO,
+            dumped: Dumped::default(),
             image,
             config,
         };
@@ -257,6 +261,12 @@ impl Drive {
             };
             Ok::<_, Error>((device, host))
         })??;
+        let dumped = std::mem::take(&mut self.dumped);
+        if dumped.pages > 0 {
+            // The capacitor's work is on the account of the life that it made possible.
+            let account = device.ledger.open("capacitor", "dump");
+            device.ledger.spend(account, dumped.energy);
+        }
         self.powered = Some(Powered {
             host,
             device,
@@ -266,8 +276,8 @@ impl Drive {
         Ok(())
     }
 
-    /// Cuts the power in this instant: whatever was not on flash is gone, and what
-    /// was being programmed or erased is torn. The media stays.
+    /// Cuts the power in this instant: whatever was not on flash is gone, unless a capacitor
+    /// saves it, and what was being programmed or erased is torn. The media stays.
     ///
     /// # Errors
     /// If the image file cannot be written.
@@ -277,8 +287,8 @@ impl Drive {
         };
         self.off_since = powered.simulation.now();
         powered.simulation.cut();
-        drop(powered);
         self.nand.borrow_mut().power_cut(self.off_since)?;
+        self.dumped = powered.device.power_lost();
         Ok(())
     }
 
@@ -301,6 +311,9 @@ impl Drive {
     }
 
     fn restart_with(&mut self, tracing: Tracing) -> Result<(), Error> {
+        if self.powered.is_some() {
+            let _ = self.write_back_cache()?;
+        }
         self.power_cut()?;
         // The scan of a blank drive would fill the trace for nothing.
         let media = if self.is_blank() {
@@ -311,23 +324,30 @@ impl Drive {
         self.power_up_on(media, tracing)
     }
 
-    /// Lets everything in flight finish and makes the image durable. Dropping a
-    /// drive without closing it loses nothing that was acknowledged.
+    /// Lets everything in flight finish, has what is cached written to flash and makes the
+    /// image durable. Dropping a drive without closing it is a power cut.
     ///
     /// # Errors
     /// If the image file cannot be written.
     pub fn close(mut self) -> Result<(), Error> {
         if let Some(powered) = &self.powered {
             powered.simulation.run();
-            let controller = powered.device.controller.clone();
-            let down = powered
-                .simulation
-                .block_on(async move { controller.shut_down().await })?;
+            // What flash does not take is lost, as it would be with the power.
+            let _ = self.write_back_cache()?;
+            let controller = self.powered()?.device.controller.clone();
+            let down = self.run(|_| async move { controller.shut_down().await })?;
             // Counts that find no space on flash are lost; data is not concerned.
             let _ = down;
         }
         self.power_cut()?;
         self.sync()
+    }
+
+    /// Waits until the cache holds nothing that flash does not; the drive's own doing, without a
+    /// command.
+    fn write_back_cache(&mut self) -> Result<Result<(), device::ftl::FtlError>, Error> {
+        let cache = self.powered()?.device.cache.clone();
+        self.run(|_| async move { cache.flush().await })
     }
 
     fn sync(&self) -> Result<(), Error> {
@@ -437,6 +457,9 @@ impl Drive {
     /// What the drive reports, or if the image file cannot be written.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.run(|host| async move { host.block.flush().await })??;
+        // A cache that a capacitor protects need not be flushed for the drive's sake, but the
+        // image has only what is on flash.
+        let _ = self.write_back_cache()?;
         self.sync()
     }
 
@@ -559,5 +582,15 @@ async fn sanitize(host: &Host) -> Result<(), host::Error> {
             };
         }
         host.sim().sleep(Span::from_us(1000)).await;
+    }
+}
+
+impl Drop for Drive {
+    fn drop(&mut self) {
+        // A capacitor still does its work; nobody is left to hear of an image that cannot be
+        // written. After a panic nothing of the drive is to be touched.
+        if !std::thread::panicking() {
+            let _ = self.power_cut();
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 use device::Device;
 use device::bits::BitsCounts;
+use device::cache::CacheCounts;
 use device::frontend::FrontendCounts;
 use device::ftl::FtlCounts;
 use device::schedule::FlashCounts;
@@ -18,6 +19,8 @@ pub struct Statistics {
     pub elapsed_ns: f64,
     /// Commands.
     pub frontend: FrontendCounts,
+    /// The data cache.
+    pub cache: CacheCounts,
     /// The translation layer.
     pub ftl: FtlCounts,
     /// The flash.
@@ -74,6 +77,7 @@ impl Statistics {
             now_ns: now.as_ns(),
             elapsed_ns: since_power_up.as_ns(),
             frontend: device.controller.counts(),
+            cache: device.cache.counts(),
             ftl: device.ftl.counts(),
             flash: device.schedule.counts(),
             bits: device.bits.counts(),

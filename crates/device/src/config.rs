@@ -1,11 +1,13 @@
 //! The whole configuration of a drive.
 
 use media::channel::ChannelConfig;
+use media::dram::DramConfig;
 use media::link::LinkConfig;
 use media::nand::NandConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::bits::BitsConfig;
+use crate::cache::{CacheConfig, CacheConfigError};
 use crate::frontend::{FrontendConfig, NamespaceError, check_namespaces};
 use crate::ftl::{Capacity, FtlConfig, FtlConfigError};
 use crate::schedule::{ScheduleConfig, ScheduleConfigError};
@@ -22,6 +24,10 @@ pub struct DeviceConfig {
     pub link: LinkConfig,
     /// Queues and commands.
     pub frontend: FrontendConfig,
+    /// The drive's DRAM.
+    pub dram: DramConfig,
+    /// The data cache.
+    pub cache: CacheConfig,
     /// The flash translation layer.
     pub ftl: FtlConfig,
     /// The order of flash transactions.
@@ -61,6 +67,9 @@ pub enum ConfigError {
     /// Namespaces that cannot be.
     #[error(transparent)]
     Namespaces(#[from] NamespaceError),
+    /// The data cache.
+    #[error(transparent)]
+    Cache(#[from] CacheConfigError),
     /// A channel too slow or too fast.
     #[error("channel.megabytes_per_second = {0} is out of range; it must be 1 to 1000000")]
     Rate(f64),
@@ -150,6 +159,8 @@ impl DeviceConfig {
             90,
         )?;
         self.check_accelerator()?;
+        self.check_dram()?;
+        self.cache.validate(geometry)?;
         let faults = &self.faults;
         self.check(
             "faults.factory_bad_blocks_per_million",
@@ -169,15 +180,26 @@ impl DeviceConfig {
             0,
             1_000_000,
         )?;
-        let capacity = self
-            .ftl
-            .capacity(geometry, self.bits.compute_blocks_percent)?;
+        let pages_per_block = geometry.pages_per_block(self.ftl.mode);
+        let dump_blocks = self.cache.dump_blocks_per_plane(geometry, pages_per_block);
+        let compute = self.bits.compute_blocks_percent;
+        let capacity = self.ftl.capacity(geometry, compute, dump_blocks)?;
         check_namespaces(
             &self.frontend.namespaces,
             capacity.logical_pages,
             geometry.page_bytes,
         )?;
         Ok(capacity)
+    }
+
+    fn check_dram(&self) -> Result<(), ConfigError> {
+        let dram = &self.dram;
+        self.check("dram.row_bytes", dram.row_bytes, 64, 1 << 20)?;
+        self.check("dram.clock_megahertz", dram.clock_megahertz, 1, 100_000)?;
+        self.check("dram.transfer_bytes", dram.transfer_bytes, 1, 1024)?;
+        self.check("dram.t_rcd_ns", dram.t_rcd_ns, 0, 1_000_000)?;
+        self.check("dram.t_cl_ns", dram.t_cl_ns, 0, 1_000_000)?;
+        self.check("dram.t_rp_ns", dram.t_rp_ns, 0, 1_000_000)
     }
 
     fn check_arbitration(&self) -> Result<(), ConfigError> {

@@ -4,12 +4,14 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use media::channel::Channel;
+use media::dram::Dram;
 use media::link::Link;
 use media::nand::{BlockId, Failures, Nand, PlaneId};
 use sim::{Energy, Ledger, Sim};
 
 use crate::bits::Bits;
 use crate::buffer::Buffers;
+use crate::cache::{Cache, Dumped};
 use crate::config::{ConfigError, DeviceConfig};
 use crate::frontend::{AdminQueues, Controller, HostPort, HostTransfer};
 use crate::ftl::{Capacity, Ftl, Recovered};
@@ -20,6 +22,10 @@ use crate::schedule::Schedule;
 pub struct Device {
     /// The front end.
     pub controller: Rc<Controller>,
+    /// The data cache.
+    pub cache: Rc<Cache>,
+    /// The drive's DRAM.
+    pub dram: Rc<Dram>,
     /// The translation layer.
     pub ftl: Rc<Ftl>,
     /// Bulk bitwise computing.
@@ -118,6 +124,15 @@ impl Device {
             let (ftl, recovered) = recovery.await;
             (ftl, Some(recovered))
         };
+        let dram = Dram::new(sim, &config.dram, &ledger);
+        let cache = Cache::new(
+            sim,
+            &config.cache,
+            ftl.clone(),
+            buffers.clone(),
+            dram.clone(),
+            &geometry,
+        );
         let transfer = Rc::new(HostTransfer::new(
             link.clone(),
             host.memory.clone(),
@@ -139,6 +154,7 @@ impl Device {
             &config.frontend,
             link.clone(),
             ftl.clone(),
+            cache.clone(),
             buffers,
             geometry.page_bytes,
             host,
@@ -150,6 +166,8 @@ impl Device {
         controller.resume(media == MediaState::Blank).await;
         Ok(Device {
             controller,
+            cache,
+            dram,
             ftl,
             bits,
             schedule,
@@ -158,6 +176,12 @@ impl Device {
             ledger,
             recovered,
         })
+    }
+
+    /// The power is gone: tasks have been dropped, and what the flash was at is torn. A capacitor,
+    /// if there is one, saves what the cache holds; that takes no simulated time.
+    pub fn power_lost(&self) -> Dumped {
+        self.cache.power_lost()
     }
 }
 

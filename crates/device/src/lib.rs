@@ -1,9 +1,10 @@
 //! The firmware of the drive, a folder a job: `frontend` fetches commands, `ftl`
-//! finds pages, `bits` computes in the array, `schedule` decides when and on which
+//! finds pages, `cache` stands between them, `bits` computes in the array, `schedule` decides when and on which
 //! die. [`Device`] puts them together.
 
 pub mod bits;
 mod buffer;
+pub mod cache;
 mod config;
 mod device;
 mod energy;

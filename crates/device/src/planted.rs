@@ -34,11 +34,15 @@ pub enum Bug {
     WriteBackDropsAnEntry,
     /// Recovery takes what a checkpoint says for newer than what was written since.
     RecoveryTrustsCheckpoint,
+    /// A flush forgets one page of the cache.
+    FlushForgetsASlot,
+    /// A read that finds a part of its page in the cache takes the rest for cached, too.
+    CacheHitTakesStaleSectors,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 14] = [
+    pub const ALL: [Bug; 16] = [
         Bug::RecoveryTakesOldestVersion,
         Bug::RecoveryIgnoresTombstones,
         Bug::DeallocationLeavesNoRecord,
@@ -53,6 +57,8 @@ impl Bug {
         Bug::CheckpointLeavesChanges,
         Bug::WriteBackDropsAnEntry,
         Bug::RecoveryTrustsCheckpoint,
+        Bug::FlushForgetsASlot,
+        Bug::CacheHitTakesStaleSectors,
     ];
 }
 

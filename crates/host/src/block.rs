@@ -126,11 +126,27 @@ impl<T: Transport> BlockDevice<T> {
     /// # Errors
     /// As [`BlockDevice::write_from`]; also if `data` is no whole number of blocks.
     pub async fn write(&self, lba: u64, data: &[u8]) -> Result<(), Error> {
+        self.write_all(lba, data, false).await
+    }
+
+    /// As [`BlockDevice::write`], but past any volatile cache (Force Unit Access): when this
+    /// returns, no power cut takes the data back.
+    ///
+    /// # Errors
+    /// As [`BlockDevice::write`].
+    pub async fn write_durably(&self, lba: u64, data: &[u8]) -> Result<(), Error> {
+        self.write_all(lba, data, true).await
+    }
+
+    async fn write_all(&self, lba: u64, data: &[u8], force_unit_access: bool) -> Result<(), Error> {
         let blocks = self.whole_blocks(lba, data)?;
         let buffer = Buffer::holding(self.transport.memory(), data)?;
         for (first, count) in self.commands(lba, blocks) {
             let offset = (first - lba) * u64::from(self.block_bytes);
-            let write = self.transfer(first, count, &buffer, offset)?;
+            let write = ReadWrite {
+                force_unit_access,
+                ..self.transfer(first, count, &buffer, offset)?
+            };
             self.send("write", IoCommand::Write(write)).await?;
         }
         Ok(())

@@ -1,5 +1,6 @@
-//! What physically exists in a drive: NAND packages, channels, the host link.
+//! What physically exists in a drive: NAND packages, channels, DRAM, the host link.
 
 pub mod channel;
+pub mod dram;
 pub mod link;
 pub mod nand;

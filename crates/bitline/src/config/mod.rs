@@ -187,16 +187,23 @@ impl Config {
         let differs = ours.iter().zip(&theirs).find(|((key, ours), (_, theirs))| {
             ours != theirs && LAYOUT.iter().any(|layout| key.starts_with(layout))
         });
-        differs.map_or(Ok(()), |((key, given), (_, made_with))| {
-            Err(ConfigError::ImageMismatch {
-                name: self.name.as_str().into(),
-                stored_name: stored.name.as_str().into(),
-                key: key.clone(),
-                given: given.to_string().into(),
-                stored: made_with.to_string().into(),
-                image: path.to_owned(),
-            })
-        })
+        let mismatch = |key: &str, given: String, made_with: String| ConfigError::ImageMismatch {
+            name: self.name.as_str().into(),
+            stored_name: stored.name.as_str().into(),
+            key: key.to_owned(),
+            given: given.into(),
+            stored: made_with.into(),
+            image: path.to_owned(),
+        };
+        if let Some(((key, given), (_, made_with))) = differs {
+            return Err(mismatch(key, given.to_string(), made_with.to_string()));
+        }
+        // What is kept back for a capacitor's dump lowers the capacity.
+        if self.device.validate()? != stored.device.validate()? {
+            let cache = |config: &Config| config.device.cache.capacitor.to_string();
+            return Err(mismatch("cache.capacitor", cache(self), cache(stored)));
+        }
+        Ok(())
     }
 
     fn validate(&self) -> Result<(), ConfigError> {

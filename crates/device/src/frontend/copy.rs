@@ -64,7 +64,8 @@ impl Controller {
             });
             pages.push((piece, buffer));
         }
-        self.write_pages(namespace, &destination, pages).await
+        self.write_pages(namespace, &destination, pages, copy.force_unit_access)
+            .await
     }
 
     /// The source ranges, read over the link.

@@ -2,17 +2,20 @@
 //! slot that waits for them. The slot that fetched the command starts the read and
 //! fetches on; the die that has read the page has the command completed.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::Rc;
+use std::task::Poll;
 
 use nvme::command::{ReadWrite, opcode};
 use nvme::{DataPointer, IoCommand, Lba, NamespaceId, QueueId, Status};
-use sim::TaskId;
+use sim::{TaskId, Time};
 
 use super::Controller;
 use super::io::{Piece, status_of};
 use super::slot::{Answer, Job, Source};
 use crate::buffer::BufferId;
+use crate::cache::{Lookup, ReadStamp};
 use crate::schedule::{Fault, Notify};
 
 /// A direct read under way.
@@ -23,6 +26,24 @@ struct DirectRead {
     data: DataPointer,
     namespace: NamespaceId,
     lba: Lba,
+    /// When flash was asked; nothing if the cache had the page.
+    stamp: Option<ReadStamp>,
+}
+
+/// Direct reads that the cache had, on their way out of DRAM: number and arrival, in order.
+pub(super) struct CachedReads {
+    queue: RefCell<VecDeque<(Time, u32)>>,
+    /// The task that completes them, while there is none.
+    finisher: Cell<TaskId>,
+}
+
+impl CachedReads {
+    pub(super) fn new() -> CachedReads {
+        CachedReads {
+            queue: RefCell::default(),
+            finisher: Cell::new(TaskId::NONE),
+        }
+    }
 }
 
 /// All direct reads under way, by number.
@@ -91,26 +112,33 @@ impl Controller {
         let Some(piece) = self.direct_piece(&read) else {
             return false;
         };
-        let buffer = self.buffers.take().keep();
+        if read.force_unit_access && self.cache.is_volatile() {
+            return false;
+        }
+        let buffer = self.buffers.take();
+        let found = self
+            .cache
+            .lookup(piece.lpn, piece.column, piece.bytes, buffer.id());
+        let stamp = match found {
+            Lookup::Miss => Some(self.cache.read_stamp(piece.lpn)),
+            Lookup::Hit => None,
+            Lookup::Part(_) => return false,
+        };
         let reads = &mut *self.direct_reads.borrow_mut();
-        let direct = DirectRead {
+        let buffer = buffer.keep();
+        let number = reads.insert(DirectRead {
             source: job.source(),
             piece,
             buffer,
             data: read.data,
             namespace: read.namespace,
             lba: read.blocks.start,
-        };
-        let number = match reads.free.pop() {
-            Some(number) => {
-                reads.reads[number as usize] = Some(direct);
-                number
-            }
-            None => {
-                reads.reads.push(Some(direct));
-                reads.reads.len() as u32 - 1
-            }
-        };
+            stamp,
+        });
+        if found == Lookup::Hit {
+            self.wait_for_dram(number, piece.bytes);
+            return true;
+        }
         let to = Notify::Sink(number);
         let queued = self
             .ftl
@@ -120,6 +148,36 @@ impl Controller {
             self.finish_direct(direct, None);
         }
         true
+    }
+
+    /// Has direct read `number`, whose page was in the cache, completed when it has left DRAM.
+    fn wait_for_dram(&self, number: u32, bytes: u32) {
+        let arrives = self.cache.post_hit(bytes);
+        let cached = &self.cached_reads;
+        cached.queue.borrow_mut().push_back((arrives, number));
+        let finisher = cached.finisher.replace(TaskId::NONE);
+        if finisher != TaskId::NONE {
+            self.sim.wake_at(arrives, finisher);
+        }
+    }
+
+    /// Completes the direct reads that the cache had, for ever.
+    pub(super) async fn finish_cached_reads(self: Rc<Controller>) {
+        loop {
+            let (arrives, number) = self.next_cached_read().await;
+            self.sim.sleep_until(arrives).await;
+            self.page_read(number, None);
+        }
+    }
+
+    fn next_cached_read(&self) -> impl Future<Output = (Time, u32)> + '_ {
+        std::future::poll_fn(|_| match self.cached_reads.queue.borrow_mut().pop_front() {
+            Some(next) => Poll::Ready(next),
+            None => {
+                self.cached_reads.finisher.set(self.sim.current());
+                Poll::Pending
+            }
+        })
     }
 
     #[inline]
@@ -172,6 +230,12 @@ impl Controller {
     #[inline]
     fn finish_direct(self: &Rc<Controller>, direct: Option<DirectRead>, fault: Option<Fault>) {
         let Some(direct) = direct else { return };
+        let Piece {
+            lpn, column, bytes, ..
+        } = direct.piece;
+        if let (Some(stamp), None) = (direct.stamp, fault) {
+            self.cache.keep(lpn, column, bytes, direct.buffer, stamp);
+        }
         let answer = match self.deliver_direct(&direct, fault) {
             Ok(()) => {
                 self.health.read(u64::from(direct.piece.bytes));
@@ -220,6 +284,21 @@ impl Controller {
 }
 
 impl DirectReads {
+    /// Gives a read its number.
+    #[inline]
+    fn insert(&mut self, read: DirectRead) -> u32 {
+        match self.free.pop() {
+            Some(number) => {
+                self.reads[number as usize] = Some(read);
+                number
+            }
+            None => {
+                self.reads.push(Some(read));
+                self.reads.len() as u32 - 1
+            }
+        }
+    }
+
     #[inline]
     fn take(&mut self, number: u32) -> Option<DirectRead> {
         let direct = self.reads.get_mut(number as usize)?.take();

@@ -92,7 +92,7 @@ impl Controller {
         for number in 0..STEPS {
             let first = (pages.start + number * step).min(pages.end);
             let end = (first + step).min(pages.end);
-            let emptied = self.ftl.deallocate(first..end).await;
+            let emptied = self.cache.deallocate(first..end).await;
             emptied.map_err(|error| status_of(error, false))?;
             let left = 100 - (number + 1) * 100 / STEPS;
             if namespace.format_left.get() > 0 {

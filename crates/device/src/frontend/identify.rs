@@ -92,7 +92,7 @@ impl Controller {
                 | optional_command::FEATURES_SAVE_SELECT
                 | optional_command::VERIFY
                 | optional_command::COPY,
-            volatile_write_cache: false,
+            volatile_write_cache: self.cache.is_volatile(),
             // Every page is written whole or not at all.
             atomic_blocks: 1,
             abort_limit: ABORTS_MAX,

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use nvme::command::{BlockRange, DatasetManagement, DatasetRange, ReadWrite, WriteZeroes};
 use nvme::{BROADCAST_NAMESPACE, IoCommand, Status};
-use sim::join_all;
 
 use super::Controller;
 use super::namespace::Namespace;
 use super::slot::Answer;
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, BufferId};
+use crate::cache::{Lookup, Part, ReadStamp, Rest};
 use crate::ftl::{FtlError, Lpn};
-use crate::schedule::Fault;
+use crate::schedule::{Fault, Notify};
 
 /// The part of one logical page that a command covers.
 #[derive(Clone, Copy)]
@@ -21,6 +21,35 @@ pub(super) struct Piece {
     pub(super) bytes: u32,
     /// Where in the command's data the piece begins.
     pub(super) offset: u64,
+}
+
+impl Piece {
+    /// The piece, which lies at its place in `buffer`.
+    fn in_buffer(&self, buffer: BufferId) -> Part {
+        Part {
+            lpn: self.lpn,
+            column: self.column,
+            bytes: self.bytes,
+            buffer,
+        }
+    }
+}
+
+/// A piece being read.
+struct PieceRead<'a> {
+    piece: Piece,
+    buffer: Buffer<'a>,
+    from_flash: FromFlash<'a>,
+}
+
+/// What flash has to give of a piece.
+enum FromFlash<'a> {
+    /// Nothing: it was in the cache.
+    Nothing,
+    /// Everything, asked for at this time.
+    All(ReadStamp),
+    /// What was not in the cache, to a buffer of its own.
+    Rest(Rest, Buffer<'a>),
 }
 
 /// The status that tells the host of an error of the translation layer.
@@ -35,12 +64,19 @@ pub(super) fn status_of(error: FtlError, reading: bool) -> Status {
     }
 }
 
+/// Whether a write must be on flash before it may clear a mark: the note that a mark is gone is
+/// durable, and after a power cut what a cache lost would show the data beneath the mark.
+#[inline]
+fn must_outlive_marks(namespace: &Namespace) -> bool {
+    !namespace.plain.get()
+}
+
 impl Controller {
     #[inline]
     pub(super) async fn serve_io(&self, command: &IoCommand) -> Answer {
         let outcome = match self.namespace_of(command) {
             Err(status) => Err(status),
-            Ok(None) => self.flush().await,
+            Ok(None) => Box::pin(self.flush()).await,
             Ok(Some(namespace)) => match command {
                 IoCommand::Read(read) => self.read(namespace, read).await,
                 IoCommand::Write(write) => Box::pin(self.write(namespace, write)).await,
@@ -117,8 +153,12 @@ impl Controller {
         Ok(())
     }
 
-    /// There is no volatile write cache: what was completed is on flash.
+    /// What was completed before, for any namespace, is then where no power cut can take it.
     async fn flush(&self) -> Result<Answer, Status> {
+        if self.cache.is_volatile() {
+            let flushed = self.cache.flush().await;
+            flushed.map_err(|error| status_of(error, false))?;
+        }
         Ok(Answer::DONE)
     }
 
@@ -165,6 +205,12 @@ impl Controller {
         let bytes = namespace.bytes_of(&read.blocks);
         self.check_transfer(bytes)?;
         let segments = self.locate(&read.data, bytes).await?;
+        if read.force_unit_access && self.cache.is_volatile() {
+            // What is read must be what the medium has.
+            let pages = self.pages(namespace, &namespace.byte_range(&read.blocks));
+            let saved = self.cache.save(pages).await;
+            saved.map_err(|error| status_of(error, false))?;
+        }
         let pages = self.read_pages(namespace, &read.blocks).await?;
         self.health.read(bytes);
         for (piece, buffer) in &pages {
@@ -177,7 +223,7 @@ impl Controller {
         })
     }
 
-    /// Reads `blocks` into page buffers.
+    /// Reads `blocks` into page buffers, from the cache where it has them, else from flash.
     ///
     /// # Errors
     /// Unrecovered Read Error for blocks that are lost or marked.
@@ -189,18 +235,69 @@ impl Controller {
     ) -> Result<Vec<(Piece, Buffer<'_>)>, Status> {
         self.check_marks(namespace, namespace.byte_range(blocks))?;
         let ticket = self.ftl.ticket();
-        let mut pages = Vec::new();
+        let (mut cached_bytes, mut reads) = (0, Vec::new());
         for piece in self.pieces(namespace, blocks) {
-            let buffer = self.buffers.take();
-            let to = ticket.id().into();
-            self.ftl
-                .read(piece.lpn, piece.column, piece.bytes, buffer.id(), to);
-            pages.push((piece, buffer));
+            let read = self.start_piece(piece, ticket.id().into(), &mut cached_bytes);
+            reads.push(read);
         }
+        let cached = (cached_bytes > 0).then(|| self.cache.post_hit(cached_bytes));
         ticket
             .await
             .map_err(|fault| status_of(fault.into(), true))?;
-        Ok(pages)
+        if let Some(arrives) = cached {
+            self.sim.sleep_until(arrives).await;
+        }
+        Ok(reads
+            .into_iter()
+            .map(|read| self.finish_piece(read))
+            .collect())
+    }
+
+    /// Looks for a piece in the cache, and has flash read what is not there.
+    fn start_piece(&self, piece: Piece, to: Notify, cached_bytes: &mut u32) -> PieceRead<'_> {
+        let Piece {
+            lpn, column, bytes, ..
+        } = piece;
+        let buffer = self.buffers.take();
+        let stamp = self.cache.read_stamp(lpn);
+        let from_flash = match self.cache.lookup(lpn, column, bytes, buffer.id()) {
+            Lookup::Hit => {
+                *cached_bytes += bytes;
+                FromFlash::Nothing
+            }
+            Lookup::Miss => {
+                self.ftl.read(lpn, column, bytes, buffer.id(), to);
+                FromFlash::All(stamp)
+            }
+            Lookup::Part(rest) => {
+                *cached_bytes += rest.copied;
+                let (hull, into) = (rest.hull(), self.buffers.take());
+                let bytes = hull.end - hull.start;
+                self.ftl.read(lpn, hull.start, bytes, into.id(), to);
+                FromFlash::Rest(rest, into)
+            }
+        };
+        PieceRead {
+            piece,
+            buffer,
+            from_flash,
+        }
+    }
+
+    /// What flash had of a piece is in its buffer.
+    fn finish_piece<'a>(&self, read: PieceRead<'a>) -> (Piece, Buffer<'a>) {
+        let Piece {
+            lpn, column, bytes, ..
+        } = read.piece;
+        match &read.from_flash {
+            FromFlash::Nothing => {}
+            FromFlash::All(stamp) => {
+                self.cache
+                    .keep(lpn, column, bytes, read.buffer.id(), *stamp);
+            }
+            FromFlash::Rest(rest, from) => self.cache.merge(rest, from.id(), read.buffer.id()),
+        }
+        (read.piece, read.buffer)
     }
 
     async fn write(&self, namespace: &Namespace, write: &ReadWrite) -> Result<Answer, Status> {
@@ -216,27 +313,28 @@ impl Controller {
             self.copy_in(&segments, piece.offset, buffer.id(), part)?;
             pages.push((piece, buffer));
         }
-        self.write_pages(namespace, &write.blocks, pages).await
+        self.write_pages(namespace, &write.blocks, pages, write.force_unit_access)
+            .await
     }
 
-    /// Writes page buffers to `blocks`; when this returns, they are on flash.
+    /// Writes page buffers to `blocks`; when this returns, they are where a completed write has to
+    /// be: in the cache, or on flash if `force` asks for that.
     pub(super) async fn write_pages(
         &self,
         namespace: &Namespace,
         blocks: &BlockRange,
         pages: Vec<(Piece, Buffer<'_>)>,
+        force: bool,
     ) -> Result<Answer, Status> {
         let bytes = namespace.byte_range(blocks);
+        let parts: Vec<Part> = pages
+            .iter()
+            .map(|(piece, buffer)| piece.in_buffer(buffer.id()))
+            .collect();
         let _lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
-        let written = join_all(pages.iter().map(|(piece, buffer)| {
-            self.ftl
-                .write(piece.lpn, piece.column, piece.bytes, buffer.id())
-        }))
-        .await;
-        written
-            .into_iter()
-            .collect::<Result<(), _>>()
-            .map_err(|error| status_of(error, false))?;
+        let force = force || must_outlive_marks(namespace);
+        let written = self.cache.write(&parts, force).await;
+        written.map_err(|error| status_of(error, false))?;
         self.health.write(bytes.end - bytes.start);
         self.clear_marks(namespace, bytes).await?;
         Ok(Answer::DONE)
@@ -250,20 +348,19 @@ impl Controller {
         namespace.check_range(&zeroes.blocks)?;
         let bytes = namespace.byte_range(&zeroes.blocks);
         let _lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
+        let force = zeroes.force_unit_access || must_outlive_marks(namespace);
         for piece in self
             .pieces(namespace, &zeroes.blocks)
             .filter(|piece| piece.bytes < self.page_bytes)
         {
             let buffer = self.buffers.take();
             self.buffers.with_mut(buffer.id(), |page| page.fill(0));
-            let written = self
-                .ftl
-                .write(piece.lpn, piece.column, piece.bytes, buffer.id())
-                .await;
+            let part = piece.in_buffer(buffer.id());
+            let written = self.cache.write(&[part], force).await;
             written.map_err(|error| status_of(error, false))?;
         }
         let whole = self.whole_pages(namespace, &bytes);
-        let deallocated = self.ftl.deallocate(whole).await;
+        let deallocated = self.cache.deallocate(whole).await;
         deallocated.map_err(|error| status_of(error, false))?;
         self.clear_marks(namespace, bytes).await?;
         Ok(Answer::DONE)
@@ -300,7 +397,7 @@ impl Controller {
             let page_bytes = u64::from(self.page_bytes);
             let start = bytes.start.next_multiple_of(page_bytes);
             let covered = start..start + u64::from(pages.end - pages.start) * page_bytes;
-            self.ftl
+            self.cache
                 .deallocate(pages)
                 .await
                 .map_err(|error| status_of(error, false))?;

@@ -37,10 +37,11 @@ use sim::{Sim, TaskId, Time};
 
 use crate::bits::Bits;
 use crate::buffer::Buffers;
+use crate::cache::Cache;
 use crate::ftl::Ftl;
 use arbitration::Arbiter;
 pub use arbitration::Arbitration;
-use direct::{DirectReads, Room};
+use direct::{CachedReads, DirectReads, Room};
 use event::Events;
 use feature::Features;
 use health::Health;
@@ -138,6 +139,7 @@ pub struct Controller {
     config: FrontendConfig,
     link: Rc<Link>,
     ftl: Rc<Ftl>,
+    cache: Rc<Cache>,
     buffers: Rc<Buffers>,
     host: HostPort,
     page_bytes: u32,
@@ -156,6 +158,7 @@ pub struct Controller {
     completions_taken: Broadcast,
     slots: RefCell<Slots>,
     direct_reads: RefCell<DirectReads>,
+    cached_reads: CachedReads,
     room: Room,
     counts: RefCell<FrontendCounts>,
     features: Features,
@@ -185,6 +188,7 @@ impl Controller {
         config: &FrontendConfig,
         link: Rc<Link>,
         ftl: Rc<Ftl>,
+        cache: Rc<Cache>,
         buffers: Rc<Buffers>,
         page_bytes: u32,
         host: HostPort,
@@ -215,6 +219,7 @@ impl Controller {
             config: config.clone(),
             link,
             ftl,
+            cache,
             buffers,
             host,
             page_bytes,
@@ -231,6 +236,7 @@ impl Controller {
             completions_taken: Broadcast::new(sim),
             slots: RefCell::default(),
             direct_reads: RefCell::default(),
+            cached_reads: CachedReads::new(),
             room: Room::new(config.commands_in_flight),
             counts: RefCell::default(),
             features,
@@ -249,6 +255,9 @@ impl Controller {
                 controller.page_read(number, fault);
             }
         }));
+        if controller.cache.is_on() {
+            sim.spawn_detached(controller.clone().finish_cached_reads());
+        }
         controller.pass_lead();
         Ok(controller)
     }
@@ -266,13 +275,15 @@ impl Controller {
         self.restore_health(blank).await;
     }
 
-    /// Makes the power ready to go: what is counted is kept (Base 3.6.1). The host sends nothing
-    /// more.
+    /// Makes the power ready to go: what is cached or counted is kept (Base 3.6.1). The host sends
+    /// nothing more.
     ///
     /// # Errors
     /// If there is no space on flash.
     pub async fn shut_down(&self) -> Result<(), nvme::Status> {
-        self.keep_health().await
+        let flushed = self.cache.flush().await;
+        self.keep_health().await?;
+        flushed.map_err(|error| io::status_of(error, false))
     }
 
     /// The host writes a submission queue's tail doorbell.

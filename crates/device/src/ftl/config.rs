@@ -74,7 +74,7 @@ pub enum FtlConfigError {
     /// Too little is left of a plane.
     #[error(
         "a plane has {blocks} blocks for data; garbage collection and open blocks take {needed}: \
-         raise nand.geometry.blocks_per_plane or lower bits.compute_blocks_percent"
+         raise nand.geometry.blocks_per_plane, or lower bits.compute_blocks_percent or cache.capacity_bytes"
     )]
     Blocks {
         /// Blocks of a plane left for data.
@@ -96,11 +96,13 @@ pub struct Capacity {
     pub compute_blocks_per_plane: u32,
     /// Blocks of each plane that can be bad before it cannot hold its share of these.
     pub spare_blocks_per_plane: u32,
+    /// Blocks of each plane that stay erased for a dump when the power goes.
+    pub dump_blocks_per_plane: u32,
 }
 
 impl FtlConfig {
     /// How much of `geometry` is exported when `compute_percent` of the blocks
-    /// are set aside for computing.
+    /// are set aside for computing, and `dump_blocks` of each plane for what a capacitor saves.
     ///
     /// # Errors
     /// If the configuration cannot work with this geometry.
@@ -108,6 +110,7 @@ impl FtlConfig {
         &self,
         geometry: &Geometry,
         compute_percent: u32,
+        dump_blocks: u32,
     ) -> Result<Capacity, FtlConfigError> {
         if !(0.0..1.0).contains(&self.overprovisioning) {
             return Err(FtlConfigError::Overprovisioning(self.overprovisioning));
@@ -118,7 +121,7 @@ impl FtlConfig {
         }
         let compute = (u64::from(geometry.blocks_per_plane) * u64::from(compute_percent.min(100))
             / 100) as u32;
-        let data = geometry.blocks_per_plane - compute;
+        let data = (geometry.blocks_per_plane - compute).saturating_sub(dump_blocks);
         let (least, most) = (GC_RESERVE_BLOCKS + 1, data / 2);
         if !(least..=most.max(least)).contains(&self.gc.threshold_blocks) {
             return Err(FtlConfigError::Threshold {
@@ -155,6 +158,7 @@ impl FtlConfig {
             logical_pages: (exported * block_pages as f64) as u32,
             compute_blocks_per_plane: compute,
             spare_blocks_per_plane: data - needed - (exported.ceil() as u32).min(data - needed),
+            dump_blocks_per_plane: dump_blocks,
         })
     }
 

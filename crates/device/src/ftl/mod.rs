@@ -9,6 +9,7 @@
 mod blocks;
 mod checkpoint;
 mod config;
+mod dump;
 mod gc;
 mod mapping;
 mod notes;
@@ -207,6 +208,7 @@ impl Ftl {
                     reserve: config::GC_RESERVE_BLOCKS,
                     host_waits_below: config.gc.hard_threshold_blocks,
                     compute_blocks: capacity.compute_blocks_per_plane,
+                    dump_blocks: capacity.dump_blocks_per_plane,
                 },
                 Orders {
                     free_by_wear: config.wear_levelling.dynamic,

@@ -69,6 +69,8 @@ pub(super) struct Shares {
     pub(super) host_waits_below: u32,
     /// Blocks of each plane that computing may take.
     pub(super) compute_blocks: u32,
+    /// Blocks of each plane that stay erased for a dump when the power goes.
+    pub(super) dump_blocks: u32,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -299,11 +301,12 @@ impl Blocks {
     }
 
     /// Free blocks of `plane` that data may take: not those that computing has
-    /// not claimed yet of its share.
+    /// not claimed yet of its share, nor those for a dump.
     pub(super) fn free_blocks(&self, plane: PlaneId) -> usize {
         let entry = &self.planes[plane.0 as usize];
         let unclaimed = entry.unclaimed(self.shares.compute_blocks);
-        entry.free.len().saturating_sub(unclaimed)
+        let kept_back = unclaimed + self.shares.dump_blocks as usize;
+        entry.free.len().saturating_sub(kept_back)
     }
 
     /// Takes up a partly filled block where it was left; false if `stream`
@@ -355,7 +358,8 @@ impl Blocks {
         let entry = &mut self.planes[plane.0 as usize];
         let kept_back = match stream {
             Stream::Host | Stream::Cold | Stream::Mapping => {
-                self.shares.reserve as usize + entry.unclaimed(self.shares.compute_blocks)
+                (self.shares.reserve + self.shares.dump_blocks) as usize
+                    + entry.unclaimed(self.shares.compute_blocks)
             }
             Stream::Collection => 0,
         };
@@ -457,7 +461,7 @@ impl Blocks {
     pub(super) fn take_for_compute(&mut self, plane: PlaneId) -> Option<BlockId> {
         let entry = &mut self.planes[plane.0 as usize];
         if entry.compute_blocks >= self.shares.compute_blocks
-            || entry.free.len() <= self.shares.reserve as usize
+            || entry.free.len() <= (self.shares.reserve + self.shares.dump_blocks) as usize
         {
             return None;
         }
@@ -471,7 +475,8 @@ impl Blocks {
     pub(super) fn take_root(&mut self, plane: PlaneId) -> Option<BlockId> {
         let entry = &mut self.planes[plane.0 as usize];
         let unclaimed = entry.unclaimed(self.shares.compute_blocks);
-        if entry.free.len() <= self.shares.reserve as usize + unclaimed {
+        let kept_back = (self.shares.reserve + self.shares.dump_blocks) as usize + unclaimed;
+        if entry.free.len() <= kept_back {
             return None;
         }
         let block = entry.free.pop()?;
@@ -488,6 +493,29 @@ impl Blocks {
             })
             .map(|(number, _)| number)
             .collect()
+    }
+
+    /// Pages that a dump has room for in the blocks kept for it, however many collection
+    /// takes meanwhile. After a dump there may be fewer until collection has won some back.
+    pub(super) fn dump_pages(&self) -> u32 {
+        let Shares {
+            reserve,
+            dump_blocks,
+            pages_per_block,
+            ..
+        } = self.shares;
+        let kept = |plane: &Plane| {
+            let open = u32::from(plane.frontiers[Stream::Collection as usize].is_some());
+            let free = plane.free.len() as u32 + open;
+            free.saturating_sub(reserve).min(dump_blocks)
+        };
+        self.planes.iter().map(kept).sum::<u32>() * pages_per_block
+    }
+
+    /// Takes a free block of `plane` for a dump, whoever it was kept for: no life goes on
+    /// after it.
+    pub(super) fn take_for_dump(&mut self, plane: PlaneId) -> Option<BlockId> {
+        self.planes[plane.0 as usize].free.pop()
     }
 
     /// Counts a block that recovery found to hold vectors.

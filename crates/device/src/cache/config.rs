@@ -1,0 +1,134 @@
+//! How the data cache is configured.
+
+use media::nand::Geometry;
+use serde::{Deserialize, Serialize};
+
+use super::sectors::{SECTOR_BYTES, Sectors};
+
+/// Configuration of the data cache.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CacheConfig {
+    /// What is cached.
+    pub mode: CacheMode,
+    /// Bytes of page slots.
+    pub capacity_bytes: u64,
+    /// When written data goes to flash.
+    pub write_back: WriteBack,
+    /// Whether a capacitor keeps written data through a power cut: it then powers a dump to
+    /// blocks that are kept free for it. Without one the cache is volatile.
+    pub capacitor: bool,
+    /// Writes wait while so many pages' worth of data is on its way from the cache to flash.
+    pub back_pressure_pages: u32,
+}
+
+/// What the cache holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheMode {
+    /// Nothing: there is no cache.
+    Off,
+    /// What was read from flash; writes complete when they are on flash.
+    Read,
+    /// What was written, until it is on flash; reads find it there.
+    Write,
+    /// Both.
+    ReadWrite,
+}
+
+impl CacheMode {
+    /// Whether there is a cache at all.
+    pub fn is_on(self) -> bool {
+        self != CacheMode::Off
+    }
+
+    /// Whether writes complete from the cache.
+    pub fn caches_writes(self) -> bool {
+        matches!(self, CacheMode::Write | CacheMode::ReadWrite)
+    }
+
+    /// Whether data read from flash is kept, and written data once it is on flash.
+    pub fn caches_reads(self) -> bool {
+        matches!(self, CacheMode::Read | CacheMode::ReadWrite)
+    }
+}
+
+/// When written data goes to flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteBack {
+    /// At once.
+    Eager,
+    /// When its slot is needed, or the host flushes.
+    Lazy,
+    /// Pages written for the first time at once, others lazily. What was written is forgotten
+    /// every second. As MQSim does.
+    HotCold,
+}
+
+/// A configuration of the data cache that cannot work.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CacheConfigError {
+    /// Not a whole page, or more than the numbers of slots can name.
+    #[error(
+        "cache.capacity_bytes = {given} is out of range; it must be {page_bytes} (a page) to {most}"
+    )]
+    Capacity {
+        /// What was given.
+        given: u64,
+        /// A page.
+        page_bytes: u32,
+        /// The most.
+        most: u64,
+    },
+    /// Writes could never go on.
+    #[error("cache.back_pressure_pages = {0} is out of range; it must be 1 to 1000000")]
+    BackPressure(u32),
+    /// A slot's map of sectors has 64 bits.
+    #[error(
+        "nand.geometry.page_bytes = {0} cannot be cached; with a cache it must be a multiple of 512, at most 32768"
+    )]
+    Page(u32),
+}
+
+impl CacheConfig {
+    /// Checks everything.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn validate(&self, geometry: &Geometry) -> Result<(), CacheConfigError> {
+        let page_bytes = geometry.page_bytes;
+        let most = u64::from(page_bytes) << 30;
+        if !(u64::from(page_bytes)..=most).contains(&self.capacity_bytes) {
+            return Err(CacheConfigError::Capacity {
+                given: self.capacity_bytes,
+                page_bytes,
+                most,
+            });
+        }
+        if !(1..=1_000_000).contains(&self.back_pressure_pages) {
+            return Err(CacheConfigError::BackPressure(self.back_pressure_pages));
+        }
+        let sectors =
+            page_bytes.is_multiple_of(SECTOR_BYTES) && page_bytes / SECTOR_BYTES <= Sectors::MOST;
+        if self.mode.is_on() && !sectors {
+            return Err(CacheConfigError::Page(page_bytes));
+        }
+        Ok(())
+    }
+
+    /// Page slots.
+    pub(super) fn capacity_pages(&self, geometry: &Geometry) -> u32 {
+        (self.capacity_bytes / u64::from(geometry.page_bytes)) as u32
+    }
+
+    /// Blocks of each plane that must stay erased, so that a capacitor has somewhere to put
+    /// every slot, when `pages_per_block` of each can be used.
+    pub fn dump_blocks_per_plane(&self, geometry: &Geometry, pages_per_block: u32) -> u32 {
+        if !(self.capacitor && self.mode.caches_writes()) {
+            return 0;
+        }
+        let pages = self.capacity_pages(geometry).div_ceil(geometry.planes());
+        pages.div_ceil(pages_per_block)
+    }
+}

@@ -1,0 +1,159 @@
+//! The data cache: page slots in the drive's DRAM, between the front end and the
+//! translation layer.
+//!
+//! A slot holds sectors of one logical page. Reads find them there, whatever put
+//! them there. A cached write completes when it is in DRAM; its sectors are *dirty*
+//! until a write-back takes them to flash, *flying* while it does. Of a page at most
+//! one write-back flies at a time, so its versions reach flash in order; the range
+//! locks of the translation layer keep host commands for the same page apart.
+//!
+//! What has failed to reach flash stays in its slot, and as long as there is such a
+//! slot writes of other pages complete only when they are on flash: the host learns
+//! of the trouble from them, and from Flush.
+
+mod config;
+mod dump;
+mod pressure;
+mod read;
+mod sectors;
+mod table;
+mod write;
+mod write_back;
+
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+
+use media::dram::Dram;
+use media::nand::Geometry;
+use serde::Serialize;
+use sim::Sim;
+use sim::resource::Broadcast;
+
+use crate::buffer::Buffers;
+use crate::ftl::{Ftl, FtlError};
+pub use config::{CacheConfig, CacheConfigError, CacheMode, WriteBack};
+pub use dump::Dumped;
+use pressure::Pressure;
+pub use read::{Lookup, ReadStamp, Rest};
+use table::Table;
+pub use write::Part;
+use write::Touched;
+use write_back::Workers;
+
+/// What the data cache has done, in pages of commands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CacheCounts {
+    /// Pages that a command read wholly from the cache.
+    pub read_hits: u64,
+    /// Pages of which a part came from the cache and the rest from flash.
+    pub read_partial_hits: u64,
+    /// Pages read from flash.
+    pub read_misses: u64,
+    /// Pages written to a slot that was there.
+    pub write_hits: u64,
+    /// Pages written to a new slot.
+    pub write_misses: u64,
+    /// Slots taken from their pages to be used for others.
+    pub evictions: u64,
+    /// Pages written back to flash.
+    pub write_backs: u64,
+    /// Write-backs that failed; the data stayed in the cache.
+    pub write_back_failures: u64,
+    /// Times that a write waited because too much was on its way to flash.
+    pub back_pressure_waits: u64,
+}
+
+/// The data cache of a drive.
+pub struct Cache {
+    sim: Sim,
+    config: CacheConfig,
+    capacity: u32,
+    geometry: Geometry,
+    ftl: Rc<Ftl>,
+    buffers: Rc<Buffers>,
+    dram: Rc<Dram>,
+    table: RefCell<Table>,
+    pressure: Pressure,
+    touched: RefCell<Touched>,
+    /// Announced whenever a write-back has landed.
+    landed: Broadcast,
+    workers: RefCell<Workers>,
+    /// For the workers, which are tasks of their own.
+    me: Weak<Cache>,
+    /// Slots whose last write-back failed.
+    failed_slots: Cell<u32>,
+    last_failure: Cell<Option<FtlError>>,
+    /// Rises with each write and each flush.
+    next_stamp: Cell<u64>,
+    /// Changes of pages, counted by page number modulo their number: what a read brings
+    /// from flash is kept only if the page has not changed meanwhile.
+    changes: Vec<Cell<u32>>,
+    counts: RefCell<CacheCounts>,
+}
+
+/// Counters of changes; pages far apart may share one.
+const CHANGE_COUNTERS: usize = 1 << 12;
+
+impl Cache {
+    /// An empty cache.
+    pub fn new(
+        sim: &Sim,
+        config: &CacheConfig,
+        ftl: Rc<Ftl>,
+        buffers: Rc<Buffers>,
+        dram: Rc<Dram>,
+        geometry: &Geometry,
+    ) -> Rc<Cache> {
+        let back_pressure = u64::from(config.back_pressure_pages) * u64::from(geometry.page_bytes);
+        let cached_pages = if config.mode.is_on() {
+            ftl.logical_pages()
+        } else {
+            0
+        };
+        Rc::new_cyclic(|me| Cache {
+            sim: sim.clone(),
+            capacity: config.capacity_pages(geometry),
+            geometry: geometry.clone(),
+            table: RefCell::new(Table::new(cached_pages)),
+            pressure: Pressure::new(sim, back_pressure),
+            touched: RefCell::new(Touched::new(cached_pages)),
+            landed: Broadcast::new(sim),
+            workers: RefCell::default(),
+            me: me.clone(),
+            failed_slots: Cell::new(0),
+            last_failure: Cell::new(None),
+            next_stamp: Cell::new(1),
+            changes: vec![Cell::new(0); CHANGE_COUNTERS],
+            counts: RefCell::default(),
+            config: config.clone(),
+            ftl,
+            buffers,
+            dram,
+        })
+    }
+
+    /// Whether an acknowledged write may be lost with the power, unless it was flushed.
+    pub fn is_volatile(&self) -> bool {
+        self.config.mode.caches_writes() && !self.config.capacitor
+    }
+
+    /// Whether there is a cache.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.config.mode.is_on()
+    }
+
+    /// What was done so far.
+    pub fn counts(&self) -> CacheCounts {
+        *self.counts.borrow()
+    }
+
+    #[inline]
+    fn count(&self, change: impl FnOnce(&mut CacheCounts)) {
+        change(&mut self.counts.borrow_mut());
+    }
+
+    fn stamp(&self) -> u64 {
+        self.next_stamp.replace(self.next_stamp.get() + 1)
+    }
+}

@@ -1,0 +1,274 @@
+//! Writes: into slots where they may complete from there, else to flash.
+
+use std::ops::Range;
+
+use sim::{Span, Time, join_all};
+
+use super::sectors::Sectors;
+use super::table::SlotId;
+use super::{Cache, WriteBack};
+use crate::buffer::BufferId;
+use crate::ftl::{FtlError, Lpn};
+
+/// The part of one logical page that a command writes, and the buffer in which it lies at that
+/// place. The rest of the buffer is anybody's.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// The page.
+    pub lpn: Lpn,
+    /// First byte written.
+    pub column: u32,
+    /// Bytes written.
+    pub bytes: u32,
+    /// Where they lie.
+    pub buffer: BufferId,
+}
+
+/// How long a page counts as written before, from the first write on: a second.
+const MEMORY: Span = Span::from_us(1_000_000);
+
+/// Pages that were written a while ago or less, a bit each.
+pub(super) struct Touched {
+    bits: Vec<u64>,
+    forget_at: Time,
+}
+
+impl Touched {
+    pub(super) fn new(pages: u32) -> Touched {
+        Touched {
+            bits: vec![0; (pages as usize).div_ceil(64)],
+            forget_at: Time::ZERO,
+        }
+    }
+
+    /// Whether the page was written before; from now on it was.
+    fn insert(&mut self, lpn: Lpn) -> bool {
+        let (word, bit) = (lpn.0 as usize / 64, 1 << (lpn.0 % 64));
+        let before = self.bits[word] & bit != 0;
+        self.bits[word] |= bit;
+        before
+    }
+
+    /// Forgets everything if it is time to.
+    fn age(&mut self, now: Time) {
+        if now > self.forget_at {
+            // A new table rather than zeroes written over the old one: it costs memory only
+            // where it is used.
+            self.bits = vec![0; self.bits.len()];
+            self.forget_at = now + MEMORY;
+        }
+    }
+}
+
+impl Cache {
+    /// Writes parts of logical pages; the caller holds their lock. When this returns, they are
+    /// where a completed write has to be: in the cache, or on flash if `force` asks for what no
+    /// power cut can take.
+    ///
+    /// # Errors
+    /// Those of [`crate::ftl::Ftl::write`], if flash is waited for.
+    pub async fn write(&self, parts: &[Part], force: bool) -> Result<(), FtlError> {
+        if !self.config.mode.caches_writes() || (force && self.is_volatile()) {
+            return self.write_through(parts).await;
+        }
+        let mut in_dram = self.sim.now();
+        for part in parts {
+            if !self.has_slot_for(part.lpn) {
+                self.write_through(std::slice::from_ref(part)).await?;
+                continue;
+            }
+            if !self.pressure.allows() {
+                self.count(|counts| counts.back_pressure_waits += 1);
+                self.pressure.relief().await;
+            }
+            self.admit(part);
+            in_dram = self.dram.post(u64::from(part.bytes));
+        }
+        self.sim.sleep_until(in_dram).await;
+        Ok(())
+    }
+
+    /// Whether the page may be written to the cache: while write-backs fail, or a capacitor
+    /// could not save it, only if flash misses some of it already.
+    fn has_slot_for(&self, lpn: Lpn) -> bool {
+        let table = self.table.borrow();
+        let trouble = self.failed_slots.get() > 0
+            || (self.config.capacitor && table.unsaved() >= self.ftl.dump_pages());
+        if !trouble {
+            return true;
+        }
+        let slot = table.find(lpn).map(|id| table.slot(id));
+        slot.is_some_and(|slot| !(slot.dirty | slot.flying).is_empty() && !slot.failed)
+    }
+
+    /// Puts a part into its slot, and starts what write-back follows from that.
+    fn admit(&self, part: &Part) {
+        let found = self.table.borrow().find(part.lpn);
+        let id = match found {
+            Some(id) => {
+                self.count(|counts| counts.write_hits += 1);
+                self.make_room_to_stay(id);
+                id
+            }
+            None => {
+                self.count(|counts| counts.write_misses += 1);
+                self.new_slot(part.lpn)
+            }
+        };
+        self.put(id, part);
+        if self.is_written_back_at_once(part.lpn) {
+            self.launch_or_follow(id, self.sim.now());
+        }
+    }
+
+    /// A slot that was to go is used again.
+    fn make_room_to_stay(&self, id: SlotId) {
+        if self.table.borrow().slot(id).leaving {
+            self.evict_if_full();
+            self.table.borrow_mut().stay(id);
+        }
+        self.table.borrow_mut().touch(id);
+    }
+
+    /// Copies a part to its slot, whose sectors are then dirty.
+    fn put(&self, id: SlotId, part: &Part) {
+        let sectors = Sectors::of(part.column, part.bytes);
+        let into = self.table.borrow().slot(id).buffer;
+        self.copy(part.buffer, into, sectors);
+        let stamp = self.stamp();
+        self.table.borrow_mut().soil(id, sectors, stamp);
+        self.changed(part.lpn);
+    }
+
+    fn is_written_back_at_once(&self, lpn: Lpn) -> bool {
+        match self.config.write_back {
+            WriteBack::Eager => true,
+            WriteBack::Lazy => false,
+            WriteBack::HotCold => {
+                let touched = &mut *self.touched.borrow_mut();
+                let cold = !touched.insert(lpn);
+                touched.age(self.sim.now());
+                cold
+            }
+        }
+    }
+
+    /// A new slot for `lpn`, empty.
+    pub(super) fn new_slot(&self, lpn: Lpn) -> SlotId {
+        self.evict_if_full();
+        let buffer = self.buffers.take().keep();
+        self.table.borrow_mut().insert(lpn, buffer)
+    }
+
+    /// If all slots are taken, takes the one that was used least recently from its page. What
+    /// flash misses of that leaves DRAM now and goes there.
+    fn evict_if_full(&self) {
+        if self.table.borrow().resident() < self.capacity {
+            return;
+        }
+        let oldest = self.table.borrow().oldest();
+        let Some(id) = oldest else { return };
+        self.count(|counts| counts.evictions += 1);
+        let (dirty, flying) = {
+            let table = self.table.borrow();
+            let slot = table.slot(id);
+            (slot.dirty, slot.flying)
+        };
+        if (dirty | flying).is_empty() {
+            return self.discard(id);
+        }
+        self.table.borrow_mut().leave(id);
+        if dirty.is_empty() {
+            return;
+        }
+        let left_dram = self.dram.post(u64::from(dirty.bytes()));
+        self.launch_or_follow(id, left_dram);
+    }
+
+    /// Takes a clean slot out.
+    pub(super) fn discard(&self, id: SlotId) {
+        let buffer = self.table.borrow_mut().remove(id);
+        self.buffers.give_back(buffer);
+    }
+
+    /// Writes parts of logical pages to flash; what is in their slots follows.
+    async fn write_through(&self, parts: &[Part]) -> Result<(), FtlError> {
+        match parts {
+            [part] => self.write_page_through(part).await,
+            parts => {
+                let written = join_all(parts.iter().map(|part| self.write_page_through(part)));
+                written.await.into_iter().collect()
+            }
+        }
+    }
+
+    async fn write_page_through(&self, part: &Part) -> Result<(), FtlError> {
+        if self.is_on() {
+            let found = self.table.borrow().find(part.lpn);
+            let unsaved = found.filter(|id| {
+                let table = self.table.borrow();
+                let slot = table.slot(*id);
+                !(slot.dirty | slot.flying).is_empty()
+            });
+            if let Some(id) = unsaved {
+                self.put(id, part);
+                return self.force(part.lpn).await;
+            }
+            self.forget_clean(part.lpn.0..part.lpn.0 + 1);
+        }
+        let written = self
+            .ftl
+            .write(part.lpn, part.column, part.bytes, part.buffer)
+            .await;
+        if self.is_on() {
+            // Reads may have brought the old content meanwhile.
+            self.forget_clean(part.lpn.0..part.lpn.0 + 1);
+        }
+        written
+    }
+
+    /// Drops the clean slots of `pages`, and sees to it that reads under way make no new ones.
+    fn forget_clean(&self, pages: Range<u32>) {
+        if pages.len() >= self.changes.len() {
+            (0..self.changes.len() as u32).for_each(|page| self.changed(Lpn(page)));
+        } else {
+            pages.clone().for_each(|page| self.changed(Lpn(page)));
+        }
+        while let Some(id) = self.find_within(&pages, |unsaved| !unsaved) {
+            self.discard(id);
+        }
+    }
+
+    /// A slot of `pages` that flash misses something of, or one of which it does not.
+    fn find_within(&self, pages: &Range<u32>, wanted: impl Fn(bool) -> bool) -> Option<SlotId> {
+        let table = self.table.borrow();
+        if table.is_empty() {
+            return None;
+        }
+        table.within(pages.clone()).find(|id| {
+            let slot = table.slot(*id);
+            wanted(!(slot.dirty | slot.flying).is_empty())
+        })
+    }
+
+    /// Makes whole logical pages read as zeroes; the caller holds their lock. When this
+    /// returns, that is on flash.
+    ///
+    /// # Errors
+    /// No space for the record of it; the pages are then as they were.
+    pub async fn deallocate(&self, pages: Range<u32>) -> Result<(), FtlError> {
+        if !self.is_on() {
+            return self.ftl.deallocate(pages).await;
+        }
+        // No write-back may bring data back behind the record: what is dirty is held as if
+        // it were flying.
+        let held = self.hold(&pages).await;
+        self.forget_clean(pages.clone());
+        let deallocated = self.ftl.deallocate(pages.clone()).await;
+        self.let_go(&held, deallocated.is_ok());
+        if deallocated.is_ok() {
+            self.forget_clean(pages);
+        }
+        deallocated
+    }
+}

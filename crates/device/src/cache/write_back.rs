@@ -1,0 +1,291 @@
+//! Write-backs: taking what is dirty to flash, by tasks that are kept for it.
+
+use std::ops::Range;
+use std::rc::Rc;
+use std::task::Poll;
+
+use sim::{TaskId, Time};
+
+use super::Cache;
+use super::sectors::Sectors;
+use super::table::SlotId;
+use crate::buffer::BufferId;
+use crate::ftl::{FtlError, Lpn};
+use crate::planted::{Bug, is_planted};
+
+/// A write-back to carry out: of which slot, and when its data has left DRAM.
+#[derive(Clone, Copy)]
+struct Job {
+    slot: SlotId,
+    left_dram: Time,
+}
+
+/// The tasks that write back, and what each is to do.
+#[derive(Default)]
+pub(super) struct Workers {
+    workers: Vec<(TaskId, Option<Job>)>,
+    idle: Vec<u32>,
+}
+
+impl Cache {
+    /// Starts a write-back of what is dirty of a slot, which has left DRAM at `left_dram`, or
+    /// has it follow the one that is under way.
+    pub(super) fn launch_or_follow(&self, id: SlotId, left_dram: Time) {
+        {
+            let table = &mut *self.table.borrow_mut();
+            let slot = table.slot_mut(id);
+            if slot.dirty.is_empty() {
+                return;
+            }
+            if !slot.flying.is_empty() {
+                slot.again = true;
+                return;
+            }
+            self.pressure.add(slot.dirty.bytes());
+            table.launch(id);
+        }
+        self.assign(Job {
+            slot: id,
+            left_dram,
+        });
+    }
+
+    /// Gives a job to an idle worker, or else to a new one.
+    fn assign(&self, job: Job) {
+        let workers = &mut *self.workers.borrow_mut();
+        if let Some(number) = workers.idle.pop() {
+            let worker = &mut workers.workers[number as usize];
+            worker.1 = Some(job);
+            return self.sim.wake(worker.0);
+        }
+        let number = workers.workers.len() as u32;
+        workers.workers.push((TaskId::NONE, Some(job)));
+        if let Some(cache) = self.me.upgrade() {
+            self.sim.spawn_detached(cache.work(number));
+        }
+    }
+
+    /// Carries out one job after another, for ever.
+    async fn work(self: Rc<Cache>, number: u32) {
+        loop {
+            let job = self.next_job(number).await;
+            self.sim.sleep_until(job.left_dram).await;
+            let outcome = self.write_back(job.slot).await;
+            self.write_back_over(job.slot, outcome);
+            self.workers.borrow_mut().idle.push(number);
+        }
+    }
+
+    fn next_job(&self, number: u32) -> impl Future<Output = Job> + '_ {
+        std::future::poll_fn(move |_| {
+            let worker = &mut self.workers.borrow_mut().workers[number as usize];
+            match worker.1.take() {
+                Some(job) => Poll::Ready(job),
+                None => {
+                    worker.0 = self.sim.current();
+                    Poll::Pending
+                }
+            }
+        })
+    }
+
+    /// Writes to flash what the slot holds, which may be more than what is flying.
+    async fn write_back(&self, id: SlotId) -> Result<(), FtlError> {
+        let page_bytes = self.geometry.page_bytes;
+        let page = self.buffers.take();
+        let (lpn, known) = {
+            let table = self.table.borrow();
+            let slot = table.slot(id);
+            self.copy(slot.buffer, page.id(), slot.present);
+            (slot.lpn, slot.present)
+        };
+        let hull = known.hull();
+        let bytes = hull.end - hull.start;
+        if bytes == known.bytes() {
+            return self.ftl.write(lpn, hull.start, bytes, page.id()).await;
+        }
+        // What is missing lies in several places: it is read at once.
+        let missing = Sectors::of(0, page_bytes) & !known;
+        self.fill(lpn, missing, page.id()).await?;
+        self.ftl.write(lpn, 0, page_bytes, page.id()).await
+    }
+
+    /// Reads sectors of a logical page from flash to their places in `page`.
+    async fn fill(&self, lpn: Lpn, missing: Sectors, page: BufferId) -> Result<(), FtlError> {
+        let rest = self.buffers.take();
+        let (hull, ticket) = (missing.hull(), self.ftl.ticket());
+        let (column, bytes) = (hull.start, hull.end - hull.start);
+        self.ftl
+            .read(lpn, column, bytes, rest.id(), ticket.id().into());
+        ticket.await?;
+        self.copy(rest.id(), page, missing);
+        Ok(())
+    }
+
+    /// A write-back has landed, or failed.
+    fn write_back_over(&self, id: SlotId, outcome: Result<(), FtlError>) {
+        let landed = self.table.borrow().slot(id).flying;
+        self.pressure.release(landed.bytes());
+        match outcome {
+            Ok(()) => self.count(|counts| counts.write_backs += 1),
+            Err(error) => {
+                self.count(|counts| counts.write_back_failures += 1);
+                self.last_failure.set(Some(error));
+            }
+        }
+        self.land(id, outcome.is_err());
+        self.landed.announce();
+    }
+
+    /// What is to become of a slot that has landed.
+    fn land(&self, id: SlotId, failed: bool) {
+        let again = {
+            let stamp = failed.then(|| self.stamp());
+            let table = &mut *self.table.borrow_mut();
+            table.land(id, stamp);
+            let slot = table.slot_mut(id);
+            let failures = self.failed_slots.get() + u32::from(failed) - u32::from(slot.failed);
+            self.failed_slots.set(failures);
+            slot.failed = failed;
+            slot.again || slot.leaving
+        };
+        let (dirty, leaving) = {
+            let table = self.table.borrow();
+            let slot = table.slot(id);
+            (!slot.dirty.is_empty(), slot.leaving)
+        };
+        if failed {
+            self.table.borrow_mut().stay(id);
+        } else if dirty && again {
+            self.launch_or_follow(id, self.sim.now());
+        } else if !dirty && (leaving || !self.config.mode.caches_reads()) {
+            self.discard(id);
+        }
+    }
+
+    /// Waits until flash has all of a page that the cache had when this was called.
+    ///
+    /// # Errors
+    /// Those of its write-back.
+    pub(super) async fn force(&self, lpn: Lpn) -> Result<(), FtlError> {
+        let mut tried = false;
+        loop {
+            let found = self.table.borrow().find(lpn);
+            let Some(id) = found else { return Ok(()) };
+            let (dirty, flying, failed) = {
+                let table = self.table.borrow();
+                let slot = table.slot(id);
+                (slot.dirty, slot.flying, slot.failed)
+            };
+            if (dirty | flying).is_empty() {
+                return Ok(());
+            }
+            if tried && failed && flying.is_empty() {
+                return self.last_failure.get().map_or(Ok(()), Err);
+            }
+            tried |= flying.is_empty();
+            self.launch_or_follow(id, self.sim.now());
+            self.landed.next().await;
+        }
+    }
+
+    /// Waits until flash has all of `pages` that the cache has.
+    ///
+    /// # Errors
+    /// Those of the write-backs.
+    pub async fn save(&self, pages: Range<u32>) -> Result<(), FtlError> {
+        if self.config.mode.caches_writes() {
+            for page in pages {
+                self.force(Lpn(page)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until flash has everything that was written to the cache before.
+    ///
+    /// # Errors
+    /// The last error of a write-back meanwhile; the data that it was to take to flash is still
+    /// in the cache.
+    pub async fn flush(&self) -> Result<(), FtlError> {
+        if !self.config.mode.caches_writes() {
+            return Ok(());
+        }
+        let (until, failures) = (self.stamp(), self.counts().write_back_failures);
+        let mut forgotten = is_planted(Bug::FlushForgetsASlot);
+        loop {
+            if let Some(id) = self.due(until) {
+                if std::mem::take(&mut forgotten) {
+                    break;
+                }
+                self.pressure.relief().await;
+                // The wait may have changed things.
+                if self.due(until) == Some(id) {
+                    self.launch_or_follow(id, self.sim.now());
+                }
+            } else if self.is_flying(until) {
+                self.landed.next().await;
+            } else {
+                break;
+            }
+        }
+        if self.counts().write_back_failures == failures {
+            return Ok(());
+        }
+        self.last_failure.get().map_or(Ok(()), Err)
+    }
+
+    /// A slot at rest that was made dirty before `until`.
+    fn due(&self, until: u64) -> Option<SlotId> {
+        let table = self.table.borrow();
+        let first = table.longest_dirty();
+        first.filter(|id| table.slot(*id).dirtied < until)
+    }
+
+    /// Whether something that was made dirty before `until` is under way.
+    fn is_flying(&self, until: u64) -> bool {
+        let table = self.table.borrow();
+        table.flying().any(|id| {
+            let slot = table.slot(id);
+            slot.flew < until || (!slot.dirty.is_empty() && slot.dirtied < until)
+        })
+    }
+
+    /// Waits for the write-backs of `pages`, which the caller has locked, and keeps others
+    /// from beginning; gives the slots held so, for [`Cache::let_go`].
+    pub(super) async fn hold(&self, pages: &Range<u32>) -> Vec<SlotId> {
+        while self.is_any_flying(pages) {
+            self.landed.next().await;
+        }
+        let table = &mut *self.table.borrow_mut();
+        if table.is_empty() {
+            return Vec::new();
+        }
+        let dirty = |id: &SlotId| !table.slot(*id).dirty.is_empty();
+        let held: Vec<SlotId> = table.within(pages.clone()).filter(dirty).collect();
+        held.iter().for_each(|id| table.launch(*id));
+        held
+    }
+
+    fn is_any_flying(&self, pages: &Range<u32>) -> bool {
+        let table = self.table.borrow();
+        let mut flying = table.flying();
+        flying.any(|id| pages.contains(&table.slot(id).lpn.0))
+    }
+
+    /// Lets slots go that were held: what they hold is not needed any more, or dirty as before.
+    pub(super) fn let_go(&self, held: &[SlotId], needless: bool) {
+        for id in held {
+            let table = &mut *self.table.borrow_mut();
+            let flew = table.slot(*id).flew;
+            table.land(*id, (!needless).then_some(flew));
+            if needless && std::mem::take(&mut table.slot_mut(*id).failed) {
+                self.failed_slots.set(self.failed_slots.get() - 1);
+            }
+            if !needless {
+                table.stay(*id);
+            }
+        }
+        self.landed.announce();
+    }
+}

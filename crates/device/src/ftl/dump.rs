@@ -1,0 +1,142 @@
+//! Programming pages after the power went, on what a capacitor holds: outside of
+//! simulated time, when no task is left.
+
+use media::nand::{BlockId, Command, Outcome, PageAddress, PageStatus, PlaneId};
+use sim::{Energy, Time};
+
+use super::Ftl;
+use super::mapping::{Lpn, Mapping};
+use super::spare::{Content, Record};
+use crate::buffer::BufferId;
+
+/// A dump under way. Pages are written as any others, with records that make them the
+/// current ones: recovery finds nothing special.
+pub(crate) struct Dump<'a> {
+    ftl: &'a Ftl,
+    /// The next page of the block being filled.
+    next: Option<PageAddress>,
+    /// The plane that gives the next block.
+    plane: u32,
+    energy: Energy,
+}
+
+impl Ftl {
+    /// Begins a dump. The flash is at rest.
+    pub(crate) fn dump(&self) -> Dump<'_> {
+        Dump {
+            ftl: self,
+            next: None,
+            plane: 0,
+            energy: Energy::ZERO,
+        }
+    }
+
+    /// Pages that a dump has room for.
+    #[inline]
+    pub(crate) fn dump_pages(&self) -> u32 {
+        self.blocks.borrow().dump_pages()
+    }
+}
+
+impl Dump<'_> {
+    /// What the dump has spent.
+    pub(crate) fn energy(&self) -> Energy {
+        self.energy
+    }
+
+    /// Reads what flash has of a logical page into `buffer`; zeroes if it has nothing. False if
+    /// that cannot be read.
+    pub(crate) fn load(&mut self, lpn: Lpn, buffer: BufferId) -> bool {
+        let ftl = self.ftl;
+        let Mapping::Data(page) = ftl.lookup(lpn) else {
+            ftl.buffers.with_mut(buffer, |page| page.fill(0));
+            return true;
+        };
+        let address = ftl.geometry.page_address(page);
+        let read = Command::Read {
+            pages: [address].into_iter().collect(),
+            inverse: false,
+        };
+        if self.perform(address, &read).is_none() {
+            return false;
+        }
+        let nand = ftl.schedule.nand().borrow();
+        let plane = ftl.geometry.plane_of_block(address.block);
+        let loaded = ftl
+            .buffers
+            .with_mut(buffer, |page| nand.data_out(plane, 0, page));
+        loaded.is_none_or(|outcome| outcome.is_ok())
+            && matches!(nand.page_status(plane), Ok(PageStatus::Ok))
+    }
+
+    /// Programs a logical page; false if there is no page left for it.
+    pub(crate) fn save(&mut self, lpn: Lpn, from: BufferId) -> bool {
+        let ftl = self.ftl;
+        let version = ftl.next_version();
+        while let Some(address) = self.next_page() {
+            let plane = ftl.geometry.plane_of_block(address.block);
+            let record = Record {
+                content: Content::Data(lpn),
+                version,
+                sequence: ftl.next_sequence(),
+            };
+            let loaded = {
+                let nand = &mut *ftl.schedule.nand().borrow_mut();
+                let data = ftl
+                    .buffers
+                    .with(from, |page| nand.data_in(plane, 0, page))
+                    .unwrap_or(Ok(()));
+                data.and_then(|()| nand.set_spare(plane, &record.encode()))
+            };
+            let program = Command::Program {
+                pages: [address].into_iter().collect(),
+                mode: ftl.config.mode,
+            };
+            if loaded.is_ok() && self.perform(address, &program) == Some(Outcome::Done) {
+                return true;
+            }
+            // Not in this block.
+            self.next = None;
+        }
+        false
+    }
+
+    /// The next page of the block being filled, or of another.
+    fn next_page(&mut self) -> Option<PageAddress> {
+        let ftl = self.ftl;
+        let pages_per_block = ftl.geometry.pages_per_block(ftl.config.mode);
+        let next = match self.next {
+            Some(next) if next.page < pages_per_block => next,
+            _ => PageAddress {
+                block: self.next_block()?,
+                page: 0,
+            },
+        };
+        self.next = Some(PageAddress {
+            page: next.page + 1,
+            ..next
+        });
+        Some(next)
+    }
+
+    /// An erased block, from one plane after the other.
+    fn next_block(&mut self) -> Option<BlockId> {
+        let planes = self.ftl.geometry.planes();
+        let blocks = &mut *self.ftl.blocks.borrow_mut();
+        (0..planes).find_map(|_| {
+            let plane = PlaneId(self.plane);
+            self.plane = (self.plane + 1) % planes;
+            blocks.take_for_dump(plane)
+        })
+    }
+
+    /// Has a die carry out a command, and waits for it outside of simulated time.
+    fn perform(&mut self, address: PageAddress, command: &Command) -> Option<Outcome> {
+        let die = self.ftl.geometry.die_of_block(address.block);
+        let nand = &mut *self.ftl.schedule.nand().borrow_mut();
+        // Dies at rest do not look at the clock.
+        let busy = nand.begin(die, command, Time::ZERO).ok()?;
+        self.energy += busy.energy;
+        nand.finish(die, Time::ZERO + busy.span).ok()
+    }
+}

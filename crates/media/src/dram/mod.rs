@@ -1,0 +1,98 @@
+//! The drive's DRAM: one channel that serves one access at a time, in the order
+//! in which they come.
+
+mod timing;
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+use sim::resource::Pipe;
+use sim::{Energy, Ledger, Sim, Span, Time};
+
+pub use timing::DramTiming;
+
+/// What the DRAM is made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DramConfig {
+    /// How the time of an access follows from the numbers below.
+    pub timing: DramTiming,
+    /// Bytes of a row, over all chips of the channel.
+    pub row_bytes: u32,
+    /// Clock of the data bus, in megahertz; it moves data twice in a cycle.
+    pub clock_megahertz: u32,
+    /// Bytes moved each time, that is twice in a cycle: the width of the bus.
+    pub transfer_bytes: u32,
+    /// From the activation of a row to the column command (tRCD).
+    pub t_rcd_ns: u32,
+    /// From the column command to its first data (tCL).
+    pub t_cl_ns: u32,
+    /// Closing a row before another can be opened (tRP).
+    pub t_rp_ns: u32,
+    /// Energy of moving one byte, activations included, in picojoules.
+    pub transfer_pj_per_byte: u32,
+}
+
+/// The DRAM channel, and what it has moved.
+pub struct Dram {
+    config: DramConfig,
+    channel: Pipe,
+    accesses: Cell<u64>,
+    /// The size of the last access and its span: most are of one size.
+    last: Cell<(u64, Span)>,
+}
+
+impl Dram {
+    /// An idle channel whose energy `ledger` meters.
+    pub fn new(sim: &Sim, config: &DramConfig, ledger: &Ledger) -> Rc<Dram> {
+        let bytes_per_second =
+            u64::from(config.clock_megahertz) * 2_000_000 * u64::from(config.transfer_bytes);
+        let dram = Rc::new(Dram {
+            config: config.clone(),
+            channel: Pipe::new(sim, bytes_per_second),
+            accesses: Cell::new(0),
+            last: Cell::default(),
+        });
+        let metered = dram.clone();
+        ledger.meter("dram", "data", move || metered.energy());
+        dram
+    }
+
+    /// Queues an access of `bytes` behind those before it, and does not wait for it;
+    /// gives the instant of its end.
+    #[inline]
+    pub fn post(&self, bytes: u64) -> Time {
+        let span = self.span_of(bytes);
+        self.accesses.set(self.accesses.get() + 1);
+        self.channel.reserve(bytes, span)
+    }
+
+    /// How long an access of `bytes` occupies the channel.
+    #[inline]
+    pub fn span_of(&self, bytes: u64) -> Span {
+        let (known, span) = self.last.get();
+        if known == bytes {
+            return span;
+        }
+        let span = self.config.timing.access(&self.config, bytes);
+        self.last.set((bytes, span));
+        span
+    }
+
+    /// Bytes moved, both directions, counting what is promised.
+    pub fn bytes(&self) -> u64 {
+        self.channel.bytes()
+    }
+
+    /// How long the channel was occupied, counting what is promised.
+    pub fn busy(&self) -> Span {
+        self.channel.busy()
+    }
+
+    /// What all accesses so far have cost, and how many they were.
+    fn energy(&self) -> (Energy, u64) {
+        let picojoules = self.bytes() * u64::from(self.config.transfer_pj_per_byte);
+        (Energy::from_pj(picojoules), self.accesses.get())
+    }
+}

@@ -74,7 +74,7 @@ fn static_levelling_bounds_the_spread() {
     assert_eq!(least, 0, "cold blocks are never erased");
     assert!(most > 5 * THRESHOLD, "{most}");
     // What levelling costs: erases of blocks that would not have been erased.
-    assert!(mean < 1.5 * mean_without, "{mean}, without {mean_without}");
+    assert!(mean < 2.5 * mean_without, "{mean}, without {mean_without}");
 }
 
 #[test]

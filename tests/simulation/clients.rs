@@ -370,6 +370,10 @@ impl Client {
         if !self.shared.oracle.borrow_mut().claim(space, 0, blocks) {
             return;
         }
+        // Commands with vectors go to the first namespace, and meet its format.
+        if space == 0 && !self.claim_all_groups() {
+            return self.shared.oracle.borrow_mut().release(space, 0, blocks);
+        }
         let block_bytes = 512 << self.random.below(3);
         let mut oracle = self.shared.oracle.borrow_mut();
         oracle.begin_format(space, block_bytes);
@@ -381,6 +385,11 @@ impl Client {
             match admin.format(id, block_bytes).await {
                 Ok(()) => {
                     let mut oracle = self.shared.oracle.borrow_mut();
+                    if space == 0 {
+                        GROUPS
+                            .iter()
+                            .for_each(|(group, _)| oracle.release_group(*group));
+                    }
                     return oracle.acknowledge_format(space, block_bytes);
                 }
                 Err(error) if is_want_of_space(&error) || is_busy(&error) => {
@@ -390,6 +399,20 @@ impl Client {
                 Err(error) => return self.shared.complain(format!("format: {error}")),
             }
         }
+    }
+
+    /// Claims every group of vectors; false, and none is claimed, if another client has one.
+    fn claim_all_groups(&self) -> bool {
+        let mut oracle = self.shared.oracle.borrow_mut();
+        for (claimed, (group, _)) in GROUPS.iter().enumerate() {
+            if !oracle.claim_group(*group) {
+                GROUPS[..claimed]
+                    .iter()
+                    .for_each(|(group, _)| oracle.release_group(*group));
+                return false;
+            }
+        }
+        true
     }
 
     async fn write_vector(&mut self, device: &BitsDevice<Queue>) {

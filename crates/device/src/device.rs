@@ -216,7 +216,8 @@ fn mark_factory_bad_blocks(
 fn inject_failures(sim: &Sim, config: &DeviceConfig, nand: &RefCell<Nand>) {
     let faults = &config.faults;
     let any = faults.program_failures_per_million > 0 || faults.erase_failures_per_million > 0;
-    let mut random = sim.random("faults");
+    // Each life has a stream of its own; one for all would begin anew with each.
+    let mut random = sim.random(&format!("faults from {} on", sim.now().as_ps()));
     nand.borrow_mut().set_failures(any.then(|| Failures {
         program_per_million: faults.program_failures_per_million,
         erase_per_million: faults.erase_failures_per_million,

@@ -43,7 +43,7 @@ enum Phase {
     },
     Measuring {
         task: JoinHandle<Result<Vec<FlowReport>, Error>>,
-        before: Statistics,
+        before: Box<Statistics>,
     },
     /// Between the two, while one takes the place of the other.
     Changing,
@@ -125,7 +125,7 @@ impl UnderWay {
                 .spawn(measured(host, plans, keep_going, self.progress.clone()));
         *phase = Phase::Measuring {
             task,
-            before: drive.statistics()?,
+            before: Box::new(drive.statistics()?),
         };
         Ok(())
     }

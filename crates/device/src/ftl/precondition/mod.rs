@@ -7,6 +7,7 @@ use media::nand::{BlockId, NandError, PageAddress, PlaneId};
 use serde::{Deserialize, Serialize};
 use sim::Random;
 
+use super::config::GC_RESERVE_BLOCKS;
 use super::mapping::{Lpn, Mapping};
 use super::spare::{Content, Record};
 use super::{Ftl, GcPolicy};
@@ -264,7 +265,9 @@ impl Ftl {
                     let rho = pages as f64 / whole / (1.0 - free);
                     steady::mean_field(per_block, rho, self.choices(), Until::Mqsim)
                 });
-                let goal = blocks - gc.threshold_blocks / 2;
+                // A small plane has less to give than MQSim would take.
+                let most = usable.saturating_sub(GC_RESERVE_BLOCKS + 2);
+                let goal = (blocks - gc.threshold_blocks / 2).min(most);
                 steady::by_rounding(field, goal, pages, per_block)
             }
         }

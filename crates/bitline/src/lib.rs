@@ -19,6 +19,7 @@ mod drive;
 mod driver;
 mod error;
 mod inventory;
+pub mod mqsim;
 mod statistics;
 pub mod workload;
 

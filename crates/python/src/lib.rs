@@ -8,6 +8,7 @@ mod error;
 mod expression;
 mod flow;
 mod keeper;
+mod mqsim;
 mod tpch;
 
 use pyo3::prelude::*;
@@ -25,6 +26,9 @@ mod _bitline {
 
     #[pymodule_export]
     use super::expression::Expression;
+
+    #[pymodule_export]
+    use super::mqsim::{mqsim_requests, validate_mqsim};
 
     #[pymodule_export]
     use super::tpch::generate_line_items;

@@ -242,7 +242,7 @@ fn nearest_key(key: &str, table: &Table) -> Option<String> {
 }
 
 /// The candidate most similar to `name`; none if all are far off.
-pub(super) fn most_similar(name: &str, candidates: &[String]) -> Option<String> {
+pub(crate) fn most_similar(name: &str, candidates: &[String]) -> Option<String> {
     let score = |candidate: &String| strsim::normalized_damerau_levenshtein(name, candidate);
     let best = candidates
         .iter()

@@ -13,6 +13,7 @@ use device::frontend::FrontendConfig;
 use serde::{Deserialize, Serialize};
 
 pub use builder::ConfigBuilder;
+pub(crate) use builder::most_similar;
 pub use error::ConfigError;
 pub use presets::DEFAULT_PRESET;
 

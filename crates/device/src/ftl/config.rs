@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::gc::GcConfig;
 use super::order::AllocationOrder;
 use super::wear::WearLevellingConfig;
+use super::written::PartialPages;
 
 /// Free blocks of each plane that only garbage collection may take: one that it
 /// fills, and one for what power cuts tear while it does.
@@ -21,6 +22,8 @@ pub struct FtlConfig {
     pub overprovisioning: f64,
     /// In which order consecutive logical pages go round the planes.
     pub plane_allocation: AllocationOrder,
+    /// What is known of pages that were written in part.
+    pub partial_pages: PartialPages,
     /// Garbage collection.
     pub gc: GcConfig,
     /// How erases are spread over the blocks of a plane.

@@ -20,6 +20,7 @@ mod recovery;
 mod spare;
 mod wear;
 mod write;
+mod written;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -44,6 +45,8 @@ pub use precondition::{History, Precondition, PreconditionError, Preconditioned}
 use range_lock::RangeLocks;
 pub use recovery::Recovered;
 pub use wear::WearLevellingConfig;
+pub use written::PartialPages;
+use written::WrittenSectors;
 
 /// What the translation layer cannot do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -107,6 +110,7 @@ pub struct Ftl {
     /// Live logical pages of each record of deallocation.
     tombstones: RefCell<BTreeMap<Ppa, u32>>,
     notes: RefCell<Notes>,
+    written: RefCell<WrittenSectors>,
     next_version: Cell<u64>,
     next_sequence: Cell<u64>,
     counts: RefCell<FtlCounts>,
@@ -167,6 +171,7 @@ impl Ftl {
             locks: RangeLocks::new(sim),
             tombstones: RefCell::default(),
             notes: RefCell::default(),
+            written: RefCell::new(WrittenSectors::new(config.partial_pages, geometry.page_bytes)),
             next_version: Cell::new(1),
             next_sequence: Cell::new(1),
             counts: RefCell::default(),

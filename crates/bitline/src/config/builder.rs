@@ -83,6 +83,18 @@ impl ConfigBuilder {
         }
     }
 
+    /// Gives one key, by its dotted name, another value, which may be a table where a name was.
+    ///
+    /// # Errors
+    /// If there is no such key, or the value is of the wrong kind for it.
+    pub(crate) fn replace(&mut self, key: &str, value: &Value) -> Result<(), ConfigError> {
+        let mut changed = self.table.clone();
+        put(&mut changed, key, value)?;
+        typed(&changed).map_err(|error| wrong(key, value, error.message()))?;
+        self.table = changed;
+        Ok(())
+    }
+
     /// Changes one key, given as `KEY=VALUE`.
     ///
     /// # Errors

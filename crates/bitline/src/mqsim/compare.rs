@@ -126,8 +126,7 @@ impl Reference {
                     add(quantity, us(ours), exactly(theirs), tolerance);
                 }
             }
-            for (quantity, ours, pages, tolerance) in
-                theirs.ftl.work(&ours.flash, planes, collects)
+            for (quantity, ours, pages, tolerance) in theirs.ftl.work(&ours.flash, planes, collects)
             {
                 add(quantity.to_owned(), ours, pages, tolerance);
             }
@@ -140,9 +139,10 @@ impl ReferenceScenario {
     /// # Errors
     /// What should be a number and is none.
     fn check(&self, path: &Path) -> Result<(), MqsimError> {
-        let times = self.flows.iter().flat_map(|flow| {
-            [&flow.device_response_time, &flow.min_device_response_time]
-        });
+        let times = self
+            .flows
+            .iter()
+            .flat_map(|flow| [&flow.device_response_time, &flow.min_device_response_time]);
         for number in times.chain(self.ftl.0.values()) {
             if number.parse::<f64>().is_err() {
                 let what = format!("{number:?} is no number");
@@ -183,9 +183,24 @@ impl Counts {
         let pages = |what, suffix| self.pages(what, suffix, planes);
         let programs = within(if collects { 0.03 } else { 0.01 });
         [
-            ("flash reads pages", ours.reads, pages("read", ""), within(0.01)),
-            ("flash programs pages", ours.programs, pages("program", ""), programs),
-            ("flash erases blocks", ours.erases, pages("erase", ""), within(0.01)),
+            (
+                "flash reads pages",
+                ours.reads,
+                pages("read", ""),
+                within(0.01),
+            ),
+            (
+                "flash programs pages",
+                ours.programs,
+                pages("program", ""),
+                programs,
+            ),
+            (
+                "flash erases blocks",
+                ours.erases,
+                pages("erase", ""),
+                within(0.01),
+            ),
             (
                 "mapping reads pages",
                 ours.mapping_reads,

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use toml::{Table, Value};
+
 use super::Note;
 use super::error::MqsimError;
 use super::section::{Given, Section};
-use super::workload::{CachingMode, Scenario};
+use super::workload::{CachingMode, MqsimPriority, Scenario};
 use super::xml::{self, Element};
-use crate::config::{Config, ConfigBuilder};
+use crate::config::{Config, ConfigBuilder, ConfigError};
 
 /// The preset that an imported file starts from. It is MQSim's own default drive, with what MQSim
 /// has no word for: energies, computing, errors.
@@ -18,7 +20,7 @@ const BASE: &str = "mqsim-default";
 pub struct MqsimDevice {
     file: PathBuf,
     /// Keys of [`Config`] with their values.
-    overrides: Vec<(&'static str, String)>,
+    overrides: Vec<(&'static str, Value)>,
     /// `Seed`.
     pub seed: u32,
     /// `Enabled_Preconditioning`.
@@ -49,11 +51,7 @@ pub(super) fn read(path: &Path, notes: &mut Vec<Note>) -> Result<MqsimDevice, Mq
     device(path, &xml::parse(&text, path)?, notes)
 }
 
-fn device(
-    file: &Path,
-    root: &Element,
-    notes: &mut Vec<Note>,
-) -> Result<MqsimDevice, MqsimError> {
+fn device(file: &Path, root: &Element, notes: &mut Vec<Note>) -> Result<MqsimDevice, MqsimError> {
     if root.name != "Execution_Parameter_Set" {
         let what = format!("<{}> must be <Execution_Parameter_Set>", root.name);
         return Err(MqsimError::at(file, root.line, what));
@@ -66,10 +64,19 @@ fn device(
     top.finish()?;
     let [host, device] = parts.map(|element| Section::new(file, element));
     let flash = Section::new(file, one(&device, "Flash_Parameter_Set")?);
+    let base = ConfigBuilder::preset(BASE);
     let mut import = Import {
         keys: Vec::new(),
+        builder: base.map_err(|error| MqsimError::whole(file, error.to_string()))?,
         notes,
+        planes: 0,
+        blocks_per_plane: 0,
+        pages_per_block: 0,
+        page_bytes: 0,
+        pages: 0,
     };
+    let packages = import.packages(&device, &flash)?;
+    import.sizes(&flash, packages)?;
     import.link(&host)?;
     import.queues(&device)?;
     import.cache(&device)?;
@@ -78,7 +85,6 @@ fn device(
     import.schedule(&device)?;
     import.channels(&device)?;
     import.times(&flash)?;
-    let packages = import.packages(&device, &flash)?;
     let found = import.finish(file, &device, &flash, packages)?;
     for section in [&host, &device, &flash] {
         section.finish()?;
@@ -102,13 +108,44 @@ fn one<'a>(section: &Section<'a>, name: &str) -> Result<&'a Element, MqsimError>
 
 /// An import under way: what the file says, in our words.
 struct Import<'n> {
-    keys: Vec<(&'static str, String)>,
+    keys: Vec<(&'static str, Value)>,
+    /// As far as it is put together.
+    builder: ConfigBuilder,
     notes: &'n mut Vec<Note>,
+    /// What some keys depend on.
+    planes: u32,
+    blocks_per_plane: u32,
+    pages_per_block: u32,
+    page_bytes: u64,
+    /// Flash pages of the drive.
+    pages: u64,
 }
 
 impl Import<'_> {
-    fn set(&mut self, key: &'static str, value: impl ToString) {
-        self.keys.push((key, value.to_string()));
+    fn set(&mut self, key: &'static str, value: impl Into<Value>) {
+        self.keys.push((key, value.into()));
+    }
+
+    /// As [`Import::set`], of a key of a part that this drive may be built without: if it is, the
+    /// value of `given` has no effect, and that is noted.
+    fn set_if_there(
+        &mut self,
+        given: &Given<'_>,
+        key: &'static str,
+        value: impl Into<Value>,
+    ) -> Result<(), MqsimError> {
+        let value = value.into();
+        match self.builder.replace(key, &value) {
+            Ok(()) => self.keys.push((key, value)),
+            Err(ConfigError::UnknownKey { .. }) => {
+                self.note(
+                    given,
+                    format!("has no effect here: this drive has no {key}"),
+                );
+            }
+            Err(error) => return Err(given.refused(error)),
+        }
+        Ok(())
     }
 
     fn note(&mut self, given: &Given<'_>, reason: impl std::fmt::Display) {
@@ -134,7 +171,7 @@ impl Import<'_> {
     fn link(&mut self, host: &Section<'_>) -> Result<(), MqsimError> {
         let lane = host.given(&["PCIe_Lane_Bandwidth"])?;
         let rate = (lane.number(0.001..=1000.0)? * 1000.0_f64).round();
-        self.set("link.megabytes_per_second_per_lane", rate as u32);
+        self.set("link.megabytes_per_second_per_lane", rate as i64);
         let lanes: u32 = host.given(&["PCIe_Lane_Count"])?.number(1..=64)?;
         self.set("link.lanes", lanes);
         self.without_effect(
@@ -163,71 +200,133 @@ impl Import<'_> {
     }
 
     fn cache(&mut self, device: &Section<'_>) -> Result<(), MqsimError> {
-        let sharing = device.optional(&["Data_Cache_Sharing_Mode"])?;
-        if let Some(sharing) = sharing {
+        if let Some(sharing) = device.optional(&["Data_Cache_Sharing_Mode"])? {
             sharing.one_of(&[("SHARED", ()), ("EQUAL_PARTITIONING", ())])?;
         }
-        let size: u64 = device.given(&["Data_Cache_Capacity"])?.number(0..=1 << 40)?;
-        let row: u32 = device
-            .given(&["Data_Cache_DRAM_Row_Size"])?
-            .number(1..=1 << 30)?;
-        let rate: u32 = device
-            .given(&["Data_Cache_DRAM_Data_Rate"])?
-            .number(1..=1_000_000)?;
-        let burst: u32 = device
-            .given(&[
-                "Data_Cache_DRAM_Data_Busrt_Size",
-                "Data_Cache_DRAM_Data_Burst_Size",
-            ])?
-            .number(1..=1 << 20)?;
-        let time = |key| device.given(&[key])?.number(0..=1_000_000_u32);
-        let times = [
-            time("Data_Cache_DRAM_tRCD")?,
-            time("Data_Cache_DRAM_tCL")?,
-            time("Data_Cache_DRAM_tRP")?,
+        let page: u64 = self.page_bytes;
+        let capacity = device.given(&["Data_Cache_Capacity"])?;
+        let bytes: u64 = capacity.number(0..=1 << 40)?;
+        self.set_if_there(&capacity, "cache.capacity_bytes", bytes.max(page) as i64)?;
+        self.set_if_there(&capacity, "cache.write_back", "hot_cold")?;
+        self.set_if_there(&capacity, "cache.capacitor", false)?;
+        self.set_if_there(&capacity, "cache.back_pressure_pages", self.planes)?;
+        let burst = [
+            "Data_Cache_DRAM_Data_Busrt_Size",
+            "Data_Cache_DRAM_Data_Burst_Size",
         ];
-        let _ = (size, row, rate, burst, times);
+        let keys: [(&[&str], _); 6] = [
+            (&["Data_Cache_DRAM_Row_Size"], "dram.row_bytes"),
+            (&["Data_Cache_DRAM_Data_Rate"], "dram.clock_megahertz"),
+            (&burst, "dram.transfer_bytes"),
+            (&["Data_Cache_DRAM_tRCD"], "dram.t_rcd_ns"),
+            (&["Data_Cache_DRAM_tCL"], "dram.t_cl_ns"),
+            (&["Data_Cache_DRAM_tRP"], "dram.t_rp_ns"),
+        ];
+        for (names, key) in keys {
+            let given = device.given(names)?;
+            let number: i64 = given.number(0..=1 << 30)?;
+            self.set_if_there(&given, key, number)?;
+        }
         Ok(())
     }
 
     fn mapping(&mut self, device: &Section<'_>) -> Result<(), MqsimError> {
         only(device, "Address_Mapping", "PAGE_LEVEL")?;
         let ideal = device.given(&["Ideal_Mapping_Table"])?.flag()?;
-        let bytes: u32 = device.given(&["CMT_Capacity"])?.number(0..=u32::MAX)?;
+        let capacity = device.given(&["CMT_Capacity"])?;
+        let bytes: u32 = capacity.number(0..=u32::MAX)?;
+        // As MQSim has them: an entry of the cache names two pages and has a bit for each sector,
+        // one of a mapping page names one.
+        let (bits, sectors) = ((self.pages as f64).log2(), (self.page_bytes / 512) as f64);
+        let cached = ((2.0 * bits + sectors) / 8.0).ceil() as u32;
+        let stored = ((bits + sectors) / 8.0).ceil() as u32;
+        let entries = (bytes / cached).max(1);
+        let kind = if ideal { "ideal" } else { "cached" };
+        self.set_if_there(
+            &device.given(&["Ideal_Mapping_Table"])?,
+            "ftl.mapping.kind",
+            kind,
+        )?;
+        self.set_if_there(&capacity, "ftl.mapping.cache_entries", entries)?;
+        self.set_if_there(&capacity, "ftl.mapping.entry_bytes", stored)?;
+        self.set_if_there(&capacity, "ftl.mapping.fetch_bytes", 512)?;
         if let Some(sharing) = device.optional(&["CMT_Sharing_Mode"])? {
             sharing.one_of(&[("SHARED", ()), ("EQUAL_PARTITIONING", ())])?;
         }
-        let _ = (ideal, bytes);
         let scheme = device.given(&["Plane_Allocation_Scheme"])?;
         self.set("ftl.plane_allocation", scheme.text().to_uppercase());
         Ok(())
     }
 
     fn collection(&mut self, device: &Section<'_>) -> Result<(), MqsimError> {
-        let policy = device.given(&["GC_Block_Selection_Policy"])?.one_of(&[
+        let policy = device.given(&["GC_Block_Selection_Policy"])?;
+        // RANDOM may take a block that is not full, which gains less; RANDOM_PP has no counterpart.
+        let name = policy.one_of(&[
             ("GREEDY", "greedy"),
             ("RGA", "rga"),
-            ("RANDOM", "random"),
-            ("RANDOM_P", "random_p"),
-            ("RANDOM_PP", "random_pp"),
             ("FIFO", "fifo"),
+            ("RANDOM", "random"),
+            ("RANDOM_P", "random"),
         ])?;
-        let _ = policy;
-        device.given(&["Use_Copyback_for_GC"])?.flag()?;
-        device.given(&["Preemptible_GC_Enabled"])?.flag()?;
-        device.given(&["GC_Hard_Threshold"])?.number(0.0..=1.0)?;
-        device.given(&["Dynamic_Wearleveling_Enabled"])?.flag()?;
+        if policy.text().eq_ignore_ascii_case("RANDOM") {
+            self.note(&policy, "takes full blocks only here, as RANDOM_P does");
+        }
+        // Before there were policies, there was one.
+        match self.builder.replace("ftl.gc.policy", &Value::from(name)) {
+            Ok(()) => self.set("ftl.gc.policy", name),
+            Err(_) => self.note(&policy, "has no effect here: collection is greedy"),
+        }
+        let copyback = device.given(&["Use_Copyback_for_GC"])?;
+        if copyback.flag()? {
+            self.note(
+                &copyback,
+                "ends MQSim; here collection copies through the controller",
+            );
+        }
+        let preemptible = device.given(&["Preemptible_GC_Enabled"])?;
+        let flag = preemptible.flag()?;
+        self.set_if_there(&preemptible, "ftl.gc.preemptible", flag)?;
+        let hard = device.given(&["GC_Hard_Threshold"])?;
+        hard.number(0.0..=1.0)?;
+        let start = device.given(&["GC_Exec_Threshold"])?;
+        let share: f64 = start.number(0.0..=1.0)?;
+        let threshold = ((share * f64::from(self.blocks_per_plane)) as u32).max(10);
+        self.set("ftl.gc.threshold_blocks", threshold);
+        self.set_if_there(&hard, "ftl.gc.hard_threshold_blocks", 10.min(threshold - 1))?;
+        self.set_if_there(&start, "ftl.gc.pace", "per_host_block")?;
+        self.set_if_there(&start, "ftl.gc.concurrent_blocks", 10)?;
+        self.set_if_there(&start, "ftl.gc.concurrent_copies", self.pages_per_block)?;
+        let dynamic = device.given(&["Dynamic_Wearleveling_Enabled"])?;
+        let flag = dynamic.flag()?;
+        self.set_if_there(&dynamic, "ftl.wear_levelling.dynamic", flag)?;
         let level = device.given(&["Static_Wearleveling_Enabled"])?;
         if level.flag()? {
             self.note(&level, "has no effect in MQSim, and none here");
         }
+        self.set_if_there(&level, "ftl.wear_levelling.static_threshold", 0)?;
         device.optional(&["Static_Wearleveling_Threshold"])?;
         Ok(())
     }
 
     fn schedule(&mut self, device: &Section<'_>) -> Result<(), MqsimError> {
         let policy = device.given(&["Transaction_Scheduling_Policy"])?;
-        policy.one_of(&[("OUT_OF_ORDER", ()), ("PRIORITY_OUT_OF_ORDER", ())])?;
+        let name = policy.one_of(&[
+            ("OUT_OF_ORDER", "read_priority"),
+            ("PRIORITY_OUT_OF_ORDER", "priority_classes"),
+        ])?;
+        match self.builder.replace("schedule.policy", &Value::from(name)) {
+            Ok(()) => self.set("schedule.policy", name),
+            Err(_) => self.note(
+                &policy,
+                "is read_priority here: all flows have one priority",
+            ),
+        }
+        self.set_if_there(&policy, "schedule.interleave", "chip")?;
+        self.set_if_there(&policy, "schedule.bypass_max", 0)?;
+        let weights: Vec<Value> = [4, 2, 1].map(Value::from).to_vec();
+        self.set_if_there(&policy, "schedule.priority_weights", weights)?;
+        self.set_if_there(&policy, "schedule.suspend.programs", false)?;
+        self.set_if_there(&policy, "schedule.suspend.erases", false)?;
         for (right, wrong) in [
             (
                 "Preferred_suspend_erase_time_for_read",
@@ -244,6 +343,7 @@ impl Import<'_> {
         ] {
             if let Some(given) = device.optional(&[right, wrong])? {
                 given.number(0..=u64::MAX)?;
+                self.note(&given, "has no effect in MQSim, and none here");
             }
         }
         Ok(())
@@ -251,6 +351,17 @@ impl Import<'_> {
 
     fn channels(&mut self, device: &Section<'_>) -> Result<(), MqsimError> {
         only(device, "Flash_Comm_Protocol", "NVDDR2")?;
+        let protocol = device.given(&["Flash_Comm_Protocol"])?;
+        self.set_if_there(&protocol, "nand.bus.phases", command_phases())?;
+        if self
+            .builder
+            .leaves()
+            .iter()
+            .any(|(key, _)| key.starts_with("nand.bus.phases"))
+        {
+            // It is part of the phases as MQSim has them.
+            self.set("nand.bus.t_rr_ns", 0);
+        }
         let width: u32 = device.given(&["Flash_Channel_Width"])?.number(1..=64)?;
         let given = device.given(&["Channel_Transfer_Rate"])?;
         let rate: u32 = given.number(1..=1_000_000)?;
@@ -264,12 +375,14 @@ impl Import<'_> {
                 let real = 1000.0 / f64::from(transfer_ns);
                 self.note(
                     &given,
-                    format!("behaves as {real:.4} in MQSim, which takes whole nanoseconds, and here"),
+                    format!(
+                        "behaves as {real:.4} in MQSim, which takes whole nanoseconds, and here"
+                    ),
                 );
             }
             f64::from(width) * 1000.0 / f64::from(transfer_ns)
         };
-        self.set("channel.megabytes_per_second", format!("{megabytes:?}"));
+        self.set("channel.megabytes_per_second", megabytes);
         Ok(())
     }
 
@@ -292,13 +405,25 @@ impl Import<'_> {
             time("Page_Program_Latency_MSB")?,
         ];
         self.set("ftl.mode", mode);
-        self.set("nand.latency.read_slc_ns", read[0]);
-        self.set("nand.latency.read_mlc_ns", read[0]);
-        self.set("nand.latency.read_tlc_ns", read[0]);
-        self.set("nand.latency.program_slc_ns", program[0]);
-        self.set("nand.latency.program_mlc_ns", program[0]);
-        self.set("nand.latency.program_tlc_ns", program[0]);
-        self.set("nand.latency.erase_ns", time("Block_Erase_Latency")?);
+        let technology = flash.given(&["Flash_Technology"])?;
+        for (what, [lsb, csb, msb]) in [("read", read), ("program", program)] {
+            let keys = match what {
+                "read" => [
+                    "nand.latency.read_slc_ns",
+                    "nand.latency.read_mlc_ns",
+                    "nand.latency.read_tlc_ns",
+                ],
+                _ => [
+                    "nand.latency.program_slc_ns",
+                    "nand.latency.program_mlc_ns",
+                    "nand.latency.program_tlc_ns",
+                ],
+            };
+            self.set(keys[0], lsb as i64);
+            self.page_types(&technology, keys[1], &[lsb, msb]);
+            self.page_types(&technology, keys[2], &[lsb, csb, msb]);
+        }
+        self.set("nand.latency.erase_ns", time("Block_Erase_Latency")? as i64);
         let suspension = flash.given(&["CMD_Suspension_Support"])?;
         let support = suspension.one_of(&[
             ("NONE", 0),
@@ -316,6 +441,25 @@ impl Import<'_> {
             &["Block_PE_Cycles_Limit"],
             "has no effect in MQSim, and none here",
         )
+    }
+
+    /// Times of the pages of a cell.
+    fn page_types(&mut self, given: &Given<'_>, key: &'static str, times: &[u64]) {
+        let each: Vec<Value> = times.iter().map(|time| Value::from(*time as i64)).collect();
+        if self
+            .builder
+            .replace(key, &Value::Array(each.clone()))
+            .is_ok()
+        {
+            return self.set(key, each);
+        }
+        if times.iter().any(|time| *time != times[0]) {
+            self.note(
+                given,
+                format!("{key}: all pages of a cell take as long as the first"),
+            );
+        }
+        self.set(key, times[0] as i64);
     }
 
     fn packages(
@@ -336,6 +480,21 @@ impl Import<'_> {
         Ok(packages)
     }
 
+    fn sizes(&mut self, flash: &Section<'_>, packages: [u32; 4]) -> Result<(), MqsimError> {
+        self.planes = packages.iter().product();
+        self.blocks_per_plane = flash.given(&["Block_No_Per_Plane"])?.number(4..=1 << 24)?;
+        self.pages_per_block = flash.given(&["Page_No_Per_Block"])?.number(1..=65_535)?;
+        let page = flash.given(&["Page_Capacity"])?;
+        self.page_bytes = page.number(512..=1 << 20)?;
+        if !self.page_bytes.is_multiple_of(512) {
+            return Err(page.refused("it must be a multiple of 512"));
+        }
+        self.pages = u64::from(self.planes)
+            * u64::from(self.blocks_per_plane)
+            * u64::from(self.pages_per_block);
+        Ok(())
+    }
+
     fn finish(
         mut self,
         file: &Path,
@@ -343,28 +502,24 @@ impl Import<'_> {
         flash: &Section<'_>,
         packages: [u32; 4],
     ) -> Result<MqsimDevice, MqsimError> {
-        let page = flash.given(&["Page_Capacity"])?;
-        let page_bytes: u32 = page.number(512..=1 << 20)?;
-        if page_bytes % 512 != 0 {
-            return Err(page.refused("it must be a multiple of 512"));
-        }
+        let (page_bytes, blocks_per_plane) = (self.page_bytes as u32, self.blocks_per_plane);
         // The spelling is MQSim's.
-        let spare: u32 = flash.given(&["Page_Metadat_Capacity"])?.number(32..=65_535)?;
-        let blocks_per_plane = flash.given(&["Block_No_Per_Plane"])?.number(4..=1 << 24)?;
+        let spare: u32 = flash
+            .given(&["Page_Metadat_Capacity"])?
+            .number(32..=65_535)?;
         let pages = flash.given(&["Page_No_Per_Block"])?;
-        let pages_per_block: u32 = pages.number(1..=65_535)?;
+        let pages_per_block = self.pages_per_block;
         let (strings, cells) = self.strings(&pages, pages_per_block)?;
         self.set("nand.geometry.page_bytes", page_bytes);
         self.set("nand.geometry.spare_bytes", spare);
         self.set("nand.geometry.blocks_per_plane", blocks_per_plane);
         self.set("nand.geometry.strings_per_block", strings);
         self.set("nand.geometry.cells_per_string", cells);
-        let ratio = device.given(&["Overprovisioning_Ratio"])?.number(0.0..=0.99)?;
-        self.set("ftl.overprovisioning", format!("{ratio:?}"));
-        let start = device.given(&["GC_Exec_Threshold"])?.number(0.0..=1.0)?;
-        let threshold = ((start * f64::from(blocks_per_plane)) as u32).max(10);
-        self.set("ftl.gc.threshold_blocks", threshold);
-        let seed = device.given(&["Seed"])?.number(0..=i32::MAX as u32)?;
+        let ratio: f64 = device
+            .given(&["Overprovisioning_Ratio"])?
+            .number(0.0..=0.99)?;
+        self.set("ftl.overprovisioning", ratio);
+        let seed: u32 = device.given(&["Seed"])?.number(0..=i32::MAX as u32)?;
         self.set("seed", seed);
         self.set("frontend.block_bytes", 512);
         self.set("data.storage", "none");
@@ -389,7 +544,7 @@ impl Import<'_> {
     /// Strings of a block and cells of a string that make so many pages.
     fn strings(&self, given: &Given<'_>, pages: u32) -> Result<(u32, u32), MqsimError> {
         let mode = self.keys.iter().find(|(key, _)| *key == "ftl.mode");
-        let bits = match mode.map(|(_, mode)| mode.as_str()) {
+        let bits = match mode.and_then(|(_, mode)| mode.as_str()) {
             Some("tlc") => 3,
             Some("mlc") => 2,
             _ => 1,
@@ -407,6 +562,43 @@ impl Import<'_> {
     }
 }
 
+/// Command phases of NVDDR2 as MQSim has them (ONFI_Channel_NVDDR2): tCS 20, tWC 25, tWB 100,
+/// tRR 20, tADL 70 and tDBSY 500 ns.
+fn command_phases() -> Table {
+    let phases = [
+        ("read_ns", 290),
+        ("read_plane_ns", 650),
+        ("program_ns", 281),
+        ("program_plane_ns", 650),
+        ("erase_ns", 220),
+        ("erase_plane_ns", 650),
+    ];
+    let stated = phases.map(|(key, ns)| (key.to_owned(), Value::from(ns)));
+    Table::from_iter([("stated".to_owned(), Value::Table(Table::from_iter(stated)))])
+}
+
+impl From<MqsimPriority> for Value {
+    fn from(priority: MqsimPriority) -> Value {
+        Value::from(match priority {
+            MqsimPriority::Urgent => "urgent",
+            MqsimPriority::High => "high",
+            MqsimPriority::Medium => "medium",
+            MqsimPriority::Low => "low",
+        })
+    }
+}
+
+impl From<CachingMode> for Value {
+    fn from(mode: CachingMode) -> Value {
+        Value::from(match mode {
+            CachingMode::TurnedOff => "off",
+            CachingMode::WriteCache => "write",
+            CachingMode::ReadCache => "read",
+            CachingMode::WriteReadCache => "read_write",
+        })
+    }
+}
+
 /// A key that may have one value only.
 fn only(section: &Section<'_>, key: &str, value: &'static str) -> Result<(), MqsimError> {
     section.given(&[key])?.one_of(&[(value, ())])
@@ -421,16 +613,36 @@ impl MqsimDevice {
         let refused = |error: crate::ConfigError| MqsimError::whole(&self.file, error.to_string());
         let mut builder = ConfigBuilder::preset(BASE).map_err(refused)?;
         for (key, value) in &self.overrides {
-            builder.set(key, value).map_err(refused)?;
+            builder.replace(key, value).map_err(refused)?;
         }
         let flows = scenario.flows.len() as u32;
         let in_flight = (self.fetch * flows).min(65_536);
-        let per_scenario = [
-            ("host.queue_pairs", flows),
-            ("frontend.commands_in_flight", in_flight),
+        let priorities: Vec<Value> = scenario
+            .flows
+            .iter()
+            .map(|flow| flow.priority.into())
+            .collect();
+        let required = [
+            ("host.queue_pairs", Value::from(flows)),
+            ("frontend.commands_in_flight", in_flight.into()),
         ];
-        for (key, value) in per_scenario {
-            builder.set(key, &value.to_string()).map_err(refused)?;
+        for (key, value) in required {
+            builder.replace(key, &value).map_err(refused)?;
+        }
+        let caching = scenario
+            .flows
+            .first()
+            .map_or(CachingMode::TurnedOff, |flow| flow.caching);
+        let where_there = [
+            ("frontend.fetch_limit_per_queue", self.fetch.into()),
+            ("host.queue_priorities", Value::Array(priorities)),
+            ("cache.mode", caching.into()),
+        ];
+        for (key, value) in where_there {
+            match builder.replace(key, &value) {
+                Ok(()) | Err(ConfigError::UnknownKey { .. }) => {}
+                Err(error) => return Err(refused(error)),
+            }
         }
         self.check_flows(workload, scenario)?;
         builder.build().map_err(refused)
@@ -464,7 +676,7 @@ impl MqsimDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mqsim::{FlowSource, MqsimFlow, MqsimPriority, TraceFile};
+    use crate::mqsim::{FlowSource, MqsimFlow, TraceFile};
 
     const DRIVE: &str = "<Execution_Parameter_Set>
 <Host_Parameter_Set>
@@ -552,7 +764,10 @@ mod tests {
         assert!((config.device.channel.megabytes_per_second - 1000.0 / 3.0).abs() < 1e-9);
         let told: Vec<_> = notes.iter().map(ToString::to_string).collect();
         for key in ["Channel_Transfer_Rate = 333", "Static_Wearleveling_Enabled"] {
-            assert!(told.iter().any(|note| note.contains(key)), "{key}: {told:?}");
+            assert!(
+                told.iter().any(|note| note.contains(key)),
+                "{key}: {told:?}"
+            );
         }
     }
 
@@ -561,7 +776,8 @@ mod tests {
         let (device, _) = imported(DRIVE).expect("a drive");
         let some = device.config(Path::new("w.xml"), &scenario(&[1], CachingMode::TurnedOff));
         assert_eq!(
-            some.map_err(|error| error.to_string()).expect_err("one channel of two"),
+            some.map_err(|error| error.to_string())
+                .expect_err("one channel of two"),
             "w.xml:7: Channel_IDs = [1] does not name all 2: flows share all planes of this drive"
         );
         assert_eq!(
@@ -593,12 +809,21 @@ mod tests {
 
     #[test]
     fn rates_that_do_not_divide_1000_behave_as_in_mqsim() {
-        for (rate, megabytes) in [("800", 1000.0), ("200", 200.0), ("400", 500.0), ("2000", 1e6)] {
+        for (rate, megabytes) in [
+            ("800", 1000.0),
+            ("200", 200.0),
+            ("400", 500.0),
+            ("2000", 1e6),
+        ] {
             let text = DRIVE.replace(">333<", &format!(">{rate}<"));
             let (device, notes) = imported(&text).expect("a drive");
             let scenario = scenario(&[0, 1], CachingMode::TurnedOff);
             let config = device.config(Path::new("w.xml"), &scenario);
-            let found = config.expect("a configuration").device.channel.megabytes_per_second;
+            let found = config
+                .expect("a configuration")
+                .device
+                .channel
+                .megabytes_per_second;
             assert_eq!(found, megabytes, "{rate}");
             let noted = notes.iter().any(|note| note.what.contains(rate));
             assert_eq!(noted, rate != "200", "{rate}: {notes:?}");

@@ -12,6 +12,7 @@ mod random;
 mod requests;
 mod run;
 mod section;
+mod state;
 mod workload;
 mod xml;
 
@@ -144,8 +145,14 @@ impl Case {
     pub fn validate(&self, mut progress: impl FnMut(u64)) -> Result<Vec<Comparison>, RunError> {
         let (mut results, mut done) = (Vec::new(), 0);
         for scenario in &self.import.scenarios {
-            let result = self.import.run(scenario, |requests| progress(done + requests))?;
-            done += result.flows.iter().map(|flow| flow.reads + flow.writes).sum::<u64>();
+            let result = self
+                .import
+                .run(scenario, |requests| progress(done + requests))?;
+            done += result
+                .flows
+                .iter()
+                .map(|flow| flow.reads + flow.writes)
+                .sum::<u64>();
             results.push(result);
         }
         let planes = self.import.device.packages[3];

@@ -33,6 +33,34 @@ pub(super) struct Range {
     offset: u64,
 }
 
+impl Range {
+    pub(super) fn start(&self) -> u64 {
+        self.start
+    }
+
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// How many there are.
+    pub(super) fn sectors(&self) -> u64 {
+        self.end - self.start + 1
+    }
+
+    /// Its first part, of this share.
+    pub(super) fn part(self, share: f64) -> Range {
+        Range {
+            end: self.start + ((self.end - self.start) as f64 * share) as u64,
+            ..self
+        }
+    }
+
+    /// Where a sector is on our drive.
+    pub(super) fn place(&self, sector: u64) -> u64 {
+        sector + self.offset
+    }
+}
+
 /// The sectors of each flow. MQSim gives each an equal share of all planes.
 pub(super) fn ranges(device: &MqsimDevice, scenario: &Scenario) -> Vec<Range> {
     let flows = scenario.flows.len();
@@ -75,14 +103,14 @@ impl Requests {
         let (range, source) = match &flow.source {
             FlowSource::Synthetic(synthetic) => {
                 let share = f64::from(synthetic.working_set_percent) / 100.0;
-                let end = range.start + ((range.end - range.start) as f64 * share) as u64;
-                let range = Range { end, ..range };
+                let range = range.part(share);
                 let drawn = Box::new(Drawn::new(synthetic.clone(), range));
                 (range, Source::Synthetic(drawn))
             }
-            FlowSource::Trace(trace) => {
-                (range, Source::Trace(Box::new(Replayed::open(trace, range)?)))
-            }
+            FlowSource::Trace(trace) => (
+                range,
+                Source::Trace(Box::new(Replayed::open(trace, range)?)),
+            ),
         };
         Ok(Requests { range, source })
     }
@@ -218,7 +246,11 @@ impl Drawn {
                 if fits(drawn) { drawn } else { start }
             }
             Addresses::Streaming => {
-                let here = if fits(self.streaming) { self.streaming } else { start };
+                let here = if fits(self.streaming) {
+                    self.streaming
+                } else {
+                    start
+                };
                 self.streaming += u64::from(sectors);
                 if self.streaming > end {
                     self.streaming = start;
@@ -265,7 +297,10 @@ impl Replayed {
             (lines, time) = (lines + 1, line.time);
         }
         if lines == 0 {
-            return Err(MqsimError::whole(&trace.path, "there is no request in this trace"));
+            return Err(MqsimError::whole(
+                &trace.path,
+                "there is no request in this trace",
+            ));
         }
         let requests = if trace.replays == 1 {
             (f64::from(trace.percent) / 100.0 * lines as f64) as u64
@@ -302,7 +337,11 @@ impl Replayed {
         self.arrived_ns = self.round_ns + line.time * self.trace.unit_ps / 1000;
         let Range { start, end, .. } = self.range;
         let span = end - start;
-        let within = if line.sector <= span { line.sector } else { line.sector % span };
+        let within = if line.sector <= span {
+            line.sector
+        } else {
+            line.sector % span
+        };
         Ok(Some(Request {
             arrives_ns: Some(self.arrived_ns),
             reads: line.reads,

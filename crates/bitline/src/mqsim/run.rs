@@ -1,7 +1,6 @@
 //! Running a scenario on our drive.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -13,6 +12,7 @@ use sim::{JoinHandle, Sim, Span, Time, join_all};
 use super::device::MqsimDevice;
 use super::error::MqsimError;
 use super::requests::{Request, Requests, ranges};
+use super::state::{Occupied, preconditioned, read_before_written};
 use super::workload::{Arrivals, FlowSource, Scenario};
 use crate::driver::Queue;
 use crate::statistics::Statistics;
@@ -107,7 +107,12 @@ pub(super) fn run(
 ) -> Result<ScenarioResult, RunError> {
     let config = device.config(workload, scenario)?;
     let mut drive = Drive::open(config).map_err(RunError::Drive)?;
-    write_what_is_read(&mut drive, device, scenario)?;
+    let pages = if device.preconditioning {
+        preconditioned(device, scenario)?
+    } else {
+        read_before_written(device, scenario)?
+    };
+    occupy(&mut drive, device, pages)?;
     let before = drive.statistics()?;
     let completed = Rc::new(Cell::new(0));
     let flows = start(&mut drive, device, scenario, &completed)?;
@@ -299,66 +304,33 @@ impl FlashWork {
     }
 }
 
-/// MQSim gives a page that is read before it was ever written a place on flash, and reads that.
-/// Ours reads as zeroes without flash. So these pages are written first.
-fn write_what_is_read(
-    drive: &mut Drive,
-    device: &MqsimDevice,
-    scenario: &Scenario,
-) -> Result<(), RunError> {
-    let pages = read_before_written(device, scenario)?;
+/// Gives pages a place on flash by writing what they hold.
+fn occupy(drive: &mut Drive, device: &MqsimDevice, pages: Vec<Occupied>) -> Result<(), RunError> {
     let host = drive.host()?;
     let sectors = device.page_sectors;
     let block = host.block().clone();
     let buffer = Rc::new(block.buffer(sectors).map_err(Error::from)?);
     let next = Rc::new(Cell::new(0));
     let pages = Rc::new(pages);
-    drive.run(|host| async move {
-        let workers = (0..64).map(|_| {
-            let (block, buffer) = (block.clone(), buffer.clone());
-            let (pages, next) = (pages.clone(), next.clone());
-            host.sim().spawn(async move {
-                while let Some(page) = pages.get(next.replace(next.get() + 1)) {
-                    let sector = u64::from(*page) * u64::from(sectors);
-                    block.write_from(sector, sectors, &buffer).await?;
-                }
-                Ok::<_, host::Error>(())
-            })
-        });
-        join_all(workers.collect::<Vec<_>>())
-            .await
-            .into_iter()
-            .collect::<Result<(), _>>()
-    })?
-    .map_err(Error::from)?;
+    drive
+        .run(|host| async move {
+            let workers = (0..64).map(|_| {
+                let (block, buffer) = (block.clone(), buffer.clone());
+                let (pages, next) = (pages.clone(), next.clone());
+                host.sim().spawn(async move {
+                    while let Some(page) = pages.get(next.replace(next.get() + 1)) {
+                        let first = u64::from(page.page) * u64::from(sectors);
+                        let (skip, end) = page.hull(sectors);
+                        block.write_from(first + skip, end, &buffer).await?;
+                    }
+                    Ok::<_, host::Error>(())
+                })
+            });
+            join_all(workers.collect::<Vec<_>>())
+                .await
+                .into_iter()
+                .collect::<Result<(), _>>()
+        })?
+        .map_err(Error::from)?;
     Ok(())
-}
-
-/// The pages that a scenario reads before it writes them, in the order in which it does.
-fn read_before_written(device: &MqsimDevice, scenario: &Scenario) -> Result<Vec<u32>, RunError> {
-    let mut flows = Vec::new();
-    for (flow, range) in scenario.flows.iter().zip(ranges(device, scenario)) {
-        flows.push(Requests::new(flow, range)?);
-    }
-    let mut seen: HashMap<u32, ()> = HashMap::new();
-    let mut first_reads = Vec::new();
-    let per_page = u64::from(device.page_sectors);
-    let mut more = true;
-    while more {
-        more = false;
-        for flow in &mut flows {
-            let Some(request) = flow.next(0)? else {
-                continue;
-            };
-            more = true;
-            let end = request.sector + u64::from(request.sectors);
-            for page in request.sector / per_page..end.div_ceil(per_page) {
-                let new = seen.insert(page as u32, ()).is_none();
-                if new && request.reads {
-                    first_reads.push(page as u32);
-                }
-            }
-        }
-    }
-    Ok(first_reads)
 }

@@ -167,7 +167,11 @@ fn one_scenario(
     let flows = section.all(&[SYNTHETIC, "IO_Flow_Parameter_Set_Trace_Based"]);
     section.finish()?;
     if flows.is_empty() {
-        return Err(MqsimError::at(file, element.line, "<IO_Scenario> has no flow"));
+        return Err(MqsimError::at(
+            file,
+            element.line,
+            "<IO_Scenario> has no flow",
+        ));
     }
     let mut flow = |element: &Element| {
         let section = Section::new(file, element);
@@ -299,10 +303,7 @@ fn addresses(section: &Section<'_>) -> Result<Addresses, MqsimError> {
     section.given(&["Address_Distribution"])?.one_of(&[
         ("STREAMING", Addresses::Streaming),
         ("RANDOM_UNIFORM", Addresses::Uniform),
-        (
-            "RANDOM_HOTCOLD",
-            Addresses::HotCold(f64::from(hot) / 100.0),
-        ),
+        ("RANDOM_HOTCOLD", Addresses::HotCold(f64::from(hot) / 100.0)),
     ])
 }
 
@@ -364,9 +365,8 @@ mod tests {
 
     fn imported(flows: &str) -> Result<(Vec<Scenario>, Vec<Note>), MqsimError> {
         let file = Path::new("w.xml");
-        let text = format!(
-            "<MQSim_IO_Scenarios><IO_Scenario>{flows}</IO_Scenario></MQSim_IO_Scenarios>"
-        );
+        let text =
+            format!("<MQSim_IO_Scenarios><IO_Scenario>{flows}</IO_Scenario></MQSim_IO_Scenarios>");
         let mut notes = Vec::new();
         let root = xml::parse(&text, file)?;
         Ok((scenarios(file, &root, &mut notes)?, notes))

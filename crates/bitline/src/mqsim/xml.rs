@@ -40,7 +40,10 @@ pub(super) fn parse(text: &str, file: &Path) -> Result<Element, MqsimError> {
         let wrong = |what: String| Err(MqsimError::at(file, line, what));
         match event {
             Event::Start(tag) | Event::Empty(tag) if root.is_some() => {
-                return wrong(format!("<{}> follows the root element", name_of(tag.name())));
+                return wrong(format!(
+                    "<{}> follows the root element",
+                    name_of(tag.name())
+                ));
             }
             Event::Start(tag) => open.push(element(&tag, line, file)?),
             Event::Empty(tag) => close(element(&tag, line, file)?, &mut open, &mut root),
@@ -146,14 +149,26 @@ mod tests {
     #[test]
     fn errors_name_file_and_line() {
         let unmatched = error_of("<A>\n<B>1</C>\n</A>");
-        assert!(unmatched.starts_with("some.xml:2: this is no XML"), "{unmatched}");
+        assert!(
+            unmatched.starts_with("some.xml:2: this is no XML"),
+            "{unmatched}"
+        );
         assert_eq!(error_of("<A>\n<B>"), "some.xml:2: <B> is never closed");
-        assert_eq!(error_of("\n\n"), "some.xml:3: there is no element in this file");
+        assert_eq!(
+            error_of("\n\n"),
+            "some.xml:3: there is no element in this file"
+        );
         assert_eq!(
             error_of("<A>\n<B x=\"1\">1</B></A>"),
             "some.xml:2: <B> has attributes, which mean nothing here"
         );
-        assert_eq!(error_of("<A/>\n<B/>"), "some.xml:1: <B> follows the root element".replace(":1:", ":2:"));
-        assert_eq!(error_of("x<A/>"), "some.xml:1: \"x\" is outside of any element");
+        assert_eq!(
+            error_of("<A/>\n<B/>"),
+            "some.xml:1: <B> follows the root element".replace(":1:", ":2:")
+        );
+        assert_eq!(
+            error_of("x<A/>"),
+            "some.xml:1: \"x\" is outside of any element"
+        );
     }
 }

@@ -21,17 +21,25 @@ fn validate(names: &[&str]) {
     let mut wrong = Vec::new();
     for name in names {
         let case = Case::read(&folder.join(name)).unwrap_or_else(|error| panic!("{error}"));
-        let compared = case.validate(|_| {}).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let compared = case
+            .validate(|_| {})
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         for row in &compared {
             println!("{}", line(row));
         }
         wrong.extend(compared.iter().filter(|row| !row.ok).map(line));
     }
-    assert!(wrong.is_empty(), "not as MQSim reports:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "not as MQSim reports:\n{}",
+        wrong.join("\n")
+    );
 }
 
 fn line(row: &Comparison) -> String {
-    let deviation = row.deviation.map_or("-".into(), |d| format!("{:+.2} %", d * 100.0));
+    let deviation = row
+        .deviation
+        .map_or("-".into(), |d| format!("{:+.2} %", d * 100.0));
     format!(
         "{:32} {:26} {:>10} {:>10} {deviation:>10} {}",
         row.case,
@@ -50,7 +58,10 @@ fn small() {
 #[test]
 #[ignore]
 fn all() {
-    let names: Vec<String> = std::fs::read_dir(cases().unwrap()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    let names: Vec<String> = std::fs::read_dir(cases().unwrap())
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     validate(&names);
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use device::cache::Dumped;
-use device::ftl::{Precondition, Preconditioned};
+use device::ftl::{History, Lpn, Precondition, Preconditioned};
 use device::{Device, MediaState};
 use host::bits::BitsDevice;
 use host::block::BlockDevice;
@@ -437,6 +437,21 @@ impl Drive {
         let powered = self.powered()?;
         let mut random = powered.host.sim().random("precondition");
         Ok(powered.device.ftl.precondition(plan, &mut random)?)
+    }
+
+    /// Sets up a drive on which `pages` hold data; each with a bit for each sector of 512 bytes
+    /// that was written.
+    ///
+    /// # Errors
+    /// As [`Drive::precondition`].
+    pub(crate) fn occupy(
+        &mut self,
+        pages: &[(Lpn, u64)],
+        history: History,
+    ) -> Result<Preconditioned, Error> {
+        let powered = self.powered()?;
+        let mut random = powered.host.sim().random("precondition");
+        Ok(powered.device.ftl.occupy(pages, history, &mut random)?)
     }
 
     /// Everything counted since power-up.

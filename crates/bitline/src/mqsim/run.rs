@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::rc::Rc;
 
+use device::ftl::History;
 use host::Buffer;
 use host::block::BlockDevice;
 use serde::Serialize;
@@ -12,7 +13,7 @@ use sim::{JoinHandle, Sim, Span, Time, join_all};
 use super::device::MqsimDevice;
 use super::error::MqsimError;
 use super::requests::{Request, Requests, ranges};
-use super::state::{Occupied, preconditioned, read_before_written};
+use super::state::{preconditioned, read_before_written};
 use super::workload::{Arrivals, FlowSource, Scenario};
 use crate::driver::Queue;
 use crate::statistics::Statistics;
@@ -107,12 +108,12 @@ pub(super) fn run(
 ) -> Result<ScenarioResult, RunError> {
     let config = device.config(workload, scenario)?;
     let mut drive = Drive::open(config).map_err(RunError::Drive)?;
-    let pages = if device.preconditioning {
-        preconditioned(device, scenario)?
+    let (pages, history) = if device.preconditioning {
+        (preconditioned(device, scenario)?, History::Mqsim)
     } else {
-        read_before_written(device, scenario)?
+        (read_before_written(device, scenario)?, History::Sequential)
     };
-    occupy(&mut drive, device, pages)?;
+    drive.occupy(&pages, history)?;
     let before = drive.statistics()?;
     let completed = Rc::new(Cell::new(0));
     let flows = start(&mut drive, device, scenario, &completed)?;
@@ -302,35 +303,4 @@ impl FlashWork {
             mapping_writes: 0,
         }
     }
-}
-
-/// Gives pages a place on flash by writing what they hold.
-fn occupy(drive: &mut Drive, device: &MqsimDevice, pages: Vec<Occupied>) -> Result<(), RunError> {
-    let host = drive.host()?;
-    let sectors = device.page_sectors;
-    let block = host.block().clone();
-    let buffer = Rc::new(block.buffer(sectors).map_err(Error::from)?);
-    let next = Rc::new(Cell::new(0));
-    let pages = Rc::new(pages);
-    drive
-        .run(|host| async move {
-            let workers = (0..64).map(|_| {
-                let (block, buffer) = (block.clone(), buffer.clone());
-                let (pages, next) = (pages.clone(), next.clone());
-                host.sim().spawn(async move {
-                    while let Some(page) = pages.get(next.replace(next.get() + 1)) {
-                        let first = u64::from(page.page) * u64::from(sectors);
-                        let (skip, end) = page.hull(sectors);
-                        block.write_from(first + skip, end, &buffer).await?;
-                    }
-                    Ok::<_, host::Error>(())
-                })
-            });
-            join_all(workers.collect::<Vec<_>>())
-                .await
-                .into_iter()
-                .collect::<Result<(), _>>()
-        })?
-        .map_err(Error::from)?;
-    Ok(())
 }

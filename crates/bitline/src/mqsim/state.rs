@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use device::ftl::Lpn;
+
 use super::device::MqsimDevice;
 use super::random::Generator;
 use super::requests::{Range, Requests, ranges};
@@ -9,26 +11,7 @@ use super::run::RunError;
 use super::workload::{Addresses, FlowSource, MqsimFlow, Scenario, Synthetic};
 
 /// A logical page that has a place on flash, and a bit for each sector that it holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Occupied {
-    pub(super) page: u32,
-    pub(super) sectors: u64,
-}
-
-impl Occupied {
-    /// The first sector that it holds, and how many from there to the last, of a page of `sectors`.
-    pub(super) fn hull(&self, sectors: u32) -> (u64, u32) {
-        let (first, end) = (
-            self.sectors.trailing_zeros(),
-            64 - self.sectors.leading_zeros(),
-        );
-        match self.sectors {
-            // Sectors beyond the 64th are not told apart.
-            0 => (0, sectors),
-            _ => (u64::from(first), end.min(sectors) - first),
-        }
-    }
-}
+pub(super) type Occupied = (Lpn, u64);
 
 /// Logical pages, in the order in which they were first put there.
 #[derive(Default)]
@@ -40,10 +23,10 @@ struct Pages {
 impl Pages {
     fn add(&mut self, page: u32, sectors: u64) {
         match self.places.get(&page) {
-            Some(place) => self.list[*place].sectors |= sectors,
+            Some(place) => self.list[*place].1 |= sectors,
             None => {
                 self.places.insert(page, self.list.len());
-                self.list.push(Occupied { page, sectors });
+                self.list.push((Lpn(page), sectors));
             }
         }
     }
@@ -79,10 +62,7 @@ pub(super) fn read_before_written(
                 if new && request.reads {
                     let first = request.sector.max(page * per_page);
                     let last = end.min((page + 1) * per_page);
-                    found.push(Occupied {
-                        page: page as u32,
-                        sectors: mask(first % per_page, last - first),
-                    });
+                    found.push((Lpn(page as u32), mask(first % per_page, last - first)));
                 }
             }
         }

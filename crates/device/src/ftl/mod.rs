@@ -171,7 +171,10 @@ impl Ftl {
             locks: RangeLocks::new(sim),
             tombstones: RefCell::default(),
             notes: RefCell::default(),
-            written: RefCell::new(WrittenSectors::new(config.partial_pages, geometry.page_bytes)),
+            written: RefCell::new(WrittenSectors::new(
+                config.partial_pages,
+                geometry.page_bytes,
+            )),
             next_version: Cell::new(1),
             next_sequence: Cell::new(1),
             counts: RefCell::default(),

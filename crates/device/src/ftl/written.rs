@@ -68,6 +68,17 @@ impl WrittenSectors {
         })
     }
 
+    /// A page holds the sectors of 512 bytes that have a bit.
+    pub(super) fn set(&mut self, lpn: Lpn, sectors: u64) {
+        let held = Sectors(sectors & self.all.0);
+        if let Some(partly) = &mut self.partly
+            && self.sector_bytes == 512
+            && held != self.all
+        {
+            partly.insert(lpn.0, held);
+        }
+    }
+
     /// A page now holds what it did, if it was `mapped`, and `written`.
     #[inline]
     pub(super) fn note(&mut self, lpn: Lpn, mapped: bool, written: Range<u32>) {

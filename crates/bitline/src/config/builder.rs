@@ -107,7 +107,7 @@ impl ConfigBuilder {
     }
 
     /// Every key with its value.
-    pub(super) fn leaves(&self) -> Vec<(String, Value)> {
+    pub(crate) fn leaves(&self) -> Vec<(String, Value)> {
         leaves_of(&self.table)
     }
 

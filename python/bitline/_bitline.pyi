@@ -10,9 +10,11 @@ __all__ = [
     "Expression",
     "__version__",
     "generate_line_items",
+    "mqsim_requests",
     "preset_names",
     "preset_text",
     "run_benchmarks",
+    "validate_mqsim",
 ]
 
 __version__: str
@@ -187,6 +189,28 @@ def run_benchmarks(progress: Callable[[str], object] | None = None) -> str:
 
     Args:
         progress: Told what is measured next. An exception in it ends the measuring.
+    """
+
+def mqsim_requests(folder: Path) -> int:
+    """The number of requests of the MQSim case in a folder, as far as it is known.
+
+    Raises:
+        ConfigError: A file is absent, or not as it should be; the message names it and the line.
+    """
+
+def validate_mqsim(folder: Path, progress: Callable[[int], object] | None = None) -> str:
+    """Run an MQSim case and hold the results against MQSim's.
+
+    Args:
+        folder: It holds `ssdconfig.xml`, `workload.xml` and `reference.json`.
+        progress: Called now and then with the number of requests completed. An exception in it ends the run.
+
+    Returns:
+        JSON: `notes`, a list of texts, and `comparisons`, a list of objects with `case`, `quantity`,
+        `ours`, `theirs`, `deviation` and `ok`.
+
+    Raises:
+        ConfigError: A file is absent, or not as it should be; the message names it and the line.
     """
 
 def generate_line_items(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use device::cache::Dumped;
-use device::ftl::{Precondition, Preconditioned};
+use device::ftl::{History, Lpn, Precondition, Preconditioned};
 use device::{Device, MediaState};
 use host::admin::Admin;
 use host::bits::BitsDevice;
@@ -549,6 +549,21 @@ impl Drive {
     /// What the drive reports; [`Error::Host`] if the operation failed.
     pub fn sanitize(&mut self) -> Result<(), Error> {
         Ok(self.run(|host| async move { sanitize(&host).await })??)
+    }
+
+    /// Sets up a drive on which `pages` hold data; each with a bit for each sector of 512 bytes
+    /// that was written.
+    ///
+    /// # Errors
+    /// As [`Drive::precondition`].
+    pub(crate) fn occupy(
+        &mut self,
+        pages: &[(Lpn, u64)],
+        history: History,
+    ) -> Result<Preconditioned, Error> {
+        let powered = self.powered()?;
+        let mut random = powered.host.sim().random("precondition");
+        Ok(powered.device.ftl.occupy(pages, history, &mut random)?)
     }
 
     /// Everything counted since power-up.

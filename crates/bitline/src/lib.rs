@@ -20,6 +20,7 @@ mod driver;
 mod error;
 mod health;
 mod inventory;
+pub mod mqsim;
 mod statistics;
 pub mod workload;
 

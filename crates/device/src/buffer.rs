@@ -104,11 +104,11 @@ impl Buffers {
             return;
         };
         let (start, end) = (within.start as usize, within.end as usize);
-        if start < except.start {
-            to[start..except.start].copy_from_slice(&from[start..except.start]);
-        }
-        if except.end < end {
-            to[except.end..end].copy_from_slice(&from[except.end..end]);
+        let (before, after) = (start..end.min(except.start), start.max(except.end)..end);
+        for part in [before, after] {
+            if !part.is_empty() {
+                to[part.clone()].copy_from_slice(&from[part]);
+            }
         }
     }
 }

@@ -23,6 +23,11 @@ pub(crate) fn usage(message: impl Into<String>) -> PyErr {
     UsageError::new_err(message.into())
 }
 
+/// A file or key that makes no drive or no workload.
+pub(crate) fn config(error: impl std::fmt::Display) -> PyErr {
+    ConfigError::new_err(error.to_string())
+}
+
 /// A bug of Bitline, in words of this crate.
 pub(crate) fn internal(message: impl Into<String>) -> PyErr {
     InternalError::new_err(message.into())

@@ -7,6 +7,7 @@ mod drive;
 mod error;
 mod expression;
 mod keeper;
+mod mqsim;
 mod tpch;
 mod workload;
 
@@ -25,6 +26,9 @@ mod _bitline {
 
     #[pymodule_export]
     use super::expression::Expression;
+
+    #[pymodule_export]
+    use super::mqsim::{mqsim_requests, validate_mqsim};
 
     #[pymodule_export]
     use super::tpch::generate_line_items;

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bitline import __version__
-from bitline.cli import image
+from bitline.cli import image, validate
 from bitline.cli.bench import bench
 from bitline.cli.demo import demo
 from bitline.cli.errors import Exit, reported
@@ -42,6 +42,7 @@ def _bitline(
 for command in (demo, run, sweep, presets, show, bench):
     app.command()(command)
 app.add_typer(image.app, name="image")
+app.add_typer(validate.app, name="validate")
 
 
 def main() -> None:

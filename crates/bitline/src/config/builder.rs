@@ -83,6 +83,18 @@ impl ConfigBuilder {
         }
     }
 
+    /// Gives one key, by its dotted name, another value, which may be a table where a name was.
+    ///
+    /// # Errors
+    /// If there is no such key, or the value is of the wrong kind for it.
+    pub(crate) fn replace(&mut self, key: &str, value: &Value) -> Result<(), ConfigError> {
+        let mut changed = self.table.clone();
+        put(&mut changed, key, value)?;
+        typed(&changed).map_err(|error| wrong(key, value, error.message()))?;
+        self.table = changed;
+        Ok(())
+    }
+
     /// Changes one key, given as `KEY=VALUE`.
     ///
     /// # Errors
@@ -95,7 +107,7 @@ impl ConfigBuilder {
     }
 
     /// Every key with its value.
-    pub(super) fn leaves(&self) -> Vec<(String, Value)> {
+    pub(crate) fn leaves(&self) -> Vec<(String, Value)> {
         leaves_of(&self.table)
     }
 
@@ -242,7 +254,7 @@ fn nearest_key(key: &str, table: &Table) -> Option<String> {
 }
 
 /// The candidate most similar to `name`; none if all are far off.
-pub(super) fn most_similar(name: &str, candidates: &[String]) -> Option<String> {
+pub(crate) fn most_similar(name: &str, candidates: &[String]) -> Option<String> {
     let score = |candidate: &String| strsim::normalized_damerau_levenshtein(name, candidate);
     let best = candidates
         .iter()

@@ -14,6 +14,7 @@ use nvme::QueuePriority;
 use serde::{Deserialize, Serialize};
 
 pub use builder::ConfigBuilder;
+pub(crate) use builder::most_similar;
 pub use error::ConfigError;
 pub use presets::DEFAULT_PRESET;
 

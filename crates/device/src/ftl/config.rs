@@ -8,6 +8,7 @@ use super::gc::GcConfig;
 use super::mapping::{MappingConfig, MappingKind};
 use super::order::AllocationOrder;
 use super::wear::WearLevellingConfig;
+use super::written::PartialPages;
 
 /// Free blocks of each plane that only garbage collection may take: one that it
 /// fills, and one for what power cuts tear while it does.
@@ -27,6 +28,8 @@ pub struct FtlConfig {
     pub mapping: MappingConfig,
     /// When checkpoints are made, so that recovery reads little.
     pub checkpoint: CheckpointConfig,
+    /// What is known of pages that were written in part.
+    pub partial_pages: PartialPages,
     /// Garbage collection.
     pub gc: GcConfig,
     /// How erases are spread over the blocks of a plane.

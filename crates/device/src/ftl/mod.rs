@@ -22,6 +22,7 @@ mod recovery;
 mod spare;
 mod wear;
 mod write;
+mod written;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,6 +51,8 @@ use range_lock::RangeLocks;
 pub use recovery::Recovered;
 use spare::{Content, Record};
 pub use wear::WearLevellingConfig;
+pub use written::PartialPages;
+use written::WrittenSectors;
 
 /// What the translation layer cannot do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -133,6 +136,7 @@ pub struct Ftl {
     /// Versions of deallocations that are not in the table yet.
     deallocating: RefCell<BTreeSet<u64>>,
     checkpoints: Checkpoints,
+    written: RefCell<WrittenSectors>,
     next_version: Cell<u64>,
     next_sequence: Cell<u64>,
     counts: RefCell<FtlCounts>,
@@ -234,6 +238,10 @@ impl Ftl {
             notes: RefCell::default(),
             deallocating: RefCell::default(),
             checkpoints: Checkpoints::new(sim),
+            written: RefCell::new(WrittenSectors::new(
+                config.partial_pages,
+                geometry.page_bytes,
+            )),
             next_version: Cell::new(1),
             next_sequence: Cell::new(1),
             counts: RefCell::default(),

@@ -52,6 +52,10 @@ impl Ftl {
             .program(home, Stream::Host, buffer, Content::Data(lpn), version)
             .await?;
         self.settle(page, true);
+        let mapped = matches!(self.lookup(lpn), Mapping::Data(_));
+        let mut written = self.written.borrow_mut();
+        written.note(lpn, mapped, column..column + bytes);
+        drop(written);
         self.replace(lpn, Mapping::Data(self.geometry.ppa(page)));
         if self.is_cached {
             self.keep_entry(lpn);
@@ -67,22 +71,19 @@ impl Ftl {
         bytes: u32,
         buffer: BufferId,
     ) -> Result<(), FtlError> {
-        let page_bytes = self.geometry.page_bytes;
         let end = column + bytes;
+        self.buffers.with_mut(buffer, |page| {
+            page[..column as usize].fill(0);
+            page[end as usize..].fill(0);
+        });
         let Mapping::Data(old) = self.lookup(lpn) else {
-            self.buffers.with_mut(buffer, |page| {
-                page[..column as usize].fill(0);
-                page[end as usize..].fill(0);
-            });
+            return Ok(());
+        };
+        let kept = self.written.borrow().kept(lpn, &(column..end));
+        let Some(missing) = kept else {
             return Ok(());
         };
         self.count(|counts| counts.partial_write_reads += 1);
-        // What is missing, or the whole page if that is in two parts.
-        let missing = match (column, end) {
-            (0, _) => end..page_bytes,
-            (_, end) if end == page_bytes => 0..column,
-            _ => 0..page_bytes,
-        };
         let rest = self.buffers.take();
         let address = self.geometry.page_address(old);
         let read = Read {

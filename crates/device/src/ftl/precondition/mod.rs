@@ -75,6 +75,9 @@ pub enum PreconditionError {
     /// The drive was written before.
     #[error("only a drive that was never written can be preconditioned")]
     Used,
+    /// A logical page that the drive has not.
+    #[error("there is no logical page {0}; the drive has {1}")]
+    Page(u32, u32),
     /// The planes have too few good blocks.
     #[error("plane {0} has too few good blocks for its share of the data")]
     Space(u32),
@@ -140,12 +143,56 @@ impl Ftl {
         random: &mut Random,
     ) -> Result<Preconditioned, PreconditionError> {
         plan.validate()?;
+        self.set_up(plan, random, |place, random| {
+            self.pages_of(plan, place, random)
+        })
+    }
+
+    /// Sets up a drive on which `pages` hold data, with this history. Of each page, a bit for each of
+    /// its first 64 sectors of 512 bytes says whether it was written; that counts if the firmware
+    /// knows of sectors ([`super::PartialPages`]). Otherwise as [`Ftl::precondition`].
+    ///
+    /// # Errors
+    /// A history that makes no sense, pages that the drive has not, or as [`Ftl::precondition`].
+    pub fn occupy(
+        &self,
+        pages: &[(Lpn, u64)],
+        history: History,
+        random: &mut Random,
+    ) -> Result<Preconditioned, PreconditionError> {
+        let plan = Precondition {
+            history,
+            ..Precondition::default()
+        };
+        plan.validate()?;
+        let mut by_place = vec![Vec::new(); self.homes.len()];
+        for (lpn, sectors) in pages {
+            if lpn.0 >= self.logical_pages() {
+                return Err(PreconditionError::Page(lpn.0, self.logical_pages()));
+            }
+            by_place[lpn.0 as usize % self.homes.len()].push(lpn.0);
+            self.written.borrow_mut().set(*lpn, *sectors);
+        }
+        self.set_up(&plan, random, |place, _| {
+            std::mem::take(&mut by_place[place as usize])
+        })
+    }
+
+    /// Sets up all planes; `pages_of` says which pages each has.
+    fn set_up(
+        &self,
+        plan: &Precondition,
+        random: &mut Random,
+        mut pages_of: impl FnMut(u32, &mut Random) -> Vec<u32>,
+    ) -> Result<Preconditioned, PreconditionError> {
         if self.next_version.get() != 1 {
             return Err(PreconditionError::Used);
         }
         let (mut done, mut field) = (Preconditioned::default(), None);
         for place in 0..self.homes.len() as u32 {
-            self.precondition_plane(plan, place, random, &mut field, &mut done)?;
+            let pages = pages_of(place, random);
+            let plane = self.homes[place as usize];
+            self.precondition_plane(plan, plane, pages, random, &mut field, &mut done)?;
         }
         let versions = OLD + 1 + done.flash_pages;
         self.next_version.set(versions);
@@ -156,17 +203,16 @@ impl Ftl {
         Ok(done)
     }
 
-    /// Fills the plane that logical pages `place`, `place` + planes, ... call home.
+    /// Fills a plane with these of the logical pages that call it home.
     fn precondition_plane(
         &self,
         plan: &Precondition,
-        place: u32,
+        plane: PlaneId,
+        pages: Vec<u32>,
         random: &mut Random,
         field: &mut Option<Vec<f64>>,
         done: &mut Preconditioned,
     ) -> Result<(), PreconditionError> {
-        let plane = self.homes[place as usize];
-        let pages = self.pages_of(plan, place, random);
         let counts = self.needed_pages(plan, plane, pages.len(), field);
         let erases = self.erases(plan, plane, &counts, pages.len());
         let mut pages = pages.into_iter();

@@ -102,7 +102,8 @@ mod tests {
     fn the_largest_page_and_nothing_are_sets_too() {
         let all = Sectors::of(0, 32_768);
         assert_eq!((all.bytes(), all.hull()), (32_768, 0..32_768));
-        assert_eq!(all.runs().collect::<Vec<_>>(), [0..32_768]);
+        assert_eq!(all.runs().next(), Some(0..32_768));
+        assert_eq!(all.runs().count(), 1);
         assert!(Sectors::of(512, 0).is_empty());
         assert_eq!(Sectors::NONE.runs().count(), 0);
     }

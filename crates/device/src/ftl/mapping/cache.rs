@@ -148,10 +148,11 @@ impl Cache {
             return false;
         };
         let entry = &mut self.slots[slot as usize];
-        if entry.state == State::Awaited {
-            return false;
+        let before = std::mem::replace(&mut entry.state, State::Changed);
+        if before == State::Awaited {
+            // What it is now is known without the mapping page.
+            self.link_newest(slot);
         }
-        entry.state = State::Changed;
         true
     }
 
@@ -227,6 +228,16 @@ mod tests {
         assert_eq!(cache.reserve(6), Room::Made);
         assert_eq!(cache.reserve(7), Room::None);
         assert_eq!(cache.touch(3), Presence::Absent);
+    }
+
+    #[test]
+    fn an_awaited_entry_that_changes_is_there() {
+        let mut cache = Cache::new(10, 1);
+        assert_eq!(cache.reserve(3), Room::Made);
+        assert!(cache.change(3));
+        cache.arrive(3);
+        assert_eq!(cache.touch(3), Presence::Cached);
+        assert_eq!(cache.reserve(4), Room::Displaced(3));
     }
 
     proptest! {

@@ -110,7 +110,9 @@ def _health(drive: Drive) -> dict[str, Fact]:
         "critical_warnings": Fact("Critical warnings", warnings),
         "percentage_used": Fact("Life used, percent", health["percentage_used"]),
         "available_spare_percent": Fact("Spare left, percent", health["available_spare_percent"]),
-        "data_units_written": Fact("Written by the host, units of 512,000 bytes", health["data_units_written"]),
+        "data_units_written": Fact(
+            "Written by the host, units of 512,000 bytes", health["data_units_written"]
+        ),
         "data_units_read": Fact("  read", health["data_units_read"]),
         "power_cycles": Fact("Power cycles", health["power_cycles"]),
         "unsafe_shutdowns": Fact("  that ended without a shutdown", health["unsafe_shutdowns"]),

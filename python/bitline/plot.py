@@ -172,9 +172,9 @@ def _sum(timeline: Timeline, curves: Sequence[Curve]) -> tuple[NDArray[np.float6
             before = value
     changes.sort(key=lambda change: change[0])
     end = (timeline.end_ns - timeline.begin_ns) / 1e3
-    at = np.array([0.0, *(at for at, _ in changes), end])
-    value = np.cumsum([0, *(change for _, change in changes), 0]).astype(float)
-    return at, value
+    instants = np.array([0.0, *(at for at, _ in changes), end])
+    sums = np.cumsum([0, *(change for _, change in changes), 0]).astype(np.float64)
+    return instants, sums
 
 
 def _distribution(panel: Axes, curves: Sequence[LatencyCurve]) -> None:

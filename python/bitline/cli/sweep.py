@@ -1,7 +1,7 @@
 """`bitline sweep`: a grid of configurations, workloads and seeds, each point in a process of its own."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -99,7 +99,7 @@ def sweep(
 
 
 def _result(
-    spec: Path, outcome: Outcome, parquet: Path, plot: Path | None, failures: list[dict[str, object]]
+    spec: Path, outcome: Outcome, parquet: Path, plot: Path | None, failures: list[dict[str, Any]]
 ) -> Result:
     facts = {
         "points": Fact("Points", len(outcome.points)),

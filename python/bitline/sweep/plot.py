@@ -93,7 +93,8 @@ def _lines(panel: Axes, rows: list[dict[str, Any]], others: list[str], over: str
             label=label,
         )
         spread = [(min(points[value]), max(points[value])) for value in order]
-        panel.fill_between(x, *zip(*spread, strict=True), color=colour, alpha=0.15, linewidth=0)
+        least, most = [low for low, _ in spread], [high for _, high in spread]
+        panel.fill_between(x, least, most, color=colour, alpha=0.15, linewidth=0)
     _name_places(panel, places)
     panel.set_ylim(bottom=0)
     panel.set_ylabel(metric, color=INK)

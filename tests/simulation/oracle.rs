@@ -27,6 +27,8 @@ pub const UNCORRECTABLE: Value = Value::MAX;
 #[derive(Debug, Default)]
 struct Space {
     block_bytes: u32,
+    /// Its size, which formats do not change: blocks may leave a rest.
+    bytes: u64,
     /// Formats asked for and not acknowledged.
     pending_formats: Vec<u32>,
     blocks: Vec<Cell>,
@@ -53,6 +55,7 @@ impl Oracle {
     pub fn new(spaces: &[(u32, u64)], volatile: bool) -> Oracle {
         let space = |(block_bytes, blocks): &(u32, u64)| Space {
             block_bytes: *block_bytes,
+            bytes: blocks * u64::from(*block_bytes),
             pending_formats: Vec::new(),
             blocks: vec![Cell::default(); *blocks as usize],
         };
@@ -202,10 +205,9 @@ impl Oracle {
     /// A format was acknowledged: all blocks are zero.
     pub fn acknowledge_format(&mut self, space: usize, block_bytes: u32) {
         let it = &mut self.spaces[space];
-        let bytes = it.blocks.len() as u64 * u64::from(it.block_bytes);
         it.block_bytes = block_bytes;
         it.pending_formats.clear();
-        it.blocks = vec![Cell::default(); (bytes / u64::from(block_bytes)) as usize];
+        it.blocks = vec![Cell::default(); (it.bytes / u64::from(block_bytes)) as usize];
     }
 
     /// Checks what was read of a block (`None`: it cannot be read), and holds the drive to it from

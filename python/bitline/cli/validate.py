@@ -53,10 +53,11 @@ def mqsim(
     with progress("requests", sum(totals), first="preparing", quiet=as_json) as advance:
         done = 0
         for case, total in zip(cases, totals, strict=True):
-            before = done
-            result = json.loads(
-                _bitline.validate_mqsim(case, lambda requests, before=before: advance(before + requests))
-            )
+
+            def told(requests: int, before: int = done) -> None:
+                advance(before + requests)
+
+            result = json.loads(_bitline.validate_mqsim(case, told))
             done += total
             rows += result["comparisons"]
             notes.update(dict.fromkeys(result["notes"]))

@@ -375,9 +375,10 @@ impl Client {
             return self.shared.oracle.borrow_mut().release(space, 0, blocks);
         }
         let block_bytes = 512 << self.random.below(3);
-        let mut oracle = self.shared.oracle.borrow_mut();
-        oracle.begin_format(space, block_bytes);
-        drop(oracle);
+        self.shared
+            .oracle
+            .borrow_mut()
+            .begin_format(space, block_bytes);
         let admin = self.shared.host.admin();
         let id = NamespaceId::new(space as u32 + 1);
         // A format that fails leaves the namespace unusable: then it stays claimed.

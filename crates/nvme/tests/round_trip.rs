@@ -313,9 +313,9 @@ fn admin_command() -> impl Strategy<Value = AdminCommand> {
                 action: actions[action as usize],
                 allow_unrestricted_exit,
                 keep_allocated,
-                cdw10: action + 1
-                    | u32::from(allow_unrestricted_exit) << 3
-                    | u32::from(keep_allocated) << 9,
+                cdw10: (action + 1)
+                    | (u32::from(allow_unrestricted_exit) << 3)
+                    | (u32::from(keep_allocated) << 9),
             })
         },
     );

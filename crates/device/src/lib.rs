@@ -12,6 +12,7 @@ pub mod frontend;
 pub mod ftl;
 pub mod planted;
 pub mod schedule;
+mod slab;
 
 pub use config::{ConfigError, DeviceConfig, FaultConfig};
 pub use device::{Device, MediaState, PowerUpError};

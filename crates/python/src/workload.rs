@@ -89,7 +89,7 @@ fn in_words(message: &str) -> String {
 /// side makes arrays of them without copying.
 pub(crate) fn columns<'py>(py: Python<'py>, rows: &Latencies) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
-    let mut set = |name: &str, bytes: Vec<u8>| columns.set_item(name, PyBytes::new(py, &bytes));
+    let set = |name: &str, bytes: Vec<u8>| columns.set_item(name, PyBytes::new(py, &bytes));
     set("arrival_ns", bytes_of(&rows.arrival_ns, f64::to_le_bytes))?;
     set("latency_ns", bytes_of(&rows.latency_ns, f64::to_le_bytes))?;
     set("kind", rows.kind.clone())?;

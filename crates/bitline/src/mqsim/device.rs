@@ -9,7 +9,7 @@ use super::error::MqsimError;
 use super::section::{Given, Section};
 use super::workload::{CachingMode, MqsimPriority, Scenario};
 use super::xml::{self, Element};
-use crate::config::{Config, ConfigBuilder, ConfigError};
+use crate::config::{Config, ConfigBuilder};
 
 /// The preset that an imported file starts from. It is MQSim's own default drive, with what MQSim
 /// has no word for: energies, computing, errors.
@@ -126,25 +126,17 @@ impl Import<'_> {
         self.keys.push((key, value.into()));
     }
 
-    /// As [`Import::set`], of a key of a part that this drive may be built without: if it is, the
-    /// value of `given` has no effect, and that is noted.
-    fn set_if_there(
+    /// As [`Import::set`], with a value that the drive may refuse: then `given` is told to be wrong.
+    fn set_checked(
         &mut self,
         given: &Given<'_>,
         key: &'static str,
         value: impl Into<Value>,
     ) -> Result<(), MqsimError> {
         let value = value.into();
-        match self.builder.replace(key, &value) {
-            Ok(()) => self.keys.push((key, value)),
-            Err(ConfigError::UnknownKey { .. }) => {
-                self.note(
-                    given,
-                    format!("has no effect here: this drive has no {key}"),
-                );
-            }
-            Err(error) => return Err(given.refused(error)),
-        }
+        let replaced = self.builder.replace(key, &value);
+        replaced.map_err(|error| given.refused(error))?;
+        self.keys.push((key, value));
         Ok(())
     }
 
@@ -206,10 +198,10 @@ impl Import<'_> {
         let page: u64 = self.page_bytes;
         let capacity = device.given(&["Data_Cache_Capacity"])?;
         let bytes: u64 = capacity.number(0..=1 << 40)?;
-        self.set_if_there(&capacity, "cache.capacity_bytes", bytes.max(page) as i64)?;
-        self.set_if_there(&capacity, "cache.write_back", "hot_cold")?;
-        self.set_if_there(&capacity, "cache.capacitor", false)?;
-        self.set_if_there(&capacity, "cache.back_pressure_pages", self.planes)?;
+        self.set_checked(&capacity, "cache.capacity_bytes", bytes.max(page) as i64)?;
+        self.set_checked(&capacity, "cache.write_back", "hot_cold")?;
+        self.set_checked(&capacity, "cache.capacitor", false)?;
+        self.set_checked(&capacity, "cache.back_pressure_pages", self.planes)?;
         let burst = [
             "Data_Cache_DRAM_Data_Busrt_Size",
             "Data_Cache_DRAM_Data_Burst_Size",
@@ -225,7 +217,7 @@ impl Import<'_> {
         for (names, key) in keys {
             let given = device.given(names)?;
             let number: i64 = given.number(0..=1 << 30)?;
-            self.set_if_there(&given, key, number)?;
+            self.set_checked(&given, key, number)?;
         }
         Ok(())
     }
@@ -242,14 +234,14 @@ impl Import<'_> {
         let stored = ((bits + sectors) / 8.0).ceil() as u32;
         let entries = (bytes / cached).max(1);
         let kind = if ideal { "ideal" } else { "cached" };
-        self.set_if_there(
+        self.set_checked(
             &device.given(&["Ideal_Mapping_Table"])?,
             "ftl.mapping.kind",
             kind,
         )?;
-        self.set_if_there(&capacity, "ftl.mapping.cache_entries", entries)?;
-        self.set_if_there(&capacity, "ftl.mapping.entry_bytes", stored)?;
-        self.set_if_there(&capacity, "ftl.mapping.fetch_bytes", 512)?;
+        self.set_checked(&capacity, "ftl.mapping.cache_entries", entries)?;
+        self.set_checked(&capacity, "ftl.mapping.entry_bytes", stored)?;
+        self.set_checked(&capacity, "ftl.mapping.fetch_bytes", 512)?;
         if let Some(sharing) = device.optional(&["CMT_Sharing_Mode"])? {
             sharing.one_of(&[("SHARED", ()), ("EQUAL_PARTITIONING", ())])?;
         }
@@ -271,11 +263,7 @@ impl Import<'_> {
         if policy.text().eq_ignore_ascii_case("RANDOM") {
             self.note(&policy, "takes full blocks only here, as RANDOM_P does");
         }
-        // Before there were policies, there was one.
-        match self.builder.replace("ftl.gc.policy", &Value::from(name)) {
-            Ok(()) => self.set("ftl.gc.policy", name),
-            Err(_) => self.note(&policy, "has no effect here: collection is greedy"),
-        }
+        self.set_checked(&policy, "ftl.gc.policy", name)?;
         let copyback = device.given(&["Use_Copyback_for_GC"])?;
         if copyback.flag()? {
             self.note(
@@ -285,25 +273,25 @@ impl Import<'_> {
         }
         let preemptible = device.given(&["Preemptible_GC_Enabled"])?;
         let flag = preemptible.flag()?;
-        self.set_if_there(&preemptible, "ftl.gc.preemptible", flag)?;
+        self.set_checked(&preemptible, "ftl.gc.preemptible", flag)?;
         let hard = device.given(&["GC_Hard_Threshold"])?;
         hard.number(0.0..=1.0)?;
         let start = device.given(&["GC_Exec_Threshold"])?;
         let share: f64 = start.number(0.0..=1.0)?;
         let threshold = ((share * f64::from(self.blocks_per_plane)) as u32).max(10);
         self.set("ftl.gc.threshold_blocks", threshold);
-        self.set_if_there(&hard, "ftl.gc.hard_threshold_blocks", 10.min(threshold - 1))?;
-        self.set_if_there(&start, "ftl.gc.pace", "per_host_block")?;
-        self.set_if_there(&start, "ftl.gc.concurrent_blocks", 10)?;
-        self.set_if_there(&start, "ftl.gc.concurrent_copies", self.pages_per_block)?;
+        self.set_checked(&hard, "ftl.gc.hard_threshold_blocks", 10.min(threshold - 1))?;
+        self.set_checked(&start, "ftl.gc.pace", "per_host_block")?;
+        self.set_checked(&start, "ftl.gc.concurrent_blocks", 10)?;
+        self.set_checked(&start, "ftl.gc.concurrent_copies", self.pages_per_block)?;
         let dynamic = device.given(&["Dynamic_Wearleveling_Enabled"])?;
         let flag = dynamic.flag()?;
-        self.set_if_there(&dynamic, "ftl.wear_levelling.dynamic", flag)?;
+        self.set_checked(&dynamic, "ftl.wear_levelling.dynamic", flag)?;
         let level = device.given(&["Static_Wearleveling_Enabled"])?;
         if level.flag()? {
             self.note(&level, "has no effect in MQSim, and none here");
         }
-        self.set_if_there(&level, "ftl.wear_levelling.static_threshold", 0)?;
+        self.set_checked(&level, "ftl.wear_levelling.static_threshold", 0)?;
         device.optional(&["Static_Wearleveling_Threshold"])?;
         Ok(())
     }
@@ -314,19 +302,13 @@ impl Import<'_> {
             ("OUT_OF_ORDER", "read_priority"),
             ("PRIORITY_OUT_OF_ORDER", "priority_classes"),
         ])?;
-        match self.builder.replace("schedule.policy", &Value::from(name)) {
-            Ok(()) => self.set("schedule.policy", name),
-            Err(_) => self.note(
-                &policy,
-                "is read_priority here: all flows have one priority",
-            ),
-        }
-        self.set_if_there(&policy, "schedule.interleave", "chip")?;
-        self.set_if_there(&policy, "schedule.bypass_max", 0)?;
+        self.set_checked(&policy, "schedule.policy", name)?;
+        self.set_checked(&policy, "schedule.interleave", "chip")?;
+        self.set_checked(&policy, "schedule.bypass_max", 0)?;
         let weights: Vec<Value> = [4, 2, 1].map(Value::from).to_vec();
-        self.set_if_there(&policy, "schedule.priority_weights", weights)?;
-        self.set_if_there(&policy, "schedule.suspend.programs", false)?;
-        self.set_if_there(&policy, "schedule.suspend.erases", false)?;
+        self.set_checked(&policy, "schedule.priority_weights", weights)?;
+        self.set_checked(&policy, "schedule.suspend.programs", false)?;
+        self.set_checked(&policy, "schedule.suspend.erases", false)?;
         for (right, wrong) in [
             (
                 "Preferred_suspend_erase_time_for_read",
@@ -352,7 +334,7 @@ impl Import<'_> {
     fn channels(&mut self, device: &Section<'_>) -> Result<(), MqsimError> {
         only(device, "Flash_Comm_Protocol", "NVDDR2")?;
         let protocol = device.given(&["Flash_Comm_Protocol"])?;
-        self.set_if_there(&protocol, "nand.bus.phases", command_phases())?;
+        self.set_checked(&protocol, "nand.bus.phases", command_phases())?;
         if self
             .builder
             .leaves()
@@ -622,27 +604,19 @@ impl MqsimDevice {
             .iter()
             .map(|flow| flow.priority.into())
             .collect();
-        let required = [
-            ("host.queue_pairs", Value::from(flows)),
-            ("frontend.commands_in_flight", in_flight.into()),
-        ];
-        for (key, value) in required {
-            builder.replace(key, &value).map_err(refused)?;
-        }
         let caching = scenario
             .flows
             .first()
             .map_or(CachingMode::TurnedOff, |flow| flow.caching);
-        let where_there = [
+        let of_the_flows = [
+            ("host.queue_pairs", Value::from(flows)),
+            ("frontend.commands_in_flight", in_flight.into()),
             ("frontend.fetch_limit_per_queue", self.fetch.into()),
             ("host.queue_priorities", Value::Array(priorities)),
             ("cache.mode", caching.into()),
         ];
-        for (key, value) in where_there {
-            match builder.replace(key, &value) {
-                Ok(()) | Err(ConfigError::UnknownKey { .. }) => {}
-                Err(error) => return Err(refused(error)),
-            }
+        for (key, value) in of_the_flows {
+            builder.replace(key, &value).map_err(refused)?;
         }
         self.check_flows(workload, scenario)?;
         builder.build().map_err(refused)

@@ -299,8 +299,8 @@ impl FlashWork {
             reads: new.page_reads - old.page_reads,
             programs: new.page_programs - old.page_programs,
             erases: new.block_erases - old.block_erases,
-            mapping_reads: 0,
-            mapping_writes: 0,
+            mapping_reads: after.ftl.mapping_page_reads - before.ftl.mapping_page_reads,
+            mapping_writes: after.ftl.mapping_page_writes - before.ftl.mapping_page_writes,
         }
     }
 }

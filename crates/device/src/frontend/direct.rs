@@ -17,6 +17,7 @@ use super::slot::{Answer, Job, Source};
 use crate::buffer::BufferId;
 use crate::cache::{Lookup, ReadStamp};
 use crate::schedule::{Fault, Notify};
+use crate::slab::Slab;
 
 /// A direct read under way.
 struct DirectRead {
@@ -48,10 +49,7 @@ impl CachedReads {
 
 /// All direct reads under way, by number.
 #[derive(Default)]
-pub(super) struct DirectReads {
-    reads: Vec<Option<DirectRead>>,
-    free: Vec<u32>,
-}
+pub(super) struct DirectReads(Slab<Option<DirectRead>>);
 
 /// What bounds the commands in flight.
 pub(super) struct Room {
@@ -287,23 +285,14 @@ impl DirectReads {
     /// Gives a read its number.
     #[inline]
     fn insert(&mut self, read: DirectRead) -> u32 {
-        match self.free.pop() {
-            Some(number) => {
-                self.reads[number as usize] = Some(read);
-                number
-            }
-            None => {
-                self.reads.push(Some(read));
-                self.reads.len() as u32 - 1
-            }
-        }
+        self.0.insert(Some(read))
     }
 
     #[inline]
     fn take(&mut self, number: u32) -> Option<DirectRead> {
-        let direct = self.reads.get_mut(number as usize)?.take();
+        let direct = self.0[number].take();
         if direct.is_some() {
-            self.free.push(number);
+            self.0.release(number);
         }
         direct
     }

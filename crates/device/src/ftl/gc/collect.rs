@@ -19,6 +19,7 @@ use crate::ftl::spare::{Content, Record};
 use crate::ftl::{Ftl, Lpn};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Erase, Fault, Notify, Origin, Program, Read};
+use crate::slab::Slab;
 
 /// A block that is being emptied.
 #[derive(Clone, Copy)]
@@ -45,32 +46,6 @@ struct Copy {
     buffer: BufferId,
     /// Where to and what, once it is being programmed.
     into: Option<(PageAddress, Record)>,
-}
-
-/// Things that come and go, by number; numbers are used again.
-struct Slab<T> {
-    entries: Vec<T>,
-    free: Vec<u32>,
-}
-
-impl<T> Default for Slab<T> {
-    fn default() -> Slab<T> {
-        Slab {
-            entries: Vec::new(),
-            free: Vec::new(),
-        }
-    }
-}
-
-impl<T> Slab<T> {
-    fn insert(&mut self, entry: T) -> u32 {
-        if let Some(number) = self.free.pop() {
-            self.entries[number as usize] = entry;
-            return number;
-        }
-        self.entries.push(entry);
-        self.entries.len() as u32 - 1
-    }
 }
 
 /// The state of a plane's collection.
@@ -264,7 +239,7 @@ impl Ftl {
     /// Starts as many copies of a job as may be under way; ends it when there are none left.
     fn feed(&self, number: u32) {
         let mut jobs = self.collections.jobs.borrow_mut();
-        let job = &mut jobs.entries[number as usize];
+        let job = &mut jobs[number];
         let blocks = self.blocks.borrow();
         while !job.stuck && job.copies_in_flight < self.config.gc.concurrent_copies {
             let Some(from) = blocks.next_valid(job.victim, job.next_page) else {
@@ -306,7 +281,7 @@ impl Ftl {
         if number & IS_JOB != 0 {
             return self.erased(number & !IS_JOB, fault);
         }
-        let copy = self.collections.copies.borrow().entries[number as usize];
+        let copy = self.collections.copies.borrow()[number];
         match (copy.into, fault) {
             (None, None) => self.page_read(number, &copy),
             (None, Some(_)) => {
@@ -359,7 +334,7 @@ impl Ftl {
     fn program_copy(&self, number: u32, copy: &Copy, record: Record) {
         let home = self.geometry.plane_of_block(copy.from.block);
         let planes = self.geometry.planes();
-        let levelling = self.collections.jobs.borrow().entries[copy.job as usize].levelling;
+        let levelling = self.collections.jobs.borrow()[copy.job].levelling;
         let worn = levelling.then(|| self.try_allocate(home, Stream::Cold));
         let page = worn.flatten().or_else(|| {
             (0..planes)
@@ -374,7 +349,7 @@ impl Ftl {
         let sequence = self.next_sequence();
         self.note_program(sequence);
         let record = Record { sequence, ..record };
-        self.collections.copies.borrow_mut().entries[number as usize].into = Some((page, record));
+        self.collections.copies.borrow_mut()[number].into = Some((page, record));
         let program = Program {
             page,
             mode: self.config.mode,
@@ -389,7 +364,7 @@ impl Ftl {
     /// A copy is on flash: it takes the place of its original, if that is still needed.
     fn page_copied(&self, copy: &Copy, into: PageAddress, record: Record) {
         let old = self.geometry.ppa(copy.from);
-        let levelling = self.collections.jobs.borrow().entries[copy.job as usize].levelling;
+        let levelling = self.collections.jobs.borrow()[copy.job].levelling;
         self.count(|counts| {
             counts.gc_page_copies += u64::from(!levelling);
             counts.wear_levelling_page_copies += u64::from(levelling);
@@ -431,13 +406,13 @@ impl Ftl {
     }
 
     fn change_job(&self, number: u32, change: impl FnOnce(&mut Job)) {
-        change(&mut self.collections.jobs.borrow_mut().entries[number as usize]);
+        change(&mut self.collections.jobs.borrow_mut()[number]);
     }
 
     /// A copy is over, one way or another.
     fn copy_done(&self, number: u32, copy: &Copy) {
         self.buffers.give_back(copy.buffer);
-        self.collections.copies.borrow_mut().free.push(number);
+        self.collections.copies.borrow_mut().release(number);
         let mut freed = 0;
         let mut victim = copy.from.block;
         self.change_job(copy.job, |job| {
@@ -480,7 +455,7 @@ impl Ftl {
 
     /// The erase that ends a job is over.
     fn erased(&self, number: u32, fault: Option<Fault>) {
-        let job = self.collections.jobs.borrow().entries[number as usize];
+        let job = self.collections.jobs.borrow()[number];
         let victim = job.victim;
         self.count(|counts| counts.gc_blocks += u64::from(!job.levelling));
         if fault.is_none() {
@@ -508,8 +483,8 @@ impl Ftl {
 
     fn end_job(&self, number: u32) -> PlaneId {
         let mut jobs = self.collections.jobs.borrow_mut();
-        let job = jobs.entries[number as usize];
-        jobs.free.push(number);
+        let job = jobs[number];
+        jobs.release(number);
         let plane = self.geometry.plane_of_block(job.victim);
         self.collections.change_plane(plane, |jobs| {
             jobs.running -= u32::from(!job.levelling);

@@ -111,6 +111,9 @@ class Drive:
     def write_zeroes(self, lba: int, blocks: int) -> None:
         """Make blocks read as zeroes."""
 
+    def precondition(self, plan: str) -> str:
+        """Set up at once what earlier writes would have left; plan and result are JSON."""
+
     def compare(self, lba: int, data: bytes) -> None:
         """Compares whole blocks with data, inside the drive."""
 

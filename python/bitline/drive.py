@@ -330,6 +330,45 @@ class Drive:
         """Make blocks read as zeroes without sending any."""
         self._native.write_zeroes(_number("lba", lba), _number("blocks", blocks, 1))
 
+    def precondition(
+        self,
+        history: Literal["sequential", "random", "steady_state", "mqsim"] = "sequential",
+        *,
+        overwrites: float | None = None,
+        occupied: float = 1.0,
+        working_set: float = 1.0,
+    ) -> dict[str, int]:
+        """Set up at once what earlier writes would have left, on a drive that was never written.
+
+        Mapping, needed and replaced pages and worn blocks are constructed; it takes no simulated time, and
+        a power cut right after it loses nothing. The pages read as zeroes.
+
+        Args:
+            history: What the writes were: `"sequential"`, each page once, in order; `"random"`, then
+                overwritten at random, `overwrites` times each on average; `"steady_state"`, overwritten at
+                random for ever; `"mqsim"`, the same as MQSim sets it up.
+            overwrites: Of `"random"`.
+            occupied: Share of the logical pages that hold data, 0 to 1.
+            working_set: They are drawn from the first part of the logical pages, of this share.
+
+        Returns:
+            `mapped_pages`, logical pages that hold data; `flash_pages` programmed; `blocks` in use.
+
+        Raises:
+            UsageError: A share that makes no sense, or the drive was written before.
+        """
+        kind: dict[str, object] = {"kind": history}
+        if (overwrites is not None) != (history == "random"):
+            raise UsageError('precondition: overwrites, such as overwrites=2, belongs to history="random"')
+        if overwrites is not None:
+            kind["overwrites"] = overwrites
+        plan = {"history": kind, "occupied": occupied, "working_set": working_set}
+        for name, value in _numbers_of(plan):
+            if not math.isfinite(value):
+                raise UsageError(f"precondition: {name} = {value} must be a finite number")
+        found: dict[str, int] = json.loads(self._native.precondition(json.dumps(plan)))
+        return found
+
     def compare(self, lba: int, data: "bytes | bytearray | memoryview | NDArray[Any]") -> None:
         """Compare whole logical blocks from `lba` on with `data`, inside the drive.
 

@@ -158,7 +158,7 @@ def _queues(panel: Axes, timeline: Timeline) -> None:
     panel.set_ylim(bottom=0)
     panel.set_ylabel("queued", color=INK, fontsize=9)
     panel.set_xlabel("µs", color=INK, fontsize=9)
-    panel.legend(loc="upper right", fontsize=8, frameon=True, framealpha=0.8, edgecolor="none")
+    panel.legend(loc="lower right", bbox_to_anchor=(1, 0.97), ncols=2, fontsize=8, frameon=False)
     dress(panel)
 
 
@@ -190,7 +190,11 @@ def _distribution(panel: Axes, curves: Sequence[LatencyCurve]) -> None:
     panel.yaxis.set_minor_locator(NullLocator())
     panel.set_ylim(1.2, min(least / 2, 0.05))
     panel.xaxis.set_major_formatter(
-        FuncFormatter(lambda value, _: scaled(value, 1000, ("ns", "µs", "ms", "s")).replace(".00", ""))
+        FuncFormatter(
+            lambda value, _: (
+                scaled(value, 1000, ("ns", "µs", "ms", "s")).replace(".00", "").replace(".0 ", " ")
+            )
+        )
     )
     dress(panel)
     panel.grid(which="minor", axis="x", color="#eef0f3", linewidth=0.5)

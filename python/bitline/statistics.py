@@ -219,6 +219,12 @@ class Statistics:
     """The mean over all channels."""
     die_utilization: float
     """The mean over all dies, of the array only."""
+    dram_utilization: float
+    """The drive's DRAM."""
+    channel_utilizations: tuple[float, ...]
+    """Each channel by itself."""
+    die_utilizations: tuple[float, ...]
+    """Each die by itself, of the array only."""
     energy: Energy
     """Spent by everything."""
     energy_by: tuple[EnergyEntry, ...]
@@ -229,6 +235,9 @@ class Statistics:
     @classmethod
     def _from_json(cls, text: str, drive: int) -> Self:
         data = json.loads(text)
+        scalars: dict[str, Any] = {name: Size(data[name]) for name in _BYTES}
+        scalars |= {name: data[name] for name in _UTILIZATIONS}
+        scalars |= {name: tuple(data[name]) for name in _UTILIZATIONS_EACH}
         return cls(
             now=Duration.from_ns(data["now_ns"]),
             elapsed=Duration.from_ns(data["elapsed_ns"]),
@@ -240,8 +249,7 @@ class Statistics:
             energy=Energy(data["energy_pj"]),
             energy_by=tuple(EnergyEntry._from(entry) for entry in data["energy"]),
             _drive=drive,
-            **{name: Size(data[name]) for name in _BYTES},
-            **{name: data[name] for name in _UTILIZATIONS},
+            **scalars,
         )
 
     def since(self, earlier: "Statistics") -> "Statistics":
@@ -257,9 +265,16 @@ class Statistics:
         spent = {(entry.component, entry.cause): entry for entry in earlier.energy_by}
         elapsed = self.elapsed - earlier.elapsed
 
-        def utilization(name: str) -> float:
-            busy = getattr(self, name) * self.elapsed.ps - getattr(earlier, name) * earlier.elapsed.ps
+        def between(late: float, early: float) -> float:
+            busy = late * self.elapsed.ps - early * earlier.elapsed.ps
             return max(0.0, busy / elapsed.ps) if elapsed.ps else 0.0
+
+        def utilization(name: str) -> float:
+            return between(getattr(self, name), getattr(earlier, name))
+
+        def each(name: str) -> tuple[float, ...]:
+            pairs = zip(getattr(self, name), getattr(earlier, name), strict=True)
+            return tuple(between(late, early) for late, early in pairs)
 
         return Statistics(
             now=self.now,
@@ -285,6 +300,9 @@ class Statistics:
             link_up_utilization=utilization("link_up_utilization"),
             channel_utilization=utilization("channel_utilization"),
             die_utilization=utilization("die_utilization"),
+            dram_utilization=utilization("dram_utilization"),
+            channel_utilizations=each("channel_utilizations"),
+            die_utilizations=each("die_utilizations"),
             _drive=self._drive,
         )
 
@@ -300,6 +318,7 @@ class Statistics:
             "bits": dataclasses.asdict(self.bits),
             **{name: int(getattr(self, name)) for name in _BYTES},
             **{name: getattr(self, name) for name in _UTILIZATIONS},
+            **{name: list(getattr(self, name)) for name in _UTILIZATIONS_EACH},
             "energy_pj": self.energy.pj,
             "energy": [entry._plain() for entry in self.energy_by],
         }
@@ -323,7 +342,14 @@ class Statistics:
 
 
 _BYTES = ("link_down_bytes", "link_up_bytes", "channel_bytes")
-_UTILIZATIONS = ("link_down_utilization", "link_up_utilization", "channel_utilization", "die_utilization")
+_UTILIZATIONS = (
+    "link_down_utilization",
+    "link_up_utilization",
+    "channel_utilization",
+    "die_utilization",
+    "dram_utilization",
+)
+_UTILIZATIONS_EACH = ("channel_utilizations", "die_utilizations")
 
 
 def _counts(cls: type[T], data: Mapping[str, int]) -> T:

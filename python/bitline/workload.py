@@ -26,8 +26,8 @@ from bitline.units import Duration, Energy, Size
 TraceFormat: TypeAlias = Literal["mqsim", "msr", "alibaba", "blkparse", "fio", "cloudphysics"]
 
 #: Requests that completed, in columns of equal length: `arrival_ns` and `latency_ns` (float64), `kind`
-#: (uint8, a place in `REQUEST_KINDS`), `lba` (uint64), `blocks` (uint32), `flow` (uint32, its place in the
-#: run), `namespace` (uint32) and `status` (uint16, the NVMe status field; zero is success).
+#: (uint8, a place in `REQUEST_KINDS`), `lba` (uint64), `blocks` (uint32), `bytes` (uint64), `flow` (uint32,
+#: its place in the run), `namespace` (uint32) and `status` (uint16, the NVMe status field; zero is success).
 LatencyChunk: TypeAlias = dict[str, NDArray[Any]]
 
 #: What the numbers in the column `kind` stand for.
@@ -40,6 +40,7 @@ LATENCY_COLUMNS: Mapping[str, np.dtype[Any]] = {
     "kind": np.dtype("u1"),
     "lba": np.dtype("<u8"),
     "blocks": np.dtype("<u4"),
+    "bytes": np.dtype("<u8"),
     "flow": np.dtype("<u4"),
     "namespace": np.dtype("<u4"),
     "status": np.dtype("<u2"),
@@ -226,8 +227,8 @@ class Replay(_Workload):
     """Its format; found out from its first lines if not given."""
     blkparse_action: Literal["queued", "issued"] = "queued"
     """For the text of `blkparse`: which event is a request's arrival, Q or D."""
-    skip_bad_lines: bool = False
-    """Pass over bad lines and count them, instead of failing at the first."""
+    bad_lines_max: int = 0
+    """Bad lines that are passed over and counted; the next one ends the replay."""
     timing: Timing = "original"
     """When requests arrive."""
     outstanding_max: int = 65_535
@@ -340,6 +341,55 @@ class Utilization:
     """The mean over all channels."""
     die: float
     """The mean over all dies, of the array only."""
+    dram: float
+    """The drive's DRAM."""
+    channels: tuple[float, ...]
+    """Each channel by itself."""
+    dies: tuple[float, ...]
+    """Each die by itself."""
+
+    @classmethod
+    def _from(cls, data: Mapping[str, Any]) -> Self:
+        lists = {name: tuple(data[name]) for name in ("channels", "dies")}
+        return cls(**{**data, **lists})
+
+
+@dataclass(frozen=True)
+class CacheReport:
+    """What the data cache did, in pages of commands; all zero if there is none."""
+
+    read_hits: int
+    """Pages read wholly from the cache."""
+    read_partial_hits: int
+    """Pages of which a part came from the cache and the rest from flash."""
+    read_misses: int
+    """Pages read from flash."""
+    write_hits: int
+    """Pages written to a slot that was there."""
+    write_misses: int
+    """Pages written to a new slot."""
+    evictions: int
+    """Slots taken from their pages to be used for others."""
+    write_backs: int
+    """Pages written back to flash."""
+
+
+@dataclass(frozen=True)
+class MappingReport:
+    """What the cache of the mapping table did; all zero if the whole table is at hand."""
+
+    read_hits: int
+    """Pages read whose mapping was at hand."""
+    read_misses: int
+    """Pages read whose mapping was not."""
+    write_hits: int
+    """Pages written whose mapping was at hand."""
+    write_misses: int
+    """Pages written whose mapping was not."""
+    page_reads: int
+    """Mapping pages read."""
+    page_writes: int
+    """Mapping pages written."""
 
 
 @dataclass(frozen=True)
@@ -425,6 +475,18 @@ class Report:
     """Blocks emptied by garbage collection."""
     gc_page_copies: int
     """Pages copied by garbage collection."""
+    wear_levelling_blocks: int
+    """Blocks emptied to level wear."""
+    wear_levelling_page_copies: int
+    """Pages copied for that."""
+    program_suspensions: int
+    """Times a program was suspended."""
+    erase_suspensions: int
+    """Times an erase was suspended."""
+    cache: CacheReport
+    """The data cache."""
+    mapping: MappingReport
+    """The cache of the mapping table."""
     utilization: Utilization
     """Shares of the elapsed time in which parts were busy."""
     wear: Wear
@@ -450,7 +512,13 @@ class Report:
             write_amplification=data["write_amplification"],
             gc_blocks=data["gc_blocks"],
             gc_page_copies=data["gc_page_copies"],
-            utilization=Utilization(**data["utilization"]),
+            wear_levelling_blocks=data["wear_levelling_blocks"],
+            wear_levelling_page_copies=data["wear_levelling_page_copies"],
+            program_suspensions=data["program_suspensions"],
+            erase_suspensions=data["erase_suspensions"],
+            cache=CacheReport(**data["cache"]),
+            mapping=MappingReport(**data["mapping"]),
+            utilization=Utilization._from(data["utilization"]),
             wear=Wear(**data["wear"]),
             energy=Energy(data["energy_pj"]),
             energy_by=tuple(EnergyEntry._from(entry) for entry in data["energy"]),

@@ -77,7 +77,18 @@ def test_the_command_and_the_module_are_the_same() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [[], ["demo"], ["run"], ["sweep"], ["presets"], ["show"], ["bench"], ["image"], ["image", "create"]],
+    [
+        [],
+        ["demo"],
+        ["run"],
+        ["replay"],
+        ["sweep"],
+        ["presets"],
+        ["show"],
+        ["bench"],
+        ["image"],
+        ["image", "create"],
+    ],
 )
 def test_help_says_what_a_command_does(command: list[str]) -> None:
     done = CliRunner().invoke(app, [*command, "--help"])
@@ -152,7 +163,11 @@ def test_files_that_cannot_be_written_are_refused_before_the_work(
 
     monkeypatch.setattr(bitline, "open", work)
     (tmp_path / "folder.png").mkdir()
-    for command, option, suffix in (("demo", "--plot", ".png"), ("run", "--trace", ".json")):
+    for command, option, suffix in (
+        ("demo", "--plot", ".png"),
+        ("run", "--trace", ".json"),
+        ("run", "--latencies", ".parquet"),
+    ):
         _fails(
             run(command, option, f"no/file{suffix}"), 2, f"{option} no/file{suffix}: there is no folder no"
         )

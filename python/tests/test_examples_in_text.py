@@ -1,6 +1,7 @@
-"""The Python examples run: those in the pages, as read from top to bottom, and the programs."""
+"""The examples run: Python and commands in the pages, as read from top to bottom, and the programs."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: In pages whose commands need nothing but what their Python makes.
+COMMANDS = {"workloads.md"}
+ANY_BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(page: str) -> list[str]:
@@ -23,8 +27,21 @@ def blocks(page: str) -> list[str]:
 def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
-    for block in blocks(page.read_text()):
-        exec(compile(block, str(page), "exec"), names)
+    text = page.read_text()
+    python = iter(blocks(text))
+    for block in ANY_BLOCK.finditer(text):
+        if block[1] == "python":
+            exec(compile(next(python), str(page), "exec"), names)
+        elif page.name in COMMANDS:
+            for line in block[2].splitlines():
+                _run_command(line)
+
+
+def _run_command(line: str) -> None:
+    command = [sys.executable, "-m", *shlex.split(line)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), line
+    assert done.stdout
 
 
 @pytest.mark.parametrize("program", sorted(ROOT.glob("examples/*.py")), ids=lambda program: program.name)

@@ -4,10 +4,12 @@ import dataclasses
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import bitline
 from bitline import Drive, Flow, Replay, UsageError
 from bitline.workload import (
     LATENCY_COLUMNS,
@@ -113,6 +115,7 @@ def test_every_request_can_be_had(drive: Drive, trace: Path) -> None:
     assert rows["latency_ns"][writes].mean() == pytest.approx(write.mean.ns, rel=1e-6)
     assert set(rows["lba"]) == set(range(64))
     assert not rows["status"].any()
+    assert set(rows["bytes"]) == {4096}
 
 
 def test_bad_lines_are_told_or_skipped(drive: Drive, tmp_path: Path) -> None:
@@ -120,15 +123,77 @@ def test_bad_lines_are_told_or_skipped(drive: Drive, tmp_path: Path) -> None:
     path.write_text(_TRACE + "oh dear\n" + _TRACE)
     with pytest.raises(UsageError, match=r"bad.trace, line 1001: its time is no number"):
         drive.replay(path)
-    report = drive.replay(Replay(path, skip_bad_lines=True))
+    report = drive.replay(Replay(path, bad_lines_max=3))
     trace = report.flows[0].trace
     assert trace is not None
     assert (trace.requests, trace.bad_lines, trace.first_bad_lines[0].line) == (2000, 1, 1001)
+    path.write_text(_TRACE + "oh dear\n" * 5 + _TRACE)
+    with pytest.raises(UsageError, match=r"line 1004: .* \(after 3 bad lines that were passed over\)"):
+        drive.replay(Replay(path, bad_lines_max=3))
 
 
 def test_a_trace_that_is_not_there_is_told(drive: Drive, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"):
         drive.replay(tmp_path / "nowhere")
+
+
+def test_a_drive_is_preconditioned(drive: Drive) -> None:
+    before = drive.now
+    done = drive.precondition("random", overwrites=1.5, occupied=0.5)
+    pages = drive.inventory()["logical_pages"]
+    assert done["mapped_pages"] == drive.inventory()["mapped_pages"] == pytest.approx(pages / 2, abs=1)
+    assert done["flash_pages"] == pytest.approx(2.5 * done["mapped_pages"], rel=0.05)
+    assert drive.now == before
+    report = drive.run(Flow(requests=100, range_blocks=0, prefill=False))
+    assert 20 < report.flash_page_reads < 80
+    drive.power_cut()
+    drive.power_up()
+    assert drive.inventory()["mapped_pages"] == done["mapped_pages"]
+    with pytest.raises(UsageError, match="never written"):
+        drive.precondition()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"occupied": 1.5}, "occupied = 1.5 cannot be; it must be 0 to 1"),
+        ({"occupied": float("nan")}, "must be a finite number"),
+        ({"history": "random"}, "overwrites, such as"),
+        ({"history": "steady"}, "history"),
+        ({"history": "steady_state", "overwrites": 2.0}, "overwrites"),
+        ({"working_set": 0.5}, "working_set = 0.5 cannot be; it must be at least occupied"),
+    ],
+)
+def test_a_precondition_that_makes_no_sense(drive: Drive, arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        drive.precondition(**arguments)
+
+
+def test_utilization_of_each_part_adds_up(drive: Drive) -> None:
+    report = drive.run(Flow(requests=200, range_blocks=128, read_fraction=0.5))
+    parts = report.utilization
+    assert len(parts.channels) == 2
+    assert len(parts.dies) == 4
+    assert parts.channel == pytest.approx(sum(parts.channels) / 2)
+    assert parts.die == pytest.approx(sum(parts.dies) / 4)
+    assert parts.dram == 0
+
+
+def test_the_caches_are_in_the_report() -> None:
+    settings = {
+        "data.storage": "none",
+        "cache.capacity_bytes": 1 << 22,
+        "ftl.mapping.kind": "cached",
+        "ftl.mapping.cache_entries": 512,
+    }
+    with bitline.open("mqsim-default", set=settings) as drive:
+        report = drive.run(Flow(requests=3000, range_blocks=64_000, read_fraction=0.5, pattern=Zipf()))
+    cache, mapping = report.cache, report.mapping
+    assert cache.read_hits > 0
+    assert cache.write_hits + cache.write_misses > 1000
+    assert mapping.read_misses > 0
+    assert mapping.page_reads > 0
+    assert 0 < report.utilization.dram < 1
 
 
 def test_a_report_is_plain_data(drive: Drive, trace: Path) -> None:

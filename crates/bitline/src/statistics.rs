@@ -41,6 +41,12 @@ pub struct Statistics {
     pub channel_utilization: f64,
     /// The mean over all dies, of the array only.
     pub die_utilization: f64,
+    /// The drive's DRAM.
+    pub dram_utilization: f64,
+    /// Each channel by itself.
+    pub channel_utilizations: Vec<f64>,
+    /// Each die by itself.
+    pub die_utilizations: Vec<f64>,
     /// Energy spent by everything, in picojoules.
     pub energy_pj: u64,
     /// Energy by component and cause.
@@ -67,12 +73,17 @@ impl Statistics {
         let elapsed = since_power_up.as_seconds();
         let share = |busy: f64| if elapsed > 0.0 { busy / elapsed } else { 0.0 };
         let mean = |sum: f64, count: usize| share(sum / count.max(1) as f64);
-        let channels = &device.channels;
+        let channels: Vec<f64> = device
+            .channels
+            .iter()
+            .map(|channel| channel.busy().as_seconds())
+            .collect();
         let dies: Vec<f64> = device
             .schedule
             .dies_busy()
             .map(|span| span.as_seconds())
             .collect();
+        let each = |busy: &[f64]| busy.iter().map(|busy| share(*busy)).collect();
         Statistics {
             now_ns: now.as_ns(),
             elapsed_ns: since_power_up.as_ns(),
@@ -83,17 +94,14 @@ impl Statistics {
             bits: device.bits.counts(),
             link_down_bytes: device.link.down.bytes(),
             link_up_bytes: device.link.up.bytes(),
-            channel_bytes: channels.iter().map(|channel| channel.bytes()).sum(),
+            channel_bytes: device.channels.iter().map(|channel| channel.bytes()).sum(),
             link_down_utilization: share(device.link.down.busy().as_seconds()),
             link_up_utilization: share(device.link.up.busy().as_seconds()),
-            channel_utilization: mean(
-                channels
-                    .iter()
-                    .map(|channel| channel.busy().as_seconds())
-                    .sum(),
-                channels.len(),
-            ),
+            channel_utilization: mean(channels.iter().sum(), channels.len()),
             die_utilization: mean(dies.iter().sum(), dies.len()),
+            dram_utilization: share(device.dram.busy().as_seconds()),
+            channel_utilizations: each(&channels),
+            die_utilizations: each(&dies),
             energy_pj: device.ledger.total().as_pj(),
             energy: device
                 .ledger

@@ -223,7 +223,7 @@ fn bad_lines_are_told_by_number_and_reason() {
         assert!(matches!(error, TraceError::Line { line, .. } if line == lines + 1));
 
         let options = TraceOptions {
-            skip_bad_lines: true,
+            bad_lines_max: u64::MAX,
             ..TraceOptions::default()
         };
         let (reader, found) = records(text.as_bytes(), options);
@@ -238,7 +238,7 @@ fn bad_lines_are_told_by_number_and_reason() {
 fn a_line_without_end_is_one_bad_line() {
     let text = format!("{MQSIM}{}\n{MQSIM}", "7".repeat(300_000));
     let options = TraceOptions {
-        skip_bad_lines: true,
+        bad_lines_max: u64::MAX,
         ..TraceOptions::default()
     };
     let (reader, found) = records(text.as_bytes(), options);
@@ -292,7 +292,7 @@ fn damaged_compression_is_an_error() {
         file.truncate(file.len() / 2);
         let options = TraceOptions {
             format: Some(TraceFormat::Mqsim),
-            skip_bad_lines: true,
+            bad_lines_max: u64::MAX,
             ..TraceOptions::default()
         };
         let outcome =
@@ -320,7 +320,7 @@ proptest! {
                 let text = [heading.as_bytes(), text].concat();
                 let options = TraceOptions {
                     format: Some(format),
-                    skip_bad_lines: true,
+                    bad_lines_max: u64::MAX,
                     ..TraceOptions::default()
                 };
                 let mut reader = TraceReader::new(std::io::Cursor::new(text), options);

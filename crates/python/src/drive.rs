@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::error::{file, internal, to_python, usage};
 use crate::expression::Expression;
 use crate::keeper::{Key, keep};
-use crate::workload::{columns, parse_workloads};
+use crate::workload::{columns, parse_precondition, parse_workloads};
 
 /// Events of the simulation between two looks for Ctrl-C: some tens of milliseconds.
 const EVENTS_PER_LOOK: u64 = 1 << 17;
@@ -164,6 +164,13 @@ impl Drive {
         self.run(py, move |host| async move {
             host.block().write_zeroes(lba, blocks).await
         })
+    }
+
+    /// Sets up at once what earlier writes would have left, given as JSON; tells what was
+    /// set up as JSON.
+    fn precondition(&self, plan: &str) -> PyResult<String> {
+        let plan = parse_precondition(plan)?;
+        json(&self.with(|drive| drive.precondition(&plan))?)
     }
 
     /// Compares whole blocks with data, inside the drive.

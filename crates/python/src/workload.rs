@@ -1,5 +1,6 @@
 //! Workloads out of JSON, with errors that name the key; single requests as columns.
 
+use bitline::Precondition;
 use bitline::workload::{Flow, Latencies, Replay, Workload};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -20,14 +21,22 @@ pub(crate) fn parse_workloads(text: &str) -> PyResult<Vec<Workload>> {
         .into_iter()
         .map(|workload| {
             Ok(match workload.contains_key("path") {
-                true => Workload::Replay(parse::<Replay>("replay", workload)?),
-                false => Workload::Flow(parse::<Flow>("flow", workload)?),
+                true => Workload::Replay(parse::<Replay>("workload", "replay", workload)?),
+                false => Workload::Flow(parse::<Flow>("workload", "flow", workload)?),
             })
         })
         .collect()
 }
 
-fn parse<T>(what: &str, workload: Map<String, Value>) -> PyResult<T>
+/// What a JSON object says of preconditioning.
+pub(crate) fn parse_precondition(text: &str) -> PyResult<Precondition> {
+    let table =
+        serde_json::from_str(text).map_err(|error| usage(format!("precondition: {error}")))?;
+    parse::<Precondition>("precondition", "precondition", table)
+}
+
+/// `what` it is, and `place` for errors to begin with.
+fn parse<T>(place: &str, what: &str, workload: Map<String, Value>) -> PyResult<T>
 where
     T: Default + Serialize + DeserializeOwned,
 {
@@ -37,21 +46,21 @@ where
     };
     for (key, value) in &workload {
         if !known.contains_key(key) {
-            return Err(usage(unknown(what, key, &known)));
+            return Err(usage(unknown(place, what, key, &known)));
         }
         // Alone, beside the defaults of the others, so that an error is about this key.
         let alone = Map::from_iter([(key.clone(), value.clone())]);
         let parsed: Result<T, _> = serde_json::from_value(Value::Object(alone));
         if let Err(error) = parsed {
             let expected = in_words(&error.to_string());
-            return Err(usage(format!("workload: {key} = {value}: {expected}")));
+            return Err(usage(format!("{place}: {key} = {value}: {expected}")));
         }
     }
     serde_json::from_value(Value::Object(workload))
-        .map_err(|error| usage(format!("workload: {error}")))
+        .map_err(|error| usage(format!("{place}: {error}")))
 }
 
-fn unknown(what: &str, key: &str, known: &Map<String, Value>) -> String {
+fn unknown(place: &str, what: &str, key: &str, known: &Map<String, Value>) -> String {
     let similarity = |name: &str| strsim::jaro_winkler(key, name);
     let names: Vec<&str> = known.keys().map(String::as_str).collect();
     let nearest = names
@@ -60,10 +69,10 @@ fn unknown(what: &str, key: &str, known: &Map<String, Value>) -> String {
         .max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
     match nearest {
         Some(name) => {
-            format!("workload: a {what} has no key {key:?}; did you mean {name:?}?")
+            format!("{place}: a {what} has no key {key:?}; did you mean {name:?}?")
         }
         None => format!(
-            "workload: a {what} has no key {key:?}; it has {}",
+            "{place}: a {what} has no key {key:?}; it has {}",
             names.join(", ")
         ),
     }
@@ -95,6 +104,7 @@ pub(crate) fn columns<'py>(py: Python<'py>, rows: &Latencies) -> PyResult<Bound<
     set("kind", rows.kind.clone())?;
     set("lba", bytes_of(&rows.lba, u64::to_le_bytes))?;
     set("blocks", bytes_of(&rows.blocks, u32::to_le_bytes))?;
+    set("bytes", bytes_of(&rows.bytes, u64::to_le_bytes))?;
     set("flow", bytes_of(&rows.flow, u32::to_le_bytes))?;
     set("namespace", bytes_of(&rows.namespace, u32::to_le_bytes))?;
     set("status", bytes_of(&rows.status, u16::to_le_bytes))?;

@@ -11,6 +11,7 @@ from bitline.cli.bench import bench
 from bitline.cli.demo import demo
 from bitline.cli.errors import Exit, reported
 from bitline.cli.presets import presets
+from bitline.cli.replay import replay
 from bitline.cli.run import run
 from bitline.cli.show import show
 from bitline.cli.sweep import sweep
@@ -39,7 +40,7 @@ def _bitline(
     pass
 
 
-for command in (demo, run, sweep, presets, show, bench):
+for command in (demo, run, replay, sweep, presets, show, bench):
     app.command()(command)
 app.add_typer(image.app, name="image")
 app.add_typer(validate.app, name="validate")

@@ -9,11 +9,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 @contextmanager
 def progress(
-    description: str, total: int, *, first: str | None = None, quiet: bool = False
+    description: str, total: int | None, *, first: str | None = None, quiet: bool = False
 ) -> Iterator[Callable[[int], None]]:
     """A bar that runs to `total`; the yielded function is called with how much is done.
 
-    Until something is, it says `first`, if given. Shown only on a terminal, and not when `quiet`.
+    Without a total it only counts. Until something is done, it says `first`, if given. Shown only on a
+    terminal, and not when `quiet`.
     """
     console = Console(stderr=True)
     bar = Progress(

@@ -1,50 +1,52 @@
-"""`bitline run`: a synthetic flow of requests, and what it measured."""
+"""`bitline run`: flows of requests, and what they measured."""
 
-from collections.abc import Mapping
-from enum import StrEnum
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-import bitline
-from bitline.cli.options import Config, Json, Preset, Set, destination, in_range, settings
-from bitline.cli.output import Column, Fact, Result, Table, Value, duration, emit, energy
-from bitline.cli.output import rate as rate_
-from bitline.cli.progress import progress
-from bitline.drive import Drive, Setting
+from bitline.cli import flows
+from bitline.cli.measure import (
+    History,
+    Image,
+    Job,
+    KeepGoing,
+    Latencies,
+    Occupied,
+    Outputs,
+    Plot,
+    Trace,
+    measure,
+    open_drive,
+    precondition,
+)
+from bitline.cli.options import Config, Json, Preset, Set, in_range, settings
 from bitline.errors import UsageError
-from bitline.workload import Report
+from bitline.workload_file import DriveTable, WorkloadFile
 
-#: The bound of requests in flight in an open loop, unless --depth says otherwise.
-_OPEN_DEPTH = 1024
-_CLOSED_DEPTH = 32
-
-#: The rates that a flow accepts, a second (`RATE_MIN` and `RATE_MAX` of `bitline::workload`).
-_RATES = (1e-4, 1e11)
-#: The most requests outstanding, and the most blocks of one: those of an NVMe queue and of a command.
-_DEPTH_MAX = 65_535
-_BLOCKS_MAX = 65_536
+_REQUESTS = 100_000
 #: The most that a flow can count: requests and blocks are numbers of 64 bits.
 _COUNT_MAX = 2**63 - 1
-
-
-class Pattern(StrEnum):
-    """Where requests go."""
-
-    RANDOM = "random"
-    SEQUENTIAL = "sequential"
+#: The longest --seconds: what the drive's clock of 64 bits of picoseconds holds, by far.
+_SECONDS_MAX = 1e6
 
 
 def run(
     requests: Annotated[
-        int, typer.Option("--requests", help="How many requests.", min=1, max=_COUNT_MAX)
-    ] = 100_000,
+        int | None,
+        typer.Option("--requests", help=f"How many requests [{_REQUESTS}].", min=1, max=_COUNT_MAX),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option("--seconds", help="Instead: no request arrives after so much simulated time."),
+    ] = None,
     depth: Annotated[
         int | None,
         typer.Option(
             "--depth",
-            help=f"Requests outstanding at any time [{_CLOSED_DEPTH}]; with --rate the most [{_OPEN_DEPTH}].",
+            help=f"Requests outstanding at any time [{flows.CLOSED_DEPTH}]; with --rate the most "
+            f"[{flows.OPEN_DEPTH}].",
             min=1,
         ),
     ] = None,
@@ -57,171 +59,152 @@ def run(
             " ones are done. Waiting counts as latency.",
         ),
     ] = None,
-    read_fraction: Annotated[
-        float, typer.Option("--read-fraction", help="Share of reads, 0 to 1; the rest are writes.")
-    ] = 1.0,
-    blocks: Annotated[int, typer.Option("--blocks", help="Logical blocks of each request.", min=1)] = 1,
-    pattern: Annotated[Pattern, typer.Option("--pattern", help="Where requests go.")] = Pattern.RANDOM,
-    range_: Annotated[
-        int,
+    arrivals: Annotated[
+        str | None,
         typer.Option(
-            "--range", help="Logical blocks that requests go to; 0 is the whole drive.", min=0, max=_COUNT_MAX
+            "--arrivals",
+            metavar="SHAPE",
+            help="How requests of --rate come: random, paced or bursts:REQUESTS [random].",
         ),
-    ] = 65_536,
+    ] = None,
+    read_fraction: Annotated[
+        float | None,
+        typer.Option(
+            "--read-fraction", help="Share of reads, 0 to 1; the rest are writes [1].", show_default=False
+        ),
+    ] = None,
+    blocks: Annotated[
+        str | None,
+        typer.Option(
+            "--blocks",
+            metavar="SIZES",
+            help="Logical blocks of each request: 8; 1:70,8:30, sizes and weights; or normal:MEAN:DEVIATION "
+            "[1].",
+        ),
+    ] = None,
+    align: Annotated[
+        int | None,
+        typer.Option("--align", help="Requests begin at multiples of so many blocks.", min=1, max=2**32 - 1),
+    ] = None,
+    pattern: Annotated[
+        str | None,
+        typer.Option(
+            "--pattern",
+            metavar="PATTERN",
+            callback=flows.checked_pattern,
+            help="Where requests go: random, sequential, zipf, zipf:THETA or hot_cold:RANGE:TRAFFIC in per "
+            "cent, such as hot_cold:20:80 [random].",
+        ),
+    ] = None,
+    range_: Annotated[
+        int | None,
+        typer.Option(
+            "--range",
+            help="Logical blocks that requests go to; 0 is the whole drive [65536].",
+            min=0,
+            max=_COUNT_MAX,
+        ),
+    ] = None,
     no_prefill: Annotated[
         bool,
         typer.Option(
             "--no-prefill", help="Do not write the range first; reads of blocks never written touch no flash."
         ),
     ] = False,
-    trace: Annotated[
-        Path | None,
+    flow: Annotated[
+        list[str] | None,
         typer.Option(
-            "--trace",
-            metavar="FILE",
-            help="Write a trace for Perfetto (ui.perfetto.dev), prefilling included.",
+            "--flow",
+            metavar="KEYS",
+            help="One of several flows side by side: keys of a flow as in a workload file, such as "
+            "'name=\"log\", read_fraction=0, queue=1'. What it leaves out, the other options say. Repeat it.",
         ),
     ] = None,
-    plot: Annotated[
+    workload: Annotated[
         Path | None,
         typer.Option(
-            "--plot",
-            metavar="FILE",
-            help="Draw what every part did in the busiest two milliseconds; the suffix names the format.",
+            "--workload", metavar="FILE", help="Run what a TOML file says: [[flow]], [[replay]], [drive]."
         ),
     ] = None,
-    image: Annotated[
-        Path | None,
-        typer.Option(
-            "--image", metavar="FILE", help="Run on the drive in this image file, which it changes."
-        ),
-    ] = None,
+    history: History = None,
+    occupied: Occupied = None,
+    keep_going: KeepGoing = False,
+    latencies: Latencies = None,
+    trace: Trace = None,
+    plot: Plot = None,
+    image: Image = None,
     preset: Preset = None,
     config: Config = None,
     set_: Set = None,
     as_json: Json = False,
 ) -> None:
-    """Run a flow of reads and writes and print latencies, rates and energy, in simulated time.
+    """Run flows of reads and writes; print latencies, rates, flash work, utilization, energy and wear.
 
-    The drive keeps time but no data (data.storage = none), which changes no result; --set data.storage=memory
-    keeps data, too.
+    All times are simulated. The drive keeps time but no data (data.storage = none), which changes no result;
+    --set data.storage=memory keeps data, too.
     """
-    in_range("--read-fraction", read_fraction, 0, 1)
-    in_range("--depth", depth or 1, 1, _DEPTH_MAX)
-    in_range("--blocks", blocks, 1, _BLOCKS_MAX)
-    if rate is not None:
-        in_range("--rate", rate, *_RATES)
-    if trace is not None:
-        destination("--trace", trace)
-    if plot is not None:
-        destination("--plot", plot)
-        # Half a second of import; other runs do without.
-        from bitline.figures import check_format
-
-        check_format(f"--plot {plot}", plot.suffix)
-    if rate is None:
-        arrival: dict[str, object] = {"kind": "closed", "depth": depth or _CLOSED_DEPTH}
+    outputs = Outputs(trace, latencies, plot)
+    outputs.check()
+    before = precondition(history, occupied)
+    given = {
+        "--requests": requests,
+        "--seconds": seconds,
+        "--depth": depth,
+        "--rate": rate,
+        "--arrivals": arrivals,
+        "--read-fraction": read_fraction,
+        "--blocks": blocks,
+        "--align": align,
+        "--pattern": pattern,
+        "--range": range_,
+        "--no-prefill": no_prefill or None,
+        "--flow": flow,
+    }
+    if workload is not None:
+        for option, value in given.items():
+            if value is not None:
+                raise UsageError(f"--workload says what runs; leave {option} out, or --workload")
+        file = WorkloadFile.read(workload)
+        asked, before = file.drive, before or file.precondition
+        parts: Sequence[Mapping[str, Any]] = file.workloads
     else:
-        arrival = {"kind": "open", "requests_per_second": rate, "outstanding_max": depth or _OPEN_DEPTH}
-    flow = {
-        "requests": requests,
-        "arrival": arrival,
-        "read_fraction": read_fraction,
-        "blocks": blocks,
-        "pattern": pattern.value,
-        "range_blocks": range_,
-        "prefill": not no_prefill,
+        asked = DriveTable()
+        base = _flow(given, prefill=not no_prefill and before is None)
+        parts = flows.several(flow, base) if flow else [base]
+    if preset is None and config is None and image is None:
+        preset, config = asked.preset, asked.config
+    with open_drive(preset, config, {**(asked.settings or {}), **settings(set_)}, image) as drive:
+        job = Job(flows.title(list(parts)), parts, _total(parts), before, keep_going)
+        measure(drive, job, outputs, as_json=as_json)
+
+
+def _flow(given: Mapping[str, Any], *, prefill: bool) -> dict[str, Any]:
+    """The flow that options describe."""
+    read_fraction, seconds = given["--read-fraction"], given["--seconds"]
+    found: dict[str, Any] = {
+        "requests": given["--requests"] or (_COUNT_MAX if seconds is not None else _REQUESTS),
+        "arrival": flows.arrival(given["--rate"], given["--depth"], given["--arrivals"]),
+        "prefill": prefill,
     }
-    with _open(preset, config, settings(set_), image) as drive:
-        if trace is not None or plot is not None:
-            drive.restart_traced(busiest=trace is None)
-        first = None if no_prefill else "Prefilling"
-        with progress("Running requests", requests, first=first, quiet=as_json) as advance:
-            report = drive.run(flow, advance)
-        emit(_result(report, trace, plot), as_json=as_json)
-        if trace is not None:
-            drive.write_trace(trace)
-        if plot is not None:
-            from bitline.plot import plot as draw
-
-            draw(plot, drive.busiest(), [], _title(flow))
-
-
-def _open(
-    preset: str | None, config: Path | None, settings: Mapping[str, Setting], image: Path | None
-) -> Drive:
-    """The drive that the options ask for; without an image it keeps time but no data."""
-    if image is None:
-        return bitline.open(preset, config=config, set={"data.storage": "none", **settings})
-    if preset or config:
-        raise UsageError("--image has a configuration of its own; leave --preset and --config out")
-    return bitline.open(path=image, set=settings, create=False)
+    if read_fraction is not None:
+        in_range("--read-fraction", read_fraction, 0, 1)
+        found["read_fraction"] = read_fraction
+    if seconds is not None:
+        in_range("--seconds", seconds, 1e-9, _SECONDS_MAX)
+        found["stop_ns"] = round(seconds * 1e9)
+    if given["--blocks"] is not None:
+        found["blocks"] = flows.blocks(given["--blocks"])
+    if given["--pattern"] is not None:
+        found["pattern"] = flows.pattern(given["--pattern"])
+    for option, key in (("--align", "align_blocks"), ("--range", "range_blocks")):
+        if given[option] is not None:
+            found[key] = given[option]
+    return found
 
 
-def _title(flow: Mapping[str, Any]) -> str:
-    share = flow["read_fraction"]
-    kind = "reads" if share == 1 else "writes" if share == 0 else f"{share:.0%} reads"
-    return f"{flow['requests']:,} requests, {kind}, {flow['pattern']}"
-
-
-def _result(report: Report, trace: Path | None, plot: Path | None) -> Result:
-    flow = report.flows[0]
-    facts = {
-        "requests": Fact("Requests", flow.requests),
-        "elapsed_ns": Fact("Simulated time", flow.elapsed.ns, duration),
-        "requests_per_second": Fact("Requests per second", flow.requests_per_second, rate_),
-        "megabytes_per_second": Fact("Megabytes per second", flow.megabytes_per_second, rate_),
-        "flash_page_reads": Fact("Flash pages read", report.flash_page_reads),
-        "flash_page_programs": Fact("  programmed", report.flash_page_programs),
-        "flash_block_erases": Fact("Flash blocks erased", report.flash_block_erases),
-        "energy_pj": Fact("Energy", report.energy.pj, energy),
-    }
-    if trace is not None:
-        facts["trace"] = Fact("Trace", str(trace))
-    if plot is not None:
-        facts["plot"] = Fact("Figure", str(plot))
-    return Result(
-        "One flow, simulated", facts, {"latencies": _latencies(report), "energy": _energies(report)}
-    )
-
-
-_QUANTILES = {
-    "mean": "Mean",
-    "min": "Least",
-    "p50": "p50",
-    "p99": "p99",
-    "p999": "p99.9",
-    "p9999": "p99.99",
-    "max": "Most",
-}
-
-
-def _latencies(report: Report) -> Table:
-    columns = [Column("kind", "Latency"), Column("count", "Requests")]
-    columns += [Column(f"{key}_ns", heading, duration) for key, heading in _QUANTILES.items()]
-    rows: list[dict[str, Value]] = []
-    for kind, latency in (("read", report.flows[0].read), ("write", report.flows[0].write)):
-        if latency is not None:
-            times = {f"{key}_ns": getattr(latency, key).ns for key in _QUANTILES}
-            rows.append({"kind": kind, "count": latency.count, **times})
-    return Table(columns, rows)
-
-
-def _energies(report: Report) -> Table:
-    columns = [
-        Column("component", "Component"),
-        Column("cause", "Cause"),
-        Column("energy_pj", "Energy", energy),
-        Column("events", "Events"),
-    ]
-    rows: list[dict[str, Value]] = [
-        {
-            "component": entry.component,
-            "cause": entry.cause,
-            "energy_pj": entry.energy.pj,
-            "events": entry.events,
-        }
-        for entry in report.energy_by
-        if entry.events
-    ]
-    return Table(columns, rows)
+def _total(parts: Sequence[Mapping[str, Any]]) -> int | None:
+    """Requests of all flows, if their number ends them."""
+    if any("path" in part or part.get("stop_ns") for part in parts):
+        return None
+    counts = [part.get("requests", 10_000) for part in parts]
+    return sum(counts) if all(isinstance(count, int) for count in counts) else None

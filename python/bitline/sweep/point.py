@@ -27,6 +27,8 @@ class Point:
     """The drive, as complete TOML."""
     flows: tuple[Mapping[str, Any], ...]
     """The workload."""
+    precondition: Mapping[str, Any] | None = None
+    """What the drive held before."""
     error: str | None = None
     """Why the axes make no drive."""
 
@@ -55,6 +57,8 @@ def _report(point: Point) -> dict[str, Any]:
         path.write_text(point.config, encoding="utf-8")
         drive = bitline.open(config=path)
     with drive:
+        if point.precondition is not None:
+            drive.precondition(**point.precondition)
         report = drive.run(point.flows).to_dict()
         report["statistics"] = drive.statistics.to_dict()
     return report

@@ -7,11 +7,14 @@ seeds = [1, 2, 3]            # the key `seed` of the drive; [1] if there is none
 preset = "mqsim-default"     # or config = "FILE.toml"
 set = { "data.storage" = "none" }
 
-[grid]                       # one axis a line: keys of the drive, "preset", or keys of flows after "flow."
+[grid]                       # one axis a line: keys of the drive, "preset", "flow.KEY" or "replay.KEY"
 "nand.geometry.channels" = [4, 8]
 "flow.arrival.depth" = [1, 16]
 
-[[workload]]
+[precondition]               # the keys of `Drive.precondition`; drives are blank if there is none
+history = "steady_state"
+
+[[workload]]                 # flows and replays side by side, with the keys of `Drive.run`
 name = "reads"
 flow = [{ requests = 10_000 }]
 ```
@@ -28,9 +31,10 @@ from typing import Any, Self
 from bitline.drive import Setting, configuration
 from bitline.errors import BitlineError, ConfigError, UsageError
 from bitline.sweep.point import Point
+from bitline.workload_file import drive_table, known, precondition_table, table, workloads
 
-#: Axes that begin so are keys of every flow of a workload.
-_FLOW = "flow."
+#: Axes that begin so are keys of every flow, or every replay, of a workload.
+_FLOW, _REPLAY = "flow.", "replay."
 #: No sweep has more points: each is a file.
 POINTS_MAX = 1_000_000
 
@@ -53,6 +57,8 @@ class Spec:
     """The same, from a TOML file."""
     settings: Mapping[str, Setting]
     """Keys that all points share."""
+    precondition: Mapping[str, Any] | None
+    """What drives held before."""
     grid: Mapping[str, tuple[Setting, ...]]
     """Values by axis."""
     workloads: tuple[Workload, ...]
@@ -81,20 +87,19 @@ class Spec:
             UsageError: It is no spec.
         """
         data = tomllib.loads(text)
-        _known("a sweep", data, "drive", "grid", "workload", "seeds")
-        drive = _table("drive", data.get("drive", {}))
-        _known("drive", drive, "preset", "config", "set")
-        config = drive.get("config")
+        known("a sweep", data, "drive", "precondition", "grid", "workload", "seeds")
+        drive = drive_table(data.get("drive", {}), folder)
         seeds = data.get("seeds", [1])
         if not isinstance(seeds, list) or not seeds or not all(type(seed) is int for seed in seeds):
             raise UsageError("seeds must be a list of whole numbers")
-        grid = {axis: _values(axis, values) for axis, values in _table("grid", data.get("grid", {})).items()}
+        grid = {axis: _values(axis, values) for axis, values in table("grid", data.get("grid", {})).items()}
         spec = cls(
-            preset=drive.get("preset"),
-            config=None if config is None else folder / config,
-            settings={"data.storage": "none", **_table("drive.set", drive.get("set", {}))},
+            preset=drive.preset,
+            config=drive.config,
+            settings={"data.storage": "none", **(drive.settings or {})},
+            precondition=precondition_table(data.get("precondition")),
             grid=grid,
-            workloads=_workloads(data.get("workload")),
+            workloads=_workloads(data.get("workload"), folder),
             seeds=tuple(dict.fromkeys(seeds)),
         )
         spec._check()
@@ -105,6 +110,12 @@ class Spec:
             raise UsageError("the key seed is what seeds = [...] sets; leave it out elsewhere")
         if "preset" in self.grid and (self.preset or self.config):
             raise UsageError("preset is an axis of the grid; leave it out of [drive]")
+        for axis in self.grid:
+            if axis.startswith((_FLOW, _REPLAY)) and not any(
+                _is_of(axis, part) for workload in self.workloads for part in workload.flows
+            ):
+                what = axis.partition(".")[0]
+                raise UsageError(f"grid: {axis} is a key of a {what}, and no workload has a {what}")
         if len(self) > POINTS_MAX:
             raise UsageError(f"this makes {len(self):,} points; a sweep has at most {POINTS_MAX:,}")
 
@@ -141,6 +152,7 @@ class Spec:
                 seed=seed,
                 config=config,
                 flows=tuple(_with_keys(flow, axes) for flow in workload.flows),
+                precondition=self.precondition,
                 error=None if error is None else str(error),
             )
 
@@ -148,7 +160,7 @@ class Spec:
         return itertools.product(itertools.product(*self.grid.values()), self.workloads, self.seeds)
 
     def _config(self, axes: Mapping[str, Setting], seed: int) -> str:
-        keys = {key: value for key, value in axes.items() if not key.startswith(_FLOW)}
+        keys = {key: value for key, value in axes.items() if not key.startswith((_FLOW, _REPLAY))}
         preset = keys.pop("preset", self.preset)
         if preset is not None and not isinstance(preset, str):
             raise UsageError(f"grid: preset = {preset} must be a name")
@@ -158,18 +170,6 @@ class Spec:
             raise
         except (TypeError, ValueError) as error:
             raise UsageError(f"grid: {error}") from error
-
-
-def _known(what: str, table: Mapping[str, Any], *keys: str) -> None:
-    for key in table:
-        if key not in keys:
-            raise UsageError(f"{what} has no key {key!r}; it has {', '.join(keys)}")
-
-
-def _table(name: str, value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise UsageError(f"{name} must be a table")
-    return value
 
 
 def _values(axis: str, values: object) -> tuple[Setting, ...]:
@@ -182,33 +182,40 @@ def _values(axis: str, values: object) -> tuple[Setting, ...]:
     return tuple(values)
 
 
-def _workloads(value: object) -> tuple[Workload, ...]:
-    if not isinstance(value, list) or not value:
+def _workloads(value: object, folder: Path) -> tuple[Workload, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(each, dict) for each in value):
         raise UsageError("a sweep needs at least one [[workload]]")
     found = []
-    for number, table in enumerate(value):
-        _known("a workload", table, "name", "flow")
-        flows = table.get("flow", [{}])
-        if not isinstance(flows, list) or not flows or not all(isinstance(flow, dict) for flow in flows):
-            raise UsageError(f"workload {number}: flow must be a list of tables")
-        found.append(Workload(str(table.get("name", f"workload {number}")), tuple(flows)))
+    for number, each in enumerate(value):
+        known("a workload", each, "name", "flow", "replay")
+        tables = each if "flow" in each or "replay" in each else {"flow": [{}]}
+        flows = workloads(f"workload {number}", tables, folder)
+        found.append(Workload(str(each.get("name", f"workload {number}")), flows))
     if len({workload.name for workload in found}) < len(found):
         raise UsageError("two workloads have the same name")
     return tuple(found)
 
 
 def _with_keys(flow: Mapping[str, Any], axes: Mapping[str, Setting]) -> dict[str, Any]:
-    """The flow with the axes that are keys of flows."""
+    """The flow or replay with the axes that are its keys."""
     made = copy.deepcopy(dict(flow))
     for axis, value in axes.items():
-        if axis.startswith(_FLOW):
-            *tables, key = axis.removeprefix(_FLOW).split(".")
-            table = made
+        if _is_of(axis, flow):
+            _, *tables, key = axis.split(".")
+            place = made
             for name in tables:
-                table = table.setdefault(name, dict(_DEFAULTS.get(name, {})))
-            table[key] = value
+                place = place.setdefault(name, dict(_DEFAULTS.get(name, {})))
+            place[key] = value
     return made
 
 
+def _is_of(axis: str, part: Mapping[str, Any]) -> bool:
+    """Whether an axis is a key of this flow or replay."""
+    return axis.startswith(_REPLAY if "path" in part else _FLOW)
+
+
 #: What a table of a flow is when an axis sets a key in it and the flow has none.
-_DEFAULTS: Mapping[str, Mapping[str, Any]] = {"arrival": {"kind": "closed", "depth": 32}}
+_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "arrival": {"kind": "closed", "depth": 32},
+    "timing": {"kind": "as_fast_as_possible", "depth": 32},
+}

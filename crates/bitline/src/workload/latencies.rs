@@ -34,6 +34,8 @@ pub struct Latencies {
     pub lba: Vec<u64>,
     /// Logical blocks; zero for a flush.
     pub blocks: Vec<u32>,
+    /// The same in bytes.
+    pub bytes: Vec<u64>,
     /// Which workload of the run, counted from zero.
     pub flow: Vec<u32>,
     /// Namespace.
@@ -57,6 +59,7 @@ impl Latencies {
         &mut self,
         (flow, namespace): (u32, u32),
         request: &Request,
+        bytes: u64,
         end: Time,
         status: u16,
     ) {
@@ -65,6 +68,7 @@ impl Latencies {
         self.kind.push(request.kind as u8);
         self.lba.push(request.lba);
         self.blocks.push(request.blocks);
+        self.bytes.push(bytes);
         self.flow.push(flow);
         self.namespace.push(namespace);
         self.status.push(status);

@@ -30,7 +30,10 @@ mod trace;
 pub use flow::{Arrival, Flow, Pattern, Size};
 pub use latencies::Latencies;
 pub use replay::{Replay, Timing};
-pub use report::{FlowReport, LatencySummary, Report, TraceReport, Utilization, WearReport};
+pub use report::{
+    CacheReport, FlowReport, LatencySummary, MappingReport, Report, TraceReport, Utilization,
+    WearReport,
+};
 pub use request::RequestKind;
 pub use run::UnderWay;
 pub use trace::{

@@ -45,8 +45,8 @@ pub struct Replay {
     pub format: Option<TraceFormat>,
     /// For the text of `blkparse`: which event is a request's arrival.
     pub blkparse_action: BlkparseAction,
-    /// Pass over bad lines and count them, instead of failing at the first.
-    pub skip_bad_lines: bool,
+    /// Bad lines that are passed over and counted; the next one ends the replay.
+    pub bad_lines_max: u64,
     /// When requests arrive.
     #[serde(deserialize_with = "name_or_table")]
     pub timing: Timing,
@@ -103,7 +103,7 @@ impl Default for Replay {
             name: "trace".into(),
             format: None,
             blkparse_action: BlkparseAction::default(),
-            skip_bad_lines: false,
+            bad_lines_max: 0,
             timing: Timing::Original,
             outstanding_max: DEPTH_MAX,
             repeat: 1,
@@ -320,7 +320,7 @@ impl TraceSource {
 fn open(replay: &Replay) -> Result<TraceReader, Error> {
     let options = TraceOptions {
         format: replay.format,
-        skip_bad_lines: replay.skip_bad_lines,
+        bad_lines_max: replay.bad_lines_max,
         blkparse_action: replay.blkparse_action,
     };
     Ok(TraceReader::open(&replay.path, options)?)

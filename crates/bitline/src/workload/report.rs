@@ -33,6 +33,18 @@ pub struct Report {
     pub gc_blocks: u64,
     /// Pages copied by garbage collection.
     pub gc_page_copies: u64,
+    /// Blocks emptied to level wear.
+    pub wear_levelling_blocks: u64,
+    /// Pages copied for that.
+    pub wear_levelling_page_copies: u64,
+    /// Programs suspended, once for each time.
+    pub program_suspensions: u64,
+    /// Erases suspended, once for each time.
+    pub erase_suspensions: u64,
+    /// The data cache.
+    pub cache: CacheReport,
+    /// The cache of the mapping table.
+    pub mapping: MappingReport,
     /// Shares of the elapsed time in which parts were busy.
     pub utilization: Utilization,
     /// Wear at the end.
@@ -43,8 +55,44 @@ pub struct Report {
     pub energy: Vec<EnergyEntry>,
 }
 
+/// What the data cache did, in pages of commands; all zero if there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CacheReport {
+    /// Pages read wholly from the cache.
+    pub read_hits: u64,
+    /// Pages of which a part came from the cache and the rest from flash.
+    pub read_partial_hits: u64,
+    /// Pages read from flash.
+    pub read_misses: u64,
+    /// Pages written to a slot that was there.
+    pub write_hits: u64,
+    /// Pages written to a new slot.
+    pub write_misses: u64,
+    /// Slots taken from their pages to be used for others.
+    pub evictions: u64,
+    /// Pages written back to flash.
+    pub write_backs: u64,
+}
+
+/// What the cache of the mapping table did; all zero if the whole table is at hand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MappingReport {
+    /// Pages read whose mapping was at hand.
+    pub read_hits: u64,
+    /// Pages read whose mapping was not.
+    pub read_misses: u64,
+    /// Pages written whose mapping was at hand.
+    pub write_hits: u64,
+    /// Pages written whose mapping was not.
+    pub write_misses: u64,
+    /// Mapping pages read.
+    pub page_reads: u64,
+    /// Mapping pages written.
+    pub page_writes: u64,
+}
+
 /// Shares of the time in which parts were busy, 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Utilization {
     /// The host-to-drive direction of the link.
     pub link_down: f64,
@@ -54,6 +102,12 @@ pub struct Utilization {
     pub channel: f64,
     /// The mean over all dies, of the array only.
     pub die: f64,
+    /// The drive's DRAM.
+    pub dram: f64,
+    /// Each channel by itself.
+    pub channels: Vec<f64>,
+    /// Each die by itself.
+    pub dies: Vec<f64>,
 }
 
 /// How often blocks were erased since the drive was new.
@@ -220,6 +274,14 @@ impl Report {
             write_amplification: (written_bytes > 0).then(|| programmed / written_bytes as f64),
             gc_blocks: after.ftl.gc_blocks - before.ftl.gc_blocks,
             gc_page_copies: after.ftl.gc_page_copies - before.ftl.gc_page_copies,
+            wear_levelling_blocks: after.ftl.wear_levelling_blocks
+                - before.ftl.wear_levelling_blocks,
+            wear_levelling_page_copies: after.ftl.wear_levelling_page_copies
+                - before.ftl.wear_levelling_page_copies,
+            program_suspensions: after.flash.program_suspensions - before.flash.program_suspensions,
+            erase_suspensions: after.flash.erase_suspensions - before.flash.erase_suspensions,
+            cache: CacheReport::between(before, after),
+            mapping: MappingReport::between(before, after),
             utilization: Utilization::between(before, after),
             wear: WearReport {
                 erase_count_min: wear.least,
@@ -232,23 +294,62 @@ impl Report {
     }
 }
 
+impl CacheReport {
+    fn between(before: &Statistics, after: &Statistics) -> CacheReport {
+        let (before, after) = (&before.cache, &after.cache);
+        CacheReport {
+            read_hits: after.read_hits - before.read_hits,
+            read_partial_hits: after.read_partial_hits - before.read_partial_hits,
+            read_misses: after.read_misses - before.read_misses,
+            write_hits: after.write_hits - before.write_hits,
+            write_misses: after.write_misses - before.write_misses,
+            evictions: after.evictions - before.evictions,
+            write_backs: after.write_backs - before.write_backs,
+        }
+    }
+}
+
+impl MappingReport {
+    fn between(before: &Statistics, after: &Statistics) -> MappingReport {
+        let (before, after) = (&before.ftl, &after.ftl);
+        MappingReport {
+            read_hits: after.cmt_read_hits - before.cmt_read_hits,
+            read_misses: after.cmt_read_misses - before.cmt_read_misses,
+            write_hits: after.cmt_write_hits - before.cmt_write_hits,
+            write_misses: after.cmt_write_misses - before.cmt_write_misses,
+            page_reads: after.mapping_page_reads - before.mapping_page_reads,
+            page_writes: after.mapping_page_writes - before.mapping_page_writes,
+        }
+    }
+}
+
 impl Utilization {
     /// From the shares since power-up at two instants, the shares in between.
     fn between(before: &Statistics, after: &Statistics) -> Utilization {
         let elapsed = after.elapsed_ns - before.elapsed_ns;
-        let share = |of: fn(&Statistics) -> f64| {
-            let busy = of(after) * after.elapsed_ns - of(before) * before.elapsed_ns;
+        let between = |before_share: f64, after_share: f64| {
+            let busy = after_share * after.elapsed_ns - before_share * before.elapsed_ns;
             match elapsed > 0.0 {
                 // Rounding of the two may leave less than nothing.
                 true => (busy / elapsed).clamp(0.0, 1.0),
                 false => 0.0,
             }
         };
+        let share = |of: fn(&Statistics) -> f64| between(of(before), of(after));
+        let each = |of: fn(&Statistics) -> &[f64]| {
+            let pairs = of(before).iter().zip(of(after));
+            pairs
+                .map(|(before, after)| between(*before, *after))
+                .collect()
+        };
         Utilization {
             link_down: share(|statistics| statistics.link_down_utilization),
             link_up: share(|statistics| statistics.link_up_utilization),
             channel: share(|statistics| statistics.channel_utilization),
             die: share(|statistics| statistics.die_utilization),
+            dram: share(|statistics| statistics.dram_utilization),
+            channels: each(|statistics| &statistics.channel_utilizations),
+            dies: each(|statistics| &statistics.die_utilizations),
         }
     }
 }

@@ -248,16 +248,20 @@ impl Nand {
             }
         ];
         let state = PageState::Programmed;
+        // A store without data keeps no records of pages either.
+        let keeps = self.holds_data;
         for (page, spare) in (0..).zip(spares) {
             let (page, spare) = (PageAddress { block, page }, spare.as_ref());
-            self.store.write(page, &blank)?;
-            let record = PageRecord {
-                page,
-                state,
-                mode,
-                spare,
-            };
-            self.store.record_page(&record, &self.array.block(block))?;
+            if keeps {
+                self.store.write(page, &blank)?;
+                let record = PageRecord {
+                    page,
+                    state,
+                    mode,
+                    spare,
+                };
+                self.store.record_page(&record, &self.array.block(block))?;
+            }
             self.array.program(page, mode, state, spare);
         }
         Ok(())

@@ -223,9 +223,9 @@ impl Common {
         outcome: Result<(), host::Error>,
     ) -> Result<(), host::Error> {
         let end = self.sim.now();
+        let bytes = u64::from(request.blocks) * u64::from(device.block_bytes());
         let status = match outcome {
             Ok(()) => {
-                let bytes = u64::from(request.blocks) * u64::from(device.block_bytes());
                 self.tally.borrow_mut().record(request, bytes, end);
                 0
             }
@@ -242,7 +242,9 @@ impl Common {
         if let Some(latencies) = &self.progress.latencies {
             let namespace = device.namespace().get();
             let whose = (self.number, namespace);
-            latencies.borrow_mut().push(whose, request, end, status);
+            latencies
+                .borrow_mut()
+                .push(whose, request, bytes, end, status);
         }
         Ok(())
     }

@@ -59,8 +59,8 @@ pub enum TraceError {
         /// What it said.
         source: std::io::Error,
     },
-    /// A bad line, where bad lines are not skipped.
-    #[error("{}, line {line}: {reason}", path.display())]
+    /// A bad line, and no more may be passed over.
+    #[error("{}, line {line}: {reason}{}", path.display(), after(*before))]
     Line {
         /// The file.
         path: PathBuf,
@@ -68,6 +68,8 @@ pub enum TraceError {
         line: u64,
         /// What is wrong with it.
         reason: LineError,
+        /// Bad lines that were passed over before.
+        before: u64,
     },
     /// No format fits its first lines.
     #[error(
@@ -85,4 +87,13 @@ pub enum TraceError {
         /// The file.
         path: PathBuf,
     },
+}
+
+/// How many bad lines came before, if any did.
+fn after(before: u64) -> String {
+    match before {
+        0 => String::new(),
+        1 => " (after 1 bad line that was passed over)".into(),
+        _ => format!(" (after {before} bad lines that were passed over)"),
+    }
 }

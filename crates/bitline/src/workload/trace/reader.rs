@@ -24,8 +24,8 @@ const BAD_LINES_TOLD: usize = 10;
 pub struct TraceOptions {
     /// Its format; found out from its first lines if not given.
     pub format: Option<TraceFormat>,
-    /// Pass over bad lines and count them, instead of failing at the first.
-    pub skip_bad_lines: bool,
+    /// Bad lines that are passed over and counted; the next one is an error.
+    pub bad_lines_max: u64,
     /// For the text of `blkparse`: which event counts.
     pub blkparse_action: BlkparseAction,
 }
@@ -48,7 +48,7 @@ pub struct TraceReader {
     format: TraceFormat,
     parser: Box<dyn Parse>,
     devices: Devices,
-    skip_bad_lines: bool,
+    bad_lines_max: u64,
     bad_lines: u64,
     told: Vec<BadLine>,
 }
@@ -105,7 +105,7 @@ impl TraceReader {
             format,
             parser: format.parser(&options),
             devices: Devices::default(),
-            skip_bad_lines: options.skip_bad_lines,
+            bad_lines_max: options.bad_lines_max,
             bad_lines: 0,
             told: Vec::new(),
         })
@@ -114,7 +114,7 @@ impl TraceReader {
     /// The next request; none at the end.
     ///
     /// # Errors
-    /// A file that cannot be read any further, or a bad line unless these are skipped.
+    /// A file that cannot be read any further, or a bad line beyond those that are passed over.
     pub fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
         loop {
             let next = self.lines.next().map_err(|source| TraceError::Io {
@@ -143,11 +143,12 @@ impl TraceReader {
     /// The line that was last read is bad.
     pub(in crate::workload) fn bad_line(&mut self, reason: LineError) -> Result<(), TraceError> {
         let line = self.lines.number();
-        if !self.skip_bad_lines {
+        if self.bad_lines >= self.bad_lines_max {
             return Err(TraceError::Line {
                 path: self.path.clone(),
                 line,
                 reason,
+                before: self.bad_lines,
             });
         }
         self.bad_lines += 1;

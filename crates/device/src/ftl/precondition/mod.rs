@@ -1,6 +1,7 @@
 //! Preconditioning by direct construction: the state that earlier writes would have
 //! left is set up at once, on the media and in the tables, without simulating them.
 
+mod staged;
 mod steady;
 
 use media::nand::{BlockId, NandError, PageAddress, PlaneId};
@@ -8,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use sim::Random;
 
 use super::config::GC_RESERVE_BLOCKS;
-use super::mapping::{Lpn, Mapping};
+use super::mapping::Lpn;
 use super::spare::{Content, Record};
 use super::{Ftl, GcPolicy};
+use staged::{PLACES, Staged};
 use steady::Until;
 
 /// What earlier writes are to have left.
@@ -95,6 +97,12 @@ pub struct Preconditioned {
     pub flash_pages: u64,
     /// Blocks in use.
     pub blocks: u64,
+}
+
+/// What setting up has come to.
+struct Work {
+    staged: Staged,
+    done: Preconditioned,
 }
 
 /// Version of what was replaced, and the first sequence; what replaced it has later ones.
@@ -188,12 +196,21 @@ impl Ftl {
         if self.next_version.get() != 1 {
             return Err(PreconditionError::Used);
         }
-        let (mut done, mut field) = (Preconditioned::default(), None);
-        for place in 0..self.homes.len() as u32 {
+        let places = self.homes.len() as u32;
+        let mut field = None;
+        let mut work = Work {
+            staged: Staged::new(places, self.logical_pages()),
+            done: Preconditioned::default(),
+        };
+        for place in 0..places {
             let pages = pages_of(place, random);
             let plane = self.homes[place as usize];
-            self.precondition_plane(plan, plane, pages, random, &mut field, &mut done)?;
+            self.precondition_plane(plan, plane, pages, random, &mut field, &mut work)?;
+            if (place + 1) % PLACES == 0 || place + 1 == places {
+                work.staged.write(&mut self.mapping.borrow_mut());
+            }
         }
+        let done = work.done;
         let versions = OLD + 1 + done.flash_pages;
         self.next_version.set(versions);
         self.next_sequence.set(versions);
@@ -211,7 +228,7 @@ impl Ftl {
         pages: Vec<u32>,
         random: &mut Random,
         field: &mut Option<Vec<f64>>,
-        done: &mut Preconditioned,
+        work: &mut Work,
     ) -> Result<(), PreconditionError> {
         let counts = self.needed_pages(plan, plane, pages.len(), field);
         let erases = self.erases(plan, plane, &counts, pages.len());
@@ -223,7 +240,7 @@ impl Ftl {
             let pages_per_block = self.geometry.pages_per_block(self.config.mode);
             let whole = matches!(plan.history, History::Sequential);
             let written = if whole { valid } else { pages_per_block };
-            self.place_block(block, erases, (valid, written), &mut pages, done)?;
+            self.place_block(block, erases, (valid, written), &mut pages, work)?;
         }
         self.age_free(plane, erases)?;
         debug_assert!(pages.next().is_none(), "every page has a place");
@@ -354,12 +371,12 @@ impl Ftl {
         erases: u32,
         (valid, written): (u32, u32),
         pages: &mut impl Iterator<Item = u32>,
-        done: &mut Preconditioned,
+        work: &mut Work,
     ) -> Result<(), PreconditionError> {
         // An old version of this page may be anywhere: it is beyond the last, so that recovery
         // passes over it.
         let beyond = Lpn(self.logical_pages());
-        let mut mapping = self.mapping.borrow_mut();
+        let Work { staged, done } = work;
         let mut blocks = self.blocks.borrow_mut();
         let mut last = None;
         let mut sequence = OLD + 1 + done.flash_pages;
@@ -370,7 +387,7 @@ impl Ftl {
             let record = match lpn.map(Lpn) {
                 Some(lpn) => {
                     let ppa = self.geometry.ppa(PageAddress { block, page });
-                    mapping.set(lpn, Mapping::Data(ppa));
+                    staged.set(lpn, ppa);
                     blocks.validate(ppa);
                     last = Some(lpn);
                     Record {

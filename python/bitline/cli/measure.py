@@ -1,0 +1,218 @@
+"""What `run` and `replay` share: their options, running workloads, and the files that they leave."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+import bitline
+from bitline.cli.options import destination, in_range
+from bitline.cli.output import emit
+from bitline.cli.progress import progress
+from bitline.cli.summary import summary
+from bitline.drive import Drive, Setting
+from bitline.errors import UsageError
+from bitline.workload import LatencyChunk, Report
+
+Trace = Annotated[
+    Path | None,
+    typer.Option(
+        "--trace", metavar="FILE", help="Write a trace for Perfetto (ui.perfetto.dev), prefilling included."
+    ),
+]
+Latencies = Annotated[
+    Path | None,
+    typer.Option(
+        "--latencies", metavar="FILE", help="Write one row a request; FILE.parquet or FILE.csv, as it ends."
+    ),
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot",
+        metavar="FILE",
+        help="Draw what every part did in the busiest two milliseconds, and how latencies are distributed; "
+        "the suffix names the format.",
+    ),
+]
+Image = Annotated[
+    Path | None,
+    typer.Option("--image", metavar="FILE", help="Run on the drive in this image file, which it changes."),
+]
+History = Annotated[
+    str | None,
+    typer.Option(
+        "--precondition",
+        metavar="HISTORY",
+        help="Set up at once what earlier writes would have left: sequential, random:OVERWRITES, "
+        "steady_state or mqsim. Flows then write nothing beforehand.",
+    ),
+]
+Occupied = Annotated[
+    float | None,
+    typer.Option(
+        "--occupied", metavar="SHARE", help="Of the logical pages, how many --precondition fills, 0 to 1 [1]."
+    ),
+]
+KeepGoing = Annotated[
+    bool,
+    typer.Option("--keep-going", help="Count requests that the drive fails, instead of ending at the first."),
+]
+
+_HISTORIES = ("sequential", "random", "steady_state", "mqsim")
+_Taker: TypeAlias = Callable[[LatencyChunk], object]
+
+
+def precondition(history: str | None, occupied: float | None) -> Mapping[str, Any] | None:
+    """The arguments of `Drive.precondition` that the two options ask for, if they do.
+
+    Raises:
+        UsageError: They make no sense.
+    """
+    if history is None:
+        if occupied is not None:
+            raise UsageError("--occupied says how much --precondition fills; give that, too")
+        return None
+    in_range("--occupied", 1 if occupied is None else occupied, 0, 1)
+    kind, colon, number = history.partition(":")
+    if kind not in _HISTORIES or (colon != "") != (kind == "random"):
+        raise UsageError(
+            f"--precondition {history}: it must be sequential, random:OVERWRITES (such as random:2), "
+            "steady_state or mqsim"
+        )
+    arguments: dict[str, Any] = {"history": kind, "occupied": 1.0 if occupied is None else occupied}
+    if kind == "random":
+        arguments["overwrites"] = amount(f"--precondition {history}", number)
+    return arguments
+
+
+def amount(option: str, text: str) -> float:
+    """A number in an option.
+
+    Raises:
+        UsageError: It is none.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"{option}: {text!r} is no number") from None
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Files that a run leaves."""
+
+    trace: Path | None = None
+    latencies: Path | None = None
+    plot: Path | None = None
+
+    def check(self) -> None:
+        """Refuse files that cannot be written, before any work is done.
+
+        Raises:
+            UsageError: One cannot be.
+        """
+        for option, path in self.named():
+            destination(option, path)
+        # Half a second of imports; other runs do without.
+        if self.plot is not None:
+            from bitline.figures import check_format
+
+            check_format(f"--plot {self.plot}", self.plot.suffix)
+        if self.latencies is not None:
+            from bitline.latencies import check_suffix
+
+            check_suffix(f"--latencies {self.latencies}", self.latencies.suffix)
+
+    def named(self) -> list[tuple[str, Path]]:
+        """Those that are asked for, by option."""
+        named = (("--trace", self.trace), ("--latencies", self.latencies), ("--plot", self.plot))
+        return [(option, path) for option, path in named if path is not None]
+
+
+def open_drive(
+    preset: str | None, config: Path | None, settings: Mapping[str, Setting], image: Path | None
+) -> Drive:
+    """The drive that options ask for; without an image it keeps time but no data.
+
+    Raises:
+        UsageError: An image, and another drive.
+    """
+    if image is None:
+        return bitline.open(preset, config=config, set={"data.storage": "none", **settings})
+    if preset or config:
+        raise UsageError("--image has a configuration of its own; leave --preset and --config out")
+    return bitline.open(path=image, set=settings, create=False)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be measured."""
+
+    title: str
+    """For people."""
+    workloads: Sequence[Mapping[str, Any]]
+    """Flows and replays, for `Drive.run`."""
+    total: int | None
+    """Requests, if that is known."""
+    precondition: Mapping[str, Any] | None
+    """Arguments of `Drive.precondition`."""
+    keep_going: bool = False
+    """Whether requests that fail are counted."""
+
+    def names(self) -> list[str]:
+        """The names of its parts, by their number."""
+        return [str(part.get("name", "trace" if "path" in part else "flow")) for part in self.workloads]
+
+    def prefills(self) -> bool:
+        """Whether ranges are filled before anything is measured."""
+        return any(part.get("prefill", "path" not in part) for part in self.workloads)
+
+
+def measure(drive: Drive, job: Job, outputs: Outputs, *, as_json: bool) -> Report:
+    """Run a job on a drive, print what was measured, and write the files that are asked for."""
+    if outputs.trace is not None or outputs.plot is not None:
+        drive.restart_traced(busiest=outputs.trace is None)
+    first = "Preconditioning" if job.precondition else "Prefilling" if job.prefills() else None
+    with (
+        _taking(outputs, job) as (take, curves),
+        progress("Running requests", job.total, first=first, quiet=as_json) as advance,
+    ):
+        if job.precondition is not None:
+            drive.precondition(**job.precondition)
+        report = drive.run(job.workloads, advance, latencies=take, keep_going=job.keep_going)
+    emit(summary(job.title, report, outputs.named()), as_json=as_json)
+    if outputs.trace is not None:
+        drive.write_trace(outputs.trace)
+    if outputs.plot is not None:
+        from bitline.plot import plot
+
+        plot(outputs.plot, drive.busiest(), curves(), job.title)
+    return report
+
+
+@contextmanager
+def _taking(outputs: Outputs, job: Job) -> Iterator[tuple[_Taker | None, Callable[[], Any]]]:
+    """What takes single requests, if anything wants them; and the curves of their distribution."""
+    takers: list[_Taker] = []
+    with ExitStack() as stack:
+        if outputs.latencies is not None:
+            from bitline.latencies import LatencyFile
+
+            takers.append(stack.enter_context(LatencyFile(outputs.latencies, job.names())).add)
+        curves: Callable[[], Any] = list
+        if outputs.plot is not None:
+            from bitline.latencies import Distribution
+
+            distribution = Distribution(job.names())
+            takers.append(distribution.add)
+            curves = distribution.curves
+
+        def take(columns: LatencyChunk) -> None:
+            for taker in takers:
+                taker(columns)
+
+        yield take if takers else None, curves

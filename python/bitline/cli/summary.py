@@ -1,0 +1,263 @@
+"""What `run` and `replay` print: everything that a report says, for people and as JSON."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bitline.cli.output import Column, Fact, Format, Result, Table, Value, duration, energy, plain, rate, size
+from bitline.workload import REQUEST_KINDS, CacheReport, FlowReport, MappingReport, Report, Utilization
+
+#: Keys and labels of files, by the option that asks for them.
+_FILES = {
+    "--trace": ("trace", "Trace"),
+    "--latencies": ("latencies_file", "Every request"),
+    "--plot": ("plot", "Figure"),
+}
+#: Quantiles of latencies, with their headings.
+_QUANTILES = {
+    "mean": "Mean",
+    "min": "Least",
+    "p50": "p50",
+    "p99": "p99",
+    "p999": "p99.9",
+    "p9999": "p99.99",
+    "max": "Most",
+}
+
+
+def summary(title: str, report: Report, files: Sequence[tuple[str, Path]]) -> Result:
+    """A report as facts and tables; `files` are those that the run leaves, by their option."""
+    tables = {}
+    if len(report.flows) > 1 or any(flow.trace for flow in report.flows):
+        tables["flows"] = _flows(report.flows)
+    bad = _bad_lines(report.flows)
+    if bad.rows:
+        tables["bad_lines"] = bad
+    tables |= {
+        "latencies": _latencies(report.flows),
+        "utilization": _utilization(report.utilization),
+        "energy": _energies(report),
+    }
+    facts = {
+        **_work(report),
+        **_flash(report),
+        **_cache(report.cache),
+        **_mapping(report.mapping),
+        **_energy(report),
+        **{key: Fact(label, str(path)) for option, path in files for key, label in [_FILES[option]]},
+    }
+    return Result(title, facts, tables)
+
+
+def _work(report: Report) -> dict[str, Fact]:
+    flows, seconds = report.flows, report.elapsed.s
+    requests = sum(flow.requests for flow in flows)
+    failed = sum(flow.failed for flow in flows)
+    moved = report.read_bytes + report.written_bytes
+    return {
+        "requests": Fact("Requests", requests),
+        "failed": Fact("  failed" if failed else None, failed),
+        "elapsed_ns": Fact("Simulated time", report.elapsed.ns, duration),
+        "requests_per_second": Fact("Requests per second", requests / seconds if seconds else 0.0, rate),
+        "megabytes_per_second": Fact("Megabytes per second", moved / seconds / 1e6 if seconds else 0.0, rate),
+        "read_bytes": Fact("Bytes read", int(report.read_bytes), size),
+        "written_bytes": Fact("  written", int(report.written_bytes), size),
+    }
+
+
+def _flash(report: Report) -> dict[str, Fact]:
+    levelled, suspended = report.wear_levelling_blocks, report.program_suspensions + report.erase_suspensions
+    wear = report.wear
+    return {
+        "flash_page_reads": Fact("Flash pages read", report.flash_page_reads),
+        "flash_page_programs": Fact("  programmed", report.flash_page_programs),
+        "flash_block_erases": Fact("Flash blocks erased", report.flash_block_erases),
+        "write_amplification": Fact("Write amplification", report.write_amplification),
+        "gc_blocks": Fact("Blocks collected", report.gc_blocks),
+        "gc_page_copies": Fact("  pages copied", report.gc_page_copies),
+        "wear_levelling_blocks": Fact("Blocks moved to level wear" if levelled else None, levelled),
+        "wear_levelling_page_copies": Fact(
+            "  pages copied" if levelled else None, report.wear_levelling_page_copies
+        ),
+        "program_suspensions": Fact("Programs suspended" if suspended else None, report.program_suspensions),
+        "erase_suspensions": Fact("  erases" if suspended else None, report.erase_suspensions),
+        "erase_count_mean": Fact("Erases of a block, mean", wear.erase_count_mean),
+        "erase_count_min": Fact("  least", wear.erase_count_min),
+        "erase_count_max": Fact("  most", wear.erase_count_max),
+    }
+
+
+def _cache(cache: CacheReport) -> dict[str, Fact]:
+    reads = cache.read_hits + cache.read_partial_hits + cache.read_misses
+    writes = cache.write_hits + cache.write_misses
+    on = reads + writes > 0
+    found = {
+        "cache_read_hits": Fact("Data cache, reads that hit" if on else None, cache.read_hits, _of(reads)),
+        "cache_write_hits": Fact("  writes that hit" if on else None, cache.write_hits, _of(writes)),
+        "cache_write_backs": Fact("  pages written back" if on else None, cache.write_backs),
+    }
+    rest = ("read_partial_hits", "read_misses", "write_misses", "evictions")
+    return found | {f"cache_{name}": Fact(None, getattr(cache, name)) for name in rest}
+
+
+def _mapping(mapping: MappingReport) -> dict[str, Fact]:
+    hits = mapping.read_hits + mapping.write_hits
+    asked = hits + mapping.read_misses + mapping.write_misses
+    on = asked > 0
+    return {
+        "mapping_hits": Fact("Mapping cache, hits" if on else None, hits, _of(asked)),
+        "mapping_misses": Fact(None, asked - hits),
+        "mapping_page_reads": Fact("  mapping pages read" if on else None, mapping.page_reads),
+        "mapping_page_writes": Fact("  written" if on else None, mapping.page_writes),
+    }
+
+
+def _energy(report: Report) -> dict[str, Fact]:
+    parts: dict[str, Value] = {}
+    for entry in report.energy_by:
+        before = parts.get(entry.component, 0)
+        parts[entry.component] = (before if isinstance(before, int) else 0) + entry.energy.pj
+
+    def show(value: Value) -> str:
+        shown = value.items() if isinstance(value, Mapping) else ()
+        return ", ".join(f"{part} {energy(spent)}" for part, spent in shown if spent)
+
+    return {
+        "energy_pj": Fact("Energy", report.energy.pj, energy),
+        "energy_by_component_pj": Fact("  of it" if any(parts.values()) else None, parts, show),
+    }
+
+
+def _of(total: int) -> Format:
+    """A count with its share of a total."""
+
+    def show(value: Value) -> str:
+        return (
+            f"{plain(value)} ({percent(value / total)})" if isinstance(value, int) and total else plain(value)
+        )
+
+    return show
+
+
+def percent(value: Value) -> str:
+    """A share, such as 12.3 %."""
+    return f"{value * 100:.1f} %" if isinstance(value, int | float) else plain(value)
+
+
+def _flows(flows: Sequence[FlowReport]) -> Table:
+    traced = any(flow.trace for flow in flows)
+    columns = [
+        Column("name", "Flow"),
+        Column("requests", "Requests"),
+        Column("failed", "Failed"),
+        Column("elapsed_ns", "Time", duration),
+        Column("requests_per_second", "A second", rate),
+        Column("megabytes_per_second", "MB/s", rate),
+        Column("read_bytes", "Read", size),
+        Column("written_bytes", "Written", size),
+    ]
+    headings = {
+        "format": "Format",
+        "lines": "Lines",
+        "bad_lines": "Bad",
+        "devices": "Devices",
+        "out_of_order": "Out of order",
+        "widened": "Widened",
+        "wrapped": "Wrapped",
+        "left_out": "Left out",
+    }
+    columns += [Column(key, heading if traced else None) for key, heading in headings.items()]
+    rows: list[dict[str, Value]] = []
+    for flow in flows:
+        rows.append(
+            {
+                "name": flow.name,
+                "requests": flow.requests,
+                "failed": flow.failed,
+                "elapsed_ns": flow.elapsed.ns,
+                "requests_per_second": flow.requests_per_second,
+                "megabytes_per_second": flow.megabytes_per_second,
+                "read_bytes": int(flow.read_bytes),
+                "written_bytes": int(flow.written_bytes),
+                **{key: getattr(flow.trace, key, None) for key in headings},
+            }
+        )
+    return Table(columns, rows)
+
+
+def _bad_lines(flows: Sequence[FlowReport]) -> Table:
+    columns = [Column("trace", "Bad lines of"), Column("line", "Line"), Column("reason", "Because")]
+    rows: list[dict[str, Value]] = [
+        {"trace": flow.trace.path, "line": bad.line, "reason": bad.reason}
+        for flow in flows
+        if flow.trace
+        for bad in flow.trace.first_bad_lines
+    ]
+    return Table(columns, rows)
+
+
+def _latencies(flows: Sequence[FlowReport]) -> Table:
+    columns = [
+        Column("flow", "Flow" if len(flows) > 1 else None),
+        Column("kind", "Latency"),
+        Column("count", "Requests"),
+    ]
+    columns += [Column(f"{key}_ns", heading, duration) for key, heading in _QUANTILES.items()]
+    rows: list[dict[str, Value]] = []
+    for flow in flows:
+        for kind in REQUEST_KINDS:
+            latency = getattr(flow, kind)
+            if latency is not None:
+                times = {f"{key}_ns": getattr(latency, key).ns for key in _QUANTILES}
+                rows.append({"flow": flow.name, "kind": kind, "count": latency.count, **times})
+    return Table(columns, rows)
+
+
+def _utilization(shares: Utilization) -> Table:
+    columns = [
+        Column("part", "Busy"),
+        Column("count", "Parts"),
+        Column("mean", "Mean", percent),
+        Column("least", "Least", percent),
+        Column("most", "Most", percent),
+    ]
+    parts: dict[str, Sequence[float]] = {
+        "link, host to drive": (shares.link_down,),
+        "link, drive to host": (shares.link_up,),
+        "channels": shares.channels,
+        "dies": shares.dies,
+        "dram": (shares.dram,),
+    }
+    rows: list[dict[str, Value]] = [
+        {
+            "part": part,
+            "count": len(each),
+            "mean": sum(each) / len(each),
+            "least": min(each),
+            "most": max(each),
+        }
+        for part, each in parts.items()
+    ]
+    return Table(columns, rows)
+
+
+def _energies(report: Report) -> Table:
+    total = report.energy.pj
+    columns = [
+        Column("component", "Component"),
+        Column("cause", "Cause"),
+        Column("energy_pj", "Energy", energy),
+        Column("share", "Share", percent),
+        Column("events", "Events"),
+    ]
+    rows: list[dict[str, Value]] = [
+        {
+            "component": entry.component,
+            "cause": entry.cause,
+            "energy_pj": entry.energy.pj,
+            "share": entry.energy.pj / total if total else 0.0,
+            "events": entry.events,
+        }
+        for entry in report.energy_by
+        if entry.events
+    ]
+    return Table(columns, rows)

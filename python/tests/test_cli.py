@@ -111,7 +111,7 @@ def test_without_a_command_there_is_help(run: Run) -> None:
 
 
 def test_an_interrupted_command_says_so_in_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: object) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(bitline.Drive, "run", interrupt)

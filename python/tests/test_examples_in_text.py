@@ -33,7 +33,7 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
         if block[1] == "python":
             exec(compile(next(python), str(page), "exec"), names)
         elif page.name in COMMANDS:
-            for line in block[2].splitlines():
+            for line in block[2].replace("\\\n", " ").splitlines():
                 _run_command(line)
 
 

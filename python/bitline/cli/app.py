@@ -49,7 +49,7 @@ app.add_typer(validate.app, name="validate")
 def main() -> None:
     """Run the command line; exits with one of `bitline.cli.errors.Exit`."""
     with reported():
-        code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
+        code = app(sys.argv[1:] or ["--help"], prog_name="bitline", standalone_mode=False)
         if code == Exit.INTERRUPTED:  # what Typer makes of Ctrl-C, without a word
             raise KeyboardInterrupt
     if isinstance(code, int):

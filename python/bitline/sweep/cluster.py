@@ -8,6 +8,8 @@ import hashlib
 import json
 import logging
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -144,17 +146,32 @@ def _client(scheduler: str | None, workers: int) -> Iterator["Client"]:
         with client:
             yield client
         return
-    with (
-        LocalCluster(
+    with _ignoring_interrupts():
+        started = LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
             dashboard_address=":0",
             silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+        )
+    with started as cluster, Client(cluster, set_as_default=False) as client:
         yield client
+
+
+@contextmanager
+def _ignoring_interrupts() -> Iterator[None]:
+    """Processes that are started meanwhile ignore Ctrl-C.
+
+    A terminal sends it to all of them; only this one is to act on it, and ends the others.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _results(client: "Client", points: list[Point]) -> Iterator[tuple[Point, dict[str, Any]]]:

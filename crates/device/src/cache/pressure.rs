@@ -52,27 +52,21 @@ impl Pressure {
 
     /// Waits until it is the caller's turn and there is room. Dropping the wait gives the turn up.
     pub(super) async fn relief(&self) {
-        if self.allows() {
-            return;
+        if !self.allows() {
+            self.queue().relief().await;
         }
+    }
+
+    /// A place at the end of the queue, for a writer that is not allowed to go on.
+    pub(super) fn queue(&self) -> Turn<'_> {
         let number = self.next_number.replace(self.next_number.get() + 1);
         self.waiting
             .borrow_mut()
             .push_back((number, self.sim.current()));
-        let turn = Turn {
+        Turn {
             pressure: self,
             number,
-        };
-        std::future::poll_fn(|_| {
-            let first = self.waiting.borrow().front().map(|(number, _)| *number);
-            if first == Some(number) && self.has_room() {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            }
-        })
-        .await;
-        drop(turn);
+        }
     }
 
     fn wake_first(&self) {
@@ -85,9 +79,28 @@ impl Pressure {
 }
 
 /// A place in the queue; dropping it lets the next one look.
-struct Turn<'a> {
+pub(super) struct Turn<'a> {
     pressure: &'a Pressure,
     number: u64,
+}
+
+impl Turn<'_> {
+    /// Waits until this place is the first and there is room. The place is kept: what follows may
+    /// wait for room again before anybody else has some.
+    pub(super) async fn relief(&self) {
+        std::future::poll_fn(|_| match self.is_next() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        })
+        .await;
+    }
+
+    /// Whether it is this place's turn and there is room.
+    pub(super) fn is_next(&self) -> bool {
+        let waiting = self.pressure.waiting.borrow();
+        let first = waiting.front().map(|(number, _)| *number);
+        first == Some(self.number) && self.pressure.has_room()
+    }
 }
 
 impl Drop for Turn<'_> {

@@ -71,21 +71,39 @@ impl Cache {
         if !self.config.mode.caches_writes() || (force && self.is_volatile()) {
             return self.write_through(parts).await;
         }
-        let mut in_dram = self.sim.now();
+        // Parts that are admitted at the same time cross to DRAM together.
+        let (mut in_dram, mut admitted) = (self.sim.now(), 0);
+        let mut turn = None;
         for part in parts {
             if !self.has_slot_for(part.lpn) {
+                turn = None;
+                in_dram = self.to_dram(&mut admitted).unwrap_or(in_dram);
                 self.write_through(std::slice::from_ref(part)).await?;
                 continue;
             }
-            if !self.pressure.allows() {
+            if turn.is_none() && !self.pressure.allows() {
+                turn = Some(self.pressure.queue());
+            }
+            if let Some(turn) = &turn
+                && !turn.is_next()
+            {
                 self.count(|counts| counts.back_pressure_waits += 1);
-                self.pressure.relief().await;
+                in_dram = self.to_dram(&mut admitted).unwrap_or(in_dram);
+                turn.relief().await;
             }
             self.admit(part);
-            in_dram = self.dram.post(u64::from(part.bytes));
+            admitted += u64::from(part.bytes);
         }
+        drop(turn);
+        in_dram = self.to_dram(&mut admitted).unwrap_or(in_dram);
         self.sim.sleep_until(in_dram).await;
         Ok(())
+    }
+
+    /// Sends what was admitted to DRAM; gives the instant of its arrival.
+    fn to_dram(&self, admitted: &mut u64) -> Option<Time> {
+        let bytes = std::mem::take(admitted);
+        (bytes > 0).then(|| self.dram.post(bytes))
     }
 
     /// Whether the page may be written to the cache: while write-backs fail, or a capacitor

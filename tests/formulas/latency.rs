@@ -83,10 +83,13 @@ fn write_formula(model: &Model, lba: u64, blocks: u64, mapped: bool) -> u64 {
     };
     let flash = pieces(model, lba, blocks)
         .into_iter()
-        .map(|piece| match missing(piece) {
-            0 => model.page_program(),
-            _ if !mapped => model.page_program(),
-            missing => model.page_read(missing) + model.page_program(),
+        .map(|piece| {
+            let program = model.part_program(piece.1 - piece.0);
+            match missing(piece) {
+                0 => program,
+                _ if !mapped => program,
+                missing => model.page_read(missing) + program,
+            }
         })
         .max();
     model.fetch() + model.host_read(blocks * BLOCK) + flash.expect("a page") + model.completion()

@@ -2,6 +2,7 @@
 //! asks the drive: the numbers are counted anew from the datasheet's phases.
 
 use bitline::{Config, Drive};
+use device::schedule::ProgramTransfer;
 use media::nand::ProgramMode;
 
 /// Bytes of a queue entry, a completion, a doorbell, and a read request on the link.
@@ -119,7 +120,16 @@ impl Model {
 
     /// A page moved to a die at rest and programmed.
     pub(crate) fn page_program(&self) -> u64 {
-        self.program_command(1) + self.channel(self.page_bytes()) + self.program()
+        self.part_program(self.page_bytes())
+    }
+
+    /// A page of which `bytes` are written, moved to a die at rest and programmed.
+    pub(crate) fn part_program(&self, bytes: u64) -> u64 {
+        let moved = match self.0.device.schedule.program_transfer {
+            ProgramTransfer::Page => self.page_bytes(),
+            ProgramTransfer::Written => bytes,
+        };
+        self.program_command(1) + self.channel(moved) + self.program()
     }
 
     /// What a command takes before the drive knows it: doorbell, request, entry.

@@ -73,7 +73,7 @@ fn config(seed: u64, random: &mut Random) -> Config {
         "random",
     ];
     let collector = collectors[random.below(collectors.len() as u64) as usize];
-    let pace = ["refill", "per_host_block"][random.below(2) as usize];
+    let pace = ["refill", "per_block"][random.below(2) as usize];
     let arbitration = ["round_robin", "weighted_round_robin"][random.below(2) as usize];
     let kind = ["ideal", "cached"][random.below(2) as usize];
     let interval = if random.chance(0.4) {
@@ -145,6 +145,18 @@ fn config(seed: u64, random: &mut Random) -> Config {
             number(random.below(2) * 50_000),
         ),
         ("schedule.interleave", interleave.into()),
+        (
+            "schedule.program_transfer",
+            ["page", "written"][random.below(2) as usize].into(),
+        ),
+        (
+            "ftl.frontiers",
+            ["on_demand", "ahead"][random.below(2) as usize].into(),
+        ),
+        (
+            "ftl.wear_levelling.static_rule",
+            ["erases", "numbers"][random.below(2) as usize].into(),
+        ),
         (
             "schedule.bypass_max",
             number([0, 1, 16][random.below(3) as usize]),

@@ -28,12 +28,24 @@ pub struct FtlConfig {
     pub mapping: MappingConfig,
     /// When checkpoints are made, so that recovery reads little.
     pub checkpoint: CheckpointConfig,
+    /// Since when planes have a block open for each purpose.
+    pub frontiers: Frontiers,
     /// What is known of pages that were written in part.
     pub partial_pages: PartialPages,
     /// Garbage collection.
     pub gc: GcConfig,
     /// How erases are spread over the blocks of a plane.
     pub wear_levelling: WearLevellingConfig,
+}
+
+/// Since when a plane has a block open for the host, for collection and for mapping pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Frontiers {
+    /// Since there was something to write to it.
+    OnDemand,
+    /// From the first life on, used or not. As MQSim.
+    Ahead,
 }
 
 /// A configuration of the flash translation layer that cannot work.
@@ -145,7 +157,8 @@ impl FtlConfig {
         // wear levelling has one of its own.
         let levelling = u32::from(self.wear_levelling.static_threshold > 0);
         let mapping = self.mapping_blocks(geometry, data);
-        let needed = self.gc.threshold_blocks + 2 + levelling + mapping;
+        let unused = u32::from(self.frontiers == Frontiers::Ahead && mapping == 0);
+        let needed = self.gc.threshold_blocks + 2 + levelling + mapping + unused;
         if data <= needed {
             return Err(FtlConfigError::Blocks {
                 blocks: data,
@@ -172,6 +185,11 @@ impl FtlConfig {
                 "hard_threshold_blocks",
                 gc.hard_threshold_blocks,
                 GC_RESERVE_BLOCKS..=gc.threshold_blocks - 1,
+            ),
+            (
+                "urgent_threshold_blocks",
+                gc.urgent_threshold_blocks,
+                1..=gc.threshold_blocks,
             ),
             ("choices", gc.choices, 1..=65_535),
             ("concurrent_blocks", gc.concurrent_blocks, 1..=65_535),

@@ -38,7 +38,7 @@ use crate::schedule::{Erase, Origin, Schedule, Sink, Ticket};
 use blocks::{Blocks, Orders, Shares, Stream};
 pub use checkpoint::CheckpointConfig;
 use checkpoint::Checkpoints;
-pub use config::{Capacity, FtlConfig, FtlConfigError};
+pub use config::{Capacity, Frontiers, FtlConfig, FtlConfigError};
 use gc::Collections;
 pub use gc::{GcConfig, GcPace, GcPolicy};
 pub use mapping::{Lpn, Mapping, MappingConfig, MappingKind};
@@ -50,7 +50,7 @@ pub use purge::Purge;
 use range_lock::RangeLocks;
 pub use recovery::Recovered;
 use spare::{Content, Record};
-pub use wear::WearLevellingConfig;
+pub use wear::{StaticRule, WearLevellingConfig};
 pub use written::PartialPages;
 use written::WrittenSectors;
 
@@ -153,6 +153,9 @@ impl Ftl {
     ) -> Rc<Ftl> {
         let ftl = Ftl::new(sim, config, capacity, schedule, buffers);
         ftl.find_blank_blocks();
+        if config.frontiers == Frontiers::Ahead {
+            ftl.blocks.borrow_mut().open_frontiers();
+        }
         ftl.store_mapping_table();
         ftl.start(sim)
     }
@@ -211,12 +214,13 @@ impl Ftl {
                     pages_per_block: geometry.pages_per_block(config.mode),
                     reserve: config::GC_RESERVE_BLOCKS,
                     host_waits_below: config.gc.hard_threshold_blocks,
+                    opens_ahead: config.frontiers == Frontiers::Ahead,
                     compute_blocks: capacity.compute_blocks_per_plane,
                     dump_blocks: capacity.dump_blocks_per_plane,
                 },
                 Orders {
                     free_by_wear: config.wear_levelling.dynamic,
-                    closed_by_wear: config.wear_levelling.static_threshold > 0,
+                    closed_by_wear: config.wear_levelling.keeps_order(),
                     closed_by_age: config.gc.policy.keeps_order(),
                 },
             )),

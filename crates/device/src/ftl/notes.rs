@@ -81,7 +81,13 @@ impl Ftl {
         self.buffers.with_mut(blank.id(), |page| page.fill(0xFF));
         let content = Content::Note { key, value };
         let page = self
-            .program(home, Stream::Host, blank.id(), content, version)
+            .program(
+                home,
+                Stream::Host,
+                (blank.id(), self.geometry.page_bytes),
+                content,
+                version,
+            )
             .await?;
         self.settle(page, true);
         let page = self.geometry.ppa(page);

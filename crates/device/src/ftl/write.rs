@@ -49,7 +49,13 @@ impl Ftl {
         let version = self.next_version();
         let home = self.homes[lpn.0 as usize % self.homes.len()];
         let page = self
-            .program(home, Stream::Host, buffer, Content::Data(lpn), version)
+            .program(
+                home,
+                Stream::Host,
+                (buffer, bytes),
+                Content::Data(lpn),
+                version,
+            )
             .await?;
         self.settle(page, true);
         let mapped = matches!(self.lookup(lpn), Mapping::Data(_));
@@ -101,12 +107,13 @@ impl Ftl {
         Ok(())
     }
 
-    /// Programs a page, elsewhere if the program fails. The caller settles it.
+    /// Programs a page, elsewhere if the program fails, from a buffer of which so many bytes are new.
+    /// The caller settles it.
     pub(super) async fn program(
         &self,
         home: PlaneId,
         stream: Stream,
-        from: BufferId,
+        (from, bytes): (BufferId, u32),
         content: Content,
         version: u64,
     ) -> Result<PageAddress, FtlError> {
@@ -125,6 +132,7 @@ impl Ftl {
                 page,
                 mode: self.config.mode,
                 from,
+                bytes,
                 spare: record.encode(),
                 origin: match stream {
                     Stream::Host => Origin::default(),
@@ -203,7 +211,7 @@ impl Ftl {
     pub(super) fn try_allocate(&self, plane: PlaneId, stream: Stream) -> Option<PageAddress> {
         let allocated = self.blocks.borrow_mut().allocate(plane, stream)?;
         if allocated.filled {
-            self.block_filled(plane, stream);
+            self.block_filled(plane);
         }
         Some(allocated.page)
     }
@@ -275,7 +283,13 @@ impl Ftl {
         self.buffers.with_mut(blank.id(), |page| page.fill(0xFF));
         self.deallocating.borrow_mut().insert(version);
         let programmed = self
-            .program(home, Stream::Host, blank.id(), content, version)
+            .program(
+                home,
+                Stream::Host,
+                (blank.id(), self.geometry.page_bytes),
+                content,
+                version,
+            )
             .await;
         let Ok(page) = programmed else {
             self.deallocating.borrow_mut().remove(&version);

@@ -20,8 +20,20 @@ pub struct ScheduleConfig {
     pub bypass_max: u32,
     /// Shares of the priorities high, medium and low under `priority_classes`.
     pub priority_weights: [u32; 3],
+    /// What of a page crosses the channel to be programmed.
+    pub program_transfer: ProgramTransfer,
     /// Programs and erases that step back for reads.
     pub suspend: SuspendConfig,
+}
+
+/// What of a page crosses the channel to be programmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProgramTransfer {
+    /// All of it: a register has to be filled, whatever was written.
+    Page,
+    /// As much as was written, though the die gets all of it. As MQSim.
+    Written,
 }
 
 /// What takes commands independently of the others of its channel.

@@ -25,7 +25,7 @@ use sim::resource::Signal;
 use sim::{Counter, Ledger, Sim, Span};
 
 use crate::buffer::Buffers;
-pub use config::{Interleave, ScheduleConfig, ScheduleConfigError, SuspendConfig};
+pub use config::{Interleave, ProgramTransfer, ScheduleConfig, ScheduleConfigError, SuspendConfig};
 pub use fault::Fault;
 pub use notify::{Notify, Sink};
 pub use operation::{Compute, Copyback, Erase, Operation, Outputs, Program, Read, SpareBytes};

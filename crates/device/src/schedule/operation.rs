@@ -42,6 +42,8 @@ pub struct Program {
     pub mode: ProgramMode,
     /// What.
     pub from: BufferId,
+    /// How much of that was written; the rest was there before.
+    pub bytes: u32,
     /// The out-of-band bytes.
     pub spare: SpareBytes,
     /// For whom.
@@ -109,8 +111,20 @@ pub(super) struct PageProgram {
     pub(super) page: PageAddress,
     pub(super) mode: ProgramMode,
     pub(super) data: PageData,
+    pub(super) bytes: u32,
     pub(super) spare: SpareBytes,
     pub(super) origin: Origin,
+}
+
+impl PageProgram {
+    /// The block whose content is copied; a block is not programmed any more when it is to be
+    /// erased.
+    pub(super) fn source(&self) -> Option<BlockId> {
+        match self.data {
+            PageData::Page(from) => Some(from.block),
+            PageData::Buffer(_) => None,
+        }
+    }
 }
 
 impl From<Program> for PageProgram {
@@ -120,6 +134,7 @@ impl From<Program> for PageProgram {
             page: program.page,
             mode: program.mode,
             data: PageData::Buffer(program.from),
+            bytes: program.bytes,
             spare: program.spare,
             origin: program.origin,
         }
@@ -132,6 +147,7 @@ impl From<Copyback> for PageProgram {
             page: copyback.to,
             mode: copyback.mode,
             data: PageData::Page(copyback.from),
+            bytes: 0,
             spare: copyback.spare,
             origin: copyback.origin,
         }

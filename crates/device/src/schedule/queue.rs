@@ -189,9 +189,20 @@ impl UnitQueue {
             .min_by_key(|(arrival, _)| *arrival)
     }
 
-    /// Whether an erase waits before which nothing else has arrived.
+    /// Whether an erase waits before which nothing has arrived that concerns its block.
     pub(super) fn erase_is_due(&self) -> bool {
-        self.oldest().is_some_and(|(_, lane)| lane == Lane::ERASES)
+        let Some(erase) = self.erases.front() else {
+            return false;
+        };
+        let block = erase.operation.block;
+        let reads = self.reads.iter().flatten();
+        let mut reads = reads.map(|read| (read.arrival, read.operation.page.block));
+        let programs = self.programs.iter().flatten();
+        let mut programs = programs.map(|program| (program.arrival, program.operation.source()));
+        let computed = self.computes.front();
+        computed.is_none_or(|compute| compute.arrival >= erase.arrival)
+            && !reads.any(|(arrival, of)| arrival < erase.arrival && of == block)
+            && !programs.any(|(arrival, of)| arrival < erase.arrival && of == Some(block))
     }
 
     #[inline]

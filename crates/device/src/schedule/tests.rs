@@ -99,6 +99,7 @@ fn config() -> ScheduleConfig {
         policy: Policy::ReadPriority,
         multi_plane: true,
         interleave: Interleave::Die,
+        program_transfer: ProgramTransfer::Page,
         bypass_max: 0,
         priority_weights: [4, 2, 1],
         suspend: SuspendConfig {
@@ -178,6 +179,7 @@ impl Bench {
             page: address(block, page),
             mode: ProgramMode::Slc,
             from: self.filled(block as u8 + page as u8),
+            bytes: 64,
             spare: SpareBytes::from_iter([9; 8]),
             origin,
         }
@@ -435,5 +437,34 @@ fn nothing_is_overtaken_more_often_than_allowed() {
         let before = late.iter().filter(|read| ended(read) < over).count();
         assert!(reads.iter().all(|read| ended(read) < over));
         assert_eq!(before, overtaking, "bypass_max = {bypass_max}");
+    }
+}
+
+#[test]
+fn an_urgent_erase_goes_before_the_host_but_not_before_a_read_of_its_block() {
+    for (read_block, erase_first) in [(1, true), (2, false)] {
+        let bench = Bench::new(&config());
+        bench.schedule.set_collection_urgent(PlaneId(0), true);
+        // Something in the way, so that both wait together.
+        bench.read_at(0, 0, 0);
+        let host = bench.read_at(100, read_block, 1);
+        let erased = bench.at(200, 2, erase(2));
+        bench.run();
+        let first = ended(&erased) < ended(&host);
+        assert_eq!(first, erase_first, "read of block {read_block}");
+    }
+}
+
+#[test]
+fn what_was_not_written_crosses_the_channel_only_if_the_die_must_have_it() {
+    for (transfer, bytes) in [(ProgramTransfer::Page, 64), (ProgramTransfer::Written, 16)] {
+        let mut config = config();
+        config.program_transfer = transfer;
+        let bench = Bench::new(&config);
+        let mut program = bench.program(0, 0, Origin::default());
+        program.bytes = 16;
+        let programmed = bench.at(0, 0, program);
+        bench.run();
+        assert_eq!(ended(&programmed), PROGRAM - 64 + bytes, "{transfer:?}");
     }
 }

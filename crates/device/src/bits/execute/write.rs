@@ -122,6 +122,7 @@ impl Bits {
             page,
             mode: ProgramMode::Esp,
             from: blank.id(),
+            bytes: self.schedule.geometry().page_bytes,
             spare: record.into_iter().collect(),
             origin: Origin::default(),
         };
@@ -196,6 +197,7 @@ impl WriteJob {
                 page,
                 mode: ProgramMode::Esp,
                 from: buffer.id(),
+                bytes: bits.schedule.geometry().page_bytes,
                 spare: record.encode().into_iter().collect(),
                 origin: Origin::default(),
             };

@@ -67,6 +67,8 @@ pub(super) struct Shares {
     pub(super) reserve: u32,
     /// Host writes wait while fewer blocks of the plane are free.
     pub(super) host_waits_below: u32,
+    /// Whether blocks for mapping pages are opened before there are any.
+    pub(super) opens_ahead: bool,
     /// Blocks of each plane that computing may take.
     pub(super) compute_blocks: u32,
     /// Blocks of each plane that stay erased for a dump when the power goes.
@@ -157,6 +159,32 @@ impl Blocks {
     pub(super) fn fill(&mut self, plane: PlaneId) {
         let blocks = self.geometry.blocks_of_plane(plane);
         self.planes[plane.0 as usize].free.fill(blocks);
+    }
+
+    /// Opens a block of every plane for the host, for mapping pages and for collection.
+    pub(super) fn open_frontiers(&mut self) {
+        for plane in (0..self.geometry.planes()).map(PlaneId) {
+            for stream in [Stream::Host, Stream::Mapping, Stream::Collection] {
+                let frontier = self.open(plane, stream);
+                self.planes[plane.0 as usize].frontiers[stream as usize] = frontier;
+            }
+        }
+    }
+
+    /// The lowest numbers, in their plane, of the blocks that were erased most and least.
+    pub(super) fn most_and_least_erased(&self, plane: PlaneId) -> (u32, u32) {
+        let first = self.geometry.block_of_plane(plane, 0).0 as usize;
+        let blocks = &self.blocks[first..first + self.geometry.blocks_per_plane as usize];
+        let (mut most, mut least) = (0, 0);
+        for (number, block) in blocks.iter().enumerate() {
+            if block.erases > blocks[most].erases {
+                most = number;
+            }
+            if block.erases < blocks[least].erases {
+                least = number;
+            }
+        }
+        (most as u32, least as u32)
     }
 
     /// Takes the next free block of `plane` to fill it at once.
@@ -343,8 +371,9 @@ impl Blocks {
             // The next is opened at once; that for cold data or mapping pages only when there
             // are some.
             match stream {
-                Stream::Cold | Stream::Mapping => None,
-                Stream::Host | Stream::Collection => self.open(plane, stream),
+                Stream::Cold => None,
+                Stream::Mapping if !self.shares.opens_ahead => None,
+                _ => self.open(plane, stream),
             }
         } else {
             Some(frontier)

@@ -199,6 +199,7 @@ impl Ftl {
                 page: PageAddress { block, page },
                 mode: self.config.mode,
                 from: buffer.id(),
+                bytes: self.geometry.page_bytes,
                 spare: record.encode(),
                 origin: Origin::Mapping,
             };

@@ -115,7 +115,7 @@ impl Ftl {
     fn note_urgency(&self, plane: PlaneId) {
         let gc = &self.config.gc;
         let free = self.blocks.borrow().free_blocks(plane);
-        let urgent = !gc.preemptible || free < gc.hard_threshold_blocks as usize;
+        let urgent = !gc.preemptible || free < gc.urgent_threshold_blocks as usize;
         self.schedule.set_collection_urgent(plane, urgent);
     }
 
@@ -125,13 +125,13 @@ impl Ftl {
         self.note_exhaustion(plane);
     }
 
-    /// A block of `plane` was filled by `stream`: the moment to look whether to collect.
-    pub(in crate::ftl) fn block_filled(&self, plane: PlaneId, stream: Stream) {
+    /// A block of `plane` was filled: the moment to look whether to collect.
+    pub(in crate::ftl) fn block_filled(&self, plane: PlaneId) {
         self.note_urgency(plane);
         match self.config.gc.pace {
             GcPace::Refill => self.collect(plane),
-            GcPace::PerHostBlock => {
-                if stream == Stream::Host && self.is_short(plane) {
+            GcPace::PerBlock => {
+                if self.is_short(plane) {
                     self.begin_one(plane);
                 }
             }
@@ -160,7 +160,7 @@ impl Ftl {
         let running = self.collections.planes[plane.0 as usize].get().running;
         let until = match self.config.gc.pace {
             GcPace::Refill => self.config.gc.threshold_blocks,
-            GcPace::PerHostBlock => self.config.gc.hard_threshold_blocks,
+            GcPace::PerBlock => self.config.gc.hard_threshold_blocks,
         };
         free + (running as usize) < until as usize
     }
@@ -354,6 +354,7 @@ impl Ftl {
             page,
             mode: self.config.mode,
             from: copy.buffer,
+            bytes: self.geometry.page_bytes,
             spare: record.encode(),
             origin: Origin::Collection,
         };
@@ -477,8 +478,13 @@ impl Ftl {
         let plane = self.end_job(number);
         self.note_urgency(plane);
         self.planes[plane.0 as usize].space.announce();
-        self.collect(plane);
         self.level_wear(plane);
+        let gc = &self.config.gc;
+        let few = self.blocks.borrow().free_blocks(plane) < gc.hard_threshold_blocks as usize;
+        if gc.pace == GcPace::PerBlock && few {
+            self.begin_one(plane);
+        }
+        self.collect(plane);
     }
 
     fn end_job(&self, number: u32) -> PlaneId {

@@ -29,8 +29,10 @@ pub struct GcConfig {
     pub threshold_blocks: u32,
     /// Host writes to a plane wait while fewer of its blocks are free.
     pub hard_threshold_blocks: u32,
-    /// Whether host transactions go before collection while the hard threshold is kept.
+    /// Whether host transactions go before collection while `urgent_threshold_blocks` are free.
     pub preemptible: bool,
+    /// Collection of a plane goes before the host while fewer of its blocks are free.
+    pub urgent_threshold_blocks: u32,
     /// When the next block of a plane short of free ones is emptied.
     pub pace: GcPace,
     /// Blocks of a plane emptied at the same time, at most.
@@ -64,9 +66,9 @@ pub enum GcPolicy {
 pub enum GcPace {
     /// At once, until the threshold is reached again.
     Refill,
-    /// One block for each that the host fills, and below the hard threshold one after the
-    /// other: what MQSim does.
-    PerHostBlock,
+    /// One block for each that is filled, by the host or by collection, and below the hard
+    /// threshold one after the other: what MQSim does.
+    PerBlock,
 }
 
 /// A policy at work: its configuration and its randomness.

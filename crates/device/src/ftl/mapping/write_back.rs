@@ -93,7 +93,13 @@ impl Ftl {
             deallocated_below: self.deallocated_below(version),
         };
         let page = self
-            .program(home, Stream::Mapping, buffer.id(), content, version)
+            .program(
+                home,
+                Stream::Mapping,
+                (buffer.id(), self.geometry.page_bytes),
+                content,
+                version,
+            )
             .await?;
         self.settle(page, true);
         self.count(|counts| counts.mapping_page_writes += 1);

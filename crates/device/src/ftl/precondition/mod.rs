@@ -8,7 +8,7 @@ use media::nand::{BlockId, NandError, PageAddress, PlaneId};
 use serde::{Deserialize, Serialize};
 use sim::Random;
 
-use super::config::GC_RESERVE_BLOCKS;
+use super::config::{Frontiers, GC_RESERVE_BLOCKS};
 use super::mapping::Lpn;
 use super::spare::{Content, Record};
 use super::{Ftl, GcPolicy};
@@ -232,6 +232,11 @@ impl Ftl {
     ) -> Result<(), PreconditionError> {
         let counts = self.needed_pages(plan, plane, pages.len(), field);
         let erases = self.erases(plan, plane, &counts, pages.len());
+        let mut pages = pages;
+        if plan.history == History::Mqsim {
+            // The fullest blocks have the last pages.
+            pages.sort_unstable();
+        }
         let mut pages = pages.into_iter();
         for valid in counts {
             let block = self.blocks.borrow_mut().take_for_data(plane);
@@ -329,7 +334,11 @@ impl Ftl {
                     steady::mean_field(per_block, rho, self.choices(), Until::Mqsim)
                 });
                 // A small plane has less to give than MQSim would take.
-                let most = usable.saturating_sub(GC_RESERVE_BLOCKS + 2);
+                let open = match self.config.frontiers {
+                    Frontiers::OnDemand => 2,
+                    Frontiers::Ahead => 0,
+                };
+                let most = usable.saturating_sub(GC_RESERVE_BLOCKS + open);
                 let goal = (blocks - gc.threshold_blocks / 2).min(most);
                 steady::by_rounding(field, goal, pages, per_block)
             }

@@ -22,7 +22,7 @@ use super::operation::{Erase, PlaneOperation};
 use super::policy::Chooser;
 use super::queue::{Kind, Merging, Set, UnitQueue, Waiting};
 use super::turns::{Turn, Turns};
-use super::{Schedule, ScheduleConfig};
+use super::{ProgramTransfer, Schedule, ScheduleConfig};
 use crate::energy::FlashAccounts;
 use suspension::Suspensions;
 
@@ -39,6 +39,7 @@ pub(super) struct Unit {
     chip: u32,
     chooser: RefCell<Chooser>,
     multi_plane: bool,
+    program_transfer: ProgramTransfer,
     suspensions: Suspensions,
     accounts: FlashAccounts,
     ledger: Rc<Ledger>,
@@ -88,6 +89,7 @@ impl Unit {
             chip: first_die.0 / geometry.dies_per_chip % geometry.chips_per_channel,
             chooser: RefCell::new(config.chooser()),
             multi_plane: config.multi_plane,
+            program_transfer: config.program_transfer,
             suspensions: Suspensions::new(config),
             accounts: FlashAccounts::open(ledger),
             data_out_setup,

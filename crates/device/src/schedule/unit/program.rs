@@ -5,6 +5,7 @@ use sim::Span;
 
 use super::Unit;
 use crate::buffer::BufferId;
+use crate::schedule::ProgramTransfer;
 use crate::schedule::fault::Fault;
 use crate::schedule::operation::{PageData, PageProgram};
 use crate::schedule::origin::Origin;
@@ -40,8 +41,11 @@ impl Unit {
         };
         self.send(&command).await;
         for waiting in set {
-            self.move_data(Span::ZERO, u64::from(self.schedule.geometry.page_bytes))
-                .await;
+            let bytes = match self.program_transfer {
+                ProgramTransfer::Page => self.schedule.geometry.page_bytes,
+                ProgramTransfer::Written => waiting.operation.bytes,
+            };
+            self.move_data(Span::ZERO, u64::from(bytes)).await;
             if let PageData::Buffer(from) = waiting.operation.data {
                 self.latch_in(&waiting.operation, from)?;
             }

@@ -1,29 +1,64 @@
 //! Cases of MQSim: imported, run, and held against what MQSim reported.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use bitline::mqsim::{Case, Comparison};
+
+/// The cases that every run of the tests goes through. A development build takes half a minute for
+/// them; `all_cases` has the others.
+const READS: &[&str] = &[
+    "rr4k-qd1-ideal-nocache",
+    "rr4k-qd32-ideal-nocache",
+    "chk-chanrate-333",
+    "seqr128k-qd32-ideal-nocache",
+    "plane-alloc-CWDP",
+];
+const WRITES: &[&str] = &["rw4k-qd1-ideal-nocache", "mix70-4k-qd32-ideal-nocache"];
+const COLLECTION: &[&str] = &["gcw-pre-o70w80-qd1"];
+const CACHES: &[&str] = &["rr4k-qd32-default", "trace-tpcc-small"];
 
 /// Where the cases are, beside the repository; none if they are not there.
 fn cases() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let root = root.canonicalize().ok()?;
-    root.ancestors()
+    let found = root
+        .ancestors()
         .map(|above| above.join("shared/mqsim/cases"))
-        .find(|folder| folder.is_dir())
+        .find(|folder| folder.is_dir());
+    if found.is_none() {
+        tell(
+            "SKIPPED, nothing was compared: there is no folder shared/mqsim/cases beside the repository",
+        );
+    }
+    found
+}
+
+/// Tells whoever runs the tests, even if they succeed.
+fn tell(what: &str) {
+    let told = writeln!(std::io::stderr(), "\nmqsim: {what}");
+    drop(told);
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .expect("the folder can be read")
+        .map(|entry| entry.expect("the folder can be read").file_name())
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
 }
 
 fn validate(names: &[&str]) {
-    let Some(folder) = cases() else {
-        eprintln!("SKIPPED: there is no folder shared/mqsim/cases beside the repository");
-        return;
-    };
+    let Some(folder) = cases() else { return };
     let mut wrong = Vec::new();
     for name in names {
         let case = Case::read(&folder.join(name)).unwrap_or_else(|error| panic!("{error}"));
         let compared = case
             .validate(|_| {})
             .unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(!compared.is_empty(), "{name}: nothing was compared");
         for row in &compared {
             println!("{}", line(row));
         }
@@ -50,23 +85,56 @@ fn line(row: &Comparison) -> String {
     )
 }
 
-/// The case that is over soonest. Others do not all come out yet: docs/validation.md says which.
 #[test]
-fn reads_one_at_a_time() {
-    validate(&["rr4k-qd1-ideal-nocache"]);
+fn reads() {
+    validate(READS);
 }
 
-/// `cargo test -p bitline-tests --test mqsim -- --ignored`; the command line does the same.
 #[test]
-#[ignore = "takes minutes in a development build"]
+fn writes() {
+    validate(WRITES);
+}
+
+#[test]
+fn collection() {
+    validate(COLLECTION);
+}
+
+#[test]
+fn mapping_and_data_caches() {
+    validate(CACHES);
+}
+
+#[test]
+fn the_cases_that_are_run_are_there_and_others_are_told() {
+    let Some(folder) = cases() else { return };
+    let run = [READS, WRITES, COLLECTION, CACHES].concat();
+    let names = names(&folder);
+    let absent = |name: &&&str| !names.iter().any(|other| other == **name);
+    assert_eq!(run.iter().find(absent), None, "no such case");
+    let left: Vec<String> = names
+        .into_iter()
+        .filter(|name| !run.contains(&name.as_str()))
+        .collect();
+    if !left.is_empty() {
+        tell(&format!(
+            "NOT RUN, they take longer: {}; `cargo test -p bitline-tests --test mqsim -- --ignored` or `bitline validate mqsim` runs all",
+            left.join(", ")
+        ));
+    }
+}
+
+/// `BITLINE_MQSIM_CASES` may name parts of the names of those to run, with commas between them.
+#[test]
+#[ignore = "takes a minute or more in a development build"]
 fn all_cases() {
     let Some(folder) = cases() else { return };
-    let mut names: Vec<String> = std::fs::read_dir(folder)
-        .expect("the folder can be read")
-        .map(|entry| entry.expect("the folder can be read").file_name())
-        .map(|name| name.to_string_lossy().into_owned())
+    let chosen = std::env::var("BITLINE_MQSIM_CASES").unwrap_or_default();
+    let names = names(&folder);
+    let names: Vec<&str> = names
+        .iter()
+        .map(String::as_str)
+        .filter(|name| chosen.split(',').any(|part| name.contains(part)))
         .collect();
-    names.sort();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     validate(&names);
 }

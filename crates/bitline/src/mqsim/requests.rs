@@ -334,7 +334,7 @@ impl Replayed {
             }
         };
         self.generated += 1;
-        self.arrived_ns = self.round_ns + line.time * self.trace.unit_ps / 1000;
+        self.arrived_ns = self.round_ns + line.time;
         let Range { start, end, .. } = self.range;
         let span = end - start;
         let within = if line.sector <= span {

@@ -125,6 +125,8 @@ pub(super) fn run(
         progress(completed.get());
     }
     progress(completed.get());
+    // What was acknowledged from the cache is still on its way to flash.
+    drive.simulation()?.run();
     let flows = flows.take().expect("advance says that they are done")?;
     Ok(ScenarioResult {
         flows,

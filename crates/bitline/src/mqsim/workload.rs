@@ -120,8 +120,6 @@ pub struct TraceFile {
     pub percent: u32,
     /// `Relay_Count`.
     pub replays: u32,
-    /// Picoseconds of a unit of time in the file, from `Time_Unit`.
-    pub unit_ps: u64,
 }
 
 /// Reads the scenarios of the file at `path`.
@@ -178,7 +176,7 @@ fn one_scenario(
         let source = if element.name == SYNTHETIC {
             FlowSource::Synthetic(synthetic(&section, notes)?)
         } else {
-            FlowSource::Trace(trace(&section)?)
+            FlowSource::Trace(trace(&section, notes)?)
         };
         let flow = common(&section, source)?;
         section.finish()?;
@@ -307,18 +305,24 @@ fn addresses(section: &Section<'_>) -> Result<Addresses, MqsimError> {
     ])
 }
 
-fn trace(section: &Section<'_>) -> Result<TraceFile, MqsimError> {
+fn trace(section: &Section<'_>, notes: &mut Vec<Note>) -> Result<TraceFile, MqsimError> {
     let path = section.given(&["File_Path"])?;
+    let unit = section.given(&["Time_Unit"])?;
+    let nanoseconds = unit.one_of(&[
+        ("PICOSECOND", false),
+        ("NANOSECOND", true),
+        ("MICROSECOND", false),
+    ])?;
+    if !nanoseconds {
+        notes.push(
+            unit.note("is not read by MQSim, which takes times for nanoseconds, as does this"),
+        );
+    }
     Ok(TraceFile {
         percent: section
             .given(&["Percentage_To_Be_Executed"])?
             .number(1..=100)?,
         replays: section.given(&["Relay_Count"])?.number(1..=u32::MAX)?,
-        unit_ps: section.given(&["Time_Unit"])?.one_of(&[
-            ("PICOSECOND", 1),
-            ("NANOSECOND", 1000),
-            ("MICROSECOND", 1_000_000),
-        ])?,
         path: find_trace(section.file, path.text()).ok_or_else(|| {
             path.refused("there is no such file beside the workload file or in a folder above it")
         })?,

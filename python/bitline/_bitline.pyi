@@ -187,7 +187,7 @@ def preset_names() -> list[str]:
 def preset_text(name: str) -> str:
     """The TOML text of a preset, with its comments."""
 
-def run_benchmarks(progress: Callable[[str], object] | None = None) -> str:
+def run_benchmarks(progress: Callable[[str], object] | None = None, *, scaling: bool = False) -> str:
     """Measure the speed of the simulator on this machine; gives the report as JSON.
 
     Args:

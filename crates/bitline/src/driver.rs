@@ -36,6 +36,8 @@ struct Arrival {
     at: Time,
     /// The completion queue's head once this entry is consumed.
     head: u16,
+    /// Rises with each completion that arrives.
+    order: u64,
 }
 
 struct State {
@@ -43,6 +45,10 @@ struct State {
     completion: Cursor,
     pending: Vec<Pending>,
     free: Vec<u16>,
+    /// The order of the last completion that arrived.
+    arrived: u64,
+    /// The order of the newest that was consumed: what older ones say of heads is out of date.
+    consumed: u64,
 }
 
 /// A submission and a completion queue of the same number.
@@ -212,9 +218,11 @@ impl Driver {
         })
         .await;
         claim.id = None;
-        pair.consume(id, &arrival);
+        let is_newest = pair.consume(&mut pair.state.borrow_mut(), id, &arrival);
         pair.trace_command(&self.sim, entry.opcode, begin);
-        controller.ring_completion(pair.id, arrival.head);
+        if is_newest {
+            controller.ring_completion(pair.id, arrival.head);
+        }
         Ok(arrival.entry)
     }
 
@@ -228,14 +236,14 @@ impl Driver {
             },
         };
         // One interrupt for each completion.
-        if let Some((entry, head)) = self.next_completion(pair) {
-            self.deliver(pair, Arrival { entry, at, head });
+        if let Some(arrival) = self.next_completion(pair, at) {
+            self.deliver(pair, arrival);
         }
     }
 
-    /// The next entry of the completion queue, if its phase says that it is new.
+    /// The next entry of the completion queue, which arrives at `at`, if its phase says that it is new.
     #[inline]
-    fn next_completion(&self, pair: &QueuePair) -> Option<(CompletionEntry, u16)> {
+    fn next_completion(&self, pair: &QueuePair, at: Time) -> Option<Arrival> {
         let state = &mut *pair.state.borrow_mut();
         let offset = u64::from(state.completion.index()) * CompletionEntry::BYTES as u64;
         let mut entry = CompletionEntry::new_zeroed();
@@ -245,7 +253,13 @@ impl Driver {
             return None;
         }
         state.completion.advance();
-        Some((entry, state.completion.index()))
+        state.arrived += 1;
+        Some(Arrival {
+            entry,
+            at,
+            head: state.completion.index(),
+            order: state.arrived,
+        })
     }
 
     #[inline]
@@ -258,8 +272,8 @@ impl Driver {
         pending.completion = Some(arrival);
         if pending.abandoned {
             let controller = self.controller();
-            pair.consume_in(state, id, &arrival);
-            if let Ok(controller) = controller {
+            let is_newest = pair.consume(state, id, &arrival);
+            if let (Ok(controller), true) = (controller, is_newest) {
                 controller.ring_completion(pair.id, arrival.head);
             }
         } else {
@@ -297,6 +311,8 @@ impl QueuePair {
                     entries as usize - 1
                 ],
                 free: (0..(entries - 1) as u16).rev().collect(),
+                arrived: 0,
+                consumed: 0,
             }),
             freed: Broadcast::new(sim),
             lines: sim.trace().enabled().then(|| {
@@ -346,22 +362,22 @@ impl QueuePair {
     }
 
     /// The host has taken a completion: its identifier and the entries that the
-    /// drive has fetched are free again.
+    /// drive has fetched are free again. Says whether none that came later was taken before.
     #[inline]
-    fn consume(&self, id: u16, arrival: &Arrival) {
-        self.consume_in(&mut self.state.borrow_mut(), id, arrival);
-    }
-
-    #[inline]
-    fn consume_in(&self, state: &mut State, id: u16, arrival: &Arrival) {
-        // A head that makes no sense is not believed; the ring stays as it was.
-        let moved = state.submission.set_head(arrival.entry.queue_head.get());
-        debug_assert!(moved.is_ok(), "the drive reports a head beyond the tail");
+    fn consume(&self, state: &mut State, id: u16, arrival: &Arrival) -> bool {
+        let is_newest = arrival.order > state.consumed;
+        if is_newest {
+            state.consumed = arrival.order;
+            // A head that makes no sense is not believed; the ring stays as it was.
+            let moved = state.submission.set_head(arrival.entry.queue_head.get());
+            debug_assert!(moved.is_ok(), "the drive reports a head beyond the tail");
+        }
         let pending = &mut state.pending[usize::from(id)];
         pending.completion = None;
         pending.abandoned = false;
         state.free.push(id);
         self.freed.announce();
+        is_newest
     }
 }
 
@@ -394,7 +410,9 @@ impl Drop for Claim<'_> {
         let state = &mut *self.pair.state.borrow_mut();
         match state.pending[usize::from(id)].completion {
             None => state.pending[usize::from(id)].abandoned = true,
-            Some(arrival) => self.pair.consume_in(state, id, &arrival),
+            Some(arrival) => {
+                self.pair.consume(state, id, &arrival);
+            }
         }
     }
 }

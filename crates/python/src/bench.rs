@@ -5,18 +5,21 @@ use std::panic::resume_unwind;
 
 use bitline::bench;
 use pyo3::prelude::*;
+use serde::Serialize;
 
 use crate::error::{internal, to_python};
 use crate::keeper::catch;
 
 /// Measures the speed of the simulator on this machine, which takes some seconds; gives the
-/// report as JSON. `progress(text)` is told what is measured next; an exception in it ends
+/// report as JSON. With `scaling` it also has the rates for drives of three sizes and runs of three
+/// lengths, which takes minutes and 5 GiB of memory. `progress(text)` is told what is measured next; an exception in it ends
 /// the measuring, and so does Ctrl-C when the present measurement is done.
 #[pyfunction]
-#[pyo3(signature = (progress = None))]
+#[pyo3(signature = (progress = None, *, scaling = false))]
 pub(crate) fn run_benchmarks(
     py: Python<'_>,
     progress: Option<Bound<'_, PyAny>>,
+    scaling: bool,
 ) -> PyResult<String> {
     let failed = RefCell::new(None);
     let tell = |what: &str| {
@@ -30,10 +33,27 @@ pub(crate) fn run_benchmarks(
             resume_unwind(Box::new("ended by its progress function"));
         }
     };
-    let report = catch(|| bench::run(tell));
+    let measured = catch(|| {
+        let report = bench::run(tell)?;
+        let scaling = if scaling {
+            Some(bench::scaling(tell)?)
+        } else {
+            None
+        };
+        Ok(Measured { report, scaling })
+    });
     if let Some(error) = failed.into_inner() {
         return Err(error);
     }
-    let report = report.map_err(internal)?.map_err(to_python)?;
-    serde_json::to_string(&report).map_err(|error| internal(error.to_string()))
+    let measured = measured.map_err(internal)?.map_err(to_python)?;
+    serde_json::to_string(&measured).map_err(|error| internal(error.to_string()))
+}
+
+/// The report, and how rates scale if that was asked for.
+#[derive(Serialize)]
+struct Measured {
+    #[serde(flatten)]
+    report: bench::BenchReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scaling: Option<Vec<bench::Scaling>>,
 }

@@ -3,22 +3,32 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 
 from bitline import _bitline
 from bitline.cli.options import Json
-from bitline.cli.output import Fact, Format, Result, Value, emit, plain
+from bitline.cli.output import Column, Fact, Format, Result, Table, Value, emit, plain, rate
 
 
-def bench(as_json: Json = False) -> None:
+def bench(
+    as_json: Json = False,
+    scaling: Annotated[
+        bool,
+        typer.Option(
+            "--scaling", help="Also for drives of three sizes and runs of three lengths: minutes, 5 GiB."
+        ),
+    ] = False,
+) -> None:
     """Measure how fast this machine simulates, beside references measured in the same run.
 
     Takes some seconds. Rates are per second of real time on one core; the bare executor and the memory's
     bandwidth tell how much of a difference between two machines, or two runs, is the machine's.
     """
     with _status(quiet=as_json) as tell:
-        report = json.loads(_bitline.run_benchmarks(tell))
+        report = json.loads(_bitline.run_benchmarks(tell, scaling=scaling))
     emit(_result(report), as_json=as_json)
 
 
@@ -37,8 +47,13 @@ def _with_unit(unit: str) -> Format:
 #: What is measured, in order: heading and format by key; a dot leads into a table of the report.
 _SHOWN: dict[str, tuple[str, Format]] = {
     "requests_per_second.read_ideal": ("Random 4-KiB reads, queue depth 32, timing only", _millions),
+    "requests_per_second.read_cached": ("  the same through mapping and data cache", _millions),
+    "requests_per_second.write_gc": ("Random 8-KiB writes in steady state, greedy collection", _millions),
+    "requests_per_second.write_gc_waf": ("  pages programmed for each page written", plain),
     "executor_awaits_per_second": ("Bare executor, awaits", _millions),
     "read_ideal_of_executor": ("  reads per seven of them", _percent),
+    "read_cached_of_executor": ("  cached reads per seven of them", _percent),
+    "write_gc_of_executor": ("  writes per seven of them", _percent),
     "and48_gbps": ("AND of 48 vectors in the array, with data", _with_unit("GB/s")),
     "memory_read_gbps": ("Memory read bandwidth of one core", _with_unit("GB/s")),
     "and48_of_memory_read": ("  the AND's share of it", _percent),
@@ -48,16 +63,27 @@ _SHOWN: dict[str, tuple[str, Format]] = {
 }
 
 
-def _result(report: Mapping[str, Value]) -> Result:
+_SCALING = (
+    Column("capacity_gb", "Drive [GB]", rate),
+    Column("requests", "Requests"),
+    Column("read_ideal", "Reads", _millions),
+    Column("write_gc", "Writes in steady state", _millions),
+)
+
+
+def _result(report: Mapping[str, Any]) -> Result:
     """The report as it is in JSON, and for people the figures of `_SHOWN` first, then any others."""
+    scaling = report.get("scaling")
+    report = {key: value for key, value in report.items() if key != "scaling"}
     facts = {key: Fact(None, value) for key, value in report.items()}
+    tables = {} if scaling is None else {"scaling": Table(_SCALING, scaling)}
     shown = _leaves(report)
     known = [(heading, shown.pop(key), show) for key, (heading, show) in _SHOWN.items() if key in shown]
     lines = [(heading, show(value)) for heading, value, show in known]
     lines += [(key, plain(value)) for key, value in shown.items()]
     width = max(len(heading) for heading, _ in lines)
     text = "\n".join(f"  {heading:<{width}}  {value}" for heading, value in lines)
-    return Result("The simulator's speed on this machine", facts, verdict=text)
+    return Result("The simulator's speed on this machine", facts, tables, verdict=text)
 
 
 def _leaves(report: Mapping[str, Value], prefix: str = "") -> dict[str, Value]:

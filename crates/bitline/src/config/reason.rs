@@ -17,6 +17,9 @@ pub(super) fn of(message: &str, list: bool) -> String {
         "f32" | "f64" => "a number".to_owned(),
         "bool" | "a boolean" => "true or false".to_owned(),
         "a string" | "string" => "a text".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        "a map" => "a table of keys".to_owned(),
+        other if other.starts_with("struct ") => "a table of keys".to_owned(),
         other => other.strip_prefix("an array of length ").map_or_else(
             || other.to_owned(),
             |length| format!("a list of {length} values"),

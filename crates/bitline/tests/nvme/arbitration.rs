@@ -20,6 +20,8 @@ fn completed(drive: &mut Drive, depth: u64) -> Vec<u64> {
                 read_for_ever(&host, queue, worker, count.clone()).await;
             }
         }
+        // Those that came first had the drive for themselves.
+        counts.iter().for_each(|count| count.set(0));
         host.sim().sleep(Span::from_us(20_000)).await;
         counts.iter().map(|count| count.get()).collect::<Vec<u64>>()
     });

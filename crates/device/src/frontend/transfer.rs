@@ -6,13 +6,14 @@ use std::rc::Rc;
 
 use media::link::{Link, READ_REQUEST_BYTES};
 use nvme::{DataPointer, Dma, SegmentList, Status};
-use sim::Time;
+use sim::{Sim, Time};
 
 use super::Controller;
 use crate::buffer::{BufferId, Buffers};
 
 /// The drive's way to host memory: the link, what it costs, and the page buffers at this end.
 pub struct HostTransfer {
+    sim: Sim,
     link: Rc<Link>,
     memory: Rc<RefCell<dyn Dma>>,
     buffers: Rc<Buffers>,
@@ -20,8 +21,14 @@ pub struct HostTransfer {
 
 impl HostTransfer {
     /// The way over `link` to `memory`.
-    pub fn new(link: Rc<Link>, memory: Rc<RefCell<dyn Dma>>, buffers: Rc<Buffers>) -> HostTransfer {
+    pub fn new(
+        sim: &Sim,
+        link: Rc<Link>,
+        memory: Rc<RefCell<dyn Dma>>,
+        buffers: Rc<Buffers>,
+    ) -> HostTransfer {
         HostTransfer {
+            sim: sim.clone(),
             link,
             memory,
             buffers,
@@ -43,9 +50,18 @@ impl HostTransfer {
     }
 
     /// The link's part of reading `bytes` of host memory: a request up, data down.
+    #[inline]
     pub async fn fetch_bytes(&self, bytes: u64) {
-        self.link.up.transfer(READ_REQUEST_BYTES).await;
-        self.link.down.transfer(bytes).await;
+        let Link { up, down, .. } = &*self.link;
+        if up.is_idle() {
+            // The answer's turn is known already: one wait for both.
+            let asked = up.post(READ_REQUEST_BYTES);
+            let arrives = down.post_answer(asked, bytes);
+            self.sim.sleep_until(arrives).await;
+        } else {
+            up.transfer(READ_REQUEST_BYTES).await;
+            down.transfer(bytes).await;
+        }
     }
 
     /// The link's part of writing `bytes` of host memory, which nobody has to wait for; gives the

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 
 use media::nand::Ppa;
 
-use super::blocks::Stream;
 use super::checkpoint::RootNote;
 use super::spare::Content;
 use super::{Ftl, FtlError};
@@ -81,13 +80,7 @@ impl Ftl {
         self.buffers.with_mut(blank.id(), |page| page.fill(0xFF));
         let content = Content::Note { key, value };
         let page = self
-            .program(
-                home,
-                Stream::Host,
-                (blank.id(), self.geometry.page_bytes),
-                content,
-                version,
-            )
+            .program_record(home, blank.id(), content, version)
             .await?;
         self.settle(page, true);
         let page = self.geometry.ppa(page);

@@ -58,11 +58,11 @@ impl Ftl {
             )
             .await?;
         self.settle(page, true);
-        let mapped = matches!(self.lookup(lpn), Mapping::Data(_));
-        let mut written = self.written.borrow_mut();
-        written.note(lpn, mapped, column..column + bytes);
-        drop(written);
-        self.replace(lpn, Mapping::Data(self.geometry.ppa(page)));
+        let old = self.replace(lpn, Mapping::Data(self.geometry.ppa(page)));
+        let mapped = matches!(old, Mapping::Data(_));
+        self.written
+            .borrow_mut()
+            .note(lpn, mapped, column..column + bytes);
         if self.is_cached {
             self.keep_entry(lpn);
         }
@@ -155,6 +155,26 @@ impl Ftl {
         }
     }
 
+    /// Programs a record that takes the place of others or frees pages. Where the host finds no
+    /// space any more it goes where copies of collection go: so a full drive can be emptied.
+    pub(super) async fn program_record(
+        &self,
+        home: PlaneId,
+        from: BufferId,
+        content: Content,
+        version: u64,
+    ) -> Result<PageAddress, FtlError> {
+        let from = (from, self.geometry.page_bytes);
+        let programmed = self.program(home, Stream::Host, from, content, version);
+        match programmed.await {
+            Err(FtlError::NoSpace) => {
+                self.program(home, Stream::Collection, from, content, version)
+                    .await
+            }
+            programmed => programmed,
+        }
+    }
+
     /// A program failed: the block is emptied and then retired.
     pub(super) fn give_up(&self, page: PageAddress) {
         self.count(|counts| counts.program_failures += 1);
@@ -216,8 +236,9 @@ impl Ftl {
         Some(allocated.page)
     }
 
-    /// Points a logical page elsewhere; what it pointed to before is not needed any more.
-    fn replace(&self, lpn: Lpn, new: Mapping) {
+    /// Points a logical page elsewhere; what it pointed to before, which this gives, is not
+    /// needed any more.
+    fn replace(&self, lpn: Lpn, new: Mapping) -> Mapping {
         let old = {
             let mut mapping = self.mapping.borrow_mut();
             let old = mapping.get(lpn);
@@ -239,6 +260,7 @@ impl Ftl {
                 }
             }
         }
+        old
     }
 
     /// A page is not needed any more; where nothing could be collected, something can be now.
@@ -270,7 +292,9 @@ impl Ftl {
         };
         let last = pages.rev().find(holds_data).unwrap_or(first);
         if is_planted(Bug::DeallocationLeavesNoRecord) {
-            (first..=last).for_each(|lpn| self.replace(Lpn(lpn), Mapping::Unmapped));
+            for lpn in (first..=last).map(Lpn) {
+                self.replace(lpn, Mapping::Unmapped);
+            }
             return Ok(());
         }
         let version = self.next_version();
@@ -283,13 +307,7 @@ impl Ftl {
         self.buffers.with_mut(blank.id(), |page| page.fill(0xFF));
         self.deallocating.borrow_mut().insert(version);
         let programmed = self
-            .program(
-                home,
-                Stream::Host,
-                (blank.id(), self.geometry.page_bytes),
-                content,
-                version,
-            )
+            .program_record(home, blank.id(), content, version)
             .await;
         let Ok(page) = programmed else {
             self.deallocating.borrow_mut().remove(&version);

@@ -1,0 +1,110 @@
+//! How fast this machine simulates: the figures that `bitline bench` prints.
+//!
+//! Every rate is the best of a few runs, and stands beside a reference measured in
+//! the same run, because machines are noisy: the bare executor for requests, plain
+//! reading of memory for computing.
+
+mod computing;
+mod executor;
+mod memory;
+mod requests;
+
+use serde::Serialize;
+
+use crate::Error;
+use executor::AWAITS_PER_ROUND;
+pub use requests::{Rate, Scaling, scaling};
+
+/// Runs of each measurement.
+const RUNS: u32 = 5;
+
+/// The figures of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct BenchReport {
+    /// Simulated requests carried out in a second on one core.
+    pub requests_per_second: RequestRates,
+    /// Awaits of the bare executor in a second: servers, pipes and sleeps with
+    /// nothing else around them.
+    pub executor_awaits_per_second: f64,
+    /// Memory read bandwidth of one core, in gigabytes (10^9) per second.
+    pub memory_read_gbps: f64,
+    /// Operand bytes of an AND of 48 vectors in the array, data included, in the
+    /// same unit.
+    pub and48_gbps: f64,
+    /// Time to open a drive of 2 TB, in milliseconds.
+    pub open_2tb_ms: f64,
+    /// Memory that the process grows by when it does, in MiB.
+    pub open_2tb_mib: f64,
+    /// Memory that the process grows by for each page written without data, in bytes.
+    pub bytes_per_page: f64,
+    /// Requests per seven awaits of the bare executor, which is about what a
+    /// request needs.
+    pub read_ideal_of_executor: f64,
+    /// The same of cached reads.
+    pub read_cached_of_executor: f64,
+    /// The same of steady-state writes.
+    pub write_gc_of_executor: f64,
+    /// The AND's rate as a fraction of memory read bandwidth.
+    pub and48_of_memory_read: f64,
+}
+
+/// Rates of simulated requests, a second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RequestRates {
+    /// Random 4-KiB reads at queue depth 32, ideal mapping, timing only.
+    pub read_ideal: f64,
+    /// The same with a mapping cache of 65 536 entries and a data cache, most reads missing
+    /// both.
+    pub read_cached: f64,
+    /// Random 8-KiB writes at queue depth 32 to a drive in its steady state, greedy
+    /// collection.
+    pub write_gc: f64,
+    /// Write amplification of these: pages programmed for each page written.
+    pub write_gc_waf: f64,
+}
+
+/// Measures everything; `progress` is told what is measured next.
+///
+/// # Errors
+/// None on a machine with the memory for it (about 2 GiB).
+pub fn run(progress: impl Fn(&str)) -> Result<BenchReport, Error> {
+    // First, while the process has not grown yet.
+    progress("opening a drive of 2 TB");
+    let (open_2tb_ms, open_2tb_mib) = memory::open_2tb()?;
+    progress("memory of a page without data");
+    let bytes_per_page = memory::bytes_per_page()?;
+    let mut awaits = 0.0f64;
+    let mut rates = [(0.0, 0.0); Rate::ALL.len()];
+    for run in 1..=RUNS {
+        progress(&format!("bare executor and requests, run {run} of {RUNS}"));
+        awaits = awaits.max(executor::awaits_per_second());
+        for (best, rate) in rates.iter_mut().zip(Rate::ALL) {
+            let measured = rate.measure()?;
+            if measured.0 > best.0 {
+                *best = measured;
+            }
+        }
+    }
+    let [(read_ideal, _), (read_cached, _), (write_gc, write_gc_waf)] = rates;
+    progress("AND of 48 vectors");
+    let (memory_read_gbps, and48_gbps) = computing::and48()?;
+    let of_executor = |rate: f64| rate / (awaits / AWAITS_PER_ROUND as f64);
+    Ok(BenchReport {
+        requests_per_second: RequestRates {
+            read_ideal,
+            read_cached,
+            write_gc,
+            write_gc_waf,
+        },
+        executor_awaits_per_second: awaits,
+        memory_read_gbps,
+        and48_gbps,
+        open_2tb_ms,
+        open_2tb_mib,
+        bytes_per_page,
+        read_ideal_of_executor: of_executor(read_ideal),
+        read_cached_of_executor: of_executor(read_cached),
+        write_gc_of_executor: of_executor(write_gc),
+        and48_of_memory_read: and48_gbps / memory_read_gbps,
+    })
+}

@@ -4,9 +4,12 @@
 /// What would be right, given the deserializer's `message` about a value; `list`
 /// tells whether it is a list where one belongs, so that an element is wrong.
 pub(super) fn of(message: &str, list: bool) -> String {
-    // Its messages end in ", expected WHAT"; those of our own types do not.
-    let Some((_, expected)) = message.rsplit_once(", expected ") else {
-        return message.to_owned();
+    // Its messages end in ", expected WHAT"; those of our own types do not. A table where a name of a
+    // choice belongs is told in other words.
+    let expected = match message.rsplit_once(", expected ") {
+        Some((_, expected)) => expected,
+        None if message.starts_with("wanted exactly 1 element") => "string",
+        None => return message.to_owned(),
     };
     let what = match expected {
         "u8" => whole_number(u8::MAX.into()),

@@ -108,6 +108,37 @@ fn log_pages_have_ends() {
 }
 
 #[test]
+fn a_volatile_cache_that_is_disabled_loses_nothing() {
+    let cached = [("cache.mode", "write"), ("cache.write_back", "lazy")];
+    let feature = FeatureId::VOLATILE_WRITE_CACHE;
+    let set = |drive: &mut Drive, value, save| {
+        let set = drive
+            .run(move |host| async move { host.admin().set_feature(feature, value, save).await });
+        status(set.expect("power").map_err(bitline::Error::from))
+    };
+    let after_a_cut = |drive: &mut Drive| {
+        drive.power_cut().expect("no image");
+        drive.power_up().expect("it recovers");
+        drive.read(0, 8).expect("something")
+    };
+    let mut drive = drive(&cached);
+    drive.write(0, &blocks(0, 8)).expect("room");
+    assert_eq!(after_a_cut(&mut drive), [0; 8 * 512], "it was in DRAM only");
+    // What is in the cache goes to flash when it is disabled, and so does what follows.
+    drive.write(0, &blocks(1, 8)).expect("room");
+    assert_eq!(set(&mut drive, 0, true), Status::SUCCESS);
+    assert_eq!(after_a_cut(&mut drive), blocks(1, 8));
+    drive.write(0, &blocks(2, 8)).expect("room");
+    assert_eq!(after_a_cut(&mut drive), blocks(2, 8), "it was saved");
+    assert_eq!(set(&mut drive, 1, false), Status::SUCCESS);
+    drive.write(0, &blocks(3, 8)).expect("room");
+    assert_eq!(after_a_cut(&mut drive), blocks(2, 8));
+    // Without such a cache there is no such feature.
+    let mut without = crate::drive(&[]);
+    assert_eq!(set(&mut without, 0, false), Status::INVALID_FIELD);
+}
+
+#[test]
 fn features_are_set_for_now_or_for_good() {
     let mut drive = drive(&[]);
     let value = |drive: &mut Drive, feature, select, cdw11| {

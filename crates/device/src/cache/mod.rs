@@ -80,6 +80,8 @@ pub struct Cache {
     workers: RefCell<Workers>,
     /// For the workers, which are tasks of their own.
     me: Weak<Cache>,
+    /// Whether writes may complete in DRAM: the host can forbid it where that is volatile.
+    caches_writes: Cell<bool>,
     /// Slots whose last write-back failed.
     failed_slots: Cell<u32>,
     last_failure: Cell<Option<FtlError>>,
@@ -120,6 +122,7 @@ impl Cache {
             landed: Broadcast::new(sim),
             workers: RefCell::default(),
             me: me.clone(),
+            caches_writes: Cell::new(config.mode.caches_writes()),
             failed_slots: Cell::new(0),
             last_failure: Cell::new(None),
             next_stamp: Cell::new(1),
@@ -135,6 +138,13 @@ impl Cache {
     /// Whether an acknowledged write may be lost with the power, unless it was flushed.
     pub fn is_volatile(&self) -> bool {
         self.config.mode.caches_writes() && !self.config.capacitor
+    }
+
+    /// Has writes complete in DRAM from now on, as configured, or only on flash. What is cached
+    /// already goes there with the next flush.
+    pub fn enable_write_caching(&self, enabled: bool) {
+        let caches = enabled && self.config.mode.caches_writes();
+        self.caches_writes.set(caches);
     }
 
     /// Whether there is a cache.

@@ -68,7 +68,7 @@ impl Cache {
     /// # Errors
     /// Those of [`crate::ftl::Ftl::write`], if flash is waited for.
     pub async fn write(&self, parts: &[Part], force: bool) -> Result<(), FtlError> {
-        if !self.config.mode.caches_writes() || (force && self.is_volatile()) {
+        if !self.caches_writes.get() || (force && self.is_volatile()) {
             return self.write_through(parts).await;
         }
         // Parts that are admitted at the same time cross to DRAM together.

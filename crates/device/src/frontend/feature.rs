@@ -7,6 +7,7 @@ use nvme::command::{FeatureId, FeatureSelect, GetFeatures, SetFeatures};
 use nvme::{AsyncEvent, BROADCAST_NAMESPACE, Status};
 
 use super::arbitration::Shares;
+use super::io::status_of;
 use super::slot::Answer;
 use super::{Controller, FrontendConfig, note};
 
@@ -29,12 +30,16 @@ pub(super) struct Features(Vec<Feature>);
 const EVENTS_SUPPORTED: u32 = 0x1F | NAMESPACE_NOTICES;
 const NAMESPACE_NOTICES: u32 = 1 << 8;
 
+/// WCE, the bit of the volatile write cache that enables it.
+const CACHE_ENABLED: u32 = 1;
+
 /// Values of THSEL.
 const OVER_TEMPERATURE: u32 = 0;
 const UNDER_TEMPERATURE: u32 = 1;
 
 impl Features {
-    pub(super) fn new(config: &FrontendConfig) -> Features {
+    /// Every feature with its default; that of the volatile write cache if there `has_volatile_cache`.
+    pub(super) fn new(config: &FrontendConfig, has_volatile_cache: bool) -> Features {
         let feature = |id, selector, default, saveable, changeable| Feature {
             id,
             selector,
@@ -51,7 +56,16 @@ impl Features {
             | (medium - 1) << 16
             | (high - 1) << 24;
         let warning = u32::from(config.health.warning_temperature_kelvin);
-        Features(vec![
+        let cache = || {
+            feature(
+                FeatureId::VOLATILE_WRITE_CACHE,
+                0,
+                CACHE_ENABLED,
+                true,
+                true,
+            )
+        };
+        let mut features = vec![
             feature(FeatureId::ARBITRATION, 0, arbitration, true, true),
             feature(FeatureId::POWER_MANAGEMENT, 0, 0, true, true),
             feature(
@@ -84,7 +98,9 @@ impl Features {
                 true,
                 true,
             ),
-        ])
+        ];
+        features.extend(has_volatile_cache.then(cache));
+        Features(features)
     }
 
     fn find(&self, id: FeatureId, cdw11: u32) -> Result<&Feature, Status> {
@@ -122,6 +138,11 @@ impl Features {
             |selector| self.current(FeatureId::TEMPERATURE_THRESHOLD, selector) & 0xFFFF;
         let kelvin = u32::from(kelvin);
         kelvin >= threshold(OVER_TEMPERATURE) || kelvin <= threshold(UNDER_TEMPERATURE)
+    }
+
+    /// Whether writes may complete in a volatile cache.
+    fn enables_cache(&self) -> bool {
+        self.current(FeatureId::VOLATILE_WRITE_CACHE, 0) & CACHE_ENABLED != 0
     }
 
     /// Burst and weights (Base 5.1.25.1.1): AB in bits 2:0, where 7 is no limit; the weights of
@@ -191,6 +212,7 @@ impl Controller {
         match set.feature {
             FeatureId::ARBITRATION => self.share_anew(),
             FeatureId::TEMPERATURE_THRESHOLD => self.check_health(),
+            FeatureId::VOLATILE_WRITE_CACHE => self.cache_anew().await?,
             _ => {}
         }
         // Number of Queues answers with what was allocated; the others with nothing.
@@ -220,6 +242,7 @@ impl Controller {
                 return Ok(feature.default);
             }
             FeatureId::TEMPERATURE_THRESHOLD => return Ok(value & 0xFFFF),
+            FeatureId::VOLATILE_WRITE_CACHE => return Ok(value & CACHE_ENABLED),
             FeatureId::ASYNC_EVENT_CONFIGURATION => return Ok(value & EVENTS_SUPPORTED),
             _ => true,
         };
@@ -232,6 +255,18 @@ impl Controller {
         self.queues.borrow_mut().arbiter_mut().set_shares(shares);
     }
 
+    /// The volatile cache takes writes or does not, as its feature says; what it holds then goes to
+    /// flash first.
+    async fn cache_anew(&self) -> Result<(), Status> {
+        let enabled = self.features.enables_cache();
+        self.cache.enable_write_caching(enabled);
+        if enabled {
+            return Ok(());
+        }
+        let flushed = self.cache.flush().await;
+        flushed.map_err(|error| status_of(error, false))
+    }
+
     /// Takes the values that were saved in an earlier life.
     pub(super) fn restore_features(&self) {
         for feature in &self.features.0 {
@@ -242,5 +277,9 @@ impl Controller {
             }
         }
         self.share_anew();
+        if self.cache.is_volatile() {
+            self.cache
+                .enable_write_caching(self.features.enables_cache());
+        }
     }
 }

@@ -196,7 +196,7 @@ impl Controller {
         transfer: Rc<HostTransfer>,
         bits: Rc<Bits>,
     ) -> Result<Rc<Controller>, nvme::Status> {
-        let features = Features::new(config);
+        let features = Features::new(config, cache.is_volatile());
         let arbiter = Arbiter::new(
             config.arbitration,
             features.shares(),

@@ -38,6 +38,42 @@ fn flows_advance_as_far_as_they_are_let_and_measure_the_same() {
     assert_eq!(pieces.now(), whole.now());
 }
 
+/// Mean latencies of reads through an urgent queue and one of low priority, under a policy.
+fn latencies(policy: &str) -> [f64; 2] {
+    let config = Config::preset("flash-cosmos").expect("a preset").with([
+        ("nand.geometry.channels", "1"),
+        ("nand.geometry.chips_per_channel", "1"),
+        ("nand.geometry.blocks_per_plane", "32"),
+        ("ftl.gc.threshold_blocks", "3"),
+        ("schedule.policy", policy),
+        ("host.queue_pairs", "2"),
+        ("host.queue_priorities", "[\"urgent\", \"low\"]"),
+    ]);
+    let mut drive = Drive::open(config.expect("a legal drive")).expect("a drive in memory");
+    let flows = [0, 1].map(|queue| Flow {
+        name: format!("queue {queue}"),
+        queue,
+        prefill: queue == 0,
+        arrival: Arrival::Closed { depth: 32 },
+        stop_ns: 20_000_000,
+        requests: 1 << 30,
+        ..flow()
+    });
+    let report = drive.run_flows(&flows, |_| {}).expect("it runs");
+    [0, 1].map(|flow| report.flows[flow].read.expect("only reads").mean_ns)
+}
+
+#[test]
+fn dies_serve_urgent_queues_first_if_the_policy_says_so() {
+    let [urgent, low] = latencies("priority_classes");
+    assert!(urgent * 1.5 < low, "{urgent} against {low} ns");
+    let [first, second] = latencies("read_priority");
+    assert!(
+        (first / second - 1.0).abs() < 0.1,
+        "{first} against {second} ns"
+    );
+}
+
 #[test]
 fn dropped_flows_stop_after_what_is_in_flight() {
     for arrival in [

@@ -36,7 +36,6 @@ pub use dump::Dumped;
 use pressure::Pressure;
 pub use read::{Lookup, ReadStamp, Rest};
 use table::Table;
-pub use write::Part;
 use write::Touched;
 use write_back::Workers;
 

@@ -7,22 +7,7 @@ use sim::{Span, Time, join_all};
 use super::sectors::Sectors;
 use super::table::SlotId;
 use super::{Cache, WriteBack};
-use crate::buffer::BufferId;
-use crate::ftl::{FtlError, Lpn};
-
-/// The part of one logical page that a command writes, and the buffer in which it lies at that
-/// place. The rest of the buffer is anybody's.
-#[derive(Clone, Copy, Debug)]
-pub struct Part {
-    /// The page.
-    pub lpn: Lpn,
-    /// First byte written.
-    pub column: u32,
-    /// Bytes written.
-    pub bytes: u32,
-    /// Where they lie.
-    pub buffer: BufferId,
-}
+use crate::ftl::{FtlError, Lpn, PagePart};
 
 /// How long a page counts as written before, from the first write on: a second.
 const MEMORY: Span = Span::from_us(1_000_000);
@@ -67,7 +52,7 @@ impl Cache {
     ///
     /// # Errors
     /// Those of [`crate::ftl::Ftl::write`], if flash is waited for.
-    pub async fn write(&self, parts: &[Part], force: bool) -> Result<(), FtlError> {
+    pub async fn write(&self, parts: &[PagePart], force: bool) -> Result<(), FtlError> {
         if !self.caches_writes.get() || (force && self.is_volatile()) {
             return self.write_through(parts).await;
         }
@@ -120,7 +105,7 @@ impl Cache {
     }
 
     /// Puts a part into its slot, and starts what write-back follows from that.
-    fn admit(&self, part: &Part) {
+    fn admit(&self, part: &PagePart) {
         let found = self.table.borrow().find(part.lpn);
         let id = match found {
             Some(id) => {
@@ -149,7 +134,7 @@ impl Cache {
     }
 
     /// Copies a part to its slot, whose sectors are then dirty.
-    fn put(&self, id: SlotId, part: &Part) {
+    fn put(&self, id: SlotId, part: &PagePart) {
         let sectors = Sectors::of(part.column, part.bytes);
         let into = self.table.borrow().slot(id).buffer;
         self.copy(part.buffer, into, sectors);
@@ -210,7 +195,7 @@ impl Cache {
     }
 
     /// Writes parts of logical pages to flash; what is in their slots follows.
-    async fn write_through(&self, parts: &[Part]) -> Result<(), FtlError> {
+    async fn write_through(&self, parts: &[PagePart]) -> Result<(), FtlError> {
         match parts {
             [part] => self.write_page_through(part).await,
             parts => {
@@ -220,7 +205,7 @@ impl Cache {
         }
     }
 
-    async fn write_page_through(&self, part: &Part) -> Result<(), FtlError> {
+    async fn write_page_through(&self, part: &PagePart) -> Result<(), FtlError> {
         if self.is_on() {
             let found = self.table.borrow().find(part.lpn);
             let unsaved = found.filter(|id| {
@@ -234,10 +219,7 @@ impl Cache {
             }
             self.forget_clean(part.lpn.0..part.lpn.0 + 1);
         }
-        let written = self
-            .ftl
-            .write(part.lpn, part.column, part.bytes, part.buffer)
-            .await;
+        let written = self.ftl.write(*part).await;
         if self.is_on() {
             // Reads may have brought the old content meanwhile.
             self.forget_clean(part.lpn.0..part.lpn.0 + 1);

@@ -10,7 +10,7 @@ use super::Cache;
 use super::sectors::Sectors;
 use super::table::SlotId;
 use crate::buffer::BufferId;
-use crate::ftl::{FtlError, Lpn};
+use crate::ftl::{FtlError, Lpn, PagePart};
 use crate::planted::{Bug, is_planted};
 
 /// A write-back to carry out: of which slot, and when its data has left DRAM.
@@ -102,12 +102,17 @@ impl Cache {
         let hull = known.hull();
         let bytes = hull.end - hull.start;
         if bytes == known.bytes() {
-            return self.ftl.write(lpn, hull.start, bytes, page.id()).await;
+            return self
+                .ftl
+                .write(PagePart::new(lpn, hull.start, bytes, page.id()))
+                .await;
         }
         // What is missing lies in several places: it is read at once.
         let missing = Sectors::of(0, page_bytes) & !known;
         self.fill(lpn, missing, page.id()).await?;
-        self.ftl.write(lpn, 0, page_bytes, page.id()).await
+        self.ftl
+            .write(PagePart::new(lpn, 0, page_bytes, page.id()))
+            .await
     }
 
     /// Reads sectors of a logical page from flash to their places in `page`.
@@ -115,8 +120,8 @@ impl Cache {
         let rest = self.buffers.take();
         let (hull, ticket) = (missing.hull(), self.ftl.ticket());
         let (column, bytes) = (hull.start, hull.end - hull.start);
-        self.ftl
-            .read(lpn, column, bytes, rest.id(), ticket.id().into());
+        let part = PagePart::new(lpn, column, bytes, rest.id());
+        self.ftl.read(part, ticket.id().into());
         ticket.await?;
         self.copy(rest.id(), page, missing);
         Ok(())

@@ -9,6 +9,7 @@ use super::io::Piece;
 use super::namespace::Namespace;
 use super::slot::Answer;
 use crate::planted::{Bug, is_planted};
+use crate::schedule::Priority;
 
 /// Bytes of one source range, and of all of them, at most. Copies wait in page buffers.
 const RANGE_BYTES_MAX: u32 = 1 << 20;
@@ -32,6 +33,7 @@ impl Controller {
         &self,
         namespace: &Namespace,
         copy: &CopyBlocks,
+        priority: Priority,
     ) -> Result<Answer, Status> {
         let limits = copy_limits(namespace.block_bytes());
         if copy.range_count > limits.ranges {
@@ -41,7 +43,7 @@ impl Controller {
         let destination = check_sources(namespace, copy.destination, &sources, limits)?;
         let mut staged = Vec::new();
         for source in &sources {
-            let pages = self.read_pages(namespace, source).await?;
+            let pages = self.read_pages(namespace, source, priority).await?;
             self.health.read(namespace.bytes_of(source));
             for (piece, buffer) in &pages {
                 let part = piece.column as usize..(piece.column + piece.bytes) as usize;
@@ -50,7 +52,7 @@ impl Controller {
             }
         }
         let mut pages = Vec::new();
-        for piece in self.pieces(namespace, &destination) {
+        for piece in self.pieces(namespace, &destination, priority) {
             let buffer = self.buffers.take();
             let Piece {
                 column,

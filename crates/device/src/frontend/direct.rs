@@ -16,7 +16,7 @@ use super::io::{Piece, status_of};
 use super::slot::{Answer, Job, Source};
 use crate::buffer::BufferId;
 use crate::cache::{Lookup, ReadStamp};
-use crate::schedule::{Fault, Notify};
+use crate::schedule::{Fault, Notify, Priority};
 use crate::slab::Slab;
 
 /// A direct read under way.
@@ -107,7 +107,7 @@ impl Controller {
         let Ok(IoCommand::Read(read)) = IoCommand::decode(&job.entry) else {
             return false;
         };
-        let Some(piece) = self.direct_piece(&read) else {
+        let Some(piece) = self.direct_piece(&read, job.priority) else {
             return false;
         };
         if read.force_unit_access && self.cache.is_volatile() {
@@ -138,9 +138,7 @@ impl Controller {
             return true;
         }
         let to = Notify::Sink(number);
-        let queued = self
-            .ftl
-            .read(piece.lpn, piece.column, piece.bytes, buffer, to);
+        let queued = self.ftl.read(piece.in_buffer(buffer), to);
         if !queued {
             let direct = reads.take(number);
             self.finish_direct(direct, None);
@@ -179,7 +177,7 @@ impl Controller {
     }
 
     #[inline]
-    fn direct_piece(&self, read: &ReadWrite) -> Option<Piece> {
+    fn direct_piece(&self, read: &ReadWrite, priority: Priority) -> Option<Piece> {
         let namespace = self.namespaces.get(read.namespace).ok()?;
         if !namespace.plain.get() || namespace.check_range(&read.blocks).is_err() {
             return None;
@@ -195,6 +193,7 @@ impl Controller {
             column,
             bytes: bytes as u32,
             offset: 0,
+            priority,
         };
         if read.data.list_bytes(bytes) > 0 {
             return None;

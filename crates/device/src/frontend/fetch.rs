@@ -4,12 +4,24 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use media::link::READ_REQUEST_BYTES;
-use nvme::{QueueId, SubmissionEntry};
+use nvme::{QueueId, QueuePriority, SubmissionEntry};
 use sim::{TaskId, Time};
 use zerocopy::IntoBytes;
 
 use super::Controller;
 use super::slot::Job;
+use crate::schedule::Priority;
+
+/// What the schedule makes of a queue's priority.
+#[inline]
+fn priority_of(queue: QueuePriority) -> Priority {
+    match queue {
+        QueuePriority::Urgent => Priority::Urgent,
+        QueuePriority::High => Priority::High,
+        QueuePriority::Medium => Priority::Medium,
+        QueuePriority::Low => Priority::Low,
+    }
+}
 
 impl Controller {
     /// Fetches the next entry into `job`, as queues have them: waits for a doorbell if none has, and
@@ -22,9 +34,10 @@ impl Controller {
             let next = self.queues.borrow_mut().arbitrate();
             match next {
                 None => self.wait_for_doorbell().await,
-                Some((queue, address)) => {
+                Some((queue, priority, address)) => {
                     self.fetch_over_link().await;
                     job.queue = queue;
+                    job.priority = priority_of(priority);
                     if self.read_entry(address, &mut job.entry) {
                         return;
                     }

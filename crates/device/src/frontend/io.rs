@@ -9,9 +9,9 @@ use super::Controller;
 use super::namespace::Namespace;
 use super::slot::Answer;
 use crate::buffer::{Buffer, BufferId};
-use crate::cache::{Lookup, Part, ReadStamp, Rest};
-use crate::ftl::{FtlError, Lpn};
-use crate::schedule::{Fault, Notify};
+use crate::cache::{Lookup, ReadStamp, Rest};
+use crate::ftl::{FtlError, Lpn, PagePart};
+use crate::schedule::{Fault, Notify, Priority};
 
 /// The part of one logical page that a command covers.
 #[derive(Clone, Copy)]
@@ -21,16 +21,19 @@ pub(super) struct Piece {
     pub(super) bytes: u32,
     /// Where in the command's data the piece begins.
     pub(super) offset: u64,
+    pub(super) priority: Priority,
 }
 
 impl Piece {
     /// The piece, which lies at its place in `buffer`.
-    fn in_buffer(&self, buffer: BufferId) -> Part {
-        Part {
+    #[inline]
+    pub(super) fn in_buffer(&self, buffer: BufferId) -> PagePart {
+        PagePart {
             lpn: self.lpn,
             column: self.column,
             bytes: self.bytes,
             buffer,
+            priority: self.priority,
         }
     }
 }
@@ -73,17 +76,19 @@ fn must_outlive_marks(namespace: &Namespace) -> bool {
 
 impl Controller {
     #[inline]
-    pub(super) async fn serve_io(&self, command: &IoCommand) -> Answer {
+    pub(super) async fn serve_io(&self, command: &IoCommand, priority: Priority) -> Answer {
         let outcome = match self.namespace_of(command) {
             Err(status) => Err(status),
             Ok(None) => Box::pin(self.flush()).await,
             Ok(Some(namespace)) => match command {
-                IoCommand::Read(read) => self.read(namespace, read).await,
-                IoCommand::Write(write) => match self.only_piece(namespace, &write.blocks) {
-                    Some(piece) => self.write_piece(namespace, write, piece).await,
-                    None => Box::pin(self.write(namespace, write)).await,
-                },
-                other => Box::pin(self.serve_other(namespace, other)).await,
+                IoCommand::Read(read) => self.read(namespace, read, priority).await,
+                IoCommand::Write(write) => {
+                    match self.only_piece(namespace, &write.blocks, priority) {
+                        Some(piece) => self.write_piece(namespace, write, piece).await,
+                        None => Box::pin(self.write(namespace, write, priority)).await,
+                    }
+                }
+                other => Box::pin(self.serve_other(namespace, other, priority)).await,
             },
         };
         outcome.unwrap_or_else(Answer::from)
@@ -94,17 +99,18 @@ impl Controller {
         &self,
         namespace: &Namespace,
         command: &IoCommand,
+        priority: Priority,
     ) -> Result<Answer, Status> {
         match command {
-            IoCommand::Read(read) => self.read(namespace, read).await,
-            IoCommand::Write(write) => self.write(namespace, write).await,
+            IoCommand::Read(read) => self.read(namespace, read, priority).await,
+            IoCommand::Write(write) => self.write(namespace, write, priority).await,
             IoCommand::Flush { .. } => self.flush().await,
-            IoCommand::WriteZeroes(zeroes) => self.write_zeroes(namespace, zeroes).await,
+            IoCommand::WriteZeroes(zeroes) => self.write_zeroes(namespace, zeroes, priority).await,
             IoCommand::DatasetManagement(dataset) => self.manage_dataset(namespace, dataset).await,
-            IoCommand::Compare(compare) => self.compare(namespace, compare).await,
-            IoCommand::Verify(verify) => self.verify(namespace, verify).await,
+            IoCommand::Compare(compare) => self.compare(namespace, compare, priority).await,
+            IoCommand::Verify(verify) => self.verify(namespace, verify, priority).await,
             IoCommand::WriteUncorrectable(mark) => self.write_uncorrectable(namespace, mark).await,
-            IoCommand::Copy(copy) => self.copy(namespace, copy).await,
+            IoCommand::Copy(copy) => self.copy(namespace, copy, priority).await,
             IoCommand::Vendor(vendor) => self.serve_vendor(vendor).await,
         }
     }
@@ -171,6 +177,7 @@ impl Controller {
         &self,
         namespace: &Namespace,
         blocks: &BlockRange,
+        priority: Priority,
     ) -> impl Iterator<Item = Piece> + Clone + use<> {
         let page_bytes = u64::from(self.page_bytes);
         let Range { start, end } = namespace.byte_range(blocks);
@@ -183,6 +190,7 @@ impl Controller {
                 column: (first - page * page_bytes) as u32,
                 bytes: (last - first) as u32,
                 offset: first - start,
+                priority,
             }
         })
     }
@@ -203,7 +211,12 @@ impl Controller {
     }
 
     #[inline]
-    async fn read(&self, namespace: &Namespace, read: &ReadWrite) -> Result<Answer, Status> {
+    async fn read(
+        &self,
+        namespace: &Namespace,
+        read: &ReadWrite,
+        priority: Priority,
+    ) -> Result<Answer, Status> {
         namespace.check_range(&read.blocks)?;
         let bytes = namespace.bytes_of(&read.blocks);
         self.check_transfer(bytes)?;
@@ -214,7 +227,7 @@ impl Controller {
             let saved = self.cache.save(pages).await;
             saved.map_err(|error| status_of(error, false))?;
         }
-        let pages = self.read_pages(namespace, &read.blocks).await?;
+        let pages = self.read_pages(namespace, &read.blocks, priority).await?;
         self.health.read(bytes);
         for (piece, buffer) in &pages {
             let part = piece.column as usize..(piece.column + piece.bytes) as usize;
@@ -235,11 +248,12 @@ impl Controller {
         &self,
         namespace: &Namespace,
         blocks: &BlockRange,
+        priority: Priority,
     ) -> Result<Vec<(Piece, Buffer<'_>)>, Status> {
         self.check_marks(namespace, namespace.byte_range(blocks))?;
         let ticket = self.ftl.ticket();
         let (mut cached_bytes, mut reads) = (0, Vec::new());
-        for piece in self.pieces(namespace, blocks) {
+        for piece in self.pieces(namespace, blocks, priority) {
             let read = self.start_piece(piece, ticket.id().into(), &mut cached_bytes);
             reads.push(read);
         }
@@ -269,14 +283,18 @@ impl Controller {
                 FromFlash::Nothing
             }
             Lookup::Miss => {
-                self.ftl.read(lpn, column, bytes, buffer.id(), to);
+                self.ftl.read(piece.in_buffer(buffer.id()), to);
                 FromFlash::All(stamp)
             }
             Lookup::Part(rest) => {
                 *cached_bytes += rest.copied;
                 let (hull, into) = (rest.hull(), self.buffers.take());
-                let bytes = hull.end - hull.start;
-                self.ftl.read(lpn, hull.start, bytes, into.id(), to);
+                let hull = PagePart {
+                    column: hull.start,
+                    bytes: hull.end - hull.start,
+                    ..piece.in_buffer(into.id())
+                };
+                self.ftl.read(hull, to);
                 FromFlash::Rest(rest, into)
             }
         };
@@ -305,9 +323,14 @@ impl Controller {
 
     /// The piece of a page that `blocks` are, if they are in range and of one page.
     #[inline]
-    fn only_piece(&self, namespace: &Namespace, blocks: &BlockRange) -> Option<Piece> {
+    fn only_piece(
+        &self,
+        namespace: &Namespace,
+        blocks: &BlockRange,
+        priority: Priority,
+    ) -> Option<Piece> {
         namespace.check_range(blocks).ok()?;
-        let mut pieces = self.pieces(namespace, blocks);
+        let mut pieces = self.pieces(namespace, blocks, priority);
         let only = pieces.next();
         only.filter(|_| pieces.next().is_none())
     }
@@ -333,14 +356,19 @@ impl Controller {
             .await
     }
 
-    async fn write(&self, namespace: &Namespace, write: &ReadWrite) -> Result<Answer, Status> {
+    async fn write(
+        &self,
+        namespace: &Namespace,
+        write: &ReadWrite,
+        priority: Priority,
+    ) -> Result<Answer, Status> {
         namespace.check_range(&write.blocks)?;
         let bytes = namespace.bytes_of(&write.blocks);
         self.check_transfer(bytes)?;
         let segments = self.locate(&write.data, bytes).await?;
         self.fetch_bytes(bytes).await;
         let mut pages = Vec::new();
-        for piece in self.pieces(namespace, &write.blocks) {
+        for piece in self.pieces(namespace, &write.blocks, priority) {
             let buffer = self.buffers.take();
             let part = piece.column as usize..(piece.column + piece.bytes) as usize;
             self.copy_in(&segments, piece.offset, buffer.id(), part)?;
@@ -359,7 +387,7 @@ impl Controller {
         pages: Vec<(Piece, Buffer<'_>)>,
         force: bool,
     ) -> Result<Answer, Status> {
-        let parts: Vec<Part> = pages
+        let parts: Vec<PagePart> = pages
             .iter()
             .map(|(piece, buffer)| piece.in_buffer(buffer.id()))
             .collect();
@@ -371,7 +399,7 @@ impl Controller {
         &self,
         namespace: &Namespace,
         blocks: &BlockRange,
-        parts: &[Part],
+        parts: &[PagePart],
         force: bool,
     ) -> Result<Answer, Status> {
         let bytes = namespace.byte_range(blocks);
@@ -388,13 +416,14 @@ impl Controller {
         &self,
         namespace: &Namespace,
         zeroes: &WriteZeroes,
+        priority: Priority,
     ) -> Result<Answer, Status> {
         namespace.check_range(&zeroes.blocks)?;
         let bytes = namespace.byte_range(&zeroes.blocks);
         let _lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = zeroes.force_unit_access || must_outlive_marks(namespace);
         for piece in self
-            .pieces(namespace, &zeroes.blocks)
+            .pieces(namespace, &zeroes.blocks, priority)
             .filter(|piece| piece.bytes < self.page_bytes)
         {
             let buffer = self.buffers.take();

@@ -183,9 +183,9 @@ impl Queues {
         Ok(())
     }
 
-    /// Arbitration: the next queue that has an entry, and where that entry lies.
+    /// Arbitration: the next queue that has an entry, its priority, and where that entry lies.
     #[inline]
-    pub(super) fn arbitrate(&mut self) -> Option<(QueueId, u64)> {
+    pub(super) fn arbitrate(&mut self) -> Option<(QueueId, QueuePriority, u64)> {
         loop {
             let number = self.arbiter.turn()?;
             let queue = QueueId::new(number as u16);
@@ -211,7 +211,7 @@ impl Queues {
             entries.in_flight += 1;
             self.arbiter.fetched(number, entries.priority);
             let address = entries.base + u64::from(slot) * SubmissionEntry::BYTES as u64;
-            return Some((queue, address));
+            return Some((queue, entries.priority, address));
         }
     }
 

@@ -15,11 +15,14 @@ use zerocopy::IntoBytes;
 
 use super::Controller;
 use super::queues::CompletionSlot;
+use crate::schedule::Priority;
 
 /// A command to carry out, and where it came from.
 #[derive(Default)]
 pub(super) struct Job {
     pub(super) queue: QueueId,
+    /// That of the queue.
+    pub(super) priority: Priority,
     pub(super) entry: SubmissionEntry,
 }
 
@@ -148,7 +151,7 @@ impl Controller {
             }
         } else {
             match IoCommand::decode(&job.entry) {
-                Ok(command) => self.serve_io(&command).await,
+                Ok(command) => self.serve_io(&command, job.priority).await,
                 Err(status) => status.into(),
             }
         };

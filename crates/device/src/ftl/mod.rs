@@ -48,6 +48,7 @@ pub use order::{AllocationOrder, OrderError};
 pub use precondition::{History, Precondition, PreconditionError, Preconditioned};
 pub use purge::Purge;
 use range_lock::RangeLocks;
+pub use read::PagePart;
 pub use recovery::Recovered;
 use spare::{Content, Record};
 pub use wear::{StaticRule, WearLevellingConfig};

@@ -5,26 +5,47 @@ use media::nand::DieId;
 use super::Ftl;
 use super::mapping::{Lpn, Mapping};
 use crate::buffer::BufferId;
-use crate::schedule::{Notify, Origin, Read};
+use crate::schedule::{Notify, Origin, Priority, Read};
+
+/// A part of one logical page that is read or written, and the buffer in which it lies at that
+/// place. The rest of the buffer is anybody's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PagePart {
+    /// The page.
+    pub lpn: Lpn,
+    /// Its first byte.
+    pub column: u32,
+    /// Bytes.
+    pub bytes: u32,
+    /// Where they lie.
+    pub buffer: BufferId,
+    /// How urgent it is.
+    pub priority: Priority,
+}
+
+impl PagePart {
+    /// A part of no stated priority.
+    pub fn new(lpn: Lpn, column: u32, bytes: u32, buffer: BufferId) -> PagePart {
+        PagePart {
+            lpn,
+            column,
+            bytes,
+            buffer,
+            priority: Priority::default(),
+        }
+    }
+}
 
 impl Ftl {
-    /// Starts reading `bytes` bytes from `column` on of one logical page to that
-    /// place in `buffer`; `notify` is told when it is over. A page without data
-    /// reads as zeroes, at once and without telling: false.
+    /// Starts reading a part of a logical page; `notify` is told when it is over. A page
+    /// without data reads as zeroes, at once and without telling: false.
     #[inline]
-    pub fn read(
-        &self,
-        lpn: Lpn,
-        column: u32,
-        bytes: u32,
-        buffer: BufferId,
-        notify: Notify,
-    ) -> bool {
+    pub fn read(&self, part: PagePart, notify: Notify) -> bool {
         self.count(|counts| counts.host_page_reads += 1);
-        if self.is_cached && !self.entry_for_read(lpn, column, bytes, buffer, notify) {
+        if self.is_cached && !self.entry_for_read(part, notify) {
             return true;
         }
-        let Some((die, read)) = self.page_to_read(lpn, column, bytes, buffer) else {
+        let Some((die, read)) = self.page_to_read(part) else {
             return false;
         };
         self.schedule.push(die, read, notify);
@@ -32,15 +53,8 @@ impl Ftl {
     }
 
     /// Reads a page whose entry had to be fetched.
-    pub(super) fn read_expected(
-        &self,
-        lpn: Lpn,
-        column: u32,
-        bytes: u32,
-        buffer: BufferId,
-        notify: Notify,
-    ) {
-        match self.page_to_read(lpn, column, bytes, buffer) {
+    pub(super) fn read_expected(&self, part: PagePart, notify: Notify) {
+        match self.page_to_read(part) {
             Some((die, read)) => self.schedule.push_expected(die, read, notify),
             None => self.schedule.settle(notify, None),
         }
@@ -48,13 +62,14 @@ impl Ftl {
 
     /// The transaction that reads a page; `None`, and zeroes, if it has no data.
     #[inline]
-    fn page_to_read(
-        &self,
-        lpn: Lpn,
-        column: u32,
-        bytes: u32,
-        buffer: BufferId,
-    ) -> Option<(DieId, Read)> {
+    fn page_to_read(&self, part: PagePart) -> Option<(DieId, Read)> {
+        let PagePart {
+            lpn,
+            column,
+            bytes,
+            buffer,
+            priority,
+        } = part;
         let Mapping::Data(page) = self.lookup(lpn) else {
             self.buffers.with_mut(buffer, |page| {
                 page[column as usize..(column + bytes) as usize].fill(0);
@@ -67,7 +82,7 @@ impl Ftl {
             column,
             bytes,
             into: buffer,
-            origin: Origin::default(),
+            origin: Origin::User(priority),
         };
         Some((self.geometry.die_of_block(page.block), read))
     }

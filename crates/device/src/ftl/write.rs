@@ -8,10 +8,10 @@ use super::blocks::{Stream, Use};
 use super::mapping::{Lpn, Mapping};
 use super::range_lock::RangeLock;
 use super::spare::{Content, Record};
-use super::{Ftl, FtlError};
+use super::{Ftl, FtlError, PagePart};
 use crate::buffer::BufferId;
 use crate::planted::{Bug, is_planted};
-use crate::schedule::{Fault, Origin, Program, Read};
+use crate::schedule::{Fault, Origin, Priority, Program, Read};
 
 /// Logical pages that only its holder may write or deallocate.
 pub struct WriteLock<'a> {
@@ -26,25 +26,25 @@ impl Ftl {
         }
     }
 
-    /// Writes `bytes` bytes from `column` on of one logical page, which lie at
-    /// that place in `buffer`; the caller holds its lock. The rest of the page keeps
+    /// Writes a part of a logical page; the caller holds its lock. The rest of the page keeps
     /// its content. When this returns, the data is on flash.
     ///
     /// # Errors
     /// No space, or the old content of a partly written page cannot be read.
-    pub async fn write(
-        &self,
-        lpn: Lpn,
-        column: u32,
-        bytes: u32,
-        buffer: BufferId,
-    ) -> Result<(), FtlError> {
+    pub async fn write(&self, part: PagePart) -> Result<(), FtlError> {
+        let PagePart {
+            lpn,
+            column,
+            bytes,
+            buffer,
+            priority,
+        } = part;
         self.count(|counts| counts.host_page_writes += 1);
         if self.is_cached {
             self.entry_for_write(lpn).await?;
         }
         if bytes < self.geometry.page_bytes && !is_planted(Bug::PartialWriteForgetsTheRest) {
-            self.complete_page(lpn, column, bytes, buffer).await?;
+            self.complete_page(part).await?;
         }
         let version = self.next_version();
         let home = self.homes[lpn.0 as usize % self.homes.len()];
@@ -55,6 +55,7 @@ impl Ftl {
                 (buffer, bytes),
                 Content::Data(lpn),
                 version,
+                priority,
             )
             .await?;
         self.settle(page, true);
@@ -70,13 +71,14 @@ impl Ftl {
     }
 
     /// Fills the part of `buffer` that the host does not write.
-    async fn complete_page(
-        &self,
-        lpn: Lpn,
-        column: u32,
-        bytes: u32,
-        buffer: BufferId,
-    ) -> Result<(), FtlError> {
+    async fn complete_page(&self, part: PagePart) -> Result<(), FtlError> {
+        let PagePart {
+            lpn,
+            column,
+            bytes,
+            buffer,
+            priority,
+        } = part;
         let end = column + bytes;
         self.buffers.with_mut(buffer, |page| {
             page[..column as usize].fill(0);
@@ -97,7 +99,7 @@ impl Ftl {
             column: missing.start,
             bytes: missing.end - missing.start,
             into: rest.id(),
-            origin: Origin::default(),
+            origin: Origin::User(priority),
         };
         self.schedule
             .perform(self.geometry.die_of_block(address.block), read)
@@ -116,6 +118,7 @@ impl Ftl {
         (from, bytes): (BufferId, u32),
         content: Content,
         version: u64,
+        priority: Priority,
     ) -> Result<PageAddress, FtlError> {
         loop {
             // Nothing may be awaited between these two: programs of a block are
@@ -135,7 +138,7 @@ impl Ftl {
                 bytes,
                 spare: record.encode(),
                 origin: match stream {
-                    Stream::Host => Origin::default(),
+                    Stream::Host => Origin::User(priority),
                     Stream::Collection | Stream::Cold => Origin::Collection,
                     Stream::Mapping => Origin::Mapping,
                 },
@@ -165,10 +168,11 @@ impl Ftl {
         version: u64,
     ) -> Result<PageAddress, FtlError> {
         let from = (from, self.geometry.page_bytes);
-        let programmed = self.program(home, Stream::Host, from, content, version);
+        let priority = Priority::default();
+        let programmed = self.program(home, Stream::Host, from, content, version, priority);
         match programmed.await {
             Err(FtlError::NoSpace) => {
-                self.program(home, Stream::Collection, from, content, version)
+                self.program(home, Stream::Collection, from, content, version, priority)
                     .await
             }
             programmed => programmed,

@@ -11,7 +11,7 @@ use super::cache::{Presence, Room};
 use super::pages::Waiter;
 use crate::buffer::BufferId;
 use crate::ftl::spare::{Content, Record};
-use crate::ftl::{Ftl, FtlError};
+use crate::ftl::{Ftl, FtlError, PagePart};
 use crate::schedule::{Fault, Notify, Origin, Read};
 
 /// What an entry is needed for.
@@ -34,22 +34,9 @@ impl Ftl {
 
     /// Whether a read can go on at once; if not, it will when its entry has been fetched.
     #[inline]
-    pub(in crate::ftl) fn entry_for_read(
-        &self,
-        lpn: Lpn,
-        column: u32,
-        bytes: u32,
-        buffer: BufferId,
-        notify: Notify,
-    ) -> bool {
-        let waiter = Waiter::Read {
-            lpn,
-            column,
-            bytes,
-            buffer,
-            notify,
-        };
-        self.demand(lpn, Purpose::Read, waiter, notify)
+    pub(in crate::ftl) fn entry_for_read(&self, part: PagePart, notify: Notify) -> bool {
+        let waiter = Waiter::Read { part, notify };
+        self.demand(part.lpn, Purpose::Read, waiter, notify)
     }
 
     /// Waits until the entry of a page that is to be written is at hand.
@@ -159,18 +146,12 @@ impl Ftl {
                 self.entry_arrives(lpn, fault);
                 self.schedule.settle(notify, fault);
             }
-            Waiter::Read {
-                lpn,
-                column,
-                bytes,
-                buffer,
-                notify,
-            } => {
-                self.entry_arrives(lpn, fault);
+            Waiter::Read { part, notify } => {
+                self.entry_arrives(part.lpn, fault);
                 if fault.is_some() {
                     self.schedule.settle(notify, fault);
                 } else {
-                    self.read_expected(lpn, column, bytes, buffer, notify);
+                    self.read_expected(part, notify);
                 }
             }
         }

@@ -3,20 +3,14 @@
 use media::nand::Ppa;
 
 use super::Lpn;
-use crate::buffer::BufferId;
+use crate::ftl::PagePart;
 use crate::schedule::Notify;
 
 /// Who waits for a mapping page to be read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Waiter {
     /// A read of a logical page.
-    Read {
-        lpn: Lpn,
-        column: u32,
-        bytes: u32,
-        buffer: BufferId,
-        notify: Notify,
-    },
+    Read { part: PagePart, notify: Notify },
     /// Somebody who wants the entry of a page.
     Entry { lpn: Lpn, notify: Notify },
     /// Somebody who wants the mapping page.

@@ -14,6 +14,7 @@ use super::pages::Waiter;
 use crate::ftl::blocks::Stream;
 use crate::ftl::spare::Content;
 use crate::ftl::{Ftl, FtlError};
+use crate::schedule::Priority;
 
 /// The mapping pages to be written, by the plane that they call home.
 pub(in crate::ftl) struct WriteBacks {
@@ -99,6 +100,7 @@ impl Ftl {
                 (buffer.id(), self.geometry.page_bytes),
                 content,
                 version,
+                Priority::default(),
             )
             .await?;
         self.settle(page, true);

@@ -71,7 +71,9 @@ impl Ftl {
         let blocks = self.blocks.borrow();
         let (most, least) = blocks.most_and_least_erased(plane);
         let block = BlockId(self.geometry.block_of_plane(plane, 0).0 + least);
-        let due = most.wrapping_sub(least) >= threshold && blocks.can_be_emptied(block);
+        // As above; a drive that is nearly full must not run out of space for this.
+        let spare = blocks.free_blocks(plane) > self.config.gc.hard_threshold_blocks as usize;
+        let due = most.wrapping_sub(least) >= threshold && spare && blocks.can_be_emptied(block);
         drop(blocks);
         if due {
             self.count(|counts| counts.wear_levelling_blocks += 1);

@@ -16,7 +16,7 @@ const READS: &[&str] = &[
 ];
 const WRITES: &[&str] = &["rw4k-qd1-ideal-nocache", "mix70-4k-qd32-ideal-nocache"];
 const COLLECTION: &[&str] = &["gcw-pre-o70w80-qd1"];
-const CACHES: &[&str] = &["rr4k-qd32-default", "trace-tpcc-small"];
+const CACHES: &[&str] = &["rr4k-qd32-default"];
 
 /// Where the cases are, beside the repository; none if they are not there.
 fn cases() -> Option<PathBuf> {

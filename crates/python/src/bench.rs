@@ -40,7 +40,7 @@ pub(crate) fn run_benchmarks(
         } else {
             None
         };
-        Ok(Measured { report, scaling })
+        Ok::<_, bitline::Error>(Measured { report, scaling })
     });
     if let Some(error) = failed.into_inner() {
         return Err(error);

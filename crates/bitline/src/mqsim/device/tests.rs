@@ -110,7 +110,7 @@ fn what_this_drive_cannot_do_is_refused() {
     );
     assert_eq!(
         error_of(&DRIVE.replace(">128<", ">1<")),
-        "d.xml:45: Page_No_Per_Block = \"1\" cannot be: with 2 bits a cell, it must be a product of 2, up to 256 strings and up to 64 cells"
+        "d.xml:37: Page_No_Per_Block = \"1\" cannot be: with 2 bits a cell, it must be a product of 2, up to 256 strings and up to 64 cells"
     );
 }
 
@@ -118,7 +118,7 @@ fn what_this_drive_cannot_do_is_refused() {
 fn keys_that_are_wrong_are_told_with_their_lines() {
     assert_eq!(
         error_of(&DRIVE.replace("Page_Capacity", "Page_Capacitie")),
-        "d.xml:33: <Flash_Parameter_Set> lacks the key Page_Capacity"
+        "d.xml:28: <Flash_Parameter_Set> lacks the key Page_Capacity"
     );
     assert_eq!(
         error_of(&DRIVE.replace("<Seed>", "<Sed>1</Sed><Seed>")),

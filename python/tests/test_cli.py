@@ -445,14 +445,26 @@ def test_a_drive_error_exits_with_3(run: Run) -> None:
 # bench
 
 
-def test_bench_prints_rates_and_references(run: Run) -> None:
+def test_bench_prints_rates_and_references(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     done = run("bench", "--json")
     assert (done.code, done.err) == (0, "")
     found = done.json
     keys = {"executor_awaits_per_second", "memory_read_gbps", "and48_gbps", "open_2tb_ms", "open_2tb_mib"}
     assert keys < found.keys()
-    assert found["requests_per_second"]["read_ideal"] > 100_000
+    rates = found["requests_per_second"]
+    assert rates.keys() == {"read_ideal", "read_cached", "write_gc", "write_gc_waf"}
+    assert min(rates.values()) > 0
+    assert 2.0 < rates["write_gc_waf"] < 2.6
+    # What is printed for people needs no second measurement.
+    rows = [{"capacity_gb": 1.0, "requests": 10, "read_ideal": 2e6, "write_gc": 3e6}]
+
+    def measured(*_: object, scaling: bool) -> str:
+        return json.dumps(found | {"scaling": rows} if scaling else found)
+
+    monkeypatch.setattr(_bitline, "run_benchmarks", measured)
     assert "Memory read bandwidth" in run("bench").out
+    assert "3.00 million/s" in run("bench", "--scaling").out
+    assert run("bench", "--scaling", "--json").json["scaling"] == rows
 
 
 def test_an_exception_in_progress_ends_a_benchmark_at_once() -> None:

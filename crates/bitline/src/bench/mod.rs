@@ -16,7 +16,7 @@ use executor::AWAITS_PER_ROUND;
 pub use requests::{Rate, Scaling, scaling};
 
 /// Runs of each measurement.
-const RUNS: u32 = 5;
+const RUNS: u32 = 3;
 
 /// The figures of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

@@ -192,6 +192,7 @@ def run_benchmarks(progress: Callable[[str], object] | None = None, *, scaling: 
 
     Args:
         progress: Told what is measured next. An exception in it ends the measuring.
+        scaling: Whether also drives of three sizes and runs of three lengths are measured.
     """
 
 def mqsim_requests(folder: Path) -> int:

@@ -136,7 +136,7 @@ pub fn scaling(progress: impl Fn(&str)) -> Result<Vec<Scaling>, Error> {
 fn steady_drive(blocks_per_plane: u32) -> Result<Drive, Error> {
     let (blocks, threshold) = (
         blocks_per_plane.to_string(),
-        (blocks_per_plane / 64).max(3).to_string(),
+        (blocks_per_plane / 64).max(4).to_string(),
     );
     let config = Config::preset("mqsim-default")?.with([
         ("data.storage", "none"),
@@ -145,6 +145,8 @@ fn steady_drive(blocks_per_plane: u32) -> Result<Drive, Error> {
         ("ftl.gc.policy", "greedy"),
         ("ftl.gc.threshold_blocks", threshold.as_str()),
         ("ftl.gc.hard_threshold_blocks", "3"),
+        ("ftl.gc.urgent_threshold_blocks", "3"),
+        ("ftl.gc.pace", "refill"),
         ("cache.mode", "off"),
     ])?;
     let mut drive = Drive::open(config)?;

@@ -408,7 +408,7 @@ fn admin_commands_are_laid_out_as_specified() {
 #[test]
 fn admin_refusals_carry_the_specified_status() {
     let refusal = |dwords: &[(usize, u32)]| AdminCommand::decode(&entry(dwords)).err();
-    assert_eq!(refusal(&[(0, 0x80)]), Some(Status::INVALID_OPCODE));
+    assert_eq!(refusal(&[(0, 0x7F)]), Some(Status::INVALID_OPCODE));
     assert_eq!(
         refusal(&[(0, 0x06), (10, 0xFE)]),
         Some(Status::INVALID_FIELD),

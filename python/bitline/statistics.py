@@ -73,6 +73,12 @@ class TranslationCounts:
     """Blocks emptied because they were erased much less often than others of their plane."""
     wear_levelling_page_copies: int
     """Pages copied for that."""
+    slc_cache_page_writes: int
+    """Pages written to the SLC cache."""
+    slc_cache_blocks_folded: int
+    """Blocks of the SLC cache emptied."""
+    slc_cache_page_folds: int
+    """Pages copied for that."""
     program_failures: int
     """Programs that failed and were repeated elsewhere."""
     blocks_retired: int

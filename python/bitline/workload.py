@@ -479,6 +479,14 @@ class Report:
     """Blocks emptied to level wear."""
     wear_levelling_page_copies: int
     """Pages copied for that."""
+    slc_cache_page_writes: int
+    """Pages written to the SLC cache."""
+    slc_cache_blocks_folded: int
+    """Blocks of the SLC cache emptied."""
+    slc_cache_page_folds: int
+    """Pages copied for that."""
+    copybacks: int
+    """Pages copied inside their dies, whatever for."""
     program_suspensions: int
     """Times a program was suspended."""
     erase_suspensions: int
@@ -514,6 +522,10 @@ class Report:
             gc_page_copies=data["gc_page_copies"],
             wear_levelling_blocks=data["wear_levelling_blocks"],
             wear_levelling_page_copies=data["wear_levelling_page_copies"],
+            slc_cache_page_writes=data["slc_cache_page_writes"],
+            slc_cache_blocks_folded=data["slc_cache_blocks_folded"],
+            slc_cache_page_folds=data["slc_cache_page_folds"],
+            copybacks=data["copybacks"],
             program_suspensions=data["program_suspensions"],
             erase_suspensions=data["erase_suspensions"],
             cache=CacheReport(**data["cache"]),

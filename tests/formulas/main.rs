@@ -1,9 +1,10 @@
 //! A whole drive held against closed formulas: latency of a drive at rest to the
 //! picosecond, bandwidth of whatever saturates, utilization, write amplification and
-//! wear, fetches of mapping entries, and what recovery reads.
+//! wear, fetches of mapping entries, copies between blocks, and what recovery reads.
 
 mod bandwidth;
 mod cache;
+mod copies;
 mod latency;
 mod mapping;
 mod model;

@@ -180,14 +180,34 @@ fn config(seed: u64, random: &mut Random) -> Config {
         ),
     ];
     let preset = Config::preset("flash-cosmos").expect("the preset exists");
-    let with = |namespaces: &str| {
-        let pairs = keys.iter().map(|(key, value)| (*key, value.as_str()));
+    let copies = copies(seed, mode);
+    let with = |namespaces: &str, copies: &[(&str, String)]| {
+        let pairs = keys.iter().chain(copies);
+        let pairs = pairs.map(|(key, value)| (*key, value.as_str()));
         preset.with(pairs.chain([("frontend.namespaces", namespaces)]))
     };
-    // The smallest drives have no room for several.
-    with(&namespaces(random))
-        .or_else(|_| with("[]"))
+    // The smallest drives have no room for several namespaces, nor for an SLC cache.
+    with(&namespaces(random), &copies)
+        .or_else(|_| with("[]", &copies))
+        .or_else(|_| with("[]", &copies[..1]))
         .expect("every such drive is possible")
+}
+
+/// How pages are copied, and whether there is an SLC cache to copy them from.
+fn copies(seed: u64, mode: &str) -> Vec<(&'static str, String)> {
+    let random = &mut Random::named(seed, "life: copies");
+    let blocks = 1 + random.below(3);
+    let copyback = ("ftl.gc.copyback", random.chance(0.5).to_string());
+    let cache = [
+        ("ftl.slc_cache.blocks_per_plane", blocks.to_string()),
+        (
+            "ftl.slc_cache.fold_threshold_blocks",
+            (1 + random.below(blocks)).to_string(),
+        ),
+    ];
+    let cached = mode != "slc" && random.chance(0.5);
+    let cache = cache.into_iter().filter(|_| cached);
+    [copyback].into_iter().chain(cache).collect()
 }
 
 /// One namespace, or a few that share the drive.

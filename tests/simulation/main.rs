@@ -53,7 +53,11 @@ fn live_all(seeds: Range<u64>) -> Cuts {
             let outcome = outcome.unwrap_or_else(|_| Err("an assertion fails".into()));
             match outcome {
                 Ok(of_seed) => cuts += of_seed,
-                Err(loss) => panic!("seed {seed}: {loss}\nreplay: BITLINE_SEED={seed}"),
+                Err(loss) => {
+                    // The others need not go on.
+                    next.store(seeds.end, Ordering::Relaxed);
+                    panic!("seed {seed}: {loss}\nreplay: BITLINE_SEED={seed}");
+                }
             }
         }
     };

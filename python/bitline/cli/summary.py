@@ -66,7 +66,7 @@ def _work(report: Report) -> dict[str, Fact]:
 
 def _flash(report: Report) -> dict[str, Fact]:
     levelled, suspended = report.wear_levelling_blocks, report.program_suspensions + report.erase_suspensions
-    wear = report.wear
+    cached, wear = report.slc_cache_page_writes, report.wear
     return {
         "flash_page_reads": Fact("Flash pages read", report.flash_page_reads),
         "flash_page_programs": Fact("  programmed", report.flash_page_programs),
@@ -78,6 +78,12 @@ def _flash(report: Report) -> dict[str, Fact]:
         "wear_levelling_page_copies": Fact(
             "  pages copied" if levelled else None, report.wear_levelling_page_copies
         ),
+        "slc_cache_page_writes": Fact("Pages written to the SLC cache" if cached else None, cached),
+        "slc_cache_blocks_folded": Fact(
+            "  blocks folded" if cached else None, report.slc_cache_blocks_folded
+        ),
+        "slc_cache_page_folds": Fact("  pages copied" if cached else None, report.slc_cache_page_folds),
+        "copybacks": Fact("Pages copied inside dies" if report.copybacks else None, report.copybacks),
         "program_suspensions": Fact("Programs suspended" if suspended else None, report.program_suspensions),
         "erase_suspensions": Fact("  erases" if suspended else None, report.erase_suspensions),
         "erase_count_mean": Fact("Erases of a block, mean", wear.erase_count_mean),

@@ -37,6 +37,14 @@ pub struct Report {
     pub wear_levelling_blocks: u64,
     /// Pages copied for that.
     pub wear_levelling_page_copies: u64,
+    /// Pages written to the SLC cache.
+    pub slc_cache_page_writes: u64,
+    /// Blocks of the SLC cache emptied.
+    pub slc_cache_blocks_folded: u64,
+    /// Pages copied for that.
+    pub slc_cache_page_folds: u64,
+    /// Pages copied inside their dies, whatever for.
+    pub copybacks: u64,
     /// Programs suspended, once for each time.
     pub program_suspensions: u64,
     /// Erases suspended, once for each time.
@@ -278,6 +286,12 @@ impl Report {
                 - before.ftl.wear_levelling_blocks,
             wear_levelling_page_copies: after.ftl.wear_levelling_page_copies
                 - before.ftl.wear_levelling_page_copies,
+            slc_cache_page_writes: after.ftl.slc_cache_page_writes
+                - before.ftl.slc_cache_page_writes,
+            slc_cache_blocks_folded: after.ftl.slc_cache_blocks_folded
+                - before.ftl.slc_cache_blocks_folded,
+            slc_cache_page_folds: after.ftl.slc_cache_page_folds - before.ftl.slc_cache_page_folds,
+            copybacks: after.flash.copybacks - before.flash.copybacks,
             program_suspensions: after.flash.program_suspensions - before.flash.program_suspensions,
             erase_suspensions: after.flash.erase_suspensions - before.flash.erase_suspensions,
             cache: CacheReport::between(before, after),

@@ -128,7 +128,11 @@ impl CacheConfig {
         if !(self.capacitor && self.mode.caches_writes()) {
             return 0;
         }
-        let pages = self.capacity_pages(geometry).div_ceil(geometry.planes());
-        pages.div_ceil(pages_per_block)
+        let pages = self.capacity_pages(geometry);
+        // More than is held back for programs that fail.
+        let with_failures = pages + pages / 32 + 2 * crate::ftl::DUMP_FAILURES;
+        with_failures
+            .div_ceil(geometry.planes())
+            .div_ceil(pages_per_block)
     }
 }

@@ -115,7 +115,7 @@ impl Cache {
             sim: sim.clone(),
             capacity: config.capacity_pages(geometry),
             geometry: geometry.clone(),
-            table: RefCell::new(Table::new(cached_pages)),
+            table: RefCell::new(Table::new(cached_pages, ftl.unsaved())),
             pressure: Pressure::new(sim, back_pressure),
             touched: RefCell::new(Touched::new(cached_pages)),
             landed: Broadcast::new(sim),

@@ -1,6 +1,9 @@
 //! The slots of the cache: which page each holds, in what order they were used,
 //! and which of them flash does not know yet.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use crate::buffer::BufferId;
 use crate::ftl::Lpn;
 
@@ -77,11 +80,13 @@ pub(super) struct Table {
     /// Slots that are flying.
     flying: List,
     resident: u32,
-    unsaved: u32,
+    /// Slots that hold what flash does not; the translation layer looks at it, too.
+    unsaved: Rc<Cell<u32>>,
 }
 
 impl Table {
-    pub(super) fn new(logical_pages: u32) -> Table {
+    /// No slots; how many are unsaved is told in `unsaved`.
+    pub(super) fn new(logical_pages: u32, unsaved: Rc<Cell<u32>>) -> Table {
         Table {
             slots: Vec::new(),
             free: Vec::new(),
@@ -90,7 +95,7 @@ impl Table {
             dirty: List::new(1),
             flying: List::new(1),
             resident: 0,
-            unsaved: 0,
+            unsaved,
         }
     }
 
@@ -116,7 +121,7 @@ impl Table {
 
     /// Slots that hold what flash does not.
     pub(super) fn unsaved(&self) -> u32 {
-        self.unsaved
+        self.unsaved.get()
     }
 
     /// A clean, empty slot for `lpn`, which has none, as the most recently used.
@@ -207,7 +212,7 @@ impl Table {
         }
         slot.dirtied = stamp;
         if !flies {
-            self.unsaved += 1;
+            self.unsaved.update(|slots| slots + 1);
             self.push(Which::Dirty, id);
         }
     }
@@ -233,7 +238,7 @@ impl Table {
             slot.dirtied = stamp;
         }
         if slot.dirty.is_empty() {
-            self.unsaved -= 1;
+            self.unsaved.update(|slots| slots - 1);
         } else {
             self.enqueue_dirty(id);
         }

@@ -138,18 +138,9 @@ impl Controller {
     /// The link's part of fetching an entry.
     #[inline]
     async fn fetch_over_link(&self) {
-        let (up, down) = (&self.link.up, &self.link.down);
-        if let Some(arrives) = self.fetch_under_way.take() {
-            self.sim.sleep_until(arrives).await;
-        } else if up.is_idle() {
-            // The request goes out at once, so the answer's turn is known already:
-            // one wait for both.
-            let asked = up.post(READ_REQUEST_BYTES);
-            let arrives = down.post_answer(asked, SubmissionEntry::BYTES as u64);
-            self.sim.sleep_until(arrives).await;
-        } else {
-            up.transfer(READ_REQUEST_BYTES).await;
-            down.transfer(SubmissionEntry::BYTES as u64).await;
+        match self.fetch_under_way.take() {
+            Some(arrives) => self.sim.sleep_until(arrives).await,
+            None => self.fetch_bytes(SubmissionEntry::BYTES as u64).await,
         }
     }
 

@@ -138,6 +138,7 @@ impl Controller {
         self.transfer.locate(data, bytes).await
     }
 
+    #[inline]
     pub(super) async fn fetch_bytes(&self, bytes: u64) {
         self.transfer.fetch_bytes(bytes).await;
     }

@@ -7,6 +7,7 @@ use super::checkpoint::CheckpointConfig;
 use super::gc::GcConfig;
 use super::mapping::{MappingConfig, MappingKind};
 use super::order::AllocationOrder;
+use super::slc_cache::SlcCacheConfig;
 use super::wear::WearLevellingConfig;
 use super::written::PartialPages;
 
@@ -34,6 +35,8 @@ pub struct FtlConfig {
     pub partial_pages: PartialPages,
     /// Garbage collection.
     pub gc: GcConfig,
+    /// The blocks that host writes go to first.
+    pub slc_cache: SlcCacheConfig,
     /// How erases are spread over the blocks of a plane.
     pub wear_levelling: WearLevellingConfig,
 }
@@ -86,9 +89,19 @@ pub enum FtlConfigError {
         /// What works.
         allowed: String,
     },
+    /// The SLC cache cannot be as described.
+    #[error("ftl.slc_cache.{key} = {value} is out of range; it must be {allowed}")]
+    SlcCache {
+        /// The key.
+        key: &'static str,
+        /// What was asked for.
+        value: u32,
+        /// What works.
+        allowed: String,
+    },
     /// Too little is left of a plane.
     #[error(
-        "a plane has {blocks} blocks for data; garbage collection and open blocks take {needed}: \
+        "a plane has {blocks} blocks for data; garbage collection, open blocks and the SLC cache take {needed}: \
          raise nand.geometry.blocks_per_plane, or lower bits.compute_blocks_percent or cache.capacity_bytes"
     )]
     Blocks {
@@ -146,6 +159,7 @@ impl FtlConfig {
             });
         }
         self.check_gc()?;
+        self.slc_cache.check(self.mode)?;
         self.mapping
             .check(geometry.page_bytes)
             .map_err(|wrong| FtlConfigError::Mapping {
@@ -158,7 +172,8 @@ impl FtlConfig {
         let levelling = u32::from(self.wear_levelling.static_threshold > 0);
         let mapping = self.mapping_blocks(geometry, data);
         let unused = u32::from(self.frontiers == Frontiers::Ahead && mapping == 0);
-        let needed = self.gc.threshold_blocks + 2 + levelling + mapping + unused;
+        let cache = self.slc_cache.blocks_per_plane.min(data);
+        let needed = self.gc.threshold_blocks + 2 + cache + levelling + mapping + unused;
         if data <= needed {
             return Err(FtlConfigError::Blocks {
                 blocks: data,

@@ -1,6 +1,9 @@
 //! Programming pages after the power went, on what a capacitor holds: outside of
 //! simulated time, when no task is left.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use media::nand::{BlockId, Command, Outcome, PageAddress, PageStatus, PlaneId};
 use sim::{Energy, Time};
 
@@ -8,6 +11,9 @@ use super::Ftl;
 use super::mapping::{Lpn, Mapping};
 use super::spare::{Content, Record};
 use crate::buffer::BufferId;
+
+/// Programs of a dump that may fail: so many, and one in 64.
+pub(crate) const DUMP_FAILURES: u32 = 2;
 
 /// A dump under way. Pages are written as any others, with records that make them the
 /// current ones: recovery finds nothing special.
@@ -29,6 +35,11 @@ impl Ftl {
             plane: 0,
             energy: Energy::ZERO,
         }
+    }
+
+    /// Where the cache counts the pages that a dump would have to save.
+    pub(crate) fn unsaved(&self) -> Rc<Cell<u32>> {
+        self.blocks.borrow().unsaved()
     }
 
     /// Pages that a dump has room for.
@@ -92,11 +103,12 @@ impl Dump<'_> {
                 pages: [address].into_iter().collect(),
                 mode: ftl.config.mode,
             };
-            if loaded.is_ok() && self.perform(address, &program) == Some(Outcome::Done) {
-                return true;
+            match loaded.ok().and_then(|()| self.perform(address, &program)) {
+                Some(Outcome::Done) => return true,
+                // Recovery will see that the block is failing; there is no other to spare now.
+                Some(_) => {}
+                None => self.next = None,
             }
-            // Not in this block.
-            self.next = None;
         }
         false
     }

@@ -19,6 +19,7 @@ mod purge;
 mod range_lock;
 mod read;
 mod recovery;
+mod slc_cache;
 mod spare;
 mod wear;
 mod write;
@@ -39,6 +40,7 @@ use blocks::{Blocks, Orders, Shares, Stream};
 pub use checkpoint::CheckpointConfig;
 use checkpoint::Checkpoints;
 pub use config::{Capacity, Frontiers, FtlConfig, FtlConfigError};
+pub(crate) use dump::DUMP_FAILURES;
 use gc::Collections;
 pub use gc::{GcConfig, GcPace, GcPolicy};
 pub use mapping::{Lpn, Mapping, MappingConfig, MappingKind};
@@ -50,6 +52,7 @@ pub use purge::Purge;
 use range_lock::RangeLocks;
 pub use read::PagePart;
 pub use recovery::Recovered;
+pub use slc_cache::SlcCacheConfig;
 use spare::{Content, Record};
 pub use wear::{StaticRule, WearLevellingConfig};
 pub use written::PartialPages;
@@ -85,6 +88,12 @@ pub struct FtlCounts {
     pub wear_levelling_blocks: u64,
     /// Pages copied for that.
     pub wear_levelling_page_copies: u64,
+    /// Pages written to the SLC cache.
+    pub slc_cache_page_writes: u64,
+    /// Blocks of the SLC cache emptied.
+    pub slc_cache_blocks_folded: u64,
+    /// Pages copied for that.
+    pub slc_cache_page_folds: u64,
     /// Programs that failed and were repeated elsewhere.
     pub program_failures: u64,
     /// Blocks taken out of use.
@@ -213,6 +222,8 @@ impl Ftl {
                 &geometry,
                 Shares {
                     pages_per_block: geometry.pages_per_block(config.mode),
+                    slc_pages_per_block: geometry.pages_per_block(ProgramMode::Slc),
+                    slc_cache: config.slc_cache,
                     reserve: config::GC_RESERVE_BLOCKS,
                     host_waits_below: config.gc.hard_threshold_blocks,
                     opens_ahead: config.frontiers == Frontiers::Ahead,
@@ -269,7 +280,7 @@ impl Ftl {
             }
             for block in &mut of_plane {
                 if is_bad(block) {
-                    blocks.set_use(block, blocks::Use::Bad);
+                    blocks.retire(block);
                 } else {
                     blocks.add_free(block, 0);
                 }
@@ -355,6 +366,7 @@ impl Ftl {
     fn add_free(&self, block: BlockId) {
         let erases = self.schedule.nand().borrow().block_state(block).erase_count;
         self.blocks.borrow_mut().add_free(block, erases);
+        self.collections.try_again();
     }
 
     /// Erases a block that held vectors and takes it back, unless a program failed in it: it is
@@ -374,7 +386,7 @@ impl Ftl {
         let mut blocks = self.blocks.borrow_mut();
         blocks.release_from_compute(block);
         if worn || erased.is_err() {
-            blocks.set_use(block, blocks::Use::Bad);
+            blocks.retire(block);
             self.schedule.mark_bad(block);
             self.count(|counts| counts.blocks_retired += 1);
             return Ok(erased?);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use media::nand::{PageAddress, PlaneId};
+use media::nand::{PageAddress, PlaneId, ProgramMode};
 
 use super::blocks::{Stream, Use};
 use super::mapping::{Lpn, Mapping};
@@ -131,14 +131,21 @@ impl Ftl {
                 version,
                 sequence,
             };
+            let cached = self.blocks.borrow().is_in_slc_cache(page.block);
+            self.count(|counts| counts.slc_cache_page_writes += u64::from(cached));
+            let mode = if cached {
+                ProgramMode::Slc
+            } else {
+                self.config.mode
+            };
             let program = Program {
                 page,
-                mode: self.config.mode,
+                mode,
                 from,
                 bytes,
                 spare: record.encode(),
                 origin: match stream {
-                    Stream::Host => Origin::User(priority),
+                    Stream::Host | Stream::SlcCache => Origin::User(priority),
                     Stream::Collection | Stream::Cold => Origin::Collection,
                     Stream::Mapping => Origin::Mapping,
                 },
@@ -280,6 +287,7 @@ impl Ftl {
             .geometry
             .plane_of_block(self.geometry.page_address(page).block);
         if self.planes[plane.0 as usize].exhausted.get() {
+            self.collections.try_again();
             self.collect(plane);
         }
     }

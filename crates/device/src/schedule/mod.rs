@@ -128,7 +128,12 @@ impl Schedule {
             buffers,
             dies_per_unit,
             queues: (0..units)
-                .map(|_| RefCell::new(UnitQueue::new(by_priority)))
+                .map(|unit| {
+                    let planes = dies_per_unit * geometry.planes_per_die;
+                    let planes = unit * planes..(unit + 1) * planes;
+                    let queue = UnitQueue::new(by_priority, planes, geometry.blocks_per_plane);
+                    RefCell::new(queue)
+                })
                 .collect(),
             bells: (0..units).map(|_| Signal::new(sim)).collect(),
             tickets: Tickets::new(sim),

@@ -2,6 +2,7 @@
 //! chip takes one command at a time.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use arrayvec::ArrayVec;
 use media::nand::{BlockId, Geometry, PLANES_PER_DIE_MAX};
@@ -96,6 +97,8 @@ pub(super) struct Waiting<T> {
     pub(super) operation: T,
     pub(super) notify: Notify,
     arrival: u64,
+    /// The plane, counted from the first of the unit.
+    plane: u32,
 }
 
 /// Operations of one multi-plane command; the leader first.
@@ -107,26 +110,70 @@ pub(super) struct Merging<'a> {
     pub(super) geometry: &'a Geometry,
 }
 
+/// Operations for single planes in the order of their arrival.
+struct Line<T> {
+    waiting: VecDeque<Waiting<T>>,
+    /// How many wait for each plane of the unit.
+    of_plane: Box<[u32]>,
+}
+
+impl<T> Line<T> {
+    fn new(planes: u32) -> Line<T> {
+        Line {
+            waiting: VecDeque::new(),
+            of_plane: vec![0; planes as usize].into(),
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, waiting: Waiting<T>) {
+        self.of_plane[waiting.plane as usize] += 1;
+        self.waiting.push_back(waiting);
+    }
+
+    #[inline]
+    fn remove(&mut self, index: usize) -> Option<Waiting<T>> {
+        let taken = match index {
+            0 => self.waiting.pop_front(),
+            _ => self.waiting.remove(index),
+        }?;
+        self.of_plane[taken.plane as usize] -= 1;
+        Some(taken)
+    }
+
+    #[inline]
+    fn first(&self) -> Option<&Waiting<T>> {
+        self.waiting.front()
+    }
+}
+
 /// What waits for one unit.
 pub struct UnitQueue {
-    reads: [VecDeque<Waiting<Read>>; ORIGINS],
+    reads: [Line<Read>; ORIGINS],
     computes: VecDeque<Waiting<Compute>>,
-    programs: [VecDeque<Waiting<PageProgram>>; ORIGINS],
-    erases: VecDeque<Waiting<Erase>>,
+    programs: [Line<PageProgram>; ORIGINS],
+    erases: Line<Erase>,
     /// Which lanes hold something, as a bit mask.
     held: u16,
     next_arrival: u64,
     /// Whether host commands wait by their priority, or all in one queue.
     by_priority: bool,
+    /// The first plane of the unit, and blocks of each.
+    first_plane: u32,
+    blocks_per_plane: u32,
 }
 
 impl UnitQueue {
-    pub(super) fn new(by_priority: bool) -> UnitQueue {
+    /// The queue of a unit that has these planes, each of so many blocks.
+    pub(super) fn new(by_priority: bool, planes: Range<u32>, blocks_per_plane: u32) -> UnitQueue {
+        let count = planes.end - planes.start;
         UnitQueue {
-            reads: Default::default(),
+            first_plane: planes.start,
+            blocks_per_plane,
+            reads: std::array::from_fn(|_| Line::new(count)),
             computes: VecDeque::new(),
-            programs: Default::default(),
-            erases: VecDeque::new(),
+            programs: std::array::from_fn(|_| Line::new(count)),
+            erases: Line::new(count),
             held: 0,
             next_arrival: 0,
             by_priority,
@@ -172,12 +219,12 @@ impl UnitQueue {
     /// When the transaction of `lane` that has waited longest arrived, as a number.
     pub(super) fn first_arrival(&self, lane: Lane) -> Option<u64> {
         match lane.kind() {
-            Kind::Read => self.reads[lane.origin()].front().map(|first| first.arrival),
+            Kind::Read => self.reads[lane.origin()].first().map(|first| first.arrival),
             Kind::Compute => self.computes.front().map(|first| first.arrival),
             Kind::Program => self.programs[lane.origin()]
-                .front()
+                .first()
                 .map(|first| first.arrival),
-            Kind::Erase => self.erases.front().map(|first| first.arrival),
+            Kind::Erase => self.erases.first().map(|first| first.arrival),
         }
     }
 
@@ -191,13 +238,16 @@ impl UnitQueue {
 
     /// Whether an erase waits before which nothing has arrived that concerns its block.
     pub(super) fn erase_is_due(&self) -> bool {
-        let Some(erase) = self.erases.front() else {
+        let Some(erase) = self.erases.first() else {
             return false;
         };
         let block = erase.operation.block;
-        let reads = self.reads.iter().flatten();
+        let of_plane = |line: &[u32]| line[erase.plane as usize] > 0;
+        let reads = self.reads.iter().filter(|line| of_plane(&line.of_plane));
+        let reads = reads.flat_map(|line| &line.waiting);
         let mut reads = reads.map(|read| (read.arrival, read.operation.page.block));
-        let programs = self.programs.iter().flatten();
+        let programs = self.programs.iter().filter(|line| of_plane(&line.of_plane));
+        let programs = programs.flat_map(|line| &line.waiting);
         let mut programs = programs.map(|program| (program.arrival, program.operation.source()));
         let computed = self.computes.front();
         computed.is_none_or(|compute| compute.arrival >= erase.arrival)
@@ -206,7 +256,13 @@ impl UnitQueue {
     }
 
     #[inline]
-    fn arrive<T>(&mut self, operation: T, notify: Notify, lane: Lane) -> Waiting<T> {
+    fn arrive<T>(
+        &mut self,
+        operation: T,
+        block: BlockId,
+        notify: Notify,
+        lane: Lane,
+    ) -> Waiting<T> {
         let arrival = self.next_arrival;
         self.next_arrival += 1;
         self.held |= 1 << lane.0;
@@ -214,14 +270,15 @@ impl UnitQueue {
             operation,
             notify,
             arrival,
+            plane: block.0 / self.blocks_per_plane - self.first_plane,
         }
     }
 
     /// How many operations wait.
     pub(super) fn len(&self) -> usize {
-        let reads: usize = self.reads.iter().map(VecDeque::len).sum();
-        let programs: usize = self.programs.iter().map(VecDeque::len).sum();
-        reads + programs + self.computes.len() + self.erases.len()
+        let reads: usize = self.reads.iter().map(|line| line.waiting.len()).sum();
+        let programs: usize = self.programs.iter().map(|line| line.waiting.len()).sum();
+        reads + programs + self.computes.len() + self.erases.waiting.len()
     }
 
     /// The number among the queues of a kind for transactions of `origin`.
@@ -238,10 +295,10 @@ impl UnitQueue {
     #[inline]
     fn note_taken(&mut self, lane: Lane) {
         let empty = match lane.kind() {
-            Kind::Read => self.reads[lane.origin()].is_empty(),
+            Kind::Read => self.reads[lane.origin()].first().is_none(),
             Kind::Compute => self.computes.is_empty(),
-            Kind::Program => self.programs[lane.origin()].is_empty(),
-            Kind::Erase => self.erases.is_empty(),
+            Kind::Program => self.programs[lane.origin()].first().is_none(),
+            Kind::Erase => self.erases.first().is_none(),
         };
         if empty {
             self.held &= !(1 << lane.0);
@@ -264,7 +321,7 @@ impl UnitQueue {
         merging: &Merging<'_>,
         set: &mut Set<Read>,
     ) {
-        let leader = self.reads[choice.lane.origin()].pop_front();
+        let leader = self.reads[choice.lane.origin()].remove(0);
         set.extend(leader);
         self.complete_reads(choice, merging, set);
     }
@@ -278,14 +335,14 @@ impl UnitQueue {
         set: &mut Set<Read>,
         is_allowed: impl Fn(BlockId) -> bool,
     ) -> bool {
-        let queue = &mut self.reads[lane.origin()];
+        let line = &mut self.reads[lane.origin()];
         let allowed = |read: &Waiting<Read>| is_allowed(read.operation.page.block);
-        let Some(index) = queue.iter().position(allowed) else {
+        let Some(index) = line.waiting.iter().position(allowed) else {
             return false;
         };
-        set.extend(queue.remove(index));
+        set.extend(line.remove(index));
         if merging.multi_plane {
-            take_companions(queue, merging.geometry, set, false, |read| {
+            take_companions(line, merging.geometry, set, false, |read| {
                 is_allowed(read.operation.page.block)
             });
         }
@@ -299,7 +356,7 @@ impl UnitQueue {
         lane: Lane,
         is_allowed: impl Fn(BlockId) -> bool,
     ) -> bool {
-        let mut reads = self.reads[lane.origin()].iter();
+        let mut reads = self.reads[lane.origin()].waiting.iter();
         reads.any(|read| is_allowed(read.operation.page.block))
     }
 
@@ -307,9 +364,9 @@ impl UnitQueue {
     fn complete_reads(&mut self, choice: Choice, merging: &Merging<'_>, set: &mut Set<Read>) {
         let merges = merging.multi_plane && merging.geometry.planes_per_die > 1;
         for lane in [Some(choice.lane), choice.fill].into_iter().flatten() {
-            let queue = &mut self.reads[lane.origin()];
-            if merges && !queue.is_empty() {
-                take_companions(queue, merging.geometry, set, false, |_| true);
+            let line = &mut self.reads[lane.origin()];
+            if merges && line.first().is_some() {
+                take_companions(line, merging.geometry, set, false, |_| true);
             }
             self.note_taken(lane);
         }
@@ -324,42 +381,54 @@ impl UnitQueue {
         merging: &Merging<'_>,
         set: &mut Set<PageProgram>,
     ) {
-        let Some(block) = self.programs[choice.lane.origin()]
-            .front()
-            .map(|first| first.operation.page.block)
-        else {
+        let Some(first) = self.programs[choice.lane.origin()].first() else {
             return;
         };
-        let (lane, index) = self
-            .first_of_block(block)
-            .unwrap_or((choice.lane.origin(), 0));
+        let shares = self.shares_blocks(choice.lane);
+        let leader = shares.then(|| self.first_of_block(first.operation.page.block));
+        let (lane, index) = leader.flatten().unwrap_or((choice.lane.origin(), 0));
         set.extend(self.programs[lane].remove(index));
         self.note_taken(Lane(lane as u8 + 7));
         if !merging.multi_plane || merging.geometry.planes_per_die == 1 {
             return;
         }
         for lane in [Some(choice.lane), choice.fill].into_iter().flatten() {
-            let mut queue = std::mem::take(&mut self.programs[lane.origin()]);
-            take_companions(&mut queue, merging.geometry, set, true, |candidate| {
-                let others = self.programs.iter().flatten();
-                let mut of_block = others
-                    .filter(|other| other.operation.page.block == candidate.operation.page.block);
-                !of_block.any(|other| other.arrival < candidate.arrival)
+            if self.programs[lane.origin()].first().is_none() {
+                continue;
+            }
+            let shares = self.shares_blocks(lane);
+            // For the time being the others are all there are.
+            let none = Line::new(0);
+            let mut line = std::mem::replace(&mut self.programs[lane.origin()], none);
+            take_companions(&mut line, merging.geometry, set, true, |candidate| {
+                let block = candidate.operation.page.block;
+                let mut others = self.programs.iter().flat_map(|line| &line.waiting);
+                let before = |other: &Waiting<PageProgram>| {
+                    other.operation.page.block == block && other.arrival < candidate.arrival
+                };
+                !(shares && others.any(before))
             });
-            self.programs[lane.origin()] = queue;
+            self.programs[lane.origin()] = line;
             self.note_taken(lane);
         }
+    }
+
+    /// Whether other lanes may hold programs of the same blocks. Collection and the mapping fill
+    /// blocks of their own, and so does the host, whose lanes tell its priorities apart.
+    #[inline]
+    fn shares_blocks(&self, lane: Lane) -> bool {
+        self.by_priority && lane != Lane::MAPPING_PROGRAMS && lane != Lane::COLLECTION_PROGRAMS
     }
 
     /// Where the program of `block` that arrived first waits.
     fn first_of_block(&self, block: BlockId) -> Option<(usize, usize)> {
         let lanes = self.programs.iter().enumerate();
         lanes
-            .filter_map(|(lane, queue)| {
+            .filter_map(|(lane, line)| {
                 let of_block =
                     |program: &Waiting<PageProgram>| program.operation.page.block == block;
-                let index = queue.iter().position(of_block)?;
-                Some((queue[index].arrival, lane, index))
+                let index = line.waiting.iter().position(of_block)?;
+                Some((line.waiting[index].arrival, lane, index))
             })
             .min()
             .map(|(_, lane, index)| (lane, index))
@@ -368,7 +437,7 @@ impl UnitQueue {
     /// Takes the first erase and those of other planes of its die that can go with it
     /// and overtake nothing.
     pub(super) fn take_erases(&mut self, merging: &Merging<'_>, set: &mut Set<Erase>) {
-        set.extend(self.erases.pop_front());
+        set.extend(self.erases.remove(0));
         let others = Lane::all().filter(|lane| *lane != Lane::ERASES);
         let before = others.filter_map(|lane| self.first_arrival(lane)).min();
         let before = before.unwrap_or(u64::MAX);
@@ -385,34 +454,36 @@ impl UnitQueue {
 /// that waits for it, if their order matters, or else the first that fits; and only
 /// what `is_free` to go.
 fn take_companions<T: PlaneOperation>(
-    queue: &mut VecDeque<Waiting<T>>,
+    line: &mut Line<T>,
     geometry: &Geometry,
     set: &mut Set<T>,
     ordered: bool,
     is_free: impl Fn(&Waiting<T>) -> bool,
 ) {
-    let place = |waiting: &Waiting<T>| {
-        let plane = geometry.plane_of_block(waiting.operation.block());
-        (
-            geometry.die_of_plane(plane),
-            1u32 << geometry.plane_in_die(plane),
-        )
+    let per_die = geometry.planes_per_die;
+    let first = set[0].plane - set[0].plane % per_die;
+    // Planes of other dies have no bit.
+    let bit = |waiting: &Waiting<T>| match waiting.plane.wrapping_sub(first) {
+        plane if plane < per_die => 1u32 << plane,
+        _ => 0,
     };
-    let full = (1u32 << geometry.planes_per_die) - 1;
-    let die = place(&set[0]).0;
-    let mut closed = set.iter().fold(0, |planes, taken| planes | place(taken).1);
+    let mut open = (0..per_die)
+        .filter(|plane| line.of_plane[(first + plane) as usize] > 0)
+        .fold(0, |planes, plane| planes | 1 << plane);
+    open &= !set.iter().fold(0, |planes, taken| planes | bit(taken));
     let mut index = 0;
-    while index < queue.len() && closed != full {
-        let candidate = &queue[index];
-        let (candidates_die, plane) = place(candidate);
-        let open = candidates_die == die && closed & plane == 0;
-        if open && candidate.operation.merges_with(&set[0].operation) && is_free(candidate) {
-            closed |= plane;
-            set.extend(queue.remove(index));
-            continue;
-        }
-        if ordered && open {
-            closed |= plane;
+    while open != 0 && index < line.waiting.len() {
+        let candidate = &line.waiting[index];
+        let plane = open & bit(candidate);
+        if plane != 0 {
+            let fits = candidate.operation.merges_with(&set[0].operation) && is_free(candidate);
+            if fits || ordered {
+                open &= !plane;
+            }
+            if fits {
+                set.extend(line.remove(index));
+                continue;
+            }
         }
         index += 1;
     }
@@ -422,14 +493,17 @@ impl Operation for Read {
     #[inline]
     fn enqueue(self, queue: &mut UnitQueue, notify: Notify) {
         let number = queue.number(self.origin);
-        let waiting = queue.arrive(self, notify, Lane(number));
-        queue.reads[number as usize].push_back(waiting);
+        let block = self.page.block;
+        let waiting = queue.arrive(self, block, notify, Lane(number));
+        queue.reads[number as usize].push(waiting);
     }
 }
 
 impl Operation for Compute {
     fn enqueue(self, queue: &mut UnitQueue, notify: Notify) {
-        let waiting = queue.arrive(self, notify, Lane::COMPUTES);
+        // It has its die for itself, whatever the plane.
+        let block = BlockId(queue.first_plane * queue.blocks_per_plane);
+        let waiting = queue.arrive(self, block, notify, Lane::COMPUTES);
         queue.computes.push_back(waiting);
     }
 }
@@ -451,14 +525,16 @@ impl PageProgram {
     #[inline]
     fn enqueue(self, queue: &mut UnitQueue, notify: Notify) {
         let number = queue.number(self.origin);
-        let waiting = queue.arrive(self, notify, Lane(number + 7));
-        queue.programs[number as usize].push_back(waiting);
+        let block = self.page.block;
+        let waiting = queue.arrive(self, block, notify, Lane(number + 7));
+        queue.programs[number as usize].push(waiting);
     }
 }
 
 impl Operation for Erase {
     fn enqueue(self, queue: &mut UnitQueue, notify: Notify) {
-        let waiting = queue.arrive(self, notify, Lane::ERASES);
-        queue.erases.push_back(waiting);
+        let block = self.block;
+        let waiting = queue.arrive(self, block, notify, Lane::ERASES);
+        queue.erases.push(waiting);
     }
 }

@@ -85,12 +85,11 @@ impl Import<'_> {
         }
         self.set_checked(&policy, "ftl.gc.policy", name)?;
         let copyback = device.given(&["Use_Copyback_for_GC"])?;
-        if copyback.flag()? {
-            self.note(
-                &copyback,
-                "ends MQSim; here collection copies through the controller",
-            );
+        let flag = copyback.flag()?;
+        if flag {
+            self.note(&copyback, "ends MQSim with an error; it works here");
         }
+        self.set_checked(&copyback, "ftl.gc.copyback", flag)?;
         let preemptible = device.given(&["Preemptible_GC_Enabled"])?;
         let flag = preemptible.flag()?;
         self.set_checked(&preemptible, "ftl.gc.preemptible", flag)?;

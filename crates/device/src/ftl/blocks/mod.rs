@@ -4,8 +4,13 @@
 mod candidates;
 mod free;
 
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
 use media::nand::{BlockId, Geometry, PageAddress, PlaneId, Ppa};
 
+use super::SlcCacheConfig;
 use candidates::Candidates;
 pub(super) use candidates::View;
 use free::FreeBlocks;
@@ -37,6 +42,8 @@ pub(super) enum Use {
 pub(super) enum Stream {
     /// A host write.
     Host,
+    /// A host write that goes to the SLC cache.
+    SlcCache,
     /// A copy made by garbage collection.
     Collection,
     /// A copy made by static wear levelling, to a block that was erased often.
@@ -45,7 +52,7 @@ pub(super) enum Stream {
     Mapping,
 }
 
-const STREAMS: usize = 4;
+const STREAMS: usize = 5;
 
 /// In which orders blocks are kept.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +70,10 @@ pub(super) struct Orders {
 pub(super) struct Shares {
     /// Pages of a block in the mode that data is programmed in.
     pub(super) pages_per_block: u32,
+    /// Pages of a block of the SLC cache.
+    pub(super) slc_pages_per_block: u32,
+    /// Blocks of each plane that the SLC cache may have, and how many of these are kept empty.
+    pub(super) slc_cache: SlcCacheConfig,
     /// Free blocks of each plane that only collection may open.
     pub(super) reserve: u32,
     /// Host writes wait while fewer blocks of the plane are free.
@@ -83,6 +94,8 @@ struct Block {
     pending: u16,
     erases: u32,
     usage: Use,
+    /// Whether it belongs to the SLC cache.
+    in_slc_cache: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -98,6 +111,10 @@ struct Plane {
     compute_blocks: u32,
     /// Blocks in which a program failed, to be emptied.
     failing: Vec<BlockId>,
+    /// Blocks of the SLC cache.
+    slc_blocks: u32,
+    /// Those of them that can be folded, the first filled first.
+    foldable: VecDeque<BlockId>,
     /// Erases of the block that was erased most often.
     most_erases: u32,
 }
@@ -126,6 +143,8 @@ pub(super) struct Blocks {
     candidates: Candidates,
     /// One bit a page, by physical page number; address space, not memory, until set.
     valid: Vec<u64>,
+    /// Pages that a dump would have to save now.
+    unsaved: Rc<Cell<u32>>,
 }
 
 impl Blocks {
@@ -138,6 +157,8 @@ impl Blocks {
             frontiers: [None; STREAMS],
             compute_blocks: 0,
             failing: Vec::new(),
+            slc_blocks: 0,
+            foldable: VecDeque::new(),
             most_erases: 0,
         };
         Blocks {
@@ -151,6 +172,7 @@ impl Blocks {
                 orders,
             ),
             valid: vec![0; pages.div_ceil(64)],
+            unsaved: Rc::default(),
             shares,
         }
     }
@@ -231,6 +253,7 @@ impl Blocks {
             "a free block holds nothing"
         );
         entry.usage = Use::Free;
+        self.leave_slc_cache(block);
         self.set_erases(block, erases);
         self.plane_mut(block).free.push(block, erases);
     }
@@ -239,7 +262,12 @@ impl Blocks {
     pub(super) fn close(&mut self, block: BlockId) {
         let entry = &mut self.blocks[block.0 as usize];
         entry.usage = Use::Closed;
-        if entry.pending == 0 {
+        if entry.pending > 0 {
+            return;
+        }
+        if entry.in_slc_cache {
+            self.plane_mut(block).foldable.push_back(block);
+        } else {
             let (valid, erases) = (u32::from(entry.valid), entry.erases);
             self.candidates.insert(block, valid, erases);
         }
@@ -272,13 +300,16 @@ impl Blocks {
 
     /// Takes a closed or failing block to empty it.
     pub(super) fn begin_collection(&mut self, block: BlockId) {
-        if self.candidates.remove(block) {
-            self.set_use(block, Use::Collecting);
-        } else {
-            self.plane_mut(block)
-                .failing
-                .retain(|other| *other != block);
+        if self.usage(block) == Use::Failing {
+            let failing = &mut self.plane_mut(block).failing;
+            failing.retain(|other| *other != block);
+            return;
         }
+        if !self.candidates.remove(block) {
+            let foldable = &mut self.plane_mut(block).foldable;
+            foldable.retain(|other| *other != block);
+        }
+        self.set_use(block, Use::Collecting);
     }
 
     /// Puts a block back that could not be emptied for want of space.
@@ -324,6 +355,46 @@ impl Blocks {
         self.blocks[block.0 as usize].usage = usage;
     }
 
+    /// A block is not to be used any more.
+    pub(super) fn retire(&mut self, block: BlockId) {
+        self.leave_slc_cache(block);
+        self.set_use(block, Use::Bad);
+    }
+
+    /// Counts a block that recovery found in the SLC cache.
+    pub(super) fn found_in_slc_cache(&mut self, block: BlockId) {
+        self.blocks[block.0 as usize].in_slc_cache = true;
+        self.plane_mut(block).slc_blocks += 1;
+    }
+
+    fn leave_slc_cache(&mut self, block: BlockId) {
+        if std::mem::take(&mut self.blocks[block.0 as usize].in_slc_cache) {
+            self.plane_mut(block).slc_blocks -= 1;
+        }
+    }
+
+    pub(super) fn is_in_slc_cache(&self, block: BlockId) -> bool {
+        self.blocks[block.0 as usize].in_slc_cache
+    }
+
+    /// The block of the SLC cache of `plane` to fold next, if any can be.
+    pub(super) fn foldable(&self, plane: PlaneId) -> Option<BlockId> {
+        self.planes[plane.0 as usize].foldable.front().copied()
+    }
+
+    /// Whether the SLC cache of `plane` has fewer empty blocks than it should, even after what is
+    /// being folded, and one to fold.
+    pub(super) fn wants_folding(&self, plane: PlaneId) -> bool {
+        let SlcCacheConfig {
+            blocks_per_plane: most,
+            fold_threshold_blocks: empty,
+        } = self.shares.slc_cache;
+        let plane = &self.planes[plane.0 as usize];
+        let open = u32::from(plane.frontiers[Stream::SlcCache as usize].is_some());
+        let full = plane.foldable.len() as u32;
+        full > 0 && full + open + empty > most
+    }
+
     pub(super) fn usage(&self, block: BlockId) -> Use {
         self.blocks[block.0 as usize].usage
     }
@@ -352,9 +423,15 @@ impl Blocks {
     /// The next page of `plane` for `stream`, if there is one.
     #[inline]
     pub(super) fn allocate(&mut self, plane: PlaneId, stream: Stream) -> Option<Allocation> {
-        if stream == Stream::Host && self.free_blocks(plane) < self.shares.host_waits_below as usize
-        {
-            return None;
+        if stream == Stream::Host {
+            if self.free_blocks(plane) < self.shares.host_waits_below as usize {
+                return None;
+            }
+            if self.shares.slc_cache.blocks_per_plane > 0
+                && let Some(allocation) = self.allocate(plane, Stream::SlcCache)
+            {
+                return Some(allocation);
+            }
         }
         let mut frontier = self.planes[plane.0 as usize].frontiers[stream as usize]
             .or_else(|| self.open(plane, stream))?;
@@ -363,15 +440,16 @@ impl Blocks {
             page: frontier.next_page,
         };
         frontier.next_page += 1;
+        let pages = self.pages_for(stream);
         let block = &mut self.blocks[page.block.0 as usize];
         block.pending += 1;
-        let filled = frontier.next_page == self.shares.pages_per_block;
+        let filled = frontier.next_page == pages;
         let next = if filled {
             block.usage = Use::Closed;
             // The next is opened at once; that for cold data or mapping pages only when there
             // are some.
             match stream {
-                Stream::Cold => None,
+                Stream::Cold | Stream::SlcCache => None,
                 Stream::Mapping if !self.shares.opens_ahead => None,
                 _ => self.open(plane, stream),
             }
@@ -382,11 +460,28 @@ impl Blocks {
         Some(Allocation { page, filled })
     }
 
+    /// Pages of a block that `stream` fills.
+    #[inline]
+    fn pages_for(&self, stream: Stream) -> u32 {
+        match stream {
+            Stream::SlcCache => self.shares.slc_pages_per_block,
+            Stream::Host | Stream::Collection | Stream::Cold | Stream::Mapping => {
+                self.shares.pages_per_block
+            }
+        }
+    }
+
     /// Begins a block for `stream`, if it may have one.
     fn open(&mut self, plane: PlaneId, stream: Stream) -> Option<Frontier> {
+        if stream == Stream::Collection && self.shares.dump_blocks > 0 && self.dump_needs_all() {
+            return None;
+        }
         let entry = &mut self.planes[plane.0 as usize];
         let kept_back = match stream {
-            Stream::Host | Stream::Cold | Stream::Mapping => {
+            Stream::SlcCache if entry.slc_blocks >= self.shares.slc_cache.blocks_per_plane => {
+                return None;
+            }
+            Stream::Host | Stream::SlcCache | Stream::Cold | Stream::Mapping => {
                 (self.shares.reserve + self.shares.dump_blocks) as usize
                     + entry.unclaimed(self.shares.compute_blocks)
             }
@@ -397,9 +492,14 @@ impl Blocks {
         }
         let block = match stream {
             Stream::Cold => entry.free.pop_most_worn()?,
-            Stream::Host | Stream::Collection | Stream::Mapping => entry.free.pop()?,
+            Stream::Host | Stream::SlcCache | Stream::Collection | Stream::Mapping => {
+                entry.free.pop()?
+            }
         };
-        self.blocks[block.0 as usize].usage = Use::Open;
+        let cached = stream == Stream::SlcCache;
+        entry.slc_blocks += u32::from(cached);
+        let entry = &mut self.blocks[block.0 as usize];
+        (entry.usage, entry.in_slc_cache) = (Use::Open, cached);
         Some(Frontier {
             block,
             next_page: 0,
@@ -407,20 +507,22 @@ impl Blocks {
     }
 
     /// The program of an allocated page is over; `needed` says whether the page
-    /// holds something that must be kept. True if a failing block is now ready to be emptied.
+    /// holds something that must be kept. True if a block is now ready to be emptied that is
+    /// failing or of the SLC cache.
     #[inline]
     pub(super) fn settle(&mut self, address: PageAddress, needed: bool) -> bool {
         self.candidates.tick();
         let block = &mut self.blocks[address.block.0 as usize];
         block.pending -= 1;
         let (drained, usage) = (block.pending == 0, block.usage);
+        let cached = block.in_slc_cache;
         if needed {
             self.validate(self.geometry.ppa(address));
         }
         if drained && usage == Use::Closed {
             self.close(address.block);
         }
-        drained && usage == Use::Failing
+        drained && (usage == Use::Failing || cached && usage == Use::Closed)
     }
 
     /// The page is needed.
@@ -464,7 +566,9 @@ impl Blocks {
         }
         self.candidates.remove(block);
         self.set_use(block, Use::Failing);
-        self.plane_mut(block).failing.push(block);
+        let plane = self.plane_mut(block);
+        plane.foldable.retain(|other| *other != block);
+        plane.failing.push(block);
     }
 
     /// The first needed page of a block from `from_page` on.
@@ -525,7 +629,7 @@ impl Blocks {
     }
 
     /// Pages that a dump has room for in the blocks kept for it, however many collection
-    /// takes meanwhile. After a dump there may be fewer until collection has won some back.
+    /// takes meanwhile, and though some programs fail. After a dump there may be fewer until collection has won some back.
     pub(super) fn dump_pages(&self) -> u32 {
         let Shares {
             reserve,
@@ -538,7 +642,22 @@ impl Blocks {
             let free = plane.free.len() as u32 + open;
             free.saturating_sub(reserve).min(dump_blocks)
         };
-        self.planes.iter().map(kept).sum::<u32>() * pages_per_block
+        let room = self.planes.iter().map(kept).sum::<u32>() * pages_per_block;
+        room.saturating_sub(room / 64 + super::DUMP_FAILURES)
+    }
+
+    /// Where to count the pages that a dump would have to save.
+    pub(super) fn unsaved(&self) -> Rc<Cell<u32>> {
+        self.unsaved.clone()
+    }
+
+    /// Whether a free block less would be too few for what a dump would have to save now. Only a
+    /// drive that is worn out comes to that.
+    fn dump_needs_all(&self) -> bool {
+        let unsaved = self.unsaved.get();
+        let free: usize = self.planes.iter().map(|plane| plane.free.len()).sum();
+        let left = (free as u32).saturating_sub(1) * self.shares.pages_per_block;
+        unsaved > 0 && left < unsaved + unsaved / 64 + super::DUMP_FAILURES
     }
 
     /// Takes a free block of `plane` for a dump, whoever it was kept for: no life goes on

@@ -18,8 +18,19 @@ use crate::ftl::mapping::Mapping;
 use crate::ftl::spare::{Content, Record};
 use crate::ftl::{Ftl, Lpn};
 use crate::planted::{Bug, is_planted};
-use crate::schedule::{Erase, Fault, Notify, Origin, Program, Read};
+use crate::schedule::{Copyback, Erase, Fault, Notify, Origin, Program, Read};
 use crate::slab::Slab;
+
+/// What a block is emptied for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// Its space.
+    Space,
+    /// Wear levelling.
+    Levelling,
+    /// Room in the SLC cache.
+    Folding,
+}
 
 /// A block that is being emptied.
 #[derive(Clone, Copy)]
@@ -28,8 +39,7 @@ struct Job {
     /// Where to look for the next needed page.
     next_page: u32,
     copies_in_flight: u32,
-    /// Whether it is emptied for wear levelling, not for its space.
-    levelling: bool,
+    purpose: Purpose,
     /// Pages that were needed when it began and are not copied yet, at most.
     outstanding: u32,
     /// A needed page could not be read: the block is set aside as it is.
@@ -43,7 +53,8 @@ struct Job {
 struct Copy {
     job: u32,
     from: PageAddress,
-    buffer: BufferId,
+    /// Where the page is read to; a copyback needs none.
+    buffer: Option<BufferId>,
     /// Where to and what, once it is being programmed.
     into: Option<(PageAddress, Record)>,
 }
@@ -56,6 +67,8 @@ struct PlaneJobs {
     levelling: bool,
     /// Copies that running jobs may still have to make.
     outstanding: u32,
+    /// The last job found no page for a copy: nothing is tried again until there may be one.
+    stuck: bool,
 }
 
 /// All collections of a drive.
@@ -63,6 +76,8 @@ pub(in crate::ftl) struct Collections {
     jobs: RefCell<Slab<Job>>,
     copies: RefCell<Slab<Copy>>,
     planes: Vec<Cell<PlaneJobs>>,
+    /// Whether any of them is stuck.
+    any_stuck: Cell<bool>,
     chooser: RefCell<Chooser>,
 }
 
@@ -80,12 +95,23 @@ impl Collections {
             jobs: RefCell::default(),
             copies: RefCell::default(),
             planes: (0..planes).map(|_| Cell::default()).collect(),
+            any_stuck: Cell::new(false),
             chooser: RefCell::new(Chooser::new(&config.gc, blocks_per_plane, random)),
         }
     }
 
     pub(in crate::ftl) fn is_levelling(&self, plane: PlaneId) -> bool {
         self.planes[plane.0 as usize].get().levelling
+    }
+
+    /// A block was won, or a page is not needed any more: copies may find room again.
+    pub(in crate::ftl) fn try_again(&self) {
+        if !self.any_stuck.replace(false) {
+            return;
+        }
+        for plane in (0..self.planes.len() as u32).map(PlaneId) {
+            self.change_plane(plane, |jobs| jobs.stuck = false);
+        }
     }
 
     fn change_plane(&self, plane: PlaneId, change: impl FnOnce(&mut PlaneJobs)) {
@@ -131,7 +157,7 @@ impl Ftl {
         match self.config.gc.pace {
             GcPace::Refill => self.collect(plane),
             GcPace::PerBlock => {
-                if self.is_short(plane) {
+                if self.is_short(plane) || self.blocks.borrow().wants_folding(plane) {
                     self.begin_one(plane);
                 }
             }
@@ -152,8 +178,8 @@ impl Ftl {
 
     fn wants_collection(&self, plane: PlaneId) -> bool {
         let blocks = self.blocks.borrow();
-        if blocks.failing(plane).is_some() {
-            // It is emptied at once, before more of it is lost.
+        // A failing block is emptied at once, before more of it is lost.
+        if blocks.failing(plane).is_some() || blocks.wants_folding(plane) {
             return true;
         }
         let free = blocks.free_blocks(plane);
@@ -179,28 +205,42 @@ impl Ftl {
     /// Begins to empty one more block of `plane`; false if there is none, or no room for it.
     fn begin_one(&self, plane: PlaneId) -> bool {
         let jobs = self.collections.planes[plane.0 as usize].get();
-        if jobs.running >= self.config.gc.concurrent_blocks {
+        if jobs.stuck || jobs.running >= self.config.gc.concurrent_blocks {
             return false;
         }
         let blocks = self.blocks.borrow_mut();
         let mut chooser = self.collections.chooser.borrow_mut();
-        let victim = blocks
-            .failing(plane)
-            .or_else(|| chooser.victim(blocks.candidates(plane)));
-        let Some(victim) = victim else { return false };
+        let folded = |block| (block, Purpose::Folding);
+        let collected = |block| (block, Purpose::Space);
+        // A plane without a free block may have one that only has to be erased.
+        let full = blocks.free_blocks(plane) == 0;
+        let worthless = full.then(|| blocks.candidates(plane).emptiest()).flatten();
+        let worthless = worthless.filter(|block| blocks.valid_pages(*block) == 0);
+        let victim = worthless
+            .or_else(|| blocks.failing(plane))
+            .map(collected)
+            .or_else(|| {
+                let due = blocks.wants_folding(plane);
+                due.then(|| blocks.foldable(plane)).flatten().map(folded)
+            })
+            .or_else(|| chooser.victim(blocks.candidates(plane)).map(collected))
+            .or_else(|| blocks.foldable(plane).map(folded));
+        let Some((victim, purpose)) = victim else {
+            return false;
+        };
         let valid = blocks.valid_pages(victim);
         if jobs.running > 0 && jobs.outstanding + valid > blocks.room_for_copies(plane) {
             return false;
         }
         drop((blocks, chooser));
-        self.begin(plane, victim, false);
+        self.begin(plane, victim, purpose);
         true
     }
 
     /// Begins to move the content of `block` to a worn one.
     pub(in crate::ftl) fn begin_levelling(&self, plane: PlaneId, block: BlockId) {
         self.count(|counts| counts.wear_levelling_blocks += 1);
-        self.begin(plane, block, true);
+        self.begin(plane, block, Purpose::Levelling);
     }
 
     /// Whether a block of `plane` is being emptied for its space.
@@ -210,10 +250,11 @@ impl Ftl {
 
     /// Begins to empty `block` of `plane`, whatever it holds.
     pub(in crate::ftl) fn begin_emptying(&self, plane: PlaneId, block: BlockId) {
-        self.begin(plane, block, false);
+        self.begin(plane, block, Purpose::Space);
     }
 
-    fn begin(&self, plane: PlaneId, victim: BlockId, levelling: bool) {
+    fn begin(&self, plane: PlaneId, victim: BlockId, purpose: Purpose) {
+        let levelling = purpose == Purpose::Levelling;
         let valid = {
             let mut blocks = self.blocks.borrow_mut();
             blocks.begin_collection(victim);
@@ -228,7 +269,7 @@ impl Ftl {
             victim,
             next_page: 0,
             copies_in_flight: 0,
-            levelling,
+            purpose,
             outstanding: valid,
             lost: false,
             stuck: false,
@@ -238,42 +279,101 @@ impl Ftl {
 
     /// Starts as many copies of a job as may be under way; ends it when there are none left.
     fn feed(&self, number: u32) {
-        let mut jobs = self.collections.jobs.borrow_mut();
-        let job = &mut jobs[number];
-        let blocks = self.blocks.borrow();
-        while !job.stuck && job.copies_in_flight < self.config.gc.concurrent_copies {
-            let Some(from) = blocks.next_valid(job.victim, job.next_page) else {
-                break;
-            };
-            job.next_page = from.page + 1;
-            job.copies_in_flight += 1;
-            let buffer = if self.is_mapping_page(self.geometry.ppa(from)) {
-                self.buffers.take_firmware()
-            } else {
-                self.buffers.take()
-            };
-            let buffer = buffer.keep();
+        while let Some(from) = self.next_to_copy(number) {
             let copy = self.collections.copies.borrow_mut().insert(Copy {
                 job: number,
                 from,
-                buffer,
+                buffer: None,
                 into: None,
             });
-            let read = Read {
-                page: from,
-                column: 0,
-                bytes: self.geometry.page_bytes,
-                into: buffer,
-                origin: Origin::Collection,
-            };
-            let die = self.geometry.die_of_block(from.block);
-            self.schedule.push(die, read, Notify::Collector(copy));
+            self.start_copy(copy, from);
         }
+        let job = self.collections.jobs.borrow()[number];
         if job.copies_in_flight == 0 {
-            let job = *job;
-            drop((jobs, blocks));
             self.finish(number, &job);
         }
+    }
+
+    /// The next page of a job, if one more may be under way.
+    fn next_to_copy(&self, number: u32) -> Option<PageAddress> {
+        let mut jobs = self.collections.jobs.borrow_mut();
+        let job = &mut jobs[number];
+        if job.stuck || job.copies_in_flight >= self.config.gc.concurrent_copies {
+            return None;
+        }
+        let blocks = self.blocks.borrow();
+        let from = blocks.next_valid(job.victim, job.next_page)?;
+        job.next_page = from.page + 1;
+        job.copies_in_flight += 1;
+        Some(from)
+    }
+
+    /// Has a page copied by its die, or read, to be programmed from the controller's memory.
+    fn start_copy(&self, number: u32, from: PageAddress) {
+        if self.config.gc.copyback && self.start_copyback(number, from) {
+            return;
+        }
+        let buffer = if self.is_mapping_page(self.geometry.ppa(from)) {
+            self.buffers.take_firmware()
+        } else {
+            self.buffers.take()
+        };
+        let buffer = buffer.keep();
+        self.collections.copies.borrow_mut()[number].buffer = Some(buffer);
+        let read = Read {
+            page: from,
+            column: 0,
+            bytes: self.geometry.page_bytes,
+            into: buffer,
+            origin: Origin::Collection,
+        };
+        let die = self.geometry.die_of_block(from.block);
+        self.schedule.push(die, read, Notify::Collector(number));
+    }
+
+    /// Has the die copy a page within its plane; false if there is no page for it.
+    fn start_copyback(&self, number: u32, from: PageAddress) -> bool {
+        let plane = self.geometry.plane_of_block(from.block);
+        let job = self.collections.copies.borrow()[number].job;
+        let Some(to) = self.page_for_copy(plane, job) else {
+            return false;
+        };
+        let record = self.place_copy(number, to, self.record_of(from));
+        let copyback = Copyback {
+            from,
+            to,
+            mode: self.config.mode,
+            spare: record.encode(),
+            origin: Origin::Collection,
+        };
+        let die = self.geometry.die_of_block(from.block);
+        self.schedule.push(die, copyback, Notify::Collector(number));
+        true
+    }
+
+    /// A fresh page of `plane` for a copy of a job.
+    fn page_for_copy(&self, plane: PlaneId, job: u32) -> Option<PageAddress> {
+        let levelling = self.collections.jobs.borrow()[job].purpose == Purpose::Levelling;
+        let worn = levelling.then(|| self.try_allocate(plane, Stream::Cold));
+        worn.flatten()
+            .or_else(|| self.try_allocate(plane, Stream::Collection))
+    }
+
+    /// Settles where a copy goes; gives its record. In one block sequences rise from page to page.
+    fn place_copy(&self, number: u32, to: PageAddress, record: Record) -> Record {
+        let sequence = self.next_sequence();
+        self.note_program(sequence);
+        let record = Record { sequence, ..record };
+        self.collections.copies.borrow_mut()[number].into = Some((to, record));
+        record
+    }
+
+    /// What a needed page holds.
+    fn record_of(&self, page: PageAddress) -> Record {
+        let nand = self.schedule.nand().borrow();
+        let spare = nand.spare(self.geometry.ppa(page));
+        let record = spare.and_then(Record::decode);
+        record.expect("only pages with a record become needed")
     }
 
     /// A read, program or erase of a collection is over.
@@ -284,28 +384,37 @@ impl Ftl {
         let copy = self.collections.copies.borrow()[number];
         match (copy.into, fault) {
             (None, None) => self.page_read(number, &copy),
-            (None, Some(_)) => {
-                // It cannot be saved, and erasing it would make its mapping point
-                // at somebody else's data.
-                self.count(|counts| counts.pages_lost += 1);
-                self.change_job(copy.job, |job| job.lost = true);
-                self.copy_done(number, &copy);
-            }
+            (None, Some(_)) => self.page_lost(number, &copy),
             (Some((into, record)), None) => {
                 self.page_copied(&copy, into, record);
                 self.copy_done(number, &copy);
             }
-            (Some((into, record)), Some(fault)) => {
-                if matches!(fault, Fault::ProgramFailed(_)) {
-                    self.give_up(into);
-                    self.program_copy(number, &copy, record);
-                } else {
-                    self.settle(into, false);
-                    self.change_job(copy.job, |job| job.stuck = true);
-                    self.copy_done(number, &copy);
+            (Some((into, record)), Some(Fault::ProgramFailed(_))) => {
+                self.give_up(into);
+                if copy.buffer.is_some() {
+                    return self.program_copy(number, &copy, record);
                 }
+                self.collections.copies.borrow_mut()[number].into = None;
+                self.start_copy(number, copy.from);
+            }
+            (Some((into, _)), Some(Fault::Uncorrectable(_))) => {
+                self.settle(into, false);
+                self.page_lost(number, &copy);
+            }
+            (Some((into, _)), Some(_)) => {
+                self.settle(into, false);
+                self.change_job(copy.job, |job| job.stuck = true);
+                self.copy_done(number, &copy);
             }
         }
+    }
+
+    /// A page cannot be read. It cannot be saved, and erasing it would make its mapping point at
+    /// somebody else's data.
+    fn page_lost(&self, number: u32, copy: &Copy) {
+        self.count(|counts| counts.pages_lost += 1);
+        self.change_job(copy.job, |job| job.lost = true);
+        self.copy_done(number, copy);
     }
 
     /// A page has been read: program it elsewhere, unless the host has overtaken.
@@ -314,13 +423,7 @@ impl Ftl {
         if !self.blocks.borrow().is_valid(old) {
             return self.copy_done(number, copy);
         }
-        let record = self
-            .schedule
-            .nand()
-            .borrow()
-            .spare(old)
-            .and_then(Record::decode);
-        let record = record.expect("only pages with a record become needed");
+        let record = self.record_of(copy.from);
         if is_planted(Bug::CollectionDropsTombstones)
             && matches!(record.content, Content::Tombstone { .. })
         {
@@ -334,26 +437,20 @@ impl Ftl {
     fn program_copy(&self, number: u32, copy: &Copy, record: Record) {
         let home = self.geometry.plane_of_block(copy.from.block);
         let planes = self.geometry.planes();
-        let levelling = self.collections.jobs.borrow()[copy.job].levelling;
-        let worn = levelling.then(|| self.try_allocate(home, Stream::Cold));
-        let page = worn.flatten().or_else(|| {
-            (0..planes)
+        let page = self.page_for_copy(home, copy.job).or_else(|| {
+            (1..planes)
                 .map(|step| PlaneId((home.0 + step) % planes))
                 .find_map(|plane| self.try_allocate(plane, Stream::Collection))
         });
-        let Some(page) = page else {
+        let (Some(page), Some(from)) = (page, copy.buffer) else {
             self.change_job(copy.job, |job| job.stuck = true);
             return self.copy_done(number, copy);
         };
-        // In one block sequences rise from page to page.
-        let sequence = self.next_sequence();
-        self.note_program(sequence);
-        let record = Record { sequence, ..record };
-        self.collections.copies.borrow_mut()[number].into = Some((page, record));
+        let record = self.place_copy(number, page, record);
         let program = Program {
             page,
             mode: self.config.mode,
-            from: copy.buffer,
+            from,
             bytes: self.geometry.page_bytes,
             spare: record.encode(),
             origin: Origin::Collection,
@@ -365,10 +462,11 @@ impl Ftl {
     /// A copy is on flash: it takes the place of its original, if that is still needed.
     fn page_copied(&self, copy: &Copy, into: PageAddress, record: Record) {
         let old = self.geometry.ppa(copy.from);
-        let levelling = self.collections.jobs.borrow()[copy.job].levelling;
-        self.count(|counts| {
-            counts.gc_page_copies += u64::from(!levelling);
-            counts.wear_levelling_page_copies += u64::from(levelling);
+        let purpose = self.collections.jobs.borrow()[copy.job].purpose;
+        self.count(|counts| match purpose {
+            Purpose::Space => counts.gc_page_copies += 1,
+            Purpose::Levelling => counts.wear_levelling_page_copies += 1,
+            Purpose::Folding => counts.slc_cache_page_folds += 1,
         });
         let still_needed =
             self.blocks.borrow().is_valid(old) || is_planted(Bug::CollectionIgnoresOvertaking);
@@ -412,7 +510,9 @@ impl Ftl {
 
     /// A copy is over, one way or another.
     fn copy_done(&self, number: u32, copy: &Copy) {
-        self.buffers.give_back(copy.buffer);
+        if let Some(buffer) = copy.buffer {
+            self.buffers.give_back(buffer);
+        }
         self.collections.copies.borrow_mut().release(number);
         let mut freed = 0;
         let mut victim = copy.from.block;
@@ -434,7 +534,12 @@ impl Ftl {
             self.blocks.borrow_mut().abandon_collection(job.victim);
             self.end_job(number);
             // Without space to copy to, trying again at once would go on for ever.
-            return self.note_exhaustion(self.geometry.plane_of_block(job.victim));
+            let plane = self.geometry.plane_of_block(job.victim);
+            let stuck = self.collections.planes[plane.0 as usize].get().running == 0;
+            self.collections
+                .change_plane(plane, |jobs| jobs.stuck = stuck);
+            self.collections.any_stuck.set(true);
+            return self.note_exhaustion(plane);
         }
         if job.lost {
             self.retire(job.victim);
@@ -458,7 +563,12 @@ impl Ftl {
     fn erased(&self, number: u32, fault: Option<Fault>) {
         let job = self.collections.jobs.borrow()[number];
         let victim = job.victim;
-        self.count(|counts| counts.gc_blocks += u64::from(!job.levelling));
+        self.count(|counts| match job.purpose {
+            Purpose::Space => counts.gc_blocks += 1,
+            // Counted when it began.
+            Purpose::Levelling => {}
+            Purpose::Folding => counts.slc_cache_blocks_folded += 1,
+        });
         if fault.is_none() {
             self.add_free(victim);
         } else {
@@ -470,7 +580,7 @@ impl Ftl {
 
     /// Takes a block out of use.
     fn retire(&self, block: BlockId) {
-        self.blocks.borrow_mut().set_use(block, Use::Bad);
+        self.blocks.borrow_mut().retire(block);
         self.count(|counts| counts.blocks_retired += 1);
     }
 
@@ -492,9 +602,10 @@ impl Ftl {
         let job = jobs[number];
         jobs.release(number);
         let plane = self.geometry.plane_of_block(job.victim);
+        let levelling = job.purpose == Purpose::Levelling;
         self.collections.change_plane(plane, |jobs| {
-            jobs.running -= u32::from(!job.levelling);
-            jobs.levelling &= !job.levelling;
+            jobs.running -= u32::from(!levelling);
+            jobs.levelling &= !levelling;
             jobs.outstanding -= job.outstanding;
         });
         plane

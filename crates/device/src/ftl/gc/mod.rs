@@ -33,6 +33,9 @@ pub struct GcConfig {
     pub preemptible: bool,
     /// Collection of a plane goes before the host while fewer of its blocks are free.
     pub urgent_threshold_blocks: u32,
+    /// Whether dies copy pages within their planes, so that these do not cross the channel. A copy
+    /// that finds no page in its plane still goes through the controller.
+    pub copyback: bool,
     /// When the next block of a plane short of free ones is emptied.
     pub pace: GcPace,
     /// Blocks of a plane emptied at the same time, at most.

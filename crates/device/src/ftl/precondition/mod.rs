@@ -307,7 +307,8 @@ impl Ftl {
         let gc = &self.config.gc;
         let usable = self.blocks.borrow().free_blocks(plane) as u32;
         // A block each is open for the host and for copies.
-        let settled = usable.saturating_sub(gc.threshold_blocks + 1);
+        let kept_free = gc.threshold_blocks + 1 + self.config.slc_cache.blocks_per_plane;
+        let settled = usable.saturating_sub(kept_free);
         let mut steady = || {
             let field = field.get_or_insert_with(|| {
                 let rho = pages as f64 / (f64::from(settled.max(1)) * f64::from(per_block));

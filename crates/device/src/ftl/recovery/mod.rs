@@ -10,10 +10,10 @@ mod scan;
 
 use std::rc::Rc;
 
-use media::nand::{BlockCondition, BlockId, PageAddress, PageState, Ppa};
+use media::nand::{BlockCondition, BlockId, BlockState, PageAddress, PageState, Ppa, ProgramMode};
 use sim::{Sim, Time};
 
-use super::blocks::{Stream, Use};
+use super::blocks::{Blocks, Stream, Use};
 use super::config::Capacity;
 use super::mapping::{Lpn, Mapping};
 use super::spare::{Content, Record};
@@ -173,7 +173,7 @@ impl Ftl {
                 BlockCondition::Bad if is_planted(Bug::BadBlocksAreForgotten) => {
                     blocks.add_free(block, state.erase_count);
                 }
-                BlockCondition::Bad => blocks.set_use(block, Use::Bad),
+                BlockCondition::Bad => blocks.retire(block),
                 BlockCondition::NeedsErase => blocks.close(block),
                 BlockCondition::Good if state.mode.is_none() => {
                     blocks.add_free(block, state.erase_count);
@@ -185,6 +185,12 @@ impl Ftl {
                     let failed = self.has_failed_page(block, state.next_page);
                     self.checkpoints.found(block, failed);
                     blocks.set_use(block, Use::Root);
+                }
+                BlockCondition::Good
+                    if self.config.slc_cache.blocks_per_plane > 0
+                        && state.mode == Some(ProgramMode::Slc) =>
+                {
+                    self.rebuild_cached_block(&mut blocks, block, &state);
                 }
                 // Nothing was open there when the checkpoint began, nor since.
                 BlockCondition::Good if scanned.binary_search(&block).is_err() => {
@@ -212,6 +218,17 @@ impl Ftl {
 }
 
 impl Ftl {
+    /// Decides what a block of the SLC cache is to be used for.
+    fn rebuild_cached_block(&self, blocks: &mut Blocks, block: BlockId, state: &BlockState) {
+        blocks.found_in_slc_cache(block);
+        let room = state.next_page < self.geometry.pages_per_block(ProgramMode::Slc);
+        if self.has_failed_page(block, state.next_page) {
+            blocks.fail(block);
+        } else if !room || !blocks.resume(block, state.next_page, Stream::SlcCache) {
+            blocks.close(block);
+        }
+    }
+
     /// Whether a program failed in `block`, so that it must be emptied and retired.
     pub(super) fn has_failed_page(&self, block: BlockId, next_page: u32) -> bool {
         let nand = self.schedule.nand().borrow();

@@ -86,7 +86,7 @@ mod tests {
     use crate::schedule::origin::Origin;
 
     fn queue(priorities: &[Priority]) -> UnitQueue {
-        let mut queue = UnitQueue::new(true);
+        let mut queue = UnitQueue::new(true, 0..1, 1);
         for (page, priority) in (0..).zip(priorities) {
             let read = Read {
                 page: PageAddress {

@@ -7,7 +7,7 @@ use sim::{Span, Time, join_all};
 use super::sectors::Sectors;
 use super::table::SlotId;
 use super::{Cache, WriteBack};
-use crate::ftl::{FtlError, Lpn, PagePart};
+use crate::ftl::{FtlError, Lpn, PagePart, WithoutSpace};
 
 /// How long a page counts as written before, from the first write on: a second.
 const MEMORY: Span = Span::from_us(1_000_000);
@@ -255,16 +255,20 @@ impl Cache {
     /// returns, that is on flash.
     ///
     /// # Errors
-    /// No space for the record of it; the pages are then as they were.
-    pub async fn deallocate(&self, pages: Range<u32>) -> Result<(), FtlError> {
+    /// No space for the record of it; the pages are then as they were, or as `without_space` says.
+    pub async fn deallocate(
+        &self,
+        pages: Range<u32>,
+        without_space: WithoutSpace,
+    ) -> Result<(), FtlError> {
         if !self.is_on() {
-            return self.ftl.deallocate(pages).await;
+            return self.ftl.deallocate(pages, without_space).await;
         }
         // No write-back may bring data back behind the record: what is dirty is held as if
         // it were flying.
         let held = self.hold(&pages).await;
         self.forget_clean(pages.clone());
-        let deallocated = self.ftl.deallocate(pages.clone()).await;
+        let deallocated = self.ftl.deallocate(pages.clone(), without_space).await;
         self.let_go(&held, deallocated.is_ok());
         if deallocated.is_ok() {
             self.forget_clean(pages);

@@ -13,6 +13,7 @@ use super::io::status_of;
 use super::namespace::Namespace;
 use super::slot::Answer;
 use super::{Controller, note};
+use crate::ftl::WithoutSpace;
 use crate::planted::{Bug, is_planted};
 
 /// Bit of a namespace's note while it is being formatted.
@@ -92,7 +93,11 @@ impl Controller {
         for number in 0..STEPS {
             let first = (pages.start + number * step).min(pages.end);
             let end = (first + step).min(pages.end);
-            let emptied = self.cache.deallocate(first..end).await;
+            // That the namespace is to be emptied has been noted.
+            let emptied = self
+                .cache
+                .deallocate(first..end, WithoutSpace::Forget)
+                .await;
             emptied.map_err(|error| status_of(error, false))?;
             let left = 100 - (number + 1) * 100 / STEPS;
             if namespace.format_left.get() > 0 {

@@ -10,7 +10,7 @@ use super::namespace::Namespace;
 use super::slot::Answer;
 use crate::buffer::{Buffer, BufferId};
 use crate::cache::{Lookup, ReadStamp, Rest};
-use crate::ftl::{FtlError, Lpn, PagePart};
+use crate::ftl::{FtlError, Lpn, PagePart, WithoutSpace};
 use crate::schedule::{Fault, Notify, Priority};
 
 /// The part of one logical page that a command covers.
@@ -433,7 +433,7 @@ impl Controller {
             written.map_err(|error| status_of(error, false))?;
         }
         let whole = self.whole_pages(namespace, &bytes);
-        let deallocated = self.cache.deallocate(whole).await;
+        let deallocated = self.cache.deallocate(whole, WithoutSpace::Keep).await;
         deallocated.map_err(|error| status_of(error, false))?;
         self.clear_marks(namespace, bytes).await?;
         Ok(Answer::DONE)
@@ -471,7 +471,7 @@ impl Controller {
             let start = bytes.start.next_multiple_of(page_bytes);
             let covered = start..start + u64::from(pages.end - pages.start) * page_bytes;
             self.cache
-                .deallocate(pages)
+                .deallocate(pages, WithoutSpace::Keep)
                 .await
                 .map_err(|error| status_of(error, false))?;
             self.clear_marks(namespace, covered).await?;

@@ -39,8 +39,11 @@ pub(super) fn mark(slot: usize) -> u16 {
 }
 
 impl Controller {
-    /// Keeps a fact; when this returns, it is on flash.
+    /// Keeps a fact; when this returns, it is on flash. One that is kept already costs nothing.
     pub(super) async fn keep(&self, key: u16, value: u64) -> Result<(), Status> {
+        if self.ftl.note(key) == Some(value) {
+            return Ok(());
+        }
         let kept = self.ftl.put_note(key, value).await;
         kept.map_err(|error| status_of(error, false))
     }

@@ -55,6 +55,7 @@ pub use recovery::Recovered;
 pub use slc_cache::SlcCacheConfig;
 use spare::{Content, Record};
 pub use wear::{StaticRule, WearLevellingConfig};
+pub use write::WithoutSpace;
 pub use written::PartialPages;
 use written::WrittenSectors;
 

@@ -18,6 +18,16 @@ pub struct WriteLock<'a> {
     _lock: RangeLock<'a>,
 }
 
+/// What becomes of pages for whose deallocation there is no space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WithoutSpace {
+    /// They stay as they are.
+    Keep,
+    /// They are forgotten first, which makes space. A power cut before the record is on flash
+    /// brings them back, so whoever asks has noted that they are to go.
+    Forget,
+}
+
 impl Ftl {
     /// Waits until nobody else writes or deallocates any of `pages`.
     pub async fn lock(&self, pages: Range<u32>) -> WriteLock<'_> {
@@ -297,7 +307,11 @@ impl Ftl {
     ///
     /// # Errors
     /// No space for the record.
-    pub async fn deallocate(&self, pages: Range<u32>) -> Result<(), FtlError> {
+    pub async fn deallocate(
+        &self,
+        pages: Range<u32>,
+        without_space: WithoutSpace,
+    ) -> Result<(), FtlError> {
         let holds_data = |lpn: &u32| matches!(self.lookup(Lpn(*lpn)), Mapping::Data(_));
         let Some(first) = pages.clone().find(holds_data) else {
             return Ok(());
@@ -318,9 +332,19 @@ impl Ftl {
         let blank = self.buffers.take();
         self.buffers.with_mut(blank.id(), |page| page.fill(0xFF));
         self.deallocating.borrow_mut().insert(version);
-        let programmed = self
+        let mut programmed = self
             .program_record(home, blank.id(), content, version)
             .await;
+        let mut forgotten = Vec::new();
+        if programmed == Err(FtlError::NoSpace) && without_space == WithoutSpace::Forget {
+            forgotten.extend((first..=last).filter(holds_data));
+            for lpn in &forgotten {
+                self.replace(Lpn(*lpn), Mapping::Unmapped);
+            }
+            programmed = self
+                .program_record(home, blank.id(), content, version)
+                .await;
+        }
         let Ok(page) = programmed else {
             self.deallocating.borrow_mut().remove(&version);
             return programmed.map(|_| ());
@@ -328,9 +352,10 @@ impl Ftl {
         self.count(|counts| counts.tombstones += 1);
         self.settle(page, true);
         let page = self.geometry.ppa(page);
-        let held = (first..=last).filter(holds_data).count() as u32;
-        self.tombstones.borrow_mut().insert(page, held);
-        for lpn in (first..=last).filter(holds_data) {
+        let held = |lpn: &u32| holds_data(lpn) || forgotten.binary_search(lpn).is_ok();
+        let live = (first..=last).filter(held).count() as u32;
+        self.tombstones.borrow_mut().insert(page, live);
+        for lpn in (first..=last).filter(held) {
             self.replace(Lpn(lpn), Mapping::Tombstone(page));
         }
         self.deallocating.borrow_mut().remove(&version);

@@ -46,7 +46,8 @@ const ABSENT: Entry = Entry {
 /// are numbered within the plane.
 #[derive(Default)]
 struct Plane {
-    entries: Box<[Entry]>,
+    /// As far as there have been any.
+    entries: Vec<Entry>,
     /// The first block of each ring, by needed pages.
     rings: Box<[u32]>,
     /// No ring below this one has a block.
@@ -128,9 +129,12 @@ impl Candidates {
         let (plane, block) = self.place(block);
         let plane = &mut self.planes[plane];
         if plane.rings.is_empty() {
-            plane.entries = vec![ABSENT; self.blocks_per_plane as usize].into();
             plane.rings = vec![NONE; self.full as usize + 1].into();
             plane.lowest = self.full;
+        }
+        if plane.entries.len() <= block as usize {
+            let length = (block + 1).next_power_of_two().min(self.blocks_per_plane);
+            plane.entries.resize(length as usize, ABSENT);
         }
         let entry = &mut plane.entries[block as usize];
         debug_assert_eq!(entry.slot, NONE, "a candidate once");

@@ -7,7 +7,8 @@ use std::rc::Rc;
 
 use bitline::{Config, Drive};
 use device::ftl::Ftl;
-use nvme::NamespaceId;
+use media::nand::{BlockCondition, BlockId, PlaneId};
+use nvme::{NamespaceId, Status};
 use sim::{Random, Span};
 
 use crate::clients::{Client, Shared, observe};
@@ -24,6 +25,8 @@ pub struct Cuts {
     pub program_failures: u64,
     pub erase_failures_or_retired: u64,
     pub vectors_checked: u64,
+    /// Lives that ended early: too few blocks were left for the drive to be used.
+    pub worn_out: u64,
 }
 
 impl AddAssign for Cuts {
@@ -35,6 +38,7 @@ impl AddAssign for Cuts {
         self.program_failures += other.program_failures;
         self.erase_failures_or_retired += other.erase_failures_or_retired;
         self.vectors_checked += other.vectors_checked;
+        self.worn_out += other.worn_out;
     }
 }
 
@@ -43,14 +47,15 @@ impl fmt::Display for Cuts {
         write!(
             f,
             "{} power cuts, {} commands ({} in flight at a cut), {} blocks collected, {} failed programs, \
-             {} blocks retired, {} vectors checked",
+             {} blocks retired, {} vectors checked, {} drives worn out",
             self.cuts,
             self.commands,
             self.in_flight,
             self.collected,
             self.program_failures,
             self.erase_failures_or_retired,
-            self.vectors_checked
+            self.vectors_checked,
+            self.worn_out
         )
     }
 }
@@ -264,7 +269,7 @@ pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
             collected: statistics.ftl.gc_blocks,
             program_failures: statistics.ftl.program_failures,
             erase_failures_or_retired: statistics.ftl.blocks_retired,
-            vectors_checked: 0,
+            ..Cuts::default()
         };
         drive.power_cut().map_err(|error| error.to_string())?;
         drop(shared);
@@ -272,12 +277,48 @@ pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
         drive
             .power_up()
             .map_err(|error| format!("round {round}: power-up: {error}"))?;
+        if is_unusable(&mut drive)? && has_too_few_blocks(&drive)? {
+            total.worn_out += 1;
+            return Ok(total);
+        }
         oracle.borrow_mut().release_all();
         total.vectors_checked +=
             check(&mut drive, &oracle).map_err(|loss| format!("after cut {round}: {loss}"))?;
         oracle.borrow_mut().recovered();
     }
     Ok(total)
+}
+
+/// Whether a namespace says that it is not ready: a format that the power interrupted cannot end.
+fn is_unusable(drive: &mut Drive) -> Result<bool, String> {
+    let answers = drive.run(|host| async move {
+        let mut unusable = false;
+        for id in host.admin().namespaces().await? {
+            let read = host.namespace(0, id).await?.read(0, 1).await;
+            unusable |= matches!(
+                read,
+                Err(host::Error::Status(error)) if error.status.is(Status::NAMESPACE_NOT_READY)
+            );
+        }
+        Ok::<_, host::Error>(unusable)
+    });
+    let unusable = answers.map_err(|error| error.to_string())?;
+    unusable.map_err(|error| error.to_string())
+}
+
+/// Whether more blocks of a plane are bad than it can do without: then there may be no space left.
+fn has_too_few_blocks(drive: &Drive) -> Result<bool, String> {
+    let capacity = drive.config().device.validate();
+    let spare = capacity
+        .map_err(|error| error.to_string())?
+        .spare_blocks_per_plane;
+    let nand = drive.nand().borrow();
+    let geometry = nand.geometry();
+    let is_bad = |block: &u32| nand.block_state(BlockId(*block)).condition == BlockCondition::Bad;
+    let bad = |plane| geometry.blocks_of_plane(plane).filter(is_bad).count() as u32;
+    Ok((0..geometry.planes())
+        .map(PlaneId)
+        .any(|plane| bad(plane) > spare))
 }
 
 /// Lets clients work for a random number of events.

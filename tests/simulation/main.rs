@@ -84,7 +84,12 @@ fn what_is_acknowledged_survives() {
     let lives = seeds.end - seeds.start;
     let cuts = live_all(seeds);
     println!("{lives} seeds: {cuts}");
-    assert_eq!(cuts.cuts, lives * u64::from(CUTS_PER_SEED), "{cuts}");
+    let most = lives * u64::from(CUTS_PER_SEED);
+    assert!(cuts.cuts == most || cuts.worn_out > 0, "{cuts}");
+    assert!(
+        cuts.worn_out <= lives.div_ceil(20),
+        "too many drives died: {cuts}"
+    );
     // A simulation in which nothing happens finds nothing.
     assert!(
         cuts.in_flight > cuts.cuts,

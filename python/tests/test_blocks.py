@@ -108,11 +108,11 @@ def test_time_passes_only_in_the_drive(drive: Drive) -> None:
         (lambda d: d.write_zeroes(0, d.blocks + 1), "outside of the namespace"),
         (lambda d: d.run({"read_fraction": 2}), "read_fraction = 2 must be 0 to 1"),
         (lambda d: d.run({"requsts": 2}), 'no key "requsts"; did you mean "requests"'),
-        (lambda d: d.run({"xyz": 2}), 'no key "xyz"; it has arrival, blocks'),
+        (lambda d: d.run({"xyz": 2}), 'no key "xyz"; it has align_blocks, arrival, blocks'),
         (lambda d: d.run({"requests": -1}), "requests = -1: it must be a whole number from 0 to"),
         (
             lambda d: d.run({"blocks": 2**32}),
-            "blocks = 4294967296: it must be a whole .* 0 to 4294967295",
+            "blocks = 4294967296: .*expected a whole number",
         ),
         (lambda d: d.run({"read_fraction": math.nan}), "read_fraction = nan must be a finite"),
         (
@@ -125,14 +125,15 @@ def test_time_passes_only_in_the_drive(drive: Drive) -> None:
             lambda d: d.run({"arrival": {"kind": "closed", "depth": 10**9}}),
             "depth = 1000000000 must be 1 to 65535",
         ),
-        (lambda d: d.run({"range_blocks": 10**15}), "must lie within the drive"),
+        (lambda d: d.run({"range_blocks": 10**15}), "must lie within the namespace's"),
     ],
 )
 def test_what_cannot_be_done_is_refused_and_changes_nothing(drive: Drive, call: object, words: str) -> None:
     before = drive.statistics
     with pytest.raises(UsageError, match=words):
         call(drive)
-    assert drive.statistics == before
+    # To refuse a flow takes a question to the namespace; the flash is left alone.
+    assert drive.statistics.flash == before.flash
 
 
 @pytest.mark.parametrize(
@@ -340,7 +341,7 @@ def test_a_trace_is_written(drive: Drive, tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     drive.write_trace(path)
     events = json.loads(path.read_text())["traceEvents"]
-    spans = [event for event in events if event["ph"] == "X"]
+    spans = [event for event in events if event["ph"] == "X" and event["name"] != "control"]
     assert spans
     assert len(spans) < 10  # a blank drive has nothing to recover
     assert max(span["dur"] for span in spans) == pytest.approx(700, rel=0.01)  # the TLC program, in us

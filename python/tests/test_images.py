@@ -105,7 +105,7 @@ def test_an_image_keeps_its_layout_but_takes_other_timings(tmp_path: Path) -> No
     path = tmp_path / "an.img"
     with bitline.open(path=path, set=SMALL) as drive:
         drive.write(0, b"x" * 4096)
-    with bitline.open(path=path, set={"nand.latency.read_tlc_ns": 100_000}) as drive:
+    with bitline.open(path=path, set={"nand.latency.read_tlc_ns": [100_000] * 3}) as drive:
         before = drive.now
         assert drive.read(0) == b"x" * 4096
         assert (drive.now - before).us > 100

@@ -116,7 +116,7 @@ def test_contradictions_are_refused(tmp_path: Path) -> None:
         bitline.open("conduit", config=tmp_path / "x.toml")
     with pytest.raises(UsageError, match="goes without a path"):
         bitline.open(path=tmp_path / "x.img", data="none")
-    with pytest.raises(TypeError, match="seed is set to a dict"):
+    with pytest.raises(ConfigError, match=r"seed = \{\} cannot be: it must be a whole number"):
         bitline.open(set={"seed": {}})
 
 

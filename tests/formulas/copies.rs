@@ -3,7 +3,7 @@
 use bitline::Drive;
 use bitline::workload::{Arrival, Flow};
 use media::nand::ProgramMode;
-use sim::Span;
+use sim::{Random, Span};
 
 use crate::latency::{BLOCK, timed_write};
 use crate::model::{Model, drive};
@@ -94,7 +94,7 @@ fn a_full_cache_is_gone_past_and_then_folded() {
 }
 
 #[test]
-fn copybacks_cross_no_channel_and_lose_nothing() {
+fn copybacks_lose_nothing() {
     for cache in ["0", "3"] {
         let mut drive = small(&[
             ("data.storage", "memory"),
@@ -103,14 +103,16 @@ fn copybacks_cross_no_channel_and_lose_nothing() {
         ]);
         let blocks = drive.blocks().expect("power");
         let mut expected = vec![0; blocks as usize];
+        let mut random = Random::named(1, "copybacks");
         for number in 0..6 * blocks {
-            // A generator of full period, so that no order helps collection.
-            let lba = (number * 7919 + number / blocks * 31) % blocks;
+            let lba = random.below(blocks);
             let byte = (number % 251) as u8;
             expected[lba as usize] = byte;
             let page = vec![byte; BLOCK as usize];
             drive.write(lba, &page).expect("a write");
         }
+        let copied = drive.statistics().expect("power").flash.copybacks;
+        assert!(copied > blocks, "cache of {cache} blocks: {copied}");
         drive.power_cut().expect("a cut");
         drive.power_up().expect("recovery");
         for (lba, byte) in (0..).zip(&expected) {

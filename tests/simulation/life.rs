@@ -27,6 +27,8 @@ pub struct Cuts {
     pub vectors_checked: u64,
     /// Lives that ended early: too few blocks were left for the drive to be used.
     pub worn_out: u64,
+    /// Power cuts that they did not come to.
+    pub forgone: u64,
 }
 
 impl AddAssign for Cuts {
@@ -39,6 +41,7 @@ impl AddAssign for Cuts {
         self.erase_failures_or_retired += other.erase_failures_or_retired;
         self.vectors_checked += other.vectors_checked;
         self.worn_out += other.worn_out;
+        self.forgone += other.forgone;
     }
 }
 
@@ -279,6 +282,7 @@ pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
             .map_err(|error| format!("round {round}: power-up: {error}"))?;
         if is_unusable(&mut drive)? && has_too_few_blocks(&drive)? {
             total.worn_out += 1;
+            total.forgone += u64::from(cuts - round - 1);
             return Ok(total);
         }
         oracle.borrow_mut().release_all();

@@ -8,10 +8,8 @@ use serde::Serialize;
 use crate::workload::{Flow, Size};
 use crate::{Config, DEFAULT_PRESET, Drive, Error, History, Precondition};
 
-/// Reads of a measurement.
+/// Requests of a measurement.
 const REQUESTS: u64 = 1_000_000;
-/// Writes of one, each of which has others follow.
-const WRITES: u64 = REQUESTS / 4;
 /// Logical blocks of 4 KiB that reads go to, without a cache.
 const RANGE: u64 = 1 << 16;
 /// Logical blocks that cached reads go to: eight for each entry of the mapping cache, four
@@ -106,8 +104,8 @@ fn read_cached() -> Result<(Drive, Flow), Error> {
 /// Random 8-KiB writes at queue depth 32 to a drive in its steady state, greedy collection.
 fn write_gc() -> Result<(Drive, Flow), Error> {
     let mut drive = steady_drive(WRITTEN_BLOCKS)?;
-    drive.run_flows(&[writes(WRITES / 4)], |_| {})?;
-    Ok((drive, writes(WRITES)))
+    drive.run_flows(&[writes(REQUESTS / 4)], |_| {})?;
+    Ok((drive, writes(REQUESTS)))
 }
 
 /// The rates for drives of three sizes and runs of three lengths, each over two decades.

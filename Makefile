@@ -32,8 +32,8 @@ demo: build ## Answer TPC-H query 6's predicate inside the NAND array, beside th
 test: check test-rust test-python ## Everything that continuous integration runs
 	$(call say,all checks and tests passed)
 
-soak: system ## Live 2,000 drives through 100,000 power cuts, ten times what the tests do
-	BITLINE_SEEDS=0..2000 cargo test -p bitline-tests --test simulation --locked -- --nocapture what_is_acknowledged_survives
+soak: system ## Live 2,020 drives through 100,000 power cuts, ten times what the tests do
+	BITLINE_SEEDS=0..2020 cargo test -p bitline-tests --test simulation --locked -- --nocapture what_is_acknowledged_survives
 
 fuzz: system ## Send ten million random queue entries to a drive, ten times what the tests do
 	BITLINE_ENTRIES=10000000 cargo test --release -p bitline-tests --test simulation --locked -- --nocapture random_entries

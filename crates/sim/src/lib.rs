@@ -19,6 +19,7 @@ mod combine;
 mod energy;
 mod executor;
 mod histogram;
+pub mod memory;
 mod quantity;
 mod random;
 pub mod resource;

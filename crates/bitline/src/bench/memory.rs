@@ -4,11 +4,11 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use super::requests::timing_only;
-use crate::workload::Flow;
-use crate::{Config, DEFAULT_PRESET, Drive, Error};
+use crate::{Config, DEFAULT_PRESET, Drive, Error, History, Precondition};
 
-/// Pages written to measure the memory that a page costs.
-const PAGES: u64 = 500_000;
+/// Pages that hold something when the memory that a page costs is measured: so many that
+/// the memory's own pages, of up to 2 MiB, do not show.
+const PAGES: u64 = 1 << 22;
 
 pub(super) fn open_2tb() -> Result<(f64, f64), Error> {
     let config = Config::preset(DEFAULT_PRESET)?;
@@ -21,24 +21,20 @@ pub(super) fn open_2tb() -> Result<(f64, f64), Error> {
     Ok((milliseconds, grown as f64 / f64::from(1 << 20)))
 }
 
+/// Of a drive of 2 TB whose first pages were written in order.
 pub(super) fn bytes_per_page() -> Result<f64, Error> {
     let mut drive = Drive::open(timing_only()?)?;
     let page_bytes = u64::from(drive.config().device.nand.geometry.page_bytes);
-    let blocks_per_page = page_bytes / u64::from(drive.block_bytes()?);
-    let fill = Flow {
-        requests: 1,
-        range_blocks: PAGES * blocks_per_page,
-        ..Flow::default()
-    };
-    // What any traffic needs once, such as buffers and queues, is there before.
-    let warm_up = Flow {
-        range_blocks: 1 << 12,
-        ..fill.clone()
-    };
-    drive.run_flows(&[warm_up], |_| {})?;
+    let pages = drive.blocks()? * u64::from(drive.block_bytes()?) / page_bytes;
+    let share = PAGES as f64 / pages as f64;
     let before = resident_bytes();
-    drive.run_flows(&[fill], |_| {})?;
-    Ok(resident_bytes().saturating_sub(before) as f64 / PAGES as f64)
+    let done = drive.precondition(&Precondition {
+        occupied: share,
+        working_set: share,
+        history: History::Sequential,
+    })?;
+    let grown = resident_bytes().saturating_sub(before);
+    Ok(grown as f64 / done.mapped_pages as f64)
 }
 
 /// Memory of this process, in bytes; zero where the system does not tell.

@@ -35,7 +35,7 @@ pub struct BenchReport {
     pub open_2tb_ms: f64,
     /// Memory that the process grows by when it does, in MiB.
     pub open_2tb_mib: f64,
-    /// Memory that the process grows by for each page written without data, in bytes.
+    /// Memory that the process grows by for each page that holds something, without its data, in bytes.
     pub bytes_per_page: f64,
     /// Requests per seven awaits of the bare executor, which is about what a
     /// request needs.

@@ -141,7 +141,7 @@ fn steady_drive(blocks_per_plane: u32) -> Result<Drive, Error> {
     let config = Config::preset("mqsim-default")?.with([
         ("data.storage", "none"),
         ("nand.geometry.blocks_per_plane", blocks.as_str()),
-        ("ftl.overprovisioning", "0.25"),
+        ("ftl.overprovisioning", "0.227"),
         ("ftl.gc.policy", "greedy"),
         ("ftl.gc.threshold_blocks", threshold.as_str()),
         ("ftl.gc.hard_threshold_blocks", "3"),

@@ -41,6 +41,15 @@ impl Rest {
 pub struct ReadStamp(u32);
 
 impl Cache {
+    /// Has the processor fetch what it needs to find a page that a command under way names.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        if self.is_on() {
+            self.table.borrow().prefetch(lpn);
+        }
+        self.ftl.prefetch(lpn);
+    }
+
     /// Looks for `bytes` bytes from `column` on of one logical page, and copies what is there
     /// to that place in `buffer`.
     #[inline]

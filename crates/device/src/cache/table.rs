@@ -4,6 +4,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use sim::memory::{self, zeroed};
+
 use crate::buffer::BufferId;
 use crate::ftl::Lpn;
 
@@ -33,9 +35,10 @@ pub(super) struct Slot {
     pub(super) leaving: bool,
     /// The last write-back failed.
     pub(super) failed: bool,
-    links: [Links; 2],
 }
 
+/// Neighbours in a list. They are kept apart from the slots: changing the order of slots then
+/// touches little memory.
 #[derive(Clone, Copy)]
 struct Links {
     before: SlotId,
@@ -69,6 +72,8 @@ impl List {
 /// All slots.
 pub(super) struct Table {
     slots: Vec<Slot>,
+    /// For each slot its links in the recency list, and in that of dirty or flying slots.
+    links: Vec<[Links; 2]>,
     free: Vec<SlotId>,
     /// Number of the slot of each logical page, plus one; zero for none. A fresh table costs
     /// address space, and memory only as its entries are written.
@@ -89,14 +94,21 @@ impl Table {
     pub(super) fn new(logical_pages: u32, unsaved: Rc<Cell<u32>>) -> Table {
         Table {
             slots: Vec::new(),
+            links: Vec::new(),
             free: Vec::new(),
-            index: vec![0; logical_pages as usize],
+            index: zeroed(logical_pages as usize),
             recency: List::new(0),
             dirty: List::new(1),
             flying: List::new(1),
             resident: 0,
             unsaved,
         }
+    }
+
+    /// Has the processor fetch where the slot of a page is.
+    #[inline]
+    pub(super) fn prefetch(&self, lpn: Lpn) {
+        memory::prefetch(&self.index, lpn.0 as usize);
     }
 
     #[inline]
@@ -137,7 +149,6 @@ impl Table {
             again: false,
             leaving: false,
             failed: false,
-            links: [UNLINKED; 2],
         };
         let id = match self.free.pop() {
             Some(id) => {
@@ -146,6 +157,7 @@ impl Table {
             }
             None => {
                 self.slots.push(slot);
+                self.links.push([UNLINKED; 2]);
                 self.slots.len() as SlotId - 1
             }
         };
@@ -166,6 +178,8 @@ impl Table {
         if !leaving {
             self.unlink(Which::Recency, id);
             self.resident -= 1;
+            // The next to go, as a rule.
+            memory::prefetch(&self.slots, self.recency.first as usize);
         }
         self.index[lpn.0 as usize] = 0;
         self.free.push(id);
@@ -250,7 +264,7 @@ impl Table {
         let dirtied = self.slots[id as usize].dirtied;
         let mut before = self.dirty.last;
         while before != NONE && self.slots[before as usize].dirtied > dirtied {
-            before = self.slots[before as usize].links[1].before;
+            before = self.links[before as usize][1].before;
         }
         self.insert_after(Which::Dirty, before, id);
     }
@@ -283,7 +297,7 @@ impl Table {
 
     fn members(&self, list: List) -> impl Iterator<Item = SlotId> + '_ {
         std::iter::successors(some(list.first), move |id| {
-            some(self.slots[*id as usize].links[list.chain].after)
+            some(self.links[*id as usize][list.chain].after)
         })
     }
 
@@ -304,11 +318,11 @@ impl Table {
     #[inline]
     fn insert_after(&mut self, which: Which, before: SlotId, id: SlotId) {
         let list = *self.list(which);
-        let after = match self.slots.get(before as usize) {
-            Some(slot) => slot.links[list.chain].after,
+        let after = match self.links.get(before as usize) {
+            Some(links) => links[list.chain].after,
             None => list.first,
         };
-        self.slots[id as usize].links[list.chain] = Links { before, after };
+        self.links[id as usize][list.chain] = Links { before, after };
         self.join(which, before, id);
         self.join(which, id, after);
     }
@@ -317,7 +331,7 @@ impl Table {
     fn unlink(&mut self, which: Which, id: SlotId) {
         let chain = self.list(which).chain;
         let Links { before, after } =
-            std::mem::replace(&mut self.slots[id as usize].links[chain], UNLINKED);
+            std::mem::replace(&mut self.links[id as usize][chain], UNLINKED);
         self.join(which, before, after);
     }
 
@@ -325,12 +339,12 @@ impl Table {
     #[inline]
     fn join(&mut self, which: Which, before: SlotId, after: SlotId) {
         let chain = self.list(which).chain;
-        match self.slots.get_mut(before as usize) {
-            Some(slot) => slot.links[chain].after = after,
+        match self.links.get_mut(before as usize) {
+            Some(links) => links[chain].after = after,
             None => self.list(which).first = after,
         }
-        match self.slots.get_mut(after as usize) {
-            Some(slot) => slot.links[chain].before = before,
+        match self.links.get_mut(after as usize) {
+            Some(links) => links[chain].before = before,
             None => self.list(which).last = before,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use sim::memory::zeroed;
 use sim::{Span, Time, join_all};
 
 use super::sectors::Sectors;
@@ -21,7 +22,7 @@ pub(super) struct Touched {
 impl Touched {
     pub(super) fn new(pages: u32) -> Touched {
         Touched {
-            bits: vec![0; (pages as usize).div_ceil(64)],
+            bits: zeroed((pages as usize).div_ceil(64)),
             forget_at: Time::ZERO,
         }
     }
@@ -39,7 +40,7 @@ impl Touched {
         if now > self.forget_at {
             // A new table rather than zeroes written over the old one: it costs memory only
             // where it is used.
-            self.bits = vec![0; self.bits.len()];
+            self.bits = zeroed(self.bits.len());
             self.forget_at = now + MEMORY;
         }
     }

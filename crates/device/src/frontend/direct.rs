@@ -16,6 +16,7 @@ use super::io::{Piece, status_of};
 use super::slot::{Answer, Job, Source};
 use crate::buffer::BufferId;
 use crate::cache::{Lookup, ReadStamp};
+use crate::ftl::Lpn;
 use crate::schedule::{Fault, Notify, Priority};
 use crate::slab::Slab;
 
@@ -204,6 +205,15 @@ impl Controller {
             .segments(bytes, &*self.host.memory.borrow())
             .is_ok();
         deliverable.then_some(piece)
+    }
+
+    /// The logical page in which the blocks of a command begin, if the namespace has them.
+    #[inline]
+    pub(super) fn first_page_of(&self, command: &ReadWrite) -> Option<Lpn> {
+        let namespace = self.namespaces.get(command.namespace).ok()?;
+        namespace.check_range(&command.blocks).ok()?;
+        let (page, _) = self.page_of(namespace.byte_range(&command.blocks).start);
+        Some(namespace.lpn(page))
     }
 
     /// The page of a byte of a namespace, and the byte's place within it.

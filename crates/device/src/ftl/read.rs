@@ -37,6 +37,12 @@ impl PagePart {
 }
 
 impl Ftl {
+    /// Has the processor fetch the entry of a page that a command under way names.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        self.mapping.borrow().prefetch(lpn);
+    }
+
     /// Starts reading a part of a logical page; `notify` is told when it is over. A page
     /// without data reads as zeroes, at once and without telling: false.
     #[inline]

@@ -56,6 +56,9 @@ impl Ftl {
         if bytes < self.geometry.page_bytes && !is_planted(Bug::PartialWriteForgetsTheRest) {
             self.complete_page(part).await?;
         }
+        if let Mapping::Data(old) = self.lookup(lpn) {
+            self.blocks.borrow().prefetch(old);
+        }
         let version = self.next_version();
         let home = self.homes[lpn.0 as usize % self.homes.len()];
         let page = self
@@ -251,6 +254,7 @@ impl Ftl {
     #[inline]
     pub(super) fn try_allocate(&self, plane: PlaneId, stream: Stream) -> Option<PageAddress> {
         let allocated = self.blocks.borrow_mut().allocate(plane, stream)?;
+        self.schedule.nand().borrow().prefetch(allocated.page);
         if allocated.filled {
             self.block_filled(plane);
         }

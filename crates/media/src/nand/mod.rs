@@ -176,6 +176,12 @@ impl Nand {
         self.array.page_state(self.geometry().page_address(page))
     }
 
+    /// Has the processor fetch what it knows of a page that will soon be used. Changes nothing.
+    #[inline]
+    pub fn prefetch(&self, page: PageAddress) {
+        self.array.prefetch(page);
+    }
+
     /// The spare bytes of a page; `None` unless it was programmed completely. For recovery, which pays by ordinary reads.
     ///
     /// # Panics

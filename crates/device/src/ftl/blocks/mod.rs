@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use media::nand::{BlockId, Geometry, PageAddress, PlaneId, Ppa};
+use sim::memory::{self, zeroed};
 
 use super::SlcCacheConfig;
 use candidates::Candidates;
@@ -171,7 +172,7 @@ impl Blocks {
                 shares.pages_per_block,
                 orders,
             ),
-            valid: vec![0; pages.div_ceil(64)],
+            valid: zeroed(pages.div_ceil(64)),
             unsaved: Rc::default(),
             shares,
         }
@@ -551,6 +552,12 @@ impl Blocks {
         let block = self.geometry.page_address(page).block;
         self.blocks[block.0 as usize].valid -= 1;
         self.candidates.lower(block);
+    }
+
+    /// Has the processor fetch whether a page is needed.
+    #[inline]
+    pub(super) fn prefetch(&self, page: Ppa) {
+        memory::prefetch(&self.valid, page.0 as usize / 64);
     }
 
     pub(super) fn is_valid(&self, page: Ppa) -> bool {

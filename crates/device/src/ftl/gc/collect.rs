@@ -320,6 +320,7 @@ impl Ftl {
         };
         let buffer = buffer.keep();
         self.collections.copies.borrow_mut()[number].buffer = Some(buffer);
+        self.schedule.nand().borrow().prefetch(from);
         let read = Read {
             page: from,
             column: 0,

@@ -1,6 +1,8 @@
 //! The cached mapping table (CMT): which entries of the mapping table the controller
 //! has at hand. Least recently used entries make room; finding one is an index.
 
+use sim::memory::{self, zeroed};
+
 /// What the cache has of a logical page's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
@@ -56,12 +58,18 @@ impl Cache {
     pub(super) fn new(logical_pages: u32, capacity: u32) -> Cache {
         Cache {
             capacity: capacity as usize,
-            slot_of: vec![0; logical_pages as usize],
+            slot_of: zeroed(logical_pages as usize),
             slots: Vec::new(),
             free: NONE,
             newest: NONE,
             oldest: NONE,
         }
+    }
+
+    /// Has the processor fetch what tells whether an entry is there.
+    #[inline]
+    pub(super) fn prefetch(&self, lpn: u32) {
+        memory::prefetch(&self.slot_of, lpn as usize);
     }
 
     /// Looks for an entry; one that is there becomes the most recently used.

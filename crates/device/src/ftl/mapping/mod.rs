@@ -12,6 +12,7 @@ mod pages;
 mod write_back;
 
 use media::nand::Ppa;
+use sim::memory::{self, zeroed};
 
 use crate::planted::{Bug, is_planted};
 use cache::Cache;
@@ -62,9 +63,18 @@ impl MappingTable {
         let cache = (config.kind == MappingKind::Cached)
             .then(|| Cache::new(logical_pages, config.cache_entries));
         MappingTable {
-            entries: vec![0; logical_pages as usize],
+            entries: zeroed(logical_pages as usize),
             pages,
             cache,
+        }
+    }
+
+    /// Has the processor fetch the entry of a page that will soon be looked for.
+    #[inline]
+    pub(super) fn prefetch(&self, lpn: Lpn) {
+        memory::prefetch(&self.entries, lpn.0 as usize);
+        if let Some(cache) = &self.cache {
+            cache.prefetch(lpn.0);
         }
     }
 

@@ -3,6 +3,7 @@
 //! caches, which is most of the time of setting up a large drive.
 
 use media::nand::Ppa;
+use sim::memory::zeroed;
 
 use super::super::mapping::{Lpn, Mapping, MappingTable};
 
@@ -29,7 +30,7 @@ impl Staged {
             first: 0,
             stride,
             rows,
-            entries: vec![0; rows * PLACES.min(stride) as usize],
+            entries: zeroed(rows * PLACES.min(stride) as usize),
         }
     }
 

@@ -2,11 +2,11 @@
 //! and spare bytes of each page. It is durable; where the data itself is kept is
 //! the business of [`super::storage`].
 
-mod table;
+mod pages;
 
 use super::geometry::{BlockId, Geometry, PageAddress};
 use super::mode::ProgramMode;
-use table::PageTable;
+use pages::{Pages, Place};
 
 /// What became of a page since its block was erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,17 @@ pub enum PageState {
     Torn = 2,
     /// Its program failed; it cannot be read correctly.
     Failed = 3,
+}
+
+impl PageState {
+    fn from_code(code: u8) -> PageState {
+        match code {
+            0 => PageState::Erased,
+            1 => PageState::Programmed,
+            2 => PageState::Torn,
+            _ => PageState::Failed,
+        }
+    }
 }
 
 /// Whether a block can be used.
@@ -56,18 +67,20 @@ const HAS_BAD_PAGE: u8 = 4;
 #[cfg(test)]
 pub(crate) const BLOCK_BYTES: usize = size_of::<Block>();
 
-#[derive(Clone, Default)]
+#[derive(Clone, Copy, Default)]
 struct Block {
     erase_count: u32,
     next_page: u16,
     mode: u8,
     flags: u8,
-    table: Option<Box<PageTable>>,
+    /// Where its pages are kept, once one was programmed.
+    place: Place,
 }
 
 /// The durable state of every block of the drive.
 pub(crate) struct Array {
     blocks: Box<[Block]>,
+    pages: Pages,
     wordlines_per_block: u32,
 }
 
@@ -75,6 +88,7 @@ impl Array {
     pub(crate) fn new(geometry: &Geometry) -> Array {
         Array {
             blocks: vec![Block::default(); geometry.blocks() as usize].into(),
+            pages: Pages::default(),
             wordlines_per_block: geometry.wordlines_per_block(),
         }
     }
@@ -99,10 +113,15 @@ impl Array {
 
     pub(crate) fn page_state(&self, page: PageAddress) -> PageState {
         let block = &self.blocks[page.block.0 as usize];
-        block
-            .table
-            .as_ref()
-            .map_or(PageState::Erased, |table| table.state(page.page))
+        self.pages.state(block.place, page.page)
+    }
+
+    /// Has the processor fetch what is known of a page that will soon be used.
+    #[inline]
+    pub(crate) fn prefetch(&self, page: PageAddress) {
+        if let Some(block) = self.blocks.get(page.block.0 as usize) {
+            self.pages.prefetch(block.place, page.page);
+        }
     }
 
     /// Whether a sense of the page gives what was programmed, or ones if nothing was.
@@ -120,8 +139,9 @@ impl Array {
 
     /// The spare bytes programmed with a page; `None` unless it was programmed completely.
     pub(crate) fn spare(&self, page: PageAddress) -> Option<&[u8]> {
-        let table = self.blocks[page.block.0 as usize].table.as_ref()?;
-        (table.state(page.page) == PageState::Programmed).then(|| table.spare(page.page))
+        let place = self.blocks[page.block.0 as usize].place;
+        let programmed = self.pages.state(place, page.page) == PageState::Programmed;
+        programmed.then(|| self.pages.spare(place, page))
     }
 
     /// Consumes a page. The caller has checked that it is the block's turn.
@@ -132,22 +152,25 @@ impl Array {
         state: PageState,
         spare: &[u8],
     ) {
-        let pages = self.wordlines_per_block * mode.bits_per_cell();
+        let shape = (
+            self.wordlines_per_block * mode.bits_per_cell(),
+            self.blocks.len(),
+        );
         let block = &mut self.blocks[page.block.0 as usize];
         block.mode = mode as u8;
         block.next_page = block.next_page.max(page.page as u16 + 1);
         if state != PageState::Programmed {
             block.flags |= HAS_BAD_PAGE;
         }
-        block
-            .table
-            .get_or_insert_with(|| Box::new(PageTable::new(pages)))
-            .program(page.page, state, spare);
+        self.pages
+            .program(&mut block.place, page, state, spare, shape);
     }
 
     /// Erases a block; one whose erase did not complete must be erased again.
     pub(crate) fn erase(&mut self, block: BlockId, complete: bool) {
+        let erased = block;
         let block = &mut self.blocks[block.0 as usize];
+        self.pages.erase(block.place, erased);
         *block = Block {
             erase_count: block.erase_count + 1,
             flags: block.flags & BAD | if complete { 0 } else { NEEDS_ERASE },
@@ -157,6 +180,7 @@ impl Array {
 
     /// Brings a block to the state it had when a durable store was closed, its pages erased.
     pub(crate) fn restore(&mut self, block: BlockId, erase_count: u32, condition: BlockCondition) {
+        self.pages.erase(self.blocks[block.0 as usize].place, block);
         self.blocks[block.0 as usize] = Block {
             erase_count,
             flags: match condition {

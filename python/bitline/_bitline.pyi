@@ -111,7 +111,7 @@ class Drive:
     def write_zeroes(self, lba: int, blocks: int) -> None:
         """Make blocks read as zeroes."""
 
-    def precondition(self, plan: str) -> str:
+    def precondition(self, plan: str, progress: Callable[[float], object] | None = None) -> str:
         """Set up at once what earlier writes would have left; plan and result are JSON."""
 
     def compare(self, lba: int, data: bytes) -> None:

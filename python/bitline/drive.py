@@ -337,6 +337,7 @@ class Drive:
         overwrites: float | None = None,
         occupied: float = 1.0,
         working_set: float = 1.0,
+        progress: Callable[[float], object] | None = None,
     ) -> dict[str, int]:
         """Set up at once what earlier writes would have left, on a drive that was never written.
 
@@ -350,6 +351,8 @@ class Drive:
             overwrites: Of `"random"`.
             occupied: Share of the logical pages that hold data, 0 to 1.
             working_set: They are drawn from the first part of the logical pages, of this share.
+            progress: Called now and then with the share of the drive that is set up, 0 to 1. An exception
+                in it, or Ctrl-C, leaves the rest of the drive blank.
 
         Returns:
             `mapped_pages`, logical pages that hold data; `flash_pages` programmed; `blocks` in use.
@@ -366,7 +369,7 @@ class Drive:
         for name, value in _numbers_of(plan):
             if not math.isfinite(value):
                 raise UsageError(f"precondition: {name} = {value} must be a finite number")
-        found: dict[str, int] = json.loads(self._native.precondition(json.dumps(plan)))
+        found: dict[str, int] = json.loads(self._native.precondition(json.dumps(plan), progress))
         return found
 
     def compare(self, lba: int, data: "bytes | bytearray | memoryview | NDArray[Any]") -> None:

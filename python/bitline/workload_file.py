@@ -101,8 +101,8 @@ def precondition_table(value: object) -> Mapping[str, Any] | None:
     if value is None:
         return None
     arguments = table("precondition", value)
-    keys = list(inspect.signature(Drive.precondition).parameters)[1:]
-    known("precondition", arguments, *keys)
+    keys = inspect.signature(Drive.precondition).parameters.keys() - {"self", "progress"}
+    known("precondition", arguments, *sorted(keys))
     return arguments
 
 

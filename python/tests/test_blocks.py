@@ -124,7 +124,7 @@ def test_what_cannot_be_done_is_refused_and_changes_nothing(drive: Drive, call: 
         (lambda d: d.run({"requests": -1}), "requests = -1: it must be a whole number from 0 to"),
         (
             lambda d: d.run({"blocks": 2**32}),
-            "blocks = 4294967296: .*expected a whole number",
+            "blocks = 4294967296: it must be a whole number from 0 to 4294967295",
         ),
         (lambda d: d.run({"read_fraction": math.nan}), "read_fraction = nan must be a finite"),
         (

@@ -153,6 +153,26 @@ def test_a_drive_is_preconditioned(drive: Drive) -> None:
         drive.precondition()
 
 
+def test_preconditioning_tells_how_far_it_is_and_can_be_interrupted(drive: Drive) -> None:
+    shares: list[float] = []
+
+    def interrupt(share: float) -> None:
+        shares.append(share)
+        if len(shares) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        drive.precondition(progress=interrupt)
+    assert shares == sorted(shares)
+    found = drive.inventory()
+    assert found["mapped_pages"] == pytest.approx(shares[-1] * found["logical_pages"], abs=2)
+    drive.power_cut()
+    drive.power_up()
+    drive.write(0, b"z" * 4096)
+    assert drive.read(0) == b"z" * 4096
+    assert drive.inventory()["mapped_pages"] == found["mapped_pages"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -1,6 +1,7 @@
 //! A drive in this process: power it up, talk to it, cut its power.
 
 use std::cell::RefCell;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -487,9 +488,23 @@ impl Drive {
     /// [`Error::NoPower`]; [`Error::Precondition`] for shares that make no sense, a drive that was
     /// written before, or media that cannot be written.
     pub fn precondition(&mut self, plan: &Precondition) -> Result<Preconditioned, Error> {
+        self.precondition_while(plan, |_| ControlFlow::Continue(()))
+    }
+
+    /// The same, telling `observe` now and then the share of the drive that is set up. If that
+    /// breaks off, the rest of the drive stays blank.
+    ///
+    /// # Errors
+    /// As [`Drive::precondition`].
+    pub fn precondition_while(
+        &mut self,
+        plan: &Precondition,
+        observe: impl FnMut(f64) -> ControlFlow<()>,
+    ) -> Result<Preconditioned, Error> {
         let powered = self.powered()?;
         let mut random = powered.host.sim().random("precondition");
-        Ok(powered.device.ftl.precondition(plan, &mut random)?)
+        let ftl = &powered.device.ftl;
+        Ok(ftl.precondition(plan, &mut random, observe)?)
     }
 
     /// Compares whole logical blocks from `lba` on with `data`, inside the drive.

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use bitline::workload::{RunOptions, UnderWay};
@@ -167,10 +168,33 @@ impl Drive {
     }
 
     /// Sets up at once what earlier writes would have left, given as JSON; tells what was
-    /// set up as JSON.
-    fn precondition(&self, plan: &str) -> PyResult<String> {
+    /// set up as JSON. `progress(share)` is called now and then; an exception in it leaves
+    /// the rest of the drive blank.
+    #[pyo3(signature = (plan, progress = None))]
+    fn precondition(
+        &self,
+        py: Python<'_>,
+        plan: &str,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
         let plan = parse_precondition(plan)?;
-        json(&self.with(|drive| drive.precondition(&plan))?)
+        let mut failed = None;
+        let done = self.with(|drive| {
+            drive.precondition_while(&plan, |share| {
+                let told = py.check_signals().and_then(|()| match &progress {
+                    Some(progress) => progress.call1((share,)).map(drop),
+                    None => Ok(()),
+                });
+                match told {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(error) => {
+                        failed = Some(error);
+                        ControlFlow::Break(())
+                    }
+                }
+            })
+        })?;
+        failed.map_or_else(|| json(&done), Err)
     }
 
     /// Compares whole blocks with data, inside the drive.

@@ -176,13 +176,14 @@ def measure(drive: Drive, job: Job, outputs: Outputs, *, as_json: bool) -> Repor
     """Run a job on a drive, print what was measured, and write the files that are asked for."""
     if outputs.trace is not None or outputs.plot is not None:
         drive.restart_traced(busiest=outputs.trace is None)
-    first = "Preconditioning" if job.precondition else "Prefilling" if job.prefills() else None
+    if job.precondition is not None:
+        with progress("Preconditioning", 100, quiet=as_json) as told:
+            drive.precondition(**job.precondition, progress=lambda share: told(round(100 * share)))
+    first = "Prefilling" if job.precondition is None and job.prefills() else None
     with (
         _taking(outputs, job) as (take, curves),
         progress("Running requests", job.total, first=first, quiet=as_json) as advance,
     ):
-        if job.precondition is not None:
-            drive.precondition(**job.precondition)
         report = drive.run(job.workloads, advance, latencies=take, keep_going=job.keep_going)
     emit(summary(job.title, report, outputs.named()), as_json=as_json)
     if outputs.trace is not None:

@@ -58,17 +58,21 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Short<T> {
         let unexpected = serde::de::Unexpected::Unsigned(number);
         match (self.number, u32::try_from(number)) {
             (Some(make), Ok(number)) => Ok(make(number)),
-            _ => Err(E::invalid_type(unexpected, &self)),
+            (Some(_), Err(_)) => Err(E::invalid_value(unexpected, &"u32")),
+            (None, _) => Err(E::invalid_type(unexpected, &self)),
         }
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
         match u64::try_from(number) {
             Ok(number) => self.visit_u64(number),
-            Err(_) => Err(E::invalid_type(
-                serde::de::Unexpected::Signed(number),
-                &self,
-            )),
+            Err(_) => {
+                let unexpected = serde::de::Unexpected::Signed(number);
+                Err(match self.number {
+                    Some(_) => E::invalid_value(unexpected, &"u32"),
+                    None => E::invalid_type(unexpected, &self),
+                })
+            }
         }
     }
 

@@ -4,6 +4,8 @@
 mod staged;
 mod steady;
 
+use std::ops::ControlFlow;
+
 use media::nand::{BlockId, NandError, PageAddress, PlaneId};
 use serde::{Deserialize, Serialize};
 use sim::Random;
@@ -141,7 +143,8 @@ impl Precondition {
 
 impl Ftl {
     /// Sets up what `plan` describes, on a blank drive. Takes no simulated time. A power cut
-    /// right after it recovers all of it. Pages read as zeroes.
+    /// right after it recovers all of it. Pages read as zeroes. After each plane `observe` is told
+    /// the share of planes that are set up; if it breaks off, the others stay blank.
     ///
     /// # Errors
     /// A plan that makes no sense, a drive that was written before, or media that cannot be written.
@@ -149,11 +152,11 @@ impl Ftl {
         &self,
         plan: &Precondition,
         random: &mut Random,
+        observe: impl FnMut(f64) -> ControlFlow<()>,
     ) -> Result<Preconditioned, PreconditionError> {
         plan.validate()?;
-        self.set_up(plan, random, |place, random| {
-            self.pages_of(plan, place, random)
-        })
+        let pages_of = |place, random: &mut Random| self.pages_of(plan, place, random);
+        self.set_up(plan, random, pages_of, observe)
     }
 
     /// Sets up a drive on which `pages` hold data, with this history. Of each page, a bit for each of
@@ -181,17 +184,17 @@ impl Ftl {
             by_place[lpn.0 as usize % self.homes.len()].push(lpn.0);
             self.written.borrow_mut().set(*lpn, *sectors);
         }
-        self.set_up(&plan, random, |place, _| {
-            std::mem::take(&mut by_place[place as usize])
-        })
+        let pages_of = |place: u32, _: &mut Random| std::mem::take(&mut by_place[place as usize]);
+        self.set_up(&plan, random, pages_of, |_| ControlFlow::Continue(()))
     }
 
-    /// Sets up all planes; `pages_of` says which pages each has.
+    /// Sets up all planes; `pages_of` says which pages each has, `observe` whether to go on.
     fn set_up(
         &self,
         plan: &Precondition,
         random: &mut Random,
         mut pages_of: impl FnMut(u32, &mut Random) -> Vec<u32>,
+        mut observe: impl FnMut(f64) -> ControlFlow<()>,
     ) -> Result<Preconditioned, PreconditionError> {
         if self.next_version.get() != 1 {
             return Err(PreconditionError::Used);
@@ -206,8 +209,13 @@ impl Ftl {
             let pages = pages_of(place, random);
             let plane = self.homes[place as usize];
             self.precondition_plane(plan, plane, pages, random, &mut field, &mut work)?;
-            if (place + 1) % PLACES == 0 || place + 1 == places {
+            let ready = place + 1;
+            let stopped = observe(f64::from(ready) / f64::from(places)).is_break();
+            if ready % PLACES == 0 || ready == places || stopped {
                 work.staged.write(&mut self.mapping.borrow_mut());
+            }
+            if stopped {
+                break;
             }
         }
         let done = work.done;

@@ -49,7 +49,7 @@ const ASIDE: u8 = u8::MAX;
 const STRIDE_MAX: usize = 248;
 const STRIDE_STEP: usize = 8;
 /// Bytes of a table, about.
-const TABLE_BYTES: usize = 16 << 20;
+const TABLE_BYTES: usize = 64 << 20;
 
 impl Shelf {
     /// No slots; there will be `most` at most.

@@ -70,6 +70,7 @@ def test_people_see_what_happened_only(run: Run) -> None:
         ("--pattern", "sequential"),
         ("--pattern", "zipf"),
         ("--pattern", "zipf:1.2"),
+        ("--pattern", "zipf:9e-1"),
         ("--pattern", "hot-cold:10:90"),
         ("--blocks", "8"),
         ("--blocks", "1:1,8:3"),
@@ -174,6 +175,7 @@ def test_a_queue_of_higher_priority_is_served_first(run: Run) -> None:
     [
         (("--pattern", "hot_cold:1"), "hot_cold:RANGE:TRAFFIC"),
         (("--pattern", "zipf:x"), "'x' is no number"),
+        (("--pattern", "zipf:-1"), "theta = -1"),
         (("--blocks", "x"), "'x' is no whole number"),
         (("--blocks", "0"), "--blocks is 0; it must be from 1 to 65536"),
         (("--blocks", "1:2:3"), "sizes and their weights"),

@@ -27,7 +27,8 @@ def pattern(text: str) -> object:
     Raises:
         typer.BadParameter: It is no pattern.
     """
-    name, colon, rest = text.replace("-", "_").partition(":")
+    name, colon, rest = text.partition(":")
+    name = name.replace("-", "_")
     if name in ("random", "sequential") and not colon:
         return name
     if name == "zipf":

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use media::nand::{BlockId, Geometry, PageAddress, PlaneId, Ppa};
-use sim::memory::{self, zeroed};
+use sim::memory;
 
 use super::SlcCacheConfig;
 use candidates::Candidates;
@@ -172,7 +172,9 @@ impl Blocks {
                 shares.pages_per_block,
                 orders,
             ),
-            valid: zeroed(pages.div_ceil(64)),
+            // Small for what it tells, and a drive that is filled in order uses it here and there: huge
+            // pages would cost more than they give.
+            valid: vec![0; pages.div_ceil(64)],
             unsaved: Rc::default(),
             shares,
         }

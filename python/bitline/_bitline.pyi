@@ -9,6 +9,7 @@ __all__ = [
     "Drive",
     "Expression",
     "__version__",
+    "check_workloads",
     "generate_line_items",
     "mqsim_requests",
     "preset_names",
@@ -193,6 +194,13 @@ def run_benchmarks(progress: Callable[[str], object] | None = None, *, scaling: 
     Args:
         progress: Told what is measured next. An exception in it ends the measuring.
         scaling: Whether also drives of three sizes and runs of three lengths are measured.
+    """
+
+def check_workloads(workloads: str) -> None:
+    """Check that a JSON list holds flows and replays, as far as that can be said without a drive.
+
+    Raises:
+        UsageError: An unknown key, or a value of the wrong kind.
     """
 
 def mqsim_requests(folder: Path) -> int:

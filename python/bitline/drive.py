@@ -18,7 +18,7 @@ import os
 import re
 import tomllib
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Self, TypeAlias
@@ -32,7 +32,7 @@ from bitline.errors import ConfigError, UsageError
 from bitline.statistics import Statistics
 from bitline.timeline import Timeline
 from bitline.units import Duration
-from bitline.workload import Flow, LatencyChunk, Replay, Report, _chunk
+from bitline.workload import Flow, LatencyChunk, Replay, Report, _chunk, as_json
 
 Setting: TypeAlias = bool | int | float | str | Sequence[Any] | Mapping[str, Any]
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -159,18 +159,6 @@ def _toml(key: str, value: Setting) -> str:
     raise TypeError(
         f"{key} is set to a {type(value).__name__}; it must be a bool, number, text, or list or dict of these"
     )
-
-
-def _numbers_of(workload: object, name: str = "") -> Iterator[tuple[str, float]]:
-    """All floats in flows, each with its key."""
-    if isinstance(workload, float):
-        yield name, workload
-    elif isinstance(workload, Mapping):
-        for key, value in workload.items():
-            yield from _numbers_of(value, str(key))
-    elif isinstance(workload, Sequence) and not isinstance(workload, str | bytes):
-        for flow in workload:
-            yield from _numbers_of(flow, name)
 
 
 def _told(latencies: Callable[[LatencyChunk], object]) -> Callable[[dict[str, bytes]], object]:
@@ -366,10 +354,7 @@ class Drive:
         if overwrites is not None:
             kind["overwrites"] = overwrites
         plan = {"history": kind, "occupied": occupied, "working_set": working_set}
-        for name, value in _numbers_of(plan):
-            if not math.isfinite(value):
-                raise UsageError(f"precondition: {name} = {value} must be a finite number")
-        found: dict[str, int] = json.loads(self._native.precondition(json.dumps(plan), progress))
+        found: dict[str, int] = json.loads(self._native.precondition(as_json("precondition", plan), progress))
         return found
 
     def compare(self, lba: int, data: "bytes | bytearray | memoryview | NDArray[Any]") -> None:
@@ -502,15 +487,10 @@ class Drive:
                 "a workload is a flow or a list of flows; a flow is a mapping, a Flow or a Replay"
             )
         plain = [dict(each) if isinstance(each, Mapping) else each.to_dict() for each in workloads]
-        for name, value in _numbers_of(plain):
-            if not math.isfinite(value):
-                raise UsageError(f"workload: {name} = {value} must be a finite number")
-        try:
-            text = json.dumps(plain, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"workload: {error}") from error
         told = None if latencies is None else _told(latencies)
-        return Report._from_json(self._native.run_workloads(text, progress, told, keep_going))
+        return Report._from_json(
+            self._native.run_workloads(as_json("workload", plain), progress, told, keep_going)
+        )
 
     def replay(
         self,

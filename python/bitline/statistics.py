@@ -61,6 +61,8 @@ class TranslationCounts:
     """Pages that host commands wrote, whole or in part."""
     host_page_reads: int
     """Pages that host commands read, whole or in part."""
+    unmapped_page_reads: int
+    """Of these, pages without data, which touch no flash."""
     partial_write_reads: int
     """Pages read because a write covered only a part of them."""
     tombstones: int

@@ -12,14 +12,17 @@ with bitline.open(set={"data.storage": "none"}) as drive:
 
 import dataclasses
 import json
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bitline import _bitline
+from bitline.errors import UsageError
 from bitline.statistics import EnergyEntry
 from bitline.units import Duration, Energy, Size
 
@@ -162,6 +165,42 @@ class AsFastAsPossible(_Kind):
 Arrival: TypeAlias = Closed | Thinking | Open | Paced | Bursts
 Pattern: TypeAlias = Literal["random", "sequential"] | HotCold | Zipf
 Timing: TypeAlias = Literal["original"] | Scaled | AsFastAsPossible
+
+
+def as_json(what: str, plain: object) -> str:
+    """Plain values as the compiled part takes them; errors begin with `what` they are.
+
+    Raises:
+        UsageError: A number that is not finite, or a value that is not plain.
+    """
+    for name, value in _numbers_of(plain):
+        if not math.isfinite(value):
+            raise UsageError(f"{what}: {name} = {value} must be a finite number")
+    try:
+        return json.dumps(plain, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{what}: {error}") from error
+
+
+def check(workloads: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse what are no flows and replays, as far as that can be said without a drive.
+
+    Raises:
+        UsageError: An unknown key, or a value of the wrong kind.
+    """
+    _bitline.check_workloads(as_json("workload", workloads))
+
+
+def _numbers_of(plain: object, name: str = "") -> Iterator[tuple[str, float]]:
+    """All floats in plain values, each with its key."""
+    if isinstance(plain, float):
+        yield name, plain
+    elif isinstance(plain, Mapping):
+        for key, value in plain.items():
+            yield from _numbers_of(value, str(key))
+    elif isinstance(plain, Sequence) and not isinstance(plain, str | bytes):
+        for each in plain:
+            yield from _numbers_of(each, name)
 
 
 class _Workload:
@@ -316,6 +355,8 @@ class TraceReport:
     """Requests earlier than the one before; they arrived with it."""
     widened: int
     """Requests that were no whole blocks and grew to them."""
+    requested_bytes: Size
+    """Bytes that the requests asked for, before they grew."""
     wrapped: int
     """Requests beyond the range, folded into it."""
     left_out: int
@@ -326,7 +367,7 @@ class TraceReport:
         if data is None:
             return None
         bad = tuple(BadLine(**line) for line in data["first_bad_lines"])
-        return cls(**{**data, "first_bad_lines": bad})
+        return cls(**{**data, "first_bad_lines": bad, "requested_bytes": Size(data["requested_bytes"])})
 
 
 @dataclass(frozen=True)
@@ -463,6 +504,8 @@ class Report:
     """Bytes read by the host."""
     written_bytes: Size
     """Bytes written by the host."""
+    unmapped_page_reads: int
+    """Pages read that hold no data, because nothing wrote them: they touch no flash."""
     flash_page_reads: int
     """Pages sensed by reads."""
     flash_page_programs: int
@@ -514,6 +557,7 @@ class Report:
             elapsed=Duration.from_ns(data["elapsed_ns"]),
             read_bytes=Size(data["read_bytes"]),
             written_bytes=Size(data["written_bytes"]),
+            unmapped_page_reads=data["unmapped_page_reads"],
             flash_page_reads=data["flash_page_reads"],
             flash_page_programs=data["flash_page_programs"],
             flash_block_erases=data["flash_block_erases"],

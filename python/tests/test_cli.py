@@ -173,6 +173,7 @@ def test_files_that_cannot_be_written_are_refused_before_the_work(
         )
         _fails(run(command, option, "folder.png"), 2, "this is a folder")
         _fails(run(command, option, "/dev/null"), 2, "no regular file")
+        _fails(run(command, option, f"/proc/new{suffix}"), 2, "this may not be written")
         _fails(run(command, option, ""), 2, "names no file")
     for name in ("figure", "figure.nope", ".png"):
         _fails(run("demo", "--plot", name), 2, f"--plot {name}: the suffix must be", "png, ps")
@@ -346,7 +347,7 @@ def test_run_refuses_what_makes_no_sense(run: Run) -> None:
     _fails(run("run", "--read-fraction", 1.5), 2, "--read-fraction is 1.5; it must be from 0 to 1")
     _fails(run("run", "--rate", 0), 2, "--rate is 0; it must be from 0.0001 to 1e+11")
     _fails(run("run", "--blocks", 100_000), 2, "--blocks is 100000; it must be from 1 to 65536")
-    _fails(run("run", "--depth", 65_536), 2, "--depth is 65536; it must be from 1 to 65535")
+    _fails(run("run", "--depth", 65_536), 2, "'--depth'", "less than or equal to 65535")
     for option in ("--rate", "--read-fraction"):
         for value in ("nan", "inf"):
             _fails(run("run", option, value), 2, f"{option} is {value}; it must be from 0")

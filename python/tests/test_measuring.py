@@ -259,6 +259,9 @@ def test_options_of_replay(run: Run, trace: Path, tmp_path: Path) -> None:
     blank = run("replay", trace, *SMALL_OPTIONS, "--json").json
     prefilled = run("replay", trace, "--prefill", "--range", 64, *SMALL_OPTIONS, "--json").json
     # The blocks that are read are never written by the trace itself.
+    assert blank["unmapped_page_reads"] == 500
+    assert "Pages read that hold no data" in run("replay", trace, *SMALL_OPTIONS).out
+    assert filled["unmapped_page_reads"] == 0
     reads = [found["flash_page_reads"] for found in (blank, filled, prefilled)]
     assert reads == [0, 500, 500]
     one = run("replay", trace, "--depth", 1, "--timing", "scaled:0.01", "--json").json
@@ -277,7 +280,9 @@ def test_bad_lines_of_a_trace(run: Run, trace: Path) -> None:
         file.write("oh dear\n5 0 8 0 1\n")
     _fails(run("replay", trace), 2, f"{trace}, line 1001: its time is no number")
     _fails(
-        run("replay", trace, "--bad-lines", 1), 2, "line 1002: its request has no length (after 1 bad line"
+        run("replay", trace, "--bad-lines", 1),
+        2,
+        'line 1002: its request has no length: "5 0 8 0 1" (after 1 bad line',
     )
     found = run("replay", trace, "--bad-lines", "all", "--json").json
     assert found["flows"][0]["bad_lines"] == 2
@@ -295,7 +300,7 @@ def test_replay_goes_on_an_image(run: Run, trace: Path) -> None:
     ("options", "words"),
     [
         (("--format", "nope"), "one of mqsim, msr, alibaba, blkparse, fio, cloudphysics"),
-        (("--format", "msr"), "line 1: "),
+        (("--format", "msr"), "not of the format msr, but of mqsim; leave the format out"),
         (("--timing", "slow"), "it must be original, scaled:FACTOR"),
         (("--timing", "scaled:0"), "factor = 0 must be above 0"),
         (("--timing", "scaled:x"), "'x' is no number"),

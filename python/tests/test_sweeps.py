@@ -240,6 +240,35 @@ def test_what_is_no_spec(text: str, words: str) -> None:
         Spec.parse(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[grid]\n"flow.requets" = [1, 2]\n[[workload]]', 'did you mean "requests"'),
+        ("[[workload]]\nflow = [{ requests = -1 }]", "requests = -1: it must be a whole number"),
+        ("[[workload]]\nflow = [{ read_fraction = nan }]", "read_fraction = nan must be a finite number"),
+    ],
+)
+def test_a_sweep_without_any_workload_is_refused(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        list(Spec.parse(text).points())
+
+
+def test_a_figure_that_cannot_be_is_refused_early(tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(SPEC)
+
+    def fails(*options: str) -> str:
+        command = [sys.executable, "-m", "bitline", "sweep", "spec.toml", "--workers", "1", *options]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (2, "")
+        return done.stderr
+
+    assert "there is no axis nowhere" in fails("--plot", "figure.png", "--over", "nowhere")
+    assert not (tmp_path / "spec.results").exists()
+    assert "there is no column speed" in fails("--plot", "figure.png", "--metric", "speed")
+    kept = list((tmp_path / "spec.results" / "points").glob("*.json"))
+    assert 0 < len(kept) < 16
+
+
 def test_a_sweep_whose_every_point_is_wrong_is_refused() -> None:
     with pytest.raises(ConfigError, match=r'no key "ftl\.overprovisionin"'):
         list(Spec.parse('[grid]\n"ftl.overprovisionin" = [1, 2]\n[[workload]]').points())

@@ -186,7 +186,10 @@ fn unknown_keys_name_the_nearest() {
             "seed.x = 1",
             r#"there is no key "seed.x"; did you mean "seed"?"#,
         ),
-        ("qqqqqqqq = 1", r#"there is no key "qqqqqqqq""#),
+        (
+            "qqqqqqqq = 1",
+            r#"there is no key "qqqqqqqq"; `bitline show` lists all"#,
+        ),
     ] {
         assert_eq!(message(text), expected);
     }

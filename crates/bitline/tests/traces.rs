@@ -188,14 +188,22 @@ fn bad_lines_are_told_by_number_and_reason() {
     let wrong = [
         ("mqsim", "1 0 8 16", "it has no type"),
         ("mqsim", "1 0 8 16 1 1", "more than 5 fields"),
-        ("mqsim", "1 0 8 16 2", "its type is none"),
+        ("mqsim", "1 0 8 16 2", "its type must be 0 (write) or 1"),
         ("mqsim", "1 0 8 0 1", "no length"),
         ("mqsim", "x 0 8 16 1", "its time is no number"),
         ("mqsim", "1 0 99999999999999999999 16 1", "its sector is no"),
         ("mqsim", "1 0 36028797018963967 8 1", "its end is out of"),
-        ("msr", "1,usr,0,Trim,0,512,1", "its type is none"),
-        ("alibaba", "1,X,0,512,1", "its opcode is none"),
-        ("cloudphysics", "1,2,zz,512,1", "its operation is none"),
+        (
+            "msr",
+            "1,usr,0,Trim,0,512,1",
+            "its type must be Read or Write: \"1,usr,0,Trim,0,512,1\"",
+        ),
+        ("alibaba", "1,X,0,512,1", "its opcode must be R or W"),
+        (
+            "cloudphysics",
+            "1,2,zz,512,1",
+            "its operation must be the hexadecimal code of a SCSI command",
+        ),
         ("blkparse", "8 0 1 0.0 1 Q R 0 + 8 [x]", "it has no device"),
         ("blkparse", "8,0 0 1 0.0 1 Q R 0 8", "no number of sectors"),
     ];
@@ -252,6 +260,32 @@ fn what_is_no_trace_is_told() {
         let error = TraceReader::new(text.as_bytes(), TraceOptions::default());
         assert!(matches!(error, Err(TraceError::UnknownFormat { .. })));
     }
+    let fails = |text: &str, format: TraceFormat| {
+        let options = TraceOptions {
+            format: Some(format),
+            bad_lines_max: u64::MAX,
+            ..TraceOptions::default()
+        };
+        let input = std::io::Cursor::new(text.as_bytes().to_vec());
+        TraceReader::new(input, options)
+            .and_then(|mut reader| reader.next_record())
+            .expect_err("it is no trace")
+            .to_string()
+    };
+    assert_eq!(
+        fails(ALIBABA, TraceFormat::Msr),
+        "trace: its first lines are not of the format msr, but of alibaba; leave the format out, \
+         and it is found out"
+    );
+    let heading = "version,time,op,size,lbn\n";
+    assert_eq!(
+        fails(heading, TraceFormat::Cloudphysics),
+        "trace: it has no request"
+    );
+    assert_eq!(
+        fails("what\n", TraceFormat::Fio),
+        "trace: it has no request (after 1 bad line that was passed over)"
+    );
     let error = TraceReader::open(Path::new("/nowhere"), TraceOptions::default());
     assert!(matches!(error, Err(TraceError::Io { .. })));
 }
@@ -465,6 +499,7 @@ fn requests_are_widened_to_blocks_and_folded_into_the_range() {
     let trace = report.flows[0].trace.as_ref().expect("a trace");
     assert_eq!((trace.widened, trace.wrapped), (4, 2));
     assert_eq!(report.written_bytes, 6 * 4096);
+    assert_eq!(trace.requested_bytes, 15 * 512);
 }
 
 #[test]

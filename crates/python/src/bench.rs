@@ -1,19 +1,17 @@
 //! The benchmarks for Python.
 
-use std::cell::RefCell;
-use std::panic::resume_unwind;
-
 use bitline::bench;
 use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::error::{internal, to_python};
-use crate::keeper::catch;
+use crate::progress::Progress;
 
 /// Measures the speed of the simulator on this machine, which takes some seconds; gives the
 /// report as JSON. With `scaling` it also has the rates for drives of three sizes and runs of three
-/// lengths, which takes minutes and 5 GiB of memory. `progress(text)` is told what is measured next; an exception in it ends
-/// the measuring, and so does Ctrl-C when the present measurement is done.
+/// lengths, which takes minutes and 5 GiB of memory. `progress(text)` is told what is measured
+/// next; an exception in it ends the measuring, and so does Ctrl-C when the present measurement is
+/// done.
 #[pyfunction]
 #[pyo3(signature = (progress = None, *, scaling = false))]
 pub(crate) fn run_benchmarks(
@@ -21,31 +19,16 @@ pub(crate) fn run_benchmarks(
     progress: Option<Bound<'_, PyAny>>,
     scaling: bool,
 ) -> PyResult<String> {
-    let failed = RefCell::new(None);
-    let tell = |what: &str| {
-        let told = py.check_signals().and_then(|()| match &progress {
-            Some(progress) => progress.call1((what,)).map(drop),
-            None => Ok(()),
-        });
-        if let Err(error) = told {
-            failed.replace(Some(error));
-            // The only way out of the middle of it; the `catch` below is where it leads.
-            resume_unwind(Box::new("ended by its progress function"));
-        }
-    };
-    let measured = catch(|| {
-        let report = bench::run(tell)?;
+    let measured = Progress::new(py, progress).catch(|progress| {
+        let report = bench::run(|what| progress.tell_or_unwind(what))?;
         let scaling = if scaling {
-            Some(bench::scaling(tell)?)
+            Some(bench::scaling(|what| progress.tell_or_unwind(what))?)
         } else {
             None
         };
         Ok::<_, bitline::Error>(Measured { report, scaling })
-    });
-    if let Some(error) = failed.into_inner() {
-        return Err(error);
-    }
-    let measured = measured.map_err(internal)?.map_err(to_python)?;
+    })?;
+    let measured = measured.map_err(to_python)?;
     serde_json::to_string(&measured).map_err(|error| internal(error.to_string()))
 }
 

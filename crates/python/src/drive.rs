@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::error::{file, internal, to_python, usage};
 use crate::expression::Expression;
 use crate::keeper::{Key, keep};
+use crate::progress::Progress;
 use crate::workload::{columns, parse_precondition, parse_workloads};
 
 /// Events of the simulation between two looks for Ctrl-C: some tens of milliseconds.
@@ -178,19 +179,14 @@ impl Drive {
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let plan = parse_precondition(plan)?;
+        let progress = Progress::new(py, progress);
         let mut failed = None;
         let done = self.with(|drive| {
-            drive.precondition_while(&plan, |share| {
-                let told = py.check_signals().and_then(|()| match &progress {
-                    Some(progress) => progress.call1((share,)).map(drop),
-                    None => Ok(()),
-                });
-                match told {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(error) => {
-                        failed = Some(error);
-                        ControlFlow::Break(())
-                    }
+            drive.precondition_while(&plan, |share| match progress.tell(share) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
                 }
             })
         })?;
@@ -321,6 +317,7 @@ impl Drive {
             latencies: latencies.is_some(),
             keep_going,
         };
+        let progress = Progress::new(py, progress);
         let report = self.0.with(|drive| {
             let under_way = drive
                 .start_workloads(&workloads, options)
@@ -329,13 +326,10 @@ impl Drive {
                 let done = under_way
                     .advance(drive, EVENTS_PER_LOOK)
                     .map_err(to_python)?;
-                py.check_signals()?;
                 if let Some(latencies) = &latencies {
                     hand_over(py, &under_way, latencies, done)?;
                 }
-                if let Some(progress) = &progress {
-                    progress.call1((under_way.completed(),))?;
-                }
+                progress.tell(under_way.completed())?;
                 if done {
                     return under_way.report(drive).map_err(to_python);
                 }

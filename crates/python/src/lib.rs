@@ -8,6 +8,7 @@ mod error;
 mod expression;
 mod keeper;
 mod mqsim;
+mod progress;
 mod tpch;
 mod workload;
 
@@ -32,6 +33,9 @@ mod _bitline {
 
     #[pymodule_export]
     use super::tpch::generate_line_items;
+
+    #[pymodule_export]
+    use super::workload::check_workloads;
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)] // the name Python's packages use

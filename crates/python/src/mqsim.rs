@@ -1,7 +1,5 @@
 //! Cases of MQSim for Python.
 
-use std::cell::RefCell;
-use std::panic::resume_unwind;
 use std::path::PathBuf;
 
 use bitline::mqsim::{Case, Comparison, RunError};
@@ -9,7 +7,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::error::{config, internal, to_python};
-use crate::keeper::catch;
+use crate::progress::Progress;
 
 /// What a case came to.
 #[derive(Serialize)]
@@ -35,23 +33,9 @@ pub(crate) fn validate_mqsim(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let case = Case::read(&folder).map_err(config)?;
-    let failed = RefCell::new(None);
-    let tell = |requests: u64| {
-        let told = py.check_signals().and_then(|()| match &progress {
-            Some(progress) => progress.call1((requests,)).map(drop),
-            None => Ok(()),
-        });
-        if let Err(error) = told {
-            failed.replace(Some(error));
-            // The only way out of the middle of it; the `catch` below is where it leads.
-            resume_unwind(Box::new("ended by its progress function"));
-        }
-    };
-    let validated = catch(|| case.validate(tell));
-    if let Some(error) = failed.into_inner() {
-        return Err(error);
-    }
-    let comparisons = match validated.map_err(internal)? {
+    let validated = Progress::new(py, progress)
+        .catch(|progress| case.validate(|requests| progress.tell_or_unwind(requests)))?;
+    let comparisons = match validated {
         Ok(comparisons) => comparisons,
         Err(RunError::Files(error)) => return Err(config(error)),
         Err(RunError::Drive(error)) => return Err(to_python(error)),

@@ -13,6 +13,13 @@ use crate::error::{internal, usage};
 /// What a key may differ in from the nearest known one that is offered instead.
 const SIMILARITY_MIN: f64 = 0.7;
 
+/// Checks that a JSON list holds flows and replays, as far as that can be said without a drive:
+/// names of keys, and what kind of value each has.
+#[pyfunction]
+pub(crate) fn check_workloads(workloads: &str) -> PyResult<()> {
+    parse_workloads(workloads).map(drop)
+}
+
 /// The workloads that a JSON list holds: what has a path is a trace.
 pub(crate) fn parse_workloads(text: &str) -> PyResult<Vec<Workload>> {
     let workloads: Vec<Map<String, Value>> =

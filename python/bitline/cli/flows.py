@@ -17,7 +17,7 @@ CLOSED_DEPTH = 32
 #: The rates that a flow accepts, a second (`RATE_MIN` and `RATE_MAX` of `bitline::workload`).
 _RATES = (1e-4, 1e11)
 #: The most requests outstanding, and the most blocks of one: those of an NVMe queue and of a command.
-_DEPTH_MAX = 65_535
+DEPTH_MAX = 65_535
 _BLOCKS_MAX = 65_536
 
 
@@ -98,7 +98,6 @@ def arrival(rate: float | None, depth: int | None, shape: str | None) -> dict[st
     Raises:
         UsageError: A number out of range, or a shape without a rate.
     """
-    in_range("--depth", depth or 1, 1, _DEPTH_MAX)
     if rate is None:
         if shape is not None:
             raise UsageError("--arrivals is for requests that come at a --rate; give that, too")

@@ -1,6 +1,5 @@
 """Options that several subcommands share, and how `--set` reads a value."""
 
-import os
 import tomllib
 from pathlib import Path
 from typing import Annotated
@@ -63,8 +62,13 @@ def _wrong_with(path: Path) -> str | None:
         return "this is a folder" if path.is_dir() else "this is no regular file"
     if not folder.is_dir():
         return f"there is no folder {folder}"
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        return "this may not be written"
+    is_new = not path.exists()
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        return f"this may not be written: {error.strerror}"
+    if is_new:
+        path.unlink()
     return None
 
 

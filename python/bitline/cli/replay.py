@@ -5,6 +5,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
+from bitline.cli.flows import DEPTH_MAX
 from bitline.cli.measure import (
     History,
     Image,
@@ -73,9 +74,9 @@ def replay(
         int | None,
         typer.Option(
             "--depth",
-            help="The most requests in flight; more wait, and that counts [65535].",
+            help=f"The most requests in flight; more wait, and that counts [{DEPTH_MAX}].",
             min=1,
-            max=65_535,
+            max=DEPTH_MAX,
         ),
     ] = None,
     first_block: Annotated[

@@ -48,6 +48,7 @@ def run(
             help=f"Requests outstanding at any time [{flows.CLOSED_DEPTH}]; with --rate the most "
             f"[{flows.OPEN_DEPTH}].",
             min=1,
+            max=flows.DEPTH_MAX,
         ),
     ] = None,
     rate: Annotated[

@@ -67,7 +67,9 @@ def _work(report: Report) -> dict[str, Fact]:
 def _flash(report: Report) -> dict[str, Fact]:
     levelled, suspended = report.wear_levelling_blocks, report.program_suspensions + report.erase_suspensions
     cached, wear = report.slc_cache_page_writes, report.wear
+    unmapped = report.unmapped_page_reads
     return {
+        "unmapped_page_reads": Fact("Pages read that hold no data" if unmapped else None, unmapped),
         "flash_page_reads": Fact("Flash pages read", report.flash_page_reads),
         "flash_page_programs": Fact("  programmed", report.flash_page_programs),
         "flash_block_erases": Fact("Flash blocks erased", report.flash_block_erases),
@@ -168,10 +170,14 @@ def _flows(flows: Sequence[FlowReport]) -> Table:
         "devices": "Devices",
         "out_of_order": "Out of order",
         "widened": "Widened",
+        "requested_bytes": "Asked for",
         "wrapped": "Wrapped",
         "left_out": "Left out",
     }
-    columns += [Column(key, heading if traced else None) for key, heading in headings.items()]
+    columns += [
+        Column(key, heading if traced else None, size if key.endswith("_bytes") else plain)
+        for key, heading in headings.items()
+    ]
     rows: list[dict[str, Value]] = []
     for flow in flows:
         rows.append(

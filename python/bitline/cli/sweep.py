@@ -77,8 +77,20 @@ def sweep(
     if scheduler is not None and workers is not None:
         raise UsageError("--workers is for this machine; the scheduler has workers of its own")
     read = Spec.read(spec)
+    check = None
+    if plot is not None:
+        from bitline.sweep.plot import check_axes
+
+        check_axes(list(read.grid), over=over, by=by)
+        check = _MetricCheck(read, folder, metric)
     with progress("Running points", len(read), quiet=as_json) as advance:
-        outcome = run(read, folder, scheduler=scheduler, workers=workers, progress=advance)
+
+        def told(done: int) -> None:
+            advance(done)
+            if check is not None and done:
+                check()
+
+        outcome = run(read, folder, scheduler=scheduler, workers=workers, progress=told)
     rows = table(folder, outcome.points)
     # Half a second of import; other commands do without.
     import pyarrow.parquet as pq
@@ -86,16 +98,35 @@ def sweep(
     written = parquet or folder / "results.parquet"
     pq.write_table(rows, written, compression="zstd")
     failures = [row for row in rows.to_pylist() if row["error"] is not None]
-    emit(_result(spec, outcome, written, plot, failures), as_json=as_json)
     if plot is not None:
         from bitline.sweep.plot import plot as draw
 
         draw(rows, list(read.grid), plot, metric=metric, over=over, by=by)
+    emit(_result(spec, outcome, written, plot, failures), as_json=as_json)
     if failures:
         raise WrongResultError(
             f"{counted(len(failures), 'point')} of {len(outcome.points):,} failed; the first, number "
             f"{failures[0]['point']}: {failures[0]['error']}"
         )
+
+
+class _MetricCheck:
+    """Refuses a metric that no point can have as soon as one is done, not when all are."""
+
+    def __init__(self, spec: Spec, folder: Path, metric: str) -> None:
+        self._spec, self._folder, self._metric = spec, folder, metric
+        self._is_open = True
+
+    def __call__(self) -> None:
+        if not self._is_open:
+            return
+        rows = table(self._folder, tuple(self._spec.points()))
+        # A point that failed says nothing of what points measure.
+        if None in rows["error"].to_pylist():
+            from bitline.sweep.plot import check_metric
+
+            check_metric(rows, self._metric)
+            self._is_open = False
 
 
 def _result(

@@ -39,16 +39,9 @@ def plot(
     Raises:
         UsageError: There is no such column, or too many lines.
     """
-    choices = [*axes, "workload", "flow", "seed"]
+    choices = check_axes(axes, over=over, by=by)
+    check_metric(rows, metric)
     over = over or (axes[0] if axes else "workload")
-    for name, option in ((over, "over"), (by, "by")):
-        if name is not None and name not in choices:
-            raise UsageError(f"{option}: there is no axis {name}; there are {', '.join(choices)}")
-    if metric not in rows.column_names:
-        numbers = [name for name in rows.column_names if pa.types.is_floating(rows[name].type)]
-        raise UsageError(
-            f"metric: there is no column {metric}; among others there are {', '.join(numbers[:12])}"
-        )
     found = [
         row
         for row in rows.select([*dict.fromkeys([*choices, metric])]).to_pylist()
@@ -64,6 +57,32 @@ def plot(
         _heat(figure, panel, found, over, by, metric)
     panel.set_xlabel(over, color=INK)
     figure.savefig(path, dpi=160)
+
+
+def check_axes(axes: Sequence[str], *, over: str | None, by: str | None) -> list[str]:
+    """All that a figure can run over, if `over` and `by` are among it.
+
+    Raises:
+        UsageError: One is not.
+    """
+    choices = [*axes, "workload", "flow", "seed"]
+    for name, option in ((over, "over"), (by, "by")):
+        if name is not None and name not in choices:
+            raise UsageError(f"{option}: there is no axis {name}; there are {', '.join(choices)}")
+    return choices
+
+
+def check_metric(rows: pa.Table, metric: str) -> None:
+    """Refuse a metric that a table has no column of.
+
+    Raises:
+        UsageError: It has none.
+    """
+    if metric not in rows.column_names:
+        numbers = [name for name in rows.column_names if pa.types.is_floating(rows[name].type)]
+        raise UsageError(
+            f"metric: there is no column {metric}; among others there are {', '.join(numbers[:12])}"
+        )
 
 
 def _lines(panel: Axes, rows: list[dict[str, Any]], others: list[str], over: str, metric: str) -> None:

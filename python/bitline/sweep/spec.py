@@ -31,6 +31,7 @@ from typing import Any, Self
 from bitline.drive import Setting, configuration
 from bitline.errors import BitlineError, ConfigError, UsageError
 from bitline.sweep.point import Point
+from bitline.workload import check
 from bitline.workload_file import drive_table, known, precondition_table, table, workloads
 
 #: Axes that begin so are keys of every flow, or every replay, of a workload.
@@ -128,20 +129,23 @@ class Spec:
     def points(self) -> Iterator[Point]:
         """All points, in the order of the axes, workloads and seeds.
 
-        A point whose configuration makes no drive carries the error.
+        A point whose configuration makes no drive, or whose workload is none, carries the error.
 
         Raises:
             ConfigError: No point makes a drive.
+            UsageError: No point makes a workload.
         """
-        first: ConfigError | None = None
+        first: ConfigError | UsageError | None = None
         made = False
         for number, (values, workload, seed) in enumerate(self._combinations()):
             axes = dict(zip(self.grid, values, strict=True))
+            flows = tuple(_with_keys(flow, axes) for flow in workload.flows)
             config, error = "", None
             try:
                 config = self._config(axes, seed)
+                check(flows)
                 made = True
-            except ConfigError as wrong:
+            except (ConfigError, UsageError) as wrong:
                 first, error = first or wrong, wrong
                 if number == len(self) - 1 and not made:
                     raise first from None
@@ -151,7 +155,7 @@ class Spec:
                 workload=workload.name,
                 seed=seed,
                 config=config,
-                flows=tuple(_with_keys(flow, axes) for flow in workload.flows),
+                flows=flows,
                 precondition=self.precondition,
                 error=None if error is None else str(error),
             )

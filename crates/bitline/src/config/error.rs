@@ -15,7 +15,7 @@ pub enum ConfigError {
         known: Vec<String>,
     },
     /// No such key.
-    #[error("there is no key {key:?}{}", suggestion(.nearest))]
+    #[error("there is no key {key:?}{}", suggestion_or(.nearest, "; `bitline show` lists all"))]
     UnknownKey {
         /// What was given, dotted.
         key: String,
@@ -74,8 +74,12 @@ pub enum ConfigError {
 
 /// How an error message offers what may have been meant.
 fn suggestion(name: &Option<String>) -> String {
+    suggestion_or(name, "")
+}
+
+fn suggestion_or(name: &Option<String>, otherwise: &str) -> String {
     name.as_ref()
-        .map_or(String::new(), |name| format!("; did you mean {name:?}?"))
+        .map_or(otherwise.into(), |name| format!("; did you mean {name:?}?"))
 }
 
 /// What an error message begins with when an image was made for another preset.

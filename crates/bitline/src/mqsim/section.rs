@@ -10,6 +10,9 @@ use super::error::MqsimError;
 use super::xml::Element;
 use crate::config::most_similar;
 
+/// A key that is absent may be one that differs in so many letters.
+const SLIPS_MAX: usize = 2;
+
 /// An element whose children are keys with values.
 pub(super) struct Section<'a> {
     pub(super) file: &'a Path,
@@ -62,9 +65,24 @@ impl<'a> Section<'a> {
     /// A key that is absent or given twice.
     pub(super) fn given(&'a self, names: &[&str]) -> Result<Given<'a>, MqsimError> {
         self.optional(names)?.ok_or_else(|| {
-            let what = format!("<{}> lacks the key {}", self.element.name, names[0]);
+            let near = self.misspelt(names[0]).map_or(String::new(), |child| {
+                format!("; is {} in line {} meant?", child.name, child.line)
+            });
+            let what = format!("<{}> lacks the key {}{near}", self.element.name, names[0]);
             MqsimError::at(self.file, self.element.line, what)
         })
+    }
+
+    /// A child that nobody asked for yet, whose name is that of a key but for a slip of the pen.
+    fn misspelt(&self, name: &str) -> Option<&'a Element> {
+        let asked = self.asked.borrow();
+        let children = self.element.children.iter().zip(asked.iter());
+        children
+            .filter(|(_, asked)| !**asked)
+            .map(|(child, _)| (strsim::damerau_levenshtein(name, &child.name), child))
+            .filter(|(slips, _)| *slips <= SLIPS_MAX)
+            .min_by_key(|(slips, _)| *slips)
+            .map(|(_, child)| child)
     }
 
     /// All children of these names.

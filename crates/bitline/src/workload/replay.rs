@@ -212,6 +212,7 @@ struct Counts {
     requests: u64,
     out_of_order: u64,
     widened: u64,
+    requested_bytes: u64,
     wrapped: u64,
     left_out: u64,
     lines_before: u64,
@@ -311,6 +312,7 @@ impl TraceSource {
             devices: self.reader.devices().len() as u64,
             out_of_order: self.counts.out_of_order,
             widened: self.counts.widened,
+            requested_bytes: self.counts.requested_bytes,
             wrapped: self.counts.wrapped,
             left_out: self.counts.left_out,
         }
@@ -386,6 +388,7 @@ impl Source for TraceSource {
             };
             self.left -= 1;
             self.counts.requests += 1;
+            self.counts.requested_bytes += record.bytes;
             return Ok(Some(Request {
                 kind: record.kind,
                 device,

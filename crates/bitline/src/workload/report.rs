@@ -21,6 +21,8 @@ pub struct Report {
     pub read_bytes: u64,
     /// Bytes written by the host.
     pub written_bytes: u64,
+    /// Pages read that hold no data, because nothing wrote them: they touch no flash.
+    pub unmapped_page_reads: u64,
     /// Pages sensed by reads.
     pub flash_page_reads: u64,
     /// Pages programmed.
@@ -182,6 +184,8 @@ pub struct TraceReport {
     pub out_of_order: u64,
     /// Requests that were no whole blocks and grew to them.
     pub widened: u64,
+    /// Bytes that the requests asked for, before they grew.
+    pub requested_bytes: u64,
     /// Requests beyond the range, folded into it.
     pub wrapped: u64,
     /// Requests to devices that the replay leaves out.
@@ -276,6 +280,7 @@ impl Report {
             read_bytes: flows.iter().map(|flow| flow.read_bytes).sum(),
             written_bytes,
             flows,
+            unmapped_page_reads: after.ftl.unmapped_page_reads - before.ftl.unmapped_page_reads,
             flash_page_reads: after.flash.page_reads - before.flash.page_reads,
             flash_page_programs: programs,
             flash_block_erases: after.flash.block_erases - before.flash.block_erases,

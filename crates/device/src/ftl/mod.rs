@@ -77,6 +77,8 @@ pub struct FtlCounts {
     pub host_page_writes: u64,
     /// Pages that host commands read, whole or in part.
     pub host_page_reads: u64,
+    /// Of these, pages without data, which touch no flash.
+    pub unmapped_page_reads: u64,
     /// Pages read because a write covered only a part of them.
     pub partial_write_reads: u64,
     /// Records of deallocation written.

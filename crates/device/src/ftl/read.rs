@@ -77,6 +77,7 @@ impl Ftl {
             priority,
         } = part;
         let Mapping::Data(page) = self.lookup(lpn) else {
+            self.count(|counts| counts.unmapped_page_reads += 1);
             self.buffers.with_mut(buffer, |page| {
                 page[column as usize..(column + bytes) as usize].fill(0);
             });

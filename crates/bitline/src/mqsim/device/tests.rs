@@ -118,7 +118,8 @@ fn what_this_drive_cannot_do_is_refused() {
 fn keys_that_are_wrong_are_told_with_their_lines() {
     assert_eq!(
         error_of(&DRIVE.replace("Page_Capacity", "Page_Capacitie")),
-        "d.xml:28: <Flash_Parameter_Set> lacks the key Page_Capacity"
+        "d.xml:28: <Flash_Parameter_Set> lacks the key Page_Capacity; \
+         is Page_Capacitie in line 38 meant?"
     );
     assert_eq!(
         error_of(&DRIVE.replace("<Seed>", "<Sed>1</Sed><Seed>")),

@@ -20,7 +20,12 @@ impl Parse for Alibaba {
         let kind = match fields.field("opcode")? {
             b"R" => RequestKind::Read,
             b"W" => RequestKind::Write,
-            _ => return Err(LineError::Operation("opcode")),
+            _ => {
+                return Err(LineError::Operation {
+                    field: "opcode",
+                    choices: "R or W",
+                });
+            }
         };
         let offset_bytes = fields.number("offset")?;
         let bytes = fields.number("length")?;

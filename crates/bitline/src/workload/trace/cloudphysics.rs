@@ -47,6 +47,9 @@ fn kind(code: &[u8]) -> Result<RequestKind, LineError> {
         b"42" => Ok(RequestKind::Deallocate),
         // SYNCHRONIZE CACHE (10), (16)
         b"35" | b"91" => Ok(RequestKind::Flush),
-        _ => Err(LineError::Operation("operation")),
+        _ => Err(LineError::Operation {
+            field: "operation",
+            choices: "the hexadecimal code of a SCSI command, such as 28 (read) or 2a (write)",
+        }),
     }
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::TraceFormat;
+
 /// Why a line holds no request that could be replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
@@ -17,8 +19,13 @@ pub enum LineError {
     #[error("its {0} is no number of up to 64 bits")]
     Number(&'static str),
     /// An operation that the format does not have.
-    #[error("its {0} is none that the format has")]
-    Operation(&'static str),
+    #[error("its {field} must be {choices}")]
+    Operation {
+        /// What the format calls it.
+        field: &'static str,
+        /// The operations that it has.
+        choices: &'static str,
+    },
     /// A request of no bytes.
     #[error("its request has no length")]
     Empty,
@@ -60,7 +67,7 @@ pub enum TraceError {
         source: std::io::Error,
     },
     /// A bad line, and no more may be passed over.
-    #[error("{}, line {line}: {reason}{}", path.display(), after(*before))]
+    #[error("{}, line {line}: {reason}{}{}", path.display(), quoted(text), after(*before))]
     Line {
         /// The file.
         path: PathBuf,
@@ -68,6 +75,8 @@ pub enum TraceError {
         line: u64,
         /// What is wrong with it.
         reason: LineError,
+        /// How it begins.
+        text: String,
         /// Bad lines that were passed over before.
         before: u64,
     },
@@ -81,12 +90,36 @@ pub enum TraceError {
         /// The file.
         path: PathBuf,
     },
+    /// Its first lines do not fit the format that it is said to have, but another.
+    #[error(
+        "{}: its first lines are not of the format {}, but of {}; leave the format out, and it \
+         is found out",
+        path.display(), given.name(), found.name()
+    )]
+    OtherFormat {
+        /// The file.
+        path: PathBuf,
+        /// What it is said to be.
+        given: TraceFormat,
+        /// What it seems to be.
+        found: TraceFormat,
+    },
     /// There is no request in it.
-    #[error("{}: it has no request", path.display())]
+    #[error("{}: it has no request{}", path.display(), after(*bad_lines))]
     Empty {
         /// The file.
         path: PathBuf,
+        /// Bad lines that were passed over.
+        bad_lines: u64,
     },
+}
+
+/// The beginning of a bad line, in quotes.
+fn quoted(text: &str) -> String {
+    match text {
+        "" => String::new(),
+        text => format!(": {text:?}"),
+    }
 }
 
 /// How many bad lines came before, if any did.

@@ -40,7 +40,12 @@ impl Parse for Fio {
             b"write" => RequestKind::Write,
             b"trim" => RequestKind::Deallocate,
             b"sync" | b"datasync" => RequestKind::Flush,
-            _ => return Err(LineError::Operation("action")),
+            _ => {
+                return Err(LineError::Operation {
+                    field: "action",
+                    choices: "add, open, close, wait, read, write, trim, sync or datasync",
+                });
+            }
         };
         let (offset_bytes, bytes) = match kind {
             RequestKind::Flush => (0, 0),

@@ -18,7 +18,12 @@ impl Parse for Mqsim {
         let kind = match fields.field("type")? {
             b"0" => RequestKind::Write,
             b"1" => RequestKind::Read,
-            _ => return Err(LineError::Operation("type")),
+            _ => {
+                return Err(LineError::Operation {
+                    field: "type",
+                    choices: "0 (write) or 1 (read)",
+                });
+            }
         };
         fields.end(5)?;
         Ok(Some(Record {

@@ -41,7 +41,10 @@ fn kind(field: &[u8]) -> Result<RequestKind, LineError> {
     } else if field.eq_ignore_ascii_case(b"write") {
         Ok(RequestKind::Write)
     } else {
-        Err(LineError::Operation("type"))
+        Err(LineError::Operation {
+            field: "type",
+            choices: "Read or Write",
+        })
     }
 }
 

@@ -17,6 +17,8 @@ const SAMPLE_BYTES: u64 = 1 << 15;
 const SAMPLE_LINES: usize = 50;
 /// So many bad lines are told one by one; the others are counted.
 const BAD_LINES_TOLD: usize = 10;
+/// Of the line that ends a replay, so many bytes are told.
+const TEXT_TOLD: usize = 80;
 
 /// How to read a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +50,9 @@ pub struct TraceReader {
     format: TraceFormat,
     parser: Box<dyn Parse>,
     devices: Devices,
+    /// Where the line that was last read lies in the buffer.
+    line: (usize, usize),
+    requests: u64,
     bad_lines_max: u64,
     bad_lines: u64,
     told: Vec<BadLine>,
@@ -94,7 +99,17 @@ impl TraceReader {
             .read_to_end(&mut sample)
             .map_err(failed)?;
         let format = match options.format {
-            Some(format) => format,
+            Some(given) if fit(given, &sample, &options).is_some() => given,
+            Some(given) => match detect(&sample, &options) {
+                None => given,
+                Some(found) => {
+                    return Err(TraceError::OtherFormat {
+                        path: path.to_owned(),
+                        given,
+                        found,
+                    });
+                }
+            },
             None => detect(&sample, &options).ok_or_else(|| TraceError::UnknownFormat {
                 path: path.to_owned(),
             })?,
@@ -105,6 +120,8 @@ impl TraceReader {
             format,
             parser: format.parser(&options),
             devices: Devices::default(),
+            line: (0, 0),
+            requests: 0,
             bad_lines_max: options.bad_lines_max,
             bad_lines: 0,
             told: Vec::new(),
@@ -114,17 +131,26 @@ impl TraceReader {
     /// The next request; none at the end.
     ///
     /// # Errors
-    /// A file that cannot be read any further, or a bad line beyond those that are passed over.
+    /// A file that cannot be read any further, a bad line beyond those that are passed over, or
+    /// the end of a file that has no request.
     pub fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
         loop {
             let next = self.lines.next().map_err(|source| TraceError::Io {
                 path: self.path.clone(),
                 source,
             })?;
+            self.line = (0, 0);
             let parsed = match next {
+                Next::End if self.requests == 0 => {
+                    return Err(TraceError::Empty {
+                        path: self.path.clone(),
+                        bad_lines: self.bad_lines,
+                    });
+                }
                 Next::End => return Ok(None),
                 Next::TooLong => Err(LineError::LongLine(LINE_BYTES_MAX)),
                 Next::Line(begin, end) => {
+                    self.line = (begin, end);
                     let line = self.lines.line(begin, end).trim_ascii();
                     match line.is_empty() {
                         true => Ok(None),
@@ -133,7 +159,10 @@ impl TraceReader {
                 }
             };
             match parsed.and_then(checked) {
-                Ok(Some(record)) => return Ok(Some(record)),
+                Ok(Some(record)) => {
+                    self.requests += 1;
+                    return Ok(Some(record));
+                }
                 Ok(None) => {}
                 Err(reason) => self.bad_line(reason)?,
             }
@@ -148,6 +177,7 @@ impl TraceReader {
                 path: self.path.clone(),
                 line,
                 reason,
+                text: self.begin_of_line(),
                 before: self.bad_lines,
             });
         }
@@ -157,6 +187,15 @@ impl TraceReader {
             self.told.push(BadLine { line, reason });
         }
         Ok(())
+    }
+
+    /// The beginning of the line that was last read.
+    fn begin_of_line(&self) -> String {
+        let (begin, end) = self.line;
+        let line = self.lines.line(begin, end).trim_ascii();
+        let told = &line[..line.len().min(TEXT_TOLD)];
+        let ellipsis = if told.len() < line.len() { "..." } else { "" };
+        String::from_utf8_lossy(told).into_owned() + ellipsis
     }
 
     /// Its format.
@@ -201,29 +240,33 @@ fn checked(record: Option<Record>) -> Result<Option<Record>, LineError> {
 
 /// The format that most of the first lines fit, if any request is found.
 fn detect(sample: &[u8], options: &TraceOptions) -> Option<TraceFormat> {
-    let fits = |format: TraceFormat| {
-        let mut parser = format.parser(options);
-        let mut devices = Devices::default();
-        let (mut good, mut bad, mut requests) = (0, 0, 0);
-        for line in sample.split(|byte| *byte == b'\n').take(SAMPLE_LINES) {
-            let line = line.trim_ascii();
-            if line.is_empty() {
-                continue;
-            }
-            match parser.parse(line, &mut devices) {
-                Ok(record) => {
-                    good += 1;
-                    requests += usize::from(record.is_some());
-                }
-                Err(_) => bad += 1,
-            }
-        }
-        // A heading alone, such as that of an iolog, shows the format, too.
-        let heading = good > 0 && bad == 0;
-        ((requests > 0 || heading) && good > bad).then_some(good)
-    };
     let candidates = TraceFormat::ALL
         .into_iter()
-        .filter_map(|format| Some((fits(format)?, format)));
-    candidates.max_by_key(|(good, _)| *good).map(|(_, f)| f)
+        .filter_map(|format| Some((fit(format, sample, options)?, format)));
+    candidates
+        .max_by_key(|(good, _)| *good)
+        .map(|(_, format)| format)
+}
+
+/// How many of the first lines are of a format; none if more are not, or no request is found.
+fn fit(format: TraceFormat, sample: &[u8], options: &TraceOptions) -> Option<usize> {
+    let mut parser = format.parser(options);
+    let mut devices = Devices::default();
+    let (mut good, mut bad, mut requests) = (0, 0, 0);
+    for line in sample.split(|byte| *byte == b'\n').take(SAMPLE_LINES) {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            continue;
+        }
+        match parser.parse(line, &mut devices) {
+            Ok(record) => {
+                good += 1;
+                requests += usize::from(record.is_some());
+            }
+            Err(_) => bad += 1,
+        }
+    }
+    // A heading alone, such as that of an iolog, shows the format, too.
+    let heading = good > 0 && bad == 0;
+    ((requests > 0 || heading) && good > bad).then_some(good)
 }

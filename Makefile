@@ -14,6 +14,9 @@ SHELL := /bin/bash
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 BIN := .venv/bin
 
+# Which paths of the extension module are hot, as scripts/profile.sh measured it.
+PROFILE := target/pgo/bitline.profdata
+
 # Everything that goes into the extension module; tests and benches of the crates do not.
 SOURCES := Cargo.toml Cargo.lock pyproject.toml \
   $(shell find crates \( -name tests -o -name benches \) -prune -o -type f -print)
@@ -21,7 +24,7 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 comma := ,
 say = @printf '\n=== %s\n' "$(1)"
 
-.PHONY: help demo test soak fuzz bench check docs build audit system check-rust check-python check-licences test-rust test-python
+.PHONY: help demo test soak fuzz bench check docs build profile audit system check-rust check-python check-licences test-rust test-python
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +51,10 @@ docs: system ## Build the API documentation into target/doc
 
 build: .venv/.stamp-extension ## Build .venv/bin/bitline and the Python module
 
+profile: ## Measure anew which paths are hot, after large changes, and build with that
+	rm -f $(PROFILE)
+	$(MAKE) build
+
 audit: system ## Check the dependencies against published advisories (needs the network)
 	cargo deny check advisories
 
@@ -60,8 +67,12 @@ system:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r python/requirements.txt
 	@touch $@
 
-.venv/.stamp-extension: $(SOURCES) .venv/.stamp-packages | system
-	VIRTUAL_ENV=$(CURDIR)/.venv PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+# Made once and then kept: what has changed in the code since is built without. `make profile` makes it anew.
+$(PROFILE): scripts/profile.sh scripts/extension.sh scripts/train.py | .venv/.stamp-packages
+	scripts/profile.sh $@
+
+.venv/.stamp-extension: $(SOURCES) .venv/.stamp-packages $(PROFILE) | system
+	scripts/extension.sh $$(test -s $(PROFILE) && echo -Cprofile-use=$(CURDIR)/$(PROFILE))
 	@touch $@
 
 check-rust: docs

@@ -69,6 +69,12 @@ install_rust() {
     command -v rustup >/dev/null || fail "cargo fmt or cargo clippy is missing, and there is no rustup to add it"
     rustup component add rustfmt clippy
   fi
+  # For scripts/profile.sh, which does without if need be.
+  local host
+  host=$(rustc -vV | sed -n 's/^host: //p')
+  if command -v rustup >/dev/null && [ ! -x "$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata" ]; then
+    rustup component add llvm-tools || say "no llvm-tools here: building will do without a profile"
+  fi
 }
 
 export PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"

@@ -13,7 +13,7 @@ use nvme::{
     AdminCommand, CommandId, CompletionEntry, Cursor, HostMemory, QueueId, QueuePriority, Ring,
     Status, SubmissionEntry,
 };
-use sim::resource::Broadcast;
+use sim::resource::Semaphore;
 use sim::{Counter, Sim, TaskId, Time, Track};
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -57,8 +57,8 @@ struct QueuePair {
     submission_memory: Buffer,
     completion_memory: Buffer,
     state: RefCell<State>,
-    /// Announced when an identifier becomes free.
-    freed: Broadcast,
+    /// Identifiers that are free and promised to nobody. Who finds none waits in line.
+    room: Semaphore,
     /// Where a trace shows its commands, and how many are outstanding.
     lines: Option<(Track, Counter)>,
 }
@@ -191,12 +191,17 @@ impl Driver {
         entry: &SubmissionEntry,
     ) -> Result<CompletionEntry, Error> {
         let controller = self.controller()?;
-        let (id, slot, tail) = loop {
-            if let Some(place) = pair.claim() {
-                break place;
-            }
-            pair.freed.next().await;
+        let room = match pair.room.try_acquire(1) {
+            Some(room) => room,
+            None => pair.room.acquire(1).await,
         };
+        let (id, slot, tail) = pair.claim().ok_or_else(|| {
+            Error::Transport(
+                "its heads leave no room for a command, though it has completed some".into(),
+            )
+        })?;
+        // Given back with the identifier, when the completion is consumed.
+        room.keep();
         let mut claim = Claim { pair, id: Some(id) };
         let begin = self.sim.now();
         pair.trace_outstanding(&self.sim);
@@ -314,7 +319,7 @@ impl QueuePair {
                 arrived: 0,
                 consumed: 0,
             }),
-            freed: Broadcast::new(sim),
+            room: Semaphore::new(sim, u64::from(entries) - 1),
             lines: sim.trace().enabled().then(|| {
                 let name = format!("queue pair {}", id.get());
                 let outstanding = sim
@@ -376,7 +381,7 @@ impl QueuePair {
         pending.completion = None;
         pending.abandoned = false;
         state.free.push(id);
-        self.freed.announce();
+        self.room.release(1);
         is_newest
     }
 }

@@ -466,6 +466,21 @@ fn requests_arrive_by_the_clock_of_the_trace_or_faster() {
 }
 
 #[test]
+fn a_queue_that_is_full_costs_each_request_the_same() {
+    // All at once, so that nearly all wait for a place in the queue of 1,023.
+    let polls = |requests: u64| {
+        let text: String = (0..requests).map(|n| format!("0 0 {} 8 1\n", n * 8)).collect();
+        let file = TraceFile::of(&format!("crowd-{requests}"), text.as_bytes());
+        let mut drive = drive();
+        let report = drive.replay(&file.replay(), |_| {}).expect("it runs");
+        assert_eq!(report.flows[0].requests, requests);
+        drive.simulation().expect("it is powered").events()
+    };
+    let (few, many) = (polls(4_000), polls(16_000));
+    assert!(many < 5 * few, "{few} polls for 4,000 requests, {many} for 16,000");
+}
+
+#[test]
 fn waiting_counts_from_the_arrival() {
     // Ten writes at once, one at a time: the last waits for all others.
     let text: String = (0..10).map(|n| format!("0 0 {} 8 0\n", n * 8)).collect();

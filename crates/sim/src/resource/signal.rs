@@ -77,14 +77,13 @@ impl Broadcast {
     /// Waits for the next announcement after this call.
     pub fn next(&self) -> impl Future<Output = ()> + '_ {
         let round = self.rounds.get();
+        let mut waits = false;
         std::future::poll_fn(move |_| {
             if self.rounds.get() != round {
                 return Poll::Ready(());
             }
-            let mut waiting = self.waiting.borrow_mut();
-            let current = self.sim.current();
-            if !waiting.contains(&current) {
-                waiting.push(current);
+            if !std::mem::replace(&mut waits, true) {
+                self.waiting.borrow_mut().push(self.sim.current());
             }
             Poll::Pending
         })

@@ -72,7 +72,7 @@ $(PROFILE): scripts/profile.sh scripts/extension.sh scripts/train.py | .venv/.st
 	scripts/profile.sh $@
 
 .venv/.stamp-extension: $(SOURCES) .venv/.stamp-packages $(PROFILE) | system
-	scripts/extension.sh $$(test -s $(PROFILE) && echo -Cprofile-use=$(CURDIR)/$(PROFILE))
+	scripts/extension.sh $$(test -s $(PROFILE) && echo -Cprofile-use=$(CURDIR)/$(PROFILE) -Cllvm-args=-no-pgo-warn-mismatch)
 	@touch $@
 
 check-rust: docs

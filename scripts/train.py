@@ -110,6 +110,13 @@ def data() -> None:
     with bitline.open() as drive:
         bits = np.random.default_rng(1).integers(0, 2, (16, 1 << 20), dtype=bool)
         vectors = drive.group("some").write(bits)
+        # As large as those of `bitline bench`: the compiler lays loops out for the lengths that it is shown.
+        many = drive.group("many").write([block * 4] * 48)
+        every = many[0]
+        for vector in many[1:]:
+            every = every & vector
+        for _ in range(4):
+            every.count()
         for platform in bitline.PLATFORMS:
             both = (vectors[0] & vectors[1] & ~vectors[2]) | (vectors[3] ^ vectors[4])
             expected = (bits[0] & bits[1] & ~bits[2]) | (bits[3] ^ bits[4])

@@ -396,21 +396,35 @@ impl UnitQueue {
             if self.programs[lane.origin()].first().is_none() {
                 continue;
             }
-            let shares = self.shares_blocks(lane);
-            // For the time being the others are all there are.
-            let none = Line::new(0);
-            let mut line = std::mem::replace(&mut self.programs[lane.origin()], none);
-            take_companions(&mut line, merging.geometry, set, true, |candidate| {
-                let block = candidate.operation.page.block;
-                let mut others = self.programs.iter().flat_map(|line| &line.waiting);
-                let before = |other: &Waiting<PageProgram>| {
-                    other.operation.page.block == block && other.arrival < candidate.arrival
-                };
-                !(shares && others.any(before))
-            });
-            self.programs[lane.origin()] = line;
+            if self.shares_blocks(lane) {
+                self.take_companions_in_order(lane, merging, set);
+            } else {
+                let line = &mut self.programs[lane.origin()];
+                take_companions(line, merging.geometry, set, true, |_| true);
+            }
             self.note_taken(lane);
         }
+    }
+
+    /// Completes a set of programs from a lane, but for those of blocks of which another lane
+    /// holds an earlier one.
+    fn take_companions_in_order(
+        &mut self,
+        lane: Lane,
+        merging: &Merging<'_>,
+        set: &mut Set<PageProgram>,
+    ) {
+        // For the time being the others are all there are.
+        let none = Line::new(0);
+        let mut line = std::mem::replace(&mut self.programs[lane.origin()], none);
+        take_companions(&mut line, merging.geometry, set, true, |candidate| {
+            let block = candidate.operation.page.block;
+            let mut others = self.programs.iter().flat_map(|line| &line.waiting);
+            !others.any(|other| {
+                other.operation.page.block == block && other.arrival < candidate.arrival
+            })
+        });
+        self.programs[lane.origin()] = line;
     }
 
     /// Whether other lanes may hold programs of the same blocks. Collection and the mapping fill

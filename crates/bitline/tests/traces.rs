@@ -469,7 +469,9 @@ fn requests_arrive_by_the_clock_of_the_trace_or_faster() {
 fn a_queue_that_is_full_costs_each_request_the_same() {
     // All at once, so that nearly all wait for a place in the queue of 1,023.
     let polls = |requests: u64| {
-        let text: String = (0..requests).map(|n| format!("0 0 {} 8 1\n", n * 8)).collect();
+        let text: String = (0..requests)
+            .map(|n| format!("0 0 {} 8 1\n", n * 8))
+            .collect();
         let file = TraceFile::of(&format!("crowd-{requests}"), text.as_bytes());
         let mut drive = drive();
         let report = drive.replay(&file.replay(), |_| {}).expect("it runs");
@@ -477,7 +479,10 @@ fn a_queue_that_is_full_costs_each_request_the_same() {
         drive.simulation().expect("it is powered").events()
     };
     let (few, many) = (polls(4_000), polls(16_000));
-    assert!(many < 5 * few, "{few} polls for 4,000 requests, {many} for 16,000");
+    assert!(
+        many < 5 * few,
+        "{few} polls for 4,000 requests, {many} for 16,000"
+    );
 }
 
 #[test]

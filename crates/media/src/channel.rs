@@ -95,6 +95,42 @@ impl Channel {
         Some(end)
     }
 
+    /// Waits for the bus and sends a program: `command` for its command phase, then so many bytes
+    /// of each page. On the bus these are one sequence (ONFI 4.2, Page Program): nobody comes between.
+    #[inline]
+    pub fn program(&self, command: Span, pages: impl Iterator<Item = u64> + Clone) -> Serve<'_> {
+        let data = self.span_of_pages(pages.clone());
+        self.count_pages(pages);
+        self.bus.serve(Priority(Phase::Data as u8), command + data)
+    }
+
+    /// As [`Channel::program`] on an idle bus, without waiting for the end, which it gives. `None`
+    /// if the bus is not idle.
+    #[inline]
+    pub fn post_program(
+        &self,
+        command: Span,
+        pages: impl Iterator<Item = u64> + Clone,
+    ) -> Option<Time> {
+        let end = self.bus.post(command + self.span_of_pages(pages.clone()))?;
+        self.count_pages(pages);
+        Some(end)
+    }
+
+    /// How long so many bytes of each page occupy the bus.
+    #[inline]
+    pub fn span_of_pages(&self, pages: impl Iterator<Item = u64>) -> Span {
+        pages.fold(Span::ZERO, |span, bytes| span + self.span_of(bytes))
+    }
+
+    #[inline]
+    fn count_pages(&self, pages: impl Iterator<Item = u64>) {
+        for bytes in pages {
+            self.bytes.set(self.bytes.get() + bytes);
+            self.transfers.set(self.transfers.get() + 1);
+        }
+    }
+
     /// How long `bytes` occupy the bus.
     #[inline]
     pub fn span_of(&self, bytes: u64) -> Span {

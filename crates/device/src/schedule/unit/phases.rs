@@ -69,13 +69,13 @@ impl Unit {
         }
     }
 
-    /// The array's part of a command.
+    /// The array's part of a command that the die has, or will have, at `begin`.
     pub(super) async fn execute(
         &self,
         die: DieId,
         command: &Command,
+        begin: Time,
     ) -> Result<Outcome, NandError> {
-        let begin = self.sim.now();
         let busy = self.begin(die, command, begin)?;
         self.sim.sleep_until(begin + busy.span).await;
         self.finish(die, command, begin, busy.span, &busy)

@@ -1,7 +1,7 @@
 //! Page programs, from the controller's memory and from other pages of the plane.
 
 use media::nand::{Command, NandError, Outcome, PageStatus, PlaneMask};
-use sim::Span;
+use sim::Time;
 
 use super::Unit;
 use crate::buffer::BufferId;
@@ -39,19 +39,47 @@ impl Unit {
             pages: set.iter().map(|waiting| waiting.operation.page).collect(),
             mode: set[0].operation.mode,
         };
-        self.send(&command).await;
+        let begin = self.send_program(set, &command, turn).await;
         for waiting in set {
-            let bytes = match self.program_transfer {
-                ProgramTransfer::Page => self.schedule.geometry.page_bytes,
-                ProgramTransfer::Written => waiting.operation.bytes,
-            };
-            self.move_data(Span::ZERO, u64::from(bytes)).await;
             if let PageData::Buffer(from) = waiting.operation.data {
                 self.latch_in(&waiting.operation, from)?;
             }
         }
-        drop(turn);
-        self.change_now(&command).await
+        self.change_from(&command, begin).await
+    }
+
+    /// Sends a program and its pages; gives the instant at which the die has them all. If the
+    /// channel is idle and chips take no turns, it is not waited for.
+    #[inline]
+    async fn send_program(
+        &self,
+        set: &Set<PageProgram>,
+        command: &Command,
+        turn: Option<Turn<'_>>,
+    ) -> Time {
+        let span = self.span_of(command);
+        let pages = set.iter().map(|waiting| match self.program_transfer {
+            ProgramTransfer::Page => u64::from(self.schedule.geometry.page_bytes),
+            ProgramTransfer::Written => u64::from(waiting.operation.bytes),
+        });
+        let posted = match turn {
+            None => self.channel.post_program(span, pages.clone()),
+            Some(_) => None,
+        };
+        let sent = match posted {
+            Some(sent) => sent,
+            None => {
+                self.channel.program(span, pages.clone()).await;
+                self.sim.now()
+            }
+        };
+        if self.tracks.is_some() {
+            let data = self.channel.span_of_pages(pages);
+            let commanded = Time::from_ps(sent.as_ps() - data.as_ps());
+            self.channel.trace_until(command.name(), commanded, span);
+            self.channel.trace_until("data", sent, data);
+        }
+        sent
     }
 
     /// Senses pages and programs them elsewhere in their planes. Those that cannot be read

@@ -78,18 +78,21 @@ impl Unit {
     ) -> Result<Outcome, NandError> {
         self.send(command).await;
         drop(turn);
-        self.change_now(command).await
+        self.change_from(command, self.sim.now()).await
     }
 
-    /// As [`Unit::change`], for a command that has been sent.
-    pub(super) async fn change_now(&self, command: &Command) -> Result<Outcome, NandError> {
+    /// As [`Unit::change`], for a command that the die has, or will have, at `begin`.
+    pub(super) async fn change_from(
+        &self,
+        command: &Command,
+        begin: Time,
+    ) -> Result<Outcome, NandError> {
         self.overtaking.set(0);
         let blocks = blocks_of(command);
         let die = self.schedule.geometry.die_of_block(blocks[0]);
         let Some(least) = self.suspensions.least_remaining(command) else {
-            return self.execute(die, command).await;
+            return self.execute(die, command, begin).await;
         };
-        let begin = self.sim.now();
         let busy = self.begin(die, command, begin)?;
         let mut end = begin + busy.span;
         for _ in 0..self.suspensions.times_max {
@@ -152,7 +155,7 @@ impl Unit {
         }
         let left = end.since(self.sim.now());
         self.suspending.set(true);
-        self.execute(die, &Command::Suspend).await?;
+        self.execute(die, &Command::Suspend, self.sim.now()).await?;
         self.schedule.count(|counts| match command {
             Command::Erase { .. } => counts.erase_suspensions += 1,
             _ => counts.program_suspensions += 1,

@@ -31,6 +31,8 @@ pub struct BenchReport {
     /// Operand bytes of an AND of 48 vectors in the array, data included, in the
     /// same unit.
     pub and48_gbps: f64,
+    /// The same of an OR of four such ANDs, all in one sense of four blocks.
+    pub or4x48_gbps: f64,
     /// Time to open a drive of 2 TB, in milliseconds.
     pub open_2tb_ms: f64,
     /// Memory that the process grows by when it does, in MiB.
@@ -46,6 +48,8 @@ pub struct BenchReport {
     pub write_gc_of_executor: f64,
     /// The AND's rate as a fraction of memory read bandwidth.
     pub and48_of_memory_read: f64,
+    /// The same of the OR of four ANDs.
+    pub or4x48_of_memory_read: f64,
 }
 
 /// Rates of simulated requests, a second.
@@ -86,8 +90,8 @@ pub fn run(progress: impl Fn(&str)) -> Result<BenchReport, Error> {
         }
     }
     let [(read_ideal, _), (read_cached, _), (write_gc, write_gc_waf)] = rates;
-    progress("AND of 48 vectors");
-    let (memory_read_gbps, and48_gbps) = computing::and48()?;
+    progress("AND of 48 vectors, and OR of four such ANDs");
+    let computing = computing::measure()?;
     let of_executor = |rate: f64| rate / (awaits / AWAITS_PER_ROUND as f64);
     Ok(BenchReport {
         requests_per_second: RequestRates {
@@ -97,14 +101,16 @@ pub fn run(progress: impl Fn(&str)) -> Result<BenchReport, Error> {
             write_gc_waf,
         },
         executor_awaits_per_second: awaits,
-        memory_read_gbps,
-        and48_gbps,
+        memory_read_gbps: computing.memory_read,
+        and48_gbps: computing.and48,
+        or4x48_gbps: computing.or4x48,
         open_2tb_ms,
         open_2tb_mib,
         bytes_per_page,
         read_ideal_of_executor: of_executor(read_ideal),
         read_cached_of_executor: of_executor(read_cached),
         write_gc_of_executor: of_executor(write_gc),
-        and48_of_memory_read: and48_gbps / memory_read_gbps,
+        and48_of_memory_read: computing.and48 / computing.memory_read,
+        or4x48_of_memory_read: computing.or4x48 / computing.memory_read,
     })
 }

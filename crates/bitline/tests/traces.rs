@@ -256,7 +256,11 @@ fn a_line_without_end_is_one_bad_line() {
 
 #[test]
 fn what_is_no_trace_is_told() {
-    for text in ["", "hello\nworld\n", "\u{0}\u{1}"] {
+    for text in ["", "\n \n"] {
+        let error = TraceReader::new(text.as_bytes(), TraceOptions::default());
+        assert!(matches!(error, Err(TraceError::Empty { .. })));
+    }
+    for text in ["hello\nworld\n", "\u{0}\u{1}"] {
         let error = TraceReader::new(text.as_bytes(), TraceOptions::default());
         assert!(matches!(error, Err(TraceError::UnknownFormat { .. })));
     }

@@ -23,6 +23,8 @@ class Exit(IntEnum):
     """An option, a key or a file cannot be used as given."""
     DRIVE = 3
     """The drive refused or failed a command, or a medium or image is damaged."""
+    PIPE = 141
+    """Whoever read the output went away, as shells report it (128 and SIGPIPE's number)."""
     INTERRUPTED = 130
     """Ctrl-C, as shells report it (128 and SIGINT's number)."""
 

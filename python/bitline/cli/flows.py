@@ -8,6 +8,7 @@ import typer
 
 from bitline.cli.measure import amount
 from bitline.cli.options import in_range
+from bitline.cli.output import duration
 from bitline.errors import UsageError
 
 #: The bound of requests in flight in an open loop, unless --depth says otherwise.
@@ -142,4 +143,6 @@ def title(flows: list[Mapping[str, Any]]) -> str:
     kind = "reads" if share == 1 else "writes" if share == 0 else f"{share:.0%} reads"
     where = flow.get("pattern", "random")
     name = where["kind"] if isinstance(where, Mapping) else where
-    return f"{flow.get('requests', 10_000):,} requests, {kind}, {name}"
+    stop = flow.get("stop_ns", 0)
+    length = f"{duration(stop)} of requests" if stop else f"{flow.get('requests', 10_000):,} requests"
+    return f"{length}, {kind}, {name}"

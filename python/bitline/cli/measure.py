@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 import bitline
-from bitline.cli.options import destination, in_range
+from bitline.cli.options import destination, distinct, in_range
 from bitline.cli.output import emit
 from bitline.cli.progress import progress
 from bitline.cli.summary import summary
@@ -109,12 +109,16 @@ class Outputs:
     latencies: Path | None = None
     plot: Path | None = None
 
-    def check(self) -> None:
-        """Refuse files that cannot be written, before any work is done.
+    def check(self, *inputs: tuple[str, Path | None]) -> None:
+        """Refuse files that cannot be written, or are what is read, before any work is done.
+
+        Args:
+            inputs: What is read, by option.
 
         Raises:
             UsageError: One cannot be.
         """
+        distinct(*inputs, *self.named())
         for option, path in self.named():
             destination(option, path)
         # Half a second of imports; other runs do without.

@@ -54,6 +54,20 @@ def destination(option: str, path: Path) -> None:
         raise UsageError(f"{option} {path}: {wrong}")
 
 
+def distinct(*files: tuple[str, Path | None]) -> None:
+    """Refuse two names for one file, before it is read and overwritten; each comes with its option.
+
+    Raises:
+        UsageError: Two are the same.
+    """
+    seen: dict[Path, str] = {}
+    for option, path in files:
+        if path is not None:
+            other = seen.setdefault(path.resolve(), option)
+            if other != option:
+                raise UsageError(f"{option} {path}: this is the file of {other}, too")
+
+
 def _wrong_with(path: Path) -> str | None:
     folder = path.parent
     if not path.name:

@@ -6,6 +6,8 @@ Values are plain numbers and strings in the unit that their key ends in (`time_n
 
 import io
 import json
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -13,6 +15,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table as RichTable
 
+from bitline.cli.errors import Exit
 from bitline.units import scaled
 
 Value = bool | int | float | str | None | Mapping[str, "Value"]
@@ -122,7 +125,21 @@ class Result:
 
 
 def emit(result: Result, *, as_json: bool) -> None:
-    """Print a result to the standard output, as one JSON object or for people."""
+    """Print a result to the standard output, as one JSON object or for people.
+
+    Raises:
+        SystemExit: Nobody reads it any more.
+    """
+    try:
+        _print(result, as_json=as_json)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is left in the buffer would be tried again, and fail again, when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(Exit.PIPE) from None
+
+
+def _print(result: Result, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
         return

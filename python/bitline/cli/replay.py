@@ -129,7 +129,7 @@ def replay(
     touch no flash: --precondition sequential or --prefill fills the drive first.
     """
     outputs = Outputs(trace, latencies, plot)
-    outputs.check()
+    outputs.check(("FILE", file), ("--config", config), ("--image", image))
     if prefill and history is not None:
         raise UsageError("--precondition and --prefill both fill the drive; leave one out")
     before = precondition(history, occupied)

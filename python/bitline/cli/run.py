@@ -145,7 +145,7 @@ def run(
     --set data.storage=memory keeps data, too.
     """
     outputs = Outputs(trace, latencies, plot)
-    outputs.check()
+    outputs.check(("--workload", workload), ("--config", config), ("--image", image))
     before = precondition(history, occupied)
     given = {
         "--requests": requests,

@@ -191,6 +191,7 @@ def _flows(flows: Sequence[FlowReport]) -> Table:
                 "read_bytes": int(flow.read_bytes),
                 "written_bytes": int(flow.written_bytes),
                 **{key: getattr(flow.trace, key, None) for key in headings},
+                "requested_bytes": int(flow.trace.requested_bytes) if flow.trace else None,
             }
         )
     return Table(columns, rows)

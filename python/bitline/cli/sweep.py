@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bitline.cli.options import Json, destination
+from bitline.cli.options import Json, destination, distinct
 from bitline.cli.output import Column, Fact, Result, Table, emit
 from bitline.cli.progress import progress
 from bitline.errors import UsageError, WrongResultError
@@ -66,6 +66,7 @@ def sweep(
     A sweep that was interrupted goes on where it was; points that failed are tried again. The same
     spec gives the same results however many processes run it. Exits with 1 if a point failed.
     """
+    distinct(("SPEC.toml", spec), ("--parquet", parquet), ("--plot", plot))
     folder = out or spec.with_suffix(".results")
     if plot is not None:
         destination("--plot", plot)
@@ -98,11 +99,11 @@ def sweep(
     written = parquet or folder / "results.parquet"
     pq.write_table(rows, written, compression="zstd")
     failures = [row for row in rows.to_pylist() if row["error"] is not None]
+    emit(_result(spec, outcome, written, plot, failures), as_json=as_json)
     if plot is not None:
         from bitline.sweep.plot import plot as draw
 
         draw(rows, list(read.grid), plot, metric=metric, over=over, by=by)
-    emit(_result(spec, outcome, written, plot, failures), as_json=as_json)
     if failures:
         raise WrongResultError(
             f"{counted(len(failures), 'point')} of {len(outcome.points):,} failed; the first, number "

@@ -79,7 +79,7 @@ impl<'a> Section<'a> {
         let children = self.element.children.iter().zip(asked.iter());
         children
             .filter(|(_, asked)| !**asked)
-            .map(|(child, _)| (strsim::damerau_levenshtein(name, &child.name), child))
+            .map(|(child, _)| (slips(name, &child.name), child))
             .filter(|(slips, _)| *slips <= SLIPS_MAX)
             .min_by_key(|(slips, _)| *slips)
             .map(|(_, child)| child)
@@ -117,6 +117,17 @@ impl<'a> Section<'a> {
             self.element.name, unknown.name
         );
         Err(MqsimError::at(self.file, unknown.line, what))
+    }
+}
+
+/// In how many letters names differ; one that was cut off, or written on, counts as one slip.
+fn slips(name: &str, other: &str) -> usize {
+    let is_cut = |longer: &str, shorter: &str| {
+        longer.starts_with(shorter) && 2 * shorter.len() > longer.len()
+    };
+    match is_cut(name, other) || is_cut(other, name) {
+        true => usize::from(name != other),
+        false => strsim::damerau_levenshtein(name, other),
     }
 }
 

@@ -12,9 +12,13 @@ use super::named::name_or_table;
 use super::range::Range;
 use super::report::TraceReport;
 use super::request::{Request, RequestKind, Source};
-use super::trace::{BlkparseAction, LineError, Record, TraceFormat, TraceOptions, TraceReader};
+use super::trace::{
+    BlkparseAction, LineError, Record, TraceError, TraceFormat, TraceOptions, TraceReader,
+};
 use crate::Error;
 
+/// Devices of a trace that an error names.
+const DEVICES_TOLD: usize = 10;
 /// Scaled gaps are at most so many times what they were.
 const FACTOR_MAX: f64 = 1e6;
 
@@ -259,6 +263,15 @@ impl TraceSource {
         }
     }
 
+    /// Nothing was replayed, because of the names of devices.
+    fn other_devices(&self) -> Error {
+        let devices = self.reader.devices().iter().take(DEVICES_TOLD);
+        Error::Trace(TraceError::OtherDevices {
+            path: self.replay.path.clone(),
+            devices: devices.cloned().collect(),
+        })
+    }
+
     /// Which target a device's requests go to.
     fn route(&mut self, device: u32) -> Option<u32> {
         while self.routes.len() <= device as usize {
@@ -363,7 +376,10 @@ impl Source for TraceSource {
     fn next(&mut self, now: Time) -> Result<Option<Request>, Error> {
         while self.left > 0 {
             let Some(record) = self.record()? else {
-                return Ok(None);
+                return match self.counts.requests {
+                    0 if self.counts.left_out > 0 => Err(self.other_devices()),
+                    _ => Ok(None),
+                };
             };
             let Some(device) = self.route(record.device) else {
                 self.counts.left_out += 1;

@@ -104,6 +104,17 @@ pub enum TraceError {
         /// What it seems to be.
         found: TraceFormat,
     },
+    /// It has requests, but none of the devices that are to be replayed.
+    #[error(
+        "{}: all its requests are of devices that are not named; it has {}",
+        path.display(), devices.join(" ")
+    )]
+    OtherDevices {
+        /// The file.
+        path: PathBuf,
+        /// The first of its devices.
+        devices: Vec<String>,
+    },
     /// There is no request in it.
     #[error("{}: it has no request{}", path.display(), after(*bad_lines))]
     Empty {

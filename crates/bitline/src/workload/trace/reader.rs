@@ -98,6 +98,12 @@ impl TraceReader {
             .take(SAMPLE_BYTES)
             .read_to_end(&mut sample)
             .map_err(failed)?;
+        if sample.trim_ascii().is_empty() && (sample.len() as u64) < SAMPLE_BYTES {
+            return Err(TraceError::Empty {
+                path: path.to_owned(),
+                bad_lines: 0,
+            });
+        }
         let format = match options.format {
             Some(given) if fit(given, &sample, &options).is_some() => given,
             Some(given) => match detect(&sample, &options) {

@@ -419,7 +419,8 @@ mod tests {
     fn what_is_wrong_is_told_with_its_line() {
         assert_eq!(
             error_of(&FLOW.replace("Read_Percentage", "Read_Percent")),
-            "w.xml:1: <IO_Flow_Parameter_Set_Synthetic> lacks the key Read_Percentage"
+            "w.xml:1: <IO_Flow_Parameter_Set_Synthetic> lacks the key Read_Percentage; \
+             is Read_Percent in line 8 meant?"
         );
         assert_eq!(
             error_of(&FLOW.replace("<Seed>", "<Sead>1</Sead><Seed>")),

@@ -295,6 +295,8 @@ def test_no_file_is_read_and_written(run: Run, trace: Path) -> None:
     before = trace.read_bytes()
     for option in ("--trace", "--latencies", "--plot"):
         _fails(run("replay", trace, option, trace), 2, f"{option} {trace}: this is the file of FILE, too")
+    Path("w.toml").write_text(f'[[replay]]\npath = "{trace}"')
+    _fails(run("run", "--workload", "w.toml", "--trace", trace), 2, "this is the file of the trace, too")
     assert trace.read_bytes() == before
     twice = ("--latencies", "same.csv", "--trace", "./same.csv")
     assert "this is the file of" in run("run", "--requests", 10, *twice).err

@@ -21,7 +21,7 @@ from bitline.cli.measure import (
     open_drive,
     precondition,
 )
-from bitline.cli.options import Config, Json, Preset, Set, in_range, settings
+from bitline.cli.options import Config, Json, Preset, Set, distinct, in_range, settings
 from bitline.errors import UsageError
 from bitline.workload_file import DriveTable, WorkloadFile
 
@@ -172,6 +172,8 @@ def run(
         asked = DriveTable()
         base = _flow(given, prefill=not no_prefill and before is None)
         parts = flows.several(flow, base) if flow else [base]
+    traces = [("the trace", Path(part["path"])) for part in parts if "path" in part]
+    distinct(*traces, *outputs.named())
     if preset is None and config is None and image is None:
         preset, config = asked.preset, asked.config
     with open_drive(preset, config, {**(asked.settings or {}), **settings(set_)}, image) as drive:

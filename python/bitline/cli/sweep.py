@@ -1,5 +1,6 @@
 """`bitline sweep`: a grid of configurations, workloads and seeds, each point in a process of its own."""
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -88,8 +89,8 @@ def sweep(
 
         def told(done: int) -> None:
             advance(done)
-            if check is not None and done:
-                check()
+            if check is not None:
+                check(done)
 
         outcome = run(read, folder, scheduler=scheduler, workers=workers, progress=told)
     rows = table(folder, outcome.points)
@@ -116,18 +117,19 @@ class _MetricCheck:
 
     def __init__(self, spec: Spec, folder: Path, metric: str) -> None:
         self._spec, self._folder, self._metric = spec, folder, metric
-        self._is_open = True
+        # A point that failed says nothing of what points measure; then it is looked at twice as many.
+        self._next: float = 1
 
-    def __call__(self) -> None:
-        if not self._is_open:
+    def __call__(self, done: int) -> None:
+        if done < self._next:
             return
+        self._next = 2 * done
         rows = table(self._folder, tuple(self._spec.points()))
-        # A point that failed says nothing of what points measure.
         if None in rows["error"].to_pylist():
             from bitline.sweep.plot import check_metric
 
             check_metric(rows, self._metric)
-            self._is_open = False
+            self._next = math.inf
 
 
 def _result(

@@ -269,6 +269,18 @@ def test_a_figure_that_cannot_be_is_refused_early(tmp_path: Path) -> None:
     assert 0 < len(kept) < 16
 
 
+def test_a_metric_of_some_points_is_drawn(tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(
+        f"[drive.set]\n{DRIVE}\n[grid]\n"
+        '"flow.read_fraction" = [1.0, 0.5]\n[[workload]]\nflow = [{ requests = 200, range_blocks = 64 }]\n'
+    )
+    command = [sys.executable, "-m", "bitline", "sweep", "spec.toml", "--workers", "1"]
+    figure = ["--plot", "figure.png", "--metric", "write.p99_ns"]
+    done = subprocess.run([*command, *figure], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "figure.png").stat().st_size > 0
+
+
 def test_a_sweep_whose_every_point_is_wrong_is_refused() -> None:
     with pytest.raises(ConfigError, match=r'no key "ftl\.overprovisionin"'):
         list(Spec.parse('[grid]\n"ftl.overprovisionin" = [1, 2]\n[[workload]]').points())

@@ -128,7 +128,7 @@ class _MetricCheck:
         if None in rows["error"].to_pylist():
             from bitline.sweep.plot import check_metric
 
-            check_metric(rows, self._metric)
+            check_metric(rows, self._metric, complete=False)
             self._next = math.inf
 
 

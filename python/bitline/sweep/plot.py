@@ -11,7 +11,10 @@ from matplotlib.figure import Figure
 
 from bitline.errors import UsageError
 from bitline.figures import COLOURS, INK, dress
+from bitline.workload import REQUEST_KINDS
 
+#: What columns begin with that only some points have: a run without writes has no latencies of writes.
+_OCCASIONAL = (*REQUEST_KINDS, "trace", "energy", "write_amplification")
 #: Lines that one figure can tell apart.
 _LINES_MAX = 20
 
@@ -72,13 +75,19 @@ def check_axes(axes: Sequence[str], *, over: str | None, by: str | None) -> list
     return choices
 
 
-def check_metric(rows: pa.Table, metric: str) -> None:
+def check_metric(rows: pa.Table, metric: str, *, complete: bool = True) -> None:
     """Refuse a metric that a table has no column of.
+
+    Args:
+        rows: The table of a sweep.
+        metric: The column.
+        complete: Whether all points are in it; if not, a column that others may bring is not refused.
 
     Raises:
         UsageError: It has none.
     """
-    if metric not in rows.column_names:
+    may_come = not complete and metric.partition(".")[0] in _OCCASIONAL
+    if metric not in rows.column_names and not may_come:
         numbers = [name for name in rows.column_names if pa.types.is_floating(rows[name].type)]
         raise UsageError(
             f"metric: there is no column {metric}; among others there are {', '.join(numbers[:12])}"

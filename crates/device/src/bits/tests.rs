@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use media::nand::{
-    BusTiming, Command, CommandPhases, EnergyConfig, Latency, MwsLimits, Nand, NandConfig,
-    PageAddress, PageSet, ProgramMode, Storage,
+    BusTiming, Command, CommandPhases, EnergyConfig, Latency, MwsLimits, MwsTime, Nand, NandConfig,
+    PageAddress, PageSet, Precharge, ProgramMode, Storage,
 };
 use nvme::{Expression, VectorId};
 use sim::Time;
@@ -56,7 +56,13 @@ impl Flash {
             },
             mws: MwsLimits {
                 blocks_max: 4,
+                time: MwsTime::Stated,
                 power_percent: [100, 134, 157, 180],
+                precharge: Precharge {
+                    bitlines_ppm: 110_000,
+                    block_ppm: 13_750,
+                    wordline_ppm: 702,
+                },
             },
             energy: EnergyConfig {
                 read_pj: 20_500_000,

@@ -6,7 +6,8 @@ use std::rc::Rc;
 use media::channel::{Channel, ChannelConfig};
 use media::nand::{
     BlockCondition, BlockId, BusTiming, CommandPhases, DieId, EnergyConfig, Geometry, Latency,
-    MwsLimits, Nand, NandConfig, PageAddress, PageState, ProgramMode, StatedPhases, Storage,
+    MwsLimits, MwsTime, Nand, NandConfig, PageAddress, PageState, Precharge, ProgramMode,
+    StatedPhases, Storage,
 };
 use sim::{Ledger, Simulation, Span, Time};
 
@@ -81,7 +82,13 @@ fn nand() -> NandConfig {
         },
         mws: MwsLimits {
             blocks_max: 4,
+            time: MwsTime::Stated,
             power_percent: [100, 134, 157, 180],
+            precharge: Precharge {
+                bitlines_ppm: 110_000,
+                block_ppm: 13_750,
+                wordline_ppm: 702,
+            },
         },
         energy: EnergyConfig {
             read_pj: 20_500_000,

@@ -178,13 +178,11 @@ impl Nand {
     /// What one plane's part of a sense takes and costs. A lone wordline is an ordinary read
     /// (Flash-Cosmos Figure 12); combining with what a latch holds costs an AND or OR of a page.
     fn mws_cost(&self, iscm: Iscm, part: &MwsPlane) -> (Span, Energy) {
-        let lone = part.slots.len() == 1 && part.slots[0].wordlines.count() == 1;
-        let (span, mut energy) = if lone {
-            let mode = ProgramMode::Slc;
-            (self.timing.read(mode, 0), self.costs.read(mode, 0))
-        } else {
-            (self.timing.mws, self.costs.mws(part.slots.len()))
-        };
+        let blocks = part.slots.len() as u32;
+        let counts = part.slots.iter().map(|slot| slot.wordlines.count());
+        let wordlines = counts.max().unwrap_or(1);
+        let span = self.config.sense_time(blocks, wordlines);
+        let mut energy = self.config.sense_energy(blocks, wordlines);
         if !iscm.init_s {
             energy += self.costs.and_or;
         }

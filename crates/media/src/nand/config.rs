@@ -5,12 +5,9 @@ use std::ops::RangeInclusive;
 
 use super::geometry::{Geometry, GeometryError};
 use super::mode::ProgramMode;
+use super::mws::MwsLimits;
 use serde::{Deserialize, Serialize};
 use sim::{Energy, Span};
-
-/// Blocks one multi-wordline sense can address: the address slots of its command
-/// (Flash-Cosmos Figure 15).
-pub const MWS_BLOCKS_MAX: usize = 4;
 
 /// Everything there is to say about the flash packages of a drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,8 +36,8 @@ pub struct Latency {
     pub read_mlc_ns: [u64; 2],
     /// Sense of a page of a TLC block: lower, middle and upper pages.
     pub read_tlc_ns: [u64; 3],
-    /// Sense of more than one wordline of a plane (tMWS, Flash-Cosmos 5.2: one figure for up to
-    /// four blocks). A sense of one wordline in one block takes `read_slc_ns`, as Figure 12 measures.
+    /// Sense of more than one wordline of a plane (tMWS) where `mws.time` is "stated". A sense of one
+    /// wordline in one block takes `read_slc_ns` (Flash-Cosmos Figure 12).
     pub mws_ns: u64,
     /// Program of an SLC page.
     pub program_slc_ns: u64,
@@ -110,17 +107,6 @@ pub struct StatedPhases {
     pub erase_plane_ns: u64,
 }
 
-/// Limits of multi-wordline sensing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MwsLimits {
-    /// Blocks of a plane sensed at once, 1 to 4 (a power limit, Flash-Cosmos 5.2).
-    pub blocks_max: u32,
-    /// Power of a sense of 1, 2, 3 and 4 blocks in percent of that of a page read
-    /// (Flash-Cosmos Figure 14).
-    pub power_percent: [u64; MWS_BLOCKS_MAX],
-}
-
 /// Energies in picojoules. Those that no paper gives follow from a power, stated in percent
 /// of the power of an SLC page read, times the time of the operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -165,13 +151,7 @@ impl NandConfig {
     /// The first key that is out of its range, with the range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.geometry.validate()?;
-        let blocks_max = u64::from(self.mws.blocks_max);
-        check_range(
-            "mws.blocks_max",
-            blocks_max,
-            1..=MWS_BLOCKS_MAX as u64,
-            "1 to 4",
-        )?;
+        self.mws.validate()?;
         self.check_times()?;
         self.check_energies()
     }
@@ -237,14 +217,9 @@ impl NandConfig {
                 "0 to 1000000000000 (a joule)",
             )?;
         }
-        let [one, two, three, four] = self.mws.power_percent;
         let percent = [
             ("energy.program_power_percent", energy.program_power_percent),
             ("energy.erase_power_percent", energy.erase_power_percent),
-            ("mws.power_percent[0]", one),
-            ("mws.power_percent[1]", two),
-            ("mws.power_percent[2]", three),
-            ("mws.power_percent[3]", four),
         ];
         for (key, value) in percent {
             check_range(key, value, 0..=100_000, "0 to 100000")?;
@@ -296,7 +271,7 @@ impl CommandPhases {
 
 /// # Errors
 /// If `value` is not in `range`, which `allowed` says in words.
-fn check_range(
+pub(super) fn check_range(
     key: &'static str,
     value: u64,
     range: RangeInclusive<u64>,
@@ -318,7 +293,6 @@ pub(crate) struct Timing {
     /// By mode and page type.
     read: [[Span; 3]; 4],
     program: [[Span; 3]; 4],
-    pub(crate) mws: Span,
     pub(crate) erase: Span,
     pub(crate) latch_transfer: Span,
     pub(crate) xor: Span,
@@ -339,7 +313,6 @@ impl Timing {
         Timing {
             read: latency.reads().map(|types| types.map(ns)),
             program: latency.programs().map(|types| types.map(ns)),
-            mws: ns(latency.mws_ns),
             erase: ns(latency.erase_ns),
             latch_transfer: ns(latency.latch_transfer_ns),
             xor: ns(latency.xor_ns),
@@ -370,7 +343,6 @@ pub(crate) struct Costs {
     /// By mode and page type.
     read: [[Energy; 3]; 4],
     program: [[Energy; 3]; 4],
-    mws: [Energy; MWS_BLOCKS_MAX],
     pub(crate) erase: Energy,
     pub(crate) latch_transfer: Energy,
     pub(crate) and_or: Energy,
@@ -390,10 +362,6 @@ impl Costs {
             program: latency
                 .programs()
                 .map(|types| types.map(|ns| of(ns, energy.program_power_percent))),
-            mws: config
-                .mws
-                .power_percent
-                .map(|percent| of(latency.mws_ns, percent)),
             erase: of(latency.erase_ns, energy.erase_power_percent),
             latch_transfer: per_page(energy.latch_transfer_pj_per_kib),
             and_or: per_page(energy.and_or_pj_per_kib),
@@ -405,19 +373,15 @@ impl Costs {
         self.read[mode as usize - 1][mode.page_type(page)]
     }
 
-    /// A sense of more than one wordline, in `blocks` blocks of a plane.
-    pub(crate) fn mws(&self, blocks: usize) -> Energy {
-        self.mws[blocks - 1]
-    }
-
     pub(crate) fn program(&self, mode: ProgramMode, page: u32) -> Energy {
         self.program[mode as usize - 1][mode.page_type(page)]
     }
 }
 
-/// The energy of `ns` at `percent` of the power of a read that spends `read_pj` in `read_ns`.
-fn energy_of(read_pj: u64, read_ns: u64, ns: u64, percent: u64) -> Energy {
-    let picojoules =
-        u128::from(read_pj) * u128::from(ns) * u128::from(percent) / (u128::from(read_ns) * 100);
+/// The energy of `time` at `percent` of the power of a read that spends `read_pj` in `read_time`,
+/// both in the same unit.
+pub(super) fn energy_of(read_pj: u64, read_time: u64, time: u64, percent: u64) -> Energy {
+    let picojoules = u128::from(read_pj) * u128::from(time) * u128::from(percent)
+        / (u128::from(read_time) * 100);
     Energy::from_pj(picojoules as u64)
 }

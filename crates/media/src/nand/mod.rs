@@ -17,6 +17,7 @@ mod geometry;
 mod latches;
 mod legality;
 mod mode;
+mod mws;
 mod sense;
 mod storage;
 #[cfg(test)]
@@ -28,8 +29,7 @@ pub use command::{
     BlockSet, Command, Feature, Iscm, Mws, MwsPlane, MwsSlot, PageSet, PlaneMask, WordlineBitmap,
 };
 pub use config::{
-    BusTiming, CommandPhases, ConfigError, EnergyConfig, Latency, MWS_BLOCKS_MAX, MwsLimits,
-    NandConfig, StatedPhases,
+    BusTiming, CommandPhases, ConfigError, EnergyConfig, Latency, NandConfig, StatedPhases,
 };
 pub use error::{MediaError, NandError};
 pub use geometry::{
@@ -38,6 +38,7 @@ pub use geometry::{
 };
 pub use latches::PageStatus;
 pub use mode::{BITS_PER_CELL_MAX, ProgramMode};
+pub use mws::{MWS_BLOCKS_MAX, MwsLimits, MwsTime, Precharge};
 pub use storage::{Image, Storage, StorageError, TEXT_BYTES_MAX};
 
 use array::Array;

@@ -14,9 +14,9 @@ mod wordlines;
 pub use cycles::{BusCycle, CycleError};
 pub use wordlines::WordlineBitmap;
 
-use super::config::MWS_BLOCKS_MAX;
 use super::geometry::{BlockId, PLANES_PER_DIE_MAX, PageAddress};
 use super::mode::ProgramMode;
+use super::mws::MWS_BLOCKS_MAX;
 use arrayvec::ArrayVec;
 
 /// One page per plane of a die.

@@ -64,7 +64,9 @@ pub(super) fn flash_cosmos() -> NandConfig {
         phases = 'cycles'
         [mws]
         blocks_max = 4
+        time = 'stated'
         power_percent = [100, 134, 157, 180]
+        precharge = { bitlines_ppm = 110000, block_ppm = 13750, wordline_ppm = 702 }
         [energy]
         read_pj = 20500000
         latch_transfer_pj_per_kib = 10000

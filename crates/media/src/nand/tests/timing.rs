@@ -305,3 +305,38 @@ fn two_terabytes_open_in_little_memory() {
     let blocks = nand.geometry().blocks() as usize;
     assert!(blocks * array::BLOCK_BYTES < 5 << 20);
 }
+
+/// Flash-Cosmos 5.2: what Figures 12 and 13 state, of the sense itself and of the function beyond
+/// what a command can address.
+#[test]
+fn measured_senses_take_what_figures_12_and_13_state() {
+    let mut config = flash_cosmos();
+    config.mws.time = MwsTime::Measured;
+    let t_r = Span::from_ns(22_500).as_ps() as f64;
+    let over = |blocks, wordlines| config.sense_time(blocks, wordlines).as_ps() as f64 / t_r - 1.0;
+    assert_eq!(over(1, 1), 0.0);
+    assert!((2..=8).all(|wordlines| over(1, wordlines) < 0.01));
+    assert!((0.0325..=0.033).contains(&over(1, 48)), "at most 3.3 %");
+    assert!((1..=4).all(|blocks| over(blocks, 48) <= 0.033));
+    assert_eq!(over(8, 1), 0.0, "hidden until eight blocks");
+    assert!((over(32, 48) - 0.363).abs() < 0.001);
+    assert!((1..48).all(|wordlines| over(1, wordlines) < over(1, wordlines + 1)));
+
+    let mut d = Driver::new(&config, Storage::None);
+    let layers: Vec<u32> = (0..48).collect();
+    let slots: Vec<(u32, u32, &[u32])> = (0..4).map(|block| (block, 0, &layers[..])).collect();
+    let percent = [100, 134, 157, 180];
+    for blocks in 1..=4 {
+        let command = mws(Iscm::READ, &slots[..blocks]);
+        let busy = d.nand.begin(DieId(0), &command, d.now).expect("legal");
+        d.now += busy.span;
+        d.nand.finish(DieId(0), d.now).expect("at its time");
+        assert_eq!(busy.span, config.sense_time(blocks as u32, 48));
+        // The power of so many blocks, for that time.
+        let expected = 20.5e6 * percent[blocks - 1] as f64 / 100.0 * busy.span.as_ps() as f64 / t_r;
+        assert!((busy.energy.as_pj() as f64 - expected).abs() <= 1.0);
+    }
+    // Four blocks at once cost 53 % less than four reads.
+    let saved = 1.0 - config.sense_energy(4, 1).as_pj() as f64 / (4.0 * 20.5e6);
+    assert!((0.52..0.56).contains(&saved), "{saved}");
+}

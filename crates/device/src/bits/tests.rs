@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use media::nand::cells::{CellsConfig, EccConfig};
 use media::nand::{
     BusTiming, Command, CommandPhases, EnergyConfig, Latency, MwsLimits, MwsTime, Nand, NandConfig,
     PageAddress, PageSet, Precharge, ProgramMode, Storage,
@@ -72,6 +73,8 @@ impl Flash {
                 program_power_percent: 150,
                 erase_power_percent: 190,
             },
+            cells: CellsConfig::perfect(),
+            ecc: EccConfig::unused(),
         };
         let nand = Nand::open(&config, Storage::Memory).expect("the configuration is legal");
         Flash {

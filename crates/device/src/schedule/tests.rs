@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use media::channel::{Channel, ChannelConfig};
+use media::nand::cells::{CellsConfig, EccConfig};
 use media::nand::{
     BlockCondition, BlockId, BusTiming, CommandPhases, DieId, EnergyConfig, Geometry, Latency,
     MwsLimits, MwsTime, Nand, NandConfig, PageAddress, PageState, Precharge, ProgramMode,
@@ -98,6 +99,8 @@ fn nand() -> NandConfig {
             program_power_percent: 150,
             erase_power_percent: 190,
         },
+        cells: CellsConfig::perfect(),
+        ecc: EccConfig::unused(),
     }
 }
 

@@ -2,14 +2,17 @@
 
 use super::command::{BlockSet, Mws, MwsPlane, PageSet};
 use super::die::{Operation, Suspended};
+use super::sense::Stored;
 use super::{
-    Busy, Command, DieId, Feature, Iscm, Nand, NandError, PageAddress, PlaneId, PlaneMask,
-    ProgramMode, StorageError,
+    Busy, Command, DieId, Feature, Iscm, Nand, NandError, PageAddress, PageState, PageStatus,
+    PlaneId, PlaneMask, ProgramMode, StorageError,
 };
 use sim::{Energy, Span, Time};
 
 /// The longest ESP program, in percent of an SLC program.
 const ESP_EFFORT_MAX: u32 = 1000;
+/// Steps that the read references can be lowered by.
+const READ_REFERENCE_MAX: u32 = 64;
 
 impl Nand {
     /// Begins a command on a die.
@@ -136,31 +139,66 @@ impl Nand {
     /// Senses one page a plane; how long that takes and what it costs.
     fn read_pages(&mut self, pages: &PageSet, iscm: Iscm) -> Result<(Span, Energy), StorageError> {
         let (mut span, mut energy) = (Span::ZERO, Energy::ZERO);
+        let level = self.reference_level(pages);
         for &page in pages {
             let mode = self.array.mode(page.block).unwrap_or(ProgramMode::Slc);
             span = span.max(self.timing.read(mode, page.page));
             energy += self.costs.read(mode, page.page);
             let plane = self.geometry().plane_of_block(page.block);
             if self.holds_data {
-                self.sensor.clear();
+                self.sensor.clear(false);
                 self.sensor.slot([page]);
                 self.sense(plane, iscm)?;
             }
-            let readable = self.array.is_readable(page);
-            self.planes[plane.0 as usize].note_sense(iscm, Some(page), readable);
+            let status = self.status_of(page, mode, level);
+            self.planes[plane.0 as usize].note_sense(iscm, Some(page), status);
         }
         Ok((span, energy))
     }
 
+    /// How far the die of `pages` has lowered its read references.
+    fn reference_level(&self, pages: &PageSet) -> u32 {
+        let die = pages
+            .first()
+            .map(|page| self.geometry().die_of_block(page.block));
+        die.map_or(0, |die| self.dies[die.0 as usize].reference_level)
+    }
+
+    /// Whether a page that is read alone reads well, with its code if it has one.
+    #[inline]
+    fn status_of(&mut self, page: PageAddress, mode: ProgramMode, level: u32) -> PageStatus {
+        let (erase_count, reads) = self.array.note_read(page.block);
+        if !self.array.is_readable(page) {
+            return PageStatus::Uncorrectable;
+        }
+        if mode == ProgramMode::Esp || self.cells.is_quiet(erase_count, reads) && level == 0 {
+            return PageStatus::Ok;
+        }
+        self.status_of_worn(page, level)
+    }
+
+    /// The same of a page that may have more wrong bits than its code corrects.
+    #[cold]
+    fn status_of_worn(&self, page: PageAddress, level: u32) -> PageStatus {
+        let programmed = self.array.page_state(page) == PageState::Programmed;
+        match self.array.past(page).filter(|_| programmed) {
+            Some(past) if !self.cells.is_correctable(page, &past, level) => {
+                PageStatus::TooManyErrors
+            }
+            _ => PageStatus::Ok,
+        }
+    }
+
     /// Senses what the sensor was given into the latches of `plane`.
     fn sense(&mut self, plane: PlaneId, iscm: Iscm) -> Result<(), StorageError> {
-        self.sensor.sense(
-            &*self.store,
-            &self.array,
-            &self.config.geometry,
-            iscm,
-            &mut self.planes[plane.0 as usize],
-        )
+        let stored = Stored {
+            store: &*self.store,
+            array: &self.array,
+            geometry: &self.config.geometry,
+            cells: &self.cells,
+        };
+        let latches = &mut self.planes[plane.0 as usize];
+        self.sensor.sense(&stored, iscm, latches)
     }
 
     fn begin_mws(&mut self, die: DieId, mws: &Mws, now: Time) -> Result<Busy, NandError> {
@@ -196,8 +234,9 @@ impl Nand {
         let strings = self.geometry().strings_per_block;
         let plane = self.geometry().plane_of_block(part.slots[0].block);
         let (mut readable, mut count, mut lone) = (true, 0, None);
-        self.sensor.clear();
+        self.sensor.clear(true);
         for slot in &part.slots {
+            self.array.note_read(slot.block);
             let pages = slot.wordlines.iter().map(|layer| PageAddress {
                 block: slot.block,
                 page: layer * strings + slot.string,
@@ -214,7 +253,11 @@ impl Nand {
             self.sense(plane, iscm)?;
         }
         let page = if count == 1 { lone } else { None };
-        self.planes[plane.0 as usize].note_sense(iscm, page, readable);
+        let status = match readable {
+            true => PageStatus::Ok,
+            false => PageStatus::Uncorrectable,
+        };
+        self.planes[plane.0 as usize].note_sense(iscm, page, status);
         Ok(())
     }
 
@@ -370,6 +413,16 @@ impl Nand {
         match feature {
             Feature::EspEffort if value == 0 || (100..=ESP_EFFORT_MAX).contains(&value) => {
                 self.dies[die.0 as usize].esp_effort = value;
+            }
+            Feature::ReadReference if value <= READ_REFERENCE_MAX => {
+                self.dies[die.0 as usize].reference_level = value;
+            }
+            Feature::ReadReference => {
+                return Err(NandError::BadFeature {
+                    feature: "read reference",
+                    value,
+                    allowed: "0 to 64 steps below where it is by default",
+                });
             }
             Feature::EspEffort => {
                 return Err(NandError::BadFeature {

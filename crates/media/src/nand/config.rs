@@ -3,6 +3,7 @@
 
 use std::ops::RangeInclusive;
 
+use super::cells::{CellsConfig, EccConfig};
 use super::geometry::{Geometry, GeometryError};
 use super::mode::ProgramMode;
 use super::mws::MwsLimits;
@@ -23,6 +24,10 @@ pub struct NandConfig {
     pub mws: MwsLimits,
     /// What commands cost in energy.
     pub energy: EnergyConfig,
+    /// How cells lose bits.
+    pub cells: CellsConfig,
+    /// The code of normal data.
+    pub ecc: EccConfig,
 }
 
 /// How long each command keeps its die busy, in nanoseconds. A multi-plane command takes as long
@@ -142,6 +147,16 @@ pub enum ConfigError {
         /// The values allowed.
         allowed: &'static str,
     },
+    /// A number that need not be whole is out of its range.
+    #[error("{key} = {value} is out of range; it must be {allowed}")]
+    Real {
+        /// The key, with its table.
+        key: &'static str,
+        /// The value found.
+        value: String,
+        /// The values allowed.
+        allowed: &'static str,
+    },
 }
 
 impl NandConfig {
@@ -152,6 +167,8 @@ impl NandConfig {
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.geometry.validate()?;
         self.mws.validate()?;
+        self.cells.validate()?;
+        self.ecc.validate()?;
         self.check_times()?;
         self.check_energies()
     }

@@ -39,6 +39,8 @@ pub(crate) struct Die {
     pub(crate) suspended: Option<Box<Suspended>>,
     /// Length of an ESP program in percent of an SLC program; 0 for the configured one.
     pub(crate) esp_effort: u32,
+    /// Steps by which the read references are lowered.
+    pub(crate) reference_level: u32,
 }
 
 impl Die {
@@ -49,6 +51,7 @@ impl Die {
             work: Span::ZERO,
             suspended: None,
             esp_effort: 0,
+            reference_level: 0,
         }
     }
 

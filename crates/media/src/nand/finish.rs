@@ -1,6 +1,7 @@
 //! Ending commands: well, by failure, or by a power cut.
 
 use super::array::{BlockCondition, PageState};
+use super::cells::Birth;
 use super::die::{Die, Operation};
 use super::storage::PageRecord;
 use super::{
@@ -68,6 +69,7 @@ impl Nand {
         let mut failed = PlaneMask::default();
         for &page in pages {
             let plane = self.geometry().plane_of_block(page.block);
+            let birth = self.birth_of(page, mode);
             let fails = !torn && self.draw_failure(|failures| failures.program_per_million);
             if fails {
                 failed.0 |= PlaneMask::single(self.geometry().plane_in_die(plane)).0;
@@ -82,11 +84,12 @@ impl Nand {
                 page,
                 state,
                 mode,
+                birth,
                 spare,
             };
             self.store
                 .record_page(&record, &self.array.block(page.block))?;
-            self.array.program(page, mode, state, spare);
+            self.array.program(page, mode, state, birth, spare);
             let content = self.planes[plane.0 as usize].firmware_programming.take();
             if let Some(content) = content.filter(|_| state == PageState::Programmed) {
                 let page = self.geometry().ppa(page);
@@ -94,6 +97,18 @@ impl Nand {
             }
         }
         Ok(failed)
+    }
+
+    /// When and how a page is programmed whose program ends now.
+    fn birth_of(&self, page: PageAddress, mode: ProgramMode) -> Birth {
+        let effort = match mode {
+            ProgramMode::Esp => {
+                let die = self.geometry().die_of_block(page.block);
+                self.dies[die.0 as usize].esp_effort
+            }
+            _ => 0,
+        };
+        self.cells.birth(effort)
     }
 
     /// Erases blocks; the planes in which that failed. `torn` if the erase was interrupted.
@@ -159,10 +174,12 @@ impl Nand {
         spare: &[u8],
     ) -> Result<(), NandError> {
         let state = PageState::Programmed;
+        let birth = self.cells.birth(0);
         let record = PageRecord {
             page,
             state,
             mode,
+            birth,
             spare,
         };
         let block = self.array.block(page.block);
@@ -171,7 +188,7 @@ impl Nand {
             "pages of a block are placed in order and in one mode"
         );
         self.store.record_page(&record, &block)?;
-        self.array.program(page, mode, state, spare);
+        self.array.program(page, mode, state, birth, spare);
         Ok(())
     }
 
@@ -190,6 +207,8 @@ impl Nand {
     /// Tears what a die has in progress or suspended and forgets its volatile state.
     pub(super) fn abort(&mut self, die: DieId, now: Time) -> Result<(), NandError> {
         let state = std::mem::replace(&mut self.dies[die.0 as usize], Die::new());
+        // Until what it programmed is noted.
+        self.dies[die.0 as usize].esp_effort = state.esp_effort;
         let suspended = state.suspended.map(|suspended| suspended.operation);
         let running = (state.operation, now < state.ends);
         for (operation, torn) in [Some(running), suspended.map(|operation| (operation, true))]
@@ -202,6 +221,7 @@ impl Nand {
                 _ => PlaneMask::default(),
             };
         }
+        self.dies[die.0 as usize].esp_effort = 0;
         for plane in 0..self.geometry().planes_per_die {
             let plane = self.geometry().plane_of_die(die, plane);
             self.planes[plane.0 as usize] = PlaneLatches::default();
@@ -248,6 +268,7 @@ impl Nand {
             }
         ];
         let state = PageState::Programmed;
+        let birth = self.cells.birth(0);
         // A store without data keeps no records of pages either.
         let keeps = self.holds_data;
         for (page, spare) in (0..).zip(spares) {
@@ -258,11 +279,12 @@ impl Nand {
                     page,
                     state,
                     mode,
+                    birth,
                     spare,
                 };
                 self.store.record_page(&record, &self.array.block(block))?;
             }
-            self.array.program(page, mode, state, spare);
+            self.array.program(page, mode, state, birth, spare);
         }
         Ok(())
     }

@@ -7,10 +7,13 @@ use super::command::Iscm;
 use super::geometry::PageAddress;
 
 /// Whether the data in a latch can be trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PageStatus {
     /// It is what was programmed, or was computed from such.
+    #[default]
     Ok,
+    /// More bits of it are wrong than its code corrects. With other read references there may be fewer.
+    TooManyErrors,
     /// A torn or failed page went into it: what an error-correcting code would give up on.
     Uncorrectable,
 }
@@ -22,7 +25,7 @@ pub(crate) struct Latch {
     pub(crate) words: Box<[u64]>,
     /// Whether it has been given a value since the die was powered or reset.
     pub(crate) holds: bool,
-    pub(crate) uncorrectable: bool,
+    pub(crate) status: PageStatus,
     /// The one page that it holds unchanged, whose spare bytes come with it.
     pub(crate) page: Option<PageAddress>,
 }
@@ -58,9 +61,12 @@ impl Latch {
 
 impl PlaneLatches {
     /// What a sense of `page` alone (if it is one page) does besides moving bits.
-    pub(crate) fn note_sense(&mut self, iscm: Iscm, page: Option<PageAddress>, readable: bool) {
+    pub(crate) fn note_sense(&mut self, iscm: Iscm, page: Option<PageAddress>, status: PageStatus) {
         let s = &mut self.s;
-        s.uncorrectable = !readable | (!iscm.init_s & s.uncorrectable);
+        s.status = match iscm.init_s {
+            true => status,
+            false => status.max(s.status),
+        };
         s.page = if iscm.init_s & !iscm.inverse {
             page
         } else {
@@ -71,7 +77,7 @@ impl PlaneLatches {
         if iscm.init_c {
             self.spare_kept.clear();
             self.spare_in = None;
-            self.c.uncorrectable = false;
+            self.c.status = PageStatus::Ok;
             self.c.page = None;
             self.c.holds = true;
         }
@@ -82,7 +88,7 @@ impl PlaneLatches {
 
     /// What C |= S does besides moving bits; `anew` if C was all zeros before.
     pub(crate) fn note_transfer(&mut self, anew: bool) {
-        self.c.uncorrectable |= self.s.uncorrectable;
+        self.c.status = self.c.status.max(self.s.status);
         self.c.page = if anew { self.s.page } else { None };
         self.spare_kept.clear();
         self.loading = false;
@@ -92,7 +98,7 @@ impl PlaneLatches {
     pub(crate) fn copy_s_to_c(&mut self) {
         self.c.words.clone_from(&self.s.words);
         self.c.holds = true;
-        self.c.uncorrectable = false;
+        self.c.status = PageStatus::Ok;
         self.note_transfer(true);
     }
 
@@ -117,7 +123,7 @@ impl PlaneLatches {
         if !self.loading {
             self.c.room(words).fill(u64::MAX);
             self.c.holds = true;
-            self.c.uncorrectable = false;
+            self.c.status = PageStatus::Ok;
             self.c.page = None;
             self.spare_kept.clear();
             self.loading = true;

@@ -8,6 +8,7 @@
 
 mod array;
 mod begin;
+pub mod cells;
 pub mod command;
 mod config;
 mod die;
@@ -42,6 +43,8 @@ pub use mws::{MWS_BLOCKS_MAX, MwsLimits, MwsTime, Precharge};
 pub use storage::{Image, Storage, StorageError, TEXT_BYTES_MAX};
 
 use array::Array;
+use cells::Cells;
+pub use cells::{Ageing, DriveAge};
 use config::{Costs, Timing};
 use die::Die;
 use latches::PlaneLatches;
@@ -109,6 +112,7 @@ pub struct Nand {
     /// keeps no data.
     firmware_pages: BTreeMap<Ppa, Box<[u8]>>,
     sensor: Sensor,
+    cells: Cells,
     failures: Option<Failures>,
     holds_data: bool,
 }
@@ -124,7 +128,9 @@ impl Nand {
         let store = storage.open(geometry)?;
         let mut array = Array::new(geometry);
         store.load(&mut array)?;
+        let age = store.age()?;
         Ok(Nand {
+            cells: Cells::new(config, age),
             timing: Timing::new(&config.latency, &config.bus),
             costs: Costs::new(config),
             dies: (0..geometry.dies()).map(|_| Die::new()).collect(),
@@ -154,6 +160,41 @@ impl Nand {
     /// Whether data is kept, or only timing.
     pub fn holds_data(&self) -> bool {
         self.holds_data
+    }
+
+    /// Makes the cells those of another drive of the same kind: which are weak, and which blocks
+    /// are good, follows from `seed`.
+    pub fn set_seed(&mut self, seed: u64) {
+        self.cells.reseed(seed);
+    }
+
+    /// Makes the drive older at once: time passes at a temperature, and every block has been
+    /// through so many more cycles before it was last programmed.
+    ///
+    /// # Errors
+    /// Failures of the storage of bits.
+    pub fn grow_older(&mut self, ageing: &Ageing) -> Result<(), NandError> {
+        let age = self.cells.older(ageing);
+        self.store.record_age(&age)?;
+        self.cells.set_age(age);
+        Ok(())
+    }
+
+    /// How old the drive is, beyond what was done to it in simulated time.
+    pub fn age(&self) -> &DriveAge {
+        self.cells.age()
+    }
+
+    /// The share of a page's bits that read wrong, before any correction; `None` unless it was
+    /// programmed.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn raw_bit_error_rate(&self, page: Ppa) -> Option<f64> {
+        let page = self.geometry().page_address(page);
+        let programmed = self.array.page_state(page) == PageState::Programmed;
+        let past = self.array.past(page).filter(|_| programmed)?;
+        Some(self.cells.error_rate(page, &past))
     }
 
     /// Lets programs and erases fail from now on, or never again.

@@ -1,10 +1,12 @@
 //! The sense primitive on stored bits: OR over slots of AND over wordlines, streamed
 //! through accumulators that stay in the first-level cache.
 
-use super::array::Array;
+use super::array::{Array, PageState};
+use super::cells::{Cells, mix};
 use super::command::Iscm;
 use super::geometry::{Geometry, PageAddress};
 use super::latches::PlaneLatches;
+use super::mode::ProgramMode;
 use super::storage::{BitStore, StorageError};
 use arrayvec::ArrayVec;
 
@@ -20,6 +22,8 @@ const LANES: usize = 8;
 /// What is sensed, and room to do it in; kept between senses.
 pub(crate) struct Sensor {
     operands: Vec<PageAddress>,
+    /// Whether what is sensed is read raw, without a code.
+    raw: bool,
     /// Where in `operands` each slot ends.
     slot_ends: Vec<usize>,
     all: Box<[u64; CHUNK]>,
@@ -32,6 +36,7 @@ impl Sensor {
     pub(crate) fn new() -> Sensor {
         Sensor {
             operands: Vec::new(),
+            raw: false,
             slot_ends: Vec::new(),
             all: Box::new([0; CHUNK]),
             slot: Box::new([0; CHUNK]),
@@ -39,8 +44,10 @@ impl Sensor {
         }
     }
 
-    /// Forgets the slots of the last sense.
-    pub(crate) fn clear(&mut self) {
+    /// Forgets the slots of the last sense. Pages of the next are read `raw`, or have a code that is
+    /// looked after elsewhere.
+    pub(crate) fn clear(&mut self, raw: bool) {
+        self.raw = raw;
         self.operands.clear();
         self.slot_ends.clear();
     }
@@ -54,17 +61,15 @@ impl Sensor {
     /// Senses the slots into the latches as the flags say.
     pub(crate) fn sense(
         &mut self,
-        store: &dyn BitStore,
-        array: &Array,
-        geometry: &Geometry,
+        stored: &Stored<'_>,
         iscm: Iscm,
         latches: &mut PlaneLatches,
     ) -> Result<(), StorageError> {
-        let words = geometry.page_words();
+        let words = stored.geometry.page_words();
         let (s, c) = (latches.s.room(words), latches.c.room(words));
         for start in (0..words).step_by(CHUNK) {
             let length = CHUNK.min(words - start);
-            let sensed = self.sense_chunk(store, array, geometry, start, length)?;
+            let sensed = self.sense_chunk(stored, start, length)?;
             let range = start..start + length;
             latch(iscm, sensed, &mut s[range.clone()], &mut c[range]);
         }
@@ -74,16 +79,13 @@ impl Sensor {
     /// What the bitlines from word `start` on conduct.
     fn sense_chunk<'a>(
         &'a mut self,
-        store: &'a dyn BitStore,
-        array: &Array,
-        geometry: &Geometry,
+        stored: &'a Stored<'a>,
         start: usize,
         length: usize,
     ) -> Result<&'a [u64], StorageError> {
         if let [page] = self.operands[..] {
             let scratch = &mut self.scratch[0][..length];
-            let words = operand(store, array, geometry, page, start, scratch)?;
-            return Ok(match words {
+            return Ok(match stored.operand(page, self.raw, start, scratch)? {
                 Some(words) => words,
                 None => {
                     self.all[..length].fill(u64::MAX);
@@ -104,7 +106,7 @@ impl Sensor {
                 for (&page, scratch) in pages.iter().zip(self.scratch.iter_mut()) {
                     let scratch = &mut scratch[..length];
                     // Erased cells conduct: they leave the AND as it is.
-                    operands.extend(operand(store, array, geometry, page, start, scratch)?);
+                    operands.extend(stored.operand(page, self.raw, start, scratch)?);
                 }
                 and_all(slot, &operands);
             }
@@ -117,38 +119,49 @@ impl Sensor {
     }
 }
 
-/// The words of one page from `start` on; `None` if it is erased.
-fn operand<'a>(
-    store: &'a dyn BitStore,
-    array: &Array,
-    geometry: &Geometry,
-    page: PageAddress,
-    start: usize,
-    scratch: &'a mut [u64],
-) -> Result<Option<&'a [u64]>, StorageError> {
-    use super::array::PageState;
-    if !array.is_readable(page) {
-        let seed = u64::from(geometry.ppa(page).0) << 32;
-        for (word, index) in scratch.iter_mut().zip(start as u64..) {
-            *word = garbage(seed | index);
-        }
-        return Ok(Some(scratch));
-    }
-    match array.page_state(page) {
-        PageState::Erased => Ok(None),
-        _ => {
-            let range = start..start + scratch.len();
-            store.words(page, range, scratch).map(Some)
-        }
-    }
+/// What a sense finds: the bits, and what became of the cells that hold them.
+pub(crate) struct Stored<'a> {
+    pub(crate) store: &'a dyn BitStore,
+    pub(crate) array: &'a Array,
+    pub(crate) geometry: &'a Geometry,
+    pub(crate) cells: &'a Cells,
 }
 
-/// Bits that look random and are always the same for a position (SplitMix64's finalizer).
-fn garbage(position: u64) -> u64 {
-    let mut bits = position.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    bits ^ (bits >> 31)
+impl Stored<'_> {
+    /// The words of one page from `start` on, as its cells show them if it is read `raw`; `None` if
+    /// it is erased. They are where they are kept unless some of them read wrong.
+    fn operand<'a>(
+        &'a self,
+        page: PageAddress,
+        raw: bool,
+        start: usize,
+        scratch: &'a mut [u64],
+    ) -> Result<Option<&'a [u64]>, StorageError> {
+        if !self.array.is_readable(page) {
+            let seed = u64::from(self.geometry.ppa(page).0) << 32;
+            for (word, index) in scratch.iter_mut().zip(start as u64..) {
+                *word = mix(seed | index);
+            }
+            return Ok(Some(scratch));
+        }
+        if self.array.page_state(page) == PageState::Erased {
+            return Ok(None);
+        }
+        let range = start..start + scratch.len();
+        let rates = match self.array.past(page) {
+            Some(past) if raw || past.mode == ProgramMode::Esp => self.cells.raw_rates(page, &past),
+            _ => None,
+        };
+        let words = self.geometry.page_words();
+        match rates.filter(|rates| self.cells.any_flips(page, *rates, words)) {
+            None => self.store.words(page, range, scratch).map(Some),
+            Some(rates) => {
+                self.store.read(page, range, scratch)?;
+                self.cells.flip(page, rates, words, start, scratch);
+                Ok(Some(scratch))
+            }
+        }
+    }
 }
 
 /// ANDs operands of the length of `into`: as many streams at once as there are, since memory serves

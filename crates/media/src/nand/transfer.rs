@@ -100,11 +100,7 @@ impl Nand {
     /// While the die is at work (but for a cache read).
     pub fn page_status(&self, plane: PlaneId) -> Result<PageStatus, NandError> {
         self.check_register(plane, "status of the page register")?;
-        Ok(if self.planes[plane.0 as usize].c.uncorrectable {
-            PageStatus::Uncorrectable
-        } else {
-            PageStatus::Ok
-        })
+        Ok(self.planes[plane.0 as usize].c.status)
     }
 
     /// The spare bytes of the page in the page register; empty if it holds no single page, or one
@@ -145,7 +141,9 @@ impl Nand {
     pub(super) fn register_spare(&self, plane: usize) -> &[u8] {
         let latches = &self.planes[plane];
         match latches.c.page {
-            Some(page) if !latches.c.uncorrectable => self.array.spare(page).unwrap_or(&[]),
+            Some(page) if latches.c.status != PageStatus::Uncorrectable => {
+                self.array.spare(page).unwrap_or(&[])
+            }
             _ => &latches.spare_kept,
         }
     }

@@ -4,6 +4,9 @@
 
 mod pages;
 
+use std::collections::BTreeMap;
+
+use super::cells::{Birth, Past, felt_reads};
 use super::geometry::{BlockId, Geometry, PageAddress};
 use super::mode::ProgramMode;
 use pages::{Pages, Place};
@@ -70,6 +73,10 @@ pub(crate) const BLOCK_BYTES: usize = size_of::<Block>();
 #[derive(Clone, Copy, Default)]
 struct Block {
     erase_count: u32,
+    /// Reads of its pages since it was erased.
+    reads: u32,
+    /// When its first page was programmed.
+    birth: Birth,
     next_page: u16,
     mode: u8,
     flags: u8,
@@ -81,6 +88,8 @@ struct Block {
 pub(crate) struct Array {
     blocks: Box<[Block]>,
     pages: Pages,
+    /// Of pages programmed at another time, or in another way, than the first of their block.
+    births: BTreeMap<(BlockId, u32), Birth>,
     wordlines_per_block: u32,
 }
 
@@ -89,6 +98,7 @@ impl Array {
         Array {
             blocks: vec![Block::default(); geometry.blocks() as usize].into(),
             pages: Pages::default(),
+            births: BTreeMap::new(),
             wordlines_per_block: geometry.wordlines_per_block(),
         }
     }
@@ -144,12 +154,36 @@ impl Array {
         programmed.then(|| self.pages.spare(place, page))
     }
 
+    /// Notes a read of some page of the block; gives its erases, and its reads since the last.
+    #[inline]
+    pub(crate) fn note_read(&mut self, block: BlockId) -> (u32, u32) {
+        let block = &mut self.blocks[block.0 as usize];
+        block.reads = block.reads.saturating_add(1);
+        (block.erase_count, block.reads)
+    }
+
+    /// What the cells of a page have been through; `None` unless its block was programmed.
+    pub(crate) fn past(&self, page: PageAddress) -> Option<Past> {
+        let block = &self.blocks[page.block.0 as usize];
+        let own = match self.births.is_empty() {
+            true => None,
+            false => self.births.get(&(page.block, page.page)),
+        };
+        Some(Past {
+            mode: ProgramMode::from_code(block.mode)?,
+            erase_count: block.erase_count,
+            reads: felt_reads(block.reads),
+            birth: *own.unwrap_or(&block.birth),
+        })
+    }
+
     /// Consumes a page. The caller has checked that it is the block's turn.
     pub(crate) fn program(
         &mut self,
         page: PageAddress,
         mode: ProgramMode,
         state: PageState,
+        birth: Birth,
         spare: &[u8],
     ) {
         let shape = (
@@ -157,6 +191,11 @@ impl Array {
             self.blocks.len(),
         );
         let block = &mut self.blocks[page.block.0 as usize];
+        if block.mode == 0 {
+            block.birth = birth;
+        } else if block.birth != birth {
+            self.births.insert((page.block, page.page), birth);
+        }
         block.mode = mode as u8;
         block.next_page = block.next_page.max(page.page as u16 + 1);
         if state != PageState::Programmed {
@@ -168,9 +207,8 @@ impl Array {
 
     /// Erases a block; one whose erase did not complete must be erased again.
     pub(crate) fn erase(&mut self, block: BlockId, complete: bool) {
-        let erased = block;
+        self.forget_pages(block);
         let block = &mut self.blocks[block.0 as usize];
-        self.pages.erase(block.place, erased);
         *block = Block {
             erase_count: block.erase_count + 1,
             flags: block.flags & BAD | if complete { 0 } else { NEEDS_ERASE },
@@ -180,7 +218,7 @@ impl Array {
 
     /// Brings a block to the state it had when a durable store was closed, its pages erased.
     pub(crate) fn restore(&mut self, block: BlockId, erase_count: u32, condition: BlockCondition) {
-        self.pages.erase(self.blocks[block.0 as usize].place, block);
+        self.forget_pages(block);
         self.blocks[block.0 as usize] = Block {
             erase_count,
             flags: match condition {
@@ -190,6 +228,16 @@ impl Array {
             },
             ..Block::default()
         };
+    }
+
+    fn forget_pages(&mut self, block: BlockId) {
+        self.pages.erase(self.blocks[block.0 as usize].place, block);
+        if self.births.is_empty() {
+            return;
+        }
+        while let Some((&of, _)) = self.births.range((block, 0)..=(block, u32::MAX)).next() {
+            self.births.remove(&of);
+        }
     }
 
     pub(crate) fn mark_bad(&mut self, block: BlockId) {

@@ -243,6 +243,7 @@ impl Decoder<'_> {
     fn feature(&mut self) -> Result<Command, CycleError> {
         let feature = match self.byte()? {
             code if code == Feature::EspEffort as u8 => Feature::EspEffort,
+            code if code == Feature::ReadReference as u8 => Feature::ReadReference,
             _ => return self.bad("feature"),
         };
         let value = self.address(FEATURE_BYTES)? as u32;

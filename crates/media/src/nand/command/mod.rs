@@ -150,6 +150,9 @@ pub enum Feature {
     /// Length of an ESP program in percent of an SLC program, 100 to 1000 (Flash-Cosmos Figure 11);
     /// 0 restores the configured `program_esp_ns`.
     EspEffort = 0xE5,
+    /// Steps (`ecc.retry_step_mv`) by which the die lowers its read references in page reads; 0 as by
+    /// default.
+    ReadReference = 0xE6,
 }
 
 impl Iscm {

@@ -24,6 +24,13 @@ impl MemoryStore {
         }
     }
 
+    /// The words of a page that was written.
+    fn page(&self, page: PageAddress) -> Option<&[u64]> {
+        let (plane, block) = self.position(page.block);
+        let block = self.planes[plane].get(block)?.as_ref()?;
+        block[page.page as usize].as_deref()
+    }
+
     fn position(&self, block: BlockId) -> (usize, usize) {
         let block = block.0 as usize;
         (block / self.blocks_per_plane, block % self.blocks_per_plane)
@@ -52,13 +59,24 @@ impl BitStore for MemoryStore {
         range: Range<usize>,
         scratch: &'a mut [u64],
     ) -> Result<&'a [u64], StorageError> {
-        let (plane, block) = self.position(page.block);
-        let block = self.planes[plane].get(block).and_then(Option::as_ref);
-        if let Some(words) = block.and_then(|pages| pages[page.page as usize].as_ref()) {
+        if let Some(words) = self.page(page) {
             return Ok(&words[range]);
         }
         scratch.fill(0);
         Ok(scratch)
+    }
+
+    fn read(
+        &self,
+        page: PageAddress,
+        range: Range<usize>,
+        into: &mut [u64],
+    ) -> Result<(), StorageError> {
+        match self.page(page) {
+            Some(words) => into.copy_from_slice(&words[range]),
+            None => into.fill(0),
+        }
+        Ok(())
     }
 
     fn erase(&mut self, block: BlockId) -> Result<(), StorageError> {

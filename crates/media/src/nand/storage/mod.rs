@@ -9,6 +9,7 @@ mod memory;
 mod none;
 
 use super::array::{Array, BlockState, PageState};
+use super::cells::{Birth, DriveAge};
 use super::geometry::{BlockId, Geometry, PageAddress};
 use super::mode::ProgramMode;
 use std::io;
@@ -120,6 +121,7 @@ pub(crate) struct PageRecord<'a> {
     pub(crate) page: PageAddress,
     pub(crate) state: PageState,
     pub(crate) mode: ProgramMode,
+    pub(crate) birth: Birth,
     pub(crate) spare: &'a [u8],
 }
 
@@ -141,6 +143,14 @@ pub(crate) trait BitStore {
         scratch: &'a mut [u64],
     ) -> Result<&'a [u64], StorageError>;
 
+    /// Copies the words `range` of such a page into `into`, which is as long.
+    fn read(
+        &self,
+        page: PageAddress,
+        range: Range<usize>,
+        into: &mut [u64],
+    ) -> Result<(), StorageError>;
+
     /// Forgets the data of a block.
     fn erase(&mut self, block: BlockId) -> Result<(), StorageError>;
 
@@ -153,6 +163,16 @@ pub(crate) trait BitStore {
     /// pages are so too.
     fn record_block(&mut self, _: BlockId, _: &BlockState) -> Result<(), StorageError> {
         Ok(())
+    }
+
+    /// Keeps how old the drive is from now on.
+    fn record_age(&mut self, _: &DriveAge) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    /// How old the drive was when that was last kept.
+    fn age(&self) -> Result<DriveAge, StorageError> {
+        Ok(DriveAge::default())
     }
 
     /// Brings the array to the state that was kept.

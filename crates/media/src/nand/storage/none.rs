@@ -25,6 +25,10 @@ impl BitStore for NoStore {
         Ok(&[])
     }
 
+    fn read(&self, _: PageAddress, _: Range<usize>, _: &mut [u64]) -> Result<(), StorageError> {
+        Ok(())
+    }
+
     fn erase(&mut self, _: BlockId) -> Result<(), StorageError> {
         Ok(())
     }

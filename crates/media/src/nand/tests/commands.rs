@@ -59,10 +59,11 @@ fn a_command(geometry: Geometry, die: u32) -> BoxedStrategy<Command> {
             .prop_map(|planes| Command::CacheReadEnd { planes }),
         planes.clone().prop_map(|planes| Command::Xor { planes }),
         planes.prop_map(|planes| Command::LatchTransfer { planes }),
-        any::<u32>().prop_map(|value| Command::SetFeature {
-            feature: Feature::EspEffort,
-            value
-        }),
+        (
+            prop::sample::select(vec![Feature::EspEffort, Feature::ReadReference]),
+            any::<u32>()
+        )
+            .prop_map(|(feature, value)| Command::SetFeature { feature, value }),
         prop::sample::select(vec![
             Command::Suspend,
             Command::Resume,

@@ -228,6 +228,15 @@ impl BitStore for Full {
         unreachable!("nothing was ever programmed")
     }
 
+    fn read(
+        &self,
+        _: PageAddress,
+        _: std::ops::Range<usize>,
+        _: &mut [u64],
+    ) -> Result<(), StorageError> {
+        Ok(())
+    }
+
     fn erase(&mut self, _: BlockId) -> Result<(), StorageError> {
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Tests of the flash packages, and what they share: two configurations and a driver.
 
+mod ageing;
 mod commands;
 mod failures;
 mod image;
@@ -74,6 +75,44 @@ pub(super) fn flash_cosmos() -> NandConfig {
         xor_pj_per_kib = 20000
         program_power_percent = 150
         erase_power_percent = 190
+        [cells]
+        errors = 'modelled'
+        erased_mv = -1500.0
+        erased_sigma_mv = 340.0
+        block_spread_percent = 3.0
+        [cells.states]
+        slc_mv = 1000.0
+        slc_sigma_mv = 412.0
+        mlc_mv = [500.0, 1700.0, 2900.0]
+        mlc_sigma_mv = 197.0
+        tlc_mv = [0.0, 700.0, 1400.0, 2100.0, 2800.0, 3500.0, 4200.0]
+        tlc_sigma_mv = 95.0
+        [cells.esp]
+        raise_mv = 3500.0
+        narrowing_percent = 70.0
+        half_percent = 76.0
+        steepness = 8.0
+        [cells.wear]
+        widening_percent = 6.5
+        exponent = 0.6
+        [cells.retention]
+        fresh_loss_ppm = 1059.0
+        worn_loss_ppm = 3530.0
+        hours = 1.0
+        spread_percent = 30.0
+        activation_ev = 1.1
+        reference_celsius = 30.0
+        [cells.disturb]
+        raise_mv_per_million_reads = 100.0
+        [cells.interference]
+        slc_percent = 6.03
+        multi_level_percent = 3.88
+        randomized_percent = 30.0
+        [ecc]
+        codeword_bytes = 1024
+        correctable_bits = 72
+        retries_max = 8
+        retry_step_mv = 40
         ",
     )
     .expect("the text above has every key")

@@ -303,7 +303,7 @@ fn two_terabytes_open_in_little_memory() {
     let nand = Nand::open(&flash_cosmos(), Storage::Memory).expect("legal");
     assert_eq!(nand.geometry().blocks(), 8 * 8 * 2 * 2048);
     let blocks = nand.geometry().blocks() as usize;
-    assert!(blocks * array::BLOCK_BYTES < 5 << 20);
+    assert!(blocks * array::BLOCK_BYTES <= 6 << 20);
 }
 
 /// Flash-Cosmos 5.2: what Figures 12 and 13 state, of the sense itself and of the function beyond

@@ -1,7 +1,8 @@
 //! Where things lie in an image file, and their records.
 //!
 //! ```text
-//! 0        header, 4 KiB: magic, version, geometry, length and checksum of the text, checksum
+//! 0        header, 4 KiB: magic, version, geometry, length and checksum of the text, checksum;
+//!          at 2048 and 3072 how old the drive is, twice
 //! 4096     text of the caller, 64 KiB
 //! 69632    block table: 16 bytes a block
 //! ...      page records: 16 bytes a page
@@ -13,6 +14,7 @@
 
 use super::checksum::crc32;
 use crate::nand::array::PageState;
+use crate::nand::cells::{Birth, DriveAge};
 use crate::nand::geometry::{BlockId, Geometry, PageAddress};
 use crate::nand::mode::ProgramMode;
 
@@ -165,6 +167,49 @@ impl BlockEntry {
     }
 }
 
+/// How old the drive is: where the two copies of that are, of which the newer counts.
+pub(super) const AGES_AT: [u64; 2] = [2048, 3072];
+pub(super) const AGE_BYTES: usize = 48;
+
+/// A copy of how old the drive is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct AgeEntry {
+    /// Rises with each copy written; 0 for one never written.
+    pub(super) number: u32,
+    pub(super) age: DriveAge,
+}
+
+impl AgeEntry {
+    pub(super) fn to_bytes(self) -> [u8; AGE_BYTES] {
+        let mut bytes = [0; AGE_BYTES];
+        bytes[..4].copy_from_slice(&self.number.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.age.cycles.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.age.hours.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.age.effective_hours.to_le_bytes());
+        // Not a number stands for none.
+        let celsius = self.age.celsius.unwrap_or(f64::NAN);
+        bytes[24..32].copy_from_slice(&celsius.to_le_bytes());
+        let check = crc32(&[&bytes[..AGE_BYTES - 4]]);
+        bytes[AGE_BYTES - 4..].copy_from_slice(&check.to_le_bytes());
+        bytes
+    }
+
+    /// The copy; `None` if it was never written, or not to its end.
+    pub(super) fn from_bytes(bytes: &[u8; AGE_BYTES]) -> Option<AgeEntry> {
+        let real = |at: usize| f64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
+        let sound = word(bytes, AGE_BYTES - 4) == crc32(&[&bytes[..AGE_BYTES - 4]]);
+        (sound && word(bytes, 0) > 0).then(|| AgeEntry {
+            number: word(bytes, 0),
+            age: DriveAge {
+                cycles: word(bytes, 4),
+                hours: real(8),
+                effective_hours: real(16),
+                celsius: Some(real(24)).filter(|celsius| !celsius.is_nan()),
+            },
+        })
+    }
+}
+
 /// The record of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PageEntry {
@@ -173,6 +218,8 @@ pub(super) struct PageEntry {
     pub(super) state: PageState,
     pub(super) mode: ProgramMode,
     pub(super) spare_bytes: u16,
+    /// When and how it was programmed.
+    pub(super) birth: Birth,
 }
 
 impl PageEntry {
@@ -182,8 +229,12 @@ impl PageEntry {
         bytes[4] = self.state as u8;
         bytes[5] = self.mode as u8;
         bytes[6..8].copy_from_slice(&self.spare_bytes.to_le_bytes());
+        let birth = self.birth.0.to_le_bytes();
+        bytes[12..].copy_from_slice(&birth);
+        // A drive that never aged has the same checksums as before drives could.
+        let birth = if birth == [0; 4] { &[][..] } else { &birth };
         let address = [page.block.0.to_le_bytes(), page.page.to_le_bytes()];
-        let check = crc32(&[address.as_flattened(), &bytes[..8], spare]);
+        let check = crc32(&[address.as_flattened(), &bytes[..8], spare, birth]);
         bytes[8..12].copy_from_slice(&check.to_le_bytes());
         bytes
     }
@@ -200,6 +251,7 @@ impl PageEntry {
             },
             mode: ProgramMode::from_code(bytes[5])?,
             spare_bytes: u16::from_le_bytes([bytes[6], bytes[7]]),
+            birth: Birth(word(bytes, 12)),
         })
     }
 }

@@ -13,9 +13,13 @@ mod layout;
 
 use super::{BitStore, PageRecord, StorageError};
 use crate::nand::array::{Array, BlockCondition, BlockState, PageState};
+use crate::nand::cells::DriveAge;
 use crate::nand::geometry::{BlockId, Geometry, PageAddress};
 use header::Header;
-use layout::{BAD, BlockEntry, IN_USE, Layout, NEEDS_ERASE, PageEntry, RECORD_BYTES};
+use layout::{
+    AGE_BYTES, AGES_AT, AgeEntry, BAD, BlockEntry, IN_USE, Layout, NEEDS_ERASE, PageEntry,
+    RECORD_BYTES,
+};
 use rustix::fs::{FallocateFlags, FlockOperation};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -219,6 +223,18 @@ impl Image {
         })
     }
 
+    /// The newer copy of how old the drive is; a new one's if there is none.
+    fn newest_age(&self) -> Result<AgeEntry, StorageError> {
+        let mut newest = AgeEntry::default();
+        for at in AGES_AT {
+            let mut bytes = [0; AGE_BYTES];
+            self.read_at(&mut bytes, at, "the age of the drive")?;
+            let found = AgeEntry::from_bytes(&bytes).filter(|found| found.number > newest.number);
+            newest = found.unwrap_or(newest);
+        }
+        Ok(newest)
+    }
+
     fn write_block(&self, block: BlockId, entry: BlockEntry) -> Result<(), StorageError> {
         let at = self.layout.block_at(block);
         self.write_at(&entry.to_bytes(block), at, "a block's state")
@@ -250,9 +266,9 @@ impl Image {
             // Records come after what they speak of, so a checksum that is wrong means that the host
             // lost power before the file was synced: the page is as good as torn.
             if entry.to_bytes(page, spare) == bytes {
-                array.program(page, entry.mode, entry.state, spare);
+                array.program(page, entry.mode, entry.state, entry.birth, spare);
             } else {
-                array.program(page, entry.mode, PageState::Torn, &[]);
+                array.program(page, entry.mode, PageState::Torn, entry.birth, &[]);
             }
         }
         Ok(())
@@ -282,9 +298,18 @@ impl BitStore for Image {
         range: Range<usize>,
         scratch: &'a mut [u64],
     ) -> Result<&'a [u64], StorageError> {
-        let at = self.layout.data_at(page) + range.start as u64 * 8;
-        self.read_at(scratch.as_mut_bytes(), at, "a page")?;
+        self.read(page, range, scratch)?;
         Ok(scratch)
+    }
+
+    fn read(
+        &self,
+        page: PageAddress,
+        range: Range<usize>,
+        into: &mut [u64],
+    ) -> Result<(), StorageError> {
+        let at = self.layout.data_at(page) + range.start as u64 * 8;
+        self.read_at(into.as_mut_bytes(), at, "a page")
     }
 
     fn erase(&mut self, block: BlockId) -> Result<(), StorageError> {
@@ -327,6 +352,7 @@ impl BitStore for Image {
             state: record.state,
             mode: record.mode,
             spare_bytes: record.spare.len() as u16,
+            birth: record.birth,
         };
         let bytes = entry.to_bytes(page, record.spare);
         self.write_at(&bytes, self.layout.record_at(page), "a page record")
@@ -344,6 +370,20 @@ impl BitStore for Image {
             flags: in_use | condition,
         };
         self.write_block(block, entry)
+    }
+
+    fn record_age(&mut self, age: &DriveAge) -> Result<(), StorageError> {
+        let newest = self.newest_age()?;
+        let entry = AgeEntry {
+            number: newest.number + 1,
+            age: *age,
+        };
+        let at = AGES_AT[entry.number as usize % AGES_AT.len()];
+        self.write_at(&entry.to_bytes(), at, "the age of the drive")
+    }
+
+    fn age(&self) -> Result<DriveAge, StorageError> {
+        Ok(self.newest_age()?.age)
     }
 
     fn load(&self, array: &mut Array) -> Result<(), StorageError> {

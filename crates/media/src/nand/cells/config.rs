@@ -1,0 +1,378 @@
+//! Keys of the cell model: threshold voltages, what moves them, and the code that normal data has.
+
+use serde::{Deserialize, Serialize};
+
+use crate::nand::config::{ConfigError, check_range};
+
+/// Threshold voltages of the cells and what moves them. Voltages are in millivolts; a state's
+/// voltages are a normal distribution.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellsConfig {
+    /// Whether cells lose bits.
+    pub errors: CellErrors,
+    /// Mean of the erased state.
+    pub erased_mv: f64,
+    /// Width (standard deviation) of the erased state.
+    pub erased_sigma_mv: f64,
+    /// The programmed states of each mode.
+    pub states: ProgrammedStates,
+    /// What additional programming steps bring.
+    pub esp: EspConfig,
+    /// What program and erase cycles do.
+    pub wear: WearConfig,
+    /// What time does.
+    pub retention: RetentionConfig,
+    /// What reads of other pages of the block do.
+    pub disturb: DisturbConfig,
+    /// What programs of neighbours do.
+    pub interference: InterferenceConfig,
+    /// Spread of the widths from block to block: standard deviation of their logarithm, in percent.
+    pub block_spread_percent: f64,
+}
+
+/// Whether cells lose bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CellErrors {
+    /// Never: pages read back as they were programmed.
+    None,
+    /// As their threshold voltages say.
+    Modelled,
+}
+
+/// Means and widths of the programmed states.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgrammedStates {
+    /// Mean of the one programmed state of SLC.
+    pub slc_mv: f64,
+    /// Its width.
+    pub slc_sigma_mv: f64,
+    /// Means of the three programmed states of MLC, ascending.
+    pub mlc_mv: [f64; 3],
+    /// Their width.
+    pub mlc_sigma_mv: f64,
+    /// Means of the seven programmed states of TLC, ascending.
+    pub tlc_mv: [f64; 7],
+    /// Their width.
+    pub tlc_sigma_mv: f64,
+}
+
+/// Enhanced SLC programming (Flash-Cosmos 4.2): with more steps the programmed state ends higher and
+/// narrower, and neighbours disturb less. How much of it a program of `1 + d` times the SLC program
+/// has reached is `d^n (1 + h^n) / (d^n + h^n)`: nothing at 1, all at 2.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EspConfig {
+    /// How much higher the state is at twice the time.
+    pub raise_mv: f64,
+    /// How much narrower, and how much less interference there is, in percent.
+    pub narrowing_percent: f64,
+    /// `h`, in percent.
+    pub half_percent: f64,
+    /// `n`.
+    pub steepness: f64,
+}
+
+/// Program and erase cycles widen every state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WearConfig {
+    /// By how much after 10,000 cycles, in percent.
+    pub widening_percent: f64,
+    /// Power of the cycles that this grows with.
+    pub exponent: f64,
+}
+
+/// Cells leak: a state falls by a share of its distance from the erased state that grows with the
+/// logarithm of time, and spreads meanwhile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RetentionConfig {
+    /// Share lost each time that `t / hours + 1` grows e-fold, in millionths, by cells never cycled.
+    pub fresh_loss_ppm: f64,
+    /// What 10,000 cycles add to that; it grows evenly with cycles.
+    pub worn_loss_ppm: f64,
+    /// The unit of time at the reference temperature, in hours.
+    pub hours: f64,
+    /// Spread of what single cells lose, in percent of the mean loss.
+    pub spread_percent: f64,
+    /// Activation energy by which warmth makes time pass faster (Arrhenius), in electronvolts.
+    pub activation_ev: f64,
+    /// Temperature at which time passes as stated, in degrees Celsius.
+    pub reference_celsius: f64,
+}
+
+/// Reads of a block raise its low states, the erased one most, the highest not at all.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DisturbConfig {
+    /// By how much a million reads raise the erased state, in millivolts.
+    pub raise_mv_per_million_reads: f64,
+}
+
+/// Programs of neighbouring cells spread a state by a share of the distance between the lowest and
+/// the highest state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterferenceConfig {
+    /// The share with SLC programming, in percent, of data that is not randomized.
+    pub slc_percent: f64,
+    /// The same with MLC and TLC programming.
+    pub multi_level_percent: f64,
+    /// What is left of it when data is randomized, in percent.
+    pub randomized_percent: f64,
+}
+
+/// The error-correcting code of normal data, and how often a page is read before it is given up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EccConfig {
+    /// Bytes of data in a codeword; a shorter page is one codeword.
+    pub codeword_bytes: u32,
+    /// Wrong bits of a codeword that it corrects.
+    pub correctable_bits: u32,
+    /// Further reads with shifted reference voltages.
+    pub retries_max: u32,
+    /// How much lower the highest reference is in each, in millivolts; lower ones in proportion to
+    /// their distance from the erased state.
+    pub retry_step_mv: u32,
+}
+
+impl CellsConfig {
+    /// Cells that never lose a bit. The other keys have no effect then.
+    pub fn perfect() -> CellsConfig {
+        CellsConfig {
+            errors: CellErrors::None,
+            erased_mv: 0.0,
+            erased_sigma_mv: 1.0,
+            states: ProgrammedStates {
+                slc_mv: 1000.0,
+                slc_sigma_mv: 1.0,
+                mlc_mv: [1000.0, 2000.0, 3000.0],
+                mlc_sigma_mv: 1.0,
+                tlc_mv: std::array::from_fn(|state| 1000.0 * (state + 1) as f64),
+                tlc_sigma_mv: 1.0,
+            },
+            esp: EspConfig {
+                raise_mv: 0.0,
+                narrowing_percent: 0.0,
+                half_percent: 50.0,
+                steepness: 1.0,
+            },
+            wear: WearConfig {
+                widening_percent: 0.0,
+                exponent: 1.0,
+            },
+            retention: RetentionConfig {
+                fresh_loss_ppm: 0.0,
+                worn_loss_ppm: 0.0,
+                hours: 1.0,
+                spread_percent: 0.0,
+                activation_ev: 0.0,
+                reference_celsius: 30.0,
+            },
+            disturb: DisturbConfig {
+                raise_mv_per_million_reads: 0.0,
+            },
+            interference: InterferenceConfig {
+                slc_percent: 0.0,
+                multi_level_percent: 0.0,
+                randomized_percent: 0.0,
+            },
+            block_spread_percent: 0.0,
+        }
+    }
+
+    pub(in crate::nand) fn validate(&self) -> Result<(), ConfigError> {
+        let states = &self.states;
+        let ascending = |key, means: &[f64]| -> Result<(), ConfigError> {
+            let mut last = self.erased_mv;
+            for &mean in means {
+                check_real(
+                    key,
+                    mean,
+                    last..=20_000.0,
+                    "above the state below it, at most 20000",
+                )?;
+                last = mean;
+            }
+            Ok(())
+        };
+        check_real(
+            "cells.erased_mv",
+            self.erased_mv,
+            -20_000.0..=20_000.0,
+            "-20000 to 20000",
+        )?;
+        ascending("cells.states.slc_mv", &[states.slc_mv])?;
+        ascending("cells.states.mlc_mv", &states.mlc_mv)?;
+        ascending("cells.states.tlc_mv", &states.tlc_mv)?;
+        for (key, width) in [
+            ("cells.erased_sigma_mv", self.erased_sigma_mv),
+            ("cells.states.slc_sigma_mv", states.slc_sigma_mv),
+            ("cells.states.mlc_sigma_mv", states.mlc_sigma_mv),
+            ("cells.states.tlc_sigma_mv", states.tlc_sigma_mv),
+        ] {
+            check_real(key, width, 1.0..=10_000.0, "1 to 10000")?;
+        }
+        self.check_changes()
+    }
+
+    /// Checks what moves and widens states.
+    fn check_changes(&self) -> Result<(), ConfigError> {
+        let (esp, retention) = (&self.esp, &self.retention);
+        let interference = &self.interference;
+        for (key, value, most, allowed) in [
+            ("cells.esp.raise_mv", esp.raise_mv, 20_000.0, "0 to 20000"),
+            (
+                "cells.esp.narrowing_percent",
+                esp.narrowing_percent,
+                80.0,
+                "0 to 80",
+            ),
+            (
+                "cells.wear.widening_percent",
+                self.wear.widening_percent,
+                1_000.0,
+                "0 to 1000",
+            ),
+            ("cells.wear.exponent", self.wear.exponent, 10.0, "0 to 10"),
+            (
+                "cells.retention.fresh_loss_ppm",
+                retention.fresh_loss_ppm,
+                1e6,
+                "0 to 1000000",
+            ),
+            (
+                "cells.retention.worn_loss_ppm",
+                retention.worn_loss_ppm,
+                1e6,
+                "0 to 1000000",
+            ),
+            (
+                "cells.retention.spread_percent",
+                retention.spread_percent,
+                1_000.0,
+                "0 to 1000",
+            ),
+            (
+                "cells.retention.activation_ev",
+                retention.activation_ev,
+                5.0,
+                "0 to 5",
+            ),
+            (
+                "cells.disturb.raise_mv_per_million_reads",
+                self.disturb.raise_mv_per_million_reads,
+                1e6,
+                "0 to 1000000",
+            ),
+            (
+                "cells.interference.slc_percent",
+                interference.slc_percent,
+                100.0,
+                "0 to 100",
+            ),
+            (
+                "cells.interference.multi_level_percent",
+                interference.multi_level_percent,
+                100.0,
+                "0 to 100",
+            ),
+            (
+                "cells.interference.randomized_percent",
+                interference.randomized_percent,
+                100.0,
+                "0 to 100",
+            ),
+            (
+                "cells.block_spread_percent",
+                self.block_spread_percent,
+                100.0,
+                "0 to 100",
+            ),
+        ] {
+            check_real(key, value, 0.0..=most, allowed)?;
+        }
+        for (key, value, least, most, allowed) in [
+            (
+                "cells.esp.half_percent",
+                esp.half_percent,
+                1.0,
+                1_000.0,
+                "1 to 1000",
+            ),
+            (
+                "cells.esp.steepness",
+                esp.steepness,
+                0.1,
+                100.0,
+                "0.1 to 100",
+            ),
+            (
+                "cells.retention.hours",
+                retention.hours,
+                1e-3,
+                1e6,
+                "0.001 to 1000000",
+            ),
+            (
+                "cells.retention.reference_celsius",
+                retention.reference_celsius,
+                -50.0,
+                200.0,
+                "-50 to 200",
+            ),
+        ] {
+            check_real(key, value, least..=most, allowed)?;
+        }
+        Ok(())
+    }
+}
+
+impl EccConfig {
+    /// A code for cells that never lose a bit.
+    pub fn unused() -> EccConfig {
+        EccConfig {
+            codeword_bytes: 1,
+            correctable_bits: 0,
+            retries_max: 0,
+            retry_step_mv: 0,
+        }
+    }
+
+    pub(in crate::nand) fn validate(&self) -> Result<(), ConfigError> {
+        let bytes = u64::from(self.codeword_bytes);
+        check_range("ecc.codeword_bytes", bytes, 1..=65_536, "1 to 65536")?;
+        let bits = u64::from(self.correctable_bits);
+        check_range("ecc.correctable_bits", bits, 0..=4_096, "0 to 4096")?;
+        check_range(
+            "ecc.retries_max",
+            self.retries_max.into(),
+            0..=64,
+            "0 to 64",
+        )?;
+        let step = u64::from(self.retry_step_mv);
+        check_range("ecc.retry_step_mv", step, 0..=1_000, "0 to 1000")
+    }
+}
+
+/// # Errors
+/// If `value` is not in `range`, which `allowed` says in words.
+fn check_real(
+    key: &'static str,
+    value: f64,
+    range: std::ops::RangeInclusive<f64>,
+    allowed: &'static str,
+) -> Result<(), ConfigError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(ConfigError::Real {
+        key,
+        value: value.to_string(),
+        allowed,
+    })
+}

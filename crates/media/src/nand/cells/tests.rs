@@ -1,0 +1,149 @@
+//! The model's own properties; that it gives what was published is tested with the presets.
+
+use super::*;
+use crate::nand::tests::flash_cosmos;
+
+fn cells(seed: u64) -> Cells {
+    let mut cells = Cells::new(&flash_cosmos(), DriveAge::default());
+    cells.reseed(seed);
+    cells
+}
+
+fn rate(mode: ProgramMode, condition: Condition) -> f64 {
+    let config = flash_cosmos().cells;
+    config.error_rates(mode, &condition, 0.0).mean()
+}
+
+#[test]
+fn whatever_happens_to_cells_makes_them_worse() {
+    let steps: [fn(Condition, f64) -> Condition; 4] = [
+        |condition, step| Condition {
+            cycles: 2000.0 * step,
+            ..condition
+        },
+        |condition, step| Condition {
+            hours: 500.0 * step,
+            ..condition
+        },
+        |condition, step| Condition {
+            reads: 2e5 * step,
+            ..condition
+        },
+        |condition, step| Condition {
+            quality: 0.5 * step,
+            ..condition
+        },
+    ];
+    for mode in ProgramMode::ALL {
+        for (which, step) in steps.iter().enumerate() {
+            let rates = (0..8).map(|at| rate(mode, step(Condition::FRESH, f64::from(at))));
+            let rates: Vec<f64> = rates.collect();
+            assert!(
+                rates.is_sorted_by(|a, b| a < b),
+                "{mode}, step {which}: {rates:?}"
+            );
+        }
+        let plain = Condition {
+            randomized: false,
+            ..Condition::FRESH
+        };
+        assert!(rate(mode, plain) > rate(mode, Condition::FRESH), "{mode}");
+    }
+}
+
+#[test]
+fn more_effort_never_makes_more_errors() {
+    let rates = (0..=40).map(|step| {
+        let condition = Condition {
+            effort: 1.0 + f64::from(step) / 40.0,
+            randomized: false,
+            cycles: 10_000.0,
+            hours: 8760.0,
+            ..Condition::FRESH
+        };
+        rate(ProgramMode::Esp, condition)
+    });
+    let rates: Vec<f64> = rates.collect();
+    assert!(rates.is_sorted_by(|a, b| a >= b), "{rates:?}");
+}
+
+#[test]
+fn warmth_makes_time_pass_as_arrhenius_says() {
+    let config = flash_cosmos().cells;
+    assert_eq!(config.acceleration(30.0), 1.0);
+    // 1.1 eV from 30 to 85 degrees: a year in about 13 hours, as JEDEC's tables have it.
+    let hours = 8760.0 / config.acceleration(85.0);
+    assert!((12.0..15.0).contains(&hours), "{hours}");
+    assert!(config.acceleration(20.0) < 1.0);
+}
+
+#[test]
+fn references_that_follow_leaked_cells_find_fewer_errors() {
+    let config = flash_cosmos().cells;
+    let condition = Condition {
+        cycles: 3000.0,
+        hours: 8760.0,
+        ..Condition::FRESH
+    };
+    let at = |shift| {
+        config
+            .error_rates(ProgramMode::Tlc, &condition, shift)
+            .mean()
+    };
+    assert!(at(80.0) < 0.5 * at(0.0));
+    assert!(at(320.0) > at(80.0), "too far is wrong, too");
+}
+
+#[test]
+fn qualities_are_those_of_a_normal_distribution_and_another_seed_has_others() {
+    let (cells, other) = (cells(1), cells(2));
+    let qualities: Vec<f64> = (0..20_000).map(|block| cells.quality(block)).collect();
+    let count = qualities.len() as f64;
+    let mean = qualities.iter().sum::<f64>() / count;
+    let variance = qualities
+        .iter()
+        .map(|quality| quality * quality)
+        .sum::<f64>()
+        / count;
+    assert!(
+        mean.abs() < 0.03 && (variance - 1.0).abs() < 0.04,
+        "{mean}, {variance}"
+    );
+    let alike = (0..20_000).filter(|&block| cells.quality(block) == other.quality(block));
+    // Both may be as far out as goes.
+    assert!(alike.count() < 10);
+}
+
+#[test]
+fn what_is_quiet_is_correctable_even_in_the_worst_block() {
+    let mut cells = cells(3);
+    for ageing in [0.0, 24.0 * 90.0, 8760.0] {
+        let older = cells.older(&Ageing {
+            hours: ageing,
+            celsius: 30.0,
+            cycles: 0,
+        });
+        cells.set_age(older);
+        let erase_count = cells.quiet.erase_count.saturating_sub(1);
+        if cells.quiet.erase_count == 0 {
+            continue;
+        }
+        assert!(cells.is_quiet(erase_count, 0) && !cells.is_quiet(erase_count + 1, 0));
+        for block in 0..500 {
+            let page = PageAddress {
+                block: crate::nand::BlockId(block),
+                page: 8,
+            };
+            let past = Past {
+                mode: ProgramMode::Tlc,
+                erase_count,
+                reads: 0,
+                birth: Birth::default(),
+            };
+            assert!(
+                cells.is_correctable(page, &past, 0),
+                "block {block} after {ageing} hours"
+            );
+        }
+    }
+}

@@ -4,6 +4,7 @@
 `statistics` tells what that took in time, bytes and energy.
 """
 
+from bitline import cells
 from bitline._bitline import __version__
 from bitline.bits import PLATFORMS, BitExpression, BitVector, Group, Platform
 from bitline.drive import Drive, open, presets  # noqa: A004 (bitline.open, as gzip.open)
@@ -48,6 +49,7 @@ __all__ = [
     "UsageError",
     "WrongResultError",
     "__version__",
+    "cells",
     "open",
     "presets",
 ]

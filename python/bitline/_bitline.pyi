@@ -14,11 +14,33 @@ __all__ = [
     "mqsim_requests",
     "preset_names",
     "preset_text",
+    "raw_bit_error_rate",
     "run_benchmarks",
+    "sense_power",
+    "sense_time",
     "validate_mqsim",
 ]
 
 __version__: str
+
+def raw_bit_error_rate(
+    config: Config,
+    mode: str,
+    effort: float,
+    cycles: float,
+    hours: float,
+    celsius: float,
+    reads: float,
+    randomized: bool,
+    block: str,
+) -> float:
+    """The raw bit error rate of cells, over all pages that they hold."""
+
+def sense_time(config: Config, blocks: int, wordlines: int) -> float:
+    """How long a sense takes by its blocks and wordlines, in times of a page read, as measured."""
+
+def sense_power(config: Config, blocks: int) -> float:
+    """Power of a sense of so many blocks, in times of a page read's."""
 
 @final
 class Config:
@@ -172,6 +194,12 @@ class Drive:
 
     def identify(self) -> str:
         """What the drive answers to Identify."""
+
+    def grow_older(self, hours: float, celsius: float, cycles: int) -> str:
+        """Make the drive older at once; how old it is then, as JSON."""
+
+    def age(self) -> str:
+        """How old the drive is, as JSON."""
 
     def health(self) -> str:
         """The drive's health as its SMART page tells it, as JSON."""

@@ -391,6 +391,39 @@ class Drive:
         """Erase everything on the drive, beyond recovery (NVMe's Sanitize), and wait until that is done."""
         self._native.sanitize()
 
+    def grow_older(
+        self, *, days: float = 0, temperature_celsius: float = 30.0, pe_cycles: int = 0
+    ) -> dict[str, Any]:
+        """Make the drive older at once: time passes at a temperature, and blocks have been through cycles.
+
+        It takes no simulated time. Data stays where it is and may lose bits: what is computed on shows them,
+        what is read back is corrected, read again, or lost (docs/errors.md). An image remembers its age.
+
+        Args:
+            days: Days that pass.
+            temperature_celsius: At this temperature; warmth makes cells leak faster (Arrhenius).
+            pe_cycles: Program and erase cycles of every block before it was last programmed.
+
+        Returns:
+            As `age`.
+
+        Raises:
+            UsageError: A number that cannot be.
+        """
+        hours, cycles = 24 * float(days), _number("pe_cycles", pe_cycles)
+        age: dict[str, Any] = json.loads(self._native.grow_older(hours, float(temperature_celsius), cycles))
+        return age
+
+    @property
+    def age(self) -> dict[str, Any]:
+        """How old the drive is, beyond what was done to it in simulated time.
+
+        `hours` passed, the `effective_hours` they amount to at the reference temperature, `cycles` of every
+        block besides its erases, and the temperature of the last hours in `celsius`, if any passed.
+        """
+        age: dict[str, Any] = json.loads(self._native.age())
+        return age
+
     def health(self) -> dict[str, Any]:
         """The drive's health, as its SMART page tells it."""
         health: dict[str, Any] = json.loads(self._native.health())

@@ -133,6 +133,12 @@ class FlashCounts:
     """Pages programmed by collection, copybacks included."""
     copybacks: int
     """Pages copied inside their plane."""
+    pages_retried: int
+    """Pages that their code could not correct at the first read."""
+    read_retries: int
+    """Further reads of these, with lower read references."""
+    pages_given_up: int
+    """Of these pages, how many could not be corrected at all."""
     program_suspensions: int
     """Times a program was suspended."""
     erase_suspensions: int

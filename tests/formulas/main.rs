@@ -4,6 +4,7 @@
 
 mod bandwidth;
 mod cache;
+mod cells;
 mod copies;
 mod latency;
 mod mapping;

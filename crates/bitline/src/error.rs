@@ -39,6 +39,16 @@ pub enum Error {
     /// The drive cannot be preconditioned as asked for.
     #[error("precondition: {0}")]
     Precondition(#[from] device::ftl::PreconditionError),
+    /// The drive cannot grow older as asked for.
+    #[error("age: {key} is {value}; it must be {allowed}")]
+    Ageing {
+        /// Of what.
+        key: &'static str,
+        /// Its value.
+        value: f64,
+        /// What it may be.
+        allowed: &'static str,
+    },
     /// A workload that makes no sense.
     #[error("workload: {0}")]
     Workload(String),

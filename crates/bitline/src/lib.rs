@@ -12,6 +12,7 @@
 //! # Ok::<(), bitline::Error>(())
 //! ```
 
+mod ageing;
 pub mod bench;
 mod bits;
 mod config;
@@ -24,6 +25,7 @@ pub mod mqsim;
 mod statistics;
 pub mod workload;
 
+pub use ageing::BlockQuality;
 pub use bits::Platform;
 pub use config::{
     Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, QueueClass,
@@ -38,8 +40,10 @@ pub use health::Health;
 pub use host::bits::StoredVector;
 pub use host::{Error as HostError, StatusError};
 pub use inventory::{BlockRun, Identity, Inventory};
-pub use media::nand::{MediaError, NandError, StorageError};
+pub use media::nand::cells::Condition;
+pub use media::nand::{Ageing, DriveAge, MediaError, NandError, ProgramMode, StorageError};
 pub use nvme::{Expression, ExpressionError, Status, StatusType, VectorId};
+pub use sim::Span;
 pub use statistics::{EnergyEntry, Statistics};
 
 /// The README's examples, which run as documentation tests.

@@ -78,6 +78,7 @@ impl Device {
     ) -> Result<Device, PowerUpError> {
         let capacity = config.validate()?;
         let geometry = nand.borrow().geometry().clone();
+        seed_cells(sim, &nand);
         inject_failures(sim, config, &nand);
         let ledger = Rc::new(Ledger::default());
         let link = Link::new(sim, &config.link, &ledger);
@@ -211,6 +212,11 @@ fn mark_factory_bad_blocks(
             }
         }
     }
+}
+
+/// Gives the drive its own weak cells and good blocks, the same in every life.
+fn seed_cells(sim: &Sim, nand: &RefCell<Nand>) {
+    nand.borrow_mut().set_seed(sim.random("cells").bits());
 }
 
 /// Lets programs and erases fail as configured, from a stream of their own.

@@ -348,6 +348,21 @@ impl Drive {
         json(&self.with(bitline::Drive::identify)?)
     }
 
+    /// Makes the drive older at once; how old it is then, as JSON.
+    fn grow_older(&self, hours: f64, celsius: f64, cycles: u32) -> PyResult<String> {
+        let ageing = bitline::Ageing {
+            hours,
+            celsius,
+            cycles,
+        };
+        json(&self.with(|drive| drive.grow_older(&ageing))?)
+    }
+
+    /// How old the drive is, as JSON.
+    fn age(&self) -> PyResult<String> {
+        json(&self.with(|drive| Ok::<_, bitline::Error>(drive.age()))?)
+    }
+
     /// The drive's health as its SMART page tells it, as JSON.
     fn health(&self) -> PyResult<String> {
         json(&self.with(bitline::Drive::health)?)

@@ -54,6 +54,7 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
         | Error::UnknownPlatform(_)
         | Error::NoPower
         | Error::Precondition(_)
+        | Error::Ageing { .. }
         | Error::Trace(_)
         | Error::Workload(_) => UsageError::new_err(message),
         Error::Host(HostError::Protocol(_) | HostError::Transport(_))

@@ -2,6 +2,7 @@
 //! nothing clever. Its types are described to Python in `python/bitline/_bitline.pyi`.
 
 mod bench;
+mod cells;
 mod config;
 mod drive;
 mod error;
@@ -18,6 +19,9 @@ use pyo3::prelude::*;
 mod _bitline {
     #[pymodule_export]
     use super::bench::run_benchmarks;
+
+    #[pymodule_export]
+    use super::cells::{raw_bit_error_rate, sense_power, sense_time};
 
     #[pymodule_export]
     use super::config::{Config, preset_names, preset_text};

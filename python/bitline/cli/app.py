@@ -7,6 +7,7 @@ import typer
 
 from bitline import __version__
 from bitline.cli import image, validate
+from bitline.cli.age import age
 from bitline.cli.bench import bench
 from bitline.cli.demo import demo
 from bitline.cli.errors import Exit, reported
@@ -40,7 +41,7 @@ def _bitline(
     pass
 
 
-for command in (demo, run, replay, sweep, presets, show, bench):
+for command in (demo, run, replay, sweep, age, presets, show, bench):
     app.command()(command)
 app.add_typer(image.app, name="image")
 app.add_typer(validate.app, name="validate")

@@ -23,7 +23,7 @@ const SECTORS_PER_UNIT: u64 = 1000;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HealthConfig {
-    /// Composite temperature, in kelvin; it does not change.
+    /// Composite temperature, in kelvin, until the drive grows older at another one.
     pub temperature_kelvin: u16,
     /// Temperature from which the drive warns, in kelvin.
     pub warning_temperature_kelvin: u16,
@@ -181,13 +181,24 @@ impl Controller {
         }
     }
 
+    /// Composite temperature, in kelvin: that of the hours that passed last, if any did.
+    fn temperature_kelvin(&self) -> u16 {
+        /// Kelvin at 0 degrees Celsius.
+        const ZERO: f64 = 273.15;
+        let age = *self.ftl.nand().borrow().age();
+        age.celsius
+            .map_or(self.config.health.temperature_kelvin, |celsius| {
+                (celsius + ZERO).round() as u16
+            })
+    }
+
     fn critical_warnings(&self) -> u8 {
         let config = &self.config.health;
         let mut warnings = 0;
         if self.available_spare() < config.spare_threshold_percent {
             warnings |= critical_warning::SPARE;
         }
-        if self.features.is_beyond_threshold(config.temperature_kelvin) {
+        if self.features.is_beyond_threshold(self.temperature_kelvin()) {
             warnings |= critical_warning::TEMPERATURE;
         }
         if self.ftl.counts().pages_lost > 0 {
@@ -209,13 +220,14 @@ impl Controller {
         (spare.saturating_sub(bad) * 100 / spare) as u8
     }
 
-    /// Life used, in percent: the mean erases of a block against what it is rated for.
+    /// Life used, in percent: the mean cycles of a block against what it is rated for.
     fn percentage_used(&self) -> u8 {
         let nand = self.ftl.nand().borrow();
         let blocks = nand.geometry().blocks();
         let erases: u64 = (0..blocks)
             .map(|block| u64::from(nand.block_state(BlockId(block)).erase_count))
             .sum();
+        let erases = erases + u64::from(nand.age().cycles) * u64::from(blocks);
         let rated = u64::from(self.config.health.rated_erases) * u64::from(blocks);
         u8::try_from(erases * 100 / rated.max(1)).unwrap_or(u8::MAX)
     }
@@ -225,8 +237,8 @@ impl Controller {
         let units = |sectors: u64| u128::from(sectors.div_ceil(SECTORS_PER_UNIT)).into();
         let mut page = HealthLog::zeroed();
         page.critical_warning = self.critical_warnings();
-        page.temperature.set(config.temperature_kelvin);
-        page.sensors[0].set(config.temperature_kelvin);
+        page.temperature.set(self.temperature_kelvin());
+        page.sensors[0].set(self.temperature_kelvin());
         page.available_spare = self.available_spare();
         page.spare_threshold = config.spare_threshold_percent;
         page.percentage_used = self.percentage_used();
@@ -236,7 +248,9 @@ impl Controller {
         page.host_writes = u128::from(health.writes.get()).into();
         page.power_cycles = u128::from(health.power_cycles.get()).into();
         page.unsafe_shutdowns = u128::from(health.unsafe_shutdowns.get()).into();
-        page.power_on_hours = u128::from(health.seconds(self.sim.now()) / 3600).into();
+        let aged = self.ftl.nand().borrow().age().hours as u64;
+        let powered = aged + health.seconds(self.sim.now()) / 3600;
+        page.power_on_hours = u128::from(powered).into();
         page.media_errors = u128::from(health.media_errors.get()).into();
         page.error_entries = u128::from(health.errors.get()).into();
         page

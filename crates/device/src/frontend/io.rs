@@ -59,7 +59,9 @@ enum FromFlash<'a> {
 pub(super) fn status_of(error: FtlError, reading: bool) -> Status {
     match error {
         FtlError::NoSpace => Status::CAPACITY_EXCEEDED,
-        FtlError::Flash(Fault::Uncorrectable(_)) => Status::UNRECOVERED_READ_ERROR,
+        FtlError::Flash(Fault::Uncorrectable(_) | Fault::NeedsCorrection(_)) => {
+            Status::UNRECOVERED_READ_ERROR
+        }
         FtlError::Flash(Fault::ProgramFailed(_) | Fault::EraseFailed(_)) if !reading => {
             Status::WRITE_FAULT
         }

@@ -21,7 +21,9 @@ fn status_of(error: &ExecuteError) -> Status {
         ExecuteError::Expression(error) => (*error).into(),
         ExecuteError::Length { .. } => Status::VECTOR_LENGTH_MISMATCH,
         ExecuteError::Host(status) => *status,
-        ExecuteError::Flash(Fault::Uncorrectable(_)) => Status::UNRECOVERED_READ_ERROR,
+        ExecuteError::Flash(Fault::Uncorrectable(_) | Fault::NeedsCorrection(_)) => {
+            Status::UNRECOVERED_READ_ERROR
+        }
         ExecuteError::Flash(Fault::ProgramFailed(_) | Fault::EraseFailed(_)) => Status::WRITE_FAULT,
         ExecuteError::Flash(Fault::Refused(_)) => Status::INTERNAL_ERROR,
     }

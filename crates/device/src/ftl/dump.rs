@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use media::nand::{BlockId, Command, Outcome, PageAddress, PageStatus, PlaneId};
+use media::nand::{BlockId, Command, Feature, Outcome, PageAddress, PageStatus, PlaneId};
 use sim::{Energy, Time};
 
 use super::Ftl;
@@ -64,11 +64,7 @@ impl Dump<'_> {
             return true;
         };
         let address = ftl.geometry.page_address(page);
-        let read = Command::Read {
-            pages: [address].into_iter().collect(),
-            inverse: false,
-        };
-        if self.perform(address, &read).is_none() {
+        if !self.read(address) {
             return false;
         }
         let nand = ftl.schedule.nand().borrow();
@@ -77,7 +73,40 @@ impl Dump<'_> {
             .buffers
             .with_mut(buffer, |page| nand.data_out(plane, 0, page));
         loaded.is_none_or(|outcome| outcome.is_ok())
-            && matches!(nand.page_status(plane), Ok(PageStatus::Ok))
+    }
+
+    /// Reads a page into its register, again with lower references if need be; whether it could be
+    /// corrected.
+    fn read(&mut self, address: PageAddress) -> bool {
+        let retries_max = self.ftl.schedule.nand().borrow().config().ecc.retries_max;
+        let plane = self.ftl.geometry.plane_of_block(address.block);
+        let read = Command::Read {
+            pages: [address].into_iter().collect(),
+            inverse: false,
+        };
+        let (mut status, mut lowered) = (PageStatus::TooManyErrors, false);
+        for level in 0..=retries_max {
+            lowered |= level > 0;
+            let set = level == 0 || self.lower_references(address, level).is_some();
+            if !set || self.perform(address, &read).is_none() {
+                return false;
+            }
+            let nand = self.ftl.schedule.nand().borrow();
+            status = nand.page_status(plane).unwrap_or(PageStatus::Uncorrectable);
+            if status != PageStatus::TooManyErrors {
+                break;
+            }
+        }
+        let restored = !lowered || self.lower_references(address, 0).is_some();
+        status == PageStatus::Ok && restored
+    }
+
+    fn lower_references(&mut self, address: PageAddress, level: u32) -> Option<Outcome> {
+        let command = Command::SetFeature {
+            feature: Feature::ReadReference,
+            value: level,
+        };
+        self.perform(address, &command)
     }
 
     /// Programs a logical page; false if there is no page left for it.

@@ -8,6 +8,9 @@ pub enum Fault {
     /// The page's bits could not be made out.
     #[error("uncorrectable read of page {} in block {}", .0.page, .0.block.0)]
     Uncorrectable(PageAddress),
+    /// The page has more errors than can be copied inside its die; it is to be read and corrected.
+    #[error("page {} in block {} must be corrected outside its die", .0.page, .0.block.0)]
+    NeedsCorrection(PageAddress),
     /// The die reports that a program failed; the page holds nothing of worth.
     #[error("program of page {} in block {} failed", .0.page, .0.block.0)]
     ProgramFailed(PageAddress),

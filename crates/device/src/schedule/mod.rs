@@ -66,6 +66,12 @@ pub struct FlashCounts {
     pub collection_programs: u64,
     /// Pages copied inside their plane.
     pub copybacks: u64,
+    /// Pages that their code could not correct at the first read.
+    pub pages_retried: u64,
+    /// Further reads of these, with lower read references.
+    pub read_retries: u64,
+    /// Of these pages, how many could not be corrected at all.
+    pub pages_given_up: u64,
     /// Times a program was suspended.
     pub program_suspensions: u64,
     /// Times an erase was suspended.

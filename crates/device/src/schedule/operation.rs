@@ -52,7 +52,8 @@ pub struct Program {
 
 /// Copies a page to another of the same plane inside the die: its data crosses no
 /// channel. Ends with [`super::Fault::Uncorrectable`] of `from`, and `to` left as it was,
-/// if the page cannot be read.
+/// if the page cannot be read, or with [`super::Fault::NeedsCorrection`] if it has to be read
+/// by the controller.
 #[derive(Clone, Debug)]
 pub struct Copyback {
     /// What is copied.

@@ -409,7 +409,9 @@ impl Nand {
         value: u32,
         now: Time,
     ) -> Result<Busy, NandError> {
-        self.check_not_suspended(die, "set feature")?;
+        if feature == Feature::EspEffort {
+            self.check_not_suspended(die, "set feature")?;
+        }
         match feature {
             Feature::EspEffort if value == 0 || (100..=ESP_EFFORT_MAX).contains(&value) => {
                 self.dies[die.0 as usize].esp_effort = value;

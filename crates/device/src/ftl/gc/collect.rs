@@ -313,6 +313,11 @@ impl Ftl {
         if self.config.gc.copyback && self.start_copyback(number, from) {
             return;
         }
+        self.start_buffered_copy(number, from);
+    }
+
+    /// Has the controller read a page, to program it elsewhere.
+    fn start_buffered_copy(&self, number: u32, from: PageAddress) {
         let buffer = if self.is_mapping_page(self.geometry.ppa(from)) {
             self.buffers.take_firmware()
         } else {
@@ -397,6 +402,11 @@ impl Ftl {
                 }
                 self.collections.copies.borrow_mut()[number].into = None;
                 self.start_copy(number, copy.from);
+            }
+            (Some((into, _)), Some(Fault::NeedsCorrection(_))) => {
+                self.settle(into, false);
+                self.collections.copies.borrow_mut()[number].into = None;
+                self.start_buffered_copy(number, copy.from);
             }
             (Some((into, _)), Some(Fault::Uncorrectable(_))) => {
                 self.settle(into, false);

@@ -1,6 +1,6 @@
 //! Sequences of sensing commands, and what they leave in the latches.
 
-use media::nand::{BlockId, Command, DieId, NandError, PageAddress};
+use media::nand::{BlockId, Command, DieId, NandError, PageAddress, PageStatus};
 
 use super::Unit;
 use crate::schedule::fault::Fault;
@@ -62,7 +62,8 @@ impl Unit {
             self.move_data(self.data_out_setup, u64::from(geometry.page_bytes))
                 .await;
             drop(turn);
-            if !self.latch_out(*plane, 0, *into, 0..geometry.page_bytes as usize) {
+            let status = self.latch_out(*plane, 0, *into, 0..geometry.page_bytes as usize);
+            if status != PageStatus::Ok {
                 let block = geometry.block_of_plane(*plane, 0);
                 fault = Some(Fault::Uncorrectable(PageAddress { block, page: 0 }));
             }

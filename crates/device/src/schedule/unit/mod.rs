@@ -5,6 +5,7 @@ mod compute;
 mod phases;
 mod program;
 mod read;
+mod retry;
 mod suspension;
 
 use std::cell::{Cell, RefCell};
@@ -48,6 +49,8 @@ pub(super) struct Unit {
     read_spans: ArrayVec<Span, PLANES_PER_DIE_MAX>,
     /// The tracks of its dies in a trace.
     tracks: Option<Vec<Track>>,
+    /// Further reads of a page that cannot be corrected.
+    retries_max: u32,
     /// Reads that went before the program or erase under way.
     overtaking: Cell<u32>,
     /// Whether a program or erase stands back for reads.
@@ -85,6 +88,7 @@ impl Unit {
             .map(|read| schedule.nand.borrow().command_span(&read))
             .collect();
         let data_out_setup = schedule.nand.borrow().data_out_setup();
+        let retries_max = schedule.nand.borrow().config().ecc.retries_max;
         Unit {
             chip: first_die.0 / geometry.dies_per_chip % geometry.chips_per_channel,
             chooser: RefCell::new(config.chooser()),
@@ -101,6 +105,7 @@ impl Unit {
             channel,
             turns,
             ledger: ledger.clone(),
+            retries_max,
             overtaking: Cell::new(0),
             suspending: Cell::new(false),
             schedule,

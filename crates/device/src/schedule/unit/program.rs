@@ -101,12 +101,15 @@ impl Unit {
                 .geometry
                 .plane_of_block(waiting.operation.page.block);
             let status = self.schedule.nand.borrow().page_status(plane);
-            let readable = matches!(status, Ok(PageStatus::Ok));
-            if !readable && let Some(from) = source_of(waiting) {
-                self.schedule
-                    .settle(waiting.notify, Some(Fault::Uncorrectable(from)));
+            if let Some(from) = source_of(waiting) {
+                let fault = match status {
+                    Ok(PageStatus::Ok) => return true,
+                    Ok(PageStatus::TooManyErrors) => Fault::NeedsCorrection(from),
+                    _ => Fault::Uncorrectable(from),
+                };
+                self.schedule.settle(waiting.notify, Some(fault));
             }
-            readable
+            false
         });
         if set.is_empty() {
             return Ok(Outcome::Done);

@@ -7,9 +7,10 @@ use crate::buffer::BufferId;
 use crate::schedule::fault::Fault;
 use crate::schedule::operation::Read;
 use crate::schedule::origin::Origin;
-use crate::schedule::queue::{Choice, Set};
+use crate::schedule::queue::{Choice, Set, Waiting};
 use crate::schedule::turns::{Turn, Visit};
-use media::nand::{PageStatus, PlaneId};
+use arrayvec::ArrayVec;
+use media::nand::{PLANES_PER_DIE_MAX, PageStatus, PlaneId};
 use std::ops::Range;
 
 impl Unit {
@@ -38,6 +39,7 @@ impl Unit {
         }
         self.count_reads(&set);
         let visit = Visit::data_of(set[0].operation.origin);
+        let mut wrong = ArrayVec::<usize, PLANES_PER_DIE_MAX>::new();
         for (index, waiting) in set.iter().enumerate() {
             let read = &waiting.operation;
             let bytes = u64::from(read.bytes);
@@ -52,18 +54,35 @@ impl Unit {
             self.data_moved(self.data_out_setup, bytes);
             let plane = self.schedule.geometry.plane_of_block(read.page.block);
             let range = read.column as usize..(read.column + read.bytes) as usize;
-            let readable = self.latch_out(plane, read.column as usize, read.into, range);
-            let fault = (!readable).then_some(Fault::Uncorrectable(read.page));
-            self.schedule.settle(waiting.notify, fault);
+            match self.latch_out(plane, read.column as usize, read.into, range) {
+                PageStatus::TooManyErrors => wrong.push(index),
+                status => {
+                    let lost = status == PageStatus::Uncorrectable;
+                    let fault = lost.then_some(Fault::Uncorrectable(read.page));
+                    self.schedule.settle(waiting.notify, fault);
+                }
+            }
             if let Some(turns) = &self.turns {
                 // Said before the turn passes on: this chip takes part in what comes next.
                 if index + 1 < set.len() {
                     turns.want(self.chip, visit, true);
-                } else if !self.queue().borrow().is_empty() && !self.is_suspending() {
+                } else if wrong.is_empty()
+                    && !self.queue().borrow().is_empty()
+                    && !self.is_suspending()
+                {
                     turns.want_command(self.chip);
                 }
             }
             drop(turn);
+        }
+        // Once the registers of the other planes are empty.
+        for index in wrong {
+            let Waiting {
+                operation, notify, ..
+            } = &set[index];
+            let corrected = self.retry(operation).await;
+            let fault = (!corrected).then_some(Fault::Uncorrectable(operation.page));
+            self.schedule.settle(*notify, fault);
         }
     }
 
@@ -82,7 +101,7 @@ impl Unit {
         });
     }
 
-    /// Copies part of a C-latch to a buffer; false if it holds nothing of worth.
+    /// Copies part of a C-latch to a buffer; whether it is of worth.
     #[inline]
     pub(super) fn latch_out(
         &self,
@@ -90,12 +109,17 @@ impl Unit {
         column: usize,
         into: BufferId,
         range: Range<usize>,
-    ) -> bool {
+    ) -> PageStatus {
         let nand = self.schedule.nand.borrow();
         let copied = self.schedule.buffers.with_mut(into, |buffer| {
             nand.data_out(plane, column, &mut buffer[range])
         });
-        copied.is_none_or(|result| result.is_ok())
-            && matches!(nand.page_status(plane), Ok(PageStatus::Ok))
+        match copied
+            .unwrap_or(Ok(()))
+            .and_then(|()| nand.page_status(plane))
+        {
+            Ok(status) => status,
+            Err(_) => PageStatus::Uncorrectable,
+        }
     }
 }

@@ -1,0 +1,83 @@
+//! What a configuration says of cells and senses, for Python: error rates, times and powers.
+
+use bitline::{BlockQuality, Condition, ProgramMode, Span};
+use pyo3::prelude::*;
+
+use crate::config::Config;
+use crate::error::usage;
+
+/// The raw bit error rate of cells, over all pages that they hold.
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "Python names them; each is a property of the cells"
+)]
+pub(crate) fn raw_bit_error_rate(
+    config: &Config,
+    mode: &str,
+    effort: f64,
+    cycles: f64,
+    hours: f64,
+    celsius: f64,
+    reads: f64,
+    randomized: bool,
+    block: &str,
+) -> PyResult<f64> {
+    let config = &config.0;
+    let condition = Condition {
+        cycles,
+        hours: hours * config.device.nand.cells.acceleration(celsius),
+        reads,
+        randomized,
+        quality: 0.0,
+        effort,
+    };
+    let mode = mode_of(mode)?;
+    Ok(config.raw_bit_error_rate(mode, &condition, block_of(block)?))
+}
+
+/// How long a sense takes by its blocks and wordlines, in times of a page read, as measured.
+#[pyfunction]
+pub(crate) fn sense_time(config: &Config, blocks: u32, wordlines: u32) -> f64 {
+    let nand = &config.0.device.nand;
+    let t_r = Span::from_ns(nand.latency.read_slc_ns);
+    let time = nand.mws.precharge.time(t_r, blocks, wordlines);
+    time.as_ps() as f64 / t_r.as_ps() as f64
+}
+
+/// Power of a sense of so many blocks, in times of a page read's.
+#[pyfunction]
+pub(crate) fn sense_power(config: &Config, blocks: usize) -> PyResult<f64> {
+    let powers = &config.0.device.nand.mws.power_percent;
+    let power = blocks.checked_sub(1).and_then(|at| powers.get(at));
+    let power = power.ok_or_else(|| {
+        let most = powers.len();
+        usage(format!(
+            "a sense of {blocks} blocks: 1 to {most} can be sensed at once"
+        ))
+    })?;
+    Ok(*power as f64 / 100.0)
+}
+
+fn mode_of(name: &str) -> PyResult<ProgramMode> {
+    let found = ProgramMode::ALL
+        .into_iter()
+        .find(|mode| mode.to_string().eq_ignore_ascii_case(name));
+    found.ok_or_else(|| {
+        usage(format!(
+            "there is no mode {name:?}; it must be slc, esp, mlc or tlc"
+        ))
+    })
+}
+
+fn block_of(name: &str) -> PyResult<BlockQuality> {
+    match name {
+        "best" => Ok(BlockQuality::Best),
+        "median" => Ok(BlockQuality::Median),
+        "worst" => Ok(BlockQuality::Worst),
+        "average" => Ok(BlockQuality::Average),
+        _ => Err(usage(format!(
+            "there is no block {name:?}; it must be best, median, worst or average"
+        ))),
+    }
+}

@@ -1,0 +1,108 @@
+"""Cells of the flash: how many bits they lose, and what senses of many of them take.
+
+```python
+from bitline import cells
+
+worst = cells.rber("esp", effort=1.6, pe_cycles=10_000, retention_days=365, randomized=False)
+```
+
+The model behind it, and what it was held against, is in docs/errors.md.
+"""
+
+import math
+from typing import Literal, TypeAlias
+
+from bitline import _bitline
+from bitline.drive import configuration
+from bitline.errors import UsageError
+
+Mode: TypeAlias = Literal["slc", "esp", "mlc", "tlc"]
+"""How cells are programmed; `"esp"` is SLC with additional programming steps."""
+
+Block: TypeAlias = Literal["best", "median", "worst", "average"]
+"""Which of many blocks: the best or worst of some thousands, one as good as most, or the mean over all."""
+
+
+def rber(
+    mode: Mode,
+    *,
+    effort: float = 1.0,
+    pe_cycles: float = 0,
+    retention_days: float = 0,
+    temperature_celsius: float = 30.0,
+    reads: float = 0,
+    randomized: bool = True,
+    block: Block = "average",
+    config: _bitline.Config | None = None,
+) -> float:
+    """The raw bit error rate: the share of bits that read wrong, before any correction.
+
+    Args:
+        mode: How the cells were programmed.
+        effort: Time of the program in SLC programs, for `"esp"` (Flash-Cosmos Figure 11): 1.0 to 10.
+        pe_cycles: Program and erase cycles before that.
+        retention_days: Days since.
+        temperature_celsius: Temperature during these (Arrhenius).
+        reads: Reads of the block since.
+        randomized: Whether the data looks random.
+        block: Which block.
+        config: The drive; the default preset's if none. See `bitline.drive.configuration`.
+
+    Returns:
+        From 0 to 0.5.
+
+    Raises:
+        UsageError: A mode or block that there is not, or a number that makes no sense.
+    """
+    for name, value, least, most in (
+        ("effort", effort, 1.0, 10.0),
+        ("pe_cycles", pe_cycles, 0.0, 1e7),
+        ("retention_days", retention_days, 0.0, 365_250.0),
+        ("temperature_celsius", temperature_celsius, -50.0, 150.0),
+        ("reads", reads, 0.0, 1e12),
+    ):
+        if not least <= value <= most:
+            raise UsageError(f"{name} is {value}; it must be from {least:g} to {most:g}")
+    hours = 24 * retention_days
+    cells = (mode, effort, pe_cycles, hours, temperature_celsius, reads, randomized, block)
+    return _bitline.raw_bit_error_rate(config or configuration(), *cells)
+
+
+def sense_time(*, wordlines: int = 1, blocks: int = 1, config: _bitline.Config | None = None) -> float:
+    """How long a sense takes, in times of a page read (tMWS / tR; Flash-Cosmos Figures 12 and 13).
+
+    Args:
+        wordlines: Wordlines selected in each string, from 1.
+        blocks: Blocks selected, from 1; more than a command can address are calculated all the same.
+        config: The drive; the default preset's if none.
+
+    Raises:
+        UsageError: A number below 1.
+    """
+    for name, value in (("wordlines", wordlines), ("blocks", blocks)):
+        if not 1 <= value <= 1_000_000:
+            raise UsageError(f"{name} is {value}; it must be from 1 to 1,000,000")
+    return _bitline.sense_time(config or configuration(), blocks, wordlines)
+
+
+def sense_power(*, blocks: int, config: _bitline.Config | None = None) -> float:
+    """Power of a sense in so many blocks, in times of a page read's (Flash-Cosmos Figure 14).
+
+    Raises:
+        UsageError: More blocks than can be sensed at once.
+    """
+    return _bitline.sense_power(config or configuration(), blocks)
+
+
+def wrong_results(bit_error_rate: float, operands: int) -> float:
+    """The share of result bits that are wrong when so many operand bits meet in each.
+
+    That at least one of the operands' bits reads wrong, which an AND or OR shows unless others hide it: an
+    upper bound.
+
+    Raises:
+        UsageError: A rate that is none, or no operands.
+    """
+    if not 0 <= bit_error_rate <= 1 or operands < 1:
+        raise UsageError(f"an error rate of {bit_error_rate} over {operands} operands makes no sense")
+    return -math.expm1(operands * math.log1p(-bit_error_rate)) if bit_error_rate < 1 else 1.0

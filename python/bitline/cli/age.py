@@ -1,0 +1,98 @@
+"""`bitline age`: an image's drive grows older without being used."""
+
+import tomllib
+from typing import Annotated
+
+import typer
+
+import bitline
+from bitline import cells
+from bitline.cli.image import File
+from bitline.cli.options import Json, in_range
+from bitline.cli.output import Column, Fact, Result, Table, Value, emit
+from bitline.drive import Drive
+from bitline.errors import UsageError
+
+#: What is shown of each mode, with the time of its program in SLC programs where it matters.
+_MODES: tuple[cells.Mode, ...] = ("slc", "esp", "mlc", "tlc")
+
+
+def age(
+    file: File,
+    days: Annotated[float, typer.Option("--days", help="Days that pass.", show_default=False)] = 0.0,
+    years: Annotated[float, typer.Option("--years", help="Years that pass.", show_default=False)] = 0.0,
+    temperature: Annotated[
+        float, typer.Option("--temperature", metavar="CELSIUS", help="Temperature while they pass.")
+    ] = 30.0,
+    cycles: Annotated[
+        int,
+        typer.Option(
+            "--cycles",
+            help="Program and erase cycles of every block before it was programmed.",
+            show_default=False,
+        ),
+    ] = 0,
+    as_json: Json = False,
+) -> None:
+    """Make the drive in an image older: time passes at a temperature, blocks have been through cycles.
+
+    Data stays where it is and may lose bits: vectors show them, blocks are corrected, read again with other
+    references, or lost (`bitline image check` tells). Without an amount, tells how old the drive is.
+    """
+    in_range("--days", days, 0, 365_250)
+    in_range("--years", years, 0, 1000)
+    in_range("--temperature", temperature, -50, 150)
+    in_range("--cycles", cycles, 0, 10_000_000)
+    if days and years:
+        raise UsageError("--days and --years: give one of them")
+    days += 365 * years
+    with bitline.open(path=file, create=False) as drive:
+        before = _rates(drive)
+        if days or cycles:
+            drive.grow_older(days=days, temperature_celsius=temperature, pe_cycles=cycles)
+        facts = {"file": Fact(None, str(file)), **_facts(drive)}
+        rows = [{"mode": mode, "before": before[mode], "after": rate} for mode, rate in _rates(drive).items()]
+    columns = [
+        Column("mode", "Mode"),
+        Column("before", "Raw bit error rate before", _rate),
+        Column("after", "after", _rate),
+    ]
+    title = f"{file}: older by {days:g} days and {cycles:,} cycles" if days or cycles else f"{file}: its age"
+    emit(Result(title, facts, {"error_rates": Table(columns, rows)}), as_json=as_json)
+
+
+def _facts(drive: Drive) -> dict[str, Fact]:
+    age, health = drive.age, drive.health()
+    return {
+        "hours": Fact("Hours passed", age["hours"], lambda hours: f"{hours:,.0f}"),
+        "effective_hours": Fact(
+            "  at the reference temperature", age["effective_hours"], lambda hours: f"{hours:,.0f}"
+        ),
+        "cycles": Fact("Cycles of every block, besides its erases", age["cycles"]),
+        "percentage_used": Fact("SMART: life used, percent", health["percentage_used"]),
+        "power_on_hours": Fact("  power-on hours", health["power_on_hours"]),
+        "temperature_kelvin": Fact("  temperature, kelvin", health["temperature_kelvin"]),
+        "media_errors": Fact("  media errors", health["media_errors"]),
+    }
+
+
+def _rates(drive: Drive) -> dict[cells.Mode, float]:
+    """Raw bit error rates of what was programmed when the drive was new, in a median block."""
+    age, latency = drive.age, tomllib.loads(drive.config)["nand"]["latency"]
+    effort = min(max(latency["program_esp_ns"] / latency["program_slc_ns"], 1.0), 10.0)
+    return {
+        mode: cells.rber(
+            mode,
+            effort=effort if mode == "esp" else 1.0,
+            pe_cycles=age["cycles"],
+            retention_days=age["effective_hours"] / 24,
+            randomized=mode != "esp",
+            block="median",
+            config=drive._config,
+        )
+        for mode in _MODES
+    }
+
+
+def _rate(rate: Value) -> str:
+    return f"{rate:.1e}"

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::rc::Rc;
 
-use bitline::{Config, Drive};
+use bitline::{Ageing, Config, Drive};
 use device::ftl::Ftl;
 use media::nand::{BlockCondition, BlockId, PlaneId};
 use nvme::{NamespaceId, Status};
@@ -25,6 +25,8 @@ pub struct Cuts {
     pub program_failures: u64,
     pub erase_failures_or_retired: u64,
     pub vectors_checked: u64,
+    /// Pages read again, since the cells had leaked.
+    pub retried: u64,
     /// Lives that ended early: too few blocks were left for the drive to be used.
     pub worn_out: u64,
     /// Power cuts that they did not come to.
@@ -40,6 +42,7 @@ impl AddAssign for Cuts {
         self.program_failures += other.program_failures;
         self.erase_failures_or_retired += other.erase_failures_or_retired;
         self.vectors_checked += other.vectors_checked;
+        self.retried += other.retried;
         self.worn_out += other.worn_out;
         self.forgone += other.forgone;
     }
@@ -50,7 +53,7 @@ impl fmt::Display for Cuts {
         write!(
             f,
             "{} power cuts, {} commands ({} in flight at a cut), {} blocks collected, {} failed programs, \
-             {} blocks retired, {} vectors checked, {} drives worn out",
+             {} blocks retired, {} vectors checked, {} pages read again, {} drives worn out",
             self.cuts,
             self.commands,
             self.in_flight,
@@ -58,6 +61,7 @@ impl fmt::Display for Cuts {
             self.program_failures,
             self.erase_failures_or_retired,
             self.vectors_checked,
+            self.retried,
             self.worn_out
         )
     }
@@ -119,6 +123,8 @@ fn config(seed: u64, random: &mut Random) -> Config {
         ),
         ("nand.geometry.cells_per_string", "4".into()),
         ("nand.geometry.page_bytes", "2048".into()),
+        // So few that leaked pages are read again.
+        ("nand.ecc.correctable_bits", "40".into()),
         ("nand.geometry.spare_bytes", "64".into()),
         ("frontend.block_bytes", number(512 << random.below(3))),
         ("frontend.commands_in_flight", number(1 + random.below(16))),
@@ -262,6 +268,7 @@ pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
     let oracle = Oracle::new(&spaces(&mut drive)?, identity.volatile_write_cache);
     let oracle = Rc::new(RefCell::new(oracle));
     let mut total = Cuts::default();
+    let mut ageing = Random::named(seed, "life: ageing");
     for round in 0..cuts {
         let shared = run_until_cut(&mut drive, &oracle, seed, round, &mut random)?;
         let statistics = drive.statistics().map_err(|error| error.to_string())?;
@@ -272,11 +279,13 @@ pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
             collected: statistics.ftl.gc_blocks,
             program_failures: statistics.ftl.program_failures,
             erase_failures_or_retired: statistics.ftl.blocks_retired,
+            retried: statistics.flash.pages_retried,
             ..Cuts::default()
         };
         drive.power_cut().map_err(|error| error.to_string())?;
         drop(shared);
         oracle.borrow_mut().power_cut();
+        grow_older(&mut drive, &mut ageing)?;
         drive
             .power_up()
             .map_err(|error| format!("round {round}: power-up: {error}"))?;
@@ -291,6 +300,21 @@ pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
         oracle.borrow_mut().recovered();
     }
     Ok(total)
+}
+
+/// Lets a drive lie about without power now and then, but never so long that pages are lost for good.
+fn grow_older(drive: &mut Drive, random: &mut Random) -> Result<(), String> {
+    let age = drive.age();
+    if !random.chance(0.3) || age.hours > 8000.0 {
+        return Ok(());
+    }
+    let ageing = Ageing {
+        hours: random.below(1000) as f64,
+        celsius: 30.0,
+        cycles: random.below(500) as u32,
+    };
+    let older = drive.grow_older(&ageing);
+    older.map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// Whether a namespace says that it is not ready: a format that the power interrupted cannot end.

@@ -104,6 +104,10 @@ fn what_is_acknowledged_survives() {
         "hardly any program failed: {cuts}"
     );
     assert!(
+        cuts.retried > lives,
+        "hardly any page was read again: {cuts}"
+    );
+    assert!(
         cuts.vectors_checked > lives,
         "hardly any vector was checked: {cuts}"
     );

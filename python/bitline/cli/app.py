@@ -11,6 +11,7 @@ from bitline.cli.age import age
 from bitline.cli.bench import bench
 from bitline.cli.demo import demo
 from bitline.cli.errors import Exit, reported
+from bitline.cli.lifetime import lifetime
 from bitline.cli.presets import presets
 from bitline.cli.replay import replay
 from bitline.cli.run import run
@@ -41,7 +42,7 @@ def _bitline(
     pass
 
 
-for command in (demo, run, replay, sweep, age, presets, show, bench):
+for command in (demo, run, replay, sweep, age, lifetime, presets, show, bench):
     app.command()(command)
 app.add_typer(image.app, name="image")
 app.add_typer(validate.app, name="validate")

@@ -43,22 +43,21 @@ def plot(path: Path, points: Sequence[Point], title: str) -> None:
 
 
 def _panel(
-    axes: Axes, points: Sequence[Point], across: Callable[[Point], float], label: str, most: float
+    axes: Axes, points: Sequence[Point], across: Callable[[Point], float], along: str, most: float
 ) -> None:
+    """Lines are what the model expects at most, dots what was counted."""
     names = list(dict.fromkeys((point.mode, point.effort) for point in points))
     for colour, (mode, effort) in zip(COLOURS, names, strict=False):
         line = [point for point in points if (point.mode, point.effort) == (mode, effort)]
         shown = [point for point in line if point.expected >= _LEAST]
-        name = f"ESP x{effort:g}" if mode == "esp" else mode.upper()
-        axes.plot(
-            [across(point) for point in shown], [point.expected for point in shown], color=colour, label=name
-        )
+        expected = [point.expected for point in shown]
+        label = f"ESP x{effort:g}" if mode == "esp" else mode.upper()
+        axes.plot([across(point) for point in shown], expected, color=colour, label=label)
         found = [point for point in line if point.wrong_bits]
         shares = [point.wrong_bits / point.result_bits for point in found]
-        axes.plot([across(point) for point in found], shares, "o", color=colour, markersize=5)
-        if not shown:
-            axes.plot([], [], color=colour, label=f"{name}: none")
+        dots = [across(point) for point in found]
+        axes.plot(dots, shares, "o", color=colour, markersize=5, clip_on=False)
     axes.set_yscale("log")
     axes.set_xlim(0, most)
-    axes.set_xlabel(label, color=INK)
+    axes.set_xlabel(along, color=INK)
     dress(axes)

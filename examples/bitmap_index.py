@@ -29,7 +29,7 @@ def column(name: str) -> pa.Array:
 
 
 with bitline.open("flash-cosmos") as drive:
-    # A bitmap a colour. Vectors of a group share strings of cells; stored inverted, an OR of them is one sense.
+    # A bitmap a colour. Vectors of a group share strings; stored inverted, an OR of them is one sense.
     colours = column("colour").dictionary.to_pylist()
     codes = column("colour").indices.to_numpy()
     bitmaps = drive.group("colour").write([codes == code for code in range(len(colours))], inverse=True)

@@ -8,7 +8,7 @@ rows = either.read()          # evaluated inside the NAND array
 ```
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
@@ -120,17 +120,37 @@ class BitExpression:
         with self._named_errors():
             return self._drive._native.evaluate(self._node.code(), platform, self._length)
 
-    def count(self, platform: Platform = "flash-cosmos") -> int:
+    def count(
+        self, platform: Platform = "flash-cosmos", *, where: Literal["drive", "host"] = "drive"
+    ) -> int:
         """Evaluate the expression and count the ones of its result.
 
-        Inside the drive only the number crosses the link; `"host"` reads the operands and counts itself.
+        Args:
+            platform: Who evaluates it.
+            where: Who counts: the drive's controller, so that only the number crosses the link; or the host,
+                batch by batch as the result arrives (Flash-Cosmos, section 7). With platform `"host"` it is
+                always the host.
+
+        Raises:
+            UsageError: As `read`.
+            NvmeError: As `read`.
+        """
+        if where not in ("drive", "host"):
+            raise UsageError(f"where = {where!r}: who counts is 'drive' or 'host'")
+        with self._named_errors():
+            return self._drive._native.count_ones(self._node.code(), platform, self._length, where == "host")
+
+    def stream(self, platform: Platform = "flash-cosmos") -> None:
+        """Evaluate the expression and have the result sent to the host in batches, where it is dropped.
+
+        For the time and energy of results that are too long to keep; `read` keeps them.
 
         Raises:
             UsageError: As `read`.
             NvmeError: As `read`.
         """
         with self._named_errors():
-            return self._drive._native.count_ones(self._node.code(), platform, self._length)
+            self._drive._native.stream(self._node.code(), platform, self._length)
 
     def explain(self, platform: Platform = "flash-cosmos") -> str:
         """How the expression would be evaluated, in words: the senses of the array, for every page alike.
@@ -255,6 +275,38 @@ class Group:
                 raise error.about(f"{self}, vector {number}") from None
             written.append(BitVector(self, number, length, inverse))
         return written
+
+    def place(
+        self,
+        count: int,
+        *,
+        bits: int,
+        inverse: bool = False,
+        progress: Callable[[int], object] | None = None,
+    ) -> list[BitVector]:
+        """Set up vectors of zeroes as if they had been written before, under the next free numbers.
+
+        They are where writing them one after the other would have put them, and cost neither time nor
+        energy: the data set that is in the drive when an experiment begins.
+
+        Args:
+            count: How many, at least 1.
+            bits: Length of each.
+            inverse: Store the inverse of each, as in `write`.
+            progress: Called with the number of vectors that are set up.
+
+        Returns:
+            The vectors, in order. If an error ends the call early, those before it are stored.
+
+        Raises:
+            UsageError: A number or length that cannot be, another length than the group has, or a full drive.
+        """
+        if count < 1 or bits < 1:
+            raise UsageError(f"count = {count}, bits = {bits}: both are at least 1")
+        stored = self.vectors()
+        first = max((vector.number for vector in stored), default=-1) + 1
+        self.drive._native.place_vectors((self.number, first), count, bits, inverse, progress)
+        return [BitVector(self, number, bits, inverse) for number in range(first, first + count)]
 
     def vectors(self) -> list[BitVector]:
         """The group's vectors that the drive holds, by number."""

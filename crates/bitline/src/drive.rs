@@ -16,7 +16,7 @@ use nvme::log::sanitize_state;
 use nvme::{NamespaceId, QueuePriority};
 use sim::{Sim, Simulation, Span, Time};
 
-use crate::bits::Computer;
+use crate::bits::{Computer, Cut};
 use crate::config::{Config, StorageKind};
 use crate::driver::{Driver, Queue};
 use crate::error::Error;
@@ -65,6 +65,8 @@ pub struct Host {
     block: BlockDevice<Queue>,
     bits: BitsDevice<Queue>,
     pub(crate) computer: Rc<Computer>,
+    /// How vectors are cut into batches.
+    pub(crate) cut: Cut,
     /// Whether the drive keeps data, or only time.
     pub(crate) stores_data: bool,
 }
@@ -256,6 +258,10 @@ impl Drive {
                 block: BlockDevice::open(queue.clone(), NAMESPACE).await?,
                 bits: BitsDevice::new(queue, NAMESPACE),
                 computer: Rc::new(Computer::new(&sim, host_config, &device.ledger)),
+                cut: Cut::new(
+                    config.device.nand.geometry.page_bytes,
+                    host_config.batch_bytes,
+                ),
                 stores_data: config.data.storage != StorageKind::None,
                 driver,
                 sim,

@@ -32,6 +32,7 @@ pub use config::{
     StorageKind,
 };
 pub use device::PowerUpError;
+pub use device::bits::{PlaceError, PlacedVectors};
 pub use device::ftl::{History, Precondition, PreconditionError, Preconditioned};
 pub use drive::{Drive, Host};
 pub use driver::{Queue, send_raw, send_raw_admin};

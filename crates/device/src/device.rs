@@ -163,6 +163,7 @@ impl Device {
             admin,
             transfer,
             bits.clone(),
+            &ledger,
         )
         .map_err(PowerUpError::AdminQueues)?;
         controller.resume(media == MediaState::Blank).await;

@@ -23,6 +23,15 @@ pub struct StoredVector {
     pub inverse: bool,
 }
 
+/// A part of vectors, and of what is computed from them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its first page; pages are as long as the preferred write granularity.
+    pub page: u32,
+    /// Its length in bits.
+    pub bits: u64,
+}
+
 /// The computing interface of a namespace.
 #[derive(Clone)]
 pub struct BitsDevice<T> {
@@ -115,7 +124,25 @@ impl<T: Transport> BitsDevice<T> {
         result: &Buffer,
     ) -> Result<(), Error> {
         let pointer = result.pointer(transfer_bytes(bits)?);
-        self.fc_read(expression, engine, bits, false, pointer).await
+        let whole = (bits, None);
+        self.fc_read(expression, engine, whole, false, pointer)
+            .await
+    }
+
+    /// As [`BitsDevice::evaluate_into`], for a part of the vectors.
+    ///
+    /// # Errors
+    /// As [`BitsDevice::evaluate`].
+    pub async fn evaluate_part_into(
+        &self,
+        expression: &Expression,
+        engine: Engine,
+        part: Part,
+        result: &Buffer,
+    ) -> Result<(), Error> {
+        let pointer = result.pointer(transfer_bytes(part.bits)?);
+        let part = (part.bits, Some(part.page));
+        self.fc_read(expression, engine, part, false, pointer).await
     }
 
     /// Evaluates an expression and gives only the number of bits set; the result
@@ -130,7 +157,8 @@ impl<T: Transport> BitsDevice<T> {
         bits: u64,
     ) -> Result<u64, Error> {
         let result = Buffer::new(self.transport.memory(), 8)?;
-        self.fc_read(expression, engine, bits, true, result.pointer(8))
+        let pointer = result.pointer(8);
+        self.fc_read(expression, engine, (bits, None), true, pointer)
             .await?;
         let mut bytes = [0; 8];
         result.copy_to(&mut bytes)?;
@@ -141,7 +169,7 @@ impl<T: Transport> BitsDevice<T> {
         &self,
         expression: &Expression,
         engine: Engine,
-        bits: u64,
+        (bits, part): (u64, Option<u32>),
         count_only: bool,
         data: nvme::DataPointer,
     ) -> Result<(), Error> {
@@ -155,6 +183,7 @@ impl<T: Transport> BitsDevice<T> {
             expression_bytes: encoded.len() as u32,
             engine,
             bits,
+            part,
             count_only,
             data,
         };

@@ -143,7 +143,8 @@ fn vendor_commands_are_laid_out_as_documented() {
         (10, 21),
         (11, 2),
         (13, 1),
-        (14, 1),
+        (14, 3),
+        (15, 7),
     ]);
     let expected = FcRead {
         namespace: NamespaceId::new(1),
@@ -151,6 +152,7 @@ fn vendor_commands_are_laid_out_as_documented() {
         expression_bytes: 21,
         engine: Engine::InStorage,
         bits: 1 << 32,
+        part: Some(7),
         count_only: true,
         data: prp(0x1000, 0),
     };

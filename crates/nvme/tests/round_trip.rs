@@ -77,18 +77,19 @@ fn vendor_command() -> impl Strategy<Value = VendorCommand> {
         any::<u64>(),
         1u32..=49_152,
         engine,
-        1u64..,
+        (1u64.., prop::option::of(any::<u32>())),
         any::<bool>(),
         data(),
     )
         .prop_map(
-            |(namespace, expression_address, expression_bytes, engine, bits, count_only, data)| {
+            |(namespace, expression_address, expression_bytes, engine, (bits, part), count_only, data)| {
                 VendorCommand::FcRead(FcRead {
                     namespace,
                     expression_address,
                     expression_bytes,
                     engine,
                     bits,
+                    part,
                     count_only,
                     data,
                 })

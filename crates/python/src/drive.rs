@@ -249,6 +249,35 @@ impl Drive {
         })
     }
 
+    /// Sets up vectors of zeroes at once; tells what was set up as JSON. `progress(vectors)` is called
+    /// now and then; an exception in it ends the call.
+    #[pyo3(signature = (first, count, bits, inverse, progress = None))]
+    fn place_vectors(
+        &self,
+        py: Python<'_>,
+        first: (u32, u32),
+        count: u32,
+        bits: u64,
+        inverse: bool,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let first = VectorId::new(first.0, first.1);
+        let progress = Progress::new(py, progress);
+        let mut failed = None;
+        let done = self.with(|drive| {
+            drive.place_vectors(first, count, bits, inverse, |vectors| {
+                match progress.tell(u64::from(vectors)) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(error) => {
+                        failed = Some(error);
+                        ControlFlow::Break(())
+                    }
+                }
+            })
+        })?;
+        failed.map_or_else(|| json(&done), Err)
+    }
+
     /// Evaluates an expression over vectors of `bits` bits.
     fn evaluate<'py>(
         &self,
@@ -264,17 +293,35 @@ impl Drive {
         Ok(PyBytes::new(py, &result))
     }
 
-    /// Counts the ones of an expression's result.
+    /// Counts the ones of an expression's result: in the drive, or in the host as it arrives.
     fn count_ones(
         &self,
         py: Python<'_>,
         expression: &Expression,
         platform: &str,
         bits: u64,
+        in_host: bool,
     ) -> PyResult<u64> {
         let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
         self.run(py, move |host| async move {
+            if in_host {
+                return host.count_ones_here(&expression, platform, bits).await;
+            }
             host.count_ones(&expression, platform, bits).await
+        })
+    }
+
+    /// Evaluates an expression and drops the result as it arrives in the host.
+    fn stream(
+        &self,
+        py: Python<'_>,
+        expression: &Expression,
+        platform: &str,
+        bits: u64,
+    ) -> PyResult<()> {
+        let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
+        self.run(py, move |host| async move {
+            host.stream(&expression, platform, bits).await
         })
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use bitline::workload::TraceError;
 use bitline::{
-    Error, HostError, MediaError as OpenError, NandError, PowerUpError, StatusError, StatusType,
+    Error, HostError, MediaError as OpenError, NandError, PlaceError, PowerUpError, StatusError, StatusType,
     StorageError,
 };
 use pyo3::PyErr;
@@ -43,6 +43,7 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
         Error::Media(OpenError::Storage(error)) | Error::Flash(NandError::Storage(error)) => {
             storage(error)
         }
+        Error::Place(PlaceError::Media(NandError::Storage(error))) => storage(error),
         Error::Host(HostError::Status(error)) => status(&error),
         Error::Trace(TraceError::Io { path, source }) => file(
             &path,
@@ -55,10 +56,12 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
         | Error::NoPower
         | Error::Precondition(_)
         | Error::Ageing { .. }
+        | Error::Place(PlaceError::Bits(_) | PlaceError::Numbers { .. })
         | Error::Trace(_)
         | Error::Workload(_) => UsageError::new_err(message),
         Error::Host(HostError::Protocol(_) | HostError::Transport(_))
         | Error::Flash(_)
+        | Error::Place(PlaceError::Media(_))
         | Error::PowerUp(_)
         | Error::Stalled(_) => InternalError::new_err(message),
     }

@@ -66,11 +66,16 @@ pub struct HostConfig {
     pub queue_entries: u32,
     /// The class of each queue pair under weighted arbitration, over and over.
     pub queue_priorities: Vec<QueueClass>,
-    /// Rate at which the host combines operands bit by bit, in megabytes (10^6)
-    /// of operands per second.
-    pub compute_megabytes_per_second: u64,
-    /// Energy of combining one byte of operands, memory traffic included, in picojoules.
-    pub compute_pj_per_byte: u64,
+    /// Rate at which the processor's loops over vectors read and write memory, in megabytes (10^6)
+    /// per second: three bytes for each byte combined (two operands, the result), one for each counted.
+    pub stream_megabytes_per_second: u64,
+    /// Power of the processor while such a loop runs, in milliwatts.
+    pub active_milliwatts: u64,
+    /// Energy of one byte read from memory or written to it, in picojoules.
+    pub memory_pj_per_byte: u64,
+    /// Vectors are read and results sent in batches of so many bytes, rounded down to whole pages, at
+    /// least one.
+    pub batch_bytes: u64,
 }
 
 /// Classes of queues under weighted arbitration (NVMe Base 3.4.4.2).
@@ -228,7 +233,7 @@ impl HostConfig {
             })
         };
         let (pairs, entries) = (self.queue_pairs.into(), self.queue_entries.into());
-        let rate = self.compute_megabytes_per_second;
+        let rate = self.stream_megabytes_per_second;
         check("host.queue_pairs", pairs, 1, frontend.io_queues.into())?;
         check(
             "host.queue_entries",
@@ -238,6 +243,12 @@ impl HostConfig {
         )?;
         let priorities = self.queue_priorities.len() as u64;
         check("host.queue_priorities", priorities, 1, 65535)?;
-        check("host.compute_megabytes_per_second", rate, 1, 1 << 40)
+        check("host.stream_megabytes_per_second", rate, 1, 1 << 40)?;
+        // A terawatt and a microjoule a byte: beyond them energies could overflow.
+        let (power, memory) = (self.active_milliwatts, self.memory_pj_per_byte);
+        check("host.active_milliwatts", power, 0, 1_000_000_000)?;
+        check("host.memory_pj_per_byte", memory, 0, 1_000_000)?;
+        // One transfer moves less than 4 GiB.
+        check("host.batch_bytes", self.batch_bytes, 1, 1 << 31)
     }
 }

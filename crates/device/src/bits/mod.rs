@@ -14,4 +14,4 @@ mod tests;
 
 pub use engine::{BitsConfig, Engine};
 pub use error::BitsError;
-pub use execute::{Bits, BitsCounts, ExecuteError};
+pub use execute::{Bits, BitsCounts, ExecuteError, PlaceError, PlacedVectors};

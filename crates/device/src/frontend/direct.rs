@@ -88,6 +88,7 @@ impl Controller {
     /// A command is not in flight any more.
     #[inline]
     pub(super) fn give_room(&self, queue: QueueId) {
+        self.activity.end();
         if self.queues.borrow_mut().leave(queue) {
             self.fetch_again();
         }

@@ -40,6 +40,7 @@ impl Controller {
                     job.queue = queue;
                     job.priority = priority_of(priority);
                     if self.read_entry(address, &mut job.entry) {
+                        self.activity.begin();
                         return;
                     }
                 }

@@ -3,6 +3,7 @@
 //! Slots are tasks that fetch and carry out one command after another.
 
 mod abort;
+mod activity;
 mod admin;
 mod arbitration;
 mod compare;
@@ -33,12 +34,13 @@ use media::link::Link;
 use nvme::{AsyncEvent, Dma, MEMORY_PAGE_BYTES, NamespaceId, QueueId, QueuePriority};
 use serde::{Deserialize, Serialize};
 use sim::resource::Broadcast;
-use sim::{Sim, TaskId, Time};
+use sim::{Ledger, Sim, TaskId, Time};
 
 use crate::bits::Bits;
 use crate::buffer::Buffers;
 use crate::cache::Cache;
 use crate::ftl::Ftl;
+use activity::Activity;
 use arbitration::Arbiter;
 pub use arbitration::Arbitration;
 use direct::{CachedReads, DirectReads, Room};
@@ -86,6 +88,9 @@ pub struct FrontendConfig {
     pub block_bytes: u32,
     /// The namespaces; none here stands for one of all blocks.
     pub namespaces: Vec<NamespaceConfig>,
+    /// Power of the controller and its DRAM while any command is in flight, in milliwatts; arrays, channels
+    /// and link have accounts of their own.
+    pub active_milliwatts: u64,
     /// What the drive's health is judged by.
     pub health: HealthConfig,
 }
@@ -160,6 +165,7 @@ pub struct Controller {
     direct_reads: RefCell<DirectReads>,
     cached_reads: CachedReads,
     room: Room,
+    activity: Rc<Activity>,
     counts: RefCell<FrontendCounts>,
     features: Features,
     events: RefCell<Events>,
@@ -195,6 +201,7 @@ impl Controller {
         admin: AdminQueues,
         transfer: Rc<HostTransfer>,
         bits: Rc<Bits>,
+        ledger: &Ledger,
     ) -> Result<Rc<Controller>, nvme::Status> {
         let features = Features::new(config, cache.is_volatile());
         let arbiter = Arbiter::new(
@@ -238,6 +245,7 @@ impl Controller {
             direct_reads: RefCell::default(),
             cached_reads: CachedReads::new(),
             room: Room::new(config.commands_in_flight),
+            activity: Activity::new(sim, config.active_milliwatts, ledger),
             counts: RefCell::default(),
             features,
             events: RefCell::default(),

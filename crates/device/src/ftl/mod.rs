@@ -195,7 +195,7 @@ impl Ftl {
                 sequence: 0,
             };
             let mut nand = self.schedule.nand().borrow_mut();
-            let placed = nand.place_page(address, self.config.mode, &record.encode());
+            let placed = nand.place_page(address, self.config.mode, &record.encode(), None);
             self.blocks.borrow_mut().settle(address, placed.is_ok());
             if placed.is_ok() {
                 let page = self.geometry.ppa(address);

@@ -160,7 +160,8 @@ impl Nand {
     }
 
     /// Programs a page at once, without taking time or energy: the state in which a drive leaves
-    /// its factory. Its data are zeroes. It must be the turn of the page in its block.
+    /// its factory, or in which earlier writes left it. Its data are `words`, or zeroes without. It
+    /// must be the turn of the page in its block.
     ///
     /// # Errors
     /// Failures of the storage of bits.
@@ -172,7 +173,11 @@ impl Nand {
         page: PageAddress,
         mode: ProgramMode,
         spare: &[u8],
+        words: Option<&[u64]>,
     ) -> Result<(), NandError> {
+        if let Some(words) = words {
+            self.store.write(page, words)?;
+        }
         let state = PageState::Programmed;
         let birth = self.cells.birth(0);
         let record = PageRecord {

@@ -1,11 +1,11 @@
 //! Vendor commands of in-flash bulk bitwise computing (Flash-Cosmos 6.3).
 //!
-//! | opcode | command | CDW10 | CDW11 | CDW12, CDW13 | CDW14 | MPTR | DPTR |
-//! |---|---|---|---|---|---|---|---|
-//! | 81h | FcWrite | group | vector | bits | bit 0: store inverse | | vector bytes |
-//! | 82h | FcRead | expression bytes | engine | bits | bit 0: count only | expression | result |
-//! | 84h | FcDelete | group | vector, or all ones: the whole group | | | | |
-//! | 86h | FcList | group, or all ones: all groups | buffer bytes | first index (CDW12) | | | records |
+//! | opcode | command | CDW10 | CDW11 | CDW12, CDW13 | CDW14 | CDW15 | MPTR | DPTR |
+//! |---|---|---|---|---|---|---|---|---|
+//! | 81h | FcWrite | group | vector | bits | bit 0: store inverse | | | vector bytes |
+//! | 82h | FcRead | expression bytes | engine | bits | bit 0: count only, bit 1: a part | first page of the part | expression | result |
+//! | 84h | FcDelete | group | vector, or all ones: the whole group | | | | | |
+//! | 86h | FcList | group, or all ones: all groups | buffer bytes | first index (CDW12) | | | | records |
 //!
 //! Bit i of a vector is bit i mod 8, least significant first, of byte i / 8. The low two bits of
 //! an opcode give the direction of its data, as everywhere in NVMe.
@@ -82,6 +82,9 @@ pub struct FcRead {
     pub engine: Engine,
     /// Length of the result in bits, at least 1.
     pub bits: u64,
+    /// Evaluate only a part of the vectors, `bits` long, that begins at this page of them; none for the
+    /// whole vectors. A page is as long as the preferred write granularity (Identify Namespace, NPWG).
+    pub part: Option<u32>,
     /// Return only how many bits are set, as 8 little-endian bytes; the result stays in the drive.
     pub count_only: bool,
     /// Where the result goes.
@@ -299,6 +302,7 @@ impl FcRead {
             expression_bytes,
             engine: Engine::from_code(entry.cdw11.get()).ok_or(Status::INVALID_FIELD)?,
             bits: decode_bits(entry)?,
+            part: bit(entry.cdw14.get(), 1).then(|| entry.cdw15.get()),
             count_only: bit(entry.cdw14.get(), 0),
             data: DataPointer::decode(entry)?,
         })
@@ -309,7 +313,9 @@ impl FcRead {
         entry.cdw10.set(self.expression_bytes);
         entry.cdw11.set(self.engine.code());
         encode_bits(&mut entry, self.bits);
-        entry.cdw14.set(self.count_only.into());
+        let part = u32::from(self.part.is_some()) << 1;
+        entry.cdw14.set(u32::from(self.count_only) | part);
+        entry.cdw15.set(self.part.unwrap_or(0));
         self.data.encode_into(&mut entry);
         entry
     }

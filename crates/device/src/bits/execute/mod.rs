@@ -6,6 +6,7 @@
 mod accelerator;
 mod error;
 mod locks;
+mod place;
 mod read;
 mod recipe;
 mod reclaim;
@@ -31,6 +32,7 @@ use crate::schedule::Schedule;
 use accelerator::Accelerator;
 pub use error::ExecuteError;
 use locks::GroupLocks;
+pub use place::{PlaceError, PlacedVectors};
 
 /// Page buffers of the chunks of a batch, in their order.
 type Pages<'a> = arrayvec::ArrayVec<Buffer<'a>, { media::nand::PLANES_PER_DIE_MAX }>;

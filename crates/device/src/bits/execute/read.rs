@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::rc::Rc;
 
 use media::nand::Command;
@@ -29,12 +30,35 @@ struct ReadJob {
     plan: Plan,
     recipe: Recipe,
     segments: SegmentList,
-    chunks: u64,
+    part: Part,
     /// Fetched pages wait in the accelerator's buffer.
     through_accelerator: bool,
     count_only: bool,
     ones: Cell<u64>,
     failed: Cell<Option<Failure>>,
+}
+
+/// What of the vectors is evaluated.
+#[derive(Clone)]
+struct Part {
+    chunks: Range<u64>,
+    /// Where it ends, in bits of the vectors.
+    end: u64,
+}
+
+impl Part {
+    /// What a command asks for of vectors of `stored` bits, in chunks of `page_bits`.
+    fn of(command: &FcRead, stored: u64, page_bits: u64) -> Result<Part, ExecuteError> {
+        let asked = command.bits;
+        let start = command.part.map_or(0, |page| u64::from(page) * page_bits);
+        let end = start.checked_add(asked).filter(|end| *end <= stored);
+        let whole = command.part.is_some() || asked == stored;
+        let Some(end) = end.filter(|_| whole) else {
+            return Err(ExecuteError::Length { asked, stored });
+        };
+        let chunks = start / page_bits..end.div_ceil(page_bits);
+        Ok(Part { chunks, end })
+    }
 }
 
 /// A page of each plane that is on its way from the array.
@@ -64,15 +88,12 @@ impl Bits {
         groups.dedup();
         let _lock = self.locks.lock(groups, Access::Read).await;
         let plan = self.plan(&expression, engine_of(command.engine))?;
-        if plan.bits != command.bits {
-            return Err(ExecuteError::Length {
-                asked: command.bits,
-                stored: plan.bits,
-            });
-        }
+        let part = Part::of(command, plan.bits, self.page_bytes() * 8)?;
         let located = self.transfer.locate(&command.data, command.data_bytes());
         let segments = located.await.map_err(ExecuteError::Host)?;
-        let ones = self.run(plan, segments.clone(), command.count_only).await?;
+        let ones = self
+            .run(plan, part, segments.clone(), command.count_only)
+            .await?;
         if !command.count_only {
             return Ok(0);
         }
@@ -95,28 +116,25 @@ impl Bits {
     async fn run(
         self: &Rc<Bits>,
         plan: Plan,
+        part: Part,
         segments: SegmentList,
         count_only: bool,
     ) -> Result<u64, Failure> {
-        let (chunks, lanes) = {
-            let groups = self.groups.borrow();
-            let chunks = groups.layout().chunks(plan.bits);
-            (chunks, groups.layout().lanes(chunks))
-        };
+        let lanes = self.groups.borrow().layout().lanes(part.chunks.clone());
         let recipe = Recipe::new(&plan, count_only);
-        self.count_evaluation(&plan, chunks);
+        self.count_evaluation(&plan, part.chunks.end - part.chunks.start);
         let job = Rc::new(ReadJob {
             bits: self.clone(),
             through_accelerator: recipe.uses_accelerator(),
             plan,
             recipe,
             segments,
-            chunks,
+            part,
             count_only,
             ones: Cell::new(0),
             failed: Cell::new(None),
         });
-        let tasks: Vec<_> = (0..lanes)
+        let tasks: Vec<_> = lanes
             .map(|lane| self.sim.spawn(job.clone().read_lane(lane)))
             .collect();
         for task in tasks {
@@ -172,7 +190,8 @@ impl ReadJob {
     }
 
     async fn try_lane<'a>(&'a self, lane: u32, fetches: &mut Fetches<'a>) -> Result<(), Failure> {
-        let batches = self.bits.groups.borrow().layout().lane(lane, self.chunks);
+        let chunks = self.part.chunks.clone();
+        let batches = self.bits.groups.borrow().layout().lane(lane, chunks);
         let mut sent = Time::ZERO;
         for batch in batches {
             if let Some(failure) = self.failed.get() {
@@ -286,9 +305,9 @@ impl ReadJob {
         self.bits.accelerator.room().release(pages as u64);
     }
 
-    /// Bits of the vector from the first of `chunk` on.
+    /// Bits of the part from the first of `chunk` on.
     fn bits_from(&self, chunk: u64) -> u64 {
-        self.plan.bits - chunk * self.bits.page_bytes() * 8
+        self.part.end - chunk * self.bits.page_bytes() * 8
     }
 
     fn count_ones(&self, batch: &DieBatch, pages: &Pages<'_>) {
@@ -312,9 +331,9 @@ impl ReadJob {
                 bits.buffers
                     .with_mut(page.id(), |page| mask_tail(page, left));
             }
-            let part = 0..bytes as usize;
+            let (offset, part) = (chunk - self.part.chunks.start, 0..bytes as usize);
             bits.transfer
-                .copy_out(&self.segments, chunk * page_bytes, page.id(), part)
+                .copy_out(&self.segments, offset * page_bytes, page.id(), part)
                 .map_err(Failure::Host)?;
             total += bytes;
         }
@@ -361,7 +380,8 @@ struct Fetches<'a> {
 
 impl<'a> Fetches<'a> {
     fn new(job: &'a ReadJob, lane: u32) -> Fetches<'a> {
-        let batches = job.bits.groups.borrow().layout().lane(lane, job.chunks);
+        let chunks = job.part.chunks.clone();
+        let batches = job.bits.groups.borrow().layout().lane(lane, chunks);
         Fetches {
             job,
             batches: Box::new(batches),

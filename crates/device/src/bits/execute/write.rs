@@ -96,8 +96,8 @@ impl Bits {
             record: self.groups.borrow().record(write, 0),
             failed: Cell::new(None),
         });
-        let lanes = self.groups.borrow().layout().lanes(write.chunks);
-        let tasks: Vec<_> = (0..lanes)
+        let lanes = self.groups.borrow().layout().lanes(0..write.chunks);
+        let tasks: Vec<_> = lanes
             .map(|lane| self.sim.spawn(job.clone().write_lane(lane)))
             .collect();
         for task in tasks {
@@ -141,7 +141,7 @@ impl WriteJob {
     }
 
     async fn try_lane(&self, lane: u32) -> Result<(), Failure> {
-        let batches = self.bits.groups.borrow().layout().lane(lane, self.chunks);
+        let batches = self.bits.groups.borrow().layout().lane(lane, 0..self.chunks);
         let mut running: Option<(Ticket<'_>, Pages<'_>)> = None;
         for batch in batches {
             if self.failed.get().is_some() {

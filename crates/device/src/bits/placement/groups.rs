@@ -345,4 +345,22 @@ impl Groups {
         let string = self.string(placement.row_set, chunk)?;
         Some(self.layout.page(string.block, chunk, placement.layer))
     }
+
+    /// The pages of a vector of `chunks` chunks, chunk by chunk; `None` where the strings have lost
+    /// their block.
+    pub fn pages(
+        &self,
+        placement: &VectorPlacement,
+        chunks: u64,
+    ) -> impl Iterator<Item = Option<PageAddress>> + '_ {
+        let RowSetId { group, row_set } = placement.row_set;
+        let group = self.groups.get(&group);
+        let row_set = group.and_then(|group| group.row_sets.get(&row_set));
+        let blocks = row_set.map_or(&[][..], |row_set| &row_set.blocks);
+        let (layout, layer) = (&self.layout, placement.layer);
+        (0..chunks).map(move |chunk| {
+            let block = (*blocks.get(layout.block_index(chunk))?)?;
+            Some(layout.page(block, chunk, layer))
+        })
+    }
 }

@@ -1,5 +1,7 @@
 //! From chunks of vectors to planes, strings and blocks of a row set.
 
+use std::ops::Range;
+
 use arrayvec::ArrayVec;
 use media::nand::{BlockId, Geometry, PLANES_PER_DIE_MAX, PageAddress, PlaneId};
 
@@ -73,25 +75,27 @@ impl Layout {
         })
     }
 
-    /// The batches of [`Layout::die_batches`] that one die holds, ascending: lane 0 to the number of
-    /// dies, consecutive lanes on different channels. Lanes past the end of the vector are empty.
-    pub fn lane(&self, lane: u32, chunks: u64) -> impl Iterator<Item = DieBatch> + use<> {
+    /// The batches of [`Layout::die_batches`] that one die holds of `chunks`, ascending: lane 0 to the
+    /// number of dies, consecutive lanes on different channels.
+    pub fn lane(&self, lane: u32, chunks: Range<u64>) -> impl Iterator<Item = DieBatch> + use<> {
         let (lane, dies) = (u64::from(lane), u64::from(self.geometry.dies()));
         let (planes, planes_per_die) = (self.planes(), u64::from(self.geometry.planes_per_die));
-        let stripes = chunks.div_ceil(planes);
-        (0..stripes).map_while(move |stripe| {
+        let stripes = chunks.start / planes..chunks.end.div_ceil(planes);
+        stripes.filter_map(move |stripe| {
             let first = stripe * planes + lane;
             let batch: DieBatch = (0..planes_per_die)
                 .map(|plane| first + plane * dies)
-                .filter(|&chunk| chunk < chunks)
+                .filter(|chunk| chunks.contains(chunk))
                 .collect();
             (!batch.is_empty()).then_some(batch)
         })
     }
 
-    /// Lanes that hold something of a vector of `chunks`.
-    pub fn lanes(&self, chunks: u64) -> u32 {
-        chunks.min(u64::from(self.geometry.dies())) as u32
+    /// Lanes that hold something of `chunks`, that of the first of them first.
+    pub fn lanes(&self, chunks: Range<u64>) -> impl Iterator<Item = u32> + use<> {
+        let dies = u64::from(self.geometry.dies());
+        let end = chunks.end.min(chunks.start + dies);
+        (chunks.start..end).map(move |chunk| (chunk % dies) as u32)
     }
 
     /// The string within its block that holds a chunk.
@@ -218,7 +222,9 @@ mod tests {
         let layout = Layout::new(small());
         for chunks in [1, 3, 7, 8, 9, 19, 40] {
             let mut batches: Vec<_> = layout.die_batches(chunks).collect();
-            let of_lanes = (0..layout.lanes(chunks)).flat_map(|lane| layout.lane(lane, chunks));
+            let of_lanes = layout
+                .lanes(0..chunks)
+                .flat_map(|lane| layout.lane(lane, 0..chunks));
             let mut lanes: Vec<_> = of_lanes.collect();
             for batch in &lanes {
                 let die = |&chunk: &u64| layout.geometry().die_of_plane(layout.plane(chunk));
@@ -227,11 +233,30 @@ mod tests {
             batches.sort();
             lanes.sort();
             assert_eq!(batches, lanes, "{chunks} chunks");
-            let past = layout.lanes(chunks)..layout.geometry().dies();
+            let past = (0..layout.geometry().dies())
+                .filter(|lane| layout.lanes(0..chunks).all(|other| other != *lane));
             assert!(
                 past.into_iter()
-                    .all(|lane| layout.lane(lane, chunks).next().is_none())
+                    .all(|lane| layout.lane(lane, 0..chunks).next().is_none())
             );
+        }
+    }
+
+    #[test]
+    fn lanes_of_parts_are_those_of_the_whole() {
+        let layout = Layout::new(small());
+        let of = |chunks: Range<u64>| {
+            let batches = layout
+                .lanes(chunks.clone())
+                .flat_map(|lane| layout.lane(lane, chunks.clone()));
+            let mut found: Vec<u64> = batches.flatten().collect();
+            found.sort_unstable();
+            found
+        };
+        for start in 0..20 {
+            for end in start..40 {
+                assert_eq!(of(start..end), (start..end).collect::<Vec<_>>());
+            }
         }
     }
 

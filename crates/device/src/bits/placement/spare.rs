@@ -86,12 +86,26 @@ fn little_endian(bytes: &[u8]) -> u64 {
 
 /// CRC-8 (polynomial 0x07) over all but the last byte.
 fn checksum(bytes: &[u8; SPARE_BYTES]) -> u8 {
-    bytes[..SPARE_BYTES - 1].iter().fold(0, |crc, &byte| {
-        (0..8).fold(crc ^ byte, |crc: u8, _| {
-            (crc << 1) ^ if crc & 0x80 != 0 { 0x07 } else { 0 }
-        })
-    })
+    bytes[..SPARE_BYTES - 1]
+        .iter()
+        .fold(0, |crc, &byte| CRC_OF[usize::from(crc ^ byte)])
 }
+
+/// The CRC of each byte: millions of records are made when vectors are placed.
+const CRC_OF: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut crc, mut bit) = (byte as u8, 0);
+        while bit < 8 {
+            crc = (crc << 1) ^ if crc & 0x80 != 0 { 0x07 } else { 0 };
+            bit += 1;
+        }
+        table[byte] = crc;
+        byte += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,81 @@
+//! The host's processor and memory, as far as bulk bitwise work keeps them busy.
+
+use std::rc::Rc;
+
+use sim::resource::{Priority, Server};
+use sim::{AccountId, Energy, Ledger, Sim, Span};
+
+use crate::config::HostConfig;
+
+/// One loop at a time runs over operands in memory, as fast as they stream; the processor draws its
+/// power meanwhile. Every byte that enters or leaves memory costs energy there.
+pub(crate) struct Computer {
+    server: Server,
+    bytes_per_second: u64,
+    milliwatts: u64,
+    memory_pj_per_byte: u64,
+    ledger: Rc<Ledger>,
+    compute: AccountId,
+    memory: AccountId,
+}
+
+/// What a loop over operands does to memory, for each byte of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Loop {
+    /// Both operands are read, the result is written.
+    Combine,
+    /// An operand is read, its inverse written.
+    Invert,
+    /// The result is read.
+    Count,
+}
+
+impl Loop {
+    /// Bytes read and written for each byte of an operand.
+    const fn traffic(self) -> u64 {
+        match self {
+            Loop::Combine => 3,
+            Loop::Invert => 2,
+            Loop::Count => 1,
+        }
+    }
+}
+
+impl Computer {
+    pub(crate) fn new(sim: &Sim, config: &HostConfig, ledger: &Rc<Ledger>) -> Computer {
+        Computer {
+            server: Server::new(sim),
+            bytes_per_second: config.stream_megabytes_per_second * 1_000_000,
+            milliwatts: config.active_milliwatts,
+            memory_pj_per_byte: config.memory_pj_per_byte,
+            compute: ledger.open("host", "compute"),
+            memory: ledger.open("host", "memory"),
+            ledger: ledger.clone(),
+        }
+    }
+
+    /// Waits for the processor and lets it run over operands of `bytes`.
+    pub(super) async fn run(&self, work: Loop, bytes: u64) {
+        let traffic = bytes * work.traffic();
+        let span = Span::of_transfer(traffic, self.bytes_per_second);
+        self.server.serve(Priority(0), span).await;
+        self.ledger.spend(self.compute, self.power_for(span));
+        self.memory_moves(traffic);
+    }
+
+    /// The drive has put `bytes` into memory.
+    pub(super) fn receive(&self, bytes: u64) {
+        self.memory_moves(bytes);
+    }
+
+    fn memory_moves(&self, bytes: u64) {
+        let energy = Energy::from_pj(bytes * self.memory_pj_per_byte);
+        self.ledger.spend(self.memory, energy);
+    }
+
+    /// A milliwatt for a picosecond is a thousandth of a picojoule.
+    fn power_for(&self, span: Span) -> Energy {
+        let picojoules = u128::from(span.as_ps()) * u128::from(self.milliwatts) / 1000;
+        Energy::from_pj(picojoules as u64)
+    }
+}

@@ -1,0 +1,69 @@
+//! When the controller is at work, and what that costs: its cores, its DRAM and its clocks draw their
+//! power while any command is in flight, whichever it is.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use sim::{Energy, Ledger, Sim, Span, Time};
+
+/// How long commands have been in flight.
+pub(super) struct Activity {
+    sim: Sim,
+    milliwatts: u64,
+    in_flight: Cell<u64>,
+    /// When the first of those in flight came.
+    since: Cell<Time>,
+    before: Cell<Span>,
+    /// How often it became active.
+    times: Cell<u64>,
+}
+
+impl Activity {
+    /// At rest; `ledger` meters its energy.
+    pub(super) fn new(sim: &Sim, milliwatts: u64, ledger: &Ledger) -> Rc<Activity> {
+        let activity = Rc::new(Activity {
+            sim: sim.clone(),
+            milliwatts,
+            in_flight: Cell::new(0),
+            since: Cell::new(Time::ZERO),
+            before: Cell::new(Span::ZERO),
+            times: Cell::new(0),
+        });
+        let metered = activity.clone();
+        ledger.meter("controller", "active", move || metered.energy());
+        activity
+    }
+
+    /// A command was fetched.
+    #[inline]
+    pub(super) fn begin(&self) {
+        let in_flight = self.in_flight.get();
+        if in_flight == 0 {
+            self.since.set(self.sim.now());
+            self.times.set(self.times.get() + 1);
+        }
+        self.in_flight.set(in_flight + 1);
+    }
+
+    /// It is done.
+    #[inline]
+    pub(super) fn end(&self) {
+        let in_flight = self.in_flight.get() - 1;
+        self.in_flight.set(in_flight);
+        if in_flight == 0 {
+            let span = self.sim.now().since(self.since.get());
+            self.before.set(self.before.get() + span);
+        }
+    }
+
+    fn energy(&self) -> (Energy, u64) {
+        let now = match self.in_flight.get() {
+            0 => Span::ZERO,
+            _ => self.sim.now().since(self.since.get()),
+        };
+        let span = self.before.get() + now;
+        // A milliwatt for a picosecond is a thousandth of a picojoule.
+        let picojoules = u128::from(span.as_ps()) * u128::from(self.milliwatts) / 1000;
+        (Energy::from_pj(picojoules as u64), self.times.get())
+    }
+}

@@ -161,8 +161,21 @@ class Drive:
     def evaluate(self, expression: Expression, platform: str, bits: int) -> bytes:
         """Evaluate an expression over vectors of so many bits."""
 
-    def count_ones(self, expression: Expression, platform: str, bits: int) -> int:
-        """Count the ones of an expression's result."""
+    def place_vectors(
+        self,
+        first: tuple[int, int],
+        count: int,
+        bits: int,
+        inverse: bool,
+        progress: Callable[[int], object] | None = None,
+    ) -> str:
+        """Set up vectors of zeroes at once; what was set up as JSON."""
+
+    def count_ones(self, expression: Expression, platform: str, bits: int, in_host: bool) -> int:
+        """Count the ones of an expression's result, in the drive or in the host."""
+
+    def stream(self, expression: Expression, platform: str, bits: int) -> None:
+        """Evaluate an expression and drop the result as it arrives in the host."""
 
     def explain(self, expression: Expression, platform: str) -> str:
         """How an expression would be evaluated, in words."""

@@ -120,9 +120,7 @@ class BitExpression:
         with self._named_errors():
             return self._drive._native.evaluate(self._node.code(), platform, self._length)
 
-    def count(
-        self, platform: Platform = "flash-cosmos", *, where: Literal["drive", "host"] = "drive"
-    ) -> int:
+    def count(self, platform: Platform = "flash-cosmos", *, where: Literal["drive", "host"] = "drive") -> int:
         """Evaluate the expression and count the ones of its result.
 
         Args:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bitline import __version__
-from bitline.cli import image, validate
+from bitline.cli import image, repro, validate
 from bitline.cli.age import age
 from bitline.cli.bench import bench
 from bitline.cli.demo import demo
@@ -46,6 +46,7 @@ for command in (demo, run, replay, sweep, age, lifetime, presets, show, bench):
     app.command()(command)
 app.add_typer(image.app, name="image")
 app.add_typer(validate.app, name="validate")
+app.add_typer(repro.app, name="repro")
 
 
 def main() -> None:

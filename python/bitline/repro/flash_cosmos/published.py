@@ -1,4 +1,4 @@
-"""What Flash-Cosmos says it measured: numbers to compare with, read from data files and used for nothing else."""
+"""What Flash-Cosmos says it measured: numbers to compare with, used for nothing else."""
 
 import tomllib
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def published(folder: Path = FOLDER) -> list[Published]:
     files = sorted(folder.glob("*/published.toml"))
     if not files:
         raise ConfigError(
-            f"{folder}: there are no files */published.toml with published numbers; they come with the sources"
+            f"{folder}: there are no files */published.toml here; they come with the sources of Bitline"
         )
     return [number for file in files for number in _read(file)]
 

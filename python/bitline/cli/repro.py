@@ -1,0 +1,129 @@
+"""`bitline repro`: the results of papers, simulated anew and held against what was published."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bitline.cli.options import Json
+from bitline.cli.output import Column, Fact, Result, Table, Value, emit
+from bitline.cli.progress import progress
+from bitline.errors import UsageError
+
+if TYPE_CHECKING:
+    from bitline.repro.flash_cosmos.report import Comparison
+
+app = typer.Typer(
+    help="Regenerate the figures of papers, and hold their numbers against the published ones.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.callback()
+def _repro() -> None:
+    pass
+
+
+@app.command("flash-cosmos")
+def flash_cosmos(
+    figure: Annotated[
+        list[str] | None,
+        typer.Option("--figure", metavar="N", help="Only this figure, or section (8.3); may be repeated."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Shorter vectors: seconds, and less exact ratios.")
+    ] = False,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where the figures go, as PNG and Parquet.")
+    ] = Path("repro-flash-cosmos"),
+    workers: Annotated[
+        int | None, typer.Option("--workers", help="Processes; as many as cores if not given.", min=1)
+    ] = None,
+    published: Annotated[
+        Path | None,
+        typer.Option(
+            "--published",
+            metavar="DIR",
+            help="The published numbers; those of the sources if not given.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Flash-Cosmos (MICRO 2022): its figures at full size, and a table of published and measured numbers."""
+    # A second of imports; other commands do without.
+    from bitline.repro.flash_cosmos import report
+    from bitline.repro.flash_cosmos.published import FOLDER
+    from bitline.repro.flash_cosmos.published import published as read
+
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"--out {out}: this is no folder")
+    known = read(published or FOLDER)
+    wanted = figure or list(report.FIGURES)
+    with _bars(quiet=as_json) as told:
+        settings = report.Settings(out, quick, workers, told)
+        found = report.reproduce(wanted, settings, known)
+    emit(_result(found, out, quick=quick), as_json=as_json)
+
+
+@contextmanager
+def _bars(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A progress bar for each thing that is done, one after the other."""
+    shown: dict[str, Callable[[int], None]] = {}
+    with ExitStack() as stack:
+
+        def told(what: str, done: int, total: int) -> None:
+            if what not in shown:
+                stack.pop_all().close()
+                shown[what] = stack.enter_context(progress(what, total, quiet=quiet))
+            shown[what](done)
+
+        yield told
+
+
+def _result(found: list["Comparison"], out: Path, *, quick: bool) -> Result:
+    from bitline.repro.flash_cosmos.report import row_of
+
+    columns = [
+        Column("figure", None),
+        Column("key", None),
+        Column("quantity", "Quantity"),
+        Column("published", "Published", _number),
+        Column("measured", "Measured", _number),
+        Column("unit", "Unit"),
+        Column("deviation", "Deviation", _percent),
+        Column("tolerance", None),
+        Column("within", "Within aim", lambda value: "yes" if value else "NO"),
+        Column("arithmetic_mean", "Arithmetic mean", _number),
+        Column("note", None),
+        Column("source", None),
+    ]
+    rows = [{key: _plain(value) for key, value in row_of(one).items()} for one in found]
+    missed = [one for one in found if not one.within]
+    facts = {
+        "out": Fact("Figures in", str(out)),
+        "quick": Fact(None, quick),
+        "compared": Fact("Numbers compared", len(found)),
+        "within": Fact("  within the aim", len(found) - len(missed)),
+    }
+    notes = [f"{one.published.quantity}: {one.published.note}" for one in missed if one.published.note]
+    verdict = "\n".join(notes)
+    if quick:
+        verdict += "\nQuick: vectors are shorter than the paper's, so that ratios deviate more."
+    return Result("Flash-Cosmos, reproduced", facts, {"table": Table(columns, rows)}, verdict.strip())
+
+
+def _plain(value: object) -> Value:
+    return value if isinstance(value, bool | int | float | str) else None
+
+
+def _number(value: Value) -> str:
+    if not isinstance(value, int | float):
+        return "-" if value is None else str(value)
+    return f"{value:.2e}" if 0 < abs(value) < 0.01 else f"{value:.4g}"
+
+
+def _percent(value: Value) -> str:
+    return f"{value * 100:+.1f} %" if isinstance(value, int | float) else "-"

@@ -1,0 +1,203 @@
+"""The figures of Flash-Cosmos, regenerated: files, measured numbers, and the table of deviations."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bitline.errors import UsageError
+from bitline.repro.flash_cosmos import plots
+from bitline.repro.flash_cosmos.published import Published
+from bitline.repro.flash_cosmos.ratios import NAMES, Measured, ratios
+from bitline.repro.flash_cosmos.runs import Point, measure_all
+from bitline.repro.flash_cosmos.timelines import SHOWN, timings, trace
+from bitline.repro.flash_cosmos.workloads import evaluated
+from bitline.repro.flash_cosmos.writes import bandwidths
+
+#: Tells how many of how many steps of a figure are done.
+Progress = Callable[[str, int, int], object]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A published number beside the measured one."""
+
+    published: Published
+    """What the paper says."""
+    measured: Measured
+    """What came out."""
+
+    @property
+    def deviation(self) -> float:
+        """As a share of what is published."""
+        return self.measured.value / self.published.value - 1
+
+    @property
+    def within(self) -> bool:
+        """Whether the deviation is within the aim."""
+        if self.published.at_most and self.measured.value <= self.published.value:
+            return True
+        # Rounding of the binary fractions is no deviation.
+        return abs(self.deviation) <= self.published.tolerance + 1e-9
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How figures are made."""
+
+    out: Path
+    """The folder for their files."""
+    quick: bool
+    """Whether vectors are shorter than the paper's."""
+    workers: int | None
+    """Processes; as many as cores by default."""
+    progress: Progress
+    """Told of every step."""
+
+
+Make = Callable[[Settings], dict[str, Measured]]
+
+
+def figure_7(settings: Settings) -> dict[str, Measured]:
+    """Timelines of three platforms."""
+    traced = {}
+    for done, platform in enumerate(SHOWN):
+        settings.progress("Figure 7", done, len(SHOWN))
+        traced[platform] = trace(platform)
+    plots.timelines(settings.out / "figure-07.png", traced)
+    rows = [
+        {
+            "platform": SHOWN[platform],
+            "part": lane.name,
+            "what": piece.name,
+            "begin_ns": piece.begin_ns,
+            "end_ns": piece.end_ns,
+        }
+        for platform, one in traced.items()
+        for lane in one.lanes
+        for piece in lane.slices
+    ]
+    _keep(settings.out / "figure-07.parquet", rows)
+    return timings(traced)
+
+
+def figures_17_and_18(settings: Settings) -> dict[str, Measured]:
+    """Speedup and energy efficiency of all workloads."""
+    workloads = evaluated(quick=settings.quick)
+    total = len(workloads) * len(NAMES)
+    points = measure_all(
+        workloads,
+        workers=settings.workers,
+        progress=lambda done: settings.progress("Figures 17 and 18", done, total),
+    )
+    for number, metric, title in (
+        (17, "time", "Speedup over outside-storage processing"),
+        (18, "energy", "Energy efficiency over outside-storage processing"),
+    ):
+        plots.bars(settings.out / f"figure-{number}.png", points, metric, title)
+        _keep(settings.out / f"figure-{number}.parquet", [_row(point) for point in points])
+    return ratios(points)
+
+
+def section_83(settings: Settings) -> dict[str, Measured]:
+    """Bandwidth of writes."""
+    settings.progress("Section 8.3", 0, 1)
+    found = bandwidths(4_000 if settings.quick else 32_000)
+    heights = {key.removeprefix("write.").upper(): one.value for key, one in found.items()}
+    title = "Sequential writes by programming mode"
+    plots.columns(settings.out / "section-8.3.png", heights, title=title, y_label="GB/s")
+    rows = [{"mode": mode, "gigabytes_per_second": value} for mode, value in heights.items()]
+    _keep(settings.out / "section-8.3.parquet", rows)
+    return found
+
+
+#: What makes each figure or section, by the name people call it.
+FIGURES: Mapping[str, Make] = {
+    "7": figure_7,
+    "17": figures_17_and_18,
+    "18": figures_17_and_18,
+    "8.3": section_83,
+}
+
+
+def reproduce(figures: Iterable[str], settings: Settings, known: Sequence[Published]) -> list[Comparison]:
+    """Make figures and compare what they measure with what is published.
+
+    Args:
+        figures: Names of `FIGURES`.
+        settings: How and where.
+        known: What is published.
+
+    Returns:
+        The comparisons, in the order of the published numbers. They are in `table.parquet`, too.
+
+    Raises:
+        UsageError: There is no such figure.
+        OSError: A file cannot be written.
+    """
+    wanted = list(dict.fromkeys(figures))
+    for name in wanted:
+        if name not in FIGURES:
+            raise UsageError(f"there is no figure {name}; there are {', '.join(FIGURES)}")
+    settings.out.mkdir(parents=True, exist_ok=True)
+    measured: dict[str, Measured] = {}
+    for make in dict.fromkeys(FIGURES[name] for name in wanted):
+        measured |= make(settings)
+    folders = {_folder(name) for name in wanted}
+    found = list(_compared([number for number in known if number.figure in folders], measured))
+    _keep(settings.out / "table.parquet", [row_of(comparison) for comparison in found])
+    return found
+
+
+def _compared(known: Sequence[Published], measured: Mapping[str, Measured]) -> Iterator[Comparison]:
+    for number in known:
+        if number.key in measured:
+            yield Comparison(number, measured[number.key])
+
+
+def _folder(name: str) -> str:
+    """Where a figure's published numbers are."""
+    return f"section-{name}" if "." in name else f"figure-{int(name):02}"
+
+
+def row_of(comparison: Comparison) -> dict[str, object]:
+    """A comparison as a row of the table."""
+    published = comparison.published
+    return {
+        "figure": published.figure,
+        "key": published.key,
+        "quantity": published.quantity,
+        "published": published.value,
+        "measured": comparison.measured.value,
+        "unit": published.unit,
+        "deviation": comparison.deviation,
+        "tolerance": published.tolerance,
+        "within": comparison.within,
+        "arithmetic_mean": comparison.measured.arithmetic,
+        "note": "" if comparison.within else published.note,
+        "source": published.source,
+    }
+
+
+def _row(point: Point) -> dict[str, object]:
+    return {
+        "workload": point.workload.short,
+        "input": point.workload.label,
+        "platform": NAMES[point.platform],
+        "operands": point.workload.operands,
+        "result_bits": point.workload.result_bits,
+        "time_ns": point.elapsed.ns,
+        "energy_pj": point.energy.pj,
+        "senses": point.senses,
+        "channel_bytes": point.channel_bytes,
+        "link_bytes": point.link_bytes,
+        **{f"energy {account}, pj": energy.pj for account, energy in point.energy_by},
+    }
+
+
+def _keep(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    table = pa.table({name: [row.get(name) for row in rows] for name in names})
+    pq.write_table(table, path, compression="zstd")

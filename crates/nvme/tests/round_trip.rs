@@ -82,7 +82,15 @@ fn vendor_command() -> impl Strategy<Value = VendorCommand> {
         data(),
     )
         .prop_map(
-            |(namespace, expression_address, expression_bytes, engine, (bits, part), count_only, data)| {
+            |(
+                namespace,
+                expression_address,
+                expression_bytes,
+                engine,
+                (bits, part),
+                count_only,
+                data,
+            )| {
                 VendorCommand::FcRead(FcRead {
                     namespace,
                     expression_address,

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use bitline::workload::TraceError;
 use bitline::{
-    Error, HostError, MediaError as OpenError, NandError, PlaceError, PowerUpError, StatusError, StatusType,
-    StorageError,
+    Error, HostError, MediaError as OpenError, NandError, PlaceError, PowerUpError, StatusError,
+    StatusType, StorageError,
 };
 use pyo3::PyErr;
 use pyo3::exceptions::PyOSError;

@@ -3,6 +3,7 @@
 
 mod concurrency;
 mod formulas;
+mod placing;
 mod power_cuts;
 mod results;
 

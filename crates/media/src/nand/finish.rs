@@ -161,7 +161,7 @@ impl Nand {
 
     /// Programs a page at once, without taking time or energy: the state in which a drive leaves
     /// its factory, or in which earlier writes left it. Its data are `words`, or zeroes without. It
-    /// must be the turn of the page in its block.
+    /// must come after the pages of its block that are programmed.
     ///
     /// # Errors
     /// Failures of the storage of bits.
@@ -189,7 +189,7 @@ impl Nand {
         };
         let block = self.array.block(page.block);
         debug_assert!(
-            block.next_page == page.page && block.mode.is_none_or(|other| other == mode),
+            block.next_page <= page.page && block.mode.is_none_or(|other| other == mode),
             "pages of a block are placed in order and in one mode"
         );
         self.store.record_page(&record, &block)?;

@@ -112,8 +112,8 @@ def _lane(axes: Axes, row: int, lane: Lane) -> None:
         if lane.group == "link" and not is_data:
             continue
         begin, width = piece.begin_ns / 1e3, (piece.end_ns - piece.begin_ns) / 1e3
-        look = {"color": _DATA if is_data else _SENSE, "edgecolor": "white", "linewidth": 0.3}
-        axes.barh(row, width, left=begin, height=0.8, **look)
+        colour = _DATA if is_data else _SENSE
+        axes.barh(row, width, left=begin, height=0.8, color=colour, edgecolor="white", linewidth=0.3)
 
 
 def curves(

@@ -60,7 +60,7 @@ class BitmapIndex:
 
 @dataclass(frozen=True)
 class ImageSegmentation:
-    """Which pixels have which of four colours: an AND over the channels Y, U and V; the result to the host."""
+    """Which pixels have which of four colours: an AND over the channels Y, U and V, sent to the host."""
 
     short: ClassVar[str] = "IMS"
     operands: ClassVar[int] = 3

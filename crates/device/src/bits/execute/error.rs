@@ -16,7 +16,9 @@ pub enum ExecuteError {
     #[error("the expression: {0}")]
     Expression(#[from] ExpressionError),
     /// The vectors have another length than the command says.
-    #[error("the command asks for {asked} bits, which are not all its vectors have or a part of them: {stored}")]
+    #[error(
+        "the command asks for {asked} bits, which are not all its vectors have or a part of them: {stored}"
+    )]
     Length {
         /// Bits the command asks for.
         asked: u64,

@@ -23,7 +23,10 @@ pub enum PlaceError {
     #[error(transparent)]
     Media(#[from] NandError),
     /// Numbers of vectors beyond what a record can state.
-    #[error("{count} vectors from number {first} on: a group numbers its vectors below {}", u32::MAX)]
+    #[error(
+        "{count} vectors from number {first} on: a group numbers its vectors below {}",
+        u32::MAX
+    )]
     Numbers {
         /// The first.
         first: u32,
@@ -65,12 +68,10 @@ impl Bits {
         let mut placed = PlacedVectors::default();
         for vector in (first.vector..).take(count as usize) {
             let id = VectorId { vector, ..first };
-            let write = self.groups.borrow_mut().place(
-                &mut Blocks(&self.ftl),
-                id,
-                bits,
-                inverse,
-            )?;
+            let write =
+                self.groups
+                    .borrow_mut()
+                    .place(&mut Blocks(&self.ftl), id, bits, inverse)?;
             let chunks = write.chunks;
             match self.place_pages(&write) {
                 Ok(()) => self.groups.borrow_mut().commit(write),

@@ -141,7 +141,12 @@ impl WriteJob {
     }
 
     async fn try_lane(&self, lane: u32) -> Result<(), Failure> {
-        let batches = self.bits.groups.borrow().layout().lane(lane, 0..self.chunks);
+        let batches = self
+            .bits
+            .groups
+            .borrow()
+            .layout()
+            .lane(lane, 0..self.chunks);
         let mut running: Option<(Ticket<'_>, Pages<'_>)> = None;
         for batch in batches {
             if self.failed.get().is_some() {

@@ -140,7 +140,7 @@ def test_the_command_makes_figures_and_a_table(run: Run, tmp_path: Path) -> None
     assert found["quick"] is True
     rows = {row["key"]: row for row in found["table"]}
     assert set(rows) == {number.key for number in published()}
-    names = {"figure-07", "figure-17", "figure-18", "section-8.3"}
+    names = {f"figure-{number:02}" for number in (7, 8, 11, 12, 13, 14, 17, 18)} | {"section-8.3"}
     assert {file.stem for file in out.glob("*.png")} >= names
     assert {file.stem for file in out.glob("*.parquet")} >= {*names, "table"}
     table = pq.read_table(out / "table.parquet").to_pylist()
@@ -149,6 +149,8 @@ def test_the_command_makes_figures_and_a_table(run: Run, tmp_path: Path) -> None
         assert math.isclose(row["deviation"], row["measured"] / row["published"] - 1)
     # Short vectors deviate more than long ones; orders of magnitude they keep.
     for key, row in rows.items():
+        if key == "figure11.errors_at_190":
+            continue  # a bound
         assert 0.4 < row["measured"] / row["published"] < 2.5, key
     points = pq.read_table(out / "figure-17.parquet").to_pylist()
     assert len(points) == (6 + 4 + 4) * len(PLATFORMS)

@@ -9,7 +9,9 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from bitline.bits import Platform
+from bitline.figures import COLOURS as FIGURE_COLOURS
 from bitline.figures import INK, dress
+from bitline.repro.flash_cosmos.chips import Chart
 from bitline.repro.flash_cosmos.ratios import METRICS, NAMES, by_input, ratios
 from bitline.repro.flash_cosmos.runs import Point
 from bitline.repro.flash_cosmos.timelines import SHOWN, Traced
@@ -116,30 +118,22 @@ def _lane(axes: Axes, row: int, lane: Lane) -> None:
         axes.barh(row, width, left=begin, height=0.8, color=colour, edgecolor="white", linewidth=0.3)
 
 
-def curves(
-    path: Path,
-    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]],
-    *,
-    title: str,
-    x_label: str,
-    y_label: str,
-    log: bool = False,
-) -> None:
+def curves(path: Path, chart: Chart) -> None:
     """Figures 8 and 11 to 14: lines over one quantity.
 
     Raises:
         OSError: The file cannot be written.
     """
-    figure = Figure(figsize=(6.4, 4), layout="constrained", facecolor="white")
+    figure = Figure(figsize=(6.8, 4), layout="constrained", facecolor="white")
     axes = figure.subplots()
-    axes.set_title(title, fontsize=11, color=INK, loc="left", fontweight="bold")
-    for name, (x, y) in lines.items():
-        axes.plot(x, y, marker="o", markersize=3, linewidth=1.5, label=name)
-    if log:
+    axes.set_title(chart.title, fontsize=11, color=INK, loc="left", fontweight="bold")
+    for (name, (x, y)), colour in zip(chart.lines.items(), FIGURE_COLOURS, strict=False):
+        axes.plot(x, y, marker="o", markersize=3, linewidth=1.5, label=name, color=colour)
+    if chart.log:
         axes.set_yscale("log")
-    axes.set_xlabel(x_label, color=INK, fontsize=9)
-    axes.set_ylabel(y_label, color=INK, fontsize=9)
-    if len(lines) > 1:
+    axes.set_xlabel(chart.x_label, color=INK, fontsize=9)
+    axes.set_ylabel(chart.y_label, color=INK, fontsize=9)
+    if len(chart.lines) > 1:
         axes.legend(fontsize=8, frameon=False)
     dress(axes)
     figure.savefig(path, dpi=150)

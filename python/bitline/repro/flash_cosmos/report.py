@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bitline.errors import UsageError
-from bitline.repro.flash_cosmos import plots
+from bitline.repro.flash_cosmos import chips, plots
+from bitline.repro.flash_cosmos.chips import Chart
 from bitline.repro.flash_cosmos.published import Published
 from bitline.repro.flash_cosmos.ratios import NAMES, Measured, ratios
 from bitline.repro.flash_cosmos.runs import Point, measure_all
@@ -83,6 +84,25 @@ def figure_7(settings: Settings) -> dict[str, Measured]:
     return timings(traced)
 
 
+def chip_figure(number: int, of: Callable[[], Chart]) -> Make:
+    """What makes one of the figures of the chips."""
+
+    def make(settings: Settings) -> dict[str, Measured]:
+        settings.progress(f"Figure {number}", 0, 1)
+        chart = of()
+        name = f"figure-{number:02}"
+        plots.curves(settings.out / f"{name}.png", chart)
+        rows = [
+            {"line": line, chart.x_label: x, chart.y_label: y}
+            for line, (xs, ys) in chart.lines.items()
+            for x, y in zip(xs, ys, strict=True)
+        ]
+        _keep(settings.out / f"{name}.parquet", rows)
+        return chart.measured
+
+    return make
+
+
 def figures_17_and_18(settings: Settings) -> dict[str, Measured]:
     """Speedup and energy efficiency of all workloads."""
     workloads = evaluated(quick=settings.quick)
@@ -116,6 +136,11 @@ def section_83(settings: Settings) -> dict[str, Measured]:
 #: What makes each figure or section, by the name people call it.
 FIGURES: Mapping[str, Make] = {
     "7": figure_7,
+    "8": chip_figure(8, chips.error_rates),
+    "11": chip_figure(11, chips.effort),
+    "12": chip_figure(12, chips.intra_block),
+    "13": chip_figure(13, chips.inter_block),
+    "14": chip_figure(14, chips.power),
     "17": figures_17_and_18,
     "18": figures_17_and_18,
     "8.3": section_83,

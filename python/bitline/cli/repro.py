@@ -63,9 +63,14 @@ def flash_cosmos(
     known = read(published or FOLDER)
     wanted = figure or list(report.FIGURES)
     with _bars(quiet=as_json) as told:
-        settings = report.Settings(out, quick, workers, told)
-        found = report.reproduce(wanted, settings, known)
-    emit(_result(found, out, quick=quick), as_json=as_json)
+        settings = report.Settings(out, quick, workers, known, told)
+        found = report.reproduce(wanted, settings)
+    variants = None
+    if {"17", "18"} & set(wanted):
+        import pyarrow.parquet as pq
+
+        variants = pq.read_table(out / report.ASSUMPTIONS).to_pylist()
+    emit(_result(found, variants, out, quick=quick), as_json=as_json)
 
 
 @contextmanager
@@ -83,7 +88,9 @@ def _bars(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
         yield told
 
 
-def _result(found: list["Comparison"], out: Path, *, quick: bool) -> Result:
+def _result(
+    found: list["Comparison"], variants: list[dict[str, Value]] | None, out: Path, *, quick: bool
+) -> Result:
     from bitline.repro.flash_cosmos.report import row_of
 
     columns = [
@@ -112,7 +119,17 @@ def _result(found: list["Comparison"], out: Path, *, quick: bool) -> Result:
     verdict = "\n".join(notes)
     if quick:
         verdict += "\nQuick: vectors are shorter than the paper's, so that ratios deviate more."
-    return Result("Flash-Cosmos, reproduced", facts, {"table": Table(columns, rows)}, verdict.strip())
+    tables = {"table": Table(columns, rows)}
+    if variants is not None:
+        columns = [
+            Column("assumption", "Changed"),
+            Column("quantity", "Quantity"),
+            Column("published", "Published", _number),
+            Column("as_it_is", "As it is", _number),
+            Column("changed", "Then", _number),
+        ]
+        tables["assumptions"] = Table(columns, variants)
+    return Result("Flash-Cosmos, reproduced", facts, tables, verdict.strip())
 
 
 def _plain(value: object) -> Value:

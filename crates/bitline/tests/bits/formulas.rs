@@ -157,3 +157,54 @@ fn operands_stream_at_the_rate_of_channels_and_link() {
         "host: {ratio} of the channels' time"
     );
 }
+
+/// Energy of the host and of the controller: powers times times, and bytes that enter memory or are
+/// read from it.
+#[test]
+fn host_and_controller_spend_what_the_configuration_says() {
+    let mut drive = open(&[
+        ("data.storage", "none"),
+        ("host.stream_megabytes_per_second", "20000"),
+        ("host.active_milliwatts", "30000"),
+        ("host.memory_pj_per_byte", "100"),
+        ("frontend.active_milliwatts", "5000"),
+    ]);
+    let bits = PAGE_BITS * 40;
+    let bytes = bits / 8;
+    let first = VectorId::new(0, 0);
+    let on = |_| std::ops::ControlFlow::Continue(());
+    drive
+        .place_vectors(first, 3, bits, false, on)
+        .expect("there is room");
+    let three = Expression::all((0..3).map(|n| VectorId::new(0, n))).expect("operands");
+    let spent = |drive: &Drive| {
+        let energy = drive.statistics().expect("power").energy;
+        move |component: &str, cause: &str| {
+            let is_it = |entry: &&bitline::EnergyEntry| {
+                entry.component == component && entry.cause == cause
+            };
+            energy.iter().find(is_it).map_or(0, |entry| entry.energy_pj)
+        }
+    };
+    // A loop takes 50 ps for each byte that it reads or writes, and 30 W for that.
+    let busy_ps = |traffic: u64| traffic * 50;
+    for (platform, combined) in [(Platform::Host, 2), (Platform::FlashCosmos, 0)] {
+        let before = spent(&drive);
+        let begin = drive.now();
+        let count = drive.count_ones_here(&three, platform, bits);
+        count.expect("the vectors are there");
+        let elapsed = drive.now().since(begin).as_ps();
+        let after = spent(&drive);
+        let of = |component, cause| after(component, cause) - before(component, cause);
+        // Two operands read and the result written for each that is combined, then the result read.
+        let traffic = (3 * combined + 1) * bytes;
+        let arrived = (1 + combined) * bytes;
+        assert_eq!(of("host", "compute"), busy_ps(traffic) * 30, "{platform}");
+        assert_eq!(of("host", "memory"), (traffic + arrived) * 100);
+        // The controller rests only while the host works on the last batch, and around entries.
+        let most = elapsed * 5;
+        let least = (elapsed - busy_ps(4 * bytes) - 1_000_000) * 5;
+        let active = of("controller", "active");
+        assert!((least..=most).contains(&active), "{least} {active} {most}");
+    }
+}

@@ -3,13 +3,13 @@
 ```python
 from bitline.repro.flash_cosmos import BitmapIndex, measure
 
-point = measure(BitmapIndex(months=36), "flash-cosmos")
+point = measure(Task(BitmapIndex(months=36), "flash-cosmos"))
 point.elapsed, point.energy
 ```
 """
 
 from bitline.repro.flash_cosmos.published import Published, published
-from bitline.repro.flash_cosmos.runs import Point, measure, measure_all
+from bitline.repro.flash_cosmos.runs import Point, Task, measure, measure_all, on_all
 from bitline.repro.flash_cosmos.workloads import (
     BitmapIndex,
     CliqueStars,
@@ -24,9 +24,11 @@ __all__ = [
     "ImageSegmentation",
     "Point",
     "Published",
+    "Task",
     "Workload",
     "evaluated",
     "measure",
     "measure_all",
+    "on_all",
     "published",
 ]

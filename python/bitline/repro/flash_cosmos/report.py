@@ -9,10 +9,11 @@ import pyarrow.parquet as pq
 
 from bitline.errors import UsageError
 from bitline.repro.flash_cosmos import chips, plots
+from bitline.repro.flash_cosmos.assumptions import assumptions
 from bitline.repro.flash_cosmos.chips import Chart
 from bitline.repro.flash_cosmos.published import Published
 from bitline.repro.flash_cosmos.ratios import NAMES, Measured, ratios
-from bitline.repro.flash_cosmos.runs import Point, measure_all
+from bitline.repro.flash_cosmos.runs import Point, measure_all, on_all
 from bitline.repro.flash_cosmos.timelines import SHOWN, timings, trace
 from bitline.repro.flash_cosmos.workloads import evaluated
 from bitline.repro.flash_cosmos.writes import bandwidths
@@ -54,9 +55,14 @@ class Settings:
     """Whether vectors are shorter than the paper's."""
     workers: int | None
     """Processes; as many as cores by default."""
+    known: Sequence[Published]
+    """What is published, to compare with."""
     progress: Progress
     """Told of every step."""
 
+
+#: The file of what changed assumptions do to Figures 17 and 18.
+ASSUMPTIONS = "assumptions.parquet"
 
 Make = Callable[[Settings], dict[str, Measured]]
 
@@ -104,20 +110,27 @@ def chip_figure(number: int, of: Callable[[], Chart]) -> Make:
 
 
 def figures_17_and_18(settings: Settings) -> dict[str, Measured]:
-    """Speedup and energy efficiency of all workloads."""
-    workloads = evaluated(quick=settings.quick)
-    total = len(workloads) * len(NAMES)
-    points = measure_all(
-        workloads,
+    """Speedup and energy efficiency of all workloads, and what assumptions change of them."""
+    evaluations = on_all(evaluated(quick=settings.quick))
+    variants = assumptions(quick=settings.quick)
+    tasks = evaluations + [task for variant in variants for tasks in variant.tasks() for task in tasks]
+    total = len(set(tasks))
+    found = measure_all(
+        tasks,
         workers=settings.workers,
         progress=lambda done: settings.progress("Figures 17 and 18", done, total),
     )
+    points = found[: len(evaluations)]
     for number, metric, title in (
         (17, "time", "Speedup over outside-storage processing"),
         (18, "energy", "Energy efficiency over outside-storage processing"),
     ):
         plots.bars(settings.out / f"figure-{number}.png", points, metric, title)
         _keep(settings.out / f"figure-{number}.parquet", [_row(point) for point in points])
+    by_task = dict(zip(tasks, found, strict=True))
+    published = {number.key: number.value for number in settings.known}
+    rows = [variant.row(by_task, published) for variant in variants]
+    _keep(settings.out / ASSUMPTIONS, rows)
     return ratios(points)
 
 
@@ -147,13 +160,12 @@ FIGURES: Mapping[str, Make] = {
 }
 
 
-def reproduce(figures: Iterable[str], settings: Settings, known: Sequence[Published]) -> list[Comparison]:
+def reproduce(figures: Iterable[str], settings: Settings) -> list[Comparison]:
     """Make figures and compare what they measure with what is published.
 
     Args:
         figures: Names of `FIGURES`.
-        settings: How and where.
-        known: What is published.
+        settings: How, where, and what is published.
 
     Returns:
         The comparisons, in the order of the published numbers. They are in `table.parquet`, too.
@@ -171,7 +183,7 @@ def reproduce(figures: Iterable[str], settings: Settings, known: Sequence[Publis
     for make in dict.fromkeys(FIGURES[name] for name in wanted):
         measured |= make(settings)
     folders = {_folder(name) for name in wanted}
-    found = list(_compared([number for number in known if number.figure in folders], measured))
+    found = list(_compared([number for number in settings.known if number.figure in folders], measured))
     _keep(settings.out / "table.parquet", [row_of(comparison) for comparison in found])
     return found
 

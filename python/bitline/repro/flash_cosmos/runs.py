@@ -18,13 +18,23 @@ SETTINGS: Mapping[str, Setting] = {"data.storage": "none", "bits.compute_blocks_
 
 
 @dataclass(frozen=True)
-class Point:
-    """What one workload took on one platform."""
+class Task:
+    """A measurement to be made."""
 
     workload: Workload
     """The workload and its input."""
     platform: Platform
-    """Who evaluated it."""
+    """Who evaluates it."""
+    settings: tuple[tuple[str, Setting], ...] = ()
+    """Keys of the drive that differ from Table 1's."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one workload took on one platform."""
+
+    task: Task
+    """The measurement."""
     elapsed: Duration
     """From the query to its result in the host."""
     energy: Energy
@@ -38,28 +48,27 @@ class Point:
     link_bytes: int
     """Data to the host."""
 
+    @property
+    def workload(self) -> Workload:
+        """The workload and its input."""
+        return self.task.workload
 
-def measure(
-    workload: Workload,
-    platform: Platform,
-    settings: Mapping[str, Setting] | None = None,
-) -> Point:
-    """Place a workload's vectors on a drive of Table 1 and evaluate it.
+    @property
+    def platform(self) -> Platform:
+        """Who evaluated it."""
+        return self.task.platform
 
-    Args:
-        workload: What is evaluated.
-        platform: By whom.
-        settings: Keys of the drive that differ.
-    """
-    with bitline.open(PRESET, set={**SETTINGS, **(settings or {})}) as drive:
-        query = workload.place(drive)
+
+def measure(task: Task) -> Point:
+    """Place a workload's vectors on a fresh drive and evaluate it."""
+    with bitline.open(PRESET, set={**SETTINGS, **dict(task.settings)}) as drive:
+        query = task.workload.place(drive)
         before = drive.statistics
-        workload.run(query, platform)
+        task.workload.run(query, task.platform)
         spent = drive.statistics.since(before)
     accounts = ((f"{entry.component}, {entry.cause}", entry.energy) for entry in spent.energy_by)
     return Point(
-        workload,
-        platform,
+        task,
         spent.elapsed,
         spent.energy,
         tuple((name, energy) for name, energy in accounts if energy.pj > 0),
@@ -69,37 +78,40 @@ def measure(
     )
 
 
+def on_all(workloads: Iterable[Workload]) -> list[Task]:
+    """Each workload on each platform."""
+    return [Task(workload, platform) for workload in workloads for platform in PLATFORMS]
+
+
 def measure_all(
-    workloads: Iterable[Workload],
-    platforms: Sequence[Platform] = PLATFORMS,
+    tasks: Sequence[Task],
     *,
     workers: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> list[Point]:
-    """Measure all workloads on all platforms, the longest first, on as many cores as there are.
+    """Make many measurements, the longest first, on as many cores as there are.
 
     Args:
-        workloads: What is evaluated.
-        platforms: By whom.
+        tasks: What is measured; what is there twice is measured once.
         workers: Processes; 1 measures in this one.
-        progress: Called with the number of points that are done.
+        progress: Called with the number of measurements that are made.
 
     Returns:
-        The points, in the order of workloads and platforms.
+        The points, in the order of the tasks.
     """
-    tasks = [(workload, platform) for workload in workloads for platform in platforms]
-    workers = min(workers or _cores(), len(tasks))
-    points: dict[tuple[Workload, Platform], Point] = {}
+    distinct = sorted(dict.fromkeys(tasks), key=_work, reverse=True)
+    workers = min(workers or _cores(), len(distinct))
+    points: dict[Task, Point] = {}
     told = progress or (lambda done: None)
     if workers == 1:
-        for task in tasks:
-            points[task] = measure(*task)
+        for task in distinct:
+            points[task] = measure(task)
             told(len(points))
         return [points[task] for task in tasks]
     # A fresh interpreter each: threads of the caller are no business of the workers.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        futures = {pool.submit(measure, *task): task for task in sorted(tasks, key=_work, reverse=True)}
+        futures = {pool.submit(measure, task): task for task in distinct}
         try:
             for future in as_completed(futures):
                 points[futures[future]] = future.result()
@@ -110,11 +122,10 @@ def measure_all(
     return [points[task] for task in tasks]
 
 
-def _work(task: tuple[Workload, Platform]) -> int:
+def _work(task: Task) -> int:
     """How long a measurement will take, relatively: pages sensed and moved."""
-    workload, platform = task
-    senses = 1 if platform == "flash-cosmos" else workload.operands
-    return workload.result_bits * senses
+    senses = 1 if task.platform == "flash-cosmos" else task.workload.operands
+    return task.workload.result_bits * senses
 
 
 def _cores() -> int:

@@ -1,0 +1,97 @@
+"""Where the paper's assumptions differ from this drive's: ratios with one assumption changed, as evidence.
+
+Each is an ordinary measurement of the same drive with other keys, or of a workload without one of its parts.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bitline.bits import Platform
+from bitline.drive import Setting
+from bitline.repro.flash_cosmos.ratios import METRICS, NAMES
+from bitline.repro.flash_cosmos.runs import Point, Task
+from bitline.repro.flash_cosmos.workloads import BitmapIndex, ImageSegmentation, Workload
+
+_BUFFER: tuple[tuple[str, Setting], ...] = (("bits.accelerator_buffer_bytes", 524_288),)
+_PAYLOAD_ONLY: tuple[tuple[str, Setting], ...] = (("link.packet_overhead_bytes", 0),)
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """Something changed, and the ratio that shows what it does."""
+
+    words: str
+    """What is changed."""
+    key: str
+    """The published number that it is about."""
+    metric: str
+    """`"time"` or `"energy"`."""
+    better: Platform
+    """Whose ratio."""
+    worse: Platform
+    """Over whom."""
+    plain: Workload
+    """The workload as it is."""
+    changed: Workload
+    """The workload measured instead."""
+    settings: tuple[tuple[str, Setting], ...] = ()
+    """Keys changed for that."""
+
+    def tasks(self) -> tuple[list[Task], list[Task]]:
+        """The measurements of both platforms, plain and changed."""
+        pair = (self.better, self.worse)
+        plain = [Task(self.plain, platform) for platform in pair]
+        return plain, [Task(self.changed, platform, self.settings) for platform in pair]
+
+    def row(self, points: Mapping[Task, Point], published: Mapping[str, float]) -> dict[str, object]:
+        """The ratio as it is and with the change, beside the published one."""
+        of = METRICS[self.metric]
+
+        def ratio(tasks: Sequence[Task]) -> float:
+            better, worse = (points[task] for task in tasks)
+            return of(worse) / of(better)
+
+        plain, changed = self.tasks()
+        return {
+            "assumption": self.words,
+            "quantity": f"{self.metric}, {self.plain.short} {self.plain.label}: "
+            f"{NAMES[self.better]} over {NAMES[self.worse]}",
+            "published": published.get(self.key),
+            "as_it_is": ratio(plain),
+            "changed": ratio(changed),
+        }
+
+
+def assumptions(*, quick: bool = False) -> list[Assumption]:
+    """All that are looked at; on shorter vectors if `quick`."""
+    users = 800_000_000 // (16 if quick else 1)
+    pixels = 800 * 600 // (128 if quick else 1)
+    index, sent = BitmapIndex(36, users), BitmapIndex(36, users, counted=False)
+    images = ImageSegmentation(50_000, pixels)
+    counted = "Energy of the host's bit count left out"
+    buffer = "Accelerator with twice the buffer, 512 KiB"
+    payload = "That, and a link without packet overhead"
+    others: tuple[Platform, ...] = ("host", "in-storage", "parabit")
+    found = [
+        Assumption(
+            counted,
+            f"energy.max.fc_over_{NAMES[worse].lower()}",
+            "energy",
+            "flash-cosmos",
+            worse,
+            index,
+            sent,
+        )
+        for worse in others
+    ]
+    time = "time"
+    found += [
+        Assumption(buffer, "time.all.isp_over_osp", time, "in-storage", "host", index, index, _BUFFER),
+        Assumption(buffer, "time.bmi.pb_over_isp", time, "parabit", "in-storage", index, index, _BUFFER),
+    ]
+    both = _BUFFER + _PAYLOAD_ONLY
+    found += [
+        Assumption(payload, "time.ims.fc_over_osp", time, "flash-cosmos", "host", images, images, both),
+        Assumption(payload, "time.ims.fc_over_isp", time, "flash-cosmos", "in-storage", images, images, both),
+    ]
+    return found

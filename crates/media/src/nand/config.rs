@@ -117,7 +117,8 @@ pub struct StatedPhases {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnergyConfig {
-    /// Sense of an SLC page (Conduit Table 2); it sets the power of a read.
+    /// Sense of an SLC page of one plane (Conduit Table 2, which states 16 planes of a channel); it sets
+    /// the power of a read.
     pub read_pj: u64,
     /// Move between latches, per KiB (Conduit Table 2).
     pub latch_transfer_pj_per_kib: u64,

@@ -71,7 +71,7 @@ def assumptions(*, quick: bool = False) -> list[Assumption]:
     images = ImageSegmentation(50_000, pixels)
     counted = "Energy of the host's bit count left out"
     buffer = "Accelerator with twice the buffer, 512 KiB"
-    payload = "That, and a link without packet overhead"
+    payload = "Twice the buffer, and a link without packet overhead"
     others: tuple[Platform, ...] = ("host", "in-storage", "parabit")
     found = [
         Assumption(

@@ -55,6 +55,7 @@ def bars(path: Path, points: Sequence[Point], metric: str, title: str) -> None:
     mean = [means[f"{metric}.all.{NAMES[other].lower()}_over_osp"].value for other in _others()]
     _groups(panels[-1], {"mean": mean}, "(d) All")
     panels[0].set_yscale("log")
+    panels[0].set_ylim(bottom=0.8)
     panels[0].set_ylabel(f"{'speedup' if metric == 'time' else 'energy efficiency'} over OSP", color=INK)
     panels[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     patches = [Patch(color=COLOURS[other], label=NAMES[other]) for other in _others()]
@@ -124,7 +125,7 @@ def curves(path: Path, chart: Chart) -> None:
     Raises:
         OSError: The file cannot be written.
     """
-    figure = Figure(figsize=(6.8, 4), layout="constrained", facecolor="white")
+    figure = Figure(figsize=(8, 4), layout="constrained", facecolor="white")
     axes = figure.subplots()
     axes.set_title(chart.title, fontsize=11, color=INK, loc="left", fontweight="bold")
     for (name, (x, y)), colour in zip(chart.lines.items(), FIGURE_COLOURS, strict=False):
@@ -134,7 +135,7 @@ def curves(path: Path, chart: Chart) -> None:
     axes.set_xlabel(chart.x_label, color=INK, fontsize=9)
     axes.set_ylabel(chart.y_label, color=INK, fontsize=9)
     if len(chart.lines) > 1:
-        axes.legend(fontsize=8, frameon=False)
+        figure.legend(fontsize=8, frameon=False, loc="outside right upper")
     dress(axes)
     figure.savefig(path, dpi=150)
 

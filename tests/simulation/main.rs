@@ -13,6 +13,7 @@
 
 mod clients;
 mod entries;
+mod layout;
 mod life;
 mod oracle;
 #[cfg(feature = "planted-bugs")]

@@ -38,10 +38,15 @@ pub enum Bug {
     FlushForgetsASlot,
     /// A read that finds a part of its page in the cache takes the rest for cached, too.
     CacheHitTakesStaleSectors,
+    /// Recovery gives blocks of vectors to garbage collection.
+    CollectionTakesVectors,
+    /// Recovery takes the strings of every group for full, so that further vectors do not join
+    /// those written before.
+    RecoveryOpensNewStrings,
 }
 
 impl Bug {
-    /// All of them.
+    /// Those that lose data, or show what is no more.
     pub const ALL: [Bug; 16] = [
         Bug::RecoveryTakesOldestVersion,
         Bug::RecoveryIgnoresTombstones,
@@ -60,6 +65,9 @@ impl Bug {
         Bug::FlushForgetsASlot,
         Bug::CacheHitTakesStaleSectors,
     ];
+
+    /// Those that spoil the layout of groups of vectors.
+    pub const OF_LAYOUT: [Bug; 2] = [Bug::CollectionTakesVectors, Bug::RecoveryOpensNewStrings];
 }
 
 #[cfg(feature = "planted-bugs")]

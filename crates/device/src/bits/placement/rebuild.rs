@@ -9,6 +9,7 @@ use super::Groups;
 use super::group::{Group, Layer, RowSet, Stored};
 use super::layout::Layout;
 use super::spare::VectorSpare;
+use crate::planted::{Bug, is_planted};
 
 /// One version of a vector, as far as its pages were found.
 struct Version {
@@ -63,12 +64,17 @@ pub fn rebuild(
             .flatten()
             .map(|&block| next_page(block))
             .max();
-        let strings_per_block = layout.geometry().strings_per_block;
+        let (strings_per_block, cells) = {
+            let geometry = layout.geometry();
+            (geometry.strings_per_block, geometry.cells_per_string)
+        };
         let used = frontier
             .unwrap_or(0)
             .div_ceil(strings_per_block)
             .max(strings.layers);
-        let layers = vec![Layer::Void; used.min(layout.geometry().cells_per_string) as usize];
+        let full = is_planted(Bug::RecoveryOpensNewStrings);
+        let used = if full { cells } else { used.min(cells) };
+        let layers = vec![Layer::Void; used as usize];
         let row_set_of = RowSet {
             blocks: strings.blocks.clone(),
             layers,

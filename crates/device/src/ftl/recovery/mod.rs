@@ -179,6 +179,10 @@ impl Ftl {
                     blocks.add_free(block, state.erase_count);
                 }
                 BlockCondition::Good if recovered.foreign_blocks.binary_search(&block).is_ok() => {
+                    if is_planted(Bug::CollectionTakesVectors) {
+                        blocks.close(block);
+                        continue;
+                    }
                     blocks.found_compute(block);
                 }
                 BlockCondition::Good if root.is_some_and(|found| found.block == block) => {

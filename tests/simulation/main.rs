@@ -11,6 +11,8 @@
 
 #![expect(unreachable_pub, reason = "a test program has no outside")]
 
+#[cfg(feature = "planted-bugs")]
+mod check;
 mod clients;
 mod entries;
 mod layout;

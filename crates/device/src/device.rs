@@ -10,6 +10,7 @@ use media::nand::{BlockId, Failures, Nand, PlaneId};
 use sim::{Energy, Ledger, Sim};
 
 use crate::bits::Bits;
+use crate::bits::meet::estimate::Rates;
 use crate::buffer::Buffers;
 use crate::cache::{Cache, Dumped};
 use crate::config::{ConfigError, DeviceConfig};
@@ -143,6 +144,7 @@ impl Device {
         let bits = Bits::power_up(
             sim,
             &config.bits,
+            Rates::new(&config.nand, &config.channel, &config.link, &config.bits),
             schedule.clone(),
             ftl.clone(),
             buffers.clone(),

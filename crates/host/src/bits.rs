@@ -2,7 +2,7 @@
 //! meet in one sense, and expressions over them are evaluated inside the drive
 //! (Flash-Cosmos 6.3: `fc_write` and `fc_read`).
 
-use nvme::command::{Engine, FcDelete, FcList, FcRead, FcWrite, VectorRecord};
+use nvme::command::{Engine, FcDelete, FcList, FcRead, FcWrite, Home, VectorRecord};
 use nvme::{CommandId, Expression, IoCommand, NamespaceId, VectorId, VendorCommand};
 
 use crate::buffer::Buffer;
@@ -21,6 +21,28 @@ pub struct StoredVector {
     pub bits: u64,
     /// Whether its inverse is what is stored.
     pub inverse: bool,
+    /// The dies its group lies on.
+    pub home: Home,
+}
+
+/// What an evaluation that checked itself gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked<R> {
+    /// The result, by the plan that is asked for.
+    pub result: R,
+    /// Bits in which a second plan's result differs from it; `u32::MAX` stands for so many and more.
+    pub differing_bits: u32,
+}
+
+/// How an expression is to be evaluated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Asked {
+    engine: Engine,
+    bits: u64,
+    /// The first page of a part of so many bits.
+    part: Option<u32>,
+    count_only: bool,
+    check: bool,
 }
 
 /// A part of vectors, and of what is computed from them.
@@ -61,15 +83,27 @@ impl<T: Transport> BitsDevice<T> {
         inverse: bool,
         data: &[u8],
     ) -> Result<(), Error> {
-        if data.len() as u64 != bits.div_ceil(8) || bits == 0 {
-            return Err(Error::Usage(format!(
-                "{} bytes for a vector of {bits} bits: {} would be right",
-                data.len(),
-                bits.div_ceil(8).max(1)
-            )));
-        }
+        check_length(bits, data)?;
         let buffer = Buffer::holding(self.transport.memory(), data)?;
         self.write_from(vector, bits, inverse, &buffer).await
+    }
+
+    /// As [`BitsDevice::write`], to a group that lies on some dies of the drive.
+    ///
+    /// # Errors
+    /// As [`BitsDevice::write`]; also Vector Group Home Mismatch if the group lies elsewhere, and
+    /// Invalid Field if the drive has no such dies.
+    pub async fn write_at(
+        &self,
+        home: Home,
+        vector: VectorId,
+        bits: u64,
+        inverse: bool,
+        data: &[u8],
+    ) -> Result<(), Error> {
+        check_length(bits, data)?;
+        let buffer = Buffer::holding(self.transport.memory(), data)?;
+        self.send_write(home, vector, bits, inverse, &buffer).await
     }
 
     /// As [`BitsDevice::write`], from a buffer that already holds the data.
@@ -83,12 +117,25 @@ impl<T: Transport> BitsDevice<T> {
         inverse: bool,
         data: &Buffer,
     ) -> Result<(), Error> {
+        self.send_write(Home::ALL, vector, bits, inverse, data)
+            .await
+    }
+
+    async fn send_write(
+        &self,
+        home: Home,
+        vector: VectorId,
+        bits: u64,
+        inverse: bool,
+        data: &Buffer,
+    ) -> Result<(), Error> {
         let bytes = transfer_bytes(bits)?;
         let command = FcWrite {
             namespace: self.namespace,
             vector,
             bits,
             store_inverse: inverse,
+            home,
             data: data.pointer(bytes),
         };
         self.send("fc_write", VendorCommand::FcWrite(command))
@@ -123,10 +170,13 @@ impl<T: Transport> BitsDevice<T> {
         bits: u64,
         result: &Buffer,
     ) -> Result<(), Error> {
+        let asked = Asked {
+            engine,
+            bits,
+            ..Asked::default()
+        };
         let pointer = result.pointer(transfer_bytes(bits)?);
-        let whole = (bits, None);
-        self.fc_read(expression, engine, whole, false, pointer)
-            .await
+        self.fc_read(expression, asked, pointer).await.map(|_| ())
     }
 
     /// As [`BitsDevice::evaluate_into`], for a part of the vectors.
@@ -140,9 +190,42 @@ impl<T: Transport> BitsDevice<T> {
         part: Part,
         result: &Buffer,
     ) -> Result<(), Error> {
+        let asked = Asked {
+            engine,
+            bits: part.bits,
+            part: Some(part.page),
+            ..Asked::default()
+        };
         let pointer = result.pointer(transfer_bytes(part.bits)?);
-        let part = (part.bits, Some(part.page));
-        self.fc_read(expression, engine, part, false, pointer).await
+        self.fc_read(expression, asked, pointer).await.map(|_| ())
+    }
+
+    /// As [`BitsDevice::evaluate`], and has the drive evaluate the expression a second time by
+    /// another plan, which senses every wordline by itself, and compare the results.
+    ///
+    /// # Errors
+    /// As [`BitsDevice::evaluate`]. Results that differ are no error here.
+    pub async fn evaluate_checked(
+        &self,
+        expression: &Expression,
+        engine: Engine,
+        bits: u64,
+    ) -> Result<Checked<Vec<u8>>, Error> {
+        let bytes = transfer_bytes(bits)?;
+        let result = Buffer::new(self.transport.memory(), u64::from(bytes))?;
+        let asked = Asked {
+            engine,
+            bits,
+            check: true,
+            ..Asked::default()
+        };
+        let differing_bits = self
+            .fc_read(expression, asked, result.pointer(bytes))
+            .await?;
+        Ok(Checked {
+            result: result.to_vec()?,
+            differing_bits,
+        })
     }
 
     /// Evaluates an expression and gives only the number of bits set; the result
@@ -156,23 +239,53 @@ impl<T: Transport> BitsDevice<T> {
         engine: Engine,
         bits: u64,
     ) -> Result<u64, Error> {
-        let result = Buffer::new(self.transport.memory(), 8)?;
-        let pointer = result.pointer(8);
-        self.fc_read(expression, engine, (bits, None), true, pointer)
-            .await?;
-        let mut bytes = [0; 8];
-        result.copy_to(&mut bytes)?;
-        Ok(u64::from_le_bytes(bytes))
+        let asked = Asked {
+            engine,
+            bits,
+            count_only: true,
+            ..Asked::default()
+        };
+        Ok(self.counted(expression, asked).await?.result)
     }
 
-    async fn fc_read(
+    /// As [`BitsDevice::count`], checked as by [`BitsDevice::evaluate_checked`].
+    ///
+    /// # Errors
+    /// As [`BitsDevice::evaluate`].
+    pub async fn count_checked(
         &self,
         expression: &Expression,
         engine: Engine,
-        (bits, part): (u64, Option<u32>),
-        count_only: bool,
+        bits: u64,
+    ) -> Result<Checked<u64>, Error> {
+        let asked = Asked {
+            engine,
+            bits,
+            count_only: true,
+            check: true,
+            ..Asked::default()
+        };
+        self.counted(expression, asked).await
+    }
+
+    async fn counted(&self, expression: &Expression, asked: Asked) -> Result<Checked<u64>, Error> {
+        let buffer = Buffer::new(self.transport.memory(), 8)?;
+        let differing_bits = self.fc_read(expression, asked, buffer.pointer(8)).await?;
+        let mut bytes = [0; 8];
+        buffer.copy_to(&mut bytes)?;
+        Ok(Checked {
+            result: u64::from_le_bytes(bytes),
+            differing_bits,
+        })
+    }
+
+    /// Gives the completion's DW0.
+    async fn fc_read(
+        &self,
+        expression: &Expression,
+        asked: Asked,
         data: nvme::DataPointer,
-    ) -> Result<(), Error> {
+    ) -> Result<u32, Error> {
         let encoded = expression
             .encode()
             .map_err(|error| Error::Usage(error.to_string()))?;
@@ -181,15 +294,14 @@ impl<T: Transport> BitsDevice<T> {
             namespace: self.namespace,
             expression_address: code.address(),
             expression_bytes: encoded.len() as u32,
-            engine,
-            bits,
-            part,
-            count_only,
+            engine: asked.engine,
+            bits: asked.bits,
+            part: asked.part,
+            count_only: asked.count_only,
+            check: asked.check,
             data,
         };
-        self.send("fc_read", VendorCommand::FcRead(command))
-            .await
-            .map(|_| ())
+        self.send("fc_read", VendorCommand::FcRead(command)).await
     }
 
     /// Deletes one vector of a group, or the whole group.
@@ -229,6 +341,7 @@ impl<T: Transport> BitsDevice<T> {
                 id: record.id(),
                 bits: record.bits.get(),
                 inverse: record.inverse != 0,
+                home: record.home(),
             }));
             if found < records.len() {
                 return Ok(vectors);
@@ -242,6 +355,17 @@ impl<T: Transport> BitsDevice<T> {
         Error::check(name, completion.status())?;
         Ok(completion.dw0.get())
     }
+}
+
+fn check_length(bits: u64, data: &[u8]) -> Result<(), Error> {
+    if data.len() as u64 == bits.div_ceil(8) && bits > 0 {
+        return Ok(());
+    }
+    Err(Error::Usage(format!(
+        "{} bytes for a vector of {bits} bits: {} would be right",
+        data.len(),
+        bits.div_ceil(8).max(1)
+    )))
 }
 
 /// Bytes that a vector of `bits` takes in one transfer.

@@ -216,6 +216,7 @@ statuses! {
     VECTOR_LENGTH_MISMATCH = VendorSpecific, 0x04, "Vector Length Mismatch";
     VECTOR_INCOMPLETE = VendorSpecific, 0x05, "Vector Incomplete";
     GROUP_FULL = VendorSpecific, 0x06, "Vector Group Full";
+    GROUP_HOME_MISMATCH = VendorSpecific, 0x07, "Vector Group Home Mismatch";
 }
 
 impl fmt::Display for Status {

@@ -2,7 +2,7 @@
 
 use nvme::command::{
     Abort, BlockRange, CreateCompletionQueue, CreateSubmissionQueue, DatasetManagement, Engine,
-    FcDelete, FcList, FcRead, FcWrite, FeatureId, GetLogPage, Identify, LogPageId, ReadWrite,
+    FcDelete, FcList, FcRead, FcWrite, FeatureId, GetLogPage, Home, Identify, LogPageId, ReadWrite,
     SetFeatures, VectorRecord, WriteZeroes,
 };
 use nvme::identify::Cns;
@@ -123,12 +123,14 @@ fn vendor_commands_are_laid_out_as_documented() {
         (11, 4),
         (12, 17),
         (14, 1),
+        (15, 0x0008_0005),
     ]);
     let expected = FcWrite {
         namespace: NamespaceId::new(1),
         vector: VectorId::new(3, 4),
         bits: 17,
         store_inverse: true,
+        home: Home { first: 5, dies: 8 },
         data: prp(0x1000, 0),
     };
     assert_eq!(expected.data_bytes(), 3);
@@ -143,7 +145,7 @@ fn vendor_commands_are_laid_out_as_documented() {
         (10, 21),
         (11, 2),
         (13, 1),
-        (14, 3),
+        (14, 7),
         (15, 7),
     ]);
     let expected = FcRead {
@@ -154,6 +156,7 @@ fn vendor_commands_are_laid_out_as_documented() {
         bits: 1 << 32,
         part: Some(7),
         count_only: true,
+        check: true,
         data: prp(0x1000, 0),
     };
     assert_eq!(expected.data_bytes(), 8);
@@ -226,12 +229,16 @@ fn directions_follow_the_opcodes() {
 #[test]
 fn vector_records_are_32_bytes() {
     use zerocopy::IntoBytes;
-    let record = VectorRecord::new(VectorId::new(1, 2), 0x0304, true, false);
+    let home = Home { first: 5, dies: 8 };
+    let record = VectorRecord::new(VectorId::new(1, 2), 0x0304, true, false, home);
     let mut bytes = record.as_bytes().to_vec();
     assert_eq!(
-        bytes[..18],
-        [1, 0, 0, 0, 2, 0, 0, 0, 4, 3, 0, 0, 0, 0, 0, 0, 1, 0]
+        bytes[..22],
+        [
+            1, 0, 0, 0, 2, 0, 0, 0, 4, 3, 0, 0, 0, 0, 0, 0, 1, 0, 5, 0, 8, 0
+        ]
     );
+    assert_eq!(record.home(), home);
     bytes.extend([7; 31]);
     assert_eq!(VectorRecord::parse(&bytes), [record]);
 }

@@ -3,8 +3,8 @@
 use nvme::command::{
     Abort, BlockCommand, BlockRange, CopyBlocks, CreateCompletionQueue, CreateSubmissionQueue,
     DatasetManagement, Engine, FcDelete, FcList, FcRead, FcWrite, FeatureId, FeatureSelect,
-    FormatNvm, GetFeatures, GetLogPage, Identify, LogPageId, ReadWrite, Sanitize, SanitizeAction,
-    SecureErase, SetFeatures, WriteZeroes,
+    FormatNvm, GetFeatures, GetLogPage, Home, Identify, LogPageId, ReadWrite, Sanitize,
+    SanitizeAction, SecureErase, SetFeatures, WriteZeroes,
 };
 use nvme::identify::Cns;
 use nvme::{
@@ -55,18 +55,23 @@ fn vendor_command() -> impl Strategy<Value = VendorCommand> {
         0..u32::MAX,
         1u64..,
         any::<bool>(),
+        any::<(u16, u16)>(),
         data(),
     )
-        .prop_map(|(namespace, group, vector, bits, store_inverse, data)| {
-            let vector = VectorId::new(group, vector);
-            VendorCommand::FcWrite(FcWrite {
-                namespace,
-                vector,
-                bits,
-                store_inverse,
-                data,
-            })
-        });
+        .prop_map(
+            |(namespace, group, vector, bits, store_inverse, home, data)| {
+                let (first, dies) = home;
+                let vector = VectorId::new(group, vector);
+                VendorCommand::FcWrite(FcWrite {
+                    namespace,
+                    vector,
+                    bits,
+                    store_inverse,
+                    home: Home { first, dies },
+                    data,
+                })
+            },
+        );
     let engine = prop_oneof![
         Just(Engine::FlashCosmos),
         Just(Engine::ParaBit),
@@ -78,7 +83,7 @@ fn vendor_command() -> impl Strategy<Value = VendorCommand> {
         1u32..=49_152,
         engine,
         (1u64.., prop::option::of(any::<u32>())),
-        any::<bool>(),
+        any::<(bool, bool)>(),
         data(),
     )
         .prop_map(
@@ -88,7 +93,7 @@ fn vendor_command() -> impl Strategy<Value = VendorCommand> {
                 expression_bytes,
                 engine,
                 (bits, part),
-                count_only,
+                (count_only, check),
                 data,
             )| {
                 VendorCommand::FcRead(FcRead {
@@ -99,6 +104,7 @@ fn vendor_command() -> impl Strategy<Value = VendorCommand> {
                     bits,
                     part,
                     count_only,
+                    check,
                     data,
                 })
             },

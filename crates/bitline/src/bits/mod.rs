@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 use std::str::FromStr;
 
 use device::bits::PlacedVectors;
-use host::bits::StoredVector;
-use nvme::command::Engine;
+use host::bits::{Checked, StoredVector};
+use nvme::command::{Engine, Home};
 use nvme::{Expression, VectorId};
 use serde::{Deserialize, Serialize};
 
@@ -178,6 +178,48 @@ impl Host {
             .await?;
         Ok(ones)
     }
+
+    /// As [`Host::evaluate`] inside the drive, and has it evaluate the expression a second time by
+    /// another plan, which senses every wordline by itself, and compare the results.
+    ///
+    /// # Errors
+    /// As [`Host::evaluate`]; also for [`Platform::Host`], which has no second way.
+    pub async fn evaluate_checked(
+        &self,
+        expression: &Expression,
+        platform: Platform,
+        bits: u64,
+    ) -> Result<Checked<Vec<u8>>, host::Error> {
+        let engine = checking_engine(platform)?;
+        let checked = self.bits().evaluate_checked(expression, engine, bits);
+        let checked = checked.await?;
+        self.computer.receive(bits.div_ceil(8));
+        Ok(checked)
+    }
+
+    /// As [`Host::count_ones`], checked as by [`Host::evaluate_checked`].
+    ///
+    /// # Errors
+    /// As [`Host::evaluate_checked`].
+    pub async fn count_ones_checked(
+        &self,
+        expression: &Expression,
+        platform: Platform,
+        bits: u64,
+    ) -> Result<Checked<u64>, host::Error> {
+        let engine = checking_engine(platform)?;
+        self.bits().count_checked(expression, engine, bits).await
+    }
+}
+
+/// The engine of the drive that can check itself.
+fn checking_engine(platform: Platform) -> Result<Engine, host::Error> {
+    platform.engine().ok_or_else(|| {
+        host::Error::Usage(format!(
+            "a check is a second evaluation inside the drive, and platform {platform} has none there: \
+             choose in-storage, parabit or flash-cosmos"
+        ))
+    })
 }
 
 impl Drive {
@@ -215,6 +257,64 @@ impl Drive {
     ) -> Result<PlacedVectors, Error> {
         let device = &self.device()?.bits;
         Ok(device.place_vectors(first, count, bits, inverse, observe)?)
+    }
+
+    /// As [`Drive::write_vector`], to a group that lies on some dies of the drive. All vectors of a
+    /// group lie on the same.
+    ///
+    /// # Errors
+    /// As [`Drive::write_vector`]; also Vector Group Home Mismatch if the group lies elsewhere, and
+    /// Invalid Field if the drive has no such dies.
+    pub fn write_vector_at(
+        &mut self,
+        home: Home,
+        vector: VectorId,
+        bits: u64,
+        inverse: bool,
+        data: &[u8],
+    ) -> Result<(), Error> {
+        let data = data.to_vec();
+        let write = move |host: Host| async move {
+            let bits_device = host.bits();
+            bits_device
+                .write_at(home, vector, bits, inverse, &data)
+                .await
+        };
+        Ok(self.run(write)??)
+    }
+
+    /// Evaluates an expression twice inside the drive, as [`Host::evaluate_checked`].
+    ///
+    /// # Errors
+    /// As [`Host::evaluate_checked`].
+    pub fn evaluate_checked(
+        &mut self,
+        expression: &Expression,
+        platform: Platform,
+        bits: u64,
+    ) -> Result<Checked<Vec<u8>>, Error> {
+        let expression = expression.clone();
+        let evaluate = move |host: Host| async move {
+            host.evaluate_checked(&expression, platform, bits).await
+        };
+        Ok(self.run(evaluate)??)
+    }
+
+    /// Counts the ones of an expression's result twice, as [`Host::count_ones_checked`].
+    ///
+    /// # Errors
+    /// As [`Host::evaluate_checked`].
+    pub fn count_ones_checked(
+        &mut self,
+        expression: &Expression,
+        platform: Platform,
+        bits: u64,
+    ) -> Result<Checked<u64>, Error> {
+        let expression = expression.clone();
+        let count = move |host: Host| async move {
+            host.count_ones_checked(&expression, platform, bits).await
+        };
+        Ok(self.run(count)??)
     }
 
     /// Evaluates an expression over vectors of `bits` bits, as [`Host::evaluate`].
@@ -316,7 +416,7 @@ impl Drive {
             Platform::ParaBit => Engine::ParaBit,
             Platform::FlashCosmos => Engine::FlashCosmos,
         };
-        let plan = self.device()?.bits.plan(expression, engine)?;
-        Ok(plan.to_string())
+        let routes = self.device()?.bits.routes(expression, engine, false)?;
+        Ok(routes.to_string())
     }
 }

@@ -1,8 +1,11 @@
 //! Bulk bitwise computing on whole drives: results against plain loops, times and
 //! counts against formulas, power cuts against what was acknowledged.
 
+mod apart;
+mod check;
 mod concurrency;
 mod formulas;
+mod layout;
 mod placing;
 mod power_cuts;
 mod results;

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::meet::Meeting;
+
 /// Which machinery of the drive evaluates an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -30,4 +32,6 @@ pub struct BitsConfig {
     pub accelerator_pj_per_64b: u64,
     /// Bytes of operands the accelerator combines in a second, in millions.
     pub accelerator_megabytes_per_second: u64,
+    /// How vectors meet that lie on different dies.
+    pub meeting: Meeting,
 }

@@ -1,6 +1,7 @@
 //! What can go wrong in placing and planning bulk bitwise operations.
 
 use nvme::VectorId;
+use nvme::command::Home;
 use thiserror::Error;
 
 /// Why vectors cannot be placed or an expression cannot be planned.
@@ -31,6 +32,30 @@ pub enum BitsError {
         max = super::placement::BITS_MAX
     )]
     LengthUnsupported(u64),
+    /// The drive has no such dies.
+    #[error(
+        "a home from die {} on, over {} dies, is none: the drive has dies 0 to {}",
+        .home.first, .home.dies, .dies - 1
+    )]
+    NoSuchHome {
+        /// The home asked for.
+        home: Home,
+        /// Dies of the drive.
+        dies: u32,
+    },
+    /// The group's vectors lie on other dies.
+    #[error(
+        "group {group} begins at die {} and has {} dies (0 means all), not {} and {}",
+        .expected.first, .expected.dies, .found.first, .found.dies
+    )]
+    HomeMismatch {
+        /// The group.
+        group: u32,
+        /// Its home.
+        expected: Home,
+        /// The home asked for.
+        found: Home,
+    },
     /// A plane has no block left to extend the group with.
     #[error("group {group} cannot grow: plane {plane} has no free block")]
     OutOfBlocks {

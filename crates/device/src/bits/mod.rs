@@ -7,6 +7,7 @@ pub mod engine;
 pub mod error;
 pub mod evaluate;
 pub mod execute;
+pub mod meet;
 pub mod placement;
 pub mod plan;
 #[cfg(test)]

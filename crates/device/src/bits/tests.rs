@@ -11,7 +11,7 @@ use nvme::{Expression, VectorId};
 use sim::Time;
 
 use super::combine::Combiner;
-use super::command::command;
+use super::command::commands;
 use super::engine::Engine;
 use super::placement::tests::{Pool, small};
 use super::placement::{BITS_MAX, DieBatch, Groups, VectorSpare, rebuild};
@@ -145,9 +145,9 @@ impl Flash {
         for batch in groups.layout().die_batches(CHUNKS) {
             let mut pages: BTreeMap<u64, Vec<Vec<u64>>> = BTreeMap::new();
             for program in &plan.programs {
-                for step in &program.steps {
-                    let command = command(step, groups, &batch).expect("all are stored");
-                    self.run(&command, &batch, groups);
+                let commands = commands(program, groups, &batch).expect("all are stored");
+                for command in commands.iter() {
+                    self.run(command, &batch, groups);
                 }
                 for &chunk in &batch {
                     let register = self.nand.page_register(groups.layout().plane(chunk));

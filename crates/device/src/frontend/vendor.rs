@@ -1,6 +1,6 @@
 //! Vendor commands: in-flash computing.
 
-use nvme::command::{FcList, VectorRecord};
+use nvme::command::{FcList, Home, VectorRecord};
 use nvme::{Status, VendorCommand};
 use zerocopy::IntoBytes;
 
@@ -15,7 +15,8 @@ fn status_of(error: &ExecuteError) -> Status {
         ExecuteError::Bits(error) => match error {
             BitsError::UnknownVector(_) | BitsError::UnknownGroup(_) => Status::VECTOR_NOT_FOUND,
             BitsError::LengthMismatch { .. } => Status::VECTOR_LENGTH_MISMATCH,
-            BitsError::LengthUnsupported(_) => Status::INVALID_FIELD,
+            BitsError::LengthUnsupported(_) | BitsError::NoSuchHome { .. } => Status::INVALID_FIELD,
+            BitsError::HomeMismatch { .. } => Status::GROUP_HOME_MISMATCH,
             BitsError::OutOfBlocks { .. } | BitsError::GroupExhausted(_) => Status::GROUP_FULL,
         },
         ExecuteError::Expression(error) => (*error).into(),
@@ -33,12 +34,11 @@ impl Controller {
     pub(super) async fn serve_vendor(&self, command: &VendorCommand) -> Result<Answer, Status> {
         let done = match command {
             VendorCommand::FcWrite(write) => self.bits.write(write).await.map(|()| Answer::DONE),
-            VendorCommand::FcRead(read) => {
-                self.bits.evaluate(read).await.map(|data_bytes| Answer {
-                    data_bytes,
-                    ..Answer::DONE
-                })
-            }
+            VendorCommand::FcRead(read) => self.bits.evaluate(read).await.map(|done| Answer {
+                dw0: u32::try_from(done.differing_bits).unwrap_or(u32::MAX),
+                data_bytes: done.data_bytes,
+                ..Answer::DONE
+            }),
             VendorCommand::FcDelete(delete) => {
                 let deleted = self.bits.delete(delete.group, delete.vector).await;
                 deleted.map(|()| Answer::DONE)
@@ -58,7 +58,10 @@ impl Controller {
             .filter(|(id, _)| asked(id.group))
             .skip(list.start as usize)
             .take(room)
-            .map(|(id, placement)| VectorRecord::new(id, placement.bits, placement.inverse, true))
+            .map(|(id, placement)| {
+                let home = self.bits.home(id.group).unwrap_or(Home::ALL);
+                VectorRecord::new(id, placement.bits, placement.inverse, true, home)
+            })
             .collect();
         let bytes = (records.len() * VectorRecord::BYTES) as u64;
         let segments = self.locate(&list.data, bytes).await?;

@@ -22,7 +22,7 @@ pub use erase::{FormatNvm, Sanitize, SanitizeAction, SecureErase};
 pub use io::{
     BlockCommand, BlockRange, CopyBlocks, DatasetManagement, IoCommand, ReadWrite, WriteZeroes,
 };
-pub use vendor::{Engine, FcDelete, FcList, FcRead, FcWrite, VectorRecord, VendorCommand};
+pub use vendor::{Engine, FcDelete, FcList, FcRead, FcWrite, Home, VectorRecord, VendorCommand};
 
 use crate::entry::{Fuse, SubmissionEntry};
 use crate::status::Status;

@@ -2,17 +2,19 @@
 //!
 //! | opcode | command | CDW10 | CDW11 | CDW12, CDW13 | CDW14 | CDW15 | MPTR | DPTR |
 //! |---|---|---|---|---|---|---|---|---|
-//! | 81h | FcWrite | group | vector | bits | bit 0: store inverse | | | vector bytes |
-//! | 82h | FcRead | expression bytes | engine | bits | bit 0: count only, bit 1: a part | first page of the part | expression | result |
+//! | 81h | FcWrite | group | vector | bits | bit 0: store inverse | home | | vector bytes |
+//! | 82h | FcRead | expression bytes | engine | bits | bit 0: count only, bit 1: a part, bit 2: check | first page of the part | expression | result |
 //! | 84h | FcDelete | group | vector, or all ones: the whole group | | | | | |
 //! | 86h | FcList | group, or all ones: all groups | buffer bytes | first index (CDW12) | | | | records |
+//!
+//! A home is the first die in bits 15:0 and the number of dies, zero for all, in bits 31:16.
 //!
 //! Bit i of a vector is bit i mod 8, least significant first, of byte i / 8. The low two bits of
 //! an opcode give the direction of its data, as everywhere in NVMe.
 
 use std::mem::size_of;
 
-use zerocopy::little_endian::{U32, U64};
+use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::command::{bit, join_dwords, opcode};
@@ -53,8 +55,38 @@ pub struct FcWrite {
     /// Store the complement, so that one sense gives an OR by De Morgan (Flash-Cosmos 6.1). What
     /// is read back is the vector as written all the same.
     pub store_inverse: bool,
+    /// The dies that the vector's group lies on; the same for all vectors of a group.
+    pub home: Home,
     /// The vector's bytes.
     pub data: DataPointer,
+}
+
+/// Dies over which the pages of a group's vectors are spread. Dies are counted channels first: die 0
+/// is the first of channel 0, die 1 the first of channel 1; the last is followed by the first.
+///
+/// Vectors with the same home meet in the latches, page by page; others do not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Home {
+    /// The die of a vector's first page.
+    pub first: u16,
+    /// How many dies are used, that one and those after it; zero for all dies of the drive.
+    pub dies: u16,
+}
+
+impl Home {
+    /// All dies, beginning with the first.
+    pub const ALL: Home = Home { first: 0, dies: 0 };
+
+    fn decode(dword: u32) -> Home {
+        Home {
+            first: dword as u16,
+            dies: (dword >> 16) as u16,
+        }
+    }
+
+    fn encode(self) -> u32 {
+        u32::from(self.first) | u32::from(self.dies) << 16
+    }
 }
 
 /// Who evaluates an expression.
@@ -87,6 +119,10 @@ pub struct FcRead {
     pub part: Option<u32>,
     /// Return only how many bits are set, as 8 little-endian bytes; the result stays in the drive.
     pub count_only: bool,
+    /// Evaluate the expression a second time by another plan, which senses every wordline by itself,
+    /// and compare. The completion's DW0 is then the number of bits in which the two results
+    /// differ, `u32::MAX` if there are more.
+    pub check: bool,
     /// Where the result goes.
     pub data: DataPointer,
 }
@@ -145,8 +181,12 @@ pub struct VectorRecord {
     pub inverse: u8,
     /// 1 if it has been written in full.
     pub complete: u8,
+    /// Its group's home: the first die.
+    pub home_first: U16,
+    /// And the number of dies, zero for all.
+    pub home_dies: U16,
     /// Zero.
-    pub reserved: [u8; 14],
+    pub reserved: [u8; 10],
 }
 
 const _: () = assert!(size_of::<VectorRecord>() == 32);
@@ -156,14 +196,16 @@ impl VectorRecord {
     pub const BYTES: usize = 32;
 
     /// The record of a vector.
-    pub fn new(id: VectorId, bits: u64, inverse: bool, complete: bool) -> VectorRecord {
+    pub fn new(id: VectorId, bits: u64, inverse: bool, complete: bool, home: Home) -> VectorRecord {
         VectorRecord {
             group: id.group.into(),
             vector: id.vector.into(),
             bits: bits.into(),
             inverse: inverse.into(),
             complete: complete.into(),
-            reserved: [0; 14],
+            home_first: home.first.into(),
+            home_dies: home.dies.into(),
+            reserved: [0; 10],
         }
     }
 
@@ -172,6 +214,14 @@ impl VectorRecord {
         VectorId {
             group: self.group.get(),
             vector: self.vector.get(),
+        }
+    }
+
+    /// The home of its group.
+    pub fn home(&self) -> Home {
+        Home {
+            first: self.home_first.get(),
+            dies: self.home_dies.get(),
         }
     }
 
@@ -252,6 +302,7 @@ impl FcWrite {
             vector: VectorId { group, vector },
             bits: decode_bits(entry)?,
             store_inverse: bit(entry.cdw14.get(), 0),
+            home: Home::decode(entry.cdw15.get()),
             data: DataPointer::decode(entry)?,
         })
     }
@@ -261,6 +312,7 @@ impl FcWrite {
         entry.cdw11.set(self.vector.vector);
         encode_bits(&mut entry, self.bits);
         entry.cdw14.set(self.store_inverse.into());
+        entry.cdw15.set(self.home.encode());
         self.data.encode_into(&mut entry);
         entry
     }
@@ -304,6 +356,7 @@ impl FcRead {
             bits: decode_bits(entry)?,
             part: bit(entry.cdw14.get(), 1).then(|| entry.cdw15.get()),
             count_only: bit(entry.cdw14.get(), 0),
+            check: bit(entry.cdw14.get(), 2),
             data: DataPointer::decode(entry)?,
         })
     }
@@ -314,7 +367,8 @@ impl FcRead {
         entry.cdw11.set(self.engine.code());
         encode_bits(&mut entry, self.bits);
         let part = u32::from(self.part.is_some()) << 1;
-        entry.cdw14.set(u32::from(self.count_only) | part);
+        let check = u32::from(self.check) << 2;
+        entry.cdw14.set(u32::from(self.count_only) | part | check);
         entry.cdw15.set(self.part.unwrap_or(0));
         self.data.encode_into(&mut entry);
         entry

@@ -5,17 +5,19 @@
 
 mod accelerator;
 mod error;
+mod fetch;
 mod locks;
 mod place;
 mod read;
 mod recipe;
 mod reclaim;
+mod stage;
 mod write;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use media::nand::{BlockId, DieId, PlaneId};
+use media::nand::{BlockId, PlaneId};
 use nvme::{Expression, VectorId};
 use serde::Serialize;
 use sim::resource::Broadcast;
@@ -23,8 +25,12 @@ use sim::{Ledger, Sim};
 
 use super::engine::{BitsConfig, Engine};
 use super::error::BitsError;
-use super::placement::{BlockSource, DieBatch, Groups, VectorPlacement, VectorSpare, rebuild};
-use super::plan::{Limits, Plan, Weights, plan};
+use super::meet::estimate::Rates;
+use super::meet::{Choice, Meeting, Routes, route};
+use super::placement::{
+    BlockSource, DieBatch, Groups, Home, VectorPlacement, VectorSpare, rebuild,
+};
+use super::plan::{Limits, Plan, Weights};
 use crate::buffer::{Buffer, Buffers};
 use crate::frontend::HostTransfer;
 use crate::ftl::{Ftl, Recovered};
@@ -33,6 +39,7 @@ use accelerator::Accelerator;
 pub use error::ExecuteError;
 use locks::GroupLocks;
 pub use place::{PlaceError, PlacedVectors};
+pub use read::Evaluated;
 
 /// Page buffers of the chunks of a batch, in their order.
 type Pages<'a> = arrayvec::ArrayVec<Buffer<'a>, { media::nand::PLANES_PER_DIE_MAX }>;
@@ -62,8 +69,20 @@ pub struct BitsCounts {
     pub accelerator_bytes: u64,
     /// Vectors and groups deleted.
     pub deletions: u64,
-    /// Blocks of vectors erased.
+    /// Blocks of vectors erased, temporary ones included.
     pub blocks_erased: u64,
+    /// Evaluations that brought pages of some dies to others.
+    pub gathers: u64,
+    /// Pages programmed for that.
+    pub temporary_page_programs: u64,
+    /// Evaluations that were compared with those of a second plan.
+    pub checks: u64,
+    /// Senses of the second plans.
+    pub check_senses: u64,
+    /// Evaluations whose two results differ.
+    pub disagreements: u64,
+    /// Bits in which they differ.
+    pub differing_bits: u64,
 }
 
 /// Bulk bitwise computing of a drive.
@@ -72,6 +91,8 @@ pub struct Bits {
     groups: RefCell<Groups>,
     locks: GroupLocks,
     limits: Limits,
+    rates: Rates,
+    meeting: Meeting,
     schedule: Rc<Schedule>,
     ftl: Rc<Ftl>,
     buffers: Rc<Buffers>,
@@ -94,6 +115,7 @@ impl Bits {
     pub async fn power_up(
         sim: &Sim,
         config: &BitsConfig,
+        rates: Rates,
         schedule: Rc<Schedule>,
         ftl: Rc<Ftl>,
         buffers: Rc<Buffers>,
@@ -116,6 +138,8 @@ impl Bits {
             groups: RefCell::new(groups),
             locks: GroupLocks::new(sim),
             limits,
+            rates,
+            meeting: config.meeting,
             accelerator: Accelerator::new(sim, config, page_bytes, ledger),
             schedule,
             ftl,
@@ -141,13 +165,41 @@ impl Bits {
         self.groups.borrow().vectors().collect()
     }
 
-    /// How `expression` would be evaluated.
+    /// How `expression` would be evaluated where all its operands meet, or by the controller plan.
     ///
     /// # Errors
     /// An unknown vector, or vectors of different lengths.
     pub fn plan(&self, expression: &Expression, engine: Engine) -> Result<Plan, BitsError> {
-        let groups = self.groups.borrow();
-        plan(expression, engine, &self.limits, |id| groups.find(id))
+        let routes = self.routes(expression, engine, false)?;
+        Ok(match routes.other {
+            Some(controller) if routes.chosen.gathers() => controller.plan,
+            _ => routes.chosen.plan,
+        })
+    }
+
+    /// How `expression` would be evaluated, its result sent or only counted: wherever its operands
+    /// lie.
+    ///
+    /// # Errors
+    /// An unknown vector, or vectors of different lengths.
+    pub fn routes(
+        &self,
+        expression: &Expression,
+        engine: Engine,
+        count_only: bool,
+    ) -> Result<Routes, BitsError> {
+        let choice = Choice {
+            limits: &self.limits,
+            rates: &self.rates,
+            meeting: self.meeting,
+            count_only,
+        };
+        route(expression, engine, &self.groups.borrow(), &choice)
+    }
+
+    /// The home of a vector's group: the dies it lies on.
+    pub fn home(&self, group: u32) -> Option<Home> {
+        self.groups.borrow().home(group)
     }
 
     fn page_bytes(&self) -> u64 {
@@ -157,13 +209,6 @@ impl Bits {
     /// Buffers for the chunks of a batch.
     fn take_pages(&self, batch: &DieBatch) -> Pages<'_> {
         batch.iter().map(|_| self.buffers.take()).collect()
-    }
-
-    /// Where a batch of chunks is.
-    fn die_of(&self, batch: &DieBatch) -> DieId {
-        let groups = self.groups.borrow();
-        let plane = groups.layout().plane(batch[0]);
-        self.schedule.geometry().die_of_plane(plane)
     }
 
     fn count(&self, change: impl FnOnce(&mut BitsCounts)) {

@@ -1,49 +1,44 @@
 //! `fc_read`: an expression over vectors, evaluated and sent to the host, or counted.
 
-use std::cell::Cell;
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
 
-use media::nand::Command;
+use nvme::Expression;
 use nvme::command::FcRead;
-use nvme::{Expression, SegmentList};
-use sim::Time;
 
 use super::error::Failure;
 use super::locks::Access;
-use super::recipe::{Instruction, Recipe};
-use super::{Bits, ExecuteError, Pages};
-use crate::bits::combine::{count_ones, invert, mask_tail};
-use crate::bits::command::command;
+use super::stage::{Sink, Stage};
+use super::{Bits, Blocks, ExecuteError};
+use crate::bits::BitsError;
 use crate::bits::engine::Engine;
-use crate::bits::placement::DieBatch;
+use crate::bits::meet::{Route, Routes, renumbered};
+use crate::bits::placement::{DieBatch, RowSetId};
 use crate::bits::plan::{Plan, Source};
-use crate::schedule::{Compute, Ticket};
+use crate::schedule::Fault;
 
-/// Pages of each plane that are on their way from the array at the same time.
-const FETCHES_AHEAD: usize = 2;
+/// What an evaluation gave, besides the result in host memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evaluated {
+    /// Bytes that are still to cross the link: nothing but a count.
+    pub data_bytes: u64,
+    /// Bits in which the result differs from that of a second plan, if one was asked for.
+    pub differing_bits: u64,
+}
 
-/// One evaluation, shared by its lanes.
-struct ReadJob {
-    bits: Rc<Bits>,
-    plan: Plan,
-    recipe: Recipe,
-    segments: SegmentList,
-    part: Part,
-    /// Fetched pages wait in the accelerator's buffer.
-    through_accelerator: bool,
-    count_only: bool,
-    ones: Cell<u64>,
-    failed: Cell<Option<Failure>>,
+/// Ones of a result, if they were counted, and bits in which a second result differs.
+#[derive(Clone, Copy, Default)]
+struct Counted {
+    ones: u64,
+    differing: u64,
 }
 
 /// What of the vectors is evaluated.
 #[derive(Clone)]
-struct Part {
-    chunks: Range<u64>,
+pub(super) struct Part {
+    pub(super) chunks: Range<u64>,
     /// Where it ends, in bits of the vectors.
-    end: u64,
+    pub(super) end: u64,
 }
 
 impl Part {
@@ -61,45 +56,43 @@ impl Part {
     }
 }
 
-/// A page of each plane that is on its way from the array.
-struct Fetch<'a> {
-    ticket: Ticket<'a>,
-    pages: Pages<'a>,
-}
-
-/// A page of each plane of a batch.
-enum Value<'a> {
-    /// Nobody else's.
-    Own(Pages<'a>),
-    /// Of this program, needed again.
-    Kept(usize),
-}
-
 impl Bits {
-    /// Evaluates an expression into host memory; gives how many of the result's bytes are still to
-    /// cross the link, which is nothing but a count. What is computed without stored data is zero.
+    /// Evaluates an expression into host memory. What is computed without stored data is zero.
     ///
     /// # Errors
     /// An expression that is none, unknown vectors or such of other lengths, host memory that is
     /// not there, or flash that lost data.
-    pub async fn evaluate(self: &Rc<Bits>, command: &FcRead) -> Result<u64, ExecuteError> {
+    pub async fn evaluate(self: &Rc<Bits>, command: &FcRead) -> Result<Evaluated, ExecuteError> {
         let expression = self.fetch_expression(command).await?;
         let mut groups: Vec<u32> = expression.vectors().iter().map(|id| id.group).collect();
         groups.dedup();
         let _lock = self.locks.lock(groups, Access::Read).await;
-        let plan = self.plan(&expression, engine_of(command.engine))?;
-        let part = Part::of(command, plan.bits, self.page_bytes() * 8)?;
+        let engine = engine_of(command.engine);
+        let routes = self.routes(&expression, engine, command.count_only)?;
+        let stored = routes.chosen.plan.bits;
+        let part = Part::of(command, stored, self.page_bytes() * 8)?;
+        let second = match command.check {
+            true => Some(self.second_plan(&expression, engine)?),
+            false => None,
+        };
         let located = self.transfer.locate(&command.data, command.data_bytes());
         let segments = located.await.map_err(ExecuteError::Host)?;
-        let ones = self
-            .run(plan, part, segments.clone(), command.count_only)
-            .await?;
-        if !command.count_only {
-            return Ok(0);
+        let sink = match command.count_only {
+            true => Sink::Count,
+            false => Sink::Host(segments.clone()),
+        };
+        let counted = self.carry_out(routes, second, &part, &sink).await?;
+        self.count_check(command.check, counted.differing);
+        let mut evaluated = Evaluated {
+            data_bytes: 0,
+            differing_bits: counted.differing,
+        };
+        if command.count_only {
+            let written = self.transfer.write(&segments, &counted.ones.to_le_bytes());
+            written.map_err(ExecuteError::Host)?;
+            evaluated.data_bytes = command.data_bytes();
         }
-        let written = self.transfer.write(&segments, &ones.to_le_bytes());
-        written.map_err(ExecuteError::Host)?;
-        Ok(command.data_bytes())
+        Ok(evaluated)
     }
 
     async fn fetch_expression(&self, command: &FcRead) -> Result<Expression, ExecuteError> {
@@ -112,42 +105,116 @@ impl Bits {
         Ok(Expression::decode(&bytes)?)
     }
 
-    /// Carries out a plan, every die for itself; gives the number of ones if they are counted.
+    /// A plan for the same result that has as little as possible in common with that of `engine`:
+    /// it has every wordline sensed by itself, and computes the complement.
+    fn second_plan(&self, expression: &Expression, engine: Engine) -> Result<Plan, BitsError> {
+        let complement = Expression::Not(Box::new(expression.clone()));
+        let serial = match engine {
+            Engine::FlashCosmos | Engine::InStorage => Engine::ParaBit,
+            Engine::ParaBit => Engine::InStorage,
+        };
+        let mut second = self.routes(&complement, serial, false)?.chosen.plan;
+        second.root = match second.root {
+            Source::Not(inner) => *inner,
+            Source::Constant(value) => Source::Constant(!value),
+            root => Source::Not(Box::new(root)),
+        };
+        Ok(second)
+    }
+
+    /// Carries out the route chosen, or the other one if pages cannot be brought after all.
+    async fn carry_out(
+        self: &Rc<Bits>,
+        routes: Routes,
+        second: Option<Plan>,
+        part: &Part,
+        sink: &Sink,
+    ) -> Result<Counted, ExecuteError> {
+        self.count(|counts| counts.evaluations += 1);
+        let Routes { chosen, other, .. } = routes;
+        if !chosen.gathers() {
+            return Ok(self.run(chosen, None, second, part, sink).await?);
+        }
+        let controller = other.expect("what can be gathered can be combined in the controller");
+        let chunks = part.chunks.clone();
+        let lent = self
+            .groups
+            .borrow_mut()
+            .lend(&mut Blocks(&self.ftl), &chosen.layout, chunks);
+        let Ok(row_set) = lent else {
+            return Ok(self.run(controller, None, second, part, sink).await?);
+        };
+        self.count(|counts| counts.gathers += 1);
+        let route = chosen.lent(row_set);
+        let gathered = self
+            .run(route, Some(row_set), second.clone(), part, sink)
+            .await;
+        self.give_back(row_set);
+        match gathered {
+            Err(Failure::Flash(Fault::ProgramFailed(_))) => {
+                Ok(self.run(controller, None, second, part, sink).await?)
+            }
+            gathered => Ok(gathered?),
+        }
+    }
+
+    /// Carries out a route, every die for itself, stage after stage.
     async fn run(
         self: &Rc<Bits>,
-        plan: Plan,
-        part: Part,
-        segments: SegmentList,
-        count_only: bool,
-    ) -> Result<u64, Failure> {
-        let lanes = self.groups.borrow().layout().lanes(part.chunks.clone());
-        let recipe = Recipe::new(&plan, count_only);
-        self.count_evaluation(&plan, part.chunks.end - part.chunks.start);
-        let job = Rc::new(ReadJob {
-            bits: self.clone(),
-            through_accelerator: recipe.uses_accelerator(),
-            plan,
-            recipe,
-            segments,
-            part,
-            count_only,
-            ones: Cell::new(0),
-            failed: Cell::new(None),
+        route: Route,
+        lent: Option<RowSetId>,
+        second: Option<Plan>,
+        part: &Part,
+        sink: &Sink,
+    ) -> Result<Counted, Failure> {
+        let Route {
+            layout,
+            mut plan,
+            brought,
+            inverse,
+            ..
+        } = route;
+        let chunks = part.chunks.end - part.chunks.start;
+        let mut stages = Vec::with_capacity(brought.len() + 1);
+        for (layer, brought) in brought.into_iter().enumerate() {
+            let row_set = lent.expect("strings were lent to what brings pages there");
+            let sink = Sink::Strings {
+                row_set,
+                layer: layer as u32,
+                inverse,
+            };
+            self.count_plan(&brought, chunks);
+            stages.push(Stage::new(self, &layout, brought, None, part, sink));
+        }
+        self.count_plan(&plan, chunks);
+        let check = second.map(|second| {
+            self.count_check_plan(&second, chunks);
+            let before = plan.programs.len();
+            plan.programs.extend(second.programs);
+            renumbered(&second.root, &|program| before + program)
         });
-        let tasks: Vec<_> = lanes
-            .map(|lane| self.sim.spawn(job.clone().read_lane(lane)))
+        let last = Stage::new(self, &layout, plan, check.as_ref(), part, sink.clone());
+        stages.push(last.clone());
+        let stages: Rc<[Rc<Stage>]> = stages.into();
+        let tasks: Vec<_> = layout
+            .lanes(part.chunks.clone())
+            .map(|lane| self.sim.spawn(run_lane(stages.clone(), lane)))
             .collect();
         for task in tasks {
             task.await;
         }
-        job.failed.get().map_or(Ok(job.ones.get()), Err)
+        let counted = Counted {
+            ones: last.ones(),
+            differing: last.differing(),
+        };
+        let failed = stages.iter().find_map(|stage| stage.failed());
+        failed.map_or(Ok(counted), Err)
     }
 
-    fn count_evaluation(&self, plan: &Plan, chunks: u64) {
+    fn count_plan(&self, plan: &Plan, chunks: u64) {
         let alone = matches!(plan.root, Source::Constant(_) | Source::Array(_));
         let senses = plan.senses() as u64 * chunks;
         self.count(|counts| {
-            counts.evaluations += 1;
             counts.page_transfers += plan.page_transfers() as u64 * chunks;
             match plan.engine {
                 Engine::FlashCosmos => counts.flash_cosmos_senses += senses,
@@ -158,12 +225,38 @@ impl Bits {
         });
     }
 
+    fn count_check_plan(&self, second: &Plan, chunks: u64) {
+        self.count(|counts| {
+            counts.page_transfers += second.page_transfers() as u64 * chunks;
+            counts.check_senses += second.senses() as u64 * chunks;
+        });
+    }
+
+    fn count_check(&self, checked: bool, differing: u64) {
+        self.count(|counts| {
+            counts.checks += u64::from(checked);
+            counts.disagreements += u64::from(differing > 0);
+            counts.differing_bits += differing;
+        });
+    }
+
     /// Lets the accelerator take in `pages` pages for each chunk of a batch.
-    async fn accelerate(&self, pages: u64, batch: &DieBatch) {
+    pub(super) async fn accelerate(&self, pages: u64, batch: &DieBatch) {
         let bytes = pages * batch.len() as u64 * self.page_bytes();
         if bytes > 0 {
             self.count(|counts| counts.accelerator_bytes += bytes);
             self.accelerator.take_in(bytes).await;
+        }
+    }
+}
+
+/// One die's share of all stages: the pages of an earlier one lie on the die when a later one senses
+/// them.
+async fn run_lane(stages: Rc<[Rc<Stage>]>, lane: u32) {
+    for stage in stages.iter() {
+        stage.run_lane(lane).await;
+        if stages.iter().any(|stage| stage.failed().is_some()) {
+            return;
         }
     }
 }
@@ -174,287 +267,5 @@ fn engine_of(engine: nvme::command::Engine) -> Engine {
         nvme::command::Engine::FlashCosmos => Engine::FlashCosmos,
         nvme::command::Engine::ParaBit => Engine::ParaBit,
         nvme::command::Engine::InStorage => Engine::InStorage,
-    }
-}
-
-impl ReadJob {
-    /// Evaluates the chunks of one die.
-    async fn read_lane(self: Rc<ReadJob>, lane: u32) {
-        let mut fetches = Fetches::new(&self, lane);
-        let outcome = self.try_lane(lane, &mut fetches).await;
-        if let Err(failure) = outcome {
-            self.failed.set(self.failed.get().or(Some(failure)));
-            // What is on its way must not meet buffers that somebody else has by then.
-            fetches.drain().await;
-        }
-    }
-
-    async fn try_lane<'a>(&'a self, lane: u32, fetches: &mut Fetches<'a>) -> Result<(), Failure> {
-        let chunks = self.part.chunks.clone();
-        let batches = self.bits.groups.borrow().layout().lane(lane, chunks);
-        let mut sent = Time::ZERO;
-        for batch in batches {
-            if let Some(failure) = self.failed.get() {
-                return Err(failure);
-            }
-            let result = self.evaluate_batch(&batch, fetches).await?;
-            if !self.count_only {
-                // The result before has left its buffers when this one asks for the link.
-                self.bits.sim.sleep_until(sent).await;
-                sent = self.send(&batch, &result)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Follows the recipe for one batch.
-    async fn evaluate_batch<'a>(
-        &'a self,
-        batch: &DieBatch,
-        fetches: &mut Fetches<'a>,
-    ) -> Result<Pages<'a>, Failure> {
-        let mut kept: Vec<Option<Pages<'a>>> = Vec::new();
-        let mut stack: Vec<Value<'a>> = Vec::with_capacity(2);
-        for instruction in &self.recipe.instructions {
-            match *instruction {
-                Instruction::Fetch {
-                    program,
-                    keep,
-                    operand,
-                } => {
-                    let pages = fetches.next().await?;
-                    if operand {
-                        self.bits.accelerate(1, batch).await;
-                        self.give_room(batch.len());
-                    }
-                    if keep {
-                        kept.resize_with(kept.len().max(program + 1), || None);
-                        kept[program] = Some(pages);
-                        stack.push(Value::Kept(program));
-                    } else {
-                        stack.push(Value::Own(pages));
-                    }
-                }
-                Instruction::Again { program } => stack.push(Value::Kept(program)),
-                Instruction::Constant(value) => {
-                    stack.push(Value::Own(self.constant(value, batch)));
-                }
-                Instruction::Not { due } => {
-                    self.bits.accelerate(due, batch).await;
-                    let pages = self.own(pop(&mut stack), &kept, batch);
-                    for page in &pages {
-                        self.bits.buffers.with_mut(page.id(), invert);
-                    }
-                    stack.push(Value::Own(pages));
-                }
-                Instruction::Combine { gate, due } => {
-                    self.bits.accelerate(due, batch).await;
-                    let operand = pop(&mut stack);
-                    let pages = self.own(pop(&mut stack), &kept, batch);
-                    for (operand, into) in look(&operand, &kept).iter().zip(&pages) {
-                        let buffers = &self.bits.buffers;
-                        buffers.with_pair(operand.id(), into.id(), |operand, into| {
-                            gate.apply(operand, into);
-                        });
-                    }
-                    stack.push(Value::Own(pages));
-                }
-                Instruction::Count { due } => {
-                    self.bits.accelerate(due, batch).await;
-                    let pages = self.own(pop(&mut stack), &kept, batch);
-                    self.count_ones(batch, &pages);
-                    stack.push(Value::Own(pages));
-                }
-            }
-        }
-        Ok(self.own(pop(&mut stack), &kept, batch))
-    }
-
-    /// The pages of a value, to be changed: a copy of those that are needed again.
-    fn own<'a>(
-        &'a self,
-        value: Value<'a>,
-        kept: &[Option<Pages<'a>>],
-        batch: &DieBatch,
-    ) -> Pages<'a> {
-        if let Value::Own(pages) = value {
-            return pages;
-        }
-        let copy = self.bits.take_pages(batch);
-        for (from, into) in look(&value, kept).iter().zip(&copy) {
-            self.bits
-                .buffers
-                .with_pair(from.id(), into.id(), |from, into| {
-                    into.copy_from_slice(from)
-                });
-        }
-        copy
-    }
-
-    fn constant(&self, value: bool, batch: &DieBatch) -> Pages<'_> {
-        let pages = self.bits.take_pages(batch);
-        for page in &pages {
-            self.bits.buffers.with_mut(page.id(), |page| {
-                page.fill(if value { u8::MAX } else { 0 });
-            });
-        }
-        pages
-    }
-
-    fn give_room(&self, pages: usize) {
-        self.bits.accelerator.room().release(pages as u64);
-    }
-
-    /// Bits of the part from the first of `chunk` on.
-    fn bits_from(&self, chunk: u64) -> u64 {
-        self.part.end - chunk * self.bits.page_bytes() * 8
-    }
-
-    fn count_ones(&self, batch: &DieBatch, pages: &Pages<'_>) {
-        for (&chunk, page) in batch.iter().zip(pages) {
-            let ones = self.bits.buffers.with_mut(page.id(), |page| {
-                mask_tail(page, self.bits_from(chunk));
-                count_ones(page)
-            });
-            self.ones.set(self.ones.get() + ones.unwrap_or(0));
-        }
-    }
-
-    /// Sends a batch of the result to the host; gives the instant of its arrival.
-    fn send(&self, batch: &DieBatch, pages: &Pages<'_>) -> Result<Time, Failure> {
-        let (bits, page_bytes) = (&self.bits, self.bits.page_bytes());
-        let mut total = 0;
-        for (&chunk, page) in batch.iter().zip(pages) {
-            let left = self.bits_from(chunk);
-            let bytes = left.div_ceil(8).min(page_bytes);
-            if left < page_bytes * 8 {
-                bits.buffers
-                    .with_mut(page.id(), |page| mask_tail(page, left));
-            }
-            let (offset, part) = (chunk - self.part.chunks.start, 0..bytes as usize);
-            bits.transfer
-                .copy_out(&self.segments, offset * page_bytes, page.id(), part)
-                .map_err(Failure::Host)?;
-            total += bytes;
-        }
-        Ok(bits.transfer.post_bytes(total))
-    }
-
-    /// The commands of a program for a batch.
-    fn commands(&self, program: usize, batch: &DieBatch) -> Rc<[Command]> {
-        let groups = self.bits.groups.borrow();
-        let commands = self.plan.programs[program]
-            .steps
-            .iter()
-            .map(|step| command(step, &groups, batch));
-        let commands: Option<Rc<[Command]>> = commands.collect();
-        commands.expect("the strings of vectors stay while their group is locked")
-    }
-}
-
-/// The top of the stack.
-fn pop<'a>(stack: &mut Vec<Value<'a>>) -> Value<'a> {
-    stack
-        .pop()
-        .expect("a recipe pushes what its instructions take")
-}
-
-fn look<'b, 'a>(value: &'b Value<'a>, kept: &'b [Option<Pages<'a>>]) -> &'b Pages<'a> {
-    match value {
-        Value::Own(pages) => pages,
-        Value::Kept(program) => kept[*program]
-            .as_ref()
-            .expect("a page is fetched before it is named again"),
-    }
-}
-
-/// The pages of one lane on their way from the array, in the order of the recipe, batch after batch.
-struct Fetches<'a> {
-    job: &'a ReadJob,
-    batches: Box<dyn Iterator<Item = DieBatch>>,
-    batch: DieBatch,
-    /// Place in the recipe's order of the program fetched next.
-    next: usize,
-    flying: VecDeque<Fetch<'a>>,
-}
-
-impl<'a> Fetches<'a> {
-    fn new(job: &'a ReadJob, lane: u32) -> Fetches<'a> {
-        let chunks = job.part.chunks.clone();
-        let batches = job.bits.groups.borrow().layout().lane(lane, chunks);
-        Fetches {
-            job,
-            batches: Box::new(batches),
-            batch: DieBatch::new(),
-            next: job.recipe.order.len(),
-            flying: VecDeque::with_capacity(FETCHES_AHEAD),
-        }
-    }
-
-    /// Waits for the next page.
-    async fn next(&mut self) -> Result<Pages<'a>, Failure> {
-        self.top_up();
-        let fetch = self
-            .flying
-            .pop_front()
-            .expect("there are as many fetches as the recipe takes");
-        let pages = fetch.pages;
-        if let Err(fault) = fetch.ticket.await {
-            self.forget(pages.len());
-            return Err(Failure::Flash(fault));
-        }
-        self.top_up();
-        Ok(pages)
-    }
-
-    /// Starts fetches until enough are on their way.
-    fn top_up(&mut self) {
-        while self.flying.len() < FETCHES_AHEAD {
-            let order = &self.job.recipe.order;
-            if self.next == order.len() {
-                let Some(batch) = self.batches.next().filter(|_| !order.is_empty()) else {
-                    return;
-                };
-                (self.batch, self.next) = (batch, 0);
-            }
-            let fetch = self.start(order[self.next]);
-            self.flying.push_back(fetch);
-            self.next += 1;
-        }
-    }
-
-    fn start(&self, program: usize) -> Fetch<'a> {
-        let bits = &self.job.bits;
-        let pages = bits.take_pages(&self.batch);
-        let groups = bits.groups.borrow();
-        let planes = self.batch.iter().map(|&chunk| groups.layout().plane(chunk));
-        let outputs = planes.zip(&pages).map(|(plane, page)| (plane, page.id()));
-        let room = self.job.through_accelerator;
-        let compute = Compute {
-            steps: self.job.commands(program, &self.batch),
-            outputs: outputs.collect(),
-            room: room.then(|| bits.accelerator.room().clone()),
-        };
-        let ticket = bits.schedule.ticket();
-        bits.schedule
-            .push(bits.die_of(&self.batch), compute, ticket.id().into());
-        Fetch { ticket, pages }
-    }
-
-    /// Waits for what is on its way and forgets it.
-    async fn drain(&mut self) {
-        while let Some(fetch) = self.flying.pop_front() {
-            let pages = fetch.pages;
-            // The evaluation has failed already.
-            let _ = fetch.ticket.await;
-            self.forget(pages.len());
-        }
-    }
-
-    /// Gives back the room of pages that nobody takes in.
-    fn forget(&self, pages: usize) {
-        if self.job.through_accelerator {
-            self.job.give_room(pages);
-        }
     }
 }

@@ -43,6 +43,8 @@ pub(super) enum Instruction {
     Not { due: u64 },
     /// Replaces the two on top by their combination.
     Combine { gate: Gate, due: u64 },
+    /// Takes the top, a second result, away and counts the bits in which the one below differs.
+    Compare { due: u64 },
     /// The number of ones of the top is counted.
     Count { due: u64 },
 }
@@ -54,17 +56,33 @@ pub(super) struct Recipe {
     pub(super) order: Vec<usize>,
     /// Uses of each program.
     uses: Vec<u32>,
+    /// Pages come to the controller's memory first, and from there to the accelerator.
+    buffered: bool,
 }
 
 impl Recipe {
-    /// The recipe of a plan whose result is sent, or only counted.
-    pub(super) fn new(plan: &Plan, count_only: bool) -> Recipe {
+    /// The recipe of a plan whose result is sent, or only counted; before that it is compared with
+    /// what `check` makes of the plan's pages. Pages go to the accelerator as they come, or, if they
+    /// are `buffered`, when they are combined.
+    pub(super) fn new(
+        plan: &Plan,
+        count_only: bool,
+        check: Option<&Source>,
+        buffered: bool,
+    ) -> Recipe {
         let mut recipe = Recipe {
             uses: vec![0; plan.programs.len()],
+            buffered,
             ..Recipe::default()
         };
         recipe.note_uses(&plan.root);
-        let due = recipe.emit(&plan.root, count_only);
+        check.into_iter().for_each(|check| recipe.note_uses(check));
+        let mut due = recipe.emit(&plan.root, count_only || check.is_some());
+        if let Some(check) = check {
+            due += recipe.emit(check, true);
+            recipe.instructions.push(Instruction::Compare { due });
+            due = 1;
+        }
         if count_only {
             recipe.instructions.push(Instruction::Count { due });
         }
@@ -121,6 +139,7 @@ impl Recipe {
     }
 
     fn emit_page(&mut self, program: usize, operand: bool) -> u64 {
+        let operand = operand && !self.buffered;
         if self.order.contains(&program) {
             self.instructions.push(Instruction::Again { program });
             return 1;
@@ -147,6 +166,7 @@ mod tests {
             Instruction::Fetch { operand, .. } => u64::from(operand),
             Instruction::Not { due }
             | Instruction::Combine { due, .. }
+            | Instruction::Compare { due }
             | Instruction::Count { due } => due,
             Instruction::Again { .. } | Instruction::Constant(_) => 0,
         };
@@ -171,16 +191,18 @@ mod tests {
                 programs: vec![Program::default(); 3],
                 root,
             };
-            let recipe = Recipe::new(&plan, false);
-            assert_eq!(
-                pages(&recipe),
-                plan.controller_bytes_per_page(1),
-                "{:?}",
-                plan.root
-            );
+            let (operands, root) = (plan.controller_bytes_per_page(1), &plan.root);
+            let recipe = Recipe::new(&plan, false, None, false);
+            assert_eq!(pages(&recipe), operands, "{root:?}");
             assert_eq!(recipe.uses_accelerator(), pages(&recipe) > 0);
-            let counting = Recipe::new(&plan, true);
-            assert_eq!(pages(&counting), pages(&recipe) + 1, "{:?}", plan.root);
+            let counting = Recipe::new(&plan, true, None, false);
+            assert_eq!(pages(&counting), operands + 1, "{root:?}");
+            let buffered = Recipe::new(&plan, true, None, true);
+            assert_eq!(pages(&buffered), operands + 1, "{root:?}");
+            assert!(!buffered.uses_accelerator());
+            let second = Source::Not(Box::new(Array(1)));
+            let checked = Recipe::new(&plan, true, Some(&second), false);
+            assert_eq!(pages(&checked), operands + 1 + 2 + 1, "{root:?}");
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use std::rc::Rc;
 
+use media::nand::BlockId;
 use nvme::VectorId;
 use sim::join_all;
 
 use super::locks::Access;
 use super::{Bits, Blocks, ExecuteError};
 use crate::bits::BitsError;
-use crate::bits::placement::{Deletion, Reclaim};
+use crate::bits::placement::{Deletion, Reclaim, RowSetId};
 use crate::ftl::Recovered;
 use crate::schedule::Fault;
 
@@ -91,6 +92,24 @@ impl Bits {
             let reclaims = self.groups.borrow_mut().reclaim_group(group);
             self.erase_all(reclaims).await;
         }
+        self.reclaiming.set(self.reclaiming.get() - 1);
+        self.reclaimed.announce();
+    }
+
+    /// Erases, in the background, strings that were lent.
+    pub(super) fn give_back(self: &Rc<Bits>, row_set: RowSetId) {
+        let blocks = self.groups.borrow_mut().take_back(row_set);
+        self.reclaiming.set(self.reclaiming.get() + 1);
+        self.sim.spawn(self.clone().erase_lent(blocks));
+    }
+
+    async fn erase_lent(self: Rc<Bits>, blocks: Vec<BlockId>) {
+        let erases = blocks
+            .iter()
+            .map(|&block| self.ftl.return_compute_block(block));
+        // A block whose erase fails is out of use.
+        let _ = join_all(erases).await;
+        self.count(|counts| counts.blocks_erased += blocks.len() as u64);
         self.reclaiming.set(self.reclaiming.get() - 1);
         self.reclaimed.announce();
     }

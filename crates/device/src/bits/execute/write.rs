@@ -5,14 +5,14 @@ use std::rc::Rc;
 
 use media::nand::ProgramMode;
 use nvme::command::FcWrite;
-use nvme::{SegmentList, Status, VectorId};
+use nvme::{SegmentList, Status};
 
 use super::error::Failure;
 use super::locks::Access;
 use super::{Bits, Blocks, ExecuteError, Pages};
 use crate::bits::BitsError;
 use crate::bits::combine::{invert, mask_tail};
-use crate::bits::placement::{DieBatch, PendingWrite, VectorPlacement, VectorSpare};
+use crate::bits::placement::{DieBatch, Layout, PendingWrite, VectorPlacement, VectorSpare};
 use crate::schedule::{Fault, Origin, Program, Ticket};
 
 /// How often a vector is placed anew after a program of one of its pages failed.
@@ -22,6 +22,7 @@ const PLACEMENTS_MAX: u32 = 8;
 struct WriteJob {
     bits: Rc<Bits>,
     segments: SegmentList,
+    layout: Layout,
     placement: VectorPlacement,
     chunks: u64,
     /// The record of chunk 0; those of the others differ in the chunk only.
@@ -42,7 +43,7 @@ impl Bits {
         let mut placements = 0;
         loop {
             let lock = self.locks.lock([command.vector.group], Access::Write).await;
-            let placed = self.place(command.vector, command.bits, command.store_inverse);
+            let placed = self.place(command);
             let failure = match placed {
                 Ok(write) => match self.program_all(&write, &segments).await {
                     Ok(()) => {
@@ -77,9 +78,15 @@ impl Bits {
         }
     }
 
-    fn place(&self, vector: VectorId, bits: u64, inverse: bool) -> Result<PendingWrite, BitsError> {
+    fn place(&self, command: &FcWrite) -> Result<PendingWrite, BitsError> {
         let mut groups = self.groups.borrow_mut();
-        groups.place(&mut Blocks(&self.ftl), vector, bits, inverse)
+        groups.place_at(
+            &mut Blocks(&self.ftl),
+            command.home,
+            command.vector,
+            command.bits,
+            command.store_inverse,
+        )
     }
 
     /// Programs all pages of a vector, every die for itself.
@@ -88,15 +95,21 @@ impl Bits {
         write: &PendingWrite,
         segments: &SegmentList,
     ) -> Result<(), Failure> {
+        let layout = self
+            .groups
+            .borrow()
+            .layout_of(write.placement.row_set)
+            .clone();
+        let lanes = layout.lanes(0..write.chunks);
         let job = Rc::new(WriteJob {
             bits: self.clone(),
+            layout,
             segments: segments.clone(),
             placement: write.placement,
             chunks: write.chunks,
             record: self.groups.borrow().record(write, 0),
             failed: Cell::new(None),
         });
-        let lanes = self.groups.borrow().layout().lanes(0..write.chunks);
         let tasks: Vec<_> = lanes
             .map(|lane| self.sim.spawn(job.clone().write_lane(lane)))
             .collect();
@@ -141,12 +154,7 @@ impl WriteJob {
     }
 
     async fn try_lane(&self, lane: u32) -> Result<(), Failure> {
-        let batches = self
-            .bits
-            .groups
-            .borrow()
-            .layout()
-            .lane(lane, 0..self.chunks);
+        let batches = self.layout.lane(lane, 0..self.chunks);
         let mut running: Option<(Ticket<'_>, Pages<'_>)> = None;
         for batch in batches {
             if self.failed.get().is_some() {

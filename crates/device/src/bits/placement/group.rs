@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use media::nand::BlockId;
+use media::nand::{BlockId, PlaneId};
 
 use super::layout::Layout;
 use super::{BlockSource, RowSetId, VectorPlacement};
@@ -75,15 +75,18 @@ pub(super) struct Group {
     pub(super) id: u32,
     /// Length of every vector.
     pub(super) bits: u64,
+    /// The dies over which every vector is spread.
+    pub(super) layout: Layout,
     pub(super) row_sets: BTreeMap<u32, RowSet>,
     pub(super) vectors: BTreeMap<u32, Stored>,
 }
 
 impl Group {
-    pub(super) fn new(id: u32, bits: u64) -> Group {
+    pub(super) fn new(id: u32, bits: u64, layout: Layout) -> Group {
         Group {
             id,
             bits,
+            layout,
             row_sets: BTreeMap::new(),
             vectors: BTreeMap::new(),
         }
@@ -126,11 +129,10 @@ impl Group {
     /// Reserves the next layer for `vector`: its row set and layer.
     pub(super) fn reserve(
         &mut self,
-        layout: &Layout,
         source: &mut dyn BlockSource,
         vector: u32,
     ) -> Result<(u32, u32), BitsError> {
-        let id = self.open_row_set(layout, source)?;
+        let id = self.open_row_set(source)?;
         let row_set = self
             .row_sets
             .get_mut(&id)
@@ -140,18 +142,14 @@ impl Group {
     }
 
     /// The row set with a free layer and all its blocks, made if need be.
-    fn open_row_set(
-        &mut self,
-        layout: &Layout,
-        source: &mut dyn BlockSource,
-    ) -> Result<u32, BitsError> {
-        let cells = layout.geometry().cells_per_string as usize;
+    fn open_row_set(&mut self, source: &mut dyn BlockSource) -> Result<u32, BitsError> {
+        let cells = self.layout.geometry().cells_per_string as usize;
         let newest = self.row_sets.last_key_value();
         if let Some((&id, row_set)) = newest
             && !row_set.erasing
             && row_set.layers.len() < cells
         {
-            let blocks = self.fill(layout, source, row_set.blocks.clone())?;
+            let blocks = self.fill(source, row_set.blocks.clone())?;
             self.row_sets
                 .entry(id)
                 .and_modify(|row_set| row_set.blocks = blocks);
@@ -161,8 +159,8 @@ impl Group {
         if id > super::spare::ROW_SET_MAX {
             return Err(BitsError::GroupExhausted(self.id));
         }
-        let blocks = vec![None; layout.blocks(layout.chunks(self.bits))];
-        let blocks = self.fill(layout, source, blocks)?;
+        let blocks = vec![None; self.layout.blocks(self.layout.chunks(self.bits))];
+        let blocks = self.fill(source, blocks)?;
         self.row_sets.insert(
             id,
             RowSet {
@@ -177,32 +175,13 @@ impl Group {
     /// Allocates the missing ones of `blocks`; none if one of them cannot be had.
     fn fill(
         &self,
-        layout: &Layout,
         source: &mut dyn BlockSource,
-        mut blocks: Vec<Option<BlockId>>,
+        blocks: Vec<Option<BlockId>>,
     ) -> Result<Vec<Option<BlockId>>, BitsError> {
-        let mut allocated = Vec::new();
-        for (index, block) in blocks
-            .iter_mut()
-            .enumerate()
-            .filter(|(_, block)| block.is_none())
-        {
-            let plane = layout.plane_of_block_index(index);
-            *block = source.allocate_block(plane);
-            match *block {
-                Some(block) => allocated.push(block),
-                None => {
-                    allocated
-                        .into_iter()
-                        .for_each(|block| source.release_block(block));
-                    return Err(BitsError::OutOfBlocks {
-                        group: self.id,
-                        plane: plane.0,
-                    });
-                }
-            }
-        }
-        Ok(blocks)
+        fill(&self.layout, source, blocks).map_err(|plane| BitsError::OutOfBlocks {
+            group: self.id,
+            plane: plane.0,
+        })
     }
 
     pub(super) fn set_layer(&mut self, row_set: u32, layer: u32, holds: Layer) {
@@ -262,4 +241,32 @@ impl Group {
         };
         self.row_sets.iter().filter_map(free).collect()
     }
+}
+
+/// Allocates the missing ones of the blocks of a row set; none if a plane, which is then told, has
+/// none to spare.
+pub(super) fn fill(
+    layout: &Layout,
+    source: &mut dyn BlockSource,
+    mut blocks: Vec<Option<BlockId>>,
+) -> Result<Vec<Option<BlockId>>, PlaneId> {
+    let mut allocated = Vec::new();
+    for (index, block) in blocks
+        .iter_mut()
+        .enumerate()
+        .filter(|(_, block)| block.is_none())
+    {
+        let plane = layout.plane_of_block_index(index);
+        *block = source.allocate_block(plane);
+        match *block {
+            Some(block) => allocated.push(block),
+            None => {
+                allocated
+                    .into_iter()
+                    .for_each(|block| source.release_block(block));
+                return Err(plane);
+            }
+        }
+    }
+    Ok(blocks)
 }

@@ -8,7 +8,8 @@ use nvme::VectorId;
 use super::group::{Group, Layer, Stored};
 use super::layout::{Layout, StringAddress};
 use super::spare::VectorSpare;
-use super::{BITS_MAX, BlockSource, RowSetId, VectorPlacement};
+use super::temporary::Temporaries;
+use super::{BITS_MAX, BlockSource, Home, RowSetId, VectorPlacement};
 use crate::bits::error::BitsError;
 
 /// A layer reserved for a vector, or for the record that it is deleted.
@@ -53,6 +54,7 @@ pub struct Groups {
     layout: Layout,
     pub(super) groups: BTreeMap<u32, Group>,
     pub(super) next_version: u64,
+    pub(super) temporary: Temporaries,
 }
 
 impl Groups {
@@ -62,22 +64,54 @@ impl Groups {
             layout: Layout::new(geometry),
             groups: BTreeMap::new(),
             next_version: 1,
+            temporary: Temporaries::default(),
         }
     }
 
-    /// How chunks are spread over the drive.
+    /// How chunks are spread over the whole drive.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Reserves a layer for `vector`; what it was before stays in place until [`Groups::commit`].
+    /// How chunks are spread in the strings of a row set; over the whole drive if there is no such
+    /// row set's group.
+    pub fn layout_of(&self, row_set: RowSetId) -> &Layout {
+        let group = self.groups.get(&row_set.group);
+        match self.temporary.get(row_set) {
+            Some(strings) => &strings.layout,
+            None => group.map_or(&self.layout, |group| &group.layout),
+        }
+    }
+
+    /// The home of a group.
+    pub fn home(&self, group: u32) -> Option<Home> {
+        Some(self.groups.get(&group)?.layout.home())
+    }
+
+    /// As [`Groups::place_at`], spread over all dies.
     ///
-    /// # Errors [`BitsError::LengthUnsupported`], [`BitsError::LengthMismatch`] with the group's
-    /// other vectors, [`BitsError::OutOfBlocks`], [`BitsError::GroupExhausted`]; nothing is changed
-    /// then.
+    /// # Errors
+    /// As [`Groups::place_at`].
     pub fn place(
         &mut self,
         source: &mut dyn BlockSource,
+        vector: VectorId,
+        bits: u64,
+        inverse: bool,
+    ) -> Result<PendingWrite, BitsError> {
+        self.place_at(source, Home::ALL, vector, bits, inverse)
+    }
+
+    /// Reserves a layer for `vector` in its group, which lies on the dies of `home`; what the vector
+    /// was before stays in place until [`Groups::commit`].
+    ///
+    /// # Errors [`BitsError::LengthUnsupported`], [`BitsError::LengthMismatch`] with the group's
+    /// other vectors, [`BitsError::NoSuchHome`], [`BitsError::HomeMismatch`],
+    /// [`BitsError::OutOfBlocks`], [`BitsError::GroupExhausted`]; nothing is changed then.
+    pub fn place_at(
+        &mut self,
+        source: &mut dyn BlockSource,
+        home: Home,
         vector: VectorId,
         bits: u64,
         inverse: bool,
@@ -86,7 +120,11 @@ impl Groups {
         if bits == 0 || bits > BITS_MAX || chunks > u64::from(u32::MAX) {
             return Err(BitsError::LengthUnsupported(bits));
         }
-        if self.layout.blocks(chunks) > self.layout.geometry().blocks() as usize {
+        let layout = self.layout.at(home).ok_or(BitsError::NoSuchHome {
+            home,
+            dies: self.layout.geometry().dies(),
+        })?;
+        if layout.blocks(chunks) > layout.geometry().blocks() as usize {
             return Err(BitsError::OutOfBlocks {
                 group: vector.group,
                 plane: 0,
@@ -104,25 +142,34 @@ impl Groups {
                 found: bits,
             });
         }
-        self.reserve(source, vector, bits, inverse, false)
+        if let Some(group) = known.filter(|group| group.layout != layout) {
+            return Err(BitsError::HomeMismatch {
+                group: vector.group,
+                expected: group.layout.home(),
+                found: layout.home(),
+            });
+        }
+        self.reserve(source, layout, vector, bits, inverse, false)
     }
 
     fn reserve(
         &mut self,
         source: &mut dyn BlockSource,
+        layout: Layout,
         vector: VectorId,
         bits: u64,
         inverse: bool,
         deleted: bool,
     ) -> Result<PendingWrite, BitsError> {
-        let new = Group::new(vector.group, bits);
-        let group = self.groups.entry(vector.group).or_insert(new);
-        if group.bits != bits {
-            // Strings laid out for the former length hold no vector any more; they await erasure.
+        let new = || Group::new(vector.group, bits, layout.clone());
+        let group = self.groups.entry(vector.group).or_insert_with(new);
+        if group.bits != bits || group.layout != layout {
+            // Strings laid out for the former length or home hold no vector any more; they await
+            // erasure.
             group.close(self.layout.geometry().cells_per_string as usize);
-            group.bits = bits;
+            (group.bits, group.layout) = (bits, layout);
         }
-        let reserved = group.reserve(&self.layout, source, vector.vector);
+        let reserved = group.reserve(source, vector.vector);
         if group.row_sets.is_empty() {
             self.groups.remove(&vector.group);
         }
@@ -162,6 +209,7 @@ impl Groups {
             row_set: write.placement.row_set.row_set,
             bits: write.placement.bits,
             version: write.version,
+            dies: self.layout_of(write.placement.row_set).home().dies,
             inverse: write.placement.inverse,
             deleted: write.deleted,
         }
@@ -222,7 +270,8 @@ impl Groups {
         if self.groups[&vector.group].holds_only(vector.vector) {
             return self.delete_group(vector.group).map(Deletion::Group);
         }
-        self.reserve(source, vector, found.bits, found.inverse, true)
+        let layout = self.groups[&vector.group].layout.clone();
+        self.reserve(source, layout, vector, found.bits, found.inverse, true)
             .map(Deletion::Record)
     }
 
@@ -327,23 +376,25 @@ impl Groups {
 
     /// The string of a row set that holds a chunk.
     pub fn string(&self, row_set: RowSetId, chunk: u64) -> Option<StringAddress> {
-        let blocks = &self
-            .groups
-            .get(&row_set.group)?
-            .row_sets
-            .get(&row_set.row_set)?
-            .blocks;
-        let block = (*blocks.get(self.layout.block_index(chunk))?)?;
+        let (layout, blocks) = match self.temporary.get(row_set) {
+            Some(strings) => (&strings.layout, &strings.blocks),
+            None => {
+                let group = self.groups.get(&row_set.group)?;
+                (&group.layout, &group.row_sets.get(&row_set.row_set)?.blocks)
+            }
+        };
+        let block = (*blocks.get(layout.block_index(chunk))?)?;
         Some(StringAddress {
             block,
-            string: self.layout.string(chunk),
+            string: layout.string(chunk),
         })
     }
 
     /// The page that holds a chunk of a vector.
     pub fn page(&self, placement: &VectorPlacement, chunk: u64) -> Option<PageAddress> {
         let string = self.string(placement.row_set, chunk)?;
-        Some(self.layout.page(string.block, chunk, placement.layer))
+        let layout = self.layout_of(placement.row_set);
+        Some(layout.page(string.block, chunk, placement.layer))
     }
 
     /// The pages of a vector of `chunks` chunks, chunk by chunk; `None` where the strings have lost
@@ -357,7 +408,8 @@ impl Groups {
         let group = self.groups.get(&group);
         let row_set = group.and_then(|group| group.row_sets.get(&row_set));
         let blocks = row_set.map_or(&[][..], |row_set| &row_set.blocks);
-        let (layout, layer) = (&self.layout, placement.layer);
+        let layout = group.map_or(&self.layout, |group| &group.layout);
+        let layer = placement.layer;
         (0..chunks).map(move |chunk| {
             let block = (*blocks.get(layout.block_index(chunk))?)?;
             Some(layout.page(block, chunk, layer))

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use arrayvec::ArrayVec;
 use media::nand::{BlockId, Geometry, PLANES_PER_DIE_MAX, PageAddress, PlaneId};
+use nvme::command::Home;
 
 /// A string of a block: what one slot of a sense selects wordlines of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,16 +18,75 @@ pub struct StringAddress {
 /// Chunks in different planes of one die.
 pub type DieBatch = ArrayVec<u64, PLANES_PER_DIE_MAX>;
 
-/// How chunks are spread over a drive of some geometry.
+/// How chunks are spread over the dies of a home, on a drive of some geometry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     geometry: Geometry,
+    /// The die of chunk 0, dies counted channels first.
+    first: u32,
+    /// Dies used, that one and those after it.
+    dies: u32,
 }
 
 impl Layout {
-    /// The layout on a valid geometry.
+    /// The layout over all dies of a valid geometry.
     pub fn new(geometry: Geometry) -> Layout {
-        Layout { geometry }
+        Layout {
+            first: 0,
+            dies: geometry.dies(),
+            geometry,
+        }
+    }
+
+    /// The layout on the same geometry over the dies of `home`; `None` if there are no such dies.
+    pub fn at(&self, home: Home) -> Option<Layout> {
+        let all = self.geometry.dies();
+        let dies = match home.dies {
+            0 => all,
+            some => u32::from(some),
+        };
+        (dies <= all && u32::from(home.first) < all).then(|| Layout {
+            geometry: self.geometry.clone(),
+            first: home.first.into(),
+            dies,
+        })
+    }
+
+    /// The home, written in one way only: all dies of the drive are zero dies.
+    pub fn home(&self) -> Home {
+        let all = self.dies == self.geometry.dies();
+        Home {
+            first: self.first as u16,
+            dies: if all { 0 } else { self.dies as u16 },
+        }
+    }
+
+    /// Whether chunk for chunk, of vectors of `chunks`, both layouts name the same plane.
+    pub fn meets(&self, other: &Layout, chunks: u64) -> bool {
+        let used = |layout: &Layout| u64::from(layout.dies).min(chunks);
+        self.first == other.first && used(self) == used(other)
+    }
+
+    /// The home, over so many dies, of a vector whose chunk `chunk` lies in `plane`; `None` if it
+    /// cannot lie there.
+    pub(super) fn home_of(&self, plane: PlaneId, chunk: u64, dies: u16) -> Option<Home> {
+        let from_zero = self.at(Home { first: 0, dies })?;
+        let Geometry {
+            channels,
+            planes_per_die,
+            ..
+        } = self.geometry;
+        let per_channel = self.geometry.dies_per_channel();
+        let place = from_zero.place_in_stripe(chunk);
+        let die = plane.0 / planes_per_die;
+        let lane = die % per_channel * channels + die / per_channel;
+        let all = self.geometry.dies();
+        let first = (lane + all - place % from_zero.dies) % all;
+        let home = Home {
+            first: u16::try_from(first).ok()?,
+            dies,
+        };
+        (plane.0 % planes_per_die == place / from_zero.dies).then_some(home)
     }
 
     /// The geometry it is on.
@@ -52,17 +112,16 @@ impl Layout {
             planes_per_die,
             ..
         } = self.geometry;
-        let dies_per_channel = self.geometry.dies_per_channel();
         let place = self.place_in_stripe(chunk);
-        let die = place % channels * dies_per_channel + place / channels % dies_per_channel;
-        let plane = place / (channels * dies_per_channel);
-        PlaneId(die * planes_per_die + plane)
+        let lane = (self.first + place % self.dies) % self.geometry.dies();
+        let die = lane % channels * self.geometry.dies_per_channel() + lane / channels;
+        PlaneId(die * planes_per_die + place / self.dies)
     }
 
     /// The chunks of a vector, those together that a multi-plane command can reach: one stripe of
     /// one die. Consecutive batches are on different channels.
     pub fn die_batches(&self, chunks: u64) -> impl Iterator<Item = DieBatch> + use<> {
-        let dies = u64::from(self.geometry.dies());
+        let dies = u64::from(self.dies);
         let planes_per_die = u64::from(self.geometry.planes_per_die);
         let batches = chunks.div_ceil(self.planes()) * dies;
         (0..batches).filter_map(move |batch| {
@@ -76,9 +135,9 @@ impl Layout {
     }
 
     /// The batches of [`Layout::die_batches`] that one die holds of `chunks`, ascending: lane 0 to the
-    /// number of dies, consecutive lanes on different channels.
+    /// number of dies of the home, consecutive lanes on different channels.
     pub fn lane(&self, lane: u32, chunks: Range<u64>) -> impl Iterator<Item = DieBatch> + use<> {
-        let (lane, dies) = (u64::from(lane), u64::from(self.geometry.dies()));
+        let (lane, dies) = (u64::from(lane), u64::from(self.dies));
         let (planes, planes_per_die) = (self.planes(), u64::from(self.geometry.planes_per_die));
         let stripes = chunks.start / planes..chunks.end.div_ceil(planes);
         stripes.filter_map(move |stripe| {
@@ -93,9 +152,34 @@ impl Layout {
 
     /// Lanes that hold something of `chunks`, that of the first of them first.
     pub fn lanes(&self, chunks: Range<u64>) -> impl Iterator<Item = u32> + use<> {
-        let dies = u64::from(self.geometry.dies());
+        let dies = u64::from(self.dies);
         let end = chunks.end.min(chunks.start + dies);
         (chunks.start..end).map(move |chunk| (chunk % dies) as u32)
+    }
+
+    /// How many batches of `chunks` a lane has, and how many chunks are in them all: what
+    /// [`Layout::lane`] gives.
+    pub fn share(&self, lane: u32, chunks: Range<u64>) -> (u64, u64) {
+        let planes_per_die = u64::from(self.geometry.planes_per_die);
+        // Chunks of the lane in the stripe of chunk `end` that come before that chunk.
+        let begun = |end: u64| {
+            let rest = end % self.planes();
+            (rest + u64::from(self.dies) - 1 - u64::from(lane)) / u64::from(self.dies)
+        };
+        let before = |end: u64| end / self.planes() * planes_per_die + begun(end);
+        let pages = before(chunks.end) - before(chunks.start);
+        if pages == 0 {
+            return (0, 0);
+        }
+        let first = chunks.start / self.planes() + u64::from(begun(chunks.start) == planes_per_die);
+        let end = chunks.end / self.planes() + u64::from(begun(chunks.end) > 0);
+        (end - first, pages)
+    }
+
+    /// Chunks of the largest batch of so many chunks.
+    pub fn pages_of_batch(&self, chunks: u64) -> u64 {
+        let planes_per_die = u64::from(self.geometry.planes_per_die);
+        chunks.div_ceil(u64::from(self.dies)).min(planes_per_die)
     }
 
     /// The string within its block that holds a chunk.
@@ -132,7 +216,7 @@ impl Layout {
     }
 
     fn planes(&self) -> u64 {
-        u64::from(self.geometry.planes())
+        u64::from(self.dies) * u64::from(self.geometry.planes_per_die)
     }
 
     fn stripe(&self, chunk: u64) -> u64 {
@@ -176,7 +260,10 @@ mod tests {
 
     #[test]
     fn batches_cover_every_chunk_once_and_stay_on_a_die() {
-        let layout = Layout::new(small());
+        homes().for_each(|layout| batches_cover(&layout));
+    }
+
+    fn batches_cover(layout: &Layout) {
         for chunks in 0..=40 {
             let batches: Vec<_> = layout.die_batches(chunks).collect();
             let mut covered: Vec<u64> = batches.iter().flatten().copied().collect();
@@ -196,9 +283,53 @@ mod tests {
         }
     }
 
+    /// Every home of the small drive, which has four dies.
+    fn homes() -> impl Iterator<Item = Layout> {
+        let homes = (0..4).flat_map(|first| (0..=4).map(move |dies| Home { first, dies }));
+        homes.map(|home| Layout::new(small()).at(home).expect("there are such dies"))
+    }
+
+    #[test]
+    fn a_home_uses_its_dies_and_no_others() {
+        for layout in homes() {
+            let (first, dies) = (layout.first, layout.dies);
+            let geometry = small();
+            for chunk in 0..40 {
+                // By counting up, instead of by a formula: channel, then chip, then plane.
+                let lane = (first + chunk % dies) % 4;
+                let place = geometry.plane_place(layout.plane(chunk.into()));
+                let expected = (lane % 2, lane / 2, chunk / dies % 2);
+                assert_eq!((place.channel, place.chip, place.plane), expected);
+                let plane = layout.plane(chunk.into());
+                let home = layout.home_of(plane, chunk.into(), layout.home().dies);
+                assert_eq!(home, Some(layout.home()), "a page tells its group's home");
+            }
+            assert_eq!(Layout::new(small()).at(layout.home()), Some(layout));
+        }
+        let no_home = |first, dies| Layout::new(small()).at(Home { first, dies });
+        assert_eq!((no_home(4, 0), no_home(0, 5)), (None, None));
+    }
+
+    #[test]
+    fn layouts_meet_where_every_chunk_shares_a_plane() {
+        for (one, other) in homes().flat_map(|one| homes().map(move |other| (one.clone(), other))) {
+            for chunks in 1..=12 {
+                let same = (0..chunks).all(|chunk| one.plane(chunk) == other.plane(chunk));
+                assert_eq!(
+                    one.meets(&other, chunks),
+                    same,
+                    "{one:?} {other:?} {chunks}"
+                );
+            }
+        }
+    }
+
     #[test]
     fn every_chunk_has_its_own_string() {
-        let layout = Layout::new(small());
+        homes().for_each(|layout| strings_are_apart(&layout));
+    }
+
+    fn strings_are_apart(layout: &Layout) {
         for chunks in 1..=70 {
             let mut seen = std::collections::BTreeMap::new();
             for chunk in 0..chunks {
@@ -219,13 +350,23 @@ mod tests {
 
     #[test]
     fn lanes_are_the_batches_by_die() {
-        let layout = Layout::new(small());
+        homes().for_each(|layout| lanes_are_batches(&layout));
+    }
+
+    fn lanes_are_batches(layout: &Layout) {
         for chunks in [1, 3, 7, 8, 9, 19, 40] {
             let mut batches: Vec<_> = layout.die_batches(chunks).collect();
             let of_lanes = layout
                 .lanes(0..chunks)
                 .flat_map(|lane| layout.lane(lane, 0..chunks));
             let mut lanes: Vec<_> = of_lanes.collect();
+            for (lane, start) in (0..layout.dies).flat_map(|l| (0..chunks).map(move |s| (l, s))) {
+                let batches: Vec<_> = layout.lane(lane, start..chunks).collect();
+                let pages = batches.iter().map(|batch| batch.len() as u64);
+                let share = (batches.len() as u64, pages.clone().sum());
+                assert_eq!(layout.share(lane, start..chunks), share);
+                assert!(pages.max() <= Some(layout.pages_of_batch(chunks)));
+            }
             for batch in &lanes {
                 let die = |&chunk: &u64| layout.geometry().die_of_plane(layout.plane(chunk));
                 assert!(batch.iter().all(|chunk| die(chunk) == die(&batch[0])));
@@ -233,8 +374,8 @@ mod tests {
             batches.sort();
             lanes.sort();
             assert_eq!(batches, lanes, "{chunks} chunks");
-            let past = (0..layout.geometry().dies())
-                .filter(|lane| layout.lanes(0..chunks).all(|other| other != *lane));
+            let past =
+                (0..layout.dies).filter(|lane| layout.lanes(0..chunks).all(|other| other != *lane));
             assert!(
                 past.into_iter()
                     .all(|lane| layout.lane(lane, 0..chunks).next().is_none())

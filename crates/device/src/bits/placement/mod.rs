@@ -1,7 +1,8 @@
 //! Where vectors are: groups of them share strings, so that few senses combine them.
 //!
 //! A vector is cut into chunks of one page. Chunk `k` is in the same plane for every vector of
-//! every group, so any operands can meet in one sense. Within a group, vector after vector takes
+//! every group with the same [`Home`], which is all dies unless said otherwise: so all these can meet
+//! in one sense. Within a group, vector after vector takes
 //! the next layer of the group's current *row set*: one string per chunk, `cells_per_string` layers
 //! deep. A block holds the strings of consecutive stripes of one row set of one group and of
 //! nothing else; hence different groups, and different row sets of a group, are always in different
@@ -12,11 +13,13 @@ mod groups;
 mod layout;
 mod rebuild;
 mod spare;
+mod temporary;
 #[cfg(test)]
 pub(in crate::bits) mod tests;
 
 pub use groups::{Deletion, Groups, PendingWrite, Reclaim};
 pub use layout::{DieBatch, Layout, StringAddress};
+pub use nvme::command::Home;
 pub use rebuild::rebuild;
 pub use spare::{SPARE_BYTES, VectorSpare};
 
@@ -33,6 +36,9 @@ pub struct RowSetId {
     /// Number of the row set in the group; not reused while any row set of the group exists.
     pub row_set: u32,
 }
+
+/// The group of row sets that hold pages for the time of one evaluation. No vector is named so.
+pub const TEMPORARY: u32 = u32::MAX;
 
 /// Where a vector is and how it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

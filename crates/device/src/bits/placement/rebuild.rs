@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use media::nand::{BlockId, Geometry, PageAddress};
 use nvme::VectorId;
+use nvme::command::Home;
 
-use super::Groups;
 use super::group::{Group, Layer, RowSet, Stored};
 use super::layout::Layout;
 use super::spare::VectorSpare;
+use super::{Groups, TEMPORARY};
 use crate::planted::{Bug, is_planted};
 
 /// One version of a vector, as far as its pages were found.
@@ -24,6 +25,7 @@ struct Version {
 struct Strings {
     blocks: Vec<Option<BlockId>>,
     bits: u64,
+    home: Home,
     layers: u32,
 }
 
@@ -46,13 +48,10 @@ pub fn rebuild(
     let mut versions = Versions::new();
     for (address, record) in found {
         groups.next_version = groups.next_version.max(record.version + 1);
-        let owned = fits(&layout, address, &record)
-            && claim(
-                &layout,
-                strings.entry((record.group, record.row_set)).or_default(),
-                address,
-                &record,
-            );
+        let owned = layout_of(&layout, address, &record).is_some_and(|layout| {
+            let strings = strings.entry((record.group, record.row_set)).or_default();
+            claim(&layout, strings, address, &record)
+        });
         if owned {
             note(&mut versions, layout.layer(address.page), record);
         }
@@ -83,26 +82,35 @@ pub fn rebuild(
         let group = groups
             .groups
             .entry(group)
-            .or_insert_with(|| Group::new(group, strings.bits));
+            .or_insert_with(|| Group::new(group, strings.bits, at(&layout, strings.home)));
         group.row_sets.insert(row_set, row_set_of);
     }
     for (vector, versions) in versions {
         if let Some(group) = groups.groups.get_mut(&vector.group) {
-            settle(&layout, group, vector.vector, versions);
+            settle(&layout, &strings, group, vector.vector, versions);
         }
     }
-    close_other_lengths(&mut groups, &strings);
+    close_former_shapes(&mut groups, &strings);
     groups
 }
 
-/// Whether the page can be what its record says.
-fn fits(layout: &Layout, address: PageAddress, record: &VectorSpare) -> bool {
+/// The layout of a home that a record named.
+fn at(layout: &Layout, home: Home) -> Layout {
+    layout
+        .at(home)
+        .expect("records of homes that are not there were ignored")
+}
+
+/// The layout that the page is part of, if it can be what its record says.
+fn layout_of(whole: &Layout, address: PageAddress, record: &VectorSpare) -> Option<Layout> {
     let chunk = u64::from(record.chunk);
-    let plane = layout.geometry().plane_of_block(address.block);
-    chunk < layout.chunks(record.bits)
+    let plane = whole.geometry().plane_of_block(address.block);
+    let layout = whole.at(whole.home_of(plane, chunk, record.dies)?)?;
+    let fits = record.group != TEMPORARY
+        && chunk < layout.chunks(record.bits)
         && layout.blocks(layout.chunks(record.bits)) <= layout.geometry().blocks() as usize
-        && plane == layout.plane(chunk)
-        && address == layout.page(address.block, chunk, layout.layer(address.page))
+        && address == layout.page(address.block, chunk, layout.layer(address.page));
+    fits.then_some(layout)
 }
 
 /// Enters the page's block into its row set; whether it is the one that the other pages say.
@@ -114,9 +122,10 @@ fn claim(
 ) -> bool {
     if strings.blocks.is_empty() {
         strings.bits = record.bits;
+        strings.home = layout.home();
         strings.blocks = vec![None; layout.blocks(layout.chunks(record.bits))];
     }
-    if strings.bits != record.bits {
+    if strings.bits != record.bits || strings.home != layout.home() {
         return false;
     }
     let block = &mut strings.blocks[layout.block_index(u64::from(record.chunk))];
@@ -149,7 +158,13 @@ fn note(versions: &mut Versions, layer: u32, record: VectorSpare) {
 }
 
 /// Decides which version of a vector is current and enters all of them into the layers.
-fn settle(layout: &Layout, group: &mut Group, vector: u32, versions: BTreeMap<u64, Version>) {
+fn settle(
+    layout: &Layout,
+    strings: &BTreeMap<(u32, u32), Strings>,
+    group: &mut Group,
+    vector: u32,
+    versions: BTreeMap<u64, Version>,
+) {
     let mut decided = false;
     for (number, version) in versions.into_iter().rev() {
         let Version {
@@ -179,6 +194,7 @@ fn settle(layout: &Layout, group: &mut Group, vector: u32, versions: BTreeMap<u6
                 ..
             } = record;
             group.bits = bits;
+            group.layout = at(layout, strings[&(group.id, row_set)].home);
             group.vectors.insert(
                 vector,
                 Stored {
@@ -192,12 +208,12 @@ fn settle(layout: &Layout, group: &mut Group, vector: u32, versions: BTreeMap<u6
     }
 }
 
-/// Row sets left over from a group's former length take no more vectors.
-fn close_other_lengths(groups: &mut Groups, strings: &BTreeMap<(u32, u32), Strings>) {
+/// Row sets left over from a group's former length or home take no more vectors.
+fn close_former_shapes(groups: &mut Groups, strings: &BTreeMap<(u32, u32), Strings>) {
     let cells = groups.layout().geometry().cells_per_string as usize;
     for (&(id, row_set), strings) in strings {
         if let Some(group) = groups.groups.get_mut(&id)
-            && group.bits != strings.bits
+            && (group.bits, group.layout.home()) != (strings.bits, strings.home)
             && let Some(row_set) = group.row_sets.get_mut(&row_set)
         {
             row_set.layers.resize(cells, Layer::Void);

@@ -28,6 +28,9 @@ pub struct VectorSpare {
     pub bits: u64,
     /// Rises with every vector written on the drive; below 2^48.
     pub version: u64,
+    /// Dies of the group's home, zero for all of the drive; the first of them follows from the page's
+    /// address.
+    pub dies: u16,
     /// The inverse of the vector is stored.
     pub inverse: bool,
     /// The vector was deleted: this page says so and holds no data.
@@ -36,7 +39,7 @@ pub struct VectorSpare {
 
 impl VectorSpare {
     /// The record as bytes, little-endian: tag, flags, group, vector, chunk (4 bytes each), row set
-    /// (3), bits, version (6 each), zero (2), checksum.
+    /// (3), bits, version (6 each), dies (2), checksum.
     pub fn encode(&self) -> [u8; SPARE_BYTES] {
         assert!(
             self.row_set <= ROW_SET_MAX && self.bits <= BITS_MAX && self.version < 1 << 48,
@@ -51,6 +54,7 @@ impl VectorSpare {
         bytes[14..17].copy_from_slice(&self.row_set.to_le_bytes()[..3]);
         bytes[17..23].copy_from_slice(&self.bits.to_le_bytes()[..6]);
         bytes[23..29].copy_from_slice(&self.version.to_le_bytes()[..6]);
+        bytes[29..31].copy_from_slice(&self.dies.to_le_bytes());
         bytes[SPARE_BYTES - 1] = checksum(&bytes);
         bytes
     }
@@ -62,7 +66,6 @@ impl VectorSpare {
         let flags = bytes[1];
         let sound = bytes[0] == TAG
             && flags & !(INVERSE | DELETED) == 0
-            && bytes[29..31] == [0, 0]
             && bytes[SPARE_BYTES - 1] == checksum(bytes);
         sound.then(|| VectorSpare {
             group: little_endian(&bytes[2..6]) as u32,
@@ -71,6 +74,7 @@ impl VectorSpare {
             row_set: little_endian(&bytes[14..17]) as u32,
             bits: little_endian(&bytes[17..23]),
             version: little_endian(&bytes[23..29]),
+            dies: little_endian(&bytes[29..31]) as u16,
             inverse: flags & INVERSE != 0,
             deleted: flags & DELETED != 0,
         })
@@ -119,19 +123,23 @@ mod tests {
             numbers,
             0..=BITS_MAX,
             0..=BITS_MAX,
+            any::<u16>(),
             any::<bool>(),
             any::<bool>(),
         )
             .prop_map(
-                |((group, vector, chunk, row_set), bits, version, inverse, deleted)| VectorSpare {
-                    group,
-                    vector,
-                    chunk,
-                    row_set,
-                    bits,
-                    version,
-                    inverse,
-                    deleted,
+                |((group, vector, chunk, row_set), bits, version, dies, inverse, deleted)| {
+                    VectorSpare {
+                        group,
+                        vector,
+                        chunk,
+                        row_set,
+                        bits,
+                        version,
+                        dies,
+                        inverse,
+                        deleted,
+                    }
                 },
             )
     }

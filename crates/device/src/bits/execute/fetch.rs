@@ -1,0 +1,138 @@
+//! Pages on their way from the array to the controller.
+
+use std::collections::VecDeque;
+
+use arrayvec::ArrayVec;
+use media::nand::PLANES_PER_DIE_MAX;
+
+use super::Pages;
+use super::error::Failure;
+use super::stage::Stage;
+use crate::bits::command::layout_of;
+use crate::bits::placement::{DieBatch, Layout};
+use crate::schedule::{Compute, Outputs, Ticket};
+
+/// A page of each chunk of a batch that is on its way from the array.
+struct Fetch<'a> {
+    ticket: Ticket<'a>,
+    pages: Pages<'a>,
+}
+
+/// The pages of one lane on their way from the array, in the order of the recipe, batch after batch.
+pub(super) struct Fetches<'a> {
+    stage: &'a Stage,
+    batches: Box<dyn Iterator<Item = DieBatch>>,
+    batch: DieBatch,
+    /// Place in the recipe's order of the program fetched next.
+    next: usize,
+    flying: VecDeque<Fetch<'a>>,
+}
+
+impl<'a> Fetches<'a> {
+    pub(super) fn new(stage: &'a Stage, lane: u32) -> Fetches<'a> {
+        let batches = stage.layout.lane(lane, stage.part.chunks.clone());
+        Fetches {
+            stage,
+            batches: Box::new(batches),
+            batch: DieBatch::new(),
+            next: stage.recipe.order.len(),
+            flying: VecDeque::with_capacity(stage.fetches_ahead),
+        }
+    }
+
+    /// Waits for the next page.
+    pub(super) async fn next(&mut self) -> Result<Pages<'a>, Failure> {
+        self.top_up();
+        let fetch = self
+            .flying
+            .pop_front()
+            .expect("there are as many fetches as the recipe takes");
+        let pages = fetch.pages;
+        if let Err(fault) = fetch.ticket.await {
+            self.forget(pages.len());
+            return Err(Failure::Flash(fault));
+        }
+        self.top_up();
+        Ok(pages)
+    }
+
+    /// Starts fetches until enough are on their way.
+    fn top_up(&mut self) {
+        while self.flying.len() < self.stage.fetches_ahead {
+            let order = &self.stage.recipe.order;
+            if self.next == order.len() {
+                let Some(batch) = self.batches.next().filter(|_| !order.is_empty()) else {
+                    return;
+                };
+                (self.batch, self.next) = (batch, 0);
+            }
+            let fetch = self.start(order[self.next]);
+            self.flying.push_back(fetch);
+            self.next += 1;
+        }
+    }
+
+    /// Starts the fetch of a program's pages of the batch: they are on one die, or on several if the
+    /// vectors of the program have another home than the lanes.
+    fn start(&self, program: usize) -> Fetch<'a> {
+        let (stage, bits) = (self.stage, &self.stage.bits);
+        let pages = bits.take_pages(&self.batch);
+        let groups = bits.groups.borrow();
+        let layout = layout_of(&stage.plan.programs[program], &groups);
+        let ticket = bits.schedule.ticket();
+        for part in parts_of(layout, &self.batch) {
+            let chunks: DieBatch = part.iter().map(|&place| self.batch[place]).collect();
+            let outputs = part
+                .iter()
+                .map(|&place| (layout.plane(self.batch[place]), pages[place].id()));
+            let room = stage.through_accelerator;
+            let compute = Compute {
+                steps: stage.commands(program, &chunks),
+                outputs: outputs.collect(),
+                room: room.then(|| bits.accelerator.room().clone()),
+            };
+            let die = layout.geometry().die_of_plane(layout.plane(chunks[0]));
+            bits.schedule.push(die, compute, ticket.id().into());
+        }
+        Fetch { ticket, pages }
+    }
+
+    /// Waits for what is on its way and forgets it.
+    pub(super) async fn drain(&mut self) {
+        while let Some(fetch) = self.flying.pop_front() {
+            let pages = fetch.pages;
+            // The evaluation has failed already.
+            let _ = fetch.ticket.await;
+            self.forget(pages.len());
+        }
+    }
+
+    /// Gives back the room of pages that nobody takes in.
+    fn forget(&self, pages: usize) {
+        if self.stage.through_accelerator {
+            self.stage.give_room(pages);
+        }
+    }
+}
+
+/// Places in a batch.
+type Part = ArrayVec<usize, PLANES_PER_DIE_MAX>;
+
+/// The batch in parts that a layout has on one die each, in different planes of it.
+fn parts_of(layout: &Layout, batch: &DieBatch) -> ArrayVec<Part, PLANES_PER_DIE_MAX> {
+    let geometry = layout.geometry();
+    let mut parts: ArrayVec<Part, PLANES_PER_DIE_MAX> = ArrayVec::new();
+    for (place, &chunk) in batch.iter().enumerate() {
+        let plane = layout.plane(chunk);
+        let die = geometry.die_of_plane(plane);
+        let joins = |part: &&mut Part| {
+            let mut planes = part.iter().map(|&other| layout.plane(batch[other]));
+            planes.all(|other| other != plane && geometry.die_of_plane(other) == die)
+        };
+        match parts.iter_mut().find(joins) {
+            Some(part) => part.push(place),
+            None => parts.push(Part::from_iter([place])),
+        }
+    }
+    parts
+}

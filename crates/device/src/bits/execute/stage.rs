@@ -1,0 +1,433 @@
+//! One stage of an evaluation: a plan carried out chunk by chunk, a task for each die, and what
+//! becomes of the result's pages.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use media::nand::{Command, ProgramMode};
+use nvme::SegmentList;
+use sim::Time;
+
+use super::error::Failure;
+use super::fetch::Fetches;
+use super::read::Part;
+use super::recipe::{Instruction, Recipe};
+use super::{Bits, Pages};
+use crate::bits::combine::{count_ones, invert, mask_tail};
+use crate::bits::command::{commands, layout_of};
+use crate::bits::placement::{DieBatch, Layout, RowSetId};
+use crate::bits::plan::{Plan, Source};
+use crate::schedule::{Origin, Program, Ticket};
+
+/// Pages of each plane that are on their way from the array at the same time.
+const FETCHES_AHEAD: usize = 2;
+/// The same where they come from different dies, each to wait for the other.
+const FETCHES_AHEAD_ACROSS: usize = 4;
+
+/// What becomes of the pages of a result.
+#[derive(Clone)]
+pub(super) enum Sink {
+    /// They go to host memory.
+    Host(SegmentList),
+    /// Their ones are counted.
+    Count,
+    /// They are programmed into this layer of strings that were lent.
+    Strings {
+        row_set: RowSetId,
+        layer: u32,
+        inverse: bool,
+    },
+}
+
+/// One stage, shared by its lanes.
+pub(super) struct Stage {
+    pub(super) bits: Rc<Bits>,
+    pub(super) plan: Plan,
+    pub(super) recipe: Recipe,
+    /// Whose dies the lanes are.
+    pub(super) layout: Layout,
+    pub(super) part: Part,
+    /// Fetched pages wait in the accelerator's buffer.
+    pub(super) through_accelerator: bool,
+    pub(super) fetches_ahead: usize,
+    sink: Sink,
+    ones: Cell<u64>,
+    differing: Cell<u64>,
+    failed: Cell<Option<Failure>>,
+}
+
+/// A page of each plane of a batch.
+enum Value<'a> {
+    /// Nobody else's.
+    Own(Pages<'a>),
+    /// Of this program, needed again.
+    Kept(usize),
+}
+
+/// A batch of results on its way to flash.
+type Programming<'a> = (Ticket<'a>, Pages<'a>);
+
+impl Stage {
+    /// The stage that carries out `plan`; its result is compared with what `check` makes of the
+    /// pages, if that is given.
+    pub(super) fn new(
+        bits: &Rc<Bits>,
+        layout: &Layout,
+        plan: Plan,
+        check: Option<&Source>,
+        part: &Part,
+        sink: Sink,
+    ) -> Rc<Stage> {
+        let groups = bits.groups.borrow();
+        let elsewhere = |program| !layout_of(program, &groups).meets(layout, part.chunks.end);
+        let across = plan.programs.iter().any(elsewhere);
+        drop(groups);
+        // Pages from several dies come in any order. Were they to wait in the accelerator's small
+        // buffer, each could keep out the page that another lane waits for.
+        let recipe = Recipe::new(&plan, matches!(sink, Sink::Count), check, across);
+        Rc::new(Stage {
+            bits: bits.clone(),
+            through_accelerator: recipe.uses_accelerator(),
+            fetches_ahead: if across {
+                FETCHES_AHEAD_ACROSS
+            } else {
+                FETCHES_AHEAD
+            },
+            plan,
+            recipe,
+            layout: layout.clone(),
+            part: part.clone(),
+            sink,
+            ones: Cell::new(0),
+            differing: Cell::new(0),
+            failed: Cell::new(None),
+        })
+    }
+
+    /// Ones counted so far.
+    pub(super) fn ones(&self) -> u64 {
+        self.ones.get()
+    }
+
+    /// Bits in which the result and the second one differ, so far.
+    pub(super) fn differing(&self) -> u64 {
+        self.differing.get()
+    }
+
+    /// What stopped a lane, if anything did.
+    pub(super) fn failed(&self) -> Option<Failure> {
+        self.failed.get()
+    }
+
+    /// Evaluates the chunks of one die.
+    pub(super) async fn run_lane(&self, lane: u32) {
+        let mut fetches = Fetches::new(self, lane);
+        let outcome = self.try_lane(lane, &mut fetches).await;
+        if let Err(failure) = outcome {
+            self.failed.set(self.failed.get().or(Some(failure)));
+            // What is on its way must not meet buffers that somebody else has by then.
+            fetches.drain().await;
+        }
+    }
+
+    async fn try_lane<'a>(&'a self, lane: u32, fetches: &mut Fetches<'a>) -> Result<(), Failure> {
+        let mut sent = Time::ZERO;
+        let mut programming: Option<Programming<'a>> = None;
+        let mut outcome = Ok(());
+        for batch in self.layout.lane(lane, self.part.chunks.clone()) {
+            outcome = match self.failed.get() {
+                Some(failure) => Err(failure),
+                None => match self.evaluate_batch(&batch, fetches).await {
+                    Ok(result) => {
+                        self.deliver(&batch, result, &mut sent, &mut programming)
+                            .await
+                    }
+                    Err(failure) => Err(failure),
+                },
+            };
+            if outcome.is_err() {
+                break;
+            }
+        }
+        // Whatever happened, the buffers are in use until their programs are over.
+        let over = over(programming).await;
+        outcome.and(over)
+    }
+
+    /// Does with a batch of the result what is to be done.
+    async fn deliver<'a>(
+        &'a self,
+        batch: &DieBatch,
+        result: Pages<'a>,
+        sent: &mut Time,
+        programming: &mut Option<Programming<'a>>,
+    ) -> Result<(), Failure> {
+        match &self.sink {
+            Sink::Count => Ok(()),
+            Sink::Host(segments) => {
+                // The result before has left its buffers when this one asks for the link.
+                self.bits.sim.sleep_until(*sent).await;
+                *sent = self.send(batch, &result, segments)?;
+                Ok(())
+            }
+            &Sink::Strings {
+                row_set,
+                layer,
+                inverse,
+            } => {
+                over(programming.take()).await?;
+                if inverse {
+                    for page in &result {
+                        self.bits.buffers.with_mut(page.id(), invert);
+                    }
+                }
+                *programming = Some(self.start_program(batch, result, row_set, layer));
+                Ok(())
+            }
+        }
+    }
+
+    /// Follows the recipe for one batch.
+    async fn evaluate_batch<'a>(
+        &'a self,
+        batch: &DieBatch,
+        fetches: &mut Fetches<'a>,
+    ) -> Result<Pages<'a>, Failure> {
+        let mut kept: Vec<Option<Pages<'a>>> = Vec::new();
+        let mut stack: Vec<Value<'a>> = Vec::with_capacity(2);
+        for instruction in &self.recipe.instructions {
+            match *instruction {
+                Instruction::Fetch {
+                    program,
+                    keep,
+                    operand,
+                } => {
+                    let pages = fetches.next().await?;
+                    if operand {
+                        self.bits.accelerate(1, batch).await;
+                        self.give_room(batch.len());
+                    }
+                    if keep {
+                        kept.resize_with(kept.len().max(program + 1), || None);
+                        kept[program] = Some(pages);
+                        stack.push(Value::Kept(program));
+                    } else {
+                        stack.push(Value::Own(pages));
+                    }
+                }
+                Instruction::Again { program } => stack.push(Value::Kept(program)),
+                Instruction::Constant(value) => {
+                    stack.push(Value::Own(self.constant(value, batch)));
+                }
+                Instruction::Not { due } => {
+                    self.bits.accelerate(due, batch).await;
+                    let pages = self.own(pop(&mut stack), &kept, batch);
+                    for page in &pages {
+                        self.bits.buffers.with_mut(page.id(), invert);
+                    }
+                    stack.push(Value::Own(pages));
+                }
+                Instruction::Combine { gate, due } => {
+                    self.bits.accelerate(due, batch).await;
+                    let operand = pop(&mut stack);
+                    let pages = self.own(pop(&mut stack), &kept, batch);
+                    for (operand, into) in look(&operand, &kept).iter().zip(&pages) {
+                        let buffers = &self.bits.buffers;
+                        buffers.with_pair(operand.id(), into.id(), |operand, into| {
+                            gate.apply(operand, into);
+                        });
+                    }
+                    stack.push(Value::Own(pages));
+                }
+                Instruction::Compare { due } => {
+                    self.bits.accelerate(due, batch).await;
+                    let second = pop(&mut stack);
+                    let pages = self.own(pop(&mut stack), &kept, batch);
+                    self.count_differing(batch, &pages, look(&second, &kept));
+                    stack.push(Value::Own(pages));
+                }
+                Instruction::Count { due } => {
+                    self.bits.accelerate(due, batch).await;
+                    let pages = self.own(pop(&mut stack), &kept, batch);
+                    self.count_ones(batch, &pages);
+                    stack.push(Value::Own(pages));
+                }
+            }
+        }
+        Ok(self.own(pop(&mut stack), &kept, batch))
+    }
+
+    /// The pages of a value, to be changed: a copy of those that are needed again.
+    fn own<'a>(
+        &'a self,
+        value: Value<'a>,
+        kept: &[Option<Pages<'a>>],
+        batch: &DieBatch,
+    ) -> Pages<'a> {
+        if let Value::Own(pages) = value {
+            return pages;
+        }
+        let copy = self.bits.take_pages(batch);
+        for (from, into) in look(&value, kept).iter().zip(&copy) {
+            self.bits
+                .buffers
+                .with_pair(from.id(), into.id(), |from, into| {
+                    into.copy_from_slice(from)
+                });
+        }
+        copy
+    }
+
+    fn constant(&self, value: bool, batch: &DieBatch) -> Pages<'_> {
+        let pages = self.bits.take_pages(batch);
+        for page in &pages {
+            self.bits.buffers.with_mut(page.id(), |page| {
+                page.fill(if value { u8::MAX } else { 0 });
+            });
+        }
+        pages
+    }
+
+    pub(super) fn give_room(&self, pages: usize) {
+        self.bits.accelerator.room().release(pages as u64);
+    }
+
+    /// Bits of the part from the first of `chunk` on.
+    fn bits_from(&self, chunk: u64) -> u64 {
+        self.part.end - chunk * self.bits.page_bytes() * 8
+    }
+
+    fn count_ones(&self, batch: &DieBatch, pages: &Pages<'_>) {
+        for (&chunk, page) in batch.iter().zip(pages) {
+            let ones = self.bits.buffers.with_mut(page.id(), |page| {
+                mask_tail(page, self.bits_from(chunk));
+                count_ones(page)
+            });
+            self.ones.set(self.ones.get() + ones.unwrap_or(0));
+        }
+    }
+
+    /// Counts the bits of the vector in which two results differ.
+    fn count_differing(&self, batch: &DieBatch, pages: &Pages<'_>, second: &Pages<'_>) {
+        for ((&chunk, page), second) in batch.iter().zip(pages).zip(second) {
+            let bits = self.bits_from(chunk);
+            let mut differing = 0;
+            let buffers = &self.bits.buffers;
+            buffers.with_pair(second.id(), page.id(), |second, page| {
+                mask_tail(page, bits);
+                differing = differing_bits(page, second, bits);
+            });
+            self.differing.set(self.differing.get() + differing);
+        }
+    }
+
+    /// Sends a batch of the result to the host; gives the instant of its arrival.
+    fn send(
+        &self,
+        batch: &DieBatch,
+        pages: &Pages<'_>,
+        segments: &SegmentList,
+    ) -> Result<Time, Failure> {
+        let (bits, page_bytes) = (&self.bits, self.bits.page_bytes());
+        let mut total = 0;
+        for (&chunk, page) in batch.iter().zip(pages) {
+            let left = self.bits_from(chunk);
+            let bytes = left.div_ceil(8).min(page_bytes);
+            if left < page_bytes * 8 {
+                bits.buffers
+                    .with_mut(page.id(), |page| mask_tail(page, left));
+            }
+            let (offset, part) = (chunk - self.part.chunks.start, 0..bytes as usize);
+            bits.transfer
+                .copy_out(segments, offset * page_bytes, page.id(), part)
+                .map_err(Failure::Host)?;
+            total += bytes;
+        }
+        Ok(bits.transfer.post_bytes(total))
+    }
+
+    /// Begins to program a batch of the result into strings that were lent.
+    fn start_program<'a>(
+        &'a self,
+        batch: &DieBatch,
+        pages: Pages<'a>,
+        row_set: RowSetId,
+        layer: u32,
+    ) -> Programming<'a> {
+        let (bits, groups) = (&self.bits, self.bits.groups.borrow());
+        let ticket = bits.schedule.ticket();
+        for (&chunk, buffer) in batch.iter().zip(&pages) {
+            let page = groups.temporary_page(row_set, layer, chunk, self.plan.bits);
+            let (page, record) = page.expect("strings are lent until the evaluation is over");
+            let program = Program {
+                page,
+                mode: ProgramMode::Esp,
+                from: buffer.id(),
+                bytes: bits.schedule.geometry().page_bytes,
+                spare: record.encode().into_iter().collect(),
+                origin: Origin::default(),
+            };
+            let die = bits.schedule.geometry().die_of_block(page.block);
+            bits.schedule.push(die, program, ticket.id().into());
+        }
+        let pages_programmed = batch.len() as u64;
+        bits.count(|counts| counts.temporary_page_programs += pages_programmed);
+        (ticket, pages)
+    }
+
+    /// The commands of a program for chunks of one die.
+    pub(super) fn commands(&self, program: usize, batch: &DieBatch) -> Rc<[Command]> {
+        let groups = self.bits.groups.borrow();
+        let commands = commands(&self.plan.programs[program], &groups, batch);
+        commands.expect("the strings of vectors stay while their group is locked")
+    }
+}
+
+/// Waits for the programs of a batch.
+async fn over(programming: Option<Programming<'_>>) -> Result<(), Failure> {
+    match programming {
+        Some((ticket, _)) => ticket.await.map_err(Failure::Flash),
+        None => Ok(()),
+    }
+}
+
+/// In how many of their first `bits` bits two pages differ.
+fn differing_bits(page: &[u8], other: &[u8], bits: u64) -> u64 {
+    let whole = (bits / 8).min(page.len() as u64) as usize;
+    let ones = |(a, b): (&u8, &u8)| u64::from((a ^ b).count_ones());
+    let differing: u64 = page[..whole].iter().zip(&other[..whole]).map(ones).sum();
+    let rest = page[whole..].first().zip(other[whole..].first());
+    let mask = (1u8 << (bits % 8)) - 1;
+    differing + rest.map_or(0, |(a, b)| u64::from(((a ^ b) & mask).count_ones()))
+}
+
+/// The top of the stack.
+fn pop<'a>(stack: &mut Vec<Value<'a>>) -> Value<'a> {
+    stack
+        .pop()
+        .expect("a recipe pushes what its instructions take")
+}
+
+fn look<'b, 'a>(value: &'b Value<'a>, kept: &'b [Option<Pages<'a>>]) -> &'b Pages<'a> {
+    match value {
+        Value::Own(pages) => pages,
+        Value::Kept(program) => kept[*program]
+            .as_ref()
+            .expect("a page is fetched before it is named again"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_past_the_end_of_a_vector_differ_from_nothing() {
+        let (page, mut other) = ([0u8; 5], [0u8; 5]);
+        other[3] = 0b0001_0001;
+        other[4] = u8::MAX;
+        let differing =
+            [0, 24, 25, 28, 29, 33, 40, 400].map(|bits| differing_bits(&page, &other, bits));
+        assert_eq!(differing, [0, 0, 1, 1, 2, 3, 10, 10]);
+    }
+}

@@ -1,0 +1,167 @@
+//! How long an evaluation takes on an idle drive, from how long each of its resources is busy.
+//!
+//! Dies, channels, the accelerator and the link work side by side on different chunks. So the time is
+//! about that of the busiest, and of one batch of chunks on its way through all of them.
+
+use media::channel::ChannelConfig;
+use media::link::LinkConfig;
+use media::nand::NandConfig;
+use sim::Span;
+
+use crate::bits::BitsConfig;
+use crate::bits::placement::Layout;
+use crate::bits::plan::{Plan, Program, Step};
+
+/// What a page or a command takes, on each resource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rates {
+    nand: NandConfig,
+    page_out: Span,
+    page_in: Span,
+    accelerator: Span,
+    link: Span,
+}
+
+/// Command and address cycles of a sense, about (Flash-Cosmos Figure 15): opcode, flags, address and
+/// page bitmap, confirmation.
+const SENSE_CYCLES: u64 = 16;
+
+impl Rates {
+    /// The rates of a drive.
+    pub fn new(
+        nand: &NandConfig,
+        channel: &ChannelConfig,
+        link: &LinkConfig,
+        bits: &BitsConfig,
+    ) -> Rates {
+        let page = u64::from(nand.geometry.page_bytes);
+        let bus = Span::of_transfer(page, (channel.megabytes_per_second * 1e6) as u64);
+        let packets = page.div_ceil(u64::from(link.packet_payload_bytes));
+        let wire = page + packets * u64::from(link.packet_overhead_bytes);
+        let lanes = u64::from(link.lanes) * u64::from(link.megabytes_per_second_per_lane);
+        Rates {
+            page_out: bus + Span::from_ns(nand.bus.t_rr_ns),
+            page_in: bus + Span::from_ns(nand.bus.t_adl_ns),
+            accelerator: Span::of_transfer(page, bits.accelerator_megabytes_per_second * 1_000_000),
+            link: Span::of_transfer(wire, lanes * 1_000_000),
+            nand: nand.clone(),
+        }
+    }
+
+    /// What the array takes for a program, and its commands on the channel.
+    fn array(&self, program: &Program) -> (Span, Span) {
+        let (mut array, mut commands) = (Span::ZERO, Span::ZERO);
+        let latency = &self.nand.latency;
+        for step in &program.steps {
+            array += match step {
+                Step::Xor => Span::from_ns(latency.xor_ns),
+                Step::Sense(sense) => {
+                    let wordlines = sense.slots.iter().map(|slot| slot.wordlines.count());
+                    let most = wordlines.max().unwrap_or(1);
+                    self.nand.sense_time(sense.slots.len() as u32, most)
+                }
+            };
+            commands += Span::from_ns(self.nand.bus.command_cycle_ns) * SENSE_CYCLES;
+        }
+        (array, commands)
+    }
+}
+
+/// How long each resource is busy.
+pub struct Loads<'a> {
+    rates: &'a Rates,
+    whole: &'a Layout,
+    /// By die, dies counted channels first.
+    dies: Vec<Span>,
+    channels: Vec<Span>,
+    accelerator: Span,
+    link: Span,
+    /// One batch on its way through all.
+    passage: Span,
+}
+
+impl<'a> Loads<'a> {
+    /// Nothing to do yet.
+    pub fn new(whole: &'a Layout, rates: &'a Rates) -> Loads<'a> {
+        Loads {
+            rates,
+            whole,
+            dies: vec![Span::ZERO; whole.geometry().dies() as usize],
+            channels: vec![Span::ZERO; whole.geometry().channels as usize],
+            accelerator: Span::ZERO,
+            link: Span::ZERO,
+            passage: Span::ZERO,
+        }
+    }
+
+    /// The programs of `plan` run for so many chunks, and the controller combines their pages.
+    pub fn evaluate(&mut self, plan: &Plan, chunks: u64, layout_of: impl Fn(&Program) -> Layout) {
+        let mut longest = Span::ZERO;
+        for program in &plan.programs {
+            let layout = layout_of(program);
+            let (array, commands) = self.rates.array(program);
+            let out = self.rates.page_out;
+            self.each_die(&layout, chunks, |die, channel, batches, pages| {
+                *die += (array + commands) * batches + out * pages;
+                *channel += commands * batches + out * pages;
+            });
+            longest = longest.max(array + commands + out * layout.pages_of_batch(chunks));
+        }
+        self.passage += longest;
+        let operands = plan.controller_bytes_per_page(1);
+        self.take_in(operands, chunks);
+    }
+
+    /// The accelerator takes in so many pages for each chunk.
+    pub fn take_in(&mut self, pages: u64, chunks: u64) {
+        self.accelerator += self.rates.accelerator * (pages * chunks);
+        self.passage += self.rates.accelerator * pages;
+    }
+
+    /// A page for each chunk is programmed.
+    pub fn program(&mut self, layout: &Layout, chunks: u64) {
+        let esp = Span::from_ns(self.rates.nand.latency.program_esp_ns);
+        let page_in = self.rates.page_in;
+        self.each_die(layout, chunks, |die, channel, batches, pages| {
+            *die += esp * batches + page_in * pages;
+            *channel += page_in * pages;
+        });
+        self.passage += esp + page_in * layout.pages_of_batch(chunks);
+    }
+
+    /// A page for each chunk goes to the host.
+    pub fn send(&mut self, chunks: u64) {
+        self.link += self.rates.link * chunks;
+        self.passage += self.rates.link;
+    }
+
+    /// Tells for every die of a layout, and its channel, how many batches and pages of so many
+    /// chunks it has.
+    fn each_die(
+        &mut self,
+        layout: &Layout,
+        chunks: u64,
+        mut load: impl FnMut(&mut Span, &mut Span, u64, u64),
+    ) {
+        let geometry = self.whole.geometry();
+        for lane in layout.lanes(0..chunks) {
+            let (batches, pages) = layout.share(lane, 0..chunks);
+            let plane = layout.plane(u64::from(lane));
+            let die = geometry.die_of_plane(plane).0 as usize;
+            let channel = geometry.plane_place(plane).channel as usize;
+            load(
+                &mut self.dies[die],
+                &mut self.channels[channel],
+                batches,
+                pages,
+            );
+        }
+    }
+
+    /// The time of the busiest resource, or of one batch on its way if that is longer.
+    pub fn time(&self) -> Span {
+        let busiest = self.dies.iter().chain(&self.channels).copied();
+        let busiest = busiest.chain([self.accelerator, self.link]).max();
+        busiest.unwrap_or(Span::ZERO).max(self.passage)
+    }
+}

@@ -1,5 +1,6 @@
 //! What a drive says of itself, and what its media holds: identity, use, wear.
 
+use device::PowerUpError;
 use device::ftl::{Lpn, Mapping};
 use host::block::identify_controller;
 use media::nand::{BlockCondition, BlockId, Nand};
@@ -43,6 +44,8 @@ pub struct Inventory {
     pub mapped_pages: u64,
     /// Vectors stored.
     pub vectors: u64,
+    /// The space that vectors take.
+    pub vector_space: VectorSpace,
     /// Flash blocks.
     pub flash_blocks: u64,
     /// Of these, how many hold something.
@@ -55,6 +58,29 @@ pub struct Inventory {
     pub erase_count_mean: f64,
     /// The most.
     pub erase_count_max: u32,
+}
+
+/// The space that vectors take, and what it would hold otherwise: a vector is programmed with one bit
+/// a cell (ESP), other data with as many as the drive's mode has (Flash-Cosmos 8.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct VectorSpace {
+    /// Pages that vectors occupy, one wordline each.
+    pub pages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bits that a cell holds of ordinary data.
+    pub data_bits_per_cell: u32,
+    /// Bytes of ordinary data that the same cells would hold.
+    pub bytes_as_data: u64,
+    /// What ESP costs: the difference.
+    pub bytes_given_up: u64,
+    /// Flash blocks that hold vectors and nothing else. Wordlines of theirs that are free, or whose
+    /// vector was overwritten, are not among `pages`.
+    pub blocks: u64,
+    /// Bytes of ordinary data that these blocks would hold.
+    pub blocks_as_data: u64,
+    /// Flash blocks that vectors may occupy.
+    pub blocks_max: u64,
 }
 
 /// A run of logical blocks.
@@ -107,12 +133,42 @@ impl Drive {
             logical_pages: u64::from(pages.end),
             mapped_pages: mapped as u64,
             vectors: device.bits.vectors().len() as u64,
+            vector_space: self.vector_space()?,
             flash_blocks: wear.blocks,
             flash_blocks_used: wear.used,
             flash_blocks_unusable: wear.unusable,
             erase_count_min: wear.least,
             erase_count_mean: wear.mean(),
             erase_count_max: wear.most,
+        })
+    }
+
+    fn vector_space(&self) -> Result<VectorSpace, Error> {
+        let config = &self.config().device;
+        let capacity = config.validate().map_err(PowerUpError::Config)?;
+        let geometry = &config.nand.geometry;
+        let bits = &self.device()?.bits;
+        let page_bytes = u64::from(geometry.page_bytes);
+        let page_bits = page_bytes * 8;
+        let vectors = bits.vectors();
+        let pages = vectors
+            .iter()
+            .map(|(_, placement)| placement.bits.div_ceil(page_bits))
+            .sum();
+        let bits_per_cell = config.ftl.mode.bits_per_cell();
+        let blocks = bits.blocks() as u64;
+        let block_pages = u64::from(geometry.pages_per_block(config.ftl.mode));
+        let bytes = pages * page_bytes;
+        let bytes_as_data = bytes * u64::from(bits_per_cell);
+        Ok(VectorSpace {
+            pages,
+            bytes,
+            data_bits_per_cell: bits_per_cell,
+            bytes_as_data,
+            bytes_given_up: bytes_as_data - bytes,
+            blocks,
+            blocks_as_data: blocks * block_pages * page_bytes,
+            blocks_max: u64::from(capacity.compute_blocks_per_plane) * u64::from(geometry.planes()),
         })
     }
 

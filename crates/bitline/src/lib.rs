@@ -40,7 +40,7 @@ pub use error::Error;
 pub use health::Health;
 pub use host::bits::{Checked, StoredVector};
 pub use host::{Error as HostError, StatusError};
-pub use inventory::{BlockRun, Identity, Inventory};
+pub use inventory::{BlockRun, Identity, Inventory, VectorSpace};
 pub use media::nand::cells::Condition;
 pub use media::nand::{Ageing, DriveAge, MediaError, NandError, ProgramMode, StorageError};
 pub use nvme::command::Home;

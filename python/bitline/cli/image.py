@@ -57,6 +57,7 @@ def info(file: File, as_json: Json = False) -> None:
             "erase_count_mean": Fact("Erases of a block, mean", inventory["erase_count_mean"]),
             "erase_count_max": Fact("  most", inventory["erase_count_max"]),
             "vectors": Fact("Bit vectors", inventory["vectors"]),
+            **_vector_space(inventory["vector_space"]),
             **_health(drive),
         }
         tables = {"groups": _groups(drive)} if inventory["vectors"] or as_json else {}
@@ -99,6 +100,24 @@ def _facts(drive: Drive) -> dict[str, Fact]:
         "capacity_bytes": Fact("Capacity", drive.capacity_bytes, size),
         "blocks": Fact("  in logical blocks", drive.blocks),
         "block_bytes": Fact("  of", drive.block_bytes, size),
+    }
+
+
+def _vector_space(space: dict[str, int]) -> dict[str, Fact]:
+    """What vectors take, and what ESP's one bit a cell costs."""
+    bits = space["data_bits_per_cell"]
+    used = 100 * space["blocks"] / space["blocks_max"] if space["blocks_max"] else 0.0
+    return {
+        "vector_pages": Fact("  in flash pages", space["pages"]),
+        "vector_bytes": Fact("  which hold", space["bytes"], size),
+        "vector_bytes_as_data": Fact(
+            f"  and would hold as data, {counted(bits, 'bit')} a cell", space["bytes_as_data"], size
+        ),
+        "vector_bytes_given_up": Fact("  so that ESP costs", space["bytes_given_up"], size),
+        "vector_blocks": Fact("Flash blocks of vectors", space["blocks"]),
+        "vector_blocks_max": Fact("  of the share for computing", space["blocks_max"]),
+        "vector_blocks_percent": Fact("  in percent", round(used, 2)),
+        "vector_blocks_as_data": Fact("  which would hold as data", space["blocks_as_data"], size),
     }
 
 

@@ -1,6 +1,7 @@
 //! Bulk bitwise computing in the flash array (Flash-Cosmos): where vectors are, and how expressions
 //! over them are evaluated. [`execute`] carries plans out; everything else here is without I/O.
 
+pub mod advise;
 pub mod combine;
 pub mod command;
 pub mod engine;

@@ -10,7 +10,7 @@ use super::error::Failure;
 use super::stage::Stage;
 use crate::bits::command::layout_of;
 use crate::bits::placement::{DieBatch, Layout};
-use crate::schedule::{Compute, Outputs, Ticket};
+use crate::schedule::{Compute, Ticket};
 
 /// A page of each chunk of a batch that is on its way from the array.
 struct Fetch<'a> {

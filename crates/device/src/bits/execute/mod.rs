@@ -165,6 +165,11 @@ impl Bits {
         self.groups.borrow().vectors().collect()
     }
 
+    /// Blocks that vectors occupy.
+    pub fn blocks(&self) -> usize {
+        self.groups.borrow().blocks().count()
+    }
+
     /// How `expression` would be evaluated where all its operands meet, or by the controller plan.
     ///
     /// # Errors

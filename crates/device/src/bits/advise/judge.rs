@@ -1,0 +1,182 @@
+//! What an arrangement costs: the planner is asked, once for each expression and each way in which its
+//! own vectors can lie.
+
+use std::collections::BTreeMap;
+
+use nvme::VectorId;
+
+use super::arrangement::Arrangement;
+use super::{Asked, PageCost, Strings};
+use crate::bits::engine::Engine;
+use crate::bits::error::BitsError;
+use crate::bits::placement::{RowSetId, VectorPlacement};
+use crate::bits::plan::plan;
+
+/// How often the planner may be asked for one piece of advice.
+const PLANS_MAX: usize = 20_000;
+/// And how often it may be looked up what it said.
+const LOOKUPS_MAX: usize = 5_000_000;
+
+/// How good an arrangement is; less is better. First the senses, then the pages that cross the
+/// channel, both times the frequency; then strings, as each takes blocks of its own; then inversions,
+/// so that there is none without a reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Weight {
+    pub(super) senses: u128,
+    page_transfers: u128,
+    strings: usize,
+    inversions: usize,
+}
+
+/// How the vectors of one expression lie: by vector, the string (numbered by first use) and whether
+/// it holds the inverse.
+type Lie = Vec<(u32, bool)>;
+
+/// Asks the planner, and remembers.
+pub(super) struct Judge<'a> {
+    asked: &'a [Asked],
+    vectors: &'a [VectorId],
+    /// By expression: its vectors, as places in the list.
+    operands: Vec<Vec<usize>>,
+    strings: &'a Strings,
+    known: Vec<BTreeMap<Lie, PageCost>>,
+    plans: usize,
+    lookups: usize,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(
+        asked: &'a [Asked],
+        vectors: &'a [VectorId],
+        strings: &'a Strings,
+    ) -> Judge<'a> {
+        let place = |id: &VectorId| vectors.iter().position(|known| known == id);
+        let operands = asked
+            .iter()
+            .map(|asked| {
+                asked
+                    .expression
+                    .vectors()
+                    .iter()
+                    .filter_map(place)
+                    .collect()
+            })
+            .collect();
+        Judge {
+            asked,
+            vectors,
+            operands,
+            strings,
+            known: vec![BTreeMap::new(); asked.len()],
+            plans: 0,
+            lookups: 0,
+        }
+    }
+
+    /// Whether so much was asked that this is to be the last arrangement.
+    pub(super) fn is_tired(&self) -> bool {
+        self.plans >= PLANS_MAX || self.lookups >= LOOKUPS_MAX
+    }
+
+    /// The vectors of each expression.
+    pub(super) fn operands(&self) -> &[Vec<usize>] {
+        &self.operands
+    }
+
+    /// How good an arrangement is.
+    pub(super) fn weigh(&mut self, arrangement: &Arrangement) -> Result<Weight, BitsError> {
+        let strings = self.string_of(arrangement);
+        let mut weight = Weight {
+            senses: 0,
+            page_transfers: 0,
+            strings: strings.iter().max().map_or(0, |most| most + 1),
+            inversions: arrangement
+                .inverse
+                .iter()
+                .filter(|inverse| **inverse)
+                .count(),
+        };
+        for expression in 0..self.asked.len() {
+            let cost = self.cost(expression, arrangement, &strings)?;
+            let frequency = u128::from(self.asked[expression].frequency);
+            weight.senses += frequency * u128::from(cost.senses);
+            weight.page_transfers += frequency * u128::from(cost.page_transfers);
+        }
+        Ok(weight)
+    }
+
+    /// What each expression costs.
+    pub(super) fn costs(&mut self, arrangement: &Arrangement) -> Result<Vec<PageCost>, BitsError> {
+        let strings = self.string_of(arrangement);
+        (0..self.asked.len())
+            .map(|expression| self.cost(expression, arrangement, &strings))
+            .collect()
+    }
+
+    /// By vector, the number of its string: a group fills one after another.
+    fn string_of(&self, arrangement: &Arrangement) -> Vec<usize> {
+        let cells = self.strings.cells_per_string as usize;
+        let mut strings = vec![0; arrangement.group.len()];
+        let mut next = 0;
+        for group in arrangement.groups() {
+            for part in group.chunks(cells) {
+                part.iter().for_each(|&vector| strings[vector] = next);
+                next += 1;
+            }
+        }
+        strings
+    }
+
+    fn cost(
+        &mut self,
+        expression: usize,
+        arrangement: &Arrangement,
+        strings: &[usize],
+    ) -> Result<PageCost, BitsError> {
+        self.lookups += 1;
+        let mut seen: Vec<usize> = Vec::new();
+        let mut lie = Lie::new();
+        for &vector in &self.operands[expression] {
+            let string = strings[vector];
+            let number = seen.iter().position(|known| *known == string);
+            let number = number.unwrap_or_else(|| {
+                seen.push(string);
+                seen.len() - 1
+            });
+            lie.push((number as u32, arrangement.inverse[vector]));
+        }
+        if let Some(known) = self.known[expression].get(&lie) {
+            return Ok(*known);
+        }
+        let cost = self.planned(expression, &lie)?;
+        self.known[expression].insert(lie, cost);
+        Ok(cost)
+    }
+
+    fn planned(&mut self, expression: usize, lie: &Lie) -> Result<PageCost, BitsError> {
+        self.plans += 1;
+        let mut layers: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut places: BTreeMap<VectorId, VectorPlacement> = BTreeMap::new();
+        for (&vector, &(string, inverse)) in self.operands[expression].iter().zip(lie) {
+            let next = layers.entry(string).or_default();
+            let placement = VectorPlacement {
+                row_set: RowSetId {
+                    group: string,
+                    row_set: 0,
+                },
+                layer: *next,
+                inverse,
+                bits: 1,
+            };
+            places.insert(self.vectors[vector], placement);
+            *next += 1;
+        }
+        let asked = &self.asked[expression].expression;
+        let find = |id| places.get(&id).copied();
+        let plan = plan(asked, Engine::FlashCosmos, &self.strings.limits, find)?;
+        Ok(PageCost {
+            senses: plan.senses() as u64,
+            page_transfers: plan.page_transfers() as u64,
+        })
+    }
+}

@@ -1,0 +1,302 @@
+//! Advice against what is known to be best, and against every arrangement there is.
+
+use std::collections::BTreeMap;
+
+use nvme::{Expression, VectorId};
+
+use super::{Advice, Asked, Given, Placed, Strings, advise};
+use crate::bits::engine::Engine;
+use crate::bits::placement::{RowSetId, VectorPlacement};
+use crate::bits::plan::{Limits, Weights, plan};
+
+const STRINGS: Strings = Strings {
+    limits: Limits {
+        blocks_max: 4,
+        weights: Weights::SENSES_FIRST,
+    },
+    cells_per_string: 48,
+};
+
+fn v(number: u32) -> Expression {
+    VectorId::new(0, number).into()
+}
+
+fn all(numbers: impl IntoIterator<Item = u32>) -> Expression {
+    Expression::all(numbers.into_iter().map(v)).expect("operands")
+}
+
+fn any(numbers: impl IntoIterator<Item = u32>) -> Expression {
+    Expression::any(numbers.into_iter().map(v)).expect("operands")
+}
+
+fn advice(expressions: impl IntoIterator<Item = Expression>) -> Advice {
+    let asked: Vec<Asked> = expressions
+        .into_iter()
+        .map(|expression| Asked {
+            expression,
+            frequency: 1,
+        })
+        .collect();
+    advise(&asked, &BTreeMap::new(), &STRINGS).expect("names are vectors of one length")
+}
+
+/// Groups as numbers of vectors, and whether each is inverted as a whole.
+fn shape(placed: &Placed) -> Vec<(Vec<u32>, Option<bool>)> {
+    let group = |members: &Vec<super::Member>| {
+        let inverse = members[0].inverse;
+        let alike = members.iter().all(|member| member.inverse == inverse);
+        let numbers = members.iter().map(|member| member.vector.vector);
+        (numbers.collect(), alike.then_some(inverse))
+    };
+    placed.groups.iter().map(group).collect()
+}
+
+fn senses(placed: &Placed) -> Vec<u64> {
+    placed.costs.iter().map(|cost| cost.senses).collect()
+}
+
+#[test]
+fn an_and_of_many_is_one_group_and_an_or_of_many_one_inverted_group() {
+    let found = advice([all(0..40)]);
+    assert_eq!(shape(&found.after), [((0..40).collect(), Some(false))]);
+    assert_eq!(found.before, found.after, "as good as can be already");
+    let found = advice([any(0..40)]);
+    assert_eq!(shape(&found.after), [((0..40).collect(), Some(true))]);
+    assert_eq!(
+        (senses(&found.before), senses(&found.after)),
+        (vec![40], vec![1])
+    );
+}
+
+/// Flash-Cosmos 6.2, Equation 4: (A1 + (B1 B2 B3 B4)) (C1 + C3) (D2 + D4) takes two senses where the
+/// paper places it.
+#[test]
+fn the_papers_equation_takes_two_senses() {
+    let b = all(1..5);
+    let left = Expression::Or(vec![v(0), b]);
+    let expression = Expression::And(vec![left, any([5, 6]), any([7, 8])]);
+    let found = advice([expression]);
+    assert_eq!(senses(&found.after), [2], "{:?}", shape(&found.after));
+    assert!(senses(&found.before) > vec![2]);
+}
+
+#[test]
+fn an_and_of_ors_is_an_inverted_group_for_each_or() {
+    let ors = Expression::And(vec![any(0..7), any(7..12), any(12..15)]);
+    let found = advice([ors]);
+    assert_eq!(senses(&found.after), [1], "{:?}", shape(&found.after));
+    let expected = [0..7, 7..12, 12..15].map(|numbers| (numbers.collect(), Some(true)));
+    assert_eq!(shape(&found.after), expected);
+}
+
+#[test]
+fn what_is_asked_more_often_counts_more() {
+    let (often, seldom) = (all(0..4), any(0..4));
+    for (frequencies, inverse) in [([9, 1], false), ([1, 9], true)] {
+        let asked = [often.clone(), seldom.clone()];
+        let asked: Vec<Asked> = asked
+            .into_iter()
+            .zip(frequencies)
+            .map(|(expression, frequency)| Asked {
+                expression,
+                frequency,
+            })
+            .collect();
+        let found = advise(&asked, &BTreeMap::new(), &STRINGS).expect("names");
+        let cheap = usize::from(inverse);
+        assert_eq!(found.after.costs[cheap].senses, 1, "{found:?}");
+    }
+}
+
+#[test]
+fn many_vectors_and_expressions_take_a_bounded_effort() {
+    let mut random = Random(7);
+    let asked: Vec<Asked> = (0..30)
+        .map(|_| {
+            let first = random.below(140) as u32;
+            let operands = first..first + 2 + random.below(12) as u32;
+            let wide = if random.below(2) == 0 {
+                all(operands)
+            } else {
+                any(operands)
+            };
+            Asked {
+                expression: wide,
+                frequency: 1 + random.below(9),
+            }
+        })
+        .collect();
+    let found = advise(&asked, &BTreeMap::new(), &STRINGS).expect("names");
+    let (before, after): (u64, u64) = (
+        senses(&found.before).iter().sum(),
+        senses(&found.after).iter().sum(),
+    );
+    assert!(after * 3 < before * 2, "{before} to {after}");
+}
+
+#[test]
+fn a_string_has_an_end() {
+    let strings = Strings {
+        cells_per_string: 4,
+        ..STRINGS
+    };
+    let asked = [Asked {
+        expression: all(0..10),
+        frequency: 1,
+    }];
+    let found = advise(&asked, &BTreeMap::new(), &strings).expect("names");
+    assert_eq!(senses(&found.after), [3]);
+}
+
+/// Numbers that look random (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let bits = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (bits ^ (bits >> 31)) % limit
+    }
+
+    fn expression(&mut self, vectors: u64, depth: u32) -> Expression {
+        match if depth == 0 { 0 } else { self.below(6) } {
+            0 | 1 => v(self.below(vectors) as u32),
+            2 => !self.expression(vectors, depth - 1),
+            kind => {
+                let count = 2 + self.below(2);
+                let operands = (0..count).map(|_| self.expression(vectors, depth - 1));
+                let operands = operands.collect();
+                match kind {
+                    3 => Expression::And(operands),
+                    4 => Expression::Or(operands),
+                    _ => Expression::Xor(operands),
+                }
+            }
+        }
+    }
+}
+
+/// Senses of all expressions, each as often as asked, under an arrangement.
+fn total(asked: &[Asked], group: &[u32], inverse: &[bool]) -> u64 {
+    let find = |id: VectorId| {
+        let place = id.vector as usize;
+        let layer = group[..place]
+            .iter()
+            .filter(|g| **g == group[place])
+            .count();
+        Some(VectorPlacement {
+            row_set: RowSetId {
+                group: group[place],
+                row_set: 0,
+            },
+            layer: layer as u32,
+            inverse: inverse[place],
+            bits: 1,
+        })
+    };
+    let senses = |asked: &Asked| {
+        let planned = plan(
+            &asked.expression,
+            Engine::FlashCosmos,
+            &STRINGS.limits,
+            find,
+        );
+        planned.expect("names").senses() as u64 * asked.frequency
+    };
+    asked.iter().map(senses).sum()
+}
+
+/// The least senses of all ways to share vectors out over groups and to invert some.
+fn least(asked: &[Asked], vectors: usize) -> u64 {
+    fn partitions(vectors: usize) -> Vec<Vec<u32>> {
+        let Some(fewer) = vectors.checked_sub(1) else {
+            return vec![Vec::new()];
+        };
+        let mut all = Vec::new();
+        for partition in partitions(fewer) {
+            let groups = partition.iter().max().map_or(0, |most| most + 1);
+            for group in 0..=groups {
+                all.push(partition.iter().copied().chain([group]).collect());
+            }
+        }
+        all
+    }
+    let inversions = |set: u32| {
+        (0..vectors)
+            .map(move |v| set >> v & 1 == 1)
+            .collect::<Vec<_>>()
+    };
+    let all = partitions(vectors);
+    let costs = all
+        .iter()
+        .flat_map(|group| (0..1 << vectors).map(move |set| total(asked, group, &inversions(set))));
+    costs.min().expect("there are arrangements")
+}
+
+#[test]
+fn on_small_cases_nothing_is_better_than_the_advice() {
+    let (mut improved, cases) = (0, 80);
+    for seed in 0..cases {
+        let mut random = Random(seed);
+        let vectors = 2 + random.below(3);
+        let asked: Vec<Asked> = (0..1 + random.below(4))
+            .map(|_| Asked {
+                expression: random.expression(vectors, 3),
+                frequency: 1 + random.below(5),
+            })
+            .collect();
+        let found = advise(&asked, &BTreeMap::new(), &STRINGS).expect("names");
+        let sum = |placed: &Placed| -> u64 {
+            let costs = placed.costs.iter().zip(&asked);
+            costs
+                .map(|(cost, asked)| cost.senses * asked.frequency)
+                .sum()
+        };
+        let (before, after) = (sum(&found.before), sum(&found.after));
+        assert_eq!(
+            after,
+            least(&asked, vectors as usize),
+            "seed {seed}: {asked:?}"
+        );
+        assert_eq!(before, total(&asked, &[0; 4], &[false; 4]), "seed {seed}");
+        improved += u64::from(after < before);
+    }
+    assert!(improved > cases / 5, "{improved}");
+}
+
+#[test]
+fn advice_is_never_worse_than_what_is_given() {
+    for seed in 0..20 {
+        let mut random = Random(1000 + seed);
+        let asked: Vec<Asked> = (0..3)
+            .map(|_| Asked {
+                expression: random.expression(8, 4),
+                frequency: 1 + random.below(9),
+            })
+            .collect();
+        let place = |random: &mut Random| Given {
+            group: random.below(3) as u32,
+            inverse: random.below(2) == 0,
+        };
+        let given: BTreeMap<VectorId, Given> = (0..8)
+            .map(|number| (VectorId::new(0, number), place(&mut random)))
+            .collect();
+        let found = advise(&asked, &given, &STRINGS).expect("names");
+        let sum = |placed: &Placed| -> u64 {
+            let costs = placed.costs.iter().zip(&asked);
+            costs
+                .map(|(cost, asked)| cost.senses * asked.frequency)
+                .sum()
+        };
+        let group: Vec<u32> = given.values().map(|given| given.group).collect();
+        let inverse: Vec<bool> = given.values().map(|given| given.inverse).collect();
+        assert_eq!(sum(&found.before), total(&asked, &group, &inverse));
+        assert!(sum(&found.after) <= sum(&found.before), "seed {seed}");
+        assert_eq!(
+            found,
+            advise(&asked, &given, &STRINGS).expect("names"),
+            "the same again"
+        );
+    }
+}

@@ -6,11 +6,13 @@
 
 from bitline import cells
 from bitline._bitline import __version__
+from bitline.advice import Advice, advise
 from bitline.bits import PLATFORMS, BitExpression, BitVector, Group, Platform
 from bitline.drive import Drive, open, presets  # noqa: A004 (bitline.open, as gzip.open)
 from bitline.errors import (
     BitlineError,
     ConfigError,
+    DisagreementError,
     ImageError,
     InternalError,
     MediaError,
@@ -18,22 +20,26 @@ from bitline.errors import (
     UsageError,
     WrongResultError,
 )
+from bitline.formula import Formula
 from bitline.statistics import EnergyEntry, Statistics
 from bitline.units import Duration, Energy, Size
 from bitline.workload import Flow, FlowReport, Latency, Replay, Report, TraceReport
 
 __all__ = [
     "PLATFORMS",
+    "Advice",
     "BitExpression",
     "BitVector",
     "BitlineError",
     "ConfigError",
+    "DisagreementError",
     "Drive",
     "Duration",
     "Energy",
     "EnergyEntry",
     "Flow",
     "FlowReport",
+    "Formula",
     "Group",
     "ImageError",
     "InternalError",
@@ -49,6 +55,7 @@ __all__ = [
     "UsageError",
     "WrongResultError",
     "__version__",
+    "advise",
     "cells",
     "open",
     "presets",

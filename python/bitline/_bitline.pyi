@@ -9,6 +9,7 @@ __all__ = [
     "Drive",
     "Expression",
     "__version__",
+    "advise",
     "check_workloads",
     "generate_line_items",
     "mqsim_requests",
@@ -155,8 +156,18 @@ class Drive:
     def sanitize(self) -> None:
         """Erases everything on the drive, beyond recovery."""
 
-    def write_vector(self, vector: tuple[int, int], bits: int, inverse: bool, data: bytes) -> None:
-        """Write a vector of so many bits, or its inverse."""
+    def write_vector(
+        self,
+        vector: tuple[int, int],
+        bits: int,
+        inverse: bool,
+        data: bytes,
+        home: tuple[int, int] = ...,
+    ) -> None:
+        """Write a vector, or its inverse, to a group on so many dies from the first on (0: all)."""
+
+    def home(self, group: int) -> tuple[int, int] | None:
+        """First die and number of dies (0: all) of a group that holds vectors."""
 
     def evaluate(self, expression: Expression, platform: str, bits: int) -> bytes:
         """Evaluate an expression over vectors of so many bits."""
@@ -168,6 +179,7 @@ class Drive:
         bits: int,
         inverse: bool,
         progress: Callable[[int], object] | None = None,
+        home: tuple[int, int] = ...,
     ) -> str:
         """Set up vectors of zeroes at once; what was set up as JSON."""
 
@@ -176,6 +188,12 @@ class Drive:
 
     def stream(self, expression: Expression, platform: str, bits: int) -> None:
         """Evaluate an expression and drop the result as it arrives in the host."""
+
+    def evaluate_checked(self, expression: Expression, platform: str, bits: int) -> tuple[bytes, int]:
+        """Evaluate an expression by two plans: one's result, and the bits in which the other's differs."""
+
+    def count_ones_checked(self, expression: Expression, platform: str, bits: int) -> tuple[int, int]:
+        """Count the ones of an expression's result, checked in the same way."""
 
     def explain(self, expression: Expression, platform: str) -> str:
         """How an expression would be evaluated, in words."""
@@ -222,6 +240,26 @@ class Drive:
 
     def mapped_runs(self) -> list[tuple[int, int]]:
         """The logical blocks that hold data: runs of first block and number of blocks."""
+
+def advise(
+    config: Config,
+    asked: list[tuple[Expression, int]],
+    given: list[tuple[tuple[int, int], int, bool]],
+) -> tuple[
+    tuple[list[list[tuple[tuple[int, int], bool]]], list[tuple[int, int]]],
+    tuple[list[list[tuple[tuple[int, int], bool]]], list[tuple[int, int]]],
+]:
+    """Propose groups and inversions for expressions, each with how often it is asked.
+
+    Args:
+        config: The drive.
+        asked: Expressions and frequencies.
+        given: Where vectors are: vector, group, whether inverted. Others are in one further group.
+
+    Returns:
+        As given and as proposed: groups of vectors, each with whether it is inverted; and senses and page
+        transfers of each expression.
+    """
 
 def preset_names() -> list[str]:
     """The names of all presets."""

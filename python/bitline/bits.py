@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitline.errors import NvmeError, UsageError
+from bitline.errors import DisagreementError, NvmeError, UsageError
 from bitline.expression import Node
 from bitline.units import counted
 
@@ -99,28 +99,43 @@ class BitExpression:
         """The distinct vectors named, as group and number, ascending."""
         return self._node.code().vectors()
 
-    def read(self, platform: Platform = "flash-cosmos") -> NDArray[np.bool_]:
+    def read(self, platform: Platform = "flash-cosmos", *, check: bool = False) -> NDArray[np.bool_]:
         """Evaluate the expression and read the result.
 
         Args:
             platform: Who evaluates it.
+            check: Have the drive evaluate it a second time by another plan, which senses every wordline by
+                itself, and compare. That finds what goes wrong in sensing and in the latches; a cell that has
+                lost its bit looks the same to both.
 
         Returns:
             One bool a bit, shape `(len(self),)`; all False if the drive keeps no data.
 
         Raises:
-            UsageError: No such platform.
+            UsageError: No such platform; a check on `"host"`, which has no second way.
             NvmeError: What the drive reports, such as a vector that was deleted.
+            DisagreementError: The two results of a check differ.
         """
-        packed = np.frombuffer(self.read_packed(platform), np.uint8)
+        packed = np.frombuffer(self.read_packed(platform, check=check), np.uint8)
         return np.unpackbits(packed, count=self._length, bitorder="little").view(np.bool_)
 
-    def read_packed(self, platform: Platform = "flash-cosmos") -> bytes:
+    def read_packed(self, platform: Platform = "flash-cosmos", *, check: bool = False) -> bytes:
         """As `read`, eight bits a byte: bit i is bit i % 8 (least significant first) of byte i // 8."""
+        native, code = self._drive._native, self._node.code()
         with self._named_errors():
-            return self._drive._native.evaluate(self._node.code(), platform, self._length)
+            if not check:
+                return native.evaluate(code, platform, self._length)
+            result, differing = native.evaluate_checked(code, platform, self._length)
+        self._agreed(differing)
+        return result
 
-    def count(self, platform: Platform = "flash-cosmos", *, where: Literal["drive", "host"] = "drive") -> int:
+    def count(
+        self,
+        platform: Platform = "flash-cosmos",
+        *,
+        where: Literal["drive", "host"] = "drive",
+        check: bool = False,
+    ) -> int:
         """Evaluate the expression and count the ones of its result.
 
         Args:
@@ -128,15 +143,24 @@ class BitExpression:
             where: Who counts: the drive's controller, so that only the number crosses the link; or the host,
                 batch by batch as the result arrives (Flash-Cosmos, section 7). With platform `"host"` it is
                 always the host.
+            check: As `read`; the drive counts then.
 
         Raises:
-            UsageError: As `read`.
+            UsageError: As `read`; a check of what the host counts.
             NvmeError: As `read`.
+            DisagreementError: As `read`.
         """
         if where not in ("drive", "host"):
             raise UsageError(f"where = {where!r}: who counts is 'drive' or 'host'")
+        if check and where == "host":
+            raise UsageError("check = True: a check is made where the drive counts, with where = 'drive'")
+        native, code = self._drive._native, self._node.code()
         with self._named_errors():
-            return self._drive._native.count_ones(self._node.code(), platform, self._length, where == "host")
+            if not check:
+                return native.count_ones(code, platform, self._length, where == "host")
+            ones, differing = native.count_ones_checked(code, platform, self._length)
+        self._agreed(differing)
+        return ones
 
     def stream(self, platform: Platform = "flash-cosmos") -> None:
         """Evaluate the expression and have the result sent to the host in batches, where it is dropped.
@@ -156,6 +180,13 @@ class BitExpression:
         Nothing is carried out.
         """
         return self._drive._with_names(self._drive._native.explain(self._node.code(), platform))
+
+    def _agreed(self, differing: int) -> None:
+        """Raises DisagreementError unless a check found both results to be the same."""
+        if differing:
+            raise DisagreementError(
+                f"two plans for {self!r} differ in {counted(differing, 'bit')}", differing
+            )
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
@@ -212,15 +243,30 @@ class Group:
     Vectors of one group share strings of cells: an AND of them is one sense, and so is an OR if they are
     stored inverted. Vectors of different groups lie in different blocks of the same planes: an OR over
     a few groups, each an AND, is one sense too (Flash-Cosmos, section 6).
+
+    A group lies on all dies of the drive unless it was given a home, some of them. Groups of different homes
+    do not meet in the latches: the controller combines them, or pages of one are brought to the other's dies,
+    whichever is estimated to take less time (`bits.meeting`).
     """
 
-    def __init__(self, drive: "Drive", number: int, name: str | None) -> None:
+    def __init__(
+        self, drive: "Drive", number: int, name: str | None, home: tuple[int, int] | None = None
+    ) -> None:
         self.drive = drive
         """The drive."""
         self.number = number
         """Its number on the drive."""
         self.name = name
         """The name it was asked for by, if any."""
+        self._wanted_home = home
+
+    @property
+    def home(self) -> tuple[int, int]:
+        """Where it lies, or will lie: the die of the first page, and how many dies are used (0: all).
+
+        Dies are counted channels first: with eight channels, dies 0 to 7 are the first of each.
+        """
+        return self.drive._native.home(self.number) or self._wanted_home or (0, 0)
 
     def __repr__(self) -> str:
         name = "" if self.name is None else f" {self.name!r}"
@@ -249,14 +295,14 @@ class Group:
         Raises:
             TypeError: Something else than a collection of vectors of bits.
             UsageError: A vector of no bits, or of another length than the group has; `bits` that do not
-                fit.
+                fit; a home that the drive has not, or another than the group has.
             NvmeError: What the drive reports, such as a full group.
         """
         flat = isinstance(vectors, np.ndarray) and vectors.ndim < 2
         single = flat or isinstance(vectors, bytes | bytearray | memoryview | str)
         if single or not isinstance(vectors, Iterable):
             raise TypeError("write takes a collection of vectors; for a single one, give a list of it")
-        stored = self.vectors()
+        home, stored = self._home_to_write(), self.vectors()
         free = max((vector.number for vector in stored), default=-1) + 1
         written: list[BitVector] = []
         for number, vector in enumerate(vectors, free):
@@ -268,7 +314,7 @@ class Group:
                     f"{len(others[0]):,}; vectors of one group are equally long"
                 )
             try:
-                self.drive._native.write_vector((self.number, number), length, inverse, packed)
+                self.drive._native.write_vector((self.number, number), length, inverse, packed, home)
             except NvmeError as error:
                 raise error.about(f"{self}, vector {number}") from None
             written.append(BitVector(self, number, length, inverse))
@@ -301,10 +347,20 @@ class Group:
         """
         if count < 1 or bits < 1:
             raise UsageError(f"count = {count}, bits = {bits}: both are at least 1")
-        stored = self.vectors()
+        home, stored = self._home_to_write(), self.vectors()
         first = max((vector.number for vector in stored), default=-1) + 1
-        self.drive._native.place_vectors((self.number, first), count, bits, inverse, progress)
+        self.drive._native.place_vectors((self.number, first), count, bits, inverse, progress, home)
         return [BitVector(self, number, bits, inverse) for number in range(first, first + count)]
+
+    def _home_to_write(self) -> tuple[int, int]:
+        """The home, if it is the one that was asked for and the drive has such dies."""
+        home, wanted = self.home, self._wanted_home
+        if wanted is not None and home != wanted:
+            raise UsageError(
+                f"{self} lies on {_dies(home)}, not on {_dies(wanted)}: "
+                "ask for it without a home, or delete it first"
+            )
+        return home
 
     def vectors(self) -> list[BitVector]:
         """The group's vectors that the drive holds, by number."""
@@ -321,6 +377,12 @@ class Group:
             self.drive._native.delete_vectors(self.number)
         except NvmeError as error:
             raise error.about(str(self)) from None
+
+
+def _dies(home: tuple[int, int]) -> str:
+    """A home in words."""
+    first, dies = home
+    return f"{counted(dies, 'die') if dies else 'all dies'} from die {first} on"
 
 
 def _not_combined(other: object) -> str:

@@ -444,24 +444,51 @@ class Drive:
 
     # Bits
 
-    def group(self, name: str | int) -> Group:
+    def group(self, name: str | int, *, first_die: int | None = None, dies: int | None = None) -> Group:
         """A group of bit vectors, by name or by number.
 
         Args:
             name: A number below 2^31; or any text, which stands for a number derived from it (its CRC-32
                 with the top bit set), so that an image opened again has the same group under the same name.
+            first_die: The die of the first page of every vector, dies counted channels first; 0 if only
+                `dies` is given. Without either, a group lies where it was written, a new one on all dies.
+            dies: Over how many dies, from that on, vectors are spread; all if only `first_die` is given. A
+                vector of a few pages leaves most dies idle anyway: groups on dies of their own are worked on
+                at the same time.
+
+        Raises:
+            UsageError: A number or a home that cannot be.
         """
+        home = self._home(first_die, dies)
         if not isinstance(name, int | str):
             raise TypeError(f"a group has a name or a number, not a {type(name).__name__}")
         if isinstance(name, int):
             if not 0 <= name < _NAMED_GROUPS:
                 raise UsageError(f"group {name}: numbers of groups are 0 to {_NAMED_GROUPS - 1}")
-            return Group(self, name, None)
+            return Group(self, name, None, home)
         number = _NAMED_GROUPS | zlib.crc32(name.encode())
         taken = self._names.setdefault(number, name)
         if taken != name:
             raise UsageError(f"group {name!r} would have the number of group {taken!r}; choose another name")
-        return Group(self, number, name)
+        return Group(self, number, name, home)
+
+    def _home(self, first_die: int | None, dies: int | None) -> tuple[int, int] | None:
+        """First die and number of dies, 0 for all; None if neither is given."""
+        if first_die is None and dies is None:
+            return None
+        count = self._dies
+        first, number = operator.index(first_die or 0), operator.index(count if dies is None else dies)
+        if not 0 <= first < count:
+            raise UsageError(f"first_die = {first}: this drive has dies 0 to {count - 1}")
+        if not 1 <= number <= count:
+            raise UsageError(f"dies = {number}: this drive has 1 to {count}")
+        return first, number % count
+
+    @property
+    def _dies(self) -> int:
+        geometry = tomllib.loads(self.config)["nand"]["geometry"]
+        dies: int = geometry["channels"] * geometry["chips_per_channel"] * geometry["dies_per_chip"]
+        return dies
 
     def _with_names(self, text: str) -> str:
         """A text with the names of groups instead of the numbers derived from them."""

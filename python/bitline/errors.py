@@ -59,3 +59,18 @@ class InternalError(BitlineError, RuntimeError):
 
 class WrongResultError(BitlineError):
     """A result differs from what it was checked against."""
+
+
+class DisagreementError(WrongResultError):
+    """Two plans for one expression gave different bits.
+
+    Attributes:
+        differing_bits: In how many bits; 4294967295 stands for so many and more.
+    """
+
+    def __init__(self, message: str, differing_bits: int) -> None:
+        super().__init__(message)
+        self.differing_bits = differing_bits
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (str(self), self.differing_bits)

@@ -172,7 +172,19 @@ class BitsCounts:
     deletions: int
     """Vectors and groups deleted."""
     blocks_erased: int
-    """Blocks of vectors erased."""
+    """Blocks of vectors erased, temporary ones included."""
+    gathers: int
+    """Evaluations that brought pages of some dies to others."""
+    temporary_page_programs: int
+    """Pages programmed for that."""
+    checks: int
+    """Evaluations that were compared with those of a second plan."""
+    check_senses: int
+    """Senses of the second plans."""
+    disagreements: int
+    """Evaluations whose two results differ."""
+    differing_bits: int
+    """Bits in which they differ."""
 
 
 @dataclass(frozen=True)

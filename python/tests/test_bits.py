@@ -1,6 +1,7 @@
 """Bit vectors: what the drive computes equals what NumPy does, on every platform."""
 
 import operator
+import pickle
 from collections.abc import Callable
 from functools import reduce
 
@@ -293,3 +294,66 @@ def test_a_vector_describes_itself(drive: Drive) -> None:
     assert isinstance(a, BitVector)
     assert repr(a) == "<BitVector 5:0 of 1,000 bits>"
     assert repr(a & ~b) == "<BitExpression 5:0 & !5:1 of 1,000 bits>"
+
+
+def test_a_check_agrees_and_costs_a_sense_for_each_operand(drive: Drive) -> None:
+    rows = np.random.default_rng(8).random((4, 10_000)) < 0.5
+    a, b, c, d = drive.group(0).write(rows)
+    expression = a & b & c & d
+    before = drive.statistics
+    np.testing.assert_array_equal(expression.read(check=True), rows.all(axis=0))
+    assert expression.count(check=True) == rows.all(axis=0).sum()
+    assert expression.read_packed("parabit", check=True) == expression.read_packed()
+    spent = drive.statistics.since(before).bits
+    assert (spent.checks, spent.disagreements, spent.differing_bits) == (3, 0, 0)
+    assert spent.check_senses == 3 * 4
+    with pytest.raises(UsageError, match="choose in-storage, parabit or flash-cosmos"):
+        expression.read("host", check=True)
+
+
+def test_a_disagreement_says_in_how_many_bits() -> None:
+    error = bitline.DisagreementError("two plans differ", 3)
+    assert isinstance(error, bitline.WrongResultError)
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.differing_bits) == ("two plans differ", 3)
+
+
+def test_groups_have_homes(drive: Drive) -> None:
+    """Four dies: two channels of two."""
+    rows = np.random.default_rng(9).random((3, 100_000)) < 0.5
+    [a] = drive.group("everywhere").write(rows[:1])
+    narrow = drive.group("narrow", first_die=3, dies=2)
+    assert narrow.home == (3, 2)
+    [b] = narrow.write(rows[1:2])
+    [c] = drive.group("turned", first_die=1).write(rows[2:])
+    assert [drive.group(name).home for name in ("everywhere", "narrow", "turned")] == [(0, 0), (3, 2), (1, 0)]
+    for platform in bitline.PLATFORMS:
+        np.testing.assert_array_equal((a & ~(b ^ c)).read(platform), rows[0] & ~(rows[1] ^ rows[2]))
+    told = (a & b).explain()
+    homes = told.splitlines()[0].removeprefix("operands on ").split("; ")
+    assert sorted(homes) == ["2 dies from 3 on", "all dies"]
+    assert "controller plan: about" in told
+    assert "gather plan on" in told
+    # Asked for without a home, or with the same, it is the same group.
+    drive.group("narrow").write(rows[:1])
+    drive.group("narrow", first_die=3, dies=2).write(rows[:1])
+    with pytest.raises(UsageError, match="lies on 2 dies from die 3 on, not on all dies from die 3 on"):
+        drive.group("narrow", first_die=3).write(rows[:1])
+    for wrong in [{"first_die": 4}, {"first_die": -1}, {"dies": 0}, {"dies": 5}]:
+        with pytest.raises(UsageError, match="this drive has"):
+            drive.group("no", **wrong)
+    drive.power_cut()
+    drive.power_up()
+    assert drive.group("narrow").home == (3, 2)
+
+
+def test_how_vectors_of_different_homes_meet_can_be_chosen() -> None:
+    rows = np.random.default_rng(10).random((2, 100_000)) < 0.5
+    for meeting, gathers in [("controller", 0), ("gather", 1)]:
+        with bitline.open(set={**SMALL, "bits.meeting": meeting}) as drive:
+            [a] = drive.group(0).write(rows[:1])
+            [b] = drive.group(1, first_die=1).write(rows[1:])
+            np.testing.assert_array_equal((a & b).read(), rows[0] & rows[1])
+            assert drive.statistics.bits.gathers == gathers
+    with pytest.raises(bitline.ConfigError, match=r"bits\.meeting"):
+        bitline.open(set={**SMALL, "bits.meeting": "somehow"})

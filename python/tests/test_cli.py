@@ -1,6 +1,7 @@
 """The command line: every subcommand, its JSON, its exit codes and what it says when something is wrong."""
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -411,7 +412,16 @@ def test_images_are_made_described_and_checked(run: Run) -> None:
     found = run("image", "info", "an.img", "--json").json
     assert (found["mapped_pages"], found["used_bytes"], found["vectors"]) == (5, 5 * 4096, 2)
     assert found["groups"] == [{"group": 9, "vectors": 2, "bits": 24}]
-    assert "Bit vectors" in run("image", "info", "an.img").out
+    # A page and a wordline each; three TLC pages would go into the same cells. The group has a block for each
+    # of the two strings' worth of chunks that a vector of one page needs: one.
+    assert (found["vector_pages"], found["vector_bytes"]) == (2, 2 * 4096)
+    assert found["vector_bytes_as_data"] == 3 * 2 * 4096
+    assert found["vector_bytes_given_up"] == 2 * 2 * 4096
+    assert (found["vector_blocks"], found["vector_blocks_as_data"]) == (1, 3 * 2 * 4 * 4096)
+    assert found["vector_blocks_percent"] == round(100 / found["vector_blocks_max"], 2)
+    told = run("image", "info", "an.img").out
+    assert "Bit vectors" in told
+    assert re.search(r"would hold as data, 3 bits a cell +24\.0 KiB", told)
     checked = run("image", "check", "an.img", "--json")
     assert checked.code == 0
     assert checked.json == {

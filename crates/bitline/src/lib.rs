@@ -12,6 +12,7 @@
 //! # Ok::<(), bitline::Error>(())
 //! ```
 
+pub mod advise;
 mod ageing;
 pub mod bench;
 mod bits;

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use bitline::workload::{RunOptions, UnderWay};
-use bitline::{Error, Host, HostError, Platform, VectorId};
+use bitline::{Error, Home, Host, HostError, Platform, VectorId};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -233,7 +233,9 @@ impl Drive {
         self.with(bitline::Drive::sanitize)
     }
 
-    /// Writes a vector of `bits` bits, or its inverse.
+    /// Writes a vector of `bits` bits, or its inverse, to a group whose home is so many dies from
+    /// the first on (0: all).
+    #[pyo3(signature = (vector, bits, inverse, data, home = (0, 0)))]
     fn write_vector(
         &self,
         py: Python<'_>,
@@ -241,17 +243,21 @@ impl Drive {
         bits: u64,
         inverse: bool,
         data: &[u8],
+        home: (u16, u16),
     ) -> PyResult<()> {
         check_size(data.len() as u64)?;
         let (id, data) = (VectorId::new(vector.0, vector.1), data.to_vec());
+        let (first, dies) = home;
         self.run(py, move |host| async move {
-            host.bits().write(id, bits, inverse, &data).await
+            let bits_device = host.bits();
+            let home = Home { first, dies };
+            bits_device.write_at(home, id, bits, inverse, &data).await
         })
     }
 
     /// Sets up vectors of zeroes at once; tells what was set up as JSON. `progress(vectors)` is called
     /// now and then; an exception in it ends the call.
-    #[pyo3(signature = (first, count, bits, inverse, progress = None))]
+    #[pyo3(signature = (first, count, bits, inverse, progress = None, home = (0, 0)))]
     fn place_vectors(
         &self,
         py: Python<'_>,
@@ -260,22 +266,34 @@ impl Drive {
         bits: u64,
         inverse: bool,
         progress: Option<Bound<'_, PyAny>>,
+        home: (u16, u16),
     ) -> PyResult<String> {
         let first = VectorId::new(first.0, first.1);
+        let home = Home {
+            first: home.0,
+            dies: home.1,
+        };
         let progress = Progress::new(py, progress);
         let mut failed = None;
         let done = self.with(|drive| {
-            drive.place_vectors(first, count, bits, inverse, |vectors| {
-                match progress.tell(u64::from(vectors)) {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(error) => {
-                        failed = Some(error);
-                        ControlFlow::Break(())
-                    }
+            drive.place_vectors_at(home, first, count, bits, inverse, |vectors| match progress
+                .tell(u64::from(vectors))
+            {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
                 }
             })
         })?;
         failed.map_or_else(|| json(&done), Err)
+    }
+
+    /// First die and number of dies (0: all) of a group's home; none if it holds no vector.
+    fn home(&self, group: u32) -> PyResult<Option<(u16, u16)>> {
+        let vectors = self.with(|drive| drive.vectors(Some(group)))?;
+        let home = vectors.first().map(|vector| vector.home);
+        Ok(home.map(|home| (home.first, home.dies)))
     }
 
     /// Evaluates an expression over vectors of `bits` bits.
@@ -323,6 +341,37 @@ impl Drive {
         self.run(py, move |host| async move {
             host.stream(&expression, platform, bits).await
         })
+    }
+
+    /// Evaluates an expression twice, by two plans: the first one's result, and the number of bits in
+    /// which the second one's differs.
+    fn evaluate_checked<'py>(
+        &self,
+        py: Python<'py>,
+        expression: &Expression,
+        platform: &str,
+        bits: u64,
+    ) -> PyResult<(Bound<'py, PyBytes>, u32)> {
+        let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
+        let checked = self.run(py, move |host| async move {
+            host.evaluate_checked(&expression, platform, bits).await
+        })?;
+        Ok((PyBytes::new(py, &checked.result), checked.differing_bits))
+    }
+
+    /// Counts the ones of an expression's result, checked in the same way.
+    fn count_ones_checked(
+        &self,
+        py: Python<'_>,
+        expression: &Expression,
+        platform: &str,
+        bits: u64,
+    ) -> PyResult<(u64, u32)> {
+        let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
+        let checked = self.run(py, move |host| async move {
+            host.count_ones_checked(&expression, platform, bits).await
+        })?;
+        Ok((checked.result, checked.differing_bits))
     }
 
     /// How an expression would be evaluated, in words.

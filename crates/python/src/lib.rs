@@ -1,6 +1,7 @@
 //! The extension module `bitline._bitline`: glue between Python and the drive,
 //! nothing clever. Its types are described to Python in `python/bitline/_bitline.pyi`.
 
+mod advise;
 mod bench;
 mod cells;
 mod config;
@@ -17,6 +18,9 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = true)]
 mod _bitline {
+    #[pymodule_export]
+    use super::advise::advise;
+
     #[pymodule_export]
     use super::bench::run_benchmarks;
 

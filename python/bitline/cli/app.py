@@ -7,6 +7,7 @@ import typer
 
 from bitline import __version__
 from bitline.cli import image, repro, validate
+from bitline.cli.advise import advise
 from bitline.cli.age import age
 from bitline.cli.bench import bench
 from bitline.cli.demo import demo
@@ -42,7 +43,7 @@ def _bitline(
     pass
 
 
-for command in (demo, run, replay, sweep, age, lifetime, presets, show, bench):
+for command in (demo, run, replay, sweep, age, lifetime, presets, show, advise, bench):
     app.command()(command)
 app.add_typer(image.app, name="image")
 app.add_typer(validate.app, name="validate")

@@ -255,8 +255,24 @@ impl Drive {
         inverse: bool,
         observe: impl FnMut(u32) -> ControlFlow<()>,
     ) -> Result<PlacedVectors, Error> {
+        self.place_vectors_at(Home::ALL, first, count, bits, inverse, observe)
+    }
+
+    /// As [`Drive::place_vectors`], in a group that lies on some dies of the drive.
+    ///
+    /// # Errors
+    /// As [`Drive::place_vectors`]; also if the group lies elsewhere, or the drive has no such dies.
+    pub fn place_vectors_at(
+        &mut self,
+        home: Home,
+        first: VectorId,
+        count: u32,
+        bits: u64,
+        inverse: bool,
+        observe: impl FnMut(u32) -> ControlFlow<()>,
+    ) -> Result<PlacedVectors, Error> {
         let device = &self.device()?.bits;
-        Ok(device.place_vectors(first, count, bits, inverse, observe)?)
+        Ok(device.place_vectors(home, first, count, bits, inverse, observe)?)
     }
 
     /// As [`Drive::write_vector`], to a group that lies on some dies of the drive. All vectors of a

@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use super::{Bits, Blocks};
 use crate::bits::BitsError;
-use crate::bits::placement::{PendingWrite, VectorSpare};
+use crate::bits::placement::{Home, PendingWrite, VectorSpare};
 
 /// Why vectors cannot be placed.
 #[derive(Debug, Error)]
@@ -45,7 +45,7 @@ pub struct PlacedVectors {
 }
 
 impl Bits {
-    /// Sets up `count` vectors of `bits` zeroes each, from `first` on, where writing them one after the
+    /// Sets up `count` vectors of `bits` zeroes each, from `first` on, on the dies of `home`, where writing them one after the
     /// other would put them: in the same strings, with the same records, so that a power cut right
     /// after it recovers them. Takes no simulated time. After each vector `observe` is told how
     /// many there are; if it breaks off, the others are not set up.
@@ -54,6 +54,7 @@ impl Bits {
     /// What keeps a vector from being placed; those before it are stored.
     pub fn place_vectors(
         &self,
+        home: Home,
         first: VectorId,
         count: u32,
         bits: u64,
@@ -68,10 +69,13 @@ impl Bits {
         let mut placed = PlacedVectors::default();
         for vector in (first.vector..).take(count as usize) {
             let id = VectorId { vector, ..first };
-            let write =
-                self.groups
-                    .borrow_mut()
-                    .place(&mut Blocks(&self.ftl), id, bits, inverse)?;
+            let write = self.groups.borrow_mut().place_at(
+                &mut Blocks(&self.ftl),
+                home,
+                id,
+                bits,
+                inverse,
+            )?;
             let chunks = write.chunks;
             match self.place_pages(&write) {
                 Ok(()) => self.groups.borrow_mut().commit(write),

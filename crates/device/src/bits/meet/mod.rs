@@ -387,10 +387,11 @@ impl Display for Routes {
         if let Some(time) = self.chosen.estimate {
             let homes: Vec<String> = self.homes.iter().map(|home| in_words(*home)).collect();
             writeln!(f, "operands on {}", homes.join("; "))?;
-            writeln!(f, "  {}: about {time}, chosen", self.chosen.name())?;
+            let name = self.chosen.name();
+            writeln!(f, "  {name}: about {:.1} us, chosen", time.as_us())?;
             if let Some(other) = &self.other {
                 let time = other.estimate.unwrap_or(Span::ZERO);
-                writeln!(f, "  {}: about {time}", other.name())?;
+                writeln!(f, "  {}: about {:.1} us", other.name(), time.as_us())?;
             }
         }
         let temporary = format!("{TEMPORARY}.{}[", TO_BE_LENT.row_set);

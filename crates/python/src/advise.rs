@@ -1,0 +1,55 @@
+//! Advice on where to put vectors.
+
+use std::collections::BTreeMap;
+
+use bitline::VectorId;
+use bitline::advise::{Asked, Given, PageCost, Placed, advise as advise_for};
+use pyo3::prelude::*;
+
+use crate::config::Config;
+use crate::error::to_python;
+use crate::expression::Expression;
+
+/// Groups of vectors: group and number of each, and whether its inverse is stored.
+type Groups = Vec<Vec<((u32, u32), bool)>>;
+/// Senses and page transfers of each expression, for each page of its vectors.
+type Costs = Vec<(u64, u64)>;
+
+/// Proposes groups and inversions for expressions and how often each is asked. `given` is where
+/// vectors are: vector, group, whether inverted. Returns groups and costs, as given and as proposed.
+#[pyfunction]
+pub(crate) fn advise(
+    py: Python<'_>,
+    config: &Config,
+    asked: Vec<(PyRef<'_, Expression>, u64)>,
+    given: Vec<((u32, u32), u32, bool)>,
+) -> PyResult<((Groups, Costs), (Groups, Costs))> {
+    let asked: Vec<Asked> = asked
+        .iter()
+        .map(|(expression, frequency)| Asked {
+            expression: expression.0.clone(),
+            frequency: *frequency,
+        })
+        .collect();
+    let given: BTreeMap<VectorId, Given> = given
+        .into_iter()
+        .map(|((group, vector), to, inverse)| {
+            let given = Given { group: to, inverse };
+            (VectorId::new(group, vector), given)
+        })
+        .collect();
+    let advice = py.detach(|| advise_for(&config.0, &asked, &given));
+    let advice = advice.map_err(to_python)?;
+    Ok((plain(&advice.before), plain(&advice.after)))
+}
+
+fn plain(placed: &Placed) -> (Groups, Costs) {
+    let groups = placed.groups.iter().map(|group| {
+        let members = group.iter();
+        members
+            .map(|member| ((member.vector.group, member.vector.vector), member.inverse))
+            .collect()
+    });
+    let cost = |cost: &PageCost| (cost.senses, cost.page_transfers);
+    (groups.collect(), placed.costs.iter().map(cost).collect())
+}

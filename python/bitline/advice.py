@@ -1,0 +1,202 @@
+"""Where to put vectors: groups and inversions for expressions that will be asked so and so often.
+
+```python
+advice = bitline.advise({"jan & feb & mar": 10, "red | green | blue": 1})
+for group in advice.groups:
+    print(group)
+print(advice.senses_before, "->", advice.senses)
+```
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bitline import _bitline
+from bitline.bits import BitExpression
+from bitline.drive import PathLike, Setting, configuration
+from bitline.errors import UsageError
+from bitline.formula import Formula, parse
+
+#: An expression over names, or one over vectors on a drive.
+Asked: TypeAlias = str | Formula | BitExpression
+
+#: Frequencies are compared as whole numbers of this part.
+_PARTS = 1000
+
+
+@dataclass(frozen=True)
+class Member:
+    """A vector of a proposed group."""
+
+    name: str
+    """Its name; of a vector on a drive `GROUP:NUMBER`."""
+    inverse: bool
+    """Whether its inverse is to be stored."""
+
+    def __str__(self) -> str:
+        return f"~{self.name}" if self.inverse else self.name
+
+
+@dataclass(frozen=True)
+class AdvisedExpression:
+    """What one expression costs, for each page of its vectors."""
+
+    expression: str
+    """In words."""
+    frequency: float
+    """How often it is asked."""
+    senses_before: int
+    """Senses as vectors are placed."""
+    senses: int
+    """Senses as proposed."""
+    page_transfers_before: int
+    """Pages that leave the dies as vectors are placed."""
+    page_transfers: int
+    """The same as proposed."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Groups and inversions, and what they save."""
+
+    groups: tuple[tuple[Member, ...], ...]
+    """As proposed; vectors in the order in which they are to be written."""
+    groups_before: tuple[tuple[Member, ...], ...]
+    """As given: one group, nothing inverted, unless told otherwise."""
+    expressions: tuple[AdvisedExpression, ...]
+    """In the order asked."""
+
+    @property
+    def senses_before(self) -> float:
+        """Senses of all expressions, each as often as it is asked, as vectors are placed."""
+        return sum(row.frequency * row.senses_before for row in self.expressions)
+
+    @property
+    def senses(self) -> float:
+        """The same as proposed."""
+        return sum(row.frequency * row.senses for row in self.expressions)
+
+
+def advise(
+    expressions: Mapping[str, float] | Iterable[Asked | tuple[Asked, float]],
+    *,
+    groups: Iterable[Sequence[str]] = (),
+    inverse: Iterable[str] = (),
+    preset: str | None = None,
+    config: PathLike | None = None,
+    set: Mapping[str, Setting] | None = None,  # noqa: A002 (as bitline.open)
+) -> Advice:
+    """Propose groups and inversions for expressions that will be asked so and so often.
+
+    Args:
+        expressions: Expressions, each alone (asked once) or with how often it is asked; or a mapping from
+            expressions to that. An expression is text such as `"a & (b | ~c)"`, a `Formula`, or an expression
+            over vectors of a drive, which are then where they are.
+        groups: Where vectors are before, by names; those in none share a group. Not for vectors on a drive.
+        inverse: Names of those whose inverse is stored before.
+        preset: The drive: a name of `bitline.presets()`; that of vectors on a drive is theirs.
+        config: A TOML file instead of a preset.
+        set: Single keys to override, such as `{"nand.mws.blocks_max": 2}`.
+
+    Returns:
+        The best arrangement that was found; never worse than the one before. The search is a climb from
+        several starting points: for up to a handful of vectors it finds the best, for many a good one.
+
+    Raises:
+        UsageError: No expression, a frequency that is none, names that are in no expression or in two
+            groups, expressions over names and over vectors, or over vectors on different drives.
+        ConfigError: As `bitline.open`.
+    """
+    listed = expressions.items() if isinstance(expressions, Mapping) else expressions
+    asked = [each if isinstance(each, tuple) else (each, 1) for each in listed]
+    if not asked:
+        raise UsageError("advise: give at least one expression")
+    stored: list[tuple[BitExpression, int]] = []
+    formulas: list[tuple[Formula, int]] = []
+    for expression, frequency in asked:
+        if isinstance(expression, BitExpression):
+            stored.append((expression, _parts(frequency)))
+        else:
+            formula = expression if isinstance(expression, Formula) else parse(expression)
+            formulas.append((formula, _parts(frequency)))
+    if not stored:
+        return _of_names(formulas, groups, inverse, configuration(preset, config, set))
+    if formulas:
+        raise UsageError("advise: give expressions over names, or over vectors on a drive, not both")
+    if groups or inverse or preset or config or set:
+        raise UsageError("advise: vectors on a drive are where they are, and so is their drive")
+    return _of_stored(stored)
+
+
+def _parts(frequency: float) -> int:
+    parts = round(frequency * _PARTS) if math.isfinite(frequency) else 0
+    if not 1 <= parts < 1 << 63:
+        raise UsageError(f"advise: an expression is asked {frequency} times; 0.001 times is the least")
+    return parts
+
+
+def _of_names(
+    asked: Sequence[tuple[Formula, int]],
+    groups: Iterable[Sequence[str]],
+    inverse: Iterable[str],
+    config: _bitline.Config,
+) -> Advice:
+    names = list(dict.fromkeys(name for formula, _ in asked for name in formula.names))
+    numbers = {name: number for number, name in enumerate(names)}
+    inverted = {*inverse}
+    group_of: dict[str, int] = {}
+    for number, group in enumerate(groups, 1):
+        for name in group:
+            if group_of.setdefault(name, number) != number:
+                raise UsageError(f"advise: {name} is in two groups")
+    unknown = sorted(({*group_of} | inverted) - {*names})
+    if unknown:
+        raise UsageError(f"advise: no expression names {', '.join(unknown)}")
+    given = [((0, numbers[name]), group_of.get(name, 0), name in inverted) for name in names]
+    codes = [(formula.code(numbers), parts) for formula, parts in asked]
+    words = [str(formula) for formula, _ in asked]
+    return _advice(config, codes, given, words, {(0, number): name for name, number in numbers.items()})
+
+
+def _of_stored(asked: Sequence[tuple[BitExpression, int]]) -> Advice:
+    drive = asked[0][0].drive
+    if any(expression.drive is not drive for expression, _ in asked):
+        raise UsageError("advise: these vectors are on different drives")
+    listed = drive._native.vectors()
+    given = [((group, number), group, inverse) for group, number, _, inverse in listed]
+    codes = [(expression._node.code(), parts) for expression, parts in asked]
+    words = [drive._with_names(str(code)) for code, _ in codes]
+    names = {vector: drive._with_names("{}:{}".format(*vector)) for vector, *_ in given}
+    return _advice(drive._config, codes, given, words, names)
+
+
+def _advice(
+    config: _bitline.Config,
+    asked: list[tuple[_bitline.Expression, int]],
+    given: list[tuple[tuple[int, int], int, bool]],
+    words: Sequence[str],
+    names: Mapping[tuple[int, int], str],
+) -> Advice:
+    (before, costs_before), (after, costs_after) = _bitline.advise(config, asked, given)
+
+    def members(groups: list[list[tuple[tuple[int, int], bool]]]) -> tuple[tuple[Member, ...], ...]:
+        return tuple(tuple(Member(names[vector], inverse) for vector, inverse in group) for group in groups)
+
+    rows = zip(words, asked, costs_before, costs_after, strict=True)
+    return Advice(
+        groups=members(after),
+        groups_before=members(before),
+        expressions=tuple(
+            AdvisedExpression(
+                expression=expression,
+                frequency=parts / _PARTS,
+                senses_before=senses_before,
+                senses=senses,
+                page_transfers_before=pages_before,
+                page_transfers=pages,
+            )
+            for expression, (_, parts), (senses_before, pages_before), (senses, pages) in rows
+        ),
+    )

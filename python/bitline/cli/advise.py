@@ -1,0 +1,114 @@
+"""`bitline advise`: groups and inversions for expressions that will be asked so and so often."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import bitline
+from bitline.advice import Advice
+from bitline.cli.options import Config, Json, Preset, Set, settings
+from bitline.cli.output import Column, Fact, Result, Table, Value, emit, rate
+from bitline.errors import UsageError
+
+Asked = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE|EXPR...",
+        help="Expressions such as 'a & (b | ~c)', each alone or as 'TIMES: EXPR' with how often it is asked; "
+        "or a file with one of these a line, where # begins a comment.",
+        show_default=False,
+    ),
+]
+Groups = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group", metavar="NAMES", help="Vectors that share a group now, as a,b,c; may be repeated."
+    ),
+]
+Inverse = Annotated[
+    str | None,
+    typer.Option("--inverse", metavar="NAMES", help="Vectors that are stored inverted now, as a,b,c."),
+]
+
+
+def advise(
+    expressions: Asked,
+    group: Groups = None,
+    inverse: Inverse = None,
+    preset: Preset = None,
+    config: Config = None,
+    set_: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Propose which vectors to put into one group and which to store inverted.
+
+    Shows for each expression the senses it takes for a page, as vectors are placed now (all in one group,
+    unless told otherwise) and as proposed.
+    """
+    asked = [_asked(line) for line in _lines(expressions)]
+    advice = bitline.advise(
+        asked,
+        groups=[_names(names) for names in group or []],
+        inverse=_names(inverse or ""),
+        preset=preset,
+        config=config,
+        set=settings(set_),
+    )
+    emit(_result(advice), as_json=as_json)
+
+
+def _lines(arguments: list[str]) -> list[str]:
+    """The expressions themselves, or those of the one file named."""
+    if len(arguments) != 1 or not Path(arguments[0]).is_file():
+        return arguments
+    text = Path(arguments[0]).read_text(encoding="utf-8")
+    lines = [line.partition("#")[0].strip() for line in text.splitlines()]
+    found = [line for line in lines if line]
+    if not found:
+        raise UsageError(f"{arguments[0]}: there is no expression in it")
+    return found
+
+
+def _asked(line: str) -> tuple[str, float]:
+    """An expression and how often it is asked."""
+    times, colon, expression = line.partition(":")
+    if not colon:
+        return line, 1
+    try:
+        return expression.strip(), float(times)
+    except ValueError:
+        raise UsageError(f"{line!r}: {times.strip()!r} is no number; expected TIMES: EXPR") from None
+
+
+def _names(names: str) -> list[str]:
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def _result(advice: Advice) -> Result:
+    columns = [
+        Column("expression", "Expression"),
+        Column("frequency", "Times", rate),
+        Column("senses_before", "Senses now"),
+        Column("senses", "Proposed"),
+        Column("page_transfers_before", "Pages now"),
+        Column("page_transfers", "Proposed"),
+    ]
+    rows = [{column.key: getattr(row, column.key) for column in columns} for row in advice.expressions]
+    groups: list[dict[str, Value]] = [
+        {"group": number, "vectors": ", ".join(str(member) for member in members)}
+        for number, members in enumerate(advice.groups)
+    ]
+    saved = 1 - advice.senses / advice.senses_before if advice.senses_before else 0.0
+    facts = {
+        "senses_before": Fact("Senses of all, now", advice.senses_before, rate),
+        "senses": Fact("  as proposed", advice.senses, rate),
+        "saved_percent": Fact("  saved, percent", round(100 * saved, 2)),
+    }
+    tables = {
+        "expressions": Table(columns, rows),
+        "groups": Table(
+            [Column("group", "Group"), Column("vectors", "Vectors; ~ is stored inverted")], groups
+        ),
+    }
+    return Result("Groups and inversions", facts, tables)

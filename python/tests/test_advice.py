@@ -1,0 +1,142 @@
+"""Advice on groups and inversions: it pays on a real drive what it promises."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import SMALL
+from test_cli import Run, _fails, run
+
+import bitline
+from bitline import Advice, Drive, Formula, UsageError
+from bitline.formula import parse
+
+__all__ = ["run"]  # a fixture
+
+
+def _shape(advice: Advice) -> list[list[str]]:
+    return [[str(member) for member in group] for group in advice.groups]
+
+
+def test_the_rules_of_thumb_come_out() -> None:
+    assert _shape(bitline.advise(["a & b & c"])) == [["a", "b", "c"]]
+    assert _shape(bitline.advise(["a | b | c"])) == [["~a", "~b", "~c"]]
+    ors = bitline.advise(["(a | b) & (c | d) & (e | f)"])
+    assert _shape(ors) == [["~a", "~b"], ["~c", "~d"], ["~e", "~f"]]
+    assert ors.senses == 1
+    assert ors.senses < ors.senses_before
+
+
+def test_how_often_an_expression_is_asked_decides() -> None:
+    ands = bitline.advise({"a & b & c": 10, "a | b | c": 1})
+    assert [row.senses for row in ands.expressions] == [1, 3]
+    ors = bitline.advise([("a & b & c", 0.5), ("a | b | c", 2)])
+    assert [row.senses for row in ors.expressions][1] == 1
+    assert ors.senses_before == 0.5 + 6
+    assert ors.senses == pytest.approx(sum(row.frequency * row.senses for row in ors.expressions))
+
+
+def test_the_placement_given_is_where_it_begins() -> None:
+    advice = bitline.advise(["a & b", "x | y"], groups=[["a", "x"], ["b", "y"]], inverse=["y"])
+    assert [[str(member) for member in group] for group in advice.groups_before] == [["a", "x"], ["b", "~y"]]
+    assert advice.senses_before == 4
+    assert advice.senses == 2
+
+
+def test_a_power_limit_changes_what_is_best() -> None:
+    expression = "(a & b) | (c & d) | (e & f)"
+    assert bitline.advise([expression]).senses == 1
+    assert bitline.advise([expression], set={"nand.mws.blocks_max": 2}).senses == 2
+
+
+def test_formulas_are_text_and_back() -> None:
+    for text in ["a", "~a", "a & b & c", "a ^ (b | ~(c & a))", "(a | b) & (c | d)"]:
+        assert str(parse(text)) == text
+    built = Formula.name("a") & ~(Formula.name("b") ^ Formula.name("a"))
+    assert (str(built), built.names) == ("a & ~(b ^ a)", ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a && b", "'a && b' at '& b'"),
+        ("a + b", r"at 'a \+ b'"),
+        ("a & 3", "at '3'"),
+        ("f(a)", r"at 'f\(a\)'"),
+        ("", "''"),
+        ("a & (b", "at"),
+        ("~" * 5000 + "a", "nests too deep|levels"),
+    ],
+)
+def test_what_is_no_formula_is_refused_where_it_goes_wrong(text: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        bitline.advise([text])
+
+
+def test_questions_that_make_no_sense_are_refused(drive: Drive) -> None:
+    a, b = drive.group(0).write([b"ab", b"cd"])
+    with pytest.raises(UsageError, match="at least one"):
+        bitline.advise([])
+    for frequency in [0, -1, math.nan, math.inf]:
+        with pytest.raises(UsageError, match=r"asked .* times"):
+            bitline.advise([("a & b", frequency)])
+    with pytest.raises(UsageError, match="no expression names z"):
+        bitline.advise(["a & b"], inverse=["z"])
+    with pytest.raises(UsageError, match="a is in two groups"):
+        bitline.advise(["a & b"], groups=[["a"], ["a", "b"]])
+    with pytest.raises(UsageError, match="not both"):
+        bitline.advise([a & b, "a & b"])
+    with pytest.raises(UsageError, match="are where they are"):
+        bitline.advise([a & b], inverse=["a"])
+    with bitline.open(set=SMALL) as other, pytest.raises(UsageError, match="on different drives"):
+        bitline.advise([a & b, ~other.group(0).write([b"ab"])[0]])
+
+
+def test_a_drive_keeps_what_advice_promises(drive: Drive) -> None:
+    """Vectors are written as they were, then as proposed: the senses are those promised, before and after."""
+    random = np.random.default_rng(3)
+    rows = dict(zip("abcdef", random.random((6, 500)) < 0.5, strict=True))
+    questions = {"(a | b) & (c | d)": 3, "e & f & a": 2, "~(a ^ f)": 1}
+    asked = [(parse(text), often) for text, often in questions.items()]
+
+    def senses(vectors: dict[str, bitline.BitVector]) -> float:
+        total = 0.0
+        for formula, often in asked:
+            expression = eval(str(formula), {}, vectors)
+            before = drive.statistics
+            expected = eval(str(formula), {}, dict(rows))
+            np.testing.assert_array_equal(expression.read(), expected)
+            total += often * drive.statistics.since(before).bits.flash_cosmos_senses
+        return total
+
+    first = dict(zip(rows, drive.group("first").write(rows.values()), strict=True))
+    advice = bitline.advise([(eval(text, {}, dict(first)), often) for text, often in questions.items()])
+    assert advice.senses_before == senses(first)
+    assert "'first':0" not in str(advice)
+    by_name = bitline.advise(questions, config=None, set=SMALL)
+    assert (by_name.senses_before, by_name.senses) == (advice.senses_before, advice.senses)
+    second = {}
+    for number, group in enumerate(by_name.groups):
+        for member in group:
+            [second[member.name]] = drive.group(number).write([rows[member.name]], inverse=member.inverse)
+    assert by_name.senses == senses(second) < by_name.senses_before
+
+
+def test_the_command_shows_what_is_saved(run: Run) -> None:
+    found = run("advise", "a | b | c", "3: a & d", "--json").json
+    assert found["senses_before"] == 3 + 3
+    assert (found["senses"], found["saved_percent"]) == (4, pytest.approx(100 / 3, abs=0.01))
+    assert [row["frequency"] for row in found["expressions"]] == [1, 3]
+    Path("asked.txt").write_text("# what we ask\n10: a & b\n\nc | d  # and this\n")
+    told = run("advise", "asked.txt", "--group", "a,c", "--group", "b,d", "--inverse", "c")
+    assert told.code == 0
+    assert all(words in told.out for words in ("a & b", "Senses now", "~d"))
+    for wrong, words in [
+        (("x: a & b",), "'x' is no number"),
+        (("a &",), "this is no expression"),
+        (("a & b", "--inverse", "c"), "no expression names c"),
+    ]:
+        _fails(run("advise", *wrong), 2, words)
+    Path("empty.txt").write_text("# nothing\n")
+    assert "there is no expression in it" in run("advise", "empty.txt").err

@@ -365,3 +365,43 @@ fn timed_drive(meeting: &str, rate: &str, bits: u64) -> Drive {
     }
     drive
 }
+
+#[test]
+fn a_write_waits_for_strings_that_are_lent() {
+    let mut random = Random(12);
+    // Few enough blocks that evaluations, side by side, borrow all that are free.
+    let mut drive = open(&[
+        ("bits.meeting", "gather"),
+        ("bits.compute_blocks_percent", "25"),
+    ]);
+    let data = random.vector(BITS);
+    for (group, first) in [(1, 0), (2, 1)] {
+        let home = Home { first, dies: 0 };
+        let written = drive.write_vector_at(home, VectorId::new(group, 0), BITS, false, &data);
+        written.expect("there is room");
+    }
+    let across = VectorId::new(1, 0) & VectorId::new(2, 0);
+    let written = drive.run(|host| async move {
+        let evaluations: Vec<_> = (0..6)
+            .map(|_| {
+                let (sender, across) = (host.clone(), across.clone());
+                host.sim().spawn(async move {
+                    sender.evaluate(&across, Platform::FlashCosmos, BITS).await
+                })
+            })
+            .collect();
+        host.sim().sleep(Span::from_us(100)).await;
+        let write = host
+            .bits()
+            .write(VectorId::new(3, 0), BITS, false, &data)
+            .await;
+        for evaluation in evaluations {
+            evaluation.await.expect("the vectors are there");
+        }
+        write
+    });
+    written
+        .expect("nothing hangs")
+        .expect("there is room in a moment");
+    assert!(drive.statistics().expect("power").bits.gathers > 0);
+}

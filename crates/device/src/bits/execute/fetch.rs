@@ -116,22 +116,22 @@ impl<'a> Fetches<'a> {
 }
 
 /// Places in a batch.
-type Part = ArrayVec<usize, PLANES_PER_DIE_MAX>;
+type Places = ArrayVec<usize, PLANES_PER_DIE_MAX>;
 
 /// The batch in parts that a layout has on one die each, in different planes of it.
-fn parts_of(layout: &Layout, batch: &DieBatch) -> ArrayVec<Part, PLANES_PER_DIE_MAX> {
+fn parts_of(layout: &Layout, batch: &DieBatch) -> ArrayVec<Places, PLANES_PER_DIE_MAX> {
     let geometry = layout.geometry();
-    let mut parts: ArrayVec<Part, PLANES_PER_DIE_MAX> = ArrayVec::new();
+    let mut parts: ArrayVec<Places, PLANES_PER_DIE_MAX> = ArrayVec::new();
     for (place, &chunk) in batch.iter().enumerate() {
         let plane = layout.plane(chunk);
         let die = geometry.die_of_plane(plane);
-        let joins = |part: &&mut Part| {
+        let joins = |part: &&mut Places| {
             let mut planes = part.iter().map(|&other| layout.plane(batch[other]));
             planes.all(|other| other != plane && geometry.die_of_plane(other) == die)
         };
         match parts.iter_mut().find(joins) {
             Some(part) => part.push(place),
-            None => parts.push(Part::from_iter([place])),
+            None => parts.push(Places::from_iter([place])),
         }
     }
     parts

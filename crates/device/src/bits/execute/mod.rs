@@ -207,6 +207,11 @@ impl Bits {
         self.groups.borrow().home(group)
     }
 
+    /// Whether blocks are about to come back: some are being erased, or are lent.
+    fn blocks_will_come(&self) -> bool {
+        self.reclaiming.get() > 0 || self.groups.borrow().lent() > 0
+    }
+
     fn page_bytes(&self) -> u64 {
         u64::from(self.schedule.geometry().page_bytes)
     }

@@ -67,7 +67,7 @@ impl Bits {
                     }
                 },
                 // As in a write: what is being erased must not wait for us.
-                Err(BitsError::OutOfBlocks { .. }) if self.reclaiming.get() > 0 => {
+                Err(BitsError::OutOfBlocks { .. }) if self.blocks_will_come() => {
                     drop(lock);
                     self.reclaimed.next().await;
                 }

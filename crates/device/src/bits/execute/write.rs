@@ -60,8 +60,8 @@ impl Bits {
                         failure
                     }
                 },
-                // Blocks that are being erased may be what is missing; they must not wait for us.
-                Err(BitsError::OutOfBlocks { .. }) if self.reclaiming.get() > 0 => {
+                // Blocks that are being erased or lent may be what is missing; they must not wait for us.
+                Err(BitsError::OutOfBlocks { .. }) if self.blocks_will_come() => {
                     drop(lock);
                     self.reclaimed.next().await;
                     continue;

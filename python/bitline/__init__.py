@@ -20,8 +20,8 @@ from bitline.errors import (
     UsageError,
     WrongResultError,
 )
-from bitline.formula import Formula
 from bitline.statistics import EnergyEntry, Statistics
+from bitline.symbols import Formula
 from bitline.units import Duration, Energy, Size
 from bitline.workload import Flow, FlowReport, Latency, Replay, Report, TraceReport
 

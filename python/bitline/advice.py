@@ -17,7 +17,7 @@ from bitline import _bitline
 from bitline.bits import BitExpression
 from bitline.drive import PathLike, Setting, configuration
 from bitline.errors import UsageError
-from bitline.formula import Formula, parse
+from bitline.symbols import Formula, parse
 
 #: An expression over names, or one over vectors on a drive.
 Asked: TypeAlias = str | Formula | BitExpression

@@ -10,7 +10,7 @@ from test_cli import Run, _fails, run
 
 import bitline
 from bitline import Advice, Drive, Formula, UsageError
-from bitline.formula import parse
+from bitline.symbols import parse
 
 __all__ = ["run"]  # a fixture
 
@@ -124,16 +124,16 @@ def test_a_drive_keeps_what_advice_promises(drive: Drive) -> None:
 
 
 def test_the_command_shows_what_is_saved(run: Run) -> None:
-    found = run("advise", "a | b | c", "3: a & d", "--json").json
+    found = run("advise", "a | b | c", "a & d @ 3", "--json").json
     assert found["senses_before"] == 3 + 3
     assert (found["senses"], found["saved_percent"]) == (4, pytest.approx(100 / 3, abs=0.01))
     assert [row["frequency"] for row in found["expressions"]] == [1, 3]
-    Path("asked.txt").write_text("# what we ask\n10: a & b\n\nc | d  # and this\n")
+    Path("asked.txt").write_text("# what we ask\na & b @ 10\n\nc | d  # and this\n")
     told = run("advise", "asked.txt", "--group", "a,c", "--group", "b,d", "--inverse", "c")
     assert told.code == 0
     assert all(words in told.out for words in ("a & b", "Senses now", "~d"))
     for wrong, words in [
-        (("x: a & b",), "'x' is no number"),
+        (("a & b @ x",), "'x' is no number"),
         (("a &",), "this is no expression"),
         (("a & b", "--inverse", "c"), "no expression names c"),
     ]:

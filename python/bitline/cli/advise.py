@@ -15,7 +15,7 @@ Asked = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE|EXPR...",
-        help="Expressions such as 'a & (b | ~c)', each alone or as 'TIMES: EXPR' with how often it is asked; "
+        help="Expressions such as 'a & (b | ~c)', each alone or as 'EXPR @ TIMES' where it is asked often; "
         "or a file with one of these a line, where # begins a comment.",
         show_default=False,
     ),
@@ -72,13 +72,13 @@ def _lines(arguments: list[str]) -> list[str]:
 
 def _asked(line: str) -> tuple[str, float]:
     """An expression and how often it is asked."""
-    times, colon, expression = line.partition(":")
-    if not colon:
+    expression, at, times = line.rpartition("@")
+    if not at:
         return line, 1
     try:
         return expression.strip(), float(times)
     except ValueError:
-        raise UsageError(f"{line!r}: {times.strip()!r} is no number; expected TIMES: EXPR") from None
+        raise UsageError(f"{line!r}: {times.strip()!r} is no number; expected EXPR @ TIMES") from None
 
 
 def _names(names: str) -> list[str]:

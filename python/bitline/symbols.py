@@ -1,7 +1,7 @@
 """Expressions over plain names: what will be asked, before there is a drive to ask.
 
 ```python
-months = bitline.formula.parse("jan | feb | mar")
+months = bitline.symbols.parse("jan | feb | mar")
 cheap = bitline.Formula.name("cheap")
 print(months & ~cheap)
 ```

@@ -16,7 +16,7 @@ pub(super) fn emit(tree: &Tree) -> (Vec<Program>, Source) {
     (emitter.programs, root)
 }
 
-/// The same for chains of the same program, and seldom for others: how many products, and of the
+/// The same for chains of the same program, and seldom for others: how many senses, and of the
 /// first slot the row set and the last wordline.
 type Likeness = Option<(usize, RowSetId, Option<u32>)>;
 
@@ -79,7 +79,7 @@ impl Emitter {
 }
 
 fn likeness(chain: &Chain) -> Likeness {
-    let slot = chain.first()?.1.first()?.slots.first()?;
+    let slot = chain.first()?.form.slots.first()?;
     Some((chain.len(), slot.row_set, slot.wordlines.last()))
 }
 
@@ -91,27 +91,31 @@ fn inverted(source: Source, invert: bool) -> Source {
     }
 }
 
-/// Every product begins by setting S, the first one also clears C; the last sense of a product
-/// hands it to C, by transfer or by a separate XOR.
+/// The first sense clears C; what first joins it is transferred, whatever the join. Later an XOR is a
+/// command of its own, and so is what makes an OR an AND with the inverse.
 fn steps(chain: &Chain) -> Vec<Step> {
     let mut steps = Vec::new();
-    for (place, (join, product)) in chain.iter().enumerate() {
-        let xor = *join == Join::Xor && place > 0;
-        for (at, form) in product.iter().enumerate() {
-            let iscm = Iscm {
-                inverse: form.inverse,
-                init_s: at == 0,
-                init_c: at == 0 && place == 0,
-                transfer: at + 1 == product.len() && !xor,
-            };
-            steps.push(Step::Sense(Sense {
-                iscm,
-                slots: form.slots.iter().copied().collect(),
-            }));
-        }
-        if xor {
+    let mut clear = true;
+    for (place, link) in chain.iter().enumerate() {
+        let transfer = match link.join {
+            None => false,
+            Some(Join::Xor) => clear,
+            Some(Join::Or | Join::AndNot) => true,
+        };
+        let iscm = Iscm {
+            inverse: link.form.inverse,
+            init_s: !link.goes_on,
+            init_c: place == 0,
+            transfer,
+        };
+        steps.push(Step::Sense(Sense {
+            iscm,
+            slots: link.form.slots.iter().copied().collect(),
+        }));
+        if matches!(link.join, Some(Join::Xor | Join::AndNot)) && !clear {
             steps.push(Step::Xor);
         }
+        clear &= link.join.is_none();
     }
     steps
 }

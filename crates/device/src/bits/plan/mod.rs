@@ -11,6 +11,7 @@ mod emit;
 mod forms;
 mod graph;
 mod search;
+mod synthesis;
 #[cfg(test)]
 mod tests;
 mod tree;

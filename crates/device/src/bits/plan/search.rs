@@ -1,9 +1,10 @@
 //! The search for the cheapest plan: what the latches accumulate and what the controller combines.
 //!
 //! Forms nest: a *product* is accumulated in S; a *sum* is a list of products whose OR is wanted, a
-//! *parity* one whose XOR is wanted; a *chain* accumulates products in C by OR and XOR from left to
-//! right; a *tree* combines the pages of chains in the controller. Every expression has a tree.
-//! Each form is found bottom-up and remembered per literal.
+//! *parity* one whose XOR is wanted; a *chain* accumulates products in C by OR, XOR and AND with the
+//! inverse from left to right; a *tree* combines the pages of chains in the controller. Every
+//! expression has a tree. Each form is found bottom-up and remembered per literal. Parts of few atoms
+//! are not searched for but looked up in what [`super::synthesis`] finds, which cannot be beaten.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -13,9 +14,15 @@ use media::nand::WordlineBitmap;
 use super::emit::emit;
 use super::forms::{Form, Product, Reach, merge_layer, pack};
 use super::graph::{Graph, Lit, Node};
-use super::tree::{Chain, Cost, Join, Tree, and, array, chain_senses, constant, not, xor};
+use super::synthesis::Synthesis;
+use super::tree::{Chain, Cost, Join, Kind, Link, Tree, and, array, constant, links, not, xor};
 use super::{Program, Slot, Source, Weights};
 use crate::bits::placement::RowSetId;
+
+/// Nodes of the graph that looking for parts of few atoms may visit in one planning, and for one
+/// part: bounds the effort for large expressions.
+const VISITS_MAX: usize = 4096;
+const VISITS_A_PART: usize = 512;
 
 /// Products that distribution over a sum may create in one planning; more would not be cheaper
 /// anyway.
@@ -35,6 +42,9 @@ pub(super) fn search(
         reach,
         weights,
         spread_left: SPREAD_MAX,
+        synthesis: Synthesis::new(reach),
+        visits_left: VISITS_MAX,
+        exact: Memo::default(),
         sums: Memo::default(),
         parities: Memo::default(),
         chains: Memo::default(),
@@ -63,16 +73,11 @@ fn read_tree(graph: &Graph, lit: Lit) -> Rc<Tree> {
                 row_set: row.row_set,
                 wordlines: WordlineBitmap::single(row.layer),
             }];
-            let read = array(
-                [(
-                    Join::Or,
-                    Rc::new(vec![Form {
-                        inverse: row.inverse,
-                        slots,
-                    }]),
-                )]
-                .into(),
-            );
+            let form = Form {
+                inverse: row.inverse,
+                slots,
+            };
+            let read = array(links(&vec![form], Join::Or).collect());
             if row.inverse { not(read) } else { read }
         }
         Node::And(factors) => and(factors.iter().map(|&factor| read_tree(graph, factor))),
@@ -85,6 +90,9 @@ struct Search {
     reach: Reach,
     weights: Weights,
     spread_left: usize,
+    synthesis: Synthesis,
+    visits_left: usize,
+    exact: Memo<Option<Rc<Tree>>>,
     sums: Memo<Option<Sum>>,
     parities: Memo<Option<Sum>>,
     chains: Memo<Option<Chain>>,
@@ -115,6 +123,23 @@ impl<T> Memo<T> {
 }
 
 impl Search {
+    /// The cheapest way there is to have `lit` in the controller, where its atoms are few.
+    fn exact(&mut self, lit: Lit) -> Option<Rc<Tree>> {
+        // An engine without XOR combines less in its latches than is assumed there.
+        if !self.reach.xor {
+            return None;
+        }
+        if let Some(known) = self.exact.get(lit) {
+            return known.clone();
+        }
+        let allowed = self.visits_left.min(VISITS_A_PART);
+        let mut left = allowed;
+        let exact = self.synthesis.tree(&self.graph, lit, &mut left);
+        self.visits_left -= allowed - left;
+        self.exact.insert(lit, exact.clone());
+        exact
+    }
+
     /// Products whose OR is `lit`.
     fn sum(&mut self, lit: Lit) -> Option<Sum> {
         if let Some(known) = self.sums.get(lit) {
@@ -285,25 +310,36 @@ impl Search {
         if let Some(known) = self.chains.get(lit) {
             return known.clone();
         }
-        let joined = |sum: &Sum, join| -> Chain { sum.iter().map(|p| (join, p.clone())).collect() };
+        if let Some(Kind::Chain(chain)) = self.exact(lit).map(|tree| tree.kind.clone()) {
+            self.chains.insert(lit, Some(chain.clone()));
+            return Some(chain);
+        }
+        let joined =
+            |sum: &Sum, join| -> Chain { sum.iter().flat_map(|p| links(p, join)).collect() };
         let mut chain = self.sum(lit).map(|sum| joined(&sum, Join::Or));
         let mut consider = |candidate: Option<Chain>| {
             if let Some(candidate) = candidate
                 && chain
                     .as_ref()
-                    .is_none_or(|chain| chain_senses(&candidate) < chain_senses(chain))
+                    .is_none_or(|chain| candidate.len() < chain.len())
             {
                 chain = Some(candidate);
             }
         };
         consider(self.parity(lit).map(|parity| joined(&parity, Join::Xor)));
         consider(self.continued(lit));
+        if self.reach.xor {
+            consider(self.continued(!lit).and_then(|chain| complemented(&chain)));
+        }
         self.chains.insert(lit, chain.clone());
         chain
     }
 
-    /// A chain that goes on from that of the one operand which is neither a sum nor a parity.
+    /// A chain that goes on from that of the one operand which cannot join another.
     fn continued(&mut self, lit: Lit) -> Option<Chain> {
+        if let Some(factors) = self.graph.factors(lit) {
+            return self.continued_and(&factors);
+        }
         if let Some(negated) = self.graph.negated_terms(lit) {
             let (products, _, left) = self.gather_sum(&negated);
             let &[start] = &left[..] else { return None };
@@ -326,7 +362,48 @@ impl Search {
             let rest = self.polarized(&listed, lit.is_negated() ^ flip)?;
             Some(extended(&start, Join::Xor, rest))
         });
-        ends.min_by_key(chain_senses)
+        ends.min_by_key(|end| end.len())
+    }
+
+    /// A chain whose end excludes what makes one of the factors zero.
+    fn continued_and(&mut self, factors: &[Lit]) -> Option<Chain> {
+        if !self.reach.xor {
+            return None;
+        }
+        // Rows are left to the product that the chain may begin with.
+        let (rows, parts): (Vec<Lit>, Vec<Lit>) = factors
+            .iter()
+            .partition(|&&factor| self.graph.row(factor).is_some());
+        let (excluded, _, left) = self.gather_sum(&parts);
+        match left[..] {
+            [] if rows.is_empty() => self.excluding_from_first(&parts),
+            [] => {
+                let (product, _, rest) = self.graph.gather_product(&rows, self.reach);
+                let (rest, _, none) = self.gather_sum(&rest);
+                debug_assert!(none.is_empty(), "the negation of a row is one sense");
+                let start: Chain = links(&product, Join::Or).collect();
+                let excluded = excluded.into_iter().chain(rest).collect();
+                Some(extended(&start, Join::AndNot, excluded))
+            }
+            [negated] => {
+                let start = self.chain(!negated)?;
+                let (rows, _, _) = self.gather_sum(&rows);
+                let excluded = excluded.into_iter().chain(rows).collect();
+                Some(extended(&start, Join::AndNot, excluded))
+            }
+            _ => None,
+        }
+    }
+
+    /// As the others, where every factor is the negation of a sum: the first begins the chain.
+    fn excluding_from_first(&mut self, factors: &[Lit]) -> Option<Chain> {
+        let (&first, rest) = factors.split_first()?;
+        let start = self.sum(!first).and_then(|sum| {
+            let chain: Chain = sum.iter().flat_map(|p| links(p, Join::Or)).collect();
+            complemented(&chain)
+        })?;
+        let (rest, _, _) = self.gather_sum(rest);
+        Some(extended(&start, Join::AndNot, rest))
     }
 
     fn has_parity(&mut self, lit: Lit) -> bool {
@@ -337,6 +414,10 @@ impl Search {
     fn tree(&mut self, lit: Lit) -> Rc<Tree> {
         if let Some(known) = self.trees.get(lit) {
             return known.clone();
+        }
+        if let Some(exact) = self.exact(lit) {
+            self.trees.insert(lit, exact.clone());
+            return exact;
         }
         let positive = lit.positive();
         let tree = if lit.is_negated() && self.graph.node(lit) != &Node::False {
@@ -369,7 +450,10 @@ impl Search {
     /// neither can.
     fn array(&mut self, lit: Lit) -> Option<Rc<Tree>> {
         let direct = self.chain(lit).map(array);
-        let inverted = self.chain(!lit).map(|chain| not(array(chain)));
+        let inverted = self.chain(!lit).map(|chain| {
+            let inverse = self.reach.xor.then(|| complemented(&chain)).flatten();
+            inverse.map_or_else(|| not(array(chain)), array)
+        });
         match inverted {
             Some(inverted) => Some(self.cheaper(direct, inverted)),
             None => direct,
@@ -473,9 +557,35 @@ fn senses_of(products: &Sum) -> u64 {
 }
 
 fn extended(start: &Chain, join: Join, products: Vec<Rc<Product>>) -> Chain {
-    start
-        .iter()
-        .cloned()
-        .chain(products.into_iter().map(|product| (join, product)))
-        .collect()
+    let more = products.iter().flat_map(|product| links(product, join));
+    start.iter().cloned().chain(more).collect()
+}
+
+/// A chain of as many senses that leaves the inverse; `None` if S goes on after it joined C.
+///
+/// !(lmn) = !l | !m | !n begins it, and what joined by OR is excluded instead.
+fn complemented(chain: &Chain) -> Option<Chain> {
+    let first = chain.iter().position(|link| link.join.is_some())? + 1;
+    let (product, rest) = chain.split_at(first);
+    let after_join = |pair: &[Link]| pair[0].join.is_some() && pair[1].goes_on;
+    if chain.windows(2).any(after_join) {
+        return None;
+    }
+    let start = product.iter().map(|link| Link {
+        form: Form {
+            inverse: !link.form.inverse,
+            ..link.form.clone()
+        },
+        goes_on: false,
+        join: Some(Join::Or),
+    });
+    let rest = rest.iter().map(|link| Link {
+        join: link.join.map(|join| match join {
+            Join::Or => Join::AndNot,
+            Join::AndNot => Join::Or,
+            Join::Xor => Join::Xor,
+        }),
+        ..link.clone()
+    });
+    Some(start.chain(rest).collect())
 }

@@ -1,18 +1,41 @@
-//! Chains of products in the cache latch, and trees of chains combined by the controller.
+//! Chains of senses in the latches, and trees of chains combined by the controller.
 
 use std::rc::Rc;
 
-use super::forms::Product;
+use super::forms::{Form, Product};
 
-/// How a product joins what the cache latch holds.
+/// How what the sensing latch holds joins the cache latch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Join {
+    /// C |= S.
     Or,
+    /// C ^= S.
     Xor,
+    /// C &= !S, which is C |= S and then C ^= S.
+    AndNot,
 }
 
-/// Products accumulated in the cache latch, which is clear before the first.
-pub(super) type Chain = Rc<[(Join, Rc<Product>)]>;
+/// One sense of a chain and what becomes of its result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Link {
+    pub(super) form: Form,
+    /// S goes on: it becomes S & sensed, where otherwise it begins anew.
+    pub(super) goes_on: bool,
+    /// What follows; nothing while S is still to be accumulated.
+    pub(super) join: Option<Join>,
+}
+
+/// Senses whose results gather in the cache latch, which is clear before the first.
+pub(super) type Chain = Rc<[Link]>;
+
+/// The links of a product that joins as a whole.
+pub(super) fn links(product: &Product, join: Join) -> impl Iterator<Item = Link> {
+    product.iter().enumerate().map(move |(at, form)| Link {
+        form: form.clone(),
+        goes_on: at > 0,
+        join: (at + 1 == product.len()).then_some(join),
+    })
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cost {
@@ -29,17 +52,13 @@ pub(super) struct Tree {
     pub(super) kind: Kind,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Kind {
     Constant(bool),
     Chain(Chain),
     Not(Rc<Tree>),
     And(Vec<Rc<Tree>>),
     Xor(Vec<Rc<Tree>>),
-}
-
-pub(super) fn chain_senses(chain: &Chain) -> u64 {
-    chain.iter().map(|(_, product)| product.len() as u64).sum()
 }
 
 pub(super) fn constant(value: bool) -> Rc<Tree> {
@@ -51,7 +70,7 @@ pub(super) fn constant(value: bool) -> Rc<Tree> {
 
 pub(super) fn array(chain: Chain) -> Rc<Tree> {
     let cost = Cost {
-        senses: chain_senses(&chain),
+        senses: chain.len() as u64,
         transfers: 1,
         combined: 0,
     };

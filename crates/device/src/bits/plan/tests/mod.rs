@@ -1,5 +1,7 @@
 //! Plans against direct evaluation, closed forms and the paper's example.
 
+mod optimum;
+
 use std::collections::BTreeMap;
 
 use nvme::{Expression, VectorId};
@@ -307,9 +309,14 @@ fn what_does_not_fit_is_combined_by_the_controller() {
     let (mut store, mut random) = (Store::new(48), Random(8));
     let mut next = |group| leaf(store.add(group, false, random_words(&mut random)));
     let (a, b, c, d) = (next(1), next(1), next(1), next(1));
-    let sum = |x: &Expression, y: &Expression| Expression::Or(vec![x.clone(), y.clone()]);
     let xor = |x: &Expression, y: &Expression| Expression::Xor(vec![x.clone(), y.clone()]);
-    let expression = Expression::And(vec![xor(&a, &b), xor(&c, &d), sum(&a, &c)]);
+    let expression = Expression::And(vec![
+        xor(&a, &b),
+        xor(&c, &d),
+        Expression::Or(vec![a.clone(), c.clone()]),
+        not(Expression::And(vec![b.clone(), d.clone()])),
+        xor(&a, &d),
+    ]);
     let [plan, ..] = store.check(&expression, &LIMITS);
     assert!(
         plan.page_transfers() > 1 && plan.controller_bytes_per_page(16384) > 0,

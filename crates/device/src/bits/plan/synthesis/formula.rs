@@ -1,0 +1,355 @@
+//! What the controller makes of a few pages: formulas of few operands for functions of them, where
+//! some combinations of bits never occur.
+
+use super::programs::{INPUTS, all_cells};
+
+/// A function of pages of which some values do not matter. Bit `i` of both is where page `j` has the
+/// value of bit `j` of `i`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Partial {
+    /// Where the value matters.
+    pub(super) care: u16,
+    /// The values, zero where they do not matter.
+    pub(super) value: u16,
+}
+
+impl Partial {
+    /// Whether `table` has these values.
+    pub(super) fn admits(self, table: u16) -> bool {
+        (table ^ self.value) & self.care == 0
+    }
+
+    /// The values where input `at` of `inputs` has `value`, over the others.
+    fn cofactor(self, at: usize, inputs: usize, value: bool) -> Partial {
+        let mut cofactor = Partial { care: 0, value: 0 };
+        for cell in 0..1usize << (inputs - 1) {
+            let low = cell & ((1 << at) - 1);
+            let whole = (cell - low) << 1 | usize::from(value) << at | low;
+            cofactor.care |= (self.care >> whole & 1) << cell;
+            cofactor.value |= (self.value >> whole & 1) << cell;
+        }
+        cofactor
+    }
+
+    fn inverted(self) -> Partial {
+        let value = !self.value & self.care;
+        Partial { value, ..self }
+    }
+
+    /// The values of both, if they agree where both matter.
+    fn merged(self, other: Partial) -> Option<Partial> {
+        let clash = (self.value ^ other.value) & self.care & other.care;
+        (clash == 0).then_some(Partial {
+            care: self.care | other.care,
+            value: self.value | other.value,
+        })
+    }
+
+    /// Over `parts`, tables of functions of the `inputs`; `None` if it is no function of them.
+    pub(super) fn over(self, inputs: usize, parts: &[u16]) -> Option<Partial> {
+        let mut whole = Partial { care: 0, value: 0 };
+        for cell in 0..1usize << parts.len() {
+            let mut here = all_cells(inputs);
+            for (at, part) in parts.iter().enumerate() {
+                here &= if cell >> at & 1 == 1 { *part } else { !part };
+            }
+            let matters = here & self.care;
+            let ones = matters & self.value;
+            if ones != 0 && ones != matters {
+                return None;
+            }
+            whole.care |= u16::from(matters != 0) << cell;
+            whole.value |= u16::from(ones != 0) << cell;
+        }
+        Some(whole)
+    }
+}
+
+/// A formula over pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Formula {
+    Constant(bool),
+    Page { at: usize, inverted: bool },
+    And(Vec<Formula>),
+    Or(Vec<Formula>),
+    Xor(Vec<Formula>),
+}
+
+impl Formula {
+    /// One of few operands that has the values of `partial`, a function of `pages` pages.
+    pub(super) fn of(partial: Partial, pages: usize) -> Formula {
+        let leaves: Vec<Formula> = (0..pages)
+            .map(|at| Formula::Page {
+                at,
+                inverted: false,
+            })
+            .collect();
+        find(partial, &leaves)
+    }
+
+    /// Operand pages the controller takes in if every page comes as it is named.
+    pub(super) fn operands(&self) -> usize {
+        match self {
+            Formula::Constant(_) | Formula::Page { .. } => 0,
+            Formula::And(parts) | Formula::Or(parts) | Formula::Xor(parts) => {
+                parts.len() + parts.iter().map(Formula::operands).sum::<usize>()
+            }
+        }
+    }
+
+    /// How often page `page` is named inverted, and how often as it is.
+    pub(super) fn uses(&self, page: usize) -> (usize, usize) {
+        match self {
+            Formula::Constant(_) => (0, 0),
+            Formula::Page { at, inverted } if *at == page => {
+                (usize::from(*inverted), usize::from(!*inverted))
+            }
+            Formula::Page { .. } => (0, 0),
+            Formula::And(parts) | Formula::Or(parts) | Formula::Xor(parts) => {
+                let uses = parts.iter().map(|part| part.uses(page));
+                uses.fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
+            }
+        }
+    }
+
+    fn inverted(&self) -> Formula {
+        let all = |parts: &[Formula]| parts.iter().map(Formula::inverted).collect();
+        match self {
+            Formula::Constant(value) => Formula::Constant(!value),
+            Formula::Page { at, inverted } => Formula::Page {
+                at: *at,
+                inverted: !inverted,
+            },
+            Formula::And(parts) => Formula::Or(all(parts)),
+            Formula::Or(parts) => Formula::And(all(parts)),
+            Formula::Xor(parts) => {
+                let mut parts = parts.clone();
+                parts[0] = parts[0].inverted();
+                Formula::Xor(parts)
+            }
+        }
+    }
+}
+
+fn and(a: Formula, b: Formula) -> Formula {
+    let mut parts = Vec::new();
+    for part in [a, b] {
+        match part {
+            Formula::Constant(true) => {}
+            Formula::Constant(false) => return Formula::Constant(false),
+            Formula::And(inner) => parts.extend(inner),
+            other => parts.push(other),
+        }
+    }
+    match parts.len() {
+        0 => Formula::Constant(true),
+        1 => parts.remove(0),
+        _ => Formula::And(parts),
+    }
+}
+
+fn or(a: Formula, b: Formula) -> Formula {
+    and(a.inverted(), b.inverted()).inverted()
+}
+
+fn xor(a: Formula, b: Formula) -> Formula {
+    let (mut parts, mut flip) = (Vec::new(), false);
+    for part in [a, b] {
+        match part {
+            Formula::Constant(value) => flip ^= value,
+            Formula::Xor(inner) => parts.extend(inner),
+            other => parts.push(other),
+        }
+    }
+    let whole = match parts.len() {
+        0 => Formula::Constant(false),
+        1 => parts.remove(0),
+        _ => Formula::Xor(parts),
+    };
+    if flip { whole.inverted() } else { whole }
+}
+
+/// The tables, up to inversion, of functions that depend on both of two inputs.
+const OF_TWO: [u16; 5] = [0b1000, 0b0100, 0b0010, 0b0001, 0b0110];
+
+/// The cheapest formula found over `leaves`, by taking one of them or two out.
+fn find(partial: Partial, leaves: &[Formula]) -> Formula {
+    if partial.value == 0 || partial.value == partial.care {
+        return Formula::Constant(partial.value != 0);
+    }
+    let mut best: Option<Formula> = None;
+    let mut consider = |formula: Formula| {
+        if best
+            .as_ref()
+            .is_none_or(|best| formula.operands() < best.operands())
+        {
+            best = Some(formula);
+        }
+    };
+    for at in 0..leaves.len() {
+        for formula in split(partial, leaves, at) {
+            consider(formula);
+        }
+    }
+    if leaves.len() > 2 {
+        for second in 1..leaves.len() {
+            for first in 0..second {
+                joined(partial, leaves, first, second)
+                    .into_iter()
+                    .for_each(&mut consider);
+            }
+        }
+    }
+    best.expect("splitting by any leaf gives a formula")
+}
+
+/// Formulas that treat the leaf at `at` apart.
+fn split(partial: Partial, leaves: &[Formula], at: usize) -> Vec<Formula> {
+    let mut rest = leaves.to_vec();
+    let leaf = rest.remove(at);
+    let low = partial.cofactor(at, leaves.len(), false);
+    let high = partial.cofactor(at, leaves.len(), true);
+    if let Some(either) = low.merged(high) {
+        return vec![find(either, &rest)];
+    }
+    let is = |side: Partial, value: bool| side.value == if value { side.care } else { 0 };
+    let mut found = Vec::new();
+    if is(low, false) {
+        found.push(and(leaf.clone(), find(high, &rest)));
+    }
+    if is(low, true) {
+        found.push(or(leaf.inverted(), find(high, &rest)));
+    }
+    if is(high, false) {
+        found.push(and(leaf.inverted(), find(low, &rest)));
+    }
+    if is(high, true) {
+        found.push(or(leaf.clone(), find(low, &rest)));
+    }
+    if let Some(either) = low.merged(high.inverted()) {
+        found.push(xor(leaf.clone(), find(either, &rest)));
+    }
+    if found.is_empty() {
+        let [when, unless] = [find(high, &rest), find(low, &rest)];
+        found.push(or(and(leaf.clone(), when), and(leaf.inverted(), unless)));
+        found.extend(changed(low, high, &leaf, &rest));
+        found.extend(changed(high, low, &leaf.inverted(), &rest));
+    }
+    found
+}
+
+/// `base`, and where `leaf` is one, the difference to `other`.
+fn changed(base: Partial, other: Partial, leaf: &Formula, rest: &[Formula]) -> Option<Formula> {
+    let kept = find(base, rest);
+    let table = kept.table(rest)?;
+    let difference = Partial {
+        care: other.care,
+        value: (other.value ^ table) & other.care,
+    };
+    Some(xor(kept, and(leaf.clone(), find(difference, rest))))
+}
+
+/// Formulas that combine two leaves first.
+fn joined(partial: Partial, leaves: &[Formula], first: usize, second: usize) -> Vec<Formula> {
+    let mut found = Vec::new();
+    let others = || (0..leaves.len()).filter(move |at| ![first, second].contains(at));
+    for of_two in OF_TWO {
+        let cells = (0..4u16).filter(|cell| of_two >> cell & 1 == 1);
+        let joint = cells.fold(0, |table, cell| {
+            let side = |at: usize, bit: u16| if bit == 1 { INPUTS[at] } else { !INPUTS[at] };
+            table | (side(first, cell & 1) & side(second, cell >> 1))
+        });
+        let parts: Vec<u16> = others().map(|at| INPUTS[at]).chain([joint]).collect();
+        let Some(over) = partial.over(leaves.len(), &parts) else {
+            continue;
+        };
+        let pair = [leaves[first].clone(), leaves[second].clone()];
+        let pair = find(
+            Partial {
+                care: 0b1111,
+                value: of_two,
+            },
+            &pair,
+        );
+        let parts: Vec<Formula> = others()
+            .map(|at| leaves[at].clone())
+            .chain([pair])
+            .collect();
+        found.push(find(over, &parts));
+    }
+    found
+}
+
+impl Formula {
+    /// Its table over `leaves`; `None` where a leaf is not a page.
+    fn table(&self, leaves: &[Formula]) -> Option<u16> {
+        let fold = |parts: &[Formula], start: u16, apply: fn(u16, u16) -> u16| {
+            parts
+                .iter()
+                .try_fold(start, |sum, part| Some(apply(sum, part.table(leaves)?)))
+        };
+        let table = match self {
+            Formula::Constant(value) => Some(if *value { u16::MAX } else { 0 }),
+            Formula::Page { at, inverted } => {
+                leaves.iter().enumerate().find_map(|(place, leaf)| {
+                    let Formula::Page {
+                        at: page,
+                        inverted: other,
+                    } = leaf
+                    else {
+                        return None;
+                    };
+                    let flip = if inverted == other { 0 } else { u16::MAX };
+                    (page == at).then_some(INPUTS[place] ^ flip)
+                })
+            }
+            Formula::And(parts) => fold(parts, u16::MAX, |a, b| a & b),
+            Formula::Or(parts) => fold(parts, 0, |a, b| a | b),
+            Formula::Xor(parts) => fold(parts, 0, |a, b| a ^ b),
+        };
+        table.map(|table| table & all_cells(leaves.len()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_function_of_three_pages_has_a_formula() {
+        let pages: Vec<Formula> = (0..3)
+            .map(|at| Formula::Page {
+                at,
+                inverted: false,
+            })
+            .collect();
+        for value in 0..=0xffu16 {
+            for care in [0xff, 0x5d, 0xe7, value] {
+                let partial = Partial {
+                    care,
+                    value: value & care,
+                };
+                let formula = Formula::of(partial, 3);
+                let table = formula.table(&pages).expect("of pages only");
+                assert!(partial.admits(table), "{value:#x} {care:#x} {formula:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn formulas_are_short() {
+        let [a, b, c, d] = INPUTS;
+        for (value, operands) in [
+            (a & b & c & d, 4),
+            (!(a & b & c & d), 4),
+            (a ^ b ^ c ^ d, 4),
+            ((a | !b) & (c ^ d), 4 + 2),
+            ((a & b) | (!a & c), 2 + 2 + 2),
+            ((a & b) | (b & c) | (a & c), 2 + 2 + 2 + 2),
+        ] {
+            let care = u16::MAX;
+            let formula = Formula::of(Partial { care, value }, 4);
+            assert!(formula.operands() <= operands, "{formula:?}");
+        }
+    }
+}

@@ -69,6 +69,8 @@ pub(super) enum Node {
     And(Rc<[Lit]>),
     /// Of positive literals only.
     Xor(Rc<[Lit]>),
+    /// A part of this number that is computed on its own.
+    Sealed(usize),
 }
 
 /// The expression and everything the search derives from it.
@@ -289,7 +291,7 @@ impl Graph {
                 return None;
             }
             match self.node(lit) {
-                Node::False => {}
+                Node::False | Node::Sealed(_) => {}
                 Node::Row(_) => rows += 1,
                 Node::And(children) | Node::Xor(children) => open.extend_from_slice(children),
             }
@@ -297,7 +299,30 @@ impl Graph {
         Some(rows)
     }
 
-    fn intern(&mut self, node: Node) -> Lit {
+    /// The positive literals of all nodes below `root`, operands before what they are operands of, and
+    /// for every node how many others have it as an operand.
+    pub(super) fn used_below(&self, root: Lit) -> (Vec<Lit>, Vec<usize>) {
+        let mut uses = vec![0; self.nodes.len()];
+        let mut seen = vec![false; self.nodes.len()];
+        let mut open = vec![root.positive()];
+        while let Some(lit) = open.pop() {
+            if std::mem::replace(&mut seen[lit.index() / 2], true) {
+                continue;
+            }
+            if let Node::And(children) | Node::Xor(children) = self.node(lit) {
+                for &child in children.iter() {
+                    uses[child.index() / 2] += 1;
+                    open.push(child.positive());
+                }
+            }
+        }
+        // A node is interned after its operands.
+        let nodes = (0..self.nodes.len()).filter(|&node| seen[node]);
+        let order = nodes.map(|node| Lit((node as u32) << 1)).collect();
+        (order, uses)
+    }
+
+    pub(super) fn intern(&mut self, node: Node) -> Lit {
         if let Some(&lit) = self.index.get(&node) {
             return lit;
         }

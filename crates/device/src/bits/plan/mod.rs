@@ -11,6 +11,7 @@ mod emit;
 mod forms;
 mod graph;
 mod search;
+mod shared;
 mod synthesis;
 #[cfg(test)]
 mod tests;
@@ -182,35 +183,9 @@ pub fn plan(
     );
     let mut graph = graph::Graph::new();
     let (root, bits) = graph.build(expression, &find)?;
-    let parabit = |graph| search::search(graph, root, Reach::PARABIT, limits.weights);
+    let parabit = |graph| search::search(graph, root, Vec::new(), Reach::PARABIT, limits.weights);
     let (programs, root) = match engine {
-        Engine::FlashCosmos => {
-            let own = search::search(
-                graph.clone(),
-                root,
-                Reach::flash_cosmos(limits.blocks_max),
-                limits.weights,
-            );
-            let cost = |candidate: &(Vec<Program>, Source)| limits.weights.of(&candidate.0);
-            // Where something is used twice, the search may overlook that a simpler engine's plan,
-            // which this one can carry out as well, shares more. Elsewhere such plans take at least
-            // one sense for every row.
-            let floor = graph
-                .rows_if_read_once(root)
-                .map(|rows| rows as u64 * limits.weights.sense);
-            if floor.is_some_and(|floor| cost(&own) <= floor + limits.weights.page_transfer) {
-                own
-            } else {
-                let simpler = [search::read_all(&graph, root), parabit(graph)];
-                simpler.into_iter().fold(own, |best, other| {
-                    if cost(&other) < cost(&best) {
-                        other
-                    } else {
-                        best
-                    }
-                })
-            }
-        }
+        Engine::FlashCosmos => flash_cosmos(graph, root, limits),
         Engine::ParaBit => parabit(graph),
         Engine::InStorage => search::read_all(&graph, root),
     };
@@ -219,5 +194,35 @@ pub fn plan(
         bits,
         programs,
         root,
+    })
+}
+
+/// The cheapest of what the search finds and of what simpler engines would do.
+fn flash_cosmos(graph: graph::Graph, root: graph::Lit, limits: &Limits) -> (Vec<Program>, Source) {
+    type Candidate = (Vec<Program>, Source);
+    let search =
+        |graph, root, parts, reach| search::search(graph, root, parts, reach, limits.weights);
+    let reach = Reach::flash_cosmos(limits.blocks_max);
+    let cost = |candidate: &Candidate| limits.weights.of(&candidate.0);
+    let own = search(graph.clone(), root, Vec::new(), reach);
+    // Where something is used twice, the search may overlook that it can be shared. Elsewhere other
+    // plans take at least one sense for every row.
+    let floor = graph
+        .rows_if_read_once(root)
+        .map(|rows| rows as u64 * limits.weights.sense);
+    if floor.is_some_and(|floor| cost(&own) <= floor + limits.weights.page_transfer) {
+        return own;
+    }
+    let sealed = shared::seal(&graph, root)
+        .map(|sealed| search(sealed.graph, sealed.root, sealed.parts, reach));
+    let read_all = search::read_all(&graph, root);
+    let parabit = search(graph, root, Vec::new(), Reach::PARABIT);
+    let others = sealed.into_iter().chain([read_all, parabit]);
+    others.fold(own, |best, other| {
+        if cost(&other) < cost(&best) {
+            other
+        } else {
+            best
+        }
     })
 }

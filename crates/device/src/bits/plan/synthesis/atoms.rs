@@ -108,7 +108,7 @@ fn table(graph: &Graph, lit: Lit, tables: &mut BTreeMap<usize, u64>) -> u64 {
         return known ^ flip;
     }
     let found = match graph.node(positive) {
-        Node::False | Node::Row(_) => 0,
+        Node::False | Node::Row(_) | Node::Sealed(_) => 0,
         Node::And(factors) => {
             let factors = factors.iter().map(|&factor| table(graph, factor, tables));
             factors.fold(u64::MAX, |all, factor| all & factor)
@@ -144,6 +144,7 @@ impl Parents {
             *nodes = nodes.checked_sub(1)?;
             let (children, is_and) = match graph.node(lit) {
                 Node::False | Node::Row(_) => continue,
+                Node::Sealed(_) => return None,
                 Node::And(factors) => (factors, true),
                 Node::Xor(children) => (children, false),
             };

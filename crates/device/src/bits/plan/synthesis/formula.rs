@@ -172,70 +172,89 @@ fn xor(a: Formula, b: Formula) -> Formula {
 /// The tables, up to inversion, of functions that depend on both of two inputs.
 const OF_TWO: [u16; 5] = [0b1000, 0b0100, 0b0010, 0b0001, 0b0110];
 
-/// The cheapest formula found over `leaves`, by taking one of them or two out.
+/// A formula over `leaves`: one of them is taken out where that leaves a function of the others alone;
+/// else two are combined to one; else one decides between two functions of the others.
 fn find(partial: Partial, leaves: &[Formula]) -> Formula {
     if partial.value == 0 || partial.value == partial.care {
         return Formula::Constant(partial.value != 0);
     }
-    let mut best: Option<Formula> = None;
-    let mut consider = |formula: Formula| {
-        if best
-            .as_ref()
-            .is_none_or(|best| formula.operands() < best.operands())
-        {
-            best = Some(formula);
-        }
-    };
-    for at in 0..leaves.len() {
-        for formula in split(partial, leaves, at) {
-            consider(formula);
-        }
+    let places = || 0..leaves.len();
+    if let Some(formula) = places().find_map(|at| taken_out(partial, leaves, at)) {
+        return formula;
     }
-    if leaves.len() > 2 {
-        for second in 1..leaves.len() {
-            for first in 0..second {
-                joined(partial, leaves, first, second)
-                    .into_iter()
-                    .for_each(&mut consider);
-            }
-        }
+    let pairs = places().flat_map(|second| (0..second).map(move |first| (first, second)));
+    let joined = pairs.flat_map(|(first, second)| joined(partial, leaves, first, second));
+    if let Some(formula) = joined.min_by_key(Formula::operands) {
+        return formula;
     }
-    best.expect("splitting by any leaf gives a formula")
+    places()
+        .flat_map(|at| decided_by(partial, leaves, at))
+        .min_by_key(Formula::operands)
+        .expect("any leaf can decide")
 }
 
-/// Formulas that treat the leaf at `at` apart.
-fn split(partial: Partial, leaves: &[Formula], at: usize) -> Vec<Formula> {
-    let mut rest = leaves.to_vec();
-    let leaf = rest.remove(at);
-    let low = partial.cofactor(at, leaves.len(), false);
-    let high = partial.cofactor(at, leaves.len(), true);
+/// The formula where the leaf at `at` joins a function of the others by AND, OR or XOR, or does not
+/// matter.
+fn taken_out(partial: Partial, leaves: &[Formula], at: usize) -> Option<Formula> {
+    let Sides {
+        leaf,
+        rest,
+        low,
+        high,
+    } = Sides::of(partial, leaves, at);
     if let Some(either) = low.merged(high) {
-        return vec![find(either, &rest)];
+        return Some(find(either, &rest));
     }
     let is = |side: Partial, value: bool| side.value == if value { side.care } else { 0 };
-    let mut found = Vec::new();
     if is(low, false) {
-        found.push(and(leaf.clone(), find(high, &rest)));
+        return Some(and(leaf, find(high, &rest)));
     }
     if is(low, true) {
-        found.push(or(leaf.inverted(), find(high, &rest)));
+        return Some(or(leaf.inverted(), find(high, &rest)));
     }
     if is(high, false) {
-        found.push(and(leaf.inverted(), find(low, &rest)));
+        return Some(and(leaf.inverted(), find(low, &rest)));
     }
     if is(high, true) {
-        found.push(or(leaf.clone(), find(low, &rest)));
+        return Some(or(leaf, find(low, &rest)));
     }
-    if let Some(either) = low.merged(high.inverted()) {
-        found.push(xor(leaf.clone(), find(either, &rest)));
-    }
-    if found.is_empty() {
-        let [when, unless] = [find(high, &rest), find(low, &rest)];
-        found.push(or(and(leaf.clone(), when), and(leaf.inverted(), unless)));
-        found.extend(changed(low, high, &leaf, &rest));
-        found.extend(changed(high, low, &leaf.inverted(), &rest));
-    }
+    let either = low.merged(high.inverted())?;
+    Some(xor(leaf, find(either, &rest)))
+}
+
+/// Formulas where the leaf at `at` decides between two functions of the others.
+fn decided_by(partial: Partial, leaves: &[Formula], at: usize) -> Vec<Formula> {
+    let Sides {
+        leaf,
+        rest,
+        low,
+        high,
+    } = Sides::of(partial, leaves, at);
+    let [when, unless] = [find(high, &rest), find(low, &rest)];
+    let mut found = vec![or(and(leaf.clone(), when), and(leaf.inverted(), unless))];
+    found.extend(changed(low, high, &leaf, &rest));
+    found.extend(changed(high, low, &leaf.inverted(), &rest));
     found
+}
+
+/// A leaf, the others, and the functions of those where it is zero and one.
+struct Sides {
+    leaf: Formula,
+    rest: Vec<Formula>,
+    low: Partial,
+    high: Partial,
+}
+
+impl Sides {
+    fn of(partial: Partial, leaves: &[Formula], at: usize) -> Sides {
+        let mut rest = leaves.to_vec();
+        Sides {
+            leaf: rest.remove(at),
+            rest,
+            low: partial.cofactor(at, leaves.len(), false),
+            high: partial.cofactor(at, leaves.len(), true),
+        }
+    }
 }
 
 /// `base`, and where `leaf` is one, the difference to `other`.
@@ -252,6 +271,9 @@ fn changed(base: Partial, other: Partial, leaf: &Formula, rest: &[Formula]) -> O
 /// Formulas that combine two leaves first.
 fn joined(partial: Partial, leaves: &[Formula], first: usize, second: usize) -> Vec<Formula> {
     let mut found = Vec::new();
+    if leaves.len() == 2 {
+        return found;
+    }
     let others = || (0..leaves.len()).filter(move |at| ![first, second].contains(at));
     for of_two in OF_TWO {
         let cells = (0..4u16).filter(|cell| of_two >> cell & 1 == 1);

@@ -69,23 +69,22 @@ impl<'a> Candidates<'a> {
     fn one_page(&self) -> Option<Chain> {
         let inputs = self.sets[0].senses.len();
         let orders = orders(inputs);
-        let mut best: Option<((usize, u32), &SenseSet, &[usize], &Program)> = None;
+        let mut least = (usize::MAX, u32::MAX);
+        let mut best: Option<(&SenseSet, &[usize], &Program)> = None;
         for set in self.sets {
             for order in &orders {
                 let partial = reordered(set.partial, order);
                 let found = self.programs[inputs - 1]
                     .iter()
-                    .take_while(|program| {
-                        let cost = (set.blocks, program.moves);
-                        best.as_ref().is_none_or(|(least, ..)| cost < *least)
-                    })
+                    .take_while(|program| (set.blocks, program.moves) < least)
                     .find(|program| partial.admits(program.table));
                 if let Some(program) = found {
-                    best = Some(((set.blocks, program.moves), set, order, program));
+                    least = (set.blocks, program.moves);
+                    best = Some((set, order, program));
                 }
             }
         }
-        let (_, set, order, program) = best?;
+        let (set, order, program) = best?;
         let senses = order.iter().map(|&input| set.senses[input]);
         Some(self.chain(&senses.collect::<Vec<_>>(), program))
     }

@@ -3,8 +3,6 @@
 //! A table of a function of `n` inputs has 2^n bits; bit `i` is its value where input `j` has the
 //! value of bit `j` of `i`.
 
-use std::collections::BTreeMap;
-
 use arrayvec::ArrayVec;
 
 use crate::bits::plan::tree::Join;
@@ -54,12 +52,16 @@ pub(super) struct Program {
 pub(super) fn programs(inputs: usize) -> Vec<Program> {
     let mut walk = Walk {
         inputs,
-        best: BTreeMap::new(),
+        fewest: vec![u32::MAX; 1 << (1 << inputs)],
+        found: Vec::new(),
     };
-    walk.extend(0, 0, &Program::empty());
-    let mut programs: Vec<Program> = walk.best.into_values().collect();
-    programs.sort_by_key(|program| (program.moves, program.table));
-    programs
+    walk.extend(0, &Program::empty());
+    let Walk {
+        fewest, mut found, ..
+    } = walk;
+    found.retain(|program| program.moves == fewest[usize::from(program.table)]);
+    found.sort_unstable_by_key(|program| (program.moves, program.table));
+    found
 }
 
 impl Program {
@@ -79,43 +81,44 @@ impl Program {
 
 struct Walk {
     inputs: usize,
-    // order: by table.
-    best: BTreeMap<u16, Program>,
+    /// By table, the moves of the cheapest program found for it.
+    fewest: Vec<u32>,
+    /// Each cheaper than those before it of the same table.
+    found: Vec<Program>,
 }
 
 impl Walk {
-    /// Continues `program`, which leaves `s` in the sensing latch, with input `at` and the rest.
-    fn extend(&mut self, at: usize, s: u16, program: &Program) {
+    /// Continues `program` with input `at` and the rest.
+    fn extend(&mut self, s: u16, program: &Program) {
+        let at = program.sensings.len();
         if at == self.inputs {
-            let known = self.best.entry(program.table);
-            let known = known.or_insert_with(|| program.clone());
-            if program.moves < known.moves {
-                *known = program.clone();
+            let fewest = &mut self.fewest[usize::from(program.table)];
+            if program.moves < *fewest {
+                *fewest = program.moves;
+                self.found.push(program.clone());
             }
             return;
         }
-        let input = INPUTS[at] & all_cells(self.inputs);
+        let all = all_cells(self.inputs);
+        let input = INPUTS[at] & all;
+        let last = program.sensings.last();
         // A sense that joined nothing was for S to go on.
-        let pending = program
-            .sensings
-            .last()
-            .is_some_and(|last| last.join.is_none());
+        let pending = last.is_some_and(|last| last.join.is_none());
         for mode in [Mode::Plain, Mode::Inverse, Mode::GoesOn] {
             if (pending && mode != Mode::GoesOn) || (at == 0 && mode == Mode::GoesOn) {
                 continue;
             }
             let (s, moves) = match mode {
                 Mode::Plain => (input, 0),
-                Mode::Inverse => (!input & all_cells(self.inputs), 0),
+                Mode::Inverse => (!input & all, 0),
                 Mode::GoesOn => (s & input, 1),
             };
-            let last = at + 1 == self.inputs;
-            for (join, table, join_moves) in joins(program, s, last) {
+            for (join, table, join_moves) in joins(program, s, at + 1 == self.inputs) {
                 let mut longer = program.clone();
                 longer.table = table;
                 longer.sensings.push(Sensing { mode, join });
                 longer.moves += moves + join_moves;
-                self.extend(at + 1, s, &longer);
+                self.extend(s, &longer);
             }
         }
     }

@@ -308,20 +308,53 @@ fn xor_stays_in_the_latches() {
 fn what_does_not_fit_is_combined_by_the_controller() {
     let (mut store, mut random) = (Store::new(48), Random(8));
     let mut next = |group| leaf(store.add(group, false, random_words(&mut random)));
-    let (a, b, c, d) = (next(1), next(1), next(1), next(1));
+    let (a, b, c) = (next(1), next(1), next(1));
     let xor = |x: &Expression, y: &Expression| Expression::Xor(vec![x.clone(), y.clone()]);
-    let expression = Expression::And(vec![
-        xor(&a, &b),
-        xor(&c, &d),
-        Expression::Or(vec![a.clone(), c.clone()]),
-        not(Expression::And(vec![b.clone(), d.clone()])),
-        xor(&a, &d),
+    let expression = Expression::And(vec![xor(&a, &b), xor(&a, &c)]);
+    let [plan, ..] = store.check(&expression, &LIMITS);
+    assert_eq!((plan.senses(), plan.page_transfers()), (3, 3), "{plan}");
+    assert!(plan.controller_bytes_per_page(16384) > 0, "{plan}");
+}
+
+#[test]
+fn what_is_used_twice_is_computed_once() {
+    let (mut store, mut random) = (Store::new(48), Random(12));
+    let mut next = |group| leaf(store.add(group, false, random_words(&mut random)));
+    // A multiplexer, decided by a parity of six rows.
+    let condition = Expression::Xor((0..6).map(|_| next(1)).collect());
+    let (a, b) = (next(1), next(2));
+    let expression = Expression::Or(vec![
+        Expression::And(vec![condition.clone(), a]),
+        Expression::And(vec![not(condition), b]),
     ]);
     let [plan, ..] = store.check(&expression, &LIMITS);
-    assert!(
-        plan.page_transfers() > 1 && plan.controller_bytes_per_page(16384) > 0,
-        "{plan}"
-    );
+    assert_eq!((plan.senses(), plan.page_transfers()), (8, 3), "{plan}");
+}
+
+#[test]
+fn alternating_operators_stay_in_the_latches() {
+    let (mut store, mut random) = (Store::new(48), Random(14));
+    let mut group = 0;
+    let mut next = || {
+        group += 1;
+        leaf(store.add(group, false, random_words(&mut random)))
+    };
+    // ((((a | b) & c) | d) & e) ..., a block at a time: each operand one sense, and one page.
+    let mut nested = Expression::Or(vec![next(), next()]);
+    for depth in 0..10 {
+        let parts = vec![nested, next()];
+        nested = match depth % 2 {
+            0 => Expression::And(parts),
+            _ => Expression::Or(parts),
+        };
+    }
+    let limits = Limits {
+        blocks_max: 1,
+        ..LIMITS
+    };
+    let [plan, parabit, _] = store.check(&nested, &limits);
+    assert_eq!((plan.senses(), plan.page_transfers()), (12, 1), "{plan}");
+    assert!(parabit.page_transfers() > 1, "{parabit}");
 }
 
 #[test]

@@ -6,16 +6,19 @@
 //! expression has a tree. Each form is found bottom-up and remembered per literal. Parts of few atoms
 //! are not searched for but looked up in what [`super::synthesis`] finds, which cannot be beaten.
 
+mod chains;
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use media::nand::WordlineBitmap;
 
+use self::chains::complemented;
 use super::emit::emit;
 use super::forms::{Form, Product, Reach, merge_layer, pack};
 use super::graph::{Graph, Lit, Node};
 use super::synthesis::Synthesis;
-use super::tree::{Chain, Cost, Join, Kind, Link, Tree, and, array, constant, links, not, xor};
+use super::tree::{Chain, Cost, Join, Tree, and, array, constant, links, not, xor};
 use super::{Program, Slot, Source, Weights};
 use crate::bits::placement::RowSetId;
 
@@ -31,14 +34,17 @@ const SPREAD_MAX: usize = 32;
 type Sum = Rc<[Rc<Product>]>;
 
 /// Plans `root` within `reach`: array programs and what the controller makes of their pages.
+/// `parts` are what is sealed in the graph.
 pub(super) fn search(
     graph: Graph,
     root: Lit,
+    parts: Vec<Lit>,
     reach: Reach,
     weights: Weights,
 ) -> (Vec<Program>, Source) {
     let mut search = Search {
         graph,
+        parts,
         reach,
         weights,
         spread_left: SPREAD_MAX,
@@ -80,6 +86,7 @@ fn read_tree(graph: &Graph, lit: Lit) -> Rc<Tree> {
             let read = array(links(&vec![form], Join::Or).collect());
             if row.inverse { not(read) } else { read }
         }
+        Node::Sealed(_) => unreachable!("only the search seals parts, and seals all alike"),
         Node::And(factors) => and(factors.iter().map(|&factor| read_tree(graph, factor))),
         Node::Xor(children) => xor(children.iter().map(|&child| read_tree(graph, child))),
     }
@@ -87,6 +94,7 @@ fn read_tree(graph: &Graph, lit: Lit) -> Rc<Tree> {
 
 struct Search {
     graph: Graph,
+    parts: Vec<Lit>,
     reach: Reach,
     weights: Weights,
     spread_left: usize,
@@ -305,107 +313,6 @@ impl Search {
         self.graph.and(others.chain([by]))
     }
 
-    /// Products accumulated in the cache latch that leave `lit` there.
-    fn chain(&mut self, lit: Lit) -> Option<Chain> {
-        if let Some(known) = self.chains.get(lit) {
-            return known.clone();
-        }
-        if let Some(Kind::Chain(chain)) = self.exact(lit).map(|tree| tree.kind.clone()) {
-            self.chains.insert(lit, Some(chain.clone()));
-            return Some(chain);
-        }
-        let joined =
-            |sum: &Sum, join| -> Chain { sum.iter().flat_map(|p| links(p, join)).collect() };
-        let mut chain = self.sum(lit).map(|sum| joined(&sum, Join::Or));
-        let mut consider = |candidate: Option<Chain>| {
-            if let Some(candidate) = candidate
-                && chain
-                    .as_ref()
-                    .is_none_or(|chain| candidate.len() < chain.len())
-            {
-                chain = Some(candidate);
-            }
-        };
-        consider(self.parity(lit).map(|parity| joined(&parity, Join::Xor)));
-        consider(self.continued(lit));
-        if self.reach.xor {
-            consider(self.continued(!lit).and_then(|chain| complemented(&chain)));
-        }
-        self.chains.insert(lit, chain.clone());
-        chain
-    }
-
-    /// A chain that goes on from that of the one operand which cannot join another.
-    fn continued(&mut self, lit: Lit) -> Option<Chain> {
-        if let Some(factors) = self.graph.factors(lit) {
-            return self.continued_and(&factors);
-        }
-        if let Some(negated) = self.graph.negated_terms(lit) {
-            let (products, _, left) = self.gather_sum(&negated);
-            let &[start] = &left[..] else { return None };
-            let start = self.chain(start)?;
-            return Some(extended(&start, Join::Or, products));
-        }
-        let Node::Xor(children) = self.graph.node(lit) else {
-            return None;
-        };
-        if !self.reach.xor {
-            return None;
-        }
-        let (listed, odd): (Vec<Lit>, Vec<Lit>) = children
-            .clone()
-            .iter()
-            .partition(|&&child| self.has_parity(child));
-        let &[start] = &odd[..] else { return None };
-        let ends = [false, true].into_iter().filter_map(|flip| {
-            let start = self.chain(start.flipped(flip))?;
-            let rest = self.polarized(&listed, lit.is_negated() ^ flip)?;
-            Some(extended(&start, Join::Xor, rest))
-        });
-        ends.min_by_key(|end| end.len())
-    }
-
-    /// A chain whose end excludes what makes one of the factors zero.
-    fn continued_and(&mut self, factors: &[Lit]) -> Option<Chain> {
-        if !self.reach.xor {
-            return None;
-        }
-        // Rows are left to the product that the chain may begin with.
-        let (rows, parts): (Vec<Lit>, Vec<Lit>) = factors
-            .iter()
-            .partition(|&&factor| self.graph.row(factor).is_some());
-        let (excluded, _, left) = self.gather_sum(&parts);
-        match left[..] {
-            [] if rows.is_empty() => self.excluding_from_first(&parts),
-            [] => {
-                let (product, _, rest) = self.graph.gather_product(&rows, self.reach);
-                let (rest, _, none) = self.gather_sum(&rest);
-                debug_assert!(none.is_empty(), "the negation of a row is one sense");
-                let start: Chain = links(&product, Join::Or).collect();
-                let excluded = excluded.into_iter().chain(rest).collect();
-                Some(extended(&start, Join::AndNot, excluded))
-            }
-            [negated] => {
-                let start = self.chain(!negated)?;
-                let (rows, _, _) = self.gather_sum(&rows);
-                let excluded = excluded.into_iter().chain(rows).collect();
-                Some(extended(&start, Join::AndNot, excluded))
-            }
-            _ => None,
-        }
-    }
-
-    /// As the others, where every factor is the negation of a sum: the first begins the chain.
-    fn excluding_from_first(&mut self, factors: &[Lit]) -> Option<Chain> {
-        let (&first, rest) = factors.split_first()?;
-        let start = self.sum(!first).and_then(|sum| {
-            let chain: Chain = sum.iter().flat_map(|p| links(p, Join::Or)).collect();
-            complemented(&chain)
-        })?;
-        let (rest, _, _) = self.gather_sum(rest);
-        Some(extended(&start, Join::AndNot, rest))
-    }
-
     fn has_parity(&mut self, lit: Lit) -> bool {
         self.parity(lit).is_some() || self.parity(!lit).is_some()
     }
@@ -435,6 +342,12 @@ impl Search {
         match self.graph.node(lit).clone() {
             Node::False => constant(lit == Lit::TRUE),
             Node::Row(_) => self.array(lit).expect("a row is a product of one sense"),
+            Node::Sealed(part) => {
+                // Whatever uses it, it is computed once: that is no cost of any use.
+                let kind = self.tree(self.parts[part]).kind.clone();
+                let cost = Cost::default();
+                Rc::new(Tree { cost, kind })
+            }
             Node::And(factors) => {
                 let whole = self.array(lit);
                 self.split_and(whole, &factors)
@@ -554,38 +467,4 @@ impl Search {
 
 fn senses_of(products: &Sum) -> u64 {
     products.iter().map(|product| product.len() as u64).sum()
-}
-
-fn extended(start: &Chain, join: Join, products: Vec<Rc<Product>>) -> Chain {
-    let more = products.iter().flat_map(|product| links(product, join));
-    start.iter().cloned().chain(more).collect()
-}
-
-/// A chain of as many senses that leaves the inverse; `None` if S goes on after it joined C.
-///
-/// !(lmn) = !l | !m | !n begins it, and what joined by OR is excluded instead.
-fn complemented(chain: &Chain) -> Option<Chain> {
-    let first = chain.iter().position(|link| link.join.is_some())? + 1;
-    let (product, rest) = chain.split_at(first);
-    let after_join = |pair: &[Link]| pair[0].join.is_some() && pair[1].goes_on;
-    if chain.windows(2).any(after_join) {
-        return None;
-    }
-    let start = product.iter().map(|link| Link {
-        form: Form {
-            inverse: !link.form.inverse,
-            ..link.form.clone()
-        },
-        goes_on: false,
-        join: Some(Join::Or),
-    });
-    let rest = rest.iter().map(|link| Link {
-        join: link.join.map(|join| match join {
-            Join::Or => Join::AndNot,
-            Join::AndNot => Join::Or,
-            Join::Xor => Join::Xor,
-        }),
-        ..link.clone()
-    });
-    Some(start.chain(rest).collect())
 }

@@ -20,6 +20,17 @@ pub struct ChannelConfig {
     pub transfer_pj_per_byte: u32,
 }
 
+impl ChannelConfig {
+    /// How long `bytes` occupy the bus.
+    pub fn span_of(&self, bytes: u64) -> Span {
+        Span::of_transfer(bytes, self.bytes_per_second())
+    }
+
+    fn bytes_per_second(&self) -> u64 {
+        (self.megabytes_per_second * 1e6).round() as u64
+    }
+}
+
 /// Who goes first when several dies want the channel: commands are short and
 /// start long waits, so they precede data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +63,7 @@ impl Channel {
             .then(|| sim.trace().track("channels", &format!("channel {number}")));
         Rc::new(Channel {
             bus: Server::new(sim),
-            bytes_per_second: (config.megabytes_per_second * 1e6).round() as u64,
+            bytes_per_second: config.bytes_per_second(),
             picojoules_per_byte: u64::from(config.transfer_pj_per_byte),
             bytes: Cell::new(0),
             transfers: Cell::new(0),

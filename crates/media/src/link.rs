@@ -23,6 +23,23 @@ pub struct LinkConfig {
     pub transfer_pj_per_byte: u32,
 }
 
+impl LinkConfig {
+    /// Bytes on the wire of a message of `payload` bytes: packets, each with its overhead.
+    pub fn wire_bytes(&self, payload: u64) -> u64 {
+        let packets = payload.div_ceil(u64::from(self.packet_payload_bytes));
+        payload + packets * u64::from(self.packet_overhead_bytes)
+    }
+
+    /// How long so many bytes on the wire occupy one direction.
+    pub fn span_of_wire(&self, bytes: u64) -> Span {
+        Span::of_transfer(bytes, self.bytes_per_second())
+    }
+
+    fn bytes_per_second(&self) -> u64 {
+        u64::from(self.lanes) * u64::from(self.megabytes_per_second_per_lane) * 1_000_000
+    }
+}
+
 /// Size of a memory read request on the wire, before overhead: none of its
 /// packet is payload, so it is counted as a 32-byte message (as MQSim does).
 pub const READ_REQUEST_BYTES: u64 = 32;
@@ -41,9 +58,7 @@ const SMALL: usize = 64;
 /// One direction of the link.
 pub struct Direction {
     pipe: Pipe,
-    bytes_per_second: u64,
-    payload: u64,
-    overhead: u64,
+    config: LinkConfig,
     picojoules_per_byte: u64,
     small: Box<[Message]>,
     /// The last message that was not small: most are of one size.
@@ -80,13 +95,9 @@ impl Link {
 impl Direction {
     fn new(sim: &Sim, config: &LinkConfig, name: &str) -> Direction {
         let trace = sim.trace();
-        let bytes_per_second =
-            u64::from(config.lanes) * u64::from(config.megabytes_per_second_per_lane) * 1_000_000;
         let mut direction = Direction {
-            pipe: Pipe::new(sim, bytes_per_second),
-            bytes_per_second,
-            payload: u64::from(config.packet_payload_bytes),
-            overhead: u64::from(config.packet_overhead_bytes),
+            pipe: Pipe::new(sim, config.bytes_per_second()),
+            config: config.clone(),
             picojoules_per_byte: u64::from(config.transfer_pj_per_byte),
             small: Box::default(),
             last: Cell::default(),
@@ -103,11 +114,11 @@ impl Direction {
 
     /// A payload cut into packets, each with its overhead.
     fn measure(&self, payload: u64) -> Message {
-        let wire = payload + payload.div_ceil(self.payload) * self.overhead;
+        let wire = self.config.wire_bytes(payload);
         Message {
             payload,
             wire,
-            span: Span::of_transfer(wire, self.bytes_per_second),
+            span: self.config.span_of_wire(wire),
         }
     }
 

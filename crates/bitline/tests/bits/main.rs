@@ -4,6 +4,7 @@
 mod apart;
 mod check;
 mod concurrency;
+mod estimates;
 mod formulas;
 mod layout;
 mod placing;

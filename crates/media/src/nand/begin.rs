@@ -205,29 +205,12 @@ impl Nand {
         self.check_mws(die, mws)?;
         let (mut span, mut energy) = (Span::ZERO, Energy::ZERO);
         for part in &mws.planes {
-            let (plane_span, plane_energy) = self.mws_cost(mws.iscm, part);
+            let (plane_span, plane_energy) = self.config.mws_cost(mws.iscm, part);
             span = span.max(plane_span);
             energy += plane_energy;
             self.mws_plane(mws.iscm, part)?;
         }
         Ok(self.start(die, Operation::Latches, now, span, energy))
-    }
-
-    /// What one plane's part of a sense takes and costs. A lone wordline is an ordinary read
-    /// (Flash-Cosmos Figure 12); combining with what a latch holds costs an AND or OR of a page.
-    fn mws_cost(&self, iscm: Iscm, part: &MwsPlane) -> (Span, Energy) {
-        let blocks = part.slots.len() as u32;
-        let counts = part.slots.iter().map(|slot| slot.wordlines.count());
-        let wordlines = counts.max().unwrap_or(1);
-        let span = self.config.sense_time(blocks, wordlines);
-        let mut energy = self.config.sense_energy(blocks, wordlines);
-        if !iscm.init_s {
-            energy += self.costs.and_or;
-        }
-        if iscm.transfer && !iscm.init_c {
-            energy += self.costs.and_or;
-        }
-        (span, energy)
     }
 
     fn mws_plane(&mut self, iscm: Iscm, part: &MwsPlane) -> Result<(), StorageError> {
@@ -281,7 +264,7 @@ impl Nand {
             }
         }
         let (span, energy) = match command {
-            Command::Xor { .. } => (self.timing.xor, self.costs.xor),
+            Command::Xor { .. } => self.config.xor_cost(),
             _ => (self.timing.latch_transfer, self.costs.latch_transfer),
         };
         let energy = energy * u64::from(planes.count());

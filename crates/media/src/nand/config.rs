@@ -174,6 +174,11 @@ impl NandConfig {
         self.check_energies()
     }
 
+    /// Energy stated per KiB, for a page.
+    pub(super) fn per_page(&self, picojoules_per_kib: u64) -> Energy {
+        Energy::from_pj(picojoules_per_kib * u64::from(self.geometry.page_bytes) / 1024)
+    }
+
     fn check_times(&self) -> Result<(), ConfigError> {
         // An hour in nanoseconds: beyond it picoseconds and energies could overflow.
         const HOUR_NS: u64 = 3_600_000_000_000;
@@ -313,7 +318,6 @@ pub(crate) struct Timing {
     program: [[Span; 3]; 4],
     pub(crate) erase: Span,
     pub(crate) latch_transfer: Span,
-    pub(crate) xor: Span,
     pub(crate) set_feature: Span,
     pub(crate) suspend: Span,
     pub(crate) resume: Span,
@@ -333,7 +337,6 @@ impl Timing {
             program: latency.programs().map(|types| types.map(ns)),
             erase: ns(latency.erase_ns),
             latch_transfer: ns(latency.latch_transfer_ns),
-            xor: ns(latency.xor_ns),
             set_feature: ns(latency.set_feature_ns),
             suspend: ns(latency.suspend_ns),
             resume: ns(latency.resume_ns),
@@ -363,8 +366,6 @@ pub(crate) struct Costs {
     program: [[Energy; 3]; 4],
     pub(crate) erase: Energy,
     pub(crate) latch_transfer: Energy,
-    pub(crate) and_or: Energy,
-    pub(crate) xor: Energy,
 }
 
 impl Costs {
@@ -372,18 +373,13 @@ impl Costs {
         let (energy, latency) = (&config.energy, &config.latency);
         let (read_pj, read_ns) = (energy.read_pj, latency.read_slc_ns);
         let of = |ns, percent| energy_of(read_pj, read_ns, ns, percent);
-        let per_page = |pj_per_kib: u64| {
-            Energy::from_pj(pj_per_kib * u64::from(config.geometry.page_bytes) / 1024)
-        };
         Costs {
             read: latency.reads().map(|types| types.map(|ns| of(ns, 100))),
             program: latency
                 .programs()
                 .map(|types| types.map(|ns| of(ns, energy.program_power_percent))),
             erase: of(latency.erase_ns, energy.erase_power_percent),
-            latch_transfer: per_page(energy.latch_transfer_pj_per_kib),
-            and_or: per_page(energy.and_or_pj_per_kib),
-            xor: per_page(energy.xor_pj_per_kib),
+            latch_transfer: config.per_page(energy.latch_transfer_pj_per_kib),
         }
     }
 

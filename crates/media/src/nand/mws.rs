@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use sim::{Energy, Span};
 
+use super::command::{Iscm, MwsPlane};
 use super::config::{ConfigError, NandConfig, check_range, energy_of};
 
 /// Blocks one multi-wordline sense can address: the address slots of its command
@@ -119,5 +120,26 @@ impl NandConfig {
             percent
         };
         energy_of(read_pj, read_ns * 1000, time.as_ps(), percent)
+    }
+
+    /// What one plane's part of a multi-wordline sense takes and spends. Combining with what a latch
+    /// holds costs an AND or OR of a page.
+    ///
+    /// # Panics
+    /// If the part selects no block, or more than [`MWS_BLOCKS_MAX`].
+    pub fn mws_cost(&self, iscm: Iscm, part: &MwsPlane) -> (Span, Energy) {
+        let blocks = part.slots.len() as u32;
+        let counts = part.slots.iter().map(|slot| slot.wordlines.count());
+        let wordlines = counts.max().unwrap_or(1);
+        let combined = u64::from(!iscm.init_s) + u64::from(iscm.transfer && !iscm.init_c);
+        let and_or = self.per_page(self.energy.and_or_pj_per_kib);
+        let energy = self.sense_energy(blocks, wordlines) + and_or * combined;
+        (self.sense_time(blocks, wordlines), energy)
+    }
+
+    /// What an XOR of the latches takes, and spends in each plane.
+    pub fn xor_cost(&self) -> (Span, Energy) {
+        let energy = self.per_page(self.energy.xor_pj_per_kib);
+        (Span::from_ns(self.latency.xor_ns), energy)
     }
 }

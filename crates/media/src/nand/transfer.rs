@@ -1,7 +1,11 @@
 //! The channel's side of the page registers: data and spare bytes in and out, and how
 //! long commands take on the bus.
 
-use super::{Command, CommandPhases, Nand, NandError, PageStatus, PlaneId, StatedPhases};
+use super::config::Timing;
+use super::{
+    Command, CommandPhases, Geometry, Nand, NandConfig, NandError, PageStatus, PlaneId,
+    StatedPhases,
+};
 use sim::Span;
 
 impl Nand {
@@ -116,21 +120,7 @@ impl Nand {
     /// How long the command and address cycles of a command keep the channel busy: the cycles, tADL a page
     /// programmed, and tWB for a command that makes the die busy; or what is stated.
     pub fn command_span(&self, command: &Command) -> Span {
-        let timing = &self.timing;
-        if let CommandPhases::Stated(phases) = timing.phases
-            && let Some(span) = phases.span_of(command)
-        {
-            return span;
-        }
-        let mut span = timing.command_cycle * command.cycle_count(self.geometry()) as u64;
-        match command {
-            Command::ReadStatus => return span,
-            Command::Program { pages, .. } | Command::CopybackProgram { pages, .. } => {
-                span += timing.t_adl * pages.len() as u64;
-            }
-            _ => {}
-        }
-        span + timing.t_wb
+        self.timing.command_span(command, self.geometry())
     }
 
     /// What a data-out phase takes on the channel before its first byte (tRR).
@@ -192,6 +182,32 @@ impl StatedPhases {
             _ => return None,
         };
         Some(Span::from_ns(first + further * (planes as u64 - 1)))
+    }
+}
+
+impl NandConfig {
+    /// As [`Nand::command_span`], for flash that need not be there.
+    pub fn command_span(&self, command: &Command) -> Span {
+        Timing::new(&self.latency, &self.bus).command_span(command, &self.geometry)
+    }
+}
+
+impl Timing {
+    fn command_span(&self, command: &Command, geometry: &Geometry) -> Span {
+        if let CommandPhases::Stated(phases) = self.phases
+            && let Some(span) = phases.span_of(command)
+        {
+            return span;
+        }
+        let mut span = self.command_cycle * command.cycle_count(geometry) as u64;
+        match command {
+            Command::ReadStatus => return span,
+            Command::Program { pages, .. } | Command::CopybackProgram { pages, .. } => {
+                span += self.t_adl * pages.len() as u64;
+            }
+            _ => {}
+        }
+        span + self.t_wb
     }
 }
 

@@ -44,13 +44,18 @@ impl Plan {
 
 fn write_program(f: &mut Formatter<'_>, program: &Program, depth: usize) -> fmt::Result {
     for step in &program.steps {
-        write!(f, "{:1$}", "", 2 * depth)?;
-        match step {
-            Step::Sense(sense) => writeln!(f, "{sense}")?,
-            Step::Xor => writeln!(f, "C ^= S")?,
-        }
+        writeln!(f, "{:1$}{step}", "", 2 * depth)?;
     }
     Ok(())
+}
+
+impl Display for Step {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Sense(sense) => sense.fmt(f),
+            Step::Xor => f.write_str("C ^= S"),
+        }
+    }
 }
 
 impl Display for Sense {

@@ -6,8 +6,10 @@
 //! one page in C, and a root that says how the controller combines those pages. A program that
 //! computes everything by itself has the root `Array(0)`: one page leaves the plane.
 
+mod contents;
 mod display;
 mod emit;
+mod estimate;
 mod forms;
 mod graph;
 mod search;
@@ -24,6 +26,8 @@ use nvme::{Expression, VectorId};
 use super::engine::Engine;
 use super::error::BitsError;
 use super::placement::{RowSetId, VectorPlacement};
+pub use contents::{Contents, Held, OPERANDS_SHOWN, contents};
+pub use estimate::{Estimate, Question, Rates, Spending, Stage, estimate, estimate_reads};
 use forms::Reach;
 
 /// One block's part in a sense: the AND over wordlines of one string.
@@ -91,7 +95,7 @@ pub enum Source {
 
 impl Source {
     /// Operand pages the controller's logic takes in to compute this (an inversion takes one).
-    fn operand_pages(&self) -> u64 {
+    pub fn operand_pages(&self) -> u64 {
         match self {
             Source::Constant(_) | Source::Array(_) => 0,
             Source::Not(inner) => 1 + inner.operand_pages(),

@@ -1,0 +1,356 @@
+//! How an expression would be evaluated, and what that would take: for people, and for choosing
+//! between platforms and plans before anything is carried out.
+
+use std::collections::BTreeMap;
+
+use device::bits::Engine;
+use device::bits::placement::{RowSetId, VectorPlacement};
+use device::bits::plan::{
+    Contents, Estimate, Held, OPERANDS_SHOWN, Plan, Program, Question, Rates, Slot, Source, Step,
+    contents, estimate, estimate_reads,
+};
+use nvme::{Expression, VectorId};
+use serde::Serialize;
+use sim::Span;
+
+use crate::bits::Platform;
+use crate::drive::Drive;
+use crate::error::Error;
+use crate::statistics::EnergyEntry;
+
+/// A plan and its estimate.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// The platform it is for.
+    pub platform: Platform,
+    /// The expression, vectors as `group:number`.
+    pub expression: String,
+    /// Length of the vectors, in bits.
+    pub bits: u64,
+    /// Pages a vector takes; all are evaluated alike.
+    pub chunks: u64,
+    /// Senses for each chunk.
+    pub senses: usize,
+    /// Pages that leave the array for each chunk.
+    pub page_transfers: usize,
+    /// Operand pages that the controller's accelerator takes in for each chunk.
+    pub controller_pages: u64,
+    /// How the result comes about.
+    pub root: Part,
+    /// What it takes.
+    pub estimate: EstimateReport,
+}
+
+/// A part of a plan: a page from the array, or what is made of others.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Part {
+    /// All zeros or all ones.
+    Constant {
+        /// Which.
+        value: bool,
+    },
+    /// A page that the array computes.
+    Page {
+        /// Number of the program; a page in several places is computed once.
+        program: usize,
+        /// The commands; none where the page is named again.
+        steps: Vec<StepReport>,
+    },
+    /// A vector that the host reads.
+    Vector {
+        /// Its name.
+        vector: String,
+    },
+    /// The inverse of the one part, or the AND, OR or XOR of several.
+    Combined {
+        /// `not`, `and`, `or` or `xor`.
+        operator: &'static str,
+        /// The operands.
+        parts: Vec<Part>,
+    },
+}
+
+/// One command to a plane, and what the latches hold after it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StepReport {
+    /// `sense` or `xor`.
+    pub command: &'static str,
+    /// What happens in the latches.
+    pub action: String,
+    /// Blocks that the sense selects.
+    pub blocks: usize,
+    /// Wordlines that the sense selects, in all blocks.
+    pub wordlines: u32,
+    /// What the sensing latch holds afterwards.
+    pub s: String,
+    /// What the cache latch holds afterwards.
+    pub c: String,
+    /// What it takes in the die, in nanoseconds.
+    pub time_ns: f64,
+    /// What it spends in a plane, in picojoules.
+    pub energy_pj: u64,
+}
+
+/// An estimate, in the units of reports.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EstimateReport {
+    /// From the host's doorbell to its completion, in nanoseconds.
+    pub time_ns: f64,
+    /// How long the busiest die senses.
+    pub array_ns: f64,
+    /// How long the busiest channel is occupied.
+    pub channel_ns: f64,
+    /// How long the accelerator is at work.
+    pub accelerator_ns: f64,
+    /// How long the link to the host is occupied.
+    pub link_ns: f64,
+    /// How long the host computes.
+    pub host_ns: f64,
+    /// What the evaluation waits for: `array`, `channel`, `accelerator`, `link` or `host`.
+    pub bound: &'static str,
+    /// Energy of everything, in picojoules.
+    pub energy_pj: u64,
+    /// By account.
+    pub energy: Vec<EnergyEntry>,
+}
+
+impl Drive {
+    /// How an expression would be evaluated, and estimates of what that would take; nothing is
+    /// carried out. Vectors are taken to be `bits` bits long, or as long as they are.
+    ///
+    /// # Errors
+    /// An unknown vector, vectors of different lengths, or a length of no bits.
+    pub fn explanation(
+        &self,
+        expression: &Expression,
+        platform: Platform,
+        bits: Option<u64>,
+        count_only: bool,
+    ) -> Result<Explanation, Error> {
+        let usage = |message: String| Error::Host(host::Error::Usage(message));
+        if bits == Some(0) {
+            return Err(usage("a vector has at least one bit, not 0".to_owned()));
+        }
+        let device = self.device()?;
+        let engine = match platform {
+            Platform::Host | Platform::InStorage => Engine::InStorage,
+            Platform::ParaBit => Engine::ParaBit,
+            Platform::FlashCosmos => Engine::FlashCosmos,
+        };
+        let encoded = expression
+            .encode()
+            .map_err(|error| usage(error.to_string()))?;
+        let plan = device.bits.plan(expression, engine)?;
+        let question = Question {
+            bits: bits.unwrap_or(plan.bits),
+            expression_bytes: encoded.len() as u64,
+            count_only,
+        };
+        let rates = Rates::of(&self.config().device);
+        let page_bits = u64::from(self.config().device.nand.geometry.page_bytes) * 8;
+        let mut explanation = Explanation {
+            platform,
+            expression: expression.to_string(),
+            bits: question.bits,
+            chunks: question.bits.div_ceil(page_bits),
+            senses: plan.senses(),
+            page_transfers: plan.page_transfers(),
+            controller_pages: plan.root.operand_pages() + u64::from(count_only),
+            root: Part::Constant { value: false },
+            estimate: EstimateReport::of(&estimate(&plan, &question, &rates)),
+        };
+        if platform == Platform::Host {
+            explanation.controller_pages = 0;
+            explanation.root = part_of_host(expression);
+            explanation.estimate = self.estimate_host(&plan, expression, &question, &rates);
+        } else {
+            let mut writer = Writer::new(&plan, &rates, device.bits.vectors());
+            explanation.root = writer.part(&plan.root);
+        }
+        Ok(explanation)
+    }
+
+    /// The host reads every vector and combines them as they come.
+    fn estimate_host(
+        &self,
+        plan: &Plan,
+        expression: &Expression,
+        question: &Question,
+        rates: &Rates,
+    ) -> EstimateReport {
+        let host = &self.config().host;
+        let reads = estimate_reads(plan, question.bits, rates);
+        let operands = host_operands(expression) + u64::from(question.count_only);
+        let bytes = question.bits.div_ceil(8);
+        let compute = |operands| {
+            let rate = host.compute_megabytes_per_second * 1_000_000;
+            Span::of_transfer(operands * bytes, rate)
+        };
+        // It begins when the operands of the first operator are there, and ends after the last.
+        let first = Plan {
+            programs: plan.programs.iter().take(2).cloned().collect(),
+            ..plan.clone()
+        };
+        let first = estimate_reads(&first, question.bits, rates).time;
+        let last = compute(operands.min(1 + u64::from(question.count_only)));
+        let mut report = EstimateReport::of(&reads);
+        let (reading, computing) = (reads.time + last, first + compute(operands));
+        report.time_ns = reading.max(computing).as_ns();
+        report.host_ns = compute(operands).as_ns();
+        if computing > reading {
+            report.bound = "host";
+        }
+        let spent = operands * bytes * host.compute_pj_per_byte;
+        if spent > 0 {
+            report.energy_pj += spent;
+            report.energy.push(EnergyEntry {
+                component: "host".to_owned(),
+                cause: "compute".to_owned(),
+                energy_pj: spent,
+                events: operands,
+            });
+        }
+        report
+    }
+}
+
+/// Operands that the host goes through: two of each operator's first, then one each.
+fn host_operands(expression: &Expression) -> u64 {
+    let below = expression.operands().iter().map(host_operands).sum::<u64>();
+    match expression {
+        Expression::Vector(_) => 0,
+        _ => below + expression.operands().len() as u64,
+    }
+}
+
+/// The expression itself, as the host carries it out.
+fn part_of_host(expression: &Expression) -> Part {
+    let operator = match expression {
+        Expression::Vector(id) => {
+            return Part::Vector {
+                vector: id.to_string(),
+            };
+        }
+        Expression::Not(_) => "not",
+        Expression::And(_) => "and",
+        Expression::Or(_) => "or",
+        Expression::Xor(_) => "xor",
+    };
+    Part::Combined {
+        operator,
+        parts: expression.operands().iter().map(part_of_host).collect(),
+    }
+}
+
+/// Puts a plan into words.
+struct Writer<'a> {
+    plan: &'a Plan,
+    rates: &'a Rates,
+    /// The vectors, by the row that holds them, and whether it holds the inverse.
+    rows: BTreeMap<(RowSetId, u32), (VectorId, bool)>,
+    written: Vec<bool>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(
+        plan: &'a Plan,
+        rates: &'a Rates,
+        vectors: Vec<(VectorId, VectorPlacement)>,
+    ) -> Writer<'a> {
+        let row =
+            |(id, at): (VectorId, VectorPlacement)| ((at.row_set, at.layer), (id, at.inverse));
+        Writer {
+            plan,
+            rates,
+            rows: vectors.into_iter().map(row).collect(),
+            written: vec![false; plan.programs.len()],
+        }
+    }
+
+    fn part(&mut self, source: &Source) -> Part {
+        let (operator, parts) = match source {
+            Source::Constant(value) => return Part::Constant { value: *value },
+            Source::Array(program) => {
+                let again = std::mem::replace(&mut self.written[*program], true);
+                let steps = if again {
+                    Vec::new()
+                } else {
+                    self.steps(&self.plan.programs[*program])
+                };
+                return Part::Page {
+                    program: *program,
+                    steps,
+                };
+            }
+            Source::Not(inner) => ("not", std::slice::from_ref(&**inner)),
+            Source::And(parts) => ("and", &parts[..]),
+            Source::Or(parts) => ("or", &parts[..]),
+            Source::Xor(parts) => ("xor", &parts[..]),
+        };
+        Part::Combined {
+            operator,
+            parts: parts.iter().map(|part| self.part(part)).collect(),
+        }
+    }
+
+    fn steps(&self, program: &Program) -> Vec<StepReport> {
+        let stored = |row_set, layer| {
+            let (id, inverse) = self.rows[&(row_set, layer)];
+            if inverse { !id } else { id.into() }
+        };
+        let held = contents(program, &stored);
+        let step = |(step, held): (&Step, Contents)| {
+            let (time, energy) = self.rates.step(step);
+            let slots: &[Slot] = match step {
+                Step::Sense(sense) => &sense.slots,
+                Step::Xor => &[],
+            };
+            StepReport {
+                command: match step {
+                    Step::Sense(_) => "sense",
+                    Step::Xor => "xor",
+                },
+                action: step.to_string(),
+                blocks: slots.len(),
+                wordlines: slots.iter().map(|slot| slot.wordlines.count()).sum(),
+                s: words(&held.s),
+                c: words(&held.c),
+                time_ns: time.as_ns(),
+                energy_pj: energy.as_pj(),
+            }
+        };
+        program.steps.iter().zip(held).map(step).collect()
+    }
+}
+
+fn words(held: &Held) -> String {
+    match held {
+        Held::Nothing => "-".to_owned(),
+        Held::Zeros => "0".to_owned(),
+        Held::Value(expression) => expression.to_string(),
+        Held::Long => format!("(of more than {OPERANDS_SHOWN} operands)"),
+    }
+}
+
+impl EstimateReport {
+    fn of(estimate: &Estimate) -> EstimateReport {
+        let energy = estimate.energy.iter().map(|spending| EnergyEntry {
+            component: spending.component.to_owned(),
+            cause: spending.cause.to_owned(),
+            energy_pj: spending.energy.as_pj(),
+            events: 0,
+        });
+        EstimateReport {
+            time_ns: estimate.time.as_ns(),
+            array_ns: estimate.array.as_ns(),
+            channel_ns: estimate.channel.as_ns(),
+            accelerator_ns: estimate.accelerator.as_ns(),
+            link_ns: estimate.link.as_ns(),
+            host_ns: 0.0,
+            bound: estimate.bound.name(),
+            energy_pj: estimate.total_energy().as_pj(),
+            energy: energy.collect(),
+        }
+    }
+}

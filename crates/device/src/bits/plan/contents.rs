@@ -1,0 +1,147 @@
+//! What the latches hold in the course of a program, as expressions over vectors.
+
+use nvme::Expression;
+
+use super::{Program, Sense, Step};
+use crate::bits::placement::RowSetId;
+
+/// What a latch holds after a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// Nothing yet.
+    Nothing,
+    /// All zeros.
+    Zeros,
+    /// What this expression gives.
+    Value(Expression),
+    /// Something of more than [`OPERANDS_SHOWN`] operands.
+    Long,
+}
+
+/// Operands up to which the contents of a latch are spelled out.
+pub const OPERANDS_SHOWN: usize = 512;
+
+/// The latches after a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// The sensing latch.
+    pub s: Held,
+    /// The cache latch.
+    pub c: Held,
+}
+
+/// The latches after each step of `program`, `stored` giving what a row holds: a vector, or its
+/// inverse.
+pub fn contents(program: &Program, stored: &impl Fn(RowSetId, u32) -> Expression) -> Vec<Contents> {
+    let (mut s, mut c) = (Held::Nothing, Held::Nothing);
+    // C before S joined it, as long as S is the same.
+    let mut before = None;
+    let mut all = Vec::with_capacity(program.steps.len());
+    for step in &program.steps {
+        match step {
+            Step::Sense(sense) => {
+                if sense.iscm.init_c {
+                    c = Held::Zeros;
+                }
+                let sensed = Held::Value(sensed(sense, stored));
+                s = if sense.iscm.init_s {
+                    sensed
+                } else {
+                    both(&s, sensed, Expression::And)
+                };
+                before = None;
+                if sense.iscm.transfer {
+                    before = Some(c.clone());
+                    c = both(&c, s.clone(), Expression::Or);
+                }
+            }
+            // (C | S) ^ S is C & !S.
+            Step::Xor => {
+                c = match before.take() {
+                    Some(before) => both(&before, inverted(s.clone()), Expression::And),
+                    None => both(&c, s.clone(), Expression::Xor),
+                }
+            }
+        }
+        all.push(Contents {
+            s: s.clone(),
+            c: c.clone(),
+        });
+    }
+    all
+}
+
+/// What a sense gives, its inversion drawn inwards.
+fn sensed(sense: &Sense, stored: &impl Fn(RowSetId, u32) -> Expression) -> Expression {
+    let strings = sense.slots.iter().map(|slot| {
+        let rows = slot
+            .wordlines
+            .iter()
+            .map(|layer| stored(slot.row_set, layer));
+        joined(rows.collect(), Expression::And)
+    });
+    let any = joined(strings.collect(), Expression::Or);
+    if sense.iscm.inverse {
+        negation(any)
+    } else {
+        any
+    }
+}
+
+fn both(held: &Held, other: Held, operator: fn(Vec<Expression>) -> Expression) -> Held {
+    match (held, other) {
+        (Held::Long, _) | (_, Held::Long) => Held::Long,
+        // Zeros meet an OR or XOR, or an AND: an evaluated program begins with neither.
+        (Held::Nothing | Held::Zeros, other) => other,
+        (held, Held::Nothing | Held::Zeros) => held.clone(),
+        (Held::Value(held), Held::Value(other)) => {
+            if operands(held) + operands(&other) > OPERANDS_SHOWN {
+                return Held::Long;
+            }
+            Held::Value(joined(vec![held.clone(), other], operator))
+        }
+    }
+}
+
+fn inverted(held: Held) -> Held {
+    match held {
+        Held::Value(value) => Held::Value(negation(value)),
+        other => other,
+    }
+}
+
+fn operands(expression: &Expression) -> usize {
+    match expression {
+        Expression::Vector(_) => 1,
+        _ => expression.operands().iter().map(operands).sum(),
+    }
+}
+
+/// Operands under one operator, those of the same operator taken in.
+fn joined(parts: Vec<Expression>, operator: fn(Vec<Expression>) -> Expression) -> Expression {
+    let like = operator(Vec::new());
+    let same = |part: &Expression| std::mem::discriminant(part) == std::mem::discriminant(&like);
+    let mut flat = Vec::with_capacity(parts.len());
+    for part in parts {
+        if same(&part) {
+            flat.extend_from_slice(part.operands());
+        } else {
+            flat.push(part);
+        }
+    }
+    if flat.len() == 1 {
+        return flat.remove(0);
+    }
+    operator(flat)
+}
+
+/// The inverse, with NOT before vectors and XORs only.
+fn negation(expression: Expression) -> Expression {
+    let all = |parts: &[Expression]| parts.iter().cloned().map(negation).collect();
+    match &expression {
+        Expression::Not(inner) => (**inner).clone(),
+        Expression::And(parts) => joined(all(parts), Expression::Or),
+        Expression::Or(parts) => joined(all(parts), Expression::And),
+        Expression::Vector(_) | Expression::Xor(_) => !expression,
+    }
+}

@@ -39,7 +39,7 @@ pub use device::ftl::{History, Precondition, PreconditionError, Preconditioned};
 pub use drive::{Drive, Host};
 pub use driver::{Queue, send_raw, send_raw_admin};
 pub use error::Error;
-pub use explain::{EstimateReport, Explanation, Part, StepReport};
+pub use explain::{EstimateReport, EstimatedEnergy, Explanation, Part, StepReport};
 pub use health::Health;
 pub use host::bits::{Checked, StoredVector};
 pub use host::{Error as HostError, StatusError};

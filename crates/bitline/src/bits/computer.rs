@@ -11,9 +11,7 @@ use crate::config::HostConfig;
 /// power meanwhile. Every byte that enters or leaves memory costs energy there.
 pub(crate) struct Computer {
     server: Server,
-    bytes_per_second: u64,
-    milliwatts: u64,
-    memory_pj_per_byte: u64,
+    pace: Pace,
     ledger: Rc<Ledger>,
     compute: AccountId,
     memory: AccountId,
@@ -21,7 +19,7 @@ pub(crate) struct Computer {
 
 /// What a loop over operands does to memory, for each byte of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Loop {
+pub(crate) enum Loop {
     /// Both operands are read, the result is written.
     Combine,
     /// An operand is read, its inverse written.
@@ -32,7 +30,7 @@ pub(super) enum Loop {
 
 impl Loop {
     /// Bytes read and written for each byte of an operand.
-    const fn traffic(self) -> u64 {
+    pub(crate) const fn traffic(self) -> u64 {
         match self {
             Loop::Combine => 3,
             Loop::Invert => 2,
@@ -41,13 +39,46 @@ impl Loop {
     }
 }
 
+/// How fast loops run and what they cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    bytes_per_second: u64,
+    milliwatts: u64,
+    memory_pj_per_byte: u64,
+}
+
+impl Pace {
+    pub(crate) fn of(config: &HostConfig) -> Pace {
+        Pace {
+            bytes_per_second: config.stream_megabytes_per_second * 1_000_000,
+            milliwatts: config.active_milliwatts,
+            memory_pj_per_byte: config.memory_pj_per_byte,
+        }
+    }
+
+    /// How long a loop over operands of `bytes` takes.
+    pub(crate) fn span(&self, work: Loop, bytes: u64) -> Span {
+        Span::of_transfer(bytes * work.traffic(), self.bytes_per_second)
+    }
+
+    /// What memory spends on so many bytes that enter or leave it.
+    pub(crate) fn memory(&self, bytes: u64) -> Energy {
+        Energy::from_pj(bytes * self.memory_pj_per_byte)
+    }
+
+    /// What the processor draws in so long; a milliwatt for a picosecond is a thousandth of a
+    /// picojoule.
+    pub(crate) fn power_for(&self, span: Span) -> Energy {
+        let picojoules = u128::from(span.as_ps()) * u128::from(self.milliwatts) / 1000;
+        Energy::from_pj(picojoules as u64)
+    }
+}
+
 impl Computer {
     pub(crate) fn new(sim: &Sim, config: &HostConfig, ledger: &Rc<Ledger>) -> Computer {
         Computer {
             server: Server::new(sim),
-            bytes_per_second: config.stream_megabytes_per_second * 1_000_000,
-            milliwatts: config.active_milliwatts,
-            memory_pj_per_byte: config.memory_pj_per_byte,
+            pace: Pace::of(config),
             compute: ledger.open("host", "compute"),
             memory: ledger.open("host", "memory"),
             ledger: ledger.clone(),
@@ -56,11 +87,10 @@ impl Computer {
 
     /// Waits for the processor and lets it run over operands of `bytes`.
     pub(super) async fn run(&self, work: Loop, bytes: u64) {
-        let traffic = bytes * work.traffic();
-        let span = Span::of_transfer(traffic, self.bytes_per_second);
+        let span = self.pace.span(work, bytes);
         self.server.serve(Priority(0), span).await;
-        self.ledger.spend(self.compute, self.power_for(span));
-        self.memory_moves(traffic);
+        self.ledger.spend(self.compute, self.pace.power_for(span));
+        self.memory_moves(bytes * work.traffic());
     }
 
     /// The drive has put `bytes` into memory.
@@ -69,13 +99,6 @@ impl Computer {
     }
 
     fn memory_moves(&self, bytes: u64) {
-        let energy = Energy::from_pj(bytes * self.memory_pj_per_byte);
-        self.ledger.spend(self.memory, energy);
-    }
-
-    /// A milliwatt for a picosecond is a thousandth of a picojoule.
-    fn power_for(&self, span: Span) -> Energy {
-        let picojoules = u128::from(span.as_ps()) * u128::from(self.milliwatts) / 1000;
-        Energy::from_pj(picojoules as u64)
+        self.ledger.spend(self.memory, self.pace.memory(bytes));
     }
 }

@@ -17,9 +17,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::drive::{Drive, Host};
 use crate::error::Error;
-pub(crate) use computer::Computer;
+pub(crate) use computer::{Computer, Loop, Pace};
 use outside::Keep;
-pub(crate) use parts::Cut;
+pub(crate) use outside::{Step, steps_of};
+pub(crate) use parts::{AHEAD, Cut};
 
 /// Who evaluates an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -14,10 +14,10 @@ use super::parts::{AHEAD, Arrival};
 use crate::drive::Host;
 
 /// How an operator takes in one more operand.
-type Apply = fn(&mut [u8], &[u8]);
+pub(crate) type Apply = fn(&mut [u8], &[u8]);
 
 /// A step of the host's evaluation, over a stack of parts of vectors.
-enum Step {
+pub(crate) enum Step {
     Read(VectorId),
     Not,
     Combine(Apply),
@@ -34,7 +34,7 @@ pub(super) enum Keep<'a> {
 }
 
 /// The steps for an expression: operands are combined as they come.
-fn steps_of(expression: &Expression, steps: &mut Vec<Step>) {
+pub(crate) fn steps_of(expression: &Expression, steps: &mut Vec<Step>) {
     let (operands, apply): (_, Apply) = match expression {
         Expression::Vector(id) => return steps.push(Step::Read(*id)),
         Expression::Not(inner) => {

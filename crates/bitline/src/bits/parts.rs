@@ -15,7 +15,7 @@ use device::bits::combine::count_ones;
 
 /// Parts that are on their way at the same time: enough to keep dies and link busy while one ends
 /// and the next begins.
-pub(super) const AHEAD: usize = 4;
+pub(crate) const AHEAD: usize = 4;
 
 /// How vectors are cut.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ impl Cut {
     }
 
     /// The parts of a vector of `bits`, in order.
-    pub(super) fn parts(self, bits: u64) -> impl Iterator<Item = Part> {
+    pub(crate) fn parts(self, bits: u64) -> impl Iterator<Item = Part> {
         let step = self.pages * self.page_bits;
         (0..bits.div_ceil(step)).map(move |number| Part {
             page: (number * self.pages) as u32,

@@ -6,6 +6,7 @@ pub mod combine;
 pub mod command;
 pub mod engine;
 pub mod error;
+pub mod estimate;
 pub mod evaluate;
 pub mod execute;
 pub mod meet;

@@ -9,7 +9,7 @@ mod fetch;
 mod locks;
 mod place;
 mod read;
-mod recipe;
+pub(super) mod recipe;
 mod reclaim;
 mod stage;
 mod write;
@@ -40,6 +40,9 @@ pub use error::ExecuteError;
 use locks::GroupLocks;
 pub use place::{PlaceError, PlacedVectors};
 pub use read::Evaluated;
+
+/// Pages of each plane that are on their way from the array at the same time.
+pub(super) const FETCHES_AHEAD: usize = 2;
 
 /// Page buffers of the chunks of a batch, in their order.
 type Pages<'a> = arrayvec::ArrayVec<Buffer<'a>, { media::nand::PLANES_PER_DIE_MAX }>;

@@ -6,7 +6,7 @@ use crate::bits::plan::{Plan, Source};
 
 /// A combination of two pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gate {
+pub(in crate::bits) enum Gate {
     And,
     Or,
     Xor,
@@ -14,7 +14,7 @@ pub(super) enum Gate {
 
 impl Gate {
     /// `into = into (gate) operand`.
-    pub(super) fn apply<U: Unit>(self, operand: &[U], into: &mut [U]) {
+    pub(in crate::bits) fn apply<U: Unit>(self, operand: &[U], into: &mut [U]) {
         match self {
             Gate::And => and_into(into, operand),
             Gate::Or => or_into(into, operand),
@@ -26,7 +26,7 @@ impl Gate {
 /// One step. `due` are pages that the accelerator takes in for it, besides those it took in when
 /// they were fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Instruction {
+pub(in crate::bits) enum Instruction {
     /// Pushes the page of the program fetched next.
     Fetch {
         program: usize,
@@ -51,9 +51,9 @@ pub(super) enum Instruction {
 
 /// The steps for each chunk, and the programs they fetch, in order.
 #[derive(Debug, Default)]
-pub(super) struct Recipe {
-    pub(super) instructions: Vec<Instruction>,
-    pub(super) order: Vec<usize>,
+pub(in crate::bits) struct Recipe {
+    pub(in crate::bits) instructions: Vec<Instruction>,
+    pub(in crate::bits) order: Vec<usize>,
     /// Uses of each program.
     uses: Vec<u32>,
     /// Pages come to the controller's memory first, and from there to the accelerator.
@@ -64,7 +64,7 @@ impl Recipe {
     /// The recipe of a plan whose result is sent, or only counted; before that it is compared with
     /// what `check` makes of the plan's pages. Pages go to the accelerator as they come, or, if they
     /// are `buffered`, when they are combined.
-    pub(super) fn new(
+    pub(in crate::bits) fn new(
         plan: &Plan,
         count_only: bool,
         check: Option<&Source>,
@@ -90,7 +90,7 @@ impl Recipe {
     }
 
     /// Whether fetched pages go to the accelerator.
-    pub(super) fn uses_accelerator(&self) -> bool {
+    pub(in crate::bits) fn uses_accelerator(&self) -> bool {
         let operand = |instruction: &Instruction| {
             matches!(instruction, Instruction::Fetch { operand: true, .. })
         };

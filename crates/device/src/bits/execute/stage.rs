@@ -12,16 +12,14 @@ use super::error::Failure;
 use super::fetch::Fetches;
 use super::read::Part;
 use super::recipe::{Instruction, Recipe};
-use super::{Bits, Pages};
+use super::{Bits, FETCHES_AHEAD, Pages};
 use crate::bits::combine::{count_ones, invert, mask_tail};
 use crate::bits::command::{commands, layout_of};
 use crate::bits::placement::{DieBatch, Layout, RowSetId};
 use crate::bits::plan::{Plan, Source};
 use crate::schedule::{Origin, Program, Ticket};
 
-/// Pages of each plane that are on their way from the array at the same time.
-const FETCHES_AHEAD: usize = 2;
-/// The same where they come from different dies, each to wait for the other.
+/// As [`FETCHES_AHEAD`] where they come from different dies, each to wait for the other.
 const FETCHES_AHEAD_ACROSS: usize = 4;
 
 /// What becomes of the pages of a result.

@@ -9,7 +9,6 @@
 mod contents;
 mod display;
 mod emit;
-mod estimate;
 mod forms;
 mod graph;
 mod search;
@@ -27,7 +26,6 @@ use super::engine::Engine;
 use super::error::BitsError;
 use super::placement::{RowSetId, VectorPlacement};
 pub use contents::{Contents, Held, OPERANDS_SHOWN, contents};
-pub use estimate::{Estimate, Question, Rates, Spending, Stage, estimate, estimate_reads};
 use forms::Reach;
 
 /// One block's part in a sense: the AND over wordlines of one string.

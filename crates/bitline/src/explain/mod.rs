@@ -1,22 +1,22 @@
 //! How an expression would be evaluated, and what that would take: for people, and for choosing
 //! between platforms and plans before anything is carried out.
 
+mod outside;
+
 use std::collections::BTreeMap;
 
 use device::bits::Engine;
+use device::bits::estimate::{Estimate, Question, Rates, Spending, estimate};
 use device::bits::placement::{RowSetId, VectorPlacement};
 use device::bits::plan::{
-    Contents, Estimate, Held, OPERANDS_SHOWN, Plan, Program, Question, Rates, Slot, Source, Step,
-    contents, estimate, estimate_reads,
+    Contents, Held, OPERANDS_SHOWN, Plan, Program, Slot, Source, Step, contents,
 };
 use nvme::{Expression, VectorId};
 use serde::Serialize;
-use sim::Span;
 
-use crate::bits::Platform;
+use crate::bits::{Pace, Platform};
 use crate::drive::Drive;
 use crate::error::Error;
-use crate::statistics::EnergyEntry;
 
 /// A plan and its estimate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -112,7 +112,18 @@ pub struct EstimateReport {
     /// Energy of everything, in picojoules.
     pub energy_pj: u64,
     /// By account.
-    pub energy: Vec<EnergyEntry>,
+    pub energy: Vec<EstimatedEnergy>,
+}
+
+/// What will be booked on an account.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EstimatedEnergy {
+    /// The part that spends.
+    pub component: String,
+    /// On what.
+    pub cause: String,
+    /// How much, in picojoules.
+    pub energy_pj: u64,
 }
 
 impl Drive {
@@ -143,6 +154,7 @@ impl Drive {
             .map_err(|error| usage(error.to_string()))?;
         let plan = device.bits.plan(expression, engine)?;
         let question = Question {
+            first_page: 0,
             bits: bits.unwrap_or(plan.bits),
             expression_bytes: encoded.len() as u64,
             count_only,
@@ -162,84 +174,22 @@ impl Drive {
         };
         if platform == Platform::Host {
             explanation.controller_pages = 0;
-            explanation.root = part_of_host(expression);
-            explanation.estimate = self.estimate_host(&plan, expression, &question, &rates);
+            explanation.root = outside::part(expression);
+            let reading = |id| {
+                let vector = Expression::Vector(id);
+                Ok(device.bits.plan(&vector, Engine::FlashCosmos)?)
+            };
+            explanation.estimate =
+                outside::estimate(expression, &question, self.config(), &rates, reading)?;
         } else {
+            if !count_only {
+                let received = Pace::of(&self.config().host).memory(question.bits.div_ceil(8));
+                explanation.estimate.add("host", "memory", received.as_pj());
+            }
             let mut writer = Writer::new(&plan, &rates, device.bits.vectors());
             explanation.root = writer.part(&plan.root);
         }
         Ok(explanation)
-    }
-
-    /// The host reads every vector and combines them as they come.
-    fn estimate_host(
-        &self,
-        plan: &Plan,
-        expression: &Expression,
-        question: &Question,
-        rates: &Rates,
-    ) -> EstimateReport {
-        let host = &self.config().host;
-        let reads = estimate_reads(plan, question.bits, rates);
-        let operands = host_operands(expression) + u64::from(question.count_only);
-        let bytes = question.bits.div_ceil(8);
-        let compute = |operands| {
-            let rate = host.compute_megabytes_per_second * 1_000_000;
-            Span::of_transfer(operands * bytes, rate)
-        };
-        // It begins when the operands of the first operator are there, and ends after the last.
-        let first = Plan {
-            programs: plan.programs.iter().take(2).cloned().collect(),
-            ..plan.clone()
-        };
-        let first = estimate_reads(&first, question.bits, rates).time;
-        let last = compute(operands.min(1 + u64::from(question.count_only)));
-        let mut report = EstimateReport::of(&reads);
-        let (reading, computing) = (reads.time + last, first + compute(operands));
-        report.time_ns = reading.max(computing).as_ns();
-        report.host_ns = compute(operands).as_ns();
-        if computing > reading {
-            report.bound = "host";
-        }
-        let spent = operands * bytes * host.compute_pj_per_byte;
-        if spent > 0 {
-            report.energy_pj += spent;
-            report.energy.push(EnergyEntry {
-                component: "host".to_owned(),
-                cause: "compute".to_owned(),
-                energy_pj: spent,
-                events: operands,
-            });
-        }
-        report
-    }
-}
-
-/// Operands that the host goes through: two of each operator's first, then one each.
-fn host_operands(expression: &Expression) -> u64 {
-    let below = expression.operands().iter().map(host_operands).sum::<u64>();
-    match expression {
-        Expression::Vector(_) => 0,
-        _ => below + expression.operands().len() as u64,
-    }
-}
-
-/// The expression itself, as the host carries it out.
-fn part_of_host(expression: &Expression) -> Part {
-    let operator = match expression {
-        Expression::Vector(id) => {
-            return Part::Vector {
-                vector: id.to_string(),
-            };
-        }
-        Expression::Not(_) => "not",
-        Expression::And(_) => "and",
-        Expression::Or(_) => "or",
-        Expression::Xor(_) => "xor",
-    };
-    Part::Combined {
-        operator,
-        parts: expression.operands().iter().map(part_of_host).collect(),
     }
 }
 
@@ -334,13 +284,16 @@ fn words(held: &Held) -> String {
 }
 
 impl EstimateReport {
-    fn of(estimate: &Estimate) -> EstimateReport {
-        let energy = estimate.energy.iter().map(|spending| EnergyEntry {
-            component: spending.component.to_owned(),
-            cause: spending.cause.to_owned(),
-            energy_pj: spending.energy.as_pj(),
-            events: 0,
+    fn add(&mut self, component: &str, cause: &str, picojoules: u64) {
+        self.energy_pj += picojoules;
+        self.energy.push(EstimatedEnergy {
+            component: component.to_owned(),
+            cause: cause.to_owned(),
+            energy_pj: picojoules,
         });
+    }
+
+    fn of(estimate: &Estimate) -> EstimateReport {
         EstimateReport {
             time_ns: estimate.time.as_ns(),
             array_ns: estimate.array.as_ns(),
@@ -350,7 +303,15 @@ impl EstimateReport {
             host_ns: 0.0,
             bound: estimate.bound.name(),
             energy_pj: estimate.total_energy().as_pj(),
-            energy: energy.collect(),
+            energy: estimate.energy.iter().map(entry).collect(),
         }
+    }
+}
+
+fn entry(spending: &Spending) -> EstimatedEnergy {
+    EstimatedEnergy {
+        component: spending.component.to_owned(),
+        cause: spending.cause.to_owned(),
+        energy_pj: spending.energy.as_pj(),
     }
 }

@@ -7,7 +7,7 @@
 from bitline import cells
 from bitline._bitline import __version__
 from bitline.advice import Advice, advise
-from bitline.bits import PLATFORMS, BitExpression, BitVector, Group, Platform
+from bitline.bits import PLATFORMS, BitExpression, BitVector, Group, Platform, nand, nor, xnor
 from bitline.drive import Drive, open, presets  # noqa: A004 (bitline.open, as gzip.open)
 from bitline.errors import (
     BitlineError,
@@ -57,6 +57,9 @@ __all__ = [
     "__version__",
     "advise",
     "cells",
+    "nand",
+    "nor",
     "open",
     "presets",
+    "xnor",
 ]

@@ -198,6 +198,11 @@ class Drive:
     def explain(self, expression: Expression, platform: str) -> str:
         """How an expression would be evaluated, in words."""
 
+    def explanation(
+        self, expression: Expression, platform: str, bits: int | None = None, count_only: bool = False
+    ) -> str:
+        """How an expression would be evaluated and what that would take, as JSON."""
+
     def delete_vectors(self, group: int, vector: int | None = None) -> None:
         """Delete one vector of a group, or the whole group."""
 

@@ -8,9 +8,12 @@ rows = either.read()          # evaluated inside the NAND array
 ```
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
+from functools import reduce
+from operator import and_, or_, xor
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -181,6 +184,32 @@ class BitExpression:
         """
         return self._drive._with_names(self._drive._native.explain(self._node.code(), platform))
 
+    def explanation(
+        self, platform: Platform = "flash-cosmos", *, bits: int | None = None, count: bool = False
+    ) -> dict[str, Any]:
+        """How the expression would be evaluated, and what that would take, as in `bitline explain --json`.
+
+        Nothing is carried out. Time and energy are estimates for a drive that does nothing else: energy is
+        what the accounts would say, time what a simulation of the same senses, channels and link takes.
+
+        Args:
+            platform: Who evaluates it.
+            bits: Length of the vectors that times and energies are for; by default that which they have.
+            count: Of `count()`, not of `read()`.
+
+        Returns:
+            The plan as nested parts under `root`, times in ns and energies in pJ under `estimate`.
+
+        Raises:
+            UsageError: No such platform, or no bits.
+            NvmeError: As `read`.
+        """
+        if bits is not None and bits < 1:
+            raise UsageError(f"bits = {bits}: a vector has at least one bit")
+        told = self._drive._native.explanation(self._node.code(), platform, bits, count)
+        explanation: dict[str, Any] = json.loads(self._drive._with_names(told))
+        return explanation
+
     def _agreed(self, differing: int) -> None:
         """Raises DisagreementError unless a check found both results to be the same."""
         if differing:
@@ -209,6 +238,35 @@ class BitExpression:
         if other._length != self._length:
             raise UsageError(f"vectors of {self._length:,} and {other._length:,} bits do not combine")
         return BitExpression(self._drive, self._length, Node(operator, (self._node, other._node)))
+
+
+def nand(first: BitExpression, *others: BitExpression) -> BitExpression:
+    """1 where not all operands are: the inverse of the AND of all of them. Of one operand, its inverse.
+
+    Raises:
+        UsageError: As the operators of `BitExpression`.
+    """
+    return ~reduce(and_, others, first)
+
+
+def nor(first: BitExpression, *others: BitExpression) -> BitExpression:
+    """1 where no operand is: the inverse of the OR of all of them. Of one operand, its inverse.
+
+    Raises:
+        UsageError: As the operators of `BitExpression`.
+    """
+    return ~reduce(or_, others, first)
+
+
+def xnor(first: BitExpression, *others: BitExpression) -> BitExpression:
+    """1 where an even number of operands are: the inverse of the XOR of all of them. Of one, its inverse.
+
+    Of two operands it is 1 where they are equal; of more, `xnor(a, b, c)` is not `xnor(xnor(a, b), c)`.
+
+    Raises:
+        UsageError: As the operators of `BitExpression`.
+    """
+    return ~reduce(xor, others, first)
 
 
 class BitVector(BitExpression):

@@ -381,6 +381,19 @@ impl Drive {
         self.with(|drive| drive.explain(&expression.0, platform))
     }
 
+    /// How an expression would be evaluated and what that would take, as JSON.
+    #[pyo3(signature = (expression, platform, bits = None, count_only = false))]
+    fn explanation(
+        &self,
+        expression: &Expression,
+        platform: &str,
+        bits: Option<u64>,
+        count_only: bool,
+    ) -> PyResult<String> {
+        let platform = parse_platform(platform)?;
+        json(&self.with(|drive| drive.explanation(&expression.0, platform, bits, count_only))?)
+    }
+
     /// Deletes one vector of a group, or the whole group.
     #[pyo3(signature = (group, vector = None))]
     fn delete_vectors(&self, group: u32, vector: Option<u32>) -> PyResult<()> {

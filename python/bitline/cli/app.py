@@ -12,6 +12,7 @@ from bitline.cli.age import age
 from bitline.cli.bench import bench
 from bitline.cli.demo import demo
 from bitline.cli.errors import Exit, reported
+from bitline.cli.explain import explain
 from bitline.cli.lifetime import lifetime
 from bitline.cli.presets import presets
 from bitline.cli.replay import replay
@@ -43,7 +44,7 @@ def _bitline(
     pass
 
 
-for command in (demo, run, replay, sweep, age, lifetime, presets, show, advise, bench):
+for command in (demo, run, replay, sweep, age, lifetime, presets, show, explain, advise, bench):
     app.command()(command)
 app.add_typer(image.app, name="image")
 app.add_typer(validate.app, name="validate")

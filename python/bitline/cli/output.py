@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table as RichTable
+from rich.text import Text
+from rich.tree import Tree as RichTree
 
 from bitline.cli.errors import Exit
 from bitline.units import scaled
@@ -94,6 +96,22 @@ class Fact:
 
 
 @dataclass(frozen=True)
+class Branch:
+    """A line of a tree, and what hangs on it."""
+
+    text: str
+    branches: Sequence["Branch"] = ()
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A tree for people, and the data that it shows for JSON."""
+
+    root: Branch
+    data: object
+
+
+@dataclass(frozen=True)
 class Result:
     """Everything that a command found, under its keys in JSON."""
 
@@ -102,12 +120,15 @@ class Result:
     tables: Mapping[str, Table] = field(default_factory=dict)
     verdict: str = ""
     """The last line, for people only."""
+    trees: Mapping[str, Tree] = field(default_factory=dict)
+    """They stand between facts and tables."""
 
     def to_dict(self) -> dict[str, object]:
         """What `--json` prints."""
         facts = {key: fact.value for key, fact in self.facts.items()}
         tables = {key: [dict(row) for row in table.rows] for key, table in self.tables.items()}
-        return {**facts, **tables}
+        trees = {key: tree.data for key, tree in self.trees.items()}
+        return {**facts, **trees, **tables}
 
     def show(self, console: Console) -> None:
         """Print it for people."""
@@ -116,6 +137,9 @@ class Result:
         width = max((len(label) for label, _ in facts), default=0)
         for label, value in facts:
             console.print(f"  {label:<{width}}  {value}", soft_wrap=True, highlight=False, markup=False)
+        for tree in self.trees.values():
+            console.print()
+            console.print(Padding(_rich_tree(tree.root), (0, 0, 0, 2), expand=False), highlight=False)
         for table in self.tables.values():
             console.print()
             console.print(Padding(_rich(table), (0, 0, 0, 2), expand=False))
@@ -152,6 +176,13 @@ def _print(result: Result, *, as_json: bool) -> None:
     with wide.capture() as shown:
         result.show(wide)
     print("\n".join(line.rstrip() for line in shown.get().splitlines()))
+
+
+def _rich_tree(branch: Branch) -> RichTree:
+    shown = RichTree(Text(branch.text))
+    for below in branch.branches:
+        shown.children.append(_rich_tree(below))
+    return shown
 
 
 def _rich(table: Table) -> RichTable:

@@ -79,6 +79,36 @@ impl Expression {
         combine(operands, Expression::Xor)
     }
 
+    /// The NAND of `operands`: 1 where not all of them are. Of one operand, its complement.
+    ///
+    /// # Errors
+    /// [`ExpressionError::Empty`] if there are none.
+    pub fn nand<T: Into<Expression>>(
+        operands: impl IntoIterator<Item = T>,
+    ) -> Result<Expression, ExpressionError> {
+        Expression::all(operands).map(Expression::not)
+    }
+
+    /// The NOR of `operands`: 1 where none of them is. Of one operand, its complement.
+    ///
+    /// # Errors
+    /// [`ExpressionError::Empty`] if there are none.
+    pub fn nor<T: Into<Expression>>(
+        operands: impl IntoIterator<Item = T>,
+    ) -> Result<Expression, ExpressionError> {
+        Expression::any(operands).map(Expression::not)
+    }
+
+    /// The XNOR of `operands`: 1 where an even number of them are. Of one operand, its complement.
+    ///
+    /// # Errors
+    /// [`ExpressionError::Empty`] if there are none.
+    pub fn xnor<T: Into<Expression>>(
+        operands: impl IntoIterator<Item = T>,
+    ) -> Result<Expression, ExpressionError> {
+        Expression::parity(operands).map(Expression::not)
+    }
+
     /// The operands of this node, in order; none for a vector.
     pub fn operands(&self) -> &[Expression] {
         match self {

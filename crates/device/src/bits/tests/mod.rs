@@ -1,11 +1,13 @@
 //! Placement, plans and commands together on the flash itself.
 
+mod worked_example;
+
 use std::collections::BTreeMap;
 
 use media::nand::cells::{CellsConfig, EccConfig};
 use media::nand::{
-    BusTiming, Command, CommandPhases, EnergyConfig, Latency, MwsLimits, MwsTime, Nand, NandConfig,
-    PageAddress, PageSet, Precharge, ProgramMode, Storage,
+    BusTiming, Command, CommandPhases, EnergyConfig, Geometry, Latency, MwsLimits, MwsTime, Nand,
+    NandConfig, PageAddress, PageSet, Precharge, ProgramMode, Storage,
 };
 use nvme::{Expression, VectorId};
 use sim::Time;
@@ -27,7 +29,7 @@ struct Flash {
 }
 
 impl Flash {
-    fn new() -> Flash {
+    fn new(geometry: Geometry) -> Flash {
         let latency = Latency {
             read_slc_ns: 22_500,
             read_mlc_ns: [40_000; 2],
@@ -46,7 +48,7 @@ impl Flash {
             reset_ns: 10_000,
         };
         let config = NandConfig {
-            geometry: small(),
+            geometry,
             latency,
             bus: BusTiming {
                 command_cycle_ns: 25,
@@ -84,7 +86,10 @@ impl Flash {
     }
 
     fn run(&mut self, command: &Command, batch: &DieBatch, groups: &Groups) {
-        let die = small().die_of_plane(groups.layout().plane(batch[0]));
+        let die = self
+            .nand
+            .geometry()
+            .die_of_plane(groups.layout().plane(batch[0]));
         let begun = self.nand.begin(die, command, self.now);
         self.now += begun
             .unwrap_or_else(|error| panic!("{command:?}: {error}"))
@@ -206,7 +211,7 @@ fn meaning(expression: &Expression, contents: &BTreeMap<VectorId, Vec<u64>>, chu
 
 #[test]
 fn the_flash_computes_what_the_expression_means() {
-    let (mut flash, mut pool) = (Flash::new(), Pool::new(&small()));
+    let (mut flash, mut pool) = (Flash::new(small()), Pool::new(&small()));
     let mut groups = Groups::new(small());
     let mut contents = BTreeMap::new();
     for (seed, (group, inverse)) in [(0, false), (1, true), (2, false)].into_iter().enumerate() {

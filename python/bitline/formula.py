@@ -1,0 +1,188 @@
+"""Expressions in words: `(a & b) | ~c`, `nand(a, b, c)`, `month:0 or month:1`.
+
+Operators, the loosest first; those of one line go from left to right:
+
+- `|`, `or`, and `nor`, its inverse;
+- `^`, `xor`, and `xnor`, its inverse;
+- `&`, `and`, and `nand`, its inverse;
+- `~`, `!`, `not` before an operand;
+- parentheses, and every operator but NOT as a function of one operand or more: `nand(a, b, c)`.
+
+A name is of letters, digits and `_`, does not begin with a digit, and may end in `:` and a number; two
+numbers around a `:` are a name, too. The text is parsed here and never run as Python.
+"""
+
+import re
+from collections.abc import Callable
+from functools import reduce
+from typing import NamedTuple
+
+from bitline.bits import BitExpression, nand, nor, xnor
+from bitline.errors import UsageError
+
+#: Parentheses, functions and NOTs in each other; more than the operators of an evaluated expression may nest.
+_NESTING_MAX = 80
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<name>(?:[A-Za-z_]\w*)(?::\d+)?|\d+:\d+)|(?P<sign>[&|^~!(),])|(?P<other>\S))", re.ASCII
+)
+
+_Combine = Callable[..., BitExpression]
+
+
+def _all(first: BitExpression, *others: BitExpression) -> BitExpression:
+    return reduce(lambda a, b: a & b, others, first)
+
+
+def _any(first: BitExpression, *others: BitExpression) -> BitExpression:
+    return reduce(lambda a, b: a | b, others, first)
+
+
+def _parity(first: BitExpression, *others: BitExpression) -> BitExpression:
+    return reduce(lambda a, b: a ^ b, others, first)
+
+
+#: Infix operators, loosest first: those of one line may be mixed, and go from left to right.
+_LEVELS: tuple[dict[str, _Combine], ...] = (
+    {"|": _any, "or": _any, "nor": nor},
+    {"^": _parity, "xor": _parity, "xnor": xnor},
+    {"&": _all, "and": _all, "nand": nand},
+)
+_NOT = ("~", "!", "not")
+_FUNCTIONS = {name: combine for level in _LEVELS for name, combine in level.items() if name.isalpha()}
+_WORDS = {*_FUNCTIONS, "not"}
+#: Of three operands each could mean two things.
+_INVERTING = ("nand", "nor", "xnor")
+
+
+class _Token(NamedTuple):
+    text: str
+    column: int
+    is_name: bool
+
+
+def names(text: str) -> list[str]:
+    """The distinct names in an expression, in the order in which they first appear.
+
+    Raises:
+        UsageError: A sign that no expression has.
+    """
+    return list(dict.fromkeys(token.text for token in _tokens(text) if token.is_name))
+
+
+def parse(text: str, vector: Callable[[str], BitExpression]) -> BitExpression:
+    """The expression that `text` is.
+
+    Args:
+        text: The expression.
+        vector: Gives the vector of a name.
+
+    Raises:
+        UsageError: It is none: the message quotes the place and says what would be right. Or what `vector`
+            raises, or the operators of `BitExpression`.
+    """
+    return _Parser(text, vector).whole()
+
+
+def _tokens(text: str) -> list[_Token]:
+    found = []
+    for match in _TOKEN.finditer(text):
+        word, other = match["name"] or match["sign"], match["other"]
+        column = match.start(match.lastgroup or 0)
+        if other:
+            raise UsageError(
+                f"{_place(text, column)}: {other!r} is in no expression; operators are & | ^ ~ and "
+                "and, or, xor, not, nand, nor, xnor; names are as month_3, colours:3 or 0:3"
+            )
+        found.append(_Token(word, column, match["name"] is not None and word not in _WORDS))
+    return found
+
+
+def _place(text: str, column: int) -> str:
+    """Where something is wrong, in words."""
+    rest = text[column : column + 20]
+    where = f"at {rest!r} (column {column + 1})" if rest else "at its end"
+    return f"expression {text!r}, {where}"
+
+
+class _Parser:
+    def __init__(self, text: str, vector: Callable[[str], BitExpression]) -> None:
+        self._text = text
+        self._vector = vector
+        self._tokens = _tokens(text)
+        self._at = 0
+        self._nesting = 0
+
+    def whole(self) -> BitExpression:
+        expression = self._level(0)
+        if self._next() is not None:
+            raise self._error("expected an operator or the end")
+        return expression
+
+    def _level(self, level: int) -> BitExpression:
+        if level == len(_LEVELS):
+            return self._operand()
+        operators = _LEVELS[level]
+        expression = self._level(level + 1)
+        before = ""
+        while (token := self._next()) is not None and token.text in operators:
+            if token.text == before and before in _INVERTING:
+                raise self._error(
+                    f"{before} after {before} could mean two things; use parentheses, or "
+                    f"{before}(a, b, c) for the inverse over all operands"
+                )
+            before = token.text
+            self._at += 1
+            expression = operators[before](expression, self._level(level + 1))
+        return expression
+
+    def _operand(self) -> BitExpression:
+        token = self._next()
+        if token is None:
+            raise self._error("expected a name, ( or ~")
+        if token.is_name:
+            self._at += 1
+            return self._vector(token.text)
+        if token.text in _NOT:
+            self._at += 1
+            return ~self._nested(self._operand)
+        if token.text in _FUNCTIONS:
+            self._at += 1
+            return self._nested(lambda: self._function(token.text))
+        if token.text == "(":
+            return self._nested(lambda: self._list(1)[0])
+        raise self._error("expected a name, ( or ~")
+
+    def _function(self, name: str) -> BitExpression:
+        token = self._next()
+        if token is None or token.text != "(":
+            raise self._error(f"expected an operand before {name}, or ( after it")
+        return _FUNCTIONS[name](*self._list(None))
+
+    def _list(self, most: int | None) -> list[BitExpression]:
+        """Operands in parentheses, as many as are given or `most`."""
+        self._at += 1
+        found = [self._level(0)]
+        while (token := self._next()) is not None and token.text == "," and len(found) != most:
+            self._at += 1
+            found.append(self._level(0))
+        if token is None or token.text != ")":
+            raise self._error("expected an operator or )" if most else "expected an operator, a comma or )")
+        self._at += 1
+        return found
+
+    def _nested(self, parse: Callable[[], BitExpression]) -> BitExpression:
+        self._nesting += 1
+        if self._nesting > _NESTING_MAX:
+            raise self._error(f"at most {_NESTING_MAX} levels may nest")
+        expression = parse()
+        self._nesting -= 1
+        return expression
+
+    def _next(self) -> _Token | None:
+        return self._tokens[self._at] if self._at < len(self._tokens) else None
+
+    def _error(self, message: str) -> UsageError:
+        token = self._next()
+        column = len(self._text) if token is None else token.column
+        return UsageError(f"{_place(self._text, column)}: {message}")

@@ -256,6 +256,7 @@ impl Evaluation {
                     Instruction::Again { .. } | Instruction::Constant(_) => 0,
                     Instruction::Not { due }
                     | Instruction::Combine { due, .. }
+                    | Instruction::Compare { due }
                     | Instruction::Count { due } => due,
                 };
                 pipeline.accelerate(due * planes).await;

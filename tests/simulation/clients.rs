@@ -6,7 +6,7 @@ use std::rc::Rc;
 use bitline::{Drive, Host, Queue};
 use host::bits::BitsDevice;
 use host::block::BlockDevice;
-use nvme::command::Engine;
+use nvme::command::{Engine, Home};
 use nvme::{Expression, NamespaceId, Status, VectorId};
 use sim::{Random, Span};
 
@@ -15,6 +15,8 @@ use crate::oracle::{Oracle, UNCORRECTABLE, Value, vector_content};
 /// Groups of vectors that clients write, each with its length in bits.
 const GROUPS: [(u32, u64); 3] = [(1, 5000), (2, 16384), (7, 40_001)];
 const VECTORS_PER_GROUP: u64 = 4;
+/// Group 7 lies on the first die alone, the others on all.
+const NARROW: (u32, Home) = (7, Home { first: 0, dies: 1 });
 
 /// What the clients of one round share.
 pub struct Shared {
@@ -429,7 +431,13 @@ impl Client {
             vector: name.1,
         };
         let data = vector_content(name, value, bits);
-        let outcome = device.write(id, bits, self.random.chance(0.5), &data).await;
+        let home = if group == NARROW.0 {
+            NARROW.1
+        } else {
+            Home::ALL
+        };
+        let inverse = self.random.chance(0.5);
+        let outcome = device.write_at(home, id, bits, inverse, &data).await;
         self.expect_success(&outcome);
         if outcome.is_ok() {
             self.shared

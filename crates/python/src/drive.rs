@@ -258,7 +258,10 @@ impl Drive {
     /// Sets up vectors of zeroes at once; tells what was set up as JSON. `progress(vectors)` is called
     /// now and then; an exception in it ends the call.
     #[pyo3(signature = (first, count, bits, inverse, progress = None, home = (0, 0)))]
-    #[expect(clippy::too_many_arguments, reason = "they are those of the Python method")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are those of the Python method"
+    )]
     fn place_vectors(
         &self,
         py: Python<'_>,

@@ -405,3 +405,28 @@ fn a_write_waits_for_strings_that_are_lent() {
         .expect("there is room in a moment");
     assert!(drive.statistics().expect("power").bits.gathers > 0);
 }
+
+#[test]
+fn without_data_operands_meet_in_the_same_time() {
+    let run = |storage: &str, meeting: &str| {
+        let mut random = Random(13);
+        let mut drive = open_with(meeting, &[("data.storage", storage)]);
+        let vectors = fill(&mut drive, &mut random, BITS);
+        let names: Vec<VectorId> = vectors.keys().copied().collect();
+        let mut times = Vec::new();
+        for _ in 0..12 {
+            let expression = random.expression(&names, 2);
+            let platform = Platform::FlashCosmos;
+            let result = drive.evaluate(&expression, platform, BITS);
+            result.expect("exists");
+            times.push(drive.now());
+            let checked = drive.count_ones_checked(&expression, platform, BITS);
+            assert_eq!(checked.expect("exists").differing_bits, 0);
+            times.push(drive.now());
+        }
+        (times, drive.statistics().expect("power").energy_pj)
+    };
+    for meeting in ["controller", "gather"] {
+        assert_eq!(run("memory", meeting), run("none", meeting), "{meeting}");
+    }
+}

@@ -59,9 +59,9 @@ impl Example {
     /// Runs the first `count` steps of the plan on the first chunk.
     fn run(&mut self, plan: &Plan, count: usize) {
         let batch = DieBatch::from_iter([0]);
-        for step in &plan.programs[0].steps[..count] {
-            let command = command(step, &self.groups, &batch).expect("all are stored");
-            self.flash.run(&command, &batch, &self.groups);
+        let commands = commands(&plan.programs[0], &self.groups, &batch);
+        for command in &commands.expect("all are stored")[..count] {
+            self.flash.run(command, &batch, &self.groups);
         }
     }
 
@@ -83,11 +83,10 @@ impl Example {
 
     /// The cycles of a step's command on the bus.
     fn cycles(&self, plan: &Plan, step: usize) -> Vec<BusCycle> {
-        let step = &plan.programs[0].steps[step];
         let batch = DieBatch::from_iter([0]);
-        let command = command(step, &self.groups, &batch).expect("all are stored");
+        let commands = commands(&plan.programs[0], &self.groups, &batch);
         let mut cycles = Vec::new();
-        command.encode(&one_plane(), DieId(0), &mut cycles);
+        commands.expect("all are stored")[step].encode(&one_plane(), DieId(0), &mut cycles);
         cycles
     }
 

@@ -9,6 +9,8 @@
 
 pub mod estimate;
 mod split;
+#[cfg(test)]
+mod tests;
 
 use std::fmt::{self, Display, Formatter};
 

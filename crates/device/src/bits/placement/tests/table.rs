@@ -1,13 +1,15 @@
 //! The table of groups: where vectors go and when blocks come back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use media::nand::BlockId;
 use nvme::VectorId;
 
 use super::{Pool, small};
 use crate::bits::error::BitsError;
-use crate::bits::placement::{Deletion, Groups, RowSetId, VectorPlacement};
+use crate::bits::placement::{
+    BlockSource, Deletion, Groups, Home, RowSetId, TEMPORARY, VectorPlacement,
+};
 
 fn id(group: u32, vector: u32) -> VectorId {
     VectorId { group, vector }
@@ -194,4 +196,77 @@ fn an_abandoned_first_write_leaves_a_group_of_any_length() {
     let placement = write(&mut groups, &mut pool, id(1, 0), 64 * 8);
     assert_eq!(placement.row_set.row_set, 1);
     assert_eq!(groups.reclaim().len(), 1);
+}
+
+#[test]
+fn a_group_lies_on_the_dies_of_its_home() {
+    let (mut groups, mut pool) = (Groups::new(small()), Pool::new(&small()));
+    let home = Home { first: 3, dies: 2 };
+    let place = |groups: &mut Groups, pool: &mut Pool, home| {
+        groups.place_at(pool, home, id(1, 0), 64 * 9, false)
+    };
+    let write = place(&mut groups, &mut pool, home).expect("there is room");
+    for chunk in 0..9 {
+        let page = groups.page(&write.placement, chunk).expect("placed");
+        let place = small().plane_place(small().plane_of_block(page.block));
+        // Die 3 is the second chip of the second channel, die 0 follows.
+        let expected = [(1, 1), (0, 0)][chunk as usize % 2];
+        assert_eq!((place.channel, place.chip), expected);
+    }
+    groups.commit(write);
+    let elsewhere = place(&mut groups, &mut pool, Home::ALL);
+    let mismatch = BitsError::HomeMismatch {
+        group: 1,
+        expected: home,
+        found: Home::ALL,
+    };
+    assert_eq!(elsewhere, Err(mismatch));
+    let nowhere = Home { first: 4, dies: 1 };
+    let missing = BitsError::NoSuchHome {
+        home: nowhere,
+        dies: 4,
+    };
+    assert_eq!(place(&mut groups, &mut pool, nowhere), Err(missing));
+    // All dies may be called by their number.
+    let all = Home { first: 0, dies: 4 };
+    let other = groups.place_at(&mut pool, all, id(2, 0), 64, false);
+    groups.abandon(other.expect("there is room"));
+    assert_eq!(groups.home(2), Some(Home::ALL));
+}
+
+#[test]
+fn what_is_lent_comes_back_whole() {
+    let (mut groups, mut pool) = (Groups::new(small()), Pool::new(&small()));
+    let layout = groups.layout().clone();
+    let free = pool.free.clone();
+    let row_set = groups.lend(&mut pool, &layout, 3..20).expect("room");
+    let pages: BTreeSet<_> = (3..20)
+        .map(|chunk| {
+            let (page, record) = groups
+                .temporary_page(row_set, 2, chunk, 64 * 20)
+                .expect("lent");
+            assert_eq!((record.group, record.chunk), (TEMPORARY, chunk as u32));
+            assert_eq!(small().plane_of_block(page.block), layout.plane(chunk));
+            (page.block.0, page.page)
+        })
+        .collect();
+    assert_eq!(pages.len(), 17, "a page for each chunk");
+    assert_eq!(groups.vectors().count(), 0);
+    let blocks = groups.take_back(row_set);
+    assert!(blocks.iter().all(|block| !pool.free.contains(block)));
+    blocks
+        .into_iter()
+        .for_each(|block| pool.release_block(block));
+    assert_eq!((groups.lent(), &pool.free), (0, &free));
+    // Where a plane has none to spare, nothing is lent.
+    let plane = layout.plane(7);
+    pool.free
+        .retain(|&block| small().plane_of_block(block) != plane);
+    let left = pool.free.clone();
+    let full = BitsError::OutOfBlocks {
+        group: TEMPORARY,
+        plane: plane.0,
+    };
+    assert_eq!(groups.lend(&mut pool, &layout, 0..8), Err(full));
+    assert_eq!((groups.lent(), pool.free), (0, left));
 }

@@ -1,0 +1,113 @@
+//! What splitting an expression keeps, and what bringing its parts together means.
+
+use nvme::{Expression, VectorId};
+
+use super::split::{Operator, Part, split};
+use crate::bits::placement::TEMPORARY;
+
+/// Numbers that look random (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let bits = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        bits ^ (bits >> 31)
+    }
+
+    fn expression(&mut self, depth: u32) -> Expression {
+        let kind = if depth == 0 { 0 } else { self.bits() % 6 };
+        if kind <= 1 {
+            let (group, vector) = (self.bits() % 3, self.bits() % 4);
+            return VectorId::new(group as u32, vector as u32).into();
+        }
+        if kind == 2 {
+            return !self.expression(depth - 1);
+        }
+        let operands = (0..2 + self.bits() % 3).map(|_| self.expression(depth - 1));
+        let operands = operands.collect();
+        match kind {
+            3 => Expression::And(operands),
+            4 => Expression::Or(operands),
+            _ => Expression::Xor(operands),
+        }
+    }
+}
+
+/// 64 bits of every vector.
+fn word(id: VectorId) -> u64 {
+    Random(u64::from(id.group * 100 + id.vector)).bits()
+}
+
+fn meaning(expression: &Expression, word: &impl Fn(VectorId) -> u64) -> u64 {
+    let operands = expression.operands().iter();
+    let operands = operands.map(|operand| meaning(operand, word));
+    match expression {
+        Expression::Vector(id) => word(*id),
+        Expression::Not(inner) => !meaning(inner, word),
+        Expression::And(_) => operands.fold(u64::MAX, |a, b| a & b),
+        Expression::Or(_) => operands.fold(0, |a, b| a | b),
+        Expression::Xor(_) => operands.fold(0, |a, b| a ^ b),
+    }
+}
+
+/// What a part means; on the way, that it is split as promised.
+fn meaning_of_part(part: &Part) -> u64 {
+    match part {
+        Part::One { site, expression } => {
+            let mut vectors = expression.vectors().into_iter();
+            assert!(vectors.all(|id| id.group as usize == *site), "{expression}");
+            meaning(expression, &word)
+        }
+        Part::Many { operator, parts } => {
+            let mut sites: Vec<usize> = Vec::new();
+            for part in parts {
+                match part {
+                    Part::One { site, .. } => sites.push(*site),
+                    Part::Many {
+                        operator: inner, ..
+                    } => assert_ne!(inner, operator),
+                }
+            }
+            let count = sites.len();
+            sites.sort_unstable();
+            sites.dedup();
+            assert_eq!(sites.len(), count, "a home has one direct part");
+            let parts = parts.iter().map(meaning_of_part);
+            match operator {
+                Operator::And => parts.fold(u64::MAX, |a, b| a & b),
+                Operator::Or => parts.fold(0, |a, b| a | b),
+                Operator::Xor => parts.fold(0, |a, b| a ^ b),
+            }
+        }
+    }
+}
+
+#[test]
+fn parts_mean_together_what_the_whole_means() {
+    let site = |id: VectorId| id.group as usize;
+    let mut combined = 0;
+    for seed in 0..2000 {
+        let expression = Random(seed).expression(4);
+        let expected = meaning(&expression, &word);
+        let parts = split(&expression, &site);
+        assert_eq!(meaning_of_part(&parts), expected, "{expression}");
+        combined += u32::from(matches!(parts, Part::Many { .. }));
+        for home in 0..3 {
+            let (rest, foreign) = parts.brought_to(home);
+            let with_temporary = |id: VectorId| match id.group {
+                TEMPORARY => meaning(&foreign[id.vector as usize], &word),
+                group => {
+                    assert_eq!(
+                        group as usize, home,
+                        "{expression}: the rest is of one home"
+                    );
+                    word(id)
+                }
+            };
+            assert_eq!(meaning(&rest, &with_temporary), expected, "{expression}");
+        }
+    }
+    assert!(combined > 800, "{combined}");
+}

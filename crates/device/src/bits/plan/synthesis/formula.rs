@@ -2,6 +2,7 @@
 //! some combinations of bits never occur.
 
 use super::programs::{INPUTS, all_cells};
+use super::smallest::{PAGES, Smallest};
 
 /// A function of pages of which some values do not matter. Bit `i` of both is where page `j` has the
 /// value of bit `j` of `i`.
@@ -77,14 +78,14 @@ pub(super) enum Formula {
 
 impl Formula {
     /// One of few operands that has the values of `partial`, a function of `pages` pages.
-    pub(super) fn of(partial: Partial, pages: usize) -> Formula {
+    pub(super) fn of(partial: Partial, pages: usize, smallest: &Smallest) -> Formula {
         let leaves: Vec<Formula> = (0..pages)
             .map(|at| Formula::Page {
                 at,
                 inverted: false,
             })
             .collect();
-        find(partial, &leaves)
+        Finder(smallest).find(partial, &leaves)
     }
 
     /// Operand pages the controller takes in if every page comes as it is named.
@@ -112,7 +113,7 @@ impl Formula {
         }
     }
 
-    fn inverted(&self) -> Formula {
+    pub(super) fn inverted(&self) -> Formula {
         let all = |parts: &[Formula]| parts.iter().map(Formula::inverted).collect();
         match self {
             Formula::Constant(value) => Formula::Constant(!value),
@@ -172,69 +173,135 @@ fn xor(a: Formula, b: Formula) -> Formula {
 /// The tables, up to inversion, of functions that depend on both of two inputs.
 const OF_TWO: [u16; 5] = [0b1000, 0b0100, 0b0010, 0b0001, 0b0110];
 
-/// A formula over `leaves`: one of them is taken out where that leaves a function of the others alone;
-/// else two are combined to one; else one decides between two functions of the others.
-fn find(partial: Partial, leaves: &[Formula]) -> Formula {
-    if partial.value == 0 || partial.value == partial.care {
-        return Formula::Constant(partial.value != 0);
-    }
-    let places = || 0..leaves.len();
-    if let Some(formula) = places().find_map(|at| taken_out(partial, leaves, at)) {
-        return formula;
-    }
-    let pairs = places().flat_map(|second| (0..second).map(move |first| (first, second)));
-    let joined = pairs.flat_map(|(first, second)| joined(partial, leaves, first, second));
-    if let Some(formula) = joined.min_by_key(Formula::operands) {
-        return formula;
-    }
-    places()
-        .flat_map(|at| decided_by(partial, leaves, at))
-        .min_by_key(Formula::operands)
-        .expect("any leaf can decide")
-}
+/// Finds formulas, knowing the smallest ones over few pages.
+struct Finder<'a>(&'a Smallest);
 
-/// The formula where the leaf at `at` joins a function of the others by AND, OR or XOR, or does not
-/// matter.
-fn taken_out(partial: Partial, leaves: &[Formula], at: usize) -> Option<Formula> {
-    let Sides {
-        leaf,
-        rest,
-        low,
-        high,
-    } = Sides::of(partial, leaves, at);
-    if let Some(either) = low.merged(high) {
-        return Some(find(either, &rest));
+impl Finder<'_> {
+    /// A formula over `leaves`: one of them is taken out where that leaves a function of the others alone;
+    /// else two are combined to one; else one decides between two functions of the others.
+    fn find(&self, partial: Partial, leaves: &[Formula]) -> Formula {
+        if partial.value == 0 || partial.value == partial.care {
+            return Formula::Constant(partial.value != 0);
+        }
+        let is_page = |leaf: &Formula| matches!(leaf, Formula::Page { .. });
+        if leaves.len() == PAGES && leaves.iter().all(is_page) {
+            return self.0.formula(partial, leaves);
+        }
+        let places = || 0..leaves.len();
+        if let Some(formula) = places().find_map(|at| self.taken_out(partial, leaves, at)) {
+            return formula;
+        }
+        let pairs = places().flat_map(|second| (0..second).map(move |first| (first, second)));
+        let joined = pairs.flat_map(|(first, second)| self.joined(partial, leaves, first, second));
+        if let Some(formula) = joined.min_by_key(Formula::operands) {
+            return formula;
+        }
+        places()
+            .flat_map(|at| self.decided_by(partial, leaves, at))
+            .min_by_key(Formula::operands)
+            .expect("any leaf can decide")
     }
-    let is = |side: Partial, value: bool| side.value == if value { side.care } else { 0 };
-    if is(low, false) {
-        return Some(and(leaf, find(high, &rest)));
-    }
-    if is(low, true) {
-        return Some(or(leaf.inverted(), find(high, &rest)));
-    }
-    if is(high, false) {
-        return Some(and(leaf.inverted(), find(low, &rest)));
-    }
-    if is(high, true) {
-        return Some(or(leaf, find(low, &rest)));
-    }
-    let either = low.merged(high.inverted())?;
-    Some(xor(leaf, find(either, &rest)))
-}
 
-/// Formulas where the leaf at `at` decides between two functions of the others.
-fn decided_by(partial: Partial, leaves: &[Formula], at: usize) -> Vec<Formula> {
-    let Sides {
-        leaf,
-        rest,
-        low,
-        high,
-    } = Sides::of(partial, leaves, at);
-    let [when, unless] = [find(high, &rest), find(low, &rest)];
-    let mut found = vec![or(and(leaf.clone(), when), and(leaf.inverted(), unless))];
-    found.extend(changed(low, high, &leaf, &rest));
-    found.extend(changed(high, low, &leaf.inverted(), &rest));
-    found
+    /// The formula where the leaf at `at` joins a function of the others by AND, OR or XOR, or does not
+    /// matter.
+    fn taken_out(&self, partial: Partial, leaves: &[Formula], at: usize) -> Option<Formula> {
+        let Sides {
+            leaf,
+            rest,
+            low,
+            high,
+        } = Sides::of(partial, leaves, at);
+        if let Some(either) = low.merged(high) {
+            return Some(self.find(either, &rest));
+        }
+        let is = |side: Partial, value: bool| side.value == if value { side.care } else { 0 };
+        if is(low, false) {
+            return Some(and(leaf, self.find(high, &rest)));
+        }
+        if is(low, true) {
+            return Some(or(leaf.inverted(), self.find(high, &rest)));
+        }
+        if is(high, false) {
+            return Some(and(leaf.inverted(), self.find(low, &rest)));
+        }
+        if is(high, true) {
+            return Some(or(leaf, self.find(low, &rest)));
+        }
+        let either = low.merged(high.inverted())?;
+        Some(xor(leaf, self.find(either, &rest)))
+    }
+
+    /// Formulas where the leaf at `at` decides between two functions of the others.
+    fn decided_by(&self, partial: Partial, leaves: &[Formula], at: usize) -> Vec<Formula> {
+        let Sides {
+            leaf,
+            rest,
+            low,
+            high,
+        } = Sides::of(partial, leaves, at);
+        let [when, unless] = [self.find(high, &rest), self.find(low, &rest)];
+        let mut found = vec![or(and(leaf.clone(), when), and(leaf.inverted(), unless))];
+        found.extend(self.changed(low, high, &leaf, &rest));
+        found.extend(self.changed(high, low, &leaf.inverted(), &rest));
+        found
+    }
+
+    /// `base`, and where `leaf` is one, the difference to `other`.
+    fn changed(
+        &self,
+        base: Partial,
+        other: Partial,
+        leaf: &Formula,
+        rest: &[Formula],
+    ) -> Option<Formula> {
+        let kept = self.find(base, rest);
+        let table = kept.table(rest)?;
+        let difference = Partial {
+            care: other.care,
+            value: (other.value ^ table) & other.care,
+        };
+        Some(xor(kept, and(leaf.clone(), self.find(difference, rest))))
+    }
+
+    /// Formulas that combine two leaves first.
+    fn joined(
+        &self,
+        partial: Partial,
+        leaves: &[Formula],
+        first: usize,
+        second: usize,
+    ) -> Vec<Formula> {
+        let mut found = Vec::new();
+        if leaves.len() == 2 {
+            return found;
+        }
+        let others = || (0..leaves.len()).filter(move |at| ![first, second].contains(at));
+        for of_two in OF_TWO {
+            let cells = (0..4u16).filter(|cell| of_two >> cell & 1 == 1);
+            let joint = cells.fold(0, |table, cell| {
+                let side = |at: usize, bit: u16| if bit == 1 { INPUTS[at] } else { !INPUTS[at] };
+                table | (side(first, cell & 1) & side(second, cell >> 1))
+            });
+            let parts: Vec<u16> = others().map(|at| INPUTS[at]).chain([joint]).collect();
+            let Some(over) = partial.over(leaves.len(), &parts) else {
+                continue;
+            };
+            let pair = [leaves[first].clone(), leaves[second].clone()];
+            let pair = self.find(
+                Partial {
+                    care: 0b1111,
+                    value: of_two,
+                },
+                &pair,
+            );
+            let parts: Vec<Formula> = others()
+                .map(|at| leaves[at].clone())
+                .chain([pair])
+                .collect();
+            found.push(self.find(over, &parts));
+        }
+        found
+    }
 }
 
 /// A leaf, the others, and the functions of those where it is zero and one.
@@ -255,51 +322,6 @@ impl Sides {
             high: partial.cofactor(at, leaves.len(), true),
         }
     }
-}
-
-/// `base`, and where `leaf` is one, the difference to `other`.
-fn changed(base: Partial, other: Partial, leaf: &Formula, rest: &[Formula]) -> Option<Formula> {
-    let kept = find(base, rest);
-    let table = kept.table(rest)?;
-    let difference = Partial {
-        care: other.care,
-        value: (other.value ^ table) & other.care,
-    };
-    Some(xor(kept, and(leaf.clone(), find(difference, rest))))
-}
-
-/// Formulas that combine two leaves first.
-fn joined(partial: Partial, leaves: &[Formula], first: usize, second: usize) -> Vec<Formula> {
-    let mut found = Vec::new();
-    if leaves.len() == 2 {
-        return found;
-    }
-    let others = || (0..leaves.len()).filter(move |at| ![first, second].contains(at));
-    for of_two in OF_TWO {
-        let cells = (0..4u16).filter(|cell| of_two >> cell & 1 == 1);
-        let joint = cells.fold(0, |table, cell| {
-            let side = |at: usize, bit: u16| if bit == 1 { INPUTS[at] } else { !INPUTS[at] };
-            table | (side(first, cell & 1) & side(second, cell >> 1))
-        });
-        let parts: Vec<u16> = others().map(|at| INPUTS[at]).chain([joint]).collect();
-        let Some(over) = partial.over(leaves.len(), &parts) else {
-            continue;
-        };
-        let pair = [leaves[first].clone(), leaves[second].clone()];
-        let pair = find(
-            Partial {
-                care: 0b1111,
-                value: of_two,
-            },
-            &pair,
-        );
-        let parts: Vec<Formula> = others()
-            .map(|at| leaves[at].clone())
-            .chain([pair])
-            .collect();
-        found.push(find(over, &parts));
-    }
-    found
 }
 
 impl Formula {
@@ -339,6 +361,7 @@ mod tests {
 
     #[test]
     fn every_function_of_three_pages_has_a_formula() {
+        let smallest = Smallest::new();
         let pages: Vec<Formula> = (0..3)
             .map(|at| Formula::Page {
                 at,
@@ -351,7 +374,7 @@ mod tests {
                     care,
                     value: value & care,
                 };
-                let formula = Formula::of(partial, 3);
+                let formula = Formula::of(partial, 3, &smallest);
                 let table = formula.table(&pages).expect("of pages only");
                 assert!(partial.admits(table), "{value:#x} {care:#x} {formula:?}");
             }
@@ -360,6 +383,7 @@ mod tests {
 
     #[test]
     fn formulas_are_short() {
+        let smallest = Smallest::new();
         let [a, b, c, d] = INPUTS;
         for (value, operands) in [
             (a & b & c & d, 4),
@@ -368,9 +392,11 @@ mod tests {
             ((a | !b) & (c ^ d), 4 + 2),
             ((a & b) | (!a & c), 2 + 2 + 2),
             ((a & b) | (b & c) | (a & c), 2 + 2 + 2 + 2),
+            ((a ^ b) & (a ^ c), 2 + 2 + 2),
+            ((a ^ b) & (a ^ c) & !d, 3 + 2 + 2),
         ] {
             let care = u16::MAX;
-            let formula = Formula::of(Partial { care, value }, 4);
+            let formula = Formula::of(Partial { care, value }, 4, &smallest);
             assert!(formula.operands() <= operands, "{formula:?}");
         }
     }

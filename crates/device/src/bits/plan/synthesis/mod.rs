@@ -14,7 +14,9 @@ mod atoms;
 mod formula;
 mod pages;
 mod programs;
+mod smallest;
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use arrayvec::ArrayVec;
@@ -27,12 +29,15 @@ use atoms::{ATOMS, Function, all_points};
 use formula::Partial;
 use pages::Candidates;
 use programs::{INPUTS_MAX, Program, programs};
+use smallest::Smallest;
 
 /// What was found for functions of atoms, and what the latches can do.
 pub(super) struct Synthesis {
     reach: Reach,
     /// Programs by number of inputs less one; empty until asked for.
     programs: [Vec<Program>; INPUTS_MAX],
+    /// Formulas of the controller; found where a page does not do.
+    smallest: OnceCell<Smallest>,
     known: Vec<(Function, Option<Rc<Tree>>)>,
 }
 
@@ -62,6 +67,7 @@ impl Synthesis {
         Synthesis {
             reach,
             programs: [const { Vec::new() }; INPUTS_MAX],
+            smallest: OnceCell::new(),
             known: Vec::new(),
         }
     }
@@ -94,7 +100,7 @@ impl Synthesis {
             let sets = sets_of(function, &senses, count);
             if !sets.is_empty() {
                 (1..=count).for_each(|inputs| self.prepare(inputs));
-                let candidates = Candidates::new(&senses, &sets, &self.programs);
+                let candidates = Candidates::new(&senses, &sets, &self.programs, &self.smallest);
                 return Some(candidates.cheapest());
             }
         }

@@ -1,11 +1,13 @@
 //! From sets of senses to pages and the controller's formula over them.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use arrayvec::ArrayVec;
 
 use super::formula::{Formula, Partial};
 use super::programs::{INPUTS, INPUTS_MAX, Mode, Program, all_cells};
+use super::smallest::Smallest;
 use super::{Sense, SenseSet};
 use crate::bits::plan::forms::Form;
 use crate::bits::plan::tree::{Chain, Cost, Link, Tree, and, array, constant, not, xor};
@@ -32,6 +34,7 @@ pub(super) struct Candidates<'a> {
     senses: &'a [Sense],
     sets: &'a [SenseSet],
     programs: &'a [Vec<Program>; INPUTS_MAX],
+    smallest: &'a OnceCell<Smallest>,
 }
 
 impl<'a> Candidates<'a> {
@@ -40,11 +43,13 @@ impl<'a> Candidates<'a> {
         senses: &'a [Sense],
         sets: &'a [SenseSet],
         programs: &'a [Vec<Program>; INPUTS_MAX],
+        smallest: &'a OnceCell<Smallest>,
     ) -> Candidates<'a> {
         Candidates {
             senses,
             sets,
             programs,
+            smallest,
         }
     }
 
@@ -100,7 +105,11 @@ impl<'a> Candidates<'a> {
         splits.into_iter().filter_map(move |pages| {
             let tables: Vec<u16> = pages.iter().map(|page| page.table).collect();
             let partial = set.partial.over(inputs, &tables)?;
-            let formula = Formula::of(partial, pages.len());
+            let formula = Formula::of(
+                partial,
+                pages.len(),
+                self.smallest.get_or_init(Smallest::new),
+            );
             Some(Shared {
                 set,
                 pages,

@@ -111,6 +111,16 @@ fn constructors_take_any_number() {
         Ok(vector(0) ^ vector(1))
     );
     assert_eq!(Expression::all::<VectorId>([]), Err(ExpressionError::Empty));
+    let three = || (0..3).map(vector);
+    let [a, b, c] = [0, 1, 2].map(vector);
+    assert_eq!(Expression::nand(three()), Ok(!(a & b & c)));
+    assert_eq!(Expression::nor(three()), Ok(!(a | b | c)));
+    assert_eq!(Expression::xnor(three()), Ok(!(a ^ b ^ c)));
+    assert_eq!(Expression::nor([a]), Ok(!a));
+    assert_eq!(
+        Expression::nand::<VectorId>([]),
+        Err(ExpressionError::Empty)
+    );
 }
 
 #[test]

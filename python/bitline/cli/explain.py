@@ -187,7 +187,7 @@ def _result(
             "energy_pj": Fact("Energy (estimate)", estimate["energy_pj"], energy),
         },
         {"times": _times(estimate), "energy": _energies(estimate)},
-        f"The plan is the same for all {chunks}; what a command takes is of one die, what it spends of one plane.",
+        f"The plan is the same for all {chunks}. A command's time is of one die, its energy of one plane.",
         {"root": Tree(_branch(told["root"]), told["root"])},
     )
 

@@ -1,0 +1,173 @@
+"""`bitline explain`, its language, and explanations as data."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import SMALL
+from typer.testing import CliRunner
+
+import bitline
+from bitline import PLATFORMS, BitVector, Drive, UsageError
+from bitline.cli.app import app
+from bitline.formula import names, parse
+
+FIGURE_16 = "(a1 | (b1 & b2 & b3 & b4)) & (c1 | c3) & (d2 | d4)"
+
+
+def _asked(*arguments: str) -> dict[str, object]:
+    done = CliRunner().invoke(app, ["explain", *arguments, "--json"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    told: dict[str, object] = json.loads(done.output)
+    return told
+
+
+@pytest.fixture
+def abc(drive: Drive) -> dict[str, BitVector]:
+    """Three vectors of all combinations of three bits."""
+    rows = [np.arange(8) >> place & 1 == 1 for place in range(3)]
+    return dict(zip("abc", drive.group("g").write(rows), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("a", lambda a, b, c: a),
+        ("~~ a", lambda a, b, c: a),
+        ("!a", lambda a, b, c: ~a),
+        ("a & b | c", lambda a, b, c: (a & b) | c),
+        ("a | b & c", lambda a, b, c: a | (b & c)),
+        ("a ^ b & c", lambda a, b, c: a ^ (b & c)),
+        ("a | b ^ c", lambda a, b, c: a | (b ^ c)),
+        ("(a | b) & c", lambda a, b, c: (a | b) & c),
+        ("not a and b", lambda a, b, c: ~a & b),
+        ("a nand b", lambda a, b, c: ~(a & b)),
+        ("a nor b", lambda a, b, c: ~(a | b)),
+        ("a xnor b", lambda a, b, c: ~(a ^ b)),
+        ("a nand b and c", lambda a, b, c: ~(a & b) & c),
+        ("(a nand b) nand c", lambda a, b, c: ~(~(a & b) & c)),
+        ("nand(a, b, c)", lambda a, b, c: ~(a & b & c)),
+        ("nor(a,b,c) or xnor(a, b, c)", lambda a, b, c: ~(a | b | c) | ~(a ^ b ^ c)),
+        ("and(a, or(b, c)) xor not(xor(a))", lambda a, b, c: (a & (b | c)) ^ ~a),
+        ("a or b or c and a", lambda a, b, c: a | b | (c & a)),
+    ],
+)
+def test_words_mean_what_they_say(abc: dict[str, BitVector], text: str, meaning: object) -> None:
+    rows = [np.arange(8) >> place & 1 == 1 for place in range(3)]
+    assert callable(meaning)
+    np.testing.assert_array_equal(parse(text, abc.__getitem__).read(), meaning(*rows))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "at its end: expected a name"),
+        ("a &", "at its end: expected a name"),
+        ("a b", "at 'b' (column 3): expected an operator or the end"),
+        ("a && b", "at '& b' (column 4): expected a name, ( or ~"),
+        ("(a | b", "at its end: expected an operator or )"),
+        ("(a, b)", "at ', b)' (column 3): expected an operator or )"),
+        ("nand(a b)", "at 'b)' (column 8): expected an operator, a comma or )"),
+        ("nand a", "at 'a' (column 6): expected an operand before nand, or ( after it"),
+        ("a + b", "at '+ b' (column 3): '+' is in no expression"),
+        ("3", "'3' is in no expression"),
+        ("__import__('os')", "at \"'os')\" (column 12)"),
+        ("a nor b nor c", "at 'nor c' (column 9): nor after nor could mean two things"),
+        ("~" * 90 + "a", "levels may nest"),
+    ],
+)
+def test_what_is_no_expression_is_pointed_at(abc: dict[str, BitVector], text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        parse(text, abc.__getitem__)
+
+
+def test_names_come_in_the_order_of_the_text() -> None:
+    assert names("b & (a | month_3 nor 0:3) ^ b and colours:12") == [
+        "b", "a", "month_3", "0:3", "colours:12"
+    ]  # fmt: skip
+
+
+def test_nand_nor_and_xnor_take_any_number(abc: dict[str, BitVector]) -> None:
+    rows = [np.arange(8) >> place & 1 == 1 for place in range(3)]
+    for count in (1, 2, 3):
+        vectors, some = [abc[name] for name in "abc"[:count]], rows[:count]
+        np.testing.assert_array_equal(bitline.nand(*vectors).read(), ~np.logical_and.reduce(some))
+        np.testing.assert_array_equal(bitline.nor(*vectors).read(), ~np.logical_or.reduce(some))
+        np.testing.assert_array_equal(bitline.xnor(*vectors).read(), ~np.logical_xor.reduce(some))
+
+
+def test_the_papers_example() -> None:
+    groups = [f"--group={letter}1,{letter}2,{letter}3,{letter}4" for letter in "abcd"]
+    inverse = "c1,c2,c3,c4,d1,d2,d3,d4"
+    told = _asked(FIGURE_16, *groups, "--inverse", inverse)
+    assert (told["senses"], told["page_transfers"], told["controller_pages"]) == (2, 1, 0)
+    root = told["root"]
+    assert isinstance(root, dict)
+    first, second = root["steps"]
+    assert (first["s"], first["c"]) == ("(c1 | c3) & (d2 | d4)", "0")
+    assert second["c"] == "(c1 | c3) & (d2 | d4) & (a1 | (b1 & b2 & b3 & b4))"
+    # Without a placement that suits it takes more.
+    everything_in_one = _asked(FIGURE_16)
+    assert isinstance(everything_in_one["senses"], int)
+    assert everything_in_one["senses"] > 2
+
+
+def test_every_platform_is_explained_and_shown_as_a_tree() -> None:
+    for platform in PLATFORMS:
+        for more in ([], ["--count"], ["--bits", "1000"]):
+            told = _asked("(a & b) ^ ~c", "--platform", platform, *more)
+            assert isinstance(told["time_ns"], float)
+            assert told["time_ns"] > 0
+            done = CliRunner().invoke(app, ["explain", "(a & b) ^ ~c", "--platform", platform, *more])
+            assert done.exit_code == 0
+            assert "Time (estimate)" in done.output
+    counted = _asked("a & b", "--count")["energy_pj"]
+    read = _asked("a & b")["energy_pj"]
+    assert isinstance(counted, int)
+    assert isinstance(read, int)
+    assert counted < read
+
+
+def test_vectors_of_an_image(tmp_path: Path) -> None:
+    image = tmp_path / "drive.img"
+    with bitline.open(path=image, set=SMALL) as drive:
+        drive.group("colours").write(np.ones((2, 100), np.bool_))
+        drive.group(7).write(np.ones((1, 100), np.bool_))
+    told = _asked("colours:0 & colours:1 | 7:0", "--image", str(image))
+    assert (told["bits"], told["senses"]) == (100, 1)
+    for arguments, message in [
+        (["colours:0 & colours:2"], "colours:2: "),
+        (["colours & 7:0"], "named by its group and number, as colours:0"),
+        (["colours:0", "--group", "a"], "--group does not go with --image"),
+        (["colours:0", "--set", "seed=1"], "--set does not go with --image"),
+    ]:
+        with pytest.raises(UsageError, match=message):
+            CliRunner().invoke(app, ["explain", *arguments, "--image", str(image)], catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a & b", "--group", "a"], "b is in no --group"),
+        (["a", "--group", "a,b", "--group", "b"], "b is named twice"),
+        (["a", "--group", "a,,b"], "'' is no name"),
+        (["a", "--inverse", "b"], "--inverse b: b is in no group; there are a"),
+        (["a", "--platform", "gpu"], "--platform gpu: it must be one of host"),
+        (["a", "--set", "nand.nothing=1"], "nand.nothing"),
+    ],
+)
+def test_options_that_do_not_fit(arguments: list[str], message: str) -> None:
+    with pytest.raises(bitline.BitlineError, match=message):
+        CliRunner().invoke(app, ["explain", *arguments], catch_exceptions=False)
+
+
+def test_explanations_as_data(abc: dict[str, BitVector]) -> None:
+    told = (abc["a"] | abc["b"]).explanation()
+    assert told["root"]["steps"][-1]["c"] == "g:0 | g:1"
+    longer = (abc["a"] | abc["b"]).explanation(bits=10_000_000, count=True)
+    assert longer["bits"] == 10_000_000
+    assert longer["estimate"]["time_ns"] > told["estimate"]["time_ns"]
+    with pytest.raises(UsageError, match="bits = 0"):
+        abc["a"].explanation(bits=0)

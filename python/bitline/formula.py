@@ -15,9 +15,9 @@ numbers around a `:` are a name, too. The text is parsed here and never run as P
 import re
 from collections.abc import Callable
 from functools import reduce
-from typing import NamedTuple
+from operator import and_, or_, xor
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
-from bitline.bits import BitExpression, nand, nor, xnor
 from bitline.errors import UsageError
 
 #: Parentheses, functions and NOTs in each other; more than the operators of an evaluated expression may nest.
@@ -27,26 +27,34 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<name>(?:[A-Za-z_]\w*)(?::\d+)?|\d+:\d+)|(?P<sign>[&|^~!(),])|(?P<other>\S))", re.ASCII
 )
 
-_Combine = Callable[..., BitExpression]
+
+class Operand(Protocol):
+    """What operators combine: expressions over vectors, or formulas."""
+
+    def __and__(self, other: Self) -> Self: ...
+    def __or__(self, other: Self) -> Self: ...
+    def __xor__(self, other: Self) -> Self: ...
+    def __invert__(self) -> Self: ...
 
 
-def _all(first: BitExpression, *others: BitExpression) -> BitExpression:
-    return reduce(lambda a, b: a & b, others, first)
+T = TypeVar("T", bound=Operand)
+
+_Combine = Callable[..., Any]
 
 
-def _any(first: BitExpression, *others: BitExpression) -> BitExpression:
-    return reduce(lambda a, b: a | b, others, first)
+def _folded(operator: _Combine) -> _Combine:
+    return lambda *operands: reduce(operator, operands)
 
 
-def _parity(first: BitExpression, *others: BitExpression) -> BitExpression:
-    return reduce(lambda a, b: a ^ b, others, first)
+def _inverted(operator: _Combine) -> _Combine:
+    return lambda *operands: ~reduce(operator, operands)
 
 
 #: Infix operators, loosest first: those of one line may be mixed, and go from left to right.
 _LEVELS: tuple[dict[str, _Combine], ...] = (
-    {"|": _any, "or": _any, "nor": nor},
-    {"^": _parity, "xor": _parity, "xnor": xnor},
-    {"&": _all, "and": _all, "nand": nand},
+    {"|": _folded(or_), "or": _folded(or_), "nor": _inverted(or_)},
+    {"^": _folded(xor), "xor": _folded(xor), "xnor": _inverted(xor)},
+    {"&": _folded(and_), "and": _folded(and_), "nand": _inverted(and_)},
 )
 _NOT = ("~", "!", "not")
 _FUNCTIONS = {name: combine for level in _LEVELS for name, combine in level.items() if name.isalpha()}
@@ -70,16 +78,16 @@ def names(text: str) -> list[str]:
     return list(dict.fromkeys(token.text for token in _tokens(text) if token.is_name))
 
 
-def parse(text: str, vector: Callable[[str], BitExpression]) -> BitExpression:
+def parse(text: str, vector: Callable[[str], T]) -> T:
     """The expression that `text` is.
 
     Args:
         text: The expression.
-        vector: Gives the vector of a name.
+        vector: Gives what a name stands for: a vector, or a `bitline.Formula`.
 
     Raises:
         UsageError: It is none: the message quotes the place and says what would be right. Or what `vector`
-            raises, or the operators of `BitExpression`.
+            raises, or the operators of what it gives.
     """
     return _Parser(text, vector).whole()
 
@@ -105,21 +113,21 @@ def _place(text: str, column: int) -> str:
     return f"expression {text!r}, {where}"
 
 
-class _Parser:
-    def __init__(self, text: str, vector: Callable[[str], BitExpression]) -> None:
+class _Parser(Generic[T]):
+    def __init__(self, text: str, vector: Callable[[str], T]) -> None:
         self._text = text
         self._vector = vector
         self._tokens = _tokens(text)
         self._at = 0
         self._nesting = 0
 
-    def whole(self) -> BitExpression:
+    def whole(self) -> T:
         expression = self._level(0)
         if self._next() is not None:
             raise self._error("expected an operator or the end")
         return expression
 
-    def _level(self, level: int) -> BitExpression:
+    def _level(self, level: int) -> T:
         if level == len(_LEVELS):
             return self._operand()
         operators = _LEVELS[level]
@@ -136,7 +144,7 @@ class _Parser:
             expression = operators[before](expression, self._level(level + 1))
         return expression
 
-    def _operand(self) -> BitExpression:
+    def _operand(self) -> T:
         token = self._next()
         if token is None:
             raise self._error("expected a name, ( or ~")
@@ -153,13 +161,14 @@ class _Parser:
             return self._nested(lambda: self._list(1)[0])
         raise self._error("expected a name, ( or ~")
 
-    def _function(self, name: str) -> BitExpression:
+    def _function(self, name: str) -> T:
         token = self._next()
         if token is None or token.text != "(":
             raise self._error(f"expected an operand before {name}, or ( after it")
-        return _FUNCTIONS[name](*self._list(None))
+        combined: T = _FUNCTIONS[name](*self._list(None))
+        return combined
 
-    def _list(self, most: int | None) -> list[BitExpression]:
+    def _list(self, most: int | None) -> list[T]:
         """Operands in parentheses, as many as are given or `most`."""
         self._at += 1
         found = [self._level(0)]
@@ -171,7 +180,7 @@ class _Parser:
         self._at += 1
         return found
 
-    def _nested(self, parse: Callable[[], BitExpression]) -> BitExpression:
+    def _nested(self, parse: Callable[[], T]) -> T:
         self._nesting += 1
         if self._nesting > _NESTING_MAX:
             raise self._error(f"at most {_NESTING_MAX} levels may nest")

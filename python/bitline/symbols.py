@@ -7,19 +7,12 @@ print(months & ~cheap)
 ```
 """
 
-import ast
 from collections.abc import Mapping, Sequence
 from typing import Literal, NoReturn
 
+from bitline import formula
 from bitline._bitline import Expression
-from bitline.errors import UsageError
 from bitline.expression import Node
-
-_OPERATORS: dict[type[ast.operator], Literal["&", "|", "^"]] = {
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-}
 
 
 class Formula:
@@ -92,28 +85,9 @@ class Formula:
 
 
 def parse(text: str) -> Formula:
-    """The formula that a text is: names, `&`, `|`, `^`, `~` and parentheses, as in Python.
+    """The formula that a text is, in the language of `bitline.formula`.
 
     Raises:
         UsageError: It is none; the message says where.
     """
-    wrong = "this is no expression of names, & | ^ ~ and parentheses"
-    try:
-        tree = ast.parse(text.strip(), mode="eval")
-    except SyntaxError as error:
-        rest = (error.text or "")[max((error.offset or 1) - 1, 0) :].strip()
-        raise UsageError(f"{text!r}{f' at {rest!r}' if rest else ''}: {wrong}") from None
-    except (ValueError, RecursionError, MemoryError):
-        raise UsageError(f"{text[:60]!r}: {wrong}, or nests too deep") from None
-    return _formula(tree.body, text)
-
-
-def _formula(node: ast.expr, text: str) -> Formula:
-    if isinstance(node, ast.Name):
-        return Formula.name(node.id)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
-        return ~_formula(node.operand, text)
-    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        return _formula(node.left, text)._with(_OPERATORS[type(node.op)], _formula(node.right, text))
-    found = ast.get_source_segment(text.strip(), node) or text
-    raise UsageError(f"{text!r} at {found!r}: expected a name, & | ^ ~ or parentheses")
+    return formula.parse(text, Formula.name)

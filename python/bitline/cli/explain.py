@@ -81,7 +81,7 @@ def explain(
         settled = {"data.storage": "none", **settings(set_)}
         with bitline.open(preset, config=config, set=settled) as drive:
             vectors = _placed(drive, names(expression), group, inverse)
-            asked = parse(expression, vectors.__getitem__)
+            asked = parse(expression, lambda name: _as_operand(vectors[name]))
             length = bits or _stripe_bits(drive)
             result = _result(asked, expression, platform, length, count, _words(vectors))
     else:
@@ -90,9 +90,14 @@ def explain(
             if value is not None:
                 raise UsageError(f"{option} does not go with --image, which says what is where")
         with bitline.open(path=image, create=False) as drive:
-            asked = parse(expression, lambda name: _stored(drive, image, name))
+            asked = parse(expression, lambda name: _as_operand(_stored(drive, image, name)))
             result = _result(asked, expression, platform, bits, count, {})
     emit(result, as_json=as_json)
+
+
+def _as_operand(vector: BitVector) -> BitExpression:
+    """A vector as what its operators give."""
+    return vector
 
 
 def _placed(

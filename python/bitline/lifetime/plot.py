@@ -56,7 +56,9 @@ def _panel(
         found = [point for point in line if point.wrong_bits]
         shares = [point.wrong_bits / point.result_bits for point in found]
         dots = [across(point) for point in found]
-        axes.plot(dots, shares, "o", color=colour, markersize=5, clip_on=False)
+        # Lines of no points, unclipped, would be everywhere for the layout.
+        if dots:
+            axes.plot(dots, shares, "o", color=colour, markersize=5, clip_on=False)
     axes.set_yscale("log")
     axes.set_xlim(0, most)
     axes.set_xlabel(along, color=INK)

@@ -71,6 +71,14 @@ pub(crate) struct RawRates {
     zeros: f64,
 }
 
+/// Error rates of a block's cells with such a past.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    block: u32,
+    past: Past,
+    rates: RawRates,
+}
+
 /// Up to where no page with a code needs a look.
 #[derive(Clone, Copy, Debug)]
 struct Quiet {
@@ -88,7 +96,7 @@ pub(crate) struct Cells {
     seed: u64,
     age: DriveAge,
     quiet: Quiet,
-    memo: Box<[Cell<Option<(Past, u32, RawRates)>>; MEMO]>,
+    memo: Box<[Cell<Option<Known>>; MEMO]>,
 }
 
 impl Cells {
@@ -243,11 +251,10 @@ impl Cells {
         }
         let block = page.block.0;
         let at = block as usize % MEMO;
-        let known = self.memo[at]
-            .get()
-            .filter(|(of, number, _)| *number == block && of == past);
+        let known = self.memo[at].get();
+        let known = known.filter(|known| known.block == block && known.past == *past);
         let rates = match known {
-            Some((_, _, rates)) => rates,
+            Some(known) => known.rates,
             None => {
                 let condition = self.condition(past, block, false);
                 let rates = self.config.error_rates(past.mode, &condition, 0.0);
@@ -255,7 +262,8 @@ impl Cells {
                     ones: rates.of_ones(),
                     zeros: rates.of_zeros(),
                 };
-                self.memo[at].set(Some((*past, block, rates)));
+                let past = *past;
+                self.memo[at].set(Some(Known { block, past, rates }));
                 rates
             }
         };

@@ -21,7 +21,7 @@ const WORST: Ageing = Ageing {
 };
 
 fn data() -> Vec<u8> {
-    (0..16_384u32).map(|at| (at * 37 >> 3) as u8).collect()
+    (0..16_384u32).map(|at| ((at * 37) >> 3) as u8).collect()
 }
 
 /// Bits that differ.

@@ -17,7 +17,7 @@ use self::chains::complemented;
 use super::emit::emit;
 use super::forms::{Form, Product, Reach, merge_layer, pack};
 use super::graph::{Graph, Lit, Node};
-use super::synthesis::Synthesis;
+use super::synthesis::{ATOMS_MAX, Synthesis};
 use super::tree::{Chain, Cost, Join, Tree, and, array, constant, links, not, xor};
 use super::{Program, Slot, Source, Weights};
 use crate::bits::placement::RowSetId;
@@ -26,6 +26,11 @@ use crate::bits::placement::RowSetId;
 /// part: bounds the effort for large expressions.
 const VISITS_MAX: usize = 4096;
 const VISITS_A_PART: usize = 512;
+
+/// Atoms that parts of a larger expression may have to be looked up, and how many parts may have as
+/// many.
+const ATOMS_OF_PART: usize = 4;
+const LARGE_PARTS: usize = 4;
 
 /// Products that distribution over a sum may create in one planning; more would not be cheaper
 /// anyway.
@@ -44,6 +49,7 @@ pub(super) fn search(
 ) -> (Vec<Program>, Source) {
     let mut search = Search {
         graph,
+        root,
         parts,
         reach,
         weights,
@@ -94,6 +100,7 @@ fn read_tree(graph: &Graph, lit: Lit) -> Rc<Tree> {
 
 struct Search {
     graph: Graph,
+    root: Lit,
     parts: Vec<Lit>,
     reach: Reach,
     weights: Weights,
@@ -142,7 +149,11 @@ impl Search {
         }
         let allowed = self.visits_left.min(VISITS_A_PART);
         let mut left = allowed;
-        let exact = self.synthesis.tree(&self.graph, lit, &mut left);
+        let most = match lit.positive() == self.root.positive() {
+            true => ATOMS_MAX,
+            false => ATOMS_OF_PART - usize::from(self.synthesis.large() >= LARGE_PARTS),
+        };
+        let exact = self.synthesis.tree(&self.graph, lit, most, &mut left);
         self.visits_left -= allowed - left;
         self.exact.insert(lit, exact.clone());
         exact

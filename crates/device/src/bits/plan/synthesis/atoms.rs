@@ -13,7 +13,7 @@ use crate::bits::placement::RowSetId;
 use crate::bits::plan::graph::{Graph, Lit, Node};
 
 /// Atoms that a table can tell apart.
-pub(super) const ATOMS_MAX: usize = 6;
+pub(in crate::bits::plan) const ATOMS_MAX: usize = 6;
 
 /// The tables of the atoms themselves.
 pub(super) const ATOMS: [u64; ATOMS_MAX] = [

@@ -25,6 +25,7 @@ use super::Slot;
 use super::forms::Reach;
 use super::graph::{Graph, Lit};
 use super::tree::{Tree, constant};
+pub(super) use atoms::ATOMS_MAX;
 use atoms::{ATOMS, Function, all_points};
 use formula::Partial;
 use pages::Candidates;
@@ -72,17 +73,34 @@ impl Synthesis {
         }
     }
 
-    /// The cheapest way to have `lit` in the controller; `None` if `lit` has too many atoms, or needs
-    /// more senses of them than are tried. Looks at no more than `nodes` nodes of the graph, and
-    /// subtracts those it looked at.
-    pub(super) fn tree(&mut self, graph: &Graph, lit: Lit, nodes: &mut usize) -> Option<Rc<Tree>> {
+    /// The cheapest way to have `lit` in the controller; `None` if `lit` has more than `atoms_max`
+    /// atoms, or needs more senses of them than are tried. Looks at no more than `nodes` nodes of the
+    /// graph, and subtracts those it looked at.
+    pub(super) fn tree(
+        &mut self,
+        graph: &Graph,
+        lit: Lit,
+        atoms_max: usize,
+        nodes: &mut usize,
+    ) -> Option<Rc<Tree>> {
         let function = Function::of(graph, lit, nodes)?;
+        if function.atoms.len() > atoms_max {
+            return None;
+        }
         if let Some((_, known)) = self.known.iter().find(|(other, _)| *other == function) {
             return known.clone();
         }
         let tree = self.find(&function);
         self.known.push((function, tree.clone()));
         tree
+    }
+
+    /// How many functions of more than three atoms were looked at.
+    pub(super) fn large(&self) -> usize {
+        let known = self.known.iter();
+        known
+            .filter(|(function, _)| function.atoms.len() > 3)
+            .count()
     }
 
     fn find(&mut self, function: &Function) -> Option<Rc<Tree>> {
@@ -185,22 +203,39 @@ struct SetWalk<'a> {
 impl SetWalk<'_> {
     /// Adds senses from `first` on; cell `i` is where chosen sense `j` gives bit `j` of `i`.
     fn extend(&mut self, first: usize, cells: &Cells, atoms: u32) {
-        if self.chosen.len() == self.count {
-            // Every atom decides somewhere.
-            if atoms + 1 == 1 << self.function.atoms.len() {
-                self.found.extend(self.set(cells));
-            }
-            return;
-        }
+        let last = self.chosen.len() + 1 == self.count;
         for at in first..self.senses.len() {
             let sense = &self.senses[at];
+            let atoms = atoms | sense.atoms;
+            if last && (!self.is_all(atoms) || !self.separates(sense.table, cells)) {
+                continue;
+            }
             let mut finer = Cells::new();
             finer.extend(cells.iter().map(|cell| cell & !sense.table));
             finer.extend(cells.iter().map(|cell| cell & sense.table));
             self.chosen.push(at);
-            self.extend(at + 1, &finer, atoms | sense.atoms);
+            if last {
+                self.found.extend(self.set(&finer));
+            } else {
+                self.extend(at + 1, &finer, atoms);
+            }
             self.chosen.pop();
         }
+    }
+
+    /// Every atom decides somewhere, so a set that lacks one cannot do.
+    fn is_all(&self, atoms: u32) -> bool {
+        atoms + 1 == 1 << self.function.atoms.len()
+    }
+
+    /// Whether the function has one value in each cell on either side of a sense.
+    fn separates(&self, sense: u64, cells: &Cells) -> bool {
+        cells.iter().all(|cell| {
+            let ones = cell & self.function.table;
+            let zeros = cell & !self.function.table;
+            let sensed = cell & sense;
+            ones == 0 || zeros == 0 || sensed == ones || sensed == zeros
+        })
     }
 
     /// The chosen senses, if the function has one value in each cell.

@@ -1,7 +1,7 @@
 //! Operands on different dies: how they come to meet.
 //!
 //! Vectors with one [`Home`] meet in the latches of a plane; those of different homes meet in the
-//! controller or, brought over the channels, in temporary strings. An expression is [`split`] into
+//! controller or, brought over the channels, in temporary strings. An expression is split (`split.rs`) into
 //! the largest parts that one home can evaluate. The *controller plan* has every home evaluate its
 //! parts and combines their pages in the controller. A *gather plan* has the pages of all parts of
 //! other homes programmed into temporary strings of one home, which then evaluates the rest alone.

@@ -2,8 +2,8 @@
 //! move, and the bits that are wrong for it (Flash-Cosmos 2.2, 3.2, 4.2 and 5.2).
 //!
 //! Two kinds of data suffer differently. What is computed on is read raw: every cell on the wrong side
-//! of its reference is a wrong bit, always the same one ([`weak`]). Normal data is randomized and has a
-//! code: a page reads well, or with shifted references, or is given up ([`ecc`]).
+//! of its reference is a wrong bit, always the same one (`weak.rs`). Normal data is randomized and has a
+//! code: a page reads well, or with shifted references, or is given up (`ecc.rs`).
 
 mod age;
 mod config;

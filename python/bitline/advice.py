@@ -80,7 +80,7 @@ class Advice:
 
 
 def advise(
-    expressions: Mapping[str, float] | Iterable[Asked | tuple[Asked, float]],
+    expressions: Asked | Mapping[str, float] | Iterable[Asked | tuple[Asked, float]],
     *,
     groups: Iterable[Sequence[str]] = (),
     inverse: Iterable[str] = (),
@@ -91,9 +91,9 @@ def advise(
     """Propose groups and inversions for expressions that will be asked so and so often.
 
     Args:
-        expressions: Expressions, each alone (asked once) or with how often it is asked; or a mapping from
-            expressions to that. An expression is text such as `"a & (b | ~c)"`, a `Formula`, or an expression
-            over vectors of a drive, which are then where they are.
+        expressions: One expression; or several, each alone (asked once) or with how often it is asked; or a
+            mapping from expressions to that. An expression is text such as `"a & (b | ~c)"`, a `Formula`, or
+            an expression over vectors of a drive, which are then where they are.
         groups: Where vectors are before, by names; those in none share a group. Not for vectors on a drive.
         inverse: Names of those whose inverse is stored before.
         preset: The drive: a name of `bitline.presets()`; that of vectors on a drive is theirs.
@@ -109,6 +109,8 @@ def advise(
             groups, expressions over names and over vectors, or over vectors on different drives.
         ConfigError: As `bitline.open`.
     """
+    if isinstance(expressions, str | Formula | BitExpression):
+        expressions = [expressions]
     listed = expressions.items() if isinstance(expressions, Mapping) else expressions
     asked = [each if isinstance(each, tuple) else (each, 1) for each in listed]
     if not asked:

@@ -37,6 +37,9 @@ Platform: TypeAlias = Literal["flash-cosmos", "parabit", "in-storage", "host"]
 #: All of them, from the host inwards.
 PLATFORMS: tuple[Platform, ...] = ("host", "in-storage", "parabit", "flash-cosmos")
 
+#: The longest vector, in bits.
+BITS_MAX = (1 << 48) - 1
+
 Vector: TypeAlias = ArrayLike | bytes | bytearray | memoryview
 
 
@@ -246,7 +249,7 @@ def nand(first: BitExpression, *others: BitExpression) -> BitExpression:
     Raises:
         UsageError: As the operators of `BitExpression`.
     """
-    return ~reduce(and_, others, first)
+    return ~reduce(and_, _operands(first, *others))
 
 
 def nor(first: BitExpression, *others: BitExpression) -> BitExpression:
@@ -255,7 +258,7 @@ def nor(first: BitExpression, *others: BitExpression) -> BitExpression:
     Raises:
         UsageError: As the operators of `BitExpression`.
     """
-    return ~reduce(or_, others, first)
+    return ~reduce(or_, _operands(first, *others))
 
 
 def xnor(first: BitExpression, *others: BitExpression) -> BitExpression:
@@ -266,7 +269,17 @@ def xnor(first: BitExpression, *others: BitExpression) -> BitExpression:
     Raises:
         UsageError: As the operators of `BitExpression`.
     """
-    return ~reduce(xor, others, first)
+    return ~reduce(xor, _operands(first, *others))
+
+
+def _operands(*operands: BitExpression) -> tuple[BitExpression, ...]:
+    for operand in operands:
+        if not isinstance(operand, BitExpression):
+            kind = type(operand).__name__
+            raise TypeError(
+                f"operands are vectors and expressions over them, one after the other; not a {kind}"
+            )
+    return operands
 
 
 class BitVector(BitExpression):
@@ -374,7 +387,7 @@ class Group:
             try:
                 self.drive._native.write_vector((self.number, number), length, inverse, packed, home)
             except NvmeError as error:
-                raise error.about(f"{self}, vector {number}") from None
+                raise error.about(f"{self}, vector {number}{_full(error)}") from None
             written.append(BitVector(self, number, length, inverse))
         return written
 
@@ -403,8 +416,10 @@ class Group:
         Raises:
             UsageError: A number or length that cannot be, another length than the group has, or a full drive.
         """
-        if count < 1 or bits < 1:
-            raise UsageError(f"count = {count}, bits = {bits}: both are at least 1")
+        if count < 1 or not 1 <= bits <= BITS_MAX:
+            raise UsageError(
+                f"count = {count}, bits = {bits}: count is at least 1, bits from 1 to {BITS_MAX}"
+            )
         home, stored = self._home_to_write(), self.vectors()
         first = max((vector.number for vector in stored), default=-1) + 1
         self.drive._native.place_vectors((self.number, first), count, bits, inverse, progress, home)
@@ -435,6 +450,13 @@ class Group:
             self.drive._native.delete_vectors(self.number)
         except NvmeError as error:
             raise error.about(str(self)) from None
+
+
+def _full(error: NvmeError) -> str:
+    """What may help where there is no room for a vector."""
+    if error.status != "Vector Group Full":
+        return ""
+    return " (the blocks for computing are used up, or there are none: see bits.compute_blocks_percent)"
 
 
 def _dies(home: tuple[int, int]) -> str:

@@ -10,6 +10,7 @@ The model behind it, and what it was held against, is in docs/errors.md.
 """
 
 import math
+import tomllib
 from typing import Literal, TypeAlias
 
 from bitline import _bitline
@@ -26,7 +27,7 @@ Block: TypeAlias = Literal["best", "median", "worst", "average"]
 def rber(
     mode: Mode,
     *,
-    effort: float = 1.0,
+    effort: float | None = None,
     pe_cycles: float = 0,
     retention_days: float = 0,
     temperature_celsius: float = 30.0,
@@ -39,7 +40,8 @@ def rber(
 
     Args:
         mode: How the cells were programmed.
-        effort: Time of the program in SLC programs, for `"esp"` (Flash-Cosmos Figure 11): 1.0 to 10.
+        effort: Time of the program in SLC programs, of `"esp"` alone (Flash-Cosmos Figure 11): 1.0 to 10;
+            that of the drive if not given, which is 2.0 by default.
         pe_cycles: Program and erase cycles before that.
         retention_days: Days since.
         temperature_celsius: Temperature during these (Arrhenius).
@@ -52,8 +54,14 @@ def rber(
         From 0 to 0.5.
 
     Raises:
-        UsageError: A mode or block that there is not, or a number that makes no sense.
+        UsageError: A mode or block that there is not, a number that makes no sense, or an effort of another
+            mode.
     """
+    native = config or configuration()
+    if effort is None:
+        effort = _effort(native) if mode == "esp" else 1.0
+    elif mode != "esp":
+        raise UsageError(f"effort is {effort}: it belongs to mode esp, not to {mode}")
     for name, value, least, most in (
         ("effort", effort, 1.0, 10.0),
         ("pe_cycles", pe_cycles, 0.0, 1e7),
@@ -65,7 +73,13 @@ def rber(
             raise UsageError(f"{name} is {value}; it must be from {least:g} to {most:g}")
     hours = 24 * retention_days
     cells = (mode, effort, pe_cycles, hours, temperature_celsius, reads, randomized, block)
-    return _bitline.raw_bit_error_rate(config or configuration(), *cells)
+    return _bitline.raw_bit_error_rate(native, *cells)
+
+
+def _effort(config: _bitline.Config) -> float:
+    """Time of an ESP program of a drive in its SLC programs; none shorter counts."""
+    latency = tomllib.loads(config.to_toml())["nand"]["latency"]
+    return max(float(latency["program_esp_ns"] / latency["program_slc_ns"]), 1.0)
 
 
 def sense_time(*, wordlines: int = 1, blocks: int = 1, config: _bitline.Config | None = None) -> float:

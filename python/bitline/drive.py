@@ -410,6 +410,8 @@ class Drive:
         Raises:
             UsageError: A number that cannot be.
         """
+        if not 0 <= days <= 365_250:
+            raise UsageError(f"days is {days}; it must be 0 to 365250 (1,000 years)")
         hours, cycles = 24 * float(days), _number("pe_cycles", pe_cycles)
         age: dict[str, Any] = json.loads(self._native.grow_older(hours, float(temperature_celsius), cycles))
         return age
@@ -450,6 +452,8 @@ class Drive:
         Args:
             name: A number below 2^31; or any text, which stands for a number derived from it (its CRC-32
                 with the top bit set), so that an image opened again has the same group under the same name.
+                The name itself is not stored: of two names that stand for one number, as likely as one in two
+                thousand million for each pair, only the use of both in one session is noticed.
             first_die: The die of the first page of every vector, dies counted channels first; 0 if only
                 `dies` is given. Without either, a group lies where it was written, a new one on all dies.
             dies: Over how many dies, from that on, vectors are spread; all if only `first_die` is given. A
@@ -463,7 +467,9 @@ class Drive:
         if not isinstance(name, int | str):
             raise TypeError(f"a group has a name or a number, not a {type(name).__name__}")
         if isinstance(name, int):
-            if not 0 <= name < _NAMED_GROUPS:
+            # The number of a group with a name is known once it holds vectors.
+            named = _NAMED_GROUPS <= name < 2 * _NAMED_GROUPS and self._native.vectors(name)
+            if not 0 <= name < _NAMED_GROUPS and not named:
                 raise UsageError(f"group {name}: numbers of groups are 0 to {_NAMED_GROUPS - 1}")
             return Group(self, name, None, home)
         number = _NAMED_GROUPS | zlib.crc32(name.encode())

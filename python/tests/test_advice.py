@@ -74,6 +74,10 @@ def test_what_is_no_formula_is_refused_where_it_goes_wrong(text: str, told: str)
         bitline.advise([text])
 
 
+def test_one_expression_needs_no_list() -> None:
+    assert bitline.advise("a | b").senses == bitline.advise(["a | b"]).senses == 1
+
+
 def test_questions_that_make_no_sense_are_refused(drive: Drive) -> None:
     a, b = drive.group(0).write([b"ab", b"cd"])
     with pytest.raises(UsageError, match="at least one"):
@@ -132,10 +136,13 @@ def test_the_command_shows_what_is_saved(run: Run) -> None:
     told = run("advise", "asked.txt", "--group", "a,c", "--group", "b,d", "--inverse", "c")
     assert told.code == 0
     assert all(words in told.out for words in ("a & b", "Senses now", "~d"))
+    Path("wrong.txt").write_text("a & b\nc & & d\n")
     for wrong, words in [
         (("a & b @ x",), "'x' is no number"),
         (("a &",), "at its end: expected a name"),
         (("a & b", "--inverse", "c"), "no expression names c"),
+        (("nofile.txt",), "there is no such file"),
+        (("wrong.txt",), "wrong.txt, line 2: expression 'c & & d'"),
     ]:
         _fails(run("advise", *wrong), 2, words)
     Path("empty.txt").write_text("# nothing\n")

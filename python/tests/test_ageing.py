@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import bitline
 from bitline import cells
 from bitline.cli.app import app
-from bitline.drive import Setting
+from bitline.drive import Setting, configuration
 from bitline.errors import MediaError, UsageError
 
 #: One channel of one die; vectors take 128 KiB of bits a page.
@@ -131,8 +131,8 @@ def test_nothing_is_lost_where_errors_are_off() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"days": -1}, "hours is -24; it must be 0 to 8766000"),
-        ({"days": math.nan}, "hours is NaN"),
+        ({"days": -1}, "days is -1; it must be 0 to 365250"),
+        ({"days": math.nan}, "days is nan"),
         ({"days": 1, "temperature_celsius": 400}, "temperature is 400; it must be -50 to 150"),
         ({"pe_cycles": 10_000_001}, "cycles is 10000001"),
     ],
@@ -149,10 +149,19 @@ def test_rates_are_refused_that_make_no_sense() -> None:
         cells.rber("qlc")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"effort is 0\.5; it must be from 1 to 10"):
         cells.rber("esp", effort=0.5)
+    with pytest.raises(UsageError, match="it belongs to mode esp, not to slc"):
+        cells.rber("slc", effort=2.0)
     with pytest.raises(UsageError, match="1 to 4 can be sensed at once"):
         cells.sense_power(blocks=5)
     with pytest.raises(UsageError, match="wordlines is 0"):
         cells.sense_time(wordlines=0)
+
+
+def test_the_effort_is_the_drives_unless_given() -> None:
+    worn = {"pe_cycles": 10_000.0, "retention_days": 365.0}
+    assert cells.rber("esp", **worn) == cells.rber("esp", effort=2.0, **worn) < 1e-15
+    weak = configuration(settings=WEAK)
+    assert cells.rber("esp", **worn, config=weak) == cells.rber("esp", effort=1.0, **worn) > 1e-3
 
 
 def test_wrong_results_grow_with_operands() -> None:
@@ -171,6 +180,8 @@ def test_the_command_makes_an_image_older(tmp_path: Path) -> None:
     assert (found["hours"], found["cycles"], found["power_on_hours"]) == (8760, 10_000, 8760)
     rates = {row["mode"]: row["after"] for row in found["error_rates"]}
     assert 1e-3 < rates["esp"] < 1e-2 < rates["tlc"]
+    alone = runner.invoke(app, ["age", str(path), "--temperature", "90"])
+    assert isinstance(alone.exception, UsageError)
     again = json.loads(runner.invoke(app, ["age", str(path), "--json"]).stdout)
     assert again["hours"] == 8760
     assert [row["before"] for row in again["error_rates"]] == list(rates.values())

@@ -171,3 +171,28 @@ def test_explanations_as_data(abc: dict[str, BitVector]) -> None:
     assert longer["estimate"]["time_ns"] > told["estimate"]["time_ns"]
     with pytest.raises(UsageError, match="bits = 0"):
         abc["a"].explanation(bits=0)
+
+
+def test_the_host_reads_every_vector_whatever_comes_of_it(drive: Drive) -> None:
+    (a,) = drive.group(0).write([b"\1" * 100])
+    never = a & ~a
+    told = never.explanation("host")
+    before = drive.statistics
+    assert not never.read("host").any()
+    spent = drive.statistics.since(before)
+    assert (told["senses"], told["page_transfers"]) == (spent.flash.senses, 1) == (1, 1)
+    with pytest.raises(UsageError, match="a vector has from 1 to 281474976710655 bits"):
+        never.explanation(bits=1 << 48)
+
+
+def test_vectors_of_a_named_group_are_found_by_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "named.img"
+    with bitline.open(path=path, set={"nand.geometry.blocks_per_plane": 64}) as drive:
+        number = drive.group("days").number
+        drive.group("days").write([b"ab"])
+        with pytest.raises(UsageError, match="numbers of groups are 0 to"):
+            drive.group(number + 1)
+        with pytest.raises(UsageError, match="numbers of groups are 0 to"):
+            drive.group(-1)
+    with bitline.open(path=path) as drive:
+        assert [vector.read_packed() for vector in drive.group(number).vectors()] == [b"ab"]

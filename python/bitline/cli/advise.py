@@ -1,5 +1,6 @@
 """`bitline advise`: groups and inversions for expressions that will be asked so and so often."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,10 @@ from bitline.advice import Advice
 from bitline.cli.options import Config, Json, Preset, Set, settings
 from bitline.cli.output import Column, Fact, Result, Table, Value, emit, rate
 from bitline.errors import UsageError
+from bitline.symbols import Formula, parse
+
+#: What looks like the name of a file.
+_FILE = re.compile(r"[\w./-]*[./][\w./-]*")
 
 Asked = Annotated[
     list[str],
@@ -46,7 +51,7 @@ def advise(
     Shows for each expression the senses it takes for a page, as vectors are placed now (all in one group,
     unless told otherwise) and as proposed.
     """
-    asked = [_asked(line) for line in _lines(expressions)]
+    asked = _lines(expressions)
     advice = bitline.advise(
         asked,
         groups=[_names(names) for names in group or []],
@@ -58,25 +63,36 @@ def advise(
     emit(_result(advice), as_json=as_json)
 
 
-def _lines(arguments: list[str]) -> list[str]:
+def _lines(arguments: list[str]) -> list[tuple[Formula, float]]:
     """The expressions themselves, or those of the one file named."""
-    if len(arguments) != 1 or not Path(arguments[0]).is_file():
-        return arguments
-    text = Path(arguments[0]).read_text(encoding="utf-8")
-    lines = [line.partition("#")[0].strip() for line in text.splitlines()]
-    found = [line for line in lines if line]
+    file = Path(arguments[0])
+    if len(arguments) != 1 or not file.is_file():
+        if len(arguments) == 1 and _FILE.fullmatch(arguments[0]):
+            raise UsageError(f"{file}: this is no expression, and there is no such file")
+        return [_asked(argument) for argument in arguments]
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file}: this is no text: {error}") from None
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.partition("#")[0].strip()
+        try:
+            found += [_asked(words)] if words else []
+        except UsageError as error:
+            raise UsageError(f"{file}, line {number}: {error}") from None
     if not found:
-        raise UsageError(f"{arguments[0]}: there is no expression in it")
+        raise UsageError(f"{file}: there is no expression in it")
     return found
 
 
-def _asked(line: str) -> tuple[str, float]:
+def _asked(line: str) -> tuple[Formula, float]:
     """An expression and how often it is asked."""
     expression, at, times = line.rpartition("@")
     if not at:
-        return line, 1
+        return parse(line), 1
     try:
-        return expression.strip(), float(times)
+        return parse(expression.strip()), float(times)
     except ValueError:
         raise UsageError(f"{line!r}: {times.strip()!r} is no number; expected EXPR @ TIMES") from None
 

@@ -1,6 +1,5 @@
 """`bitline age`: an image's drive grows older without being used."""
 
-import tomllib
 from typing import Annotated
 
 import typer
@@ -22,8 +21,9 @@ def age(
     days: Annotated[float, typer.Option("--days", help="Days that pass.", show_default=False)] = 0.0,
     years: Annotated[float, typer.Option("--years", help="Years that pass.", show_default=False)] = 0.0,
     temperature: Annotated[
-        float, typer.Option("--temperature", metavar="CELSIUS", help="Temperature while they pass.")
-    ] = 30.0,
+        float | None,
+        typer.Option("--temperature", metavar="CELSIUS", help="Temperature while they pass [30]."),
+    ] = None,
     cycles: Annotated[
         int,
         typer.Option(
@@ -41,15 +41,19 @@ def age(
     """
     in_range("--days", days, 0, 365_250)
     in_range("--years", years, 0, 1000)
-    in_range("--temperature", temperature, -50, 150)
+    if temperature is not None:
+        in_range("--temperature", temperature, -50, 150)
     in_range("--cycles", cycles, 0, 10_000_000)
     if days and years:
         raise UsageError("--days and --years: give one of them")
     days += 365 * years
+    if temperature is not None and not days:
+        raise UsageError("--temperature is that of days that pass; give --days or --years, too")
+    celsius = 30.0 if temperature is None else temperature
     with bitline.open(path=file, create=False) as drive:
         before = _rates(drive)
         if days or cycles:
-            drive.grow_older(days=days, temperature_celsius=temperature, pe_cycles=cycles)
+            drive.grow_older(days=days, temperature_celsius=celsius, pe_cycles=cycles)
         facts = {"file": Fact(None, str(file)), **_facts(drive)}
         rows = [{"mode": mode, "before": before[mode], "after": rate} for mode, rate in _rates(drive).items()]
     columns = [
@@ -78,12 +82,10 @@ def _facts(drive: Drive) -> dict[str, Fact]:
 
 def _rates(drive: Drive) -> dict[cells.Mode, float]:
     """Raw bit error rates of what was programmed when the drive was new, in a median block."""
-    age, latency = drive.age, tomllib.loads(drive.config)["nand"]["latency"]
-    effort = min(max(latency["program_esp_ns"] / latency["program_slc_ns"], 1.0), 10.0)
+    age = drive.age
     return {
         mode: cells.rber(
             mode,
-            effort=effort if mode == "esp" else 1.0,
             pe_cycles=age["cycles"],
             retention_days=age["effective_hours"] / 24,
             randomized=mode != "esp",

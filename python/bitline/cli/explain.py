@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import bitline
-from bitline.bits import PLATFORMS, BitExpression, BitVector, Platform
+from bitline.bits import BITS_MAX, PLATFORMS, BitExpression, BitVector, Platform
 from bitline.cli.options import Config, Json, Preset, Set, settings
 from bitline.cli.output import Branch, Column, Fact, Result, Table, Tree, duration, emit, energy
 from bitline.drive import Drive
@@ -53,7 +53,10 @@ def explain(
     bits: Annotated[
         int | None,
         typer.Option(
-            "--bits", help="Length of the vectors, for time and energy [a page of every plane].", min=1
+            "--bits",
+            help="Length of the vectors, for time and energy [a page of every plane].",
+            min=1,
+            max=BITS_MAX,
         ),
     ] = None,
     platform: Annotated[
@@ -177,7 +180,7 @@ def _result(
     estimate = told["estimate"]
     chunks = counted(told["chunks"], "page")
     return Result(
-        f"{text} on {platform}",
+        f"{text}, {platform}",
         {
             "expression": Fact(None, told["expression"]),
             "platform": Fact(None, told["platform"]),

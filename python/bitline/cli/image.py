@@ -140,11 +140,19 @@ def _health(drive: Drive) -> dict[str, Fact]:
 
 
 def _groups(drive: Drive) -> Table:
-    columns = [Column("group", "Group"), Column("vectors", "Vectors"), Column("bits", "Bits of each")]
+    columns = [
+        Column("group", "Group", str),
+        Column("vectors", "Vectors"),
+        Column("bits", "Bits of each"),
+        Column("first_die", "First die"),
+        Column("dies", "Dies, 0: all"),
+    ]
     rows = []
     for group in drive.groups():
         vectors = group.vectors()
-        rows.append({"group": group.number, "vectors": len(vectors), "bits": len(vectors[0])})
+        first_die, dies = group.home
+        row = {"group": group.number, "vectors": len(vectors), "bits": len(vectors[0])}
+        rows.append({**row, "first_die": first_die, "dies": dies})
     return Table(columns, rows)
 
 

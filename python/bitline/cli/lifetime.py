@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bitline.cli.options import Config, Json, Preset, Set, destination, distinct, in_range, settings
+from bitline.cli.options import Config, Json, Preset, Set, destination, distinct, settings
 from bitline.cli.output import Column, Fact, Result, Table, Value, emit
 from bitline.cli.progress import progress
 from bitline.drive import configuration
@@ -35,7 +35,6 @@ def lifetime(
     Vectors are programmed as SLC and with additional steps (ESP), drives made older, results compared with
     NumPy's. MLC, which the array cannot compute on, is calculated. The table is of one year.
     """
-    in_range("--operands", operands, 1, 4096)
     distinct(("--plot", plot), ("--parquet", parquet))
     for option, path in (("--plot", plot), ("--parquet", parquet)):
         if path is not None:

@@ -40,7 +40,12 @@ def in_range(option: str, value: float, least: float, most: float) -> None:
         UsageError: It is outside, infinite or NaN.
     """
     if not least <= value <= most:
-        raise UsageError(f"{option} is {value:g}; it must be from {least:g} to {most:g}")
+        raise UsageError(f"{option} is {_words(value)}; it must be from {_words(least)} to {_words(most)}")
+
+
+def _words(number: float) -> str:
+    """A whole number in full, another as short as it goes."""
+    return f"{number:,}" if isinstance(number, int) else f"{number:g}"
 
 
 def destination(option: str, path: Path) -> None:

@@ -81,6 +81,9 @@ _SMALL: list[tuple[str, str]] = [
     ("nand.geometry.dies_per_chip", "1"),
     ("nand.geometry.blocks_per_plane", "64"),
     ("ftl.overprovisioning", "0.3"),
+    ("ftl.gc.threshold_blocks", "4"),
+    ("ftl.gc.hard_threshold_blocks", "2"),
+    ("ftl.gc.urgent_threshold_blocks", "2"),
     ("bits.compute_blocks_percent", "40"),
     ("data.storage", '"memory"'),
 ]
@@ -92,7 +95,7 @@ def _of_drive(config: _bitline.Config, effort: float, cycles: int, operands: int
     """The points of a drive whose vectors are programmed after so many cycles."""
     mode: cells.Mode = "slc" if effort == 1.0 else "esp"
     page_bits = 8 * tomllib.loads(config.to_toml())["nand"]["geometry"]["page_bytes"]
-    random = np.random.default_rng([cycles, operands])
+    random = np.random.default_rng(operands)  # the same bits at every age
     # As many ones as leave half of the result set.
     vectors = random.random((operands, _PAGES * page_bits), np.float32) < 0.5 ** (1 / operands)
     expected = vectors.all(axis=0)
@@ -112,11 +115,13 @@ def _of_drive(config: _bitline.Config, effort: float, cycles: int, operands: int
 
 def _of_model(config: _bitline.Config, cycles: int, years: float, operands: int) -> Point:
     """A point of MLC, which the array cannot compute on."""
-    rate = _rate(config, "mlc", 1.0, cycles, years)
+    rate = _rate(config, "mlc", None, cycles, years)
     return Point("mlc", 1.0, cycles, years, operands, 0, 0, rate)
 
 
-def _rate(config: _bitline.Config, mode: cells.Mode, effort: float, cycles: int, years: float) -> float:
+def _rate(
+    config: _bitline.Config, mode: cells.Mode, effort: float | None, cycles: int, years: float
+) -> float:
     days = _DAYS * years
     return cells.rber(
         mode, effort=effort, pe_cycles=cycles, retention_days=days, randomized=False, config=config

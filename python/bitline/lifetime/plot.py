@@ -38,6 +38,11 @@ def plot(path: Path, points: Sequence[Point], title: str) -> None:
         right, at_cycles, lambda point: point.years, f"years after {_CYCLES_SHOWN:,} P/E cycles", YEARS[-1]
     )
     left.set_ylabel(f"wrong bits of an AND of {points[0].operands}, share", color=INK)
+    for style, label in (
+        ("-", "at most, by the model:\nmean over all blocks"),
+        ("o", "counted in 16 blocks;\nno dot: none wrong"),
+    ):
+        right.plot([], [], style, color="#8c96a3", markersize=5, label=label)
     right.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.savefig(path, dpi=150)
 
@@ -52,6 +57,7 @@ def _panel(
         shown = [point for point in line if point.expected >= _LEAST]
         expected = [point.expected for point in shown]
         label = f"ESP x{effort:g}" if mode == "esp" else mode.upper()
+        label = label if shown else f"{label}: below {_LEAST:g}"
         axes.plot([across(point) for point in shown], expected, color=colour, label=label)
         found = [point for point in line if point.wrong_bits]
         shares = [point.wrong_bits / point.result_bits for point in found]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use device::bits::Engine;
 use device::bits::estimate::{Estimate, Question, Rates, Spending, estimate};
-use device::bits::placement::{RowSetId, VectorPlacement};
+use device::bits::placement::{BITS_MAX, RowSetId, VectorPlacement};
 use device::bits::plan::{
     Contents, Held, OPERANDS_SHOWN, Plan, Program, Slot, Source, Step, contents,
 };
@@ -140,8 +140,9 @@ impl Drive {
         count_only: bool,
     ) -> Result<Explanation, Error> {
         let usage = |message: String| Error::Host(host::Error::Usage(message));
-        if bits == Some(0) {
-            return Err(usage("a vector has at least one bit, not 0".to_owned()));
+        if let Some(bits) = bits.filter(|bits| !(1..=BITS_MAX).contains(bits)) {
+            let wrong = format!("a vector has from 1 to {BITS_MAX} bits, not {bits}");
+            return Err(usage(wrong));
         }
         let device = self.device()?;
         let engine = match platform {
@@ -173,6 +174,9 @@ impl Drive {
             estimate: EstimateReport::of(&estimate(&plan, &question, &rates)),
         };
         if platform == Platform::Host {
+            // It reads every vector, whatever comes of it.
+            let vectors = expression.vectors().len();
+            (explanation.senses, explanation.page_transfers) = (vectors, vectors);
             explanation.controller_pages = 0;
             explanation.root = outside::part(expression);
             let reading = |id| {

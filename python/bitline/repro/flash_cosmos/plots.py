@@ -53,7 +53,7 @@ def bars(path: Path, points: Sequence[Point], metric: str, title: str) -> None:
         _groups(axes, heights, name)
     means = ratios(points)
     mean = [means[f"{metric}.all.{NAMES[other].lower()}_over_osp"].value for other in _others()]
-    _groups(panels[-1], {"mean": mean}, "(d) All")
+    _groups(panels[-1], {"geometric mean": mean}, "(d) All")
     panels[0].set_yscale("log")
     panels[0].set_ylim(bottom=0.8)
     panels[0].set_ylabel(f"{'speedup' if metric == 'time' else 'energy efficiency'} over OSP", color=INK)
@@ -104,7 +104,9 @@ def timelines(path: Path, traced: Mapping[Platform, Traced]) -> None:
         axes.set_title(title, fontsize=10, color=INK, loc="left")
         dress(axes)
         axes.grid(axis="y", visible=False)
-    panels[-1].set_xlabel("µs", color=INK, fontsize=9)
+    panels[-1].set_xlabel("µs; the red line: the host has the result", color=INK, fontsize=9)
+    kinds = [Patch(color=_SENSE, label="sensing"), Patch(color=_DATA, label="data")]
+    panels[0].legend(handles=kinds, fontsize=8, frameon=False, loc="upper right")
     figure.savefig(path, dpi=150)
 
 
@@ -128,8 +130,16 @@ def curves(path: Path, chart: Chart) -> None:
     figure = Figure(figsize=(8, 4), layout="constrained", facecolor="white")
     axes = figure.subplots()
     axes.set_title(chart.title, fontsize=11, color=INK, loc="left", fontweight="bold")
-    for (name, (x, y)), colour in zip(chart.lines.items(), FIGURE_COLOURS, strict=False):
-        axes.plot(x, y, marker="o", markersize=3, linewidth=1.5, label=name, color=colour)
+    # Lines that differ in their last words alone, such as days, share a colour; the first of them is dashed.
+    families = list(dict.fromkeys(name.rpartition(", ")[0] or name for name in chart.lines))
+    shown: set[str] = set()
+    for name, (x, y) in chart.lines.items():
+        family = name.rpartition(", ")[0] or name
+        first_of_several = family != name and family not in shown
+        shown.add(family)
+        colour = FIGURE_COLOURS[families.index(family)]
+        line = "--" if first_of_several else "-"
+        axes.plot(x, y, line, marker="o", markersize=3, linewidth=1.5, label=name, color=colour)
     if chart.log:
         axes.set_yscale("log")
     axes.set_xlabel(chart.x_label, color=INK, fontsize=9)

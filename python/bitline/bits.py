@@ -422,7 +422,11 @@ class Group:
             )
         home, stored = self._home_to_write(), self.vectors()
         first = max((vector.number for vector in stored), default=-1) + 1
-        self.drive._native.place_vectors((self.number, first), count, bits, inverse, progress, home)
+        try:
+            self.drive._native.place_vectors((self.number, first), count, bits, inverse, progress, home)
+        except UsageError as error:
+            placed = len(self.vectors()) - len(stored)
+            raise UsageError(f"{self}, {placed:,} of {count:,} vectors placed: {error}") from None
         return [BitVector(self, number, bits, inverse) for number in range(first, first + count)]
 
     def _home_to_write(self) -> tuple[int, int]:

@@ -180,7 +180,7 @@ def _result(
     estimate = told["estimate"]
     chunks = counted(told["chunks"], "page")
     return Result(
-        f"{text}, {platform}",
+        f"{text}, by {platform} on {asked.drive._config.name}",
         {
             "expression": Fact(None, told["expression"]),
             "platform": Fact(None, told["platform"]),

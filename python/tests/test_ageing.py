@@ -88,6 +88,20 @@ def test_blocks_are_read_again_with_other_references_and_then_lost() -> None:
         assert drive.read(0, 4) == data[:16384]
 
 
+def test_a_lost_page_stays_lost_and_brings_nothing_old_back() -> None:
+    with bitline.open(set=SMALL) as drive:
+        drive.write(0, b"old " * 4096)
+        drive.write(0, b"new " * 4096)
+        drive.write(8, b"gone" * 4096)
+        drive.deallocate(8, 4)
+        drive.grow_older(days=3650, temperature_celsius=55, pe_cycles=20_000)
+        drive.power_cut()
+        drive.power_up()
+        with pytest.raises(MediaError):
+            drive.read(0, 4)
+        assert drive.read(8, 4) == bytes(16384)
+
+
 def test_an_image_remembers_its_age_and_smart_shows_it(tmp_path: Path) -> None:
     path = tmp_path / "old.img"
     with bitline.open(path=path, set=WEAK) as drive:

@@ -127,7 +127,7 @@ impl Scanner {
                 into: buffer.id(),
                 origin: Origin::Mapping,
             };
-            // A page that cannot be read holds nothing that was acknowledged.
+            // A page whose spare bytes cannot be read holds nothing that was acknowledged.
             let outcome = self.schedule.perform(die, read).await;
             let nand = self.schedule.nand().borrow();
             let spare = nand.spare(self.geometry.ppa(address));

@@ -55,7 +55,8 @@ impl Unit {
             let plane = self.schedule.geometry.plane_of_block(read.page.block);
             let range = read.column as usize..(read.column + read.bytes) as usize;
             match self.latch_out(plane, read.column as usize, read.into, range) {
-                PageStatus::TooManyErrors => wrong.push(index),
+                // Spare bytes, which are all that is wanted of some, have a code of their own.
+                PageStatus::TooManyErrors if read.bytes > 0 => wrong.push(index),
                 status => {
                     let lost = status == PageStatus::Uncorrectable;
                     let fault = lost.then_some(Fault::Uncorrectable(read.page));

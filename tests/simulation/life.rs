@@ -124,7 +124,7 @@ fn config(seed: u64, random: &mut Random) -> Config {
         ("nand.geometry.cells_per_string", "4".into()),
         ("nand.geometry.page_bytes", "2048".into()),
         // So few that leaked pages are read again, and so many that none is given up.
-        ("nand.ecc.correctable_bits", "56".into()),
+        ("nand.ecc.correctable_bits", "48".into()),
         ("nand.geometry.spare_bytes", "64".into()),
         ("frontend.block_bytes", number(512 << random.below(3))),
         ("frontend.commands_in_flight", number(1 + random.below(16))),

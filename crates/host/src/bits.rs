@@ -83,9 +83,7 @@ impl<T: Transport> BitsDevice<T> {
         inverse: bool,
         data: &[u8],
     ) -> Result<(), Error> {
-        check_length(bits, data)?;
-        let buffer = Buffer::holding(self.transport.memory(), data)?;
-        self.write_from(vector, bits, inverse, &buffer).await
+        self.write_at(Home::ALL, vector, bits, inverse, data).await
     }
 
     /// As [`BitsDevice::write`], to a group that lies on some dies of the drive.

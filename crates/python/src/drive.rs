@@ -3,7 +3,6 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use bitline::workload::{RunOptions, UnderWay};
@@ -179,18 +178,10 @@ impl Drive {
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let plan = parse_precondition(plan)?;
-        let progress = Progress::new(py, progress);
-        let mut failed = None;
-        let done = self.with(|drive| {
-            drive.precondition_while(&plan, |share| match progress.tell(share) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
-            })
+        let done = Progress::new(py, progress).watch(|progress| {
+            self.with(|drive| drive.precondition_while(&plan, |share| progress.go_on(share)))
         })?;
-        failed.map_or_else(|| json(&done), Err)
+        json(&done)
     }
 
     /// Compares whole blocks with data, inside the drive.
@@ -277,20 +268,14 @@ impl Drive {
             first: home.0,
             dies: home.1,
         };
-        let progress = Progress::new(py, progress);
-        let mut failed = None;
-        let done = self.with(|drive| {
-            drive.place_vectors_at(home, first, count, bits, inverse, |vectors| match progress
-                .tell(u64::from(vectors))
-            {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
+        let done = Progress::new(py, progress).watch(|progress| {
+            self.with(|drive| {
+                drive.place_vectors_at(home, first, count, bits, inverse, |vectors| {
+                    progress.go_on(u64::from(vectors))
+                })
             })
         })?;
-        failed.map_or_else(|| json(&done), Err)
+        json(&done)
     }
 
     /// First die and number of dies (0: all) of a group's home; none if it holds no vector.

@@ -2,6 +2,7 @@
 //! exception in its progress function.
 
 use std::cell::Cell;
+use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 
 use pyo3::IntoPyObjectExt;
@@ -49,6 +50,26 @@ impl<'py> Progress<'py> {
         match self.failed.take() {
             Some(error) => Err(error),
             None => done.map_err(internal),
+        }
+    }
+
+    /// Does work that is told by [`Progress::go_on`] whether to.
+    ///
+    /// # Errors
+    /// What the work gave, or [`Progress::tell`].
+    pub(crate) fn watch<T>(self, work: impl FnOnce(&Self) -> PyResult<T>) -> PyResult<T> {
+        let done = work(&self)?;
+        self.failed.take().map_or(Ok(done), Err)
+    }
+
+    /// As [`Progress::tell`], for the work of [`Progress::watch`].
+    pub(crate) fn go_on(&self, done: impl IntoPyObject<'py>) -> ControlFlow<()> {
+        match self.tell(done) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.failed.set(Some(error));
+                ControlFlow::Break(())
+            }
         }
     }
 

@@ -236,10 +236,7 @@ impl Drive {
         inverse: bool,
         data: &[u8],
     ) -> Result<(), Error> {
-        let data = data.to_vec();
-        let write =
-            move |host: Host| async move { host.bits().write(vector, bits, inverse, &data).await };
-        Ok(self.run(write)??)
+        self.write_vector_at(Home::ALL, vector, bits, inverse, data)
     }
 
     /// Sets up `count` vectors of `bits` zeroes, from `first` on, as if they had been written before: where

@@ -31,10 +31,7 @@ pub fn commands(program: &Program, groups: &Groups, batch: &DieBatch) -> Option<
 
 /// How the chunks that a program works on are spread: all its row sets have the same home.
 pub fn layout_of<'a>(program: &Program, groups: &'a Groups) -> &'a Layout {
-    let first = program.steps.iter().find_map(|step| match step {
-        Step::Sense(sense) => Some(sense.slots.first()?.row_set),
-        Step::Xor => None,
-    });
+    let first = program.first_row_set();
     first.map_or(groups.layout(), |row_set| groups.layout_of(row_set))
 }
 

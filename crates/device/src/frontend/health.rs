@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use media::nand::cells::kelvin;
 use media::nand::{BlockCondition, BlockId};
 use nvme::log::{ErrorEntry, HealthLog, critical_warning};
 use nvme::{AsyncEvent, Lba, NamespaceId, Status, SubmissionEntry};
@@ -183,12 +184,10 @@ impl Controller {
 
     /// Composite temperature, in kelvin: that of the hours that passed last, if any did.
     fn temperature_kelvin(&self) -> u16 {
-        /// Kelvin at 0 degrees Celsius.
-        const ZERO: f64 = 273.15;
         let age = *self.ftl.nand().borrow().age();
         age.celsius
             .map_or(self.config.health.temperature_kelvin, |celsius| {
-                (celsius + ZERO).round() as u16
+                kelvin(celsius).round() as u16
             })
     }
 

@@ -61,7 +61,7 @@ use uncorrectable::Marks;
 const FIRMWARE_REVISION: &str = env!("CARGO_PKG_VERSION");
 
 /// Bytes of a doorbell write.
-const DOORBELL_BYTES: u64 = 4;
+pub(crate) const DOORBELL_BYTES: u64 = 4;
 
 /// How the front end is configured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -92,7 +92,7 @@ impl Nand {
         now: Time,
     ) -> Result<Busy, NandError> {
         self.check_read(die, pages, name)?;
-        let (span, energy) = self.read_pages(pages, iscm)?;
+        let (span, energy) = self.read_pages(die, pages, iscm)?;
         Ok(self.start(die, Operation::Latches, now, span, energy))
     }
 
@@ -131,15 +131,20 @@ impl Nand {
             init_s: true,
             ..Iscm::default()
         };
-        let (span, energy) = self.read_pages(pages, iscm)?;
+        let (span, energy) = self.read_pages(die, pages, iscm)?;
         let energy = energy + self.costs.latch_transfer * pages.len() as u64;
         Ok(self.start(die, Operation::CacheSense, now, span, energy))
     }
 
     /// Senses one page a plane; how long that takes and what it costs.
-    fn read_pages(&mut self, pages: &PageSet, iscm: Iscm) -> Result<(Span, Energy), StorageError> {
+    fn read_pages(
+        &mut self,
+        die: DieId,
+        pages: &PageSet,
+        iscm: Iscm,
+    ) -> Result<(Span, Energy), StorageError> {
         let (mut span, mut energy) = (Span::ZERO, Energy::ZERO);
-        let level = self.reference_level(pages);
+        let level = self.dies[die.0 as usize].reference_level;
         for &page in pages {
             let mode = self.array.mode(page.block).unwrap_or(ProgramMode::Slc);
             span = span.max(self.timing.read(mode, page.page));
@@ -154,14 +159,6 @@ impl Nand {
             self.planes[plane.0 as usize].note_sense(iscm, Some(page), status);
         }
         Ok((span, energy))
-    }
-
-    /// How far the die of `pages` has lowered its read references.
-    fn reference_level(&self, pages: &PageSet) -> u32 {
-        let die = pages
-            .first()
-            .map(|page| self.geometry().die_of_block(page.block));
-        die.map_or(0, |die| self.dies[die.0 as usize].reference_level)
     }
 
     /// Whether a page that is read alone reads well, with its code if it has one.

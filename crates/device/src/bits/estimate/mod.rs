@@ -9,21 +9,21 @@ mod pipeline;
 use media::channel::ChannelConfig;
 use media::link::{LinkConfig, READ_REQUEST_BYTES};
 use media::nand::{BlockId, Command, MwsPlane, MwsSlot, NandConfig, PlaneMask};
+use nvme::{CompletionEntry, SubmissionEntry};
 use sim::{Energy, Span};
 
 use super::BitsConfig;
+use super::execute::ACCELERATOR_UNIT_BYTES;
 use super::placement::Layout;
 use super::plan::{Plan, Sense, Step};
 use crate::config::DeviceConfig;
+use crate::frontend::DOORBELL_BYTES;
 pub use pipeline::{Busy, Pipeline};
 
 /// Bytes of the messages that come with a command besides its expression and data.
-const DOORBELL_BYTES: u64 = 4;
-const ENTRY_BYTES: u64 = 64;
-const COMPLETION_BYTES: u64 = 16;
+const ENTRY_BYTES: u64 = size_of::<SubmissionEntry>() as u64;
+const COMPLETION_BYTES: u64 = CompletionEntry::BYTES as u64;
 const COUNT_BYTES: u64 = 8;
-/// Bytes of operands that the accelerator's energy is stated for.
-const ACCELERATOR_UNIT_BYTES: u64 = 64;
 /// Commands of all dies that are lived through at most, about; longer vectors go on as they began.
 const COMMANDS_MAX: u64 = 100_000;
 /// Stripes of a vector that are lived through at least.
@@ -129,10 +129,7 @@ impl Rates {
 
     /// What one step takes in a die and spends in each plane of it.
     pub fn step(&self, step: &Step) -> (Span, Energy) {
-        match step {
-            Step::Sense(sense) => self.nand.mws_cost(sense.iscm, &plane_of(sense)),
-            Step::Xor => self.nand.xor_cost(),
-        }
+        step_cost(&self.nand, step)
     }
 
     /// Bytes of a page.
@@ -186,6 +183,14 @@ impl Rates {
         // A milliwatt for a picosecond is a thousandth of a picojoule.
         let picojoules = u128::from(span.as_ps()) * u128::from(self.active_milliwatts) / 1000;
         Energy::from_pj(picojoules as u64)
+    }
+}
+
+/// What one step takes in a die and spends in each plane of it.
+pub(super) fn step_cost(nand: &NandConfig, step: &Step) -> (Span, Energy) {
+    match step {
+        Step::Sense(sense) => nand.mws_cost(sense.iscm, &plane_of(sense)),
+        Step::Xor => nand.xor_cost(),
     }
 }
 

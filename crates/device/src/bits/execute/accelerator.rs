@@ -7,8 +7,8 @@ use sim::{AccountId, Energy, Ledger, Sim, Span};
 
 use crate::bits::BitsConfig;
 
-/// Bytes of operands that energy is stated for.
-const UNIT_BYTES: u64 = 64;
+/// Bytes of operands that the accelerator's energy is stated for.
+pub(in crate::bits) const ACCELERATOR_UNIT_BYTES: u64 = 64;
 
 /// One operation at a time on the operands in its buffer. An operand page passes through it once:
 /// it is combined with a page that lies in the controller's memory, or becomes that page.
@@ -52,7 +52,7 @@ impl Accelerator {
     pub(super) async fn take_in(&self, bytes: u64) {
         let span = Span::of_transfer(bytes, self.bytes_per_second);
         self.server.serve(Priority(0), span).await;
-        let energy = bytes.div_ceil(UNIT_BYTES) * self.picojoules_per_unit;
+        let energy = bytes.div_ceil(ACCELERATOR_UNIT_BYTES) * self.picojoules_per_unit;
         self.ledger.spend(self.account, Energy::from_pj(energy));
     }
 }

@@ -17,7 +17,7 @@ mod write;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use media::nand::{BlockId, PlaneId};
+use media::nand::{BlockId, PageAddress, PlaneId, ProgramMode};
 use nvme::{Expression, VectorId};
 use serde::Serialize;
 use sim::resource::Broadcast;
@@ -31,10 +31,11 @@ use super::placement::{
     BlockSource, DieBatch, Groups, Home, VectorPlacement, VectorSpare, rebuild,
 };
 use super::plan::{Limits, Plan, Weights};
-use crate::buffer::{Buffer, Buffers};
+use crate::buffer::{Buffer, BufferId, Buffers};
 use crate::frontend::HostTransfer;
 use crate::ftl::{Ftl, Recovered};
-use crate::schedule::Schedule;
+use crate::schedule::{self, Origin, Schedule, Ticket};
+pub(super) use accelerator::ACCELERATOR_UNIT_BYTES;
 use accelerator::Accelerator;
 pub use error::ExecuteError;
 use locks::GroupLocks;
@@ -217,6 +218,27 @@ impl Bits {
 
     fn page_bytes(&self) -> u64 {
         u64::from(self.schedule.geometry().page_bytes)
+    }
+
+    /// Queues the program of a page of vectors, as they are programmed.
+    fn push_program(
+        &self,
+        page: PageAddress,
+        record: &VectorSpare,
+        from: BufferId,
+        ticket: &Ticket<'_>,
+    ) {
+        let geometry = self.schedule.geometry();
+        let program = schedule::Program {
+            page,
+            mode: ProgramMode::Esp,
+            from,
+            bytes: geometry.page_bytes,
+            spare: record.encode().into_iter().collect(),
+            origin: Origin::default(),
+        };
+        let die = geometry.die_of_block(page.block);
+        self.schedule.push(die, program, ticket.id().into());
     }
 
     /// Buffers for the chunks of a batch.

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use media::nand::{Command, ProgramMode};
+use media::nand::Command;
 use nvme::SegmentList;
 use sim::Time;
 
@@ -17,7 +17,7 @@ use crate::bits::combine::{count_ones, invert, mask_tail};
 use crate::bits::command::{commands, layout_of};
 use crate::bits::placement::{DieBatch, Layout, RowSetId};
 use crate::bits::plan::{Plan, Source};
-use crate::schedule::{Origin, Program, Ticket};
+use crate::schedule::Ticket;
 
 /// As [`FETCHES_AHEAD`] where they come from different dies, each to wait for the other.
 const FETCHES_AHEAD_ACROSS: usize = 4;
@@ -357,16 +357,7 @@ impl Stage {
         for (&chunk, buffer) in batch.iter().zip(&pages) {
             let page = groups.temporary_page(row_set, layer, chunk, self.plan.bits);
             let (page, record) = page.expect("strings are lent until the evaluation is over");
-            let program = Program {
-                page,
-                mode: ProgramMode::Esp,
-                from: buffer.id(),
-                bytes: bits.schedule.geometry().page_bytes,
-                spare: record.encode().into_iter().collect(),
-                origin: Origin::default(),
-            };
-            let die = bits.schedule.geometry().die_of_block(page.block);
-            bits.schedule.push(die, program, ticket.id().into());
+            bits.push_program(page, &record, buffer.id(), &ticket);
         }
         let pages_programmed = batch.len() as u64;
         bits.count(|counts| counts.temporary_page_programs += pages_programmed);

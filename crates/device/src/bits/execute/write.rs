@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use media::nand::ProgramMode;
 use nvme::command::FcWrite;
 use nvme::{SegmentList, Status};
 
@@ -13,7 +12,7 @@ use super::{Bits, Blocks, ExecuteError, Pages};
 use crate::bits::BitsError;
 use crate::bits::combine::{invert, mask_tail};
 use crate::bits::placement::{DieBatch, Layout, PendingWrite, VectorPlacement, VectorSpare};
-use crate::schedule::{Fault, Origin, Program, Ticket};
+use crate::schedule::{Fault, Ticket};
 
 /// How often a vector is placed anew after a program of one of its pages failed.
 const PLACEMENTS_MAX: u32 = 8;
@@ -125,23 +124,13 @@ impl Bits {
         self.buffers.with_mut(blank.id(), |page| page.fill(u8::MAX));
         let (page, record) = {
             let groups = self.groups.borrow();
-            (
-                groups.page(&write.placement, 0),
-                groups.record(write, 0).encode(),
-            )
+            (groups.page(&write.placement, 0), groups.record(write, 0))
         };
         let page = page.expect("the strings of a reserved layer have all their blocks");
-        let program = Program {
-            page,
-            mode: ProgramMode::Esp,
-            from: blank.id(),
-            bytes: self.schedule.geometry().page_bytes,
-            spare: record.into_iter().collect(),
-            origin: Origin::default(),
-        };
         self.count(|counts| counts.page_programs += 1);
-        let die = self.schedule.geometry().die_of_block(page.block);
-        self.schedule.perform(die, program).await
+        let ticket = self.schedule.ticket();
+        self.push_program(page, &record, blank.id(), &ticket);
+        ticket.await
     }
 }
 
@@ -206,16 +195,7 @@ impl WriteJob {
                 chunk: chunk as u32,
                 ..self.record
             };
-            let program = Program {
-                page,
-                mode: ProgramMode::Esp,
-                from: buffer.id(),
-                bytes: bits.schedule.geometry().page_bytes,
-                spare: record.encode().into_iter().collect(),
-                origin: Origin::default(),
-            };
-            let die = bits.schedule.geometry().die_of_block(page.block);
-            bits.schedule.push(die, program, ticket.id().into());
+            bits.push_program(page, &record, buffer.id(), &ticket);
         }
         bits.count(|counts| counts.page_programs += batch.len() as u64);
         (ticket, pages)

@@ -9,8 +9,9 @@ use media::nand::NandConfig;
 use sim::Span;
 
 use crate::bits::BitsConfig;
+use crate::bits::estimate::step_cost;
 use crate::bits::placement::Layout;
-use crate::bits::plan::{Plan, Program, Step};
+use crate::bits::plan::{Plan, Program};
 
 /// What a page or a command takes, on each resource.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,14 +37,11 @@ impl Rates {
     ) -> Rates {
         let page = u64::from(nand.geometry.page_bytes);
         let bus = Span::of_transfer(page, (channel.megabytes_per_second * 1e6) as u64);
-        let packets = page.div_ceil(u64::from(link.packet_payload_bytes));
-        let wire = page + packets * u64::from(link.packet_overhead_bytes);
-        let lanes = u64::from(link.lanes) * u64::from(link.megabytes_per_second_per_lane);
         Rates {
             page_out: bus + Span::from_ns(nand.bus.t_rr_ns),
             page_in: bus + Span::from_ns(nand.bus.t_adl_ns),
             accelerator: Span::of_transfer(page, bits.accelerator_megabytes_per_second * 1_000_000),
-            link: Span::of_transfer(wire, lanes * 1_000_000),
+            link: link.span_of_wire(link.wire_bytes(page)),
             nand: nand.clone(),
         }
     }
@@ -51,16 +49,8 @@ impl Rates {
     /// What the array takes for a program, and its commands on the channel.
     fn array(&self, program: &Program) -> (Span, Span) {
         let (mut array, mut commands) = (Span::ZERO, Span::ZERO);
-        let latency = &self.nand.latency;
         for step in &program.steps {
-            array += match step {
-                Step::Xor => Span::from_ns(latency.xor_ns),
-                Step::Sense(sense) => {
-                    let wordlines = sense.slots.iter().map(|slot| slot.wordlines.count());
-                    let most = wordlines.max().unwrap_or(1);
-                    self.nand.sense_time(sense.slots.len() as u32, most)
-                }
-            };
+            array += step_cost(&self.nand, step).0;
             commands += Span::from_ns(self.nand.bus.command_cycle_ns) * SENSE_CYCLES;
         }
         (array, commands)

@@ -344,16 +344,6 @@ fn time_of(route: &Route, groups: &Groups, choice: &Choice<'_>) -> Span {
     time + loads.time()
 }
 
-impl Program {
-    /// The row set that the first sense selects: it tells the home of the whole program.
-    pub(super) fn first_row_set(&self) -> Option<RowSetId> {
-        self.steps.iter().find_map(|step| match step {
-            Step::Sense(sense) => Some(sense.slots.first()?.row_set),
-            Step::Xor => None,
-        })
-    }
-}
-
 impl Route {
     /// The route with the strings that were lent for it.
     pub fn lent(mut self, row_set: RowSetId) -> Route {

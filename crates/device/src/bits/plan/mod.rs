@@ -65,6 +65,14 @@ pub struct Program {
 }
 
 impl Program {
+    /// The row set that the first sense selects: it tells the home of the whole program.
+    pub(super) fn first_row_set(&self) -> Option<RowSetId> {
+        self.steps.iter().find_map(|step| match step {
+            Step::Sense(sense) => Some(sense.slots.first()?.row_set),
+            Step::Xor => None,
+        })
+    }
+
     /// Number of senses among the steps.
     pub fn senses(&self) -> usize {
         self.steps

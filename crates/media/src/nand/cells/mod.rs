@@ -18,7 +18,7 @@ pub use config::{
     CellErrors, CellsConfig, DisturbConfig, EccConfig, EspConfig, InterferenceConfig,
     ProgrammedStates, RetentionConfig, WearConfig,
 };
-pub use voltage::{Condition, ErrorRates};
+pub use voltage::{Condition, ErrorRates, kelvin};
 
 pub(crate) use age::Birth;
 pub(crate) use weak::mix;
@@ -122,7 +122,7 @@ impl Cells {
     /// Another drive of the same kind: other cells are weak.
     pub(crate) fn reseed(&mut self, seed: u64) {
         self.seed = seed;
-        self.settle();
+        self.forget();
     }
 
     pub(crate) fn age(&self) -> &DriveAge {
@@ -161,9 +161,14 @@ impl Cells {
         self.config.errors == CellErrors::Modelled
     }
 
+    /// Forgets the error rates that were remembered.
+    fn forget(&self) {
+        self.memo.iter().for_each(|known| known.set(None));
+    }
+
     /// Forgets what was remembered, and finds anew up to where pages need no look.
     fn settle(&mut self) {
-        self.memo.iter().for_each(|known| known.set(None));
+        self.forget();
         if !self.lose_bits() {
             self.quiet = Quiet {
                 erase_count: u32::MAX,

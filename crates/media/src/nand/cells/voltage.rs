@@ -253,12 +253,15 @@ impl CellsConfig {
     pub fn acceleration(&self, celsius: f64) -> f64 {
         /// Boltzmann's constant in electronvolts a kelvin.
         const BOLTZMANN: f64 = 8.617_333_262e-5;
-        /// Kelvin at 0 degrees Celsius.
-        const ZERO: f64 = 273.15;
         let retention = &self.retention;
-        let colder = 1.0 / (retention.reference_celsius + ZERO) - 1.0 / (celsius + ZERO);
+        let colder = 1.0 / kelvin(retention.reference_celsius) - 1.0 / kelvin(celsius);
         libm::exp(retention.activation_ev / BOLTZMANN * colder)
     }
+}
+
+/// A temperature in degrees Celsius, in kelvin.
+pub fn kelvin(celsius: f64) -> f64 {
+    celsius + 273.15
 }
 
 /// Share of a normal distribution beyond so many widths.

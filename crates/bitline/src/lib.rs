@@ -23,7 +23,6 @@ mod error;
 mod explain;
 mod health;
 mod inventory;
-pub mod mqsim;
 mod statistics;
 pub mod workload;
 
@@ -31,11 +30,11 @@ pub use ageing::BlockQuality;
 pub use bits::Platform;
 pub use config::{
     Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, QueueClass,
-    StorageKind,
+    StorageKind, most_similar,
 };
 pub use device::PowerUpError;
 pub use device::bits::{PlaceError, PlacedVectors};
-pub use device::ftl::{History, Precondition, PreconditionError, Preconditioned};
+pub use device::ftl::{History, Lpn, Precondition, PreconditionError, Preconditioned};
 pub use drive::{Drive, Host};
 pub use driver::{Queue, send_raw, send_raw_admin};
 pub use error::Error;

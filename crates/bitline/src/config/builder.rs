@@ -87,7 +87,7 @@ impl ConfigBuilder {
     ///
     /// # Errors
     /// If there is no such key, or the value is of the wrong kind for it.
-    pub(crate) fn replace(&mut self, key: &str, value: &Value) -> Result<(), ConfigError> {
+    pub fn replace(&mut self, key: &str, value: &Value) -> Result<(), ConfigError> {
         let mut changed = self.table.clone();
         put(&mut changed, key, value)?;
         typed(&changed).map_err(|error| wrong(key, value, error.message()))?;
@@ -107,7 +107,7 @@ impl ConfigBuilder {
     }
 
     /// Every key with its value.
-    pub(crate) fn leaves(&self) -> Vec<(String, Value)> {
+    pub fn leaves(&self) -> Vec<(String, Value)> {
         leaves_of(&self.table)
     }
 
@@ -254,7 +254,7 @@ fn nearest_key(key: &str, table: &Table) -> Option<String> {
 }
 
 /// The candidate most similar to `name`; none if all are far off.
-pub(crate) fn most_similar(name: &str, candidates: &[String]) -> Option<String> {
+pub fn most_similar(name: &str, candidates: &[String]) -> Option<String> {
     let score = |candidate: &String| strsim::normalized_damerau_levenshtein(name, candidate);
     let best = candidates
         .iter()

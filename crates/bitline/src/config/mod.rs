@@ -13,8 +13,8 @@ use device::frontend::FrontendConfig;
 use nvme::QueuePriority;
 use serde::{Deserialize, Serialize};
 
-pub use builder::ConfigBuilder;
-pub(crate) use builder::most_similar;
+pub use builder::{ConfigBuilder, most_similar};
+
 pub use error::ConfigError;
 pub use presets::DEFAULT_PRESET;
 

@@ -29,8 +29,8 @@ pub mod workload;
 pub use ageing::BlockQuality;
 pub use bits::Platform;
 pub use config::{
-    Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, QueueClass,
-    StorageKind, most_similar,
+    Choice, Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, Key,
+    QueueClass, StorageKind, most_similar, reference_of_keys,
 };
 pub use device::PowerUpError;
 pub use device::bits::{PlaceError, PlacedVectors};

@@ -32,6 +32,7 @@ use std::rc::Rc;
 
 use media::link::Link;
 use nvme::{AsyncEvent, Dma, MEMORY_PAGE_BYTES, NamespaceId, QueueId, QueuePriority};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::resource::Broadcast;
 use sim::{Ledger, Sim, TaskId, Time};
@@ -64,7 +65,7 @@ const FIRMWARE_REVISION: &str = env!("CARGO_PKG_VERSION");
 pub(crate) const DOORBELL_BYTES: u64 = 4;
 
 /// How the front end is configured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrontendConfig {
     /// I/O queue pairs that may exist.

@@ -87,12 +87,20 @@ impl Device {
             .map(|number| Channel::new(sim, &config.channel, number))
             .collect();
         let metered = channels.clone();
-        ledger.meter("channel", "data", move || {
+        let shared = channels.clone();
+        let share = move |tenant| {
+            shared
+                .iter()
+                .map(|channel| channel.energy_for(tenant))
+                .sum()
+        };
+        let read = move || {
             let readings = metered.iter().map(|channel| channel.energy());
             readings.fold((Energy::ZERO, 0), |sum, (energy, count)| {
                 (sum.0 + energy, sum.1 + count)
             })
-        });
+        };
+        ledger.meter("channel", "data", read, share);
         let stores_data = nand.borrow().holds_data();
         let buffers = Rc::new(Buffers::new(geometry.page_bytes as usize, stores_data));
         let schedule = Schedule::start(

@@ -12,7 +12,10 @@ pub mod frontend;
 pub mod ftl;
 pub mod planted;
 pub mod schedule;
+mod served;
 mod slab;
+pub mod tenants;
 
 pub use config::{ConfigError, DeviceConfig, FaultConfig};
 pub use device::{Device, MediaState, PowerUpError};
+pub use served::Served;

@@ -16,13 +16,16 @@ use super::health::ERROR_ENTRIES;
 use super::namespace::Namespace;
 use super::slot::Answer;
 use super::{Controller, FIRMWARE_REVISION};
+use crate::tenants;
 
 const CONTROLLER: ControllerId = ControllerId::new(1);
 
 impl Controller {
     pub(super) async fn identify(&self, identify: &Identify) -> Result<Answer, Status> {
         let page = self.identify_page(identify)?;
-        let segments = self.locate(&identify.data, IDENTIFY_BYTES as u64).await?;
+        let segments = self
+            .locate(tenants::DRIVE, &identify.data, IDENTIFY_BYTES as u64)
+            .await?;
         segments.write(&mut *self.host.memory.borrow_mut(), &page)?;
         Ok(Answer {
             data_bytes: IDENTIFY_BYTES as u64,

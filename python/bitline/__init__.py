@@ -20,7 +20,7 @@ from bitline.errors import (
     UsageError,
     WrongResultError,
 )
-from bitline.statistics import EnergyEntry, Statistics
+from bitline.statistics import EnergyEntry, Served, Statistics, TenantEntry
 from bitline.symbols import Formula
 from bitline.units import Duration, Energy, Size
 from bitline.workload import Flow, FlowReport, Latency, Replay, Report, TraceReport
@@ -49,8 +49,10 @@ __all__ = [
     "Platform",
     "Replay",
     "Report",
+    "Served",
     "Size",
     "Statistics",
+    "TenantEntry",
     "TraceReport",
     "UsageError",
     "WrongResultError",

@@ -214,6 +214,68 @@ class EnergyEntry:
 
 
 @dataclass(frozen=True)
+class Served:
+    """How often something was done, and how long it took."""
+
+    count: int
+    """How often."""
+    total: Duration
+    """All of them together."""
+    longest: Duration
+    """The longest since power-up."""
+
+    @property
+    def mean(self) -> Duration:
+        """How long one took on average; zero if there was none."""
+        return self.total / self.count if self.count else Duration(0)
+
+    @classmethod
+    def _from(cls, data: Mapping[str, Any]) -> Self:
+        return cls(data["count"], Duration.from_ns(data["total_ns"]), Duration.from_ns(data["max_ns"]))
+
+    def _since(self, earlier: "Served") -> "Served":
+        return Served(self.count - earlier.count, self.total - earlier.total, self.longest)
+
+    def _plain(self) -> dict[str, object]:
+        return {"count": self.count, "total_ns": self.total.ns, "max_ns": self.longest.ns}
+
+
+@dataclass(frozen=True)
+class TenantEntry:
+    """What was done for one namespace, or as one kind of the firmware's own work."""
+
+    tenant: str
+    """Whose: `"namespace 1"` and so on; `"drive"` for what is done for all (admin commands, queue entries, doorbells,
+    notes, the controller's own power), `"mapping"`, `"collection"`, `"wear levelling"`, `"recovery"`; and `"host"`, the
+    host computer's own work."""
+    commands: Served
+    """Commands, from the arrival of their entry at the drive to that of their completion at the host."""
+    reads: Served
+    """Flash pages read, each from the moment it was queued at its die."""
+    computations: Served
+    """Sequences of sensing commands."""
+    programs: Served
+    """Flash pages programmed."""
+    erases: Served
+    """Flash blocks erased."""
+    energy: Energy
+    """Spent for it. That of all tenants is what everything spent."""
+
+    @classmethod
+    def _from(cls, data: Mapping[str, Any]) -> Self:
+        served = {kind: Served._from(data[kind]) for kind in _SERVED}
+        return cls(tenant=data["tenant"], energy=Energy(data["energy_pj"]), **served)
+
+    def _since(self, earlier: "TenantEntry") -> "TenantEntry":
+        served = {kind: getattr(self, kind)._since(getattr(earlier, kind)) for kind in _SERVED}
+        return TenantEntry(tenant=self.tenant, energy=self.energy - earlier.energy, **served)
+
+    def _plain(self) -> dict[str, object]:
+        served = {kind: getattr(self, kind)._plain() for kind in _SERVED}
+        return {"tenant": self.tenant, **served, "energy_pj": self.energy.pj}
+
+
+@dataclass(frozen=True)
 class Statistics:
     """Everything a drive counted since it was powered up, or between two such snapshots (`since`)."""
 
@@ -255,6 +317,8 @@ class Statistics:
     """Spent by everything."""
     energy_by: tuple[EnergyEntry, ...]
     """The same by component and cause."""
+    tenants: tuple[TenantEntry, ...]
+    """What was done, and what energy was spent, for whom; tenants for whom nothing was are left out."""
     _drive: int = dataclasses.field(default=0, repr=False, compare=False)
     """Which drive of this process it is of."""
 
@@ -274,6 +338,7 @@ class Statistics:
             bits=_counts(BitsCounts, data["bits"]),
             energy=Energy(data["energy_pj"]),
             energy_by=tuple(EnergyEntry._from(entry) for entry in data["energy"]),
+            tenants=tuple(TenantEntry._from(entry) for entry in data["tenants"]),
             _drive=drive,
             **scalars,
         )
@@ -289,6 +354,7 @@ class Statistics:
         if self.now - self.elapsed != earlier.now - earlier.elapsed or self.now < earlier.now:
             raise ValueError("the two snapshots must be of one drive, in order, with no power-up in between")
         spent = {(entry.component, entry.cause): entry for entry in earlier.energy_by}
+        known = {entry.tenant: entry for entry in earlier.tenants}
         elapsed = self.elapsed - earlier.elapsed
 
         def between(late: float, early: float) -> float:
@@ -319,6 +385,9 @@ class Statistics:
                 )
                 for entry in self.energy_by
             ),
+            tenants=tuple(
+                entry if (before := known.get(entry.tenant)) is None else entry._since(before) for entry in self.tenants
+            ),
             link_down_bytes=Size(self.link_down_bytes - earlier.link_down_bytes),
             link_up_bytes=Size(self.link_up_bytes - earlier.link_up_bytes),
             channel_bytes=Size(self.channel_bytes - earlier.channel_bytes),
@@ -347,6 +416,7 @@ class Statistics:
             **{name: list(getattr(self, name)) for name in _UTILIZATIONS_EACH},
             "energy_pj": self.energy.pj,
             "energy": [entry._plain() for entry in self.energy_by],
+            "tenants": [entry._plain() for entry in self.tenants],
         }
 
     def __str__(self) -> str:
@@ -367,6 +437,7 @@ class Statistics:
         return f"<Statistics\n{self}\n>"
 
 
+_SERVED = ("commands", "reads", "computations", "programs", "erases")
 _BYTES = ("link_down_bytes", "link_up_bytes", "channel_bytes")
 _UTILIZATIONS = (
     "link_down_utilization",

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use device::cache::Dumped;
 use device::ftl::{History, Lpn, Precondition, Preconditioned};
-use device::{Device, MediaState};
+use device::{Device, MediaState, tenants};
 use host::admin::Admin;
 use host::bits::BitsDevice;
 use host::block::BlockDevice;
@@ -272,7 +272,7 @@ impl Drive {
         if dumped.pages > 0 {
             // The capacitor's work is on the account of the life that it made possible.
             let account = device.ledger.open("capacitor", "dump");
-            device.ledger.spend(account, dumped.energy);
+            device.ledger.spend(account, tenants::DRIVE, dumped.energy);
         }
         self.powered = Some(Powered {
             host,

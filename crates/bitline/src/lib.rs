@@ -48,7 +48,7 @@ pub use media::nand::{Ageing, DriveAge, MediaError, NandError, ProgramMode, Stor
 pub use nvme::command::Home;
 pub use nvme::{Expression, ExpressionError, Status, StatusType, VectorId};
 pub use sim::Span;
-pub use statistics::{EnergyEntry, Statistics};
+pub use statistics::{EnergyEntry, LatencyEntry, Statistics, TenantEntry};
 
 /// The README's examples, which run as documentation tests.
 #[cfg(doctest)]

@@ -6,9 +6,10 @@ use device::bits::BitsCounts;
 use device::cache::CacheCounts;
 use device::frontend::FrontendCounts;
 use device::ftl::FtlCounts;
-use device::schedule::FlashCounts;
+use device::schedule::{FlashCounts, FlashServed};
+use device::{Served, tenants};
 use serde::Serialize;
-use sim::Time;
+use sim::{Energy, Tenant, Time};
 
 /// A snapshot of everything a drive counts since it was powered up.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -51,6 +52,8 @@ pub struct Statistics {
     pub energy_pj: u64,
     /// Energy by component and cause.
     pub energy: Vec<EnergyEntry>,
+    /// What was done, and what energy was spent, for whom; tenants for whom nothing was are left out.
+    pub tenants: Vec<TenantEntry>,
 }
 
 /// One account of the energy ledger.
@@ -64,6 +67,67 @@ pub struct EnergyEntry {
     pub energy_pj: u64,
     /// In how many events.
     pub events: u64,
+}
+
+/// What was done for one tenant: a namespace, or a kind of the firmware's own work.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TenantEntry {
+    /// Whose: `"namespace 1"` and so on; `"drive"` for what is done for all (admin commands, queue
+    /// entries, doorbells, notes, the controller's own power), `"mapping"`, `"collection"`,
+    /// `"wear levelling"`, `"recovery"`; and `"host"`, the host computer's own work.
+    pub tenant: String,
+    /// Commands, from the arrival of their entry at the drive to that of their completion at the host.
+    pub commands: LatencyEntry,
+    /// Flash pages read, each from the moment it was queued at its die.
+    pub reads: LatencyEntry,
+    /// Sequences of sensing commands.
+    pub computations: LatencyEntry,
+    /// Flash pages programmed.
+    pub programs: LatencyEntry,
+    /// Flash blocks erased.
+    pub erases: LatencyEntry,
+    /// Energy, in picojoules. That of all tenants is [`Statistics::energy_pj`].
+    pub energy_pj: u64,
+}
+
+/// How often something was done, and how long it took.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LatencyEntry {
+    /// How often.
+    pub count: u64,
+    /// All of them together, in nanoseconds; that over `count` is the mean.
+    pub total_ns: f64,
+    /// The longest since power-up, in nanoseconds.
+    pub max_ns: f64,
+}
+
+impl From<Served> for LatencyEntry {
+    fn from(served: Served) -> LatencyEntry {
+        LatencyEntry {
+            count: served.count(),
+            total_ns: served.total_ns(),
+            max_ns: served.max().as_ns(),
+        }
+    }
+}
+
+impl TenantEntry {
+    /// What was done for `tenant`; `None` if nothing was.
+    fn of(device: &Device, tenant: Tenant) -> Option<TenantEntry> {
+        let commands = device.controller.served(tenant);
+        let flash = device.schedule.served(tenant);
+        let energy = device.ledger.spent_for(tenant);
+        let any = commands.count() > 0 || flash != FlashServed::default() || energy > Energy::ZERO;
+        any.then(|| TenantEntry {
+            tenant: tenants::name(tenant),
+            commands: commands.into(),
+            reads: flash.reads.into(),
+            computations: flash.computations.into(),
+            programs: flash.programs.into(),
+            erases: flash.erases.into(),
+            energy_pj: energy.as_pj(),
+        })
+    }
 }
 
 impl Statistics {
@@ -114,6 +178,9 @@ impl Statistics {
                     energy_pj: account.energy.as_pj(),
                     events: account.events,
                 })
+                .collect(),
+            tenants: tenants::all(device.controller.namespace_count())
+                .filter_map(|tenant| TenantEntry::of(device, tenant))
                 .collect(),
         }
     }

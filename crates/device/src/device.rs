@@ -158,11 +158,19 @@ fn channels(sim: &Sim, config: &DeviceConfig, ledger: &Ledger) -> Vec<Rc<Channel
         .map(|number| Channel::new(sim, &config.channel, number))
         .collect();
     let metered = channels.clone();
-    ledger.meter("channel", "data", move || {
+    let shared = channels.clone();
+    let share = move |tenant| {
+        shared
+            .iter()
+            .map(|channel| channel.energy_for(tenant))
+            .sum()
+    };
+    let read = move || {
         let readings = metered.iter().map(|channel| channel.energy());
         readings.fold((Energy::ZERO, 0), |sum, (energy, count)| {
             (sum.0 + energy, sum.1 + count)
         })
-    });
+    };
+    ledger.meter("channel", "data", read, share);
     channels
 }

@@ -15,9 +15,12 @@ pub mod ftl;
 pub mod planted;
 pub mod port;
 pub mod schedule;
+mod served;
 mod slab;
+pub mod tenants;
 
 pub use backend::Backend;
 pub use config::{ConfigError, DeviceConfig};
 pub use device::{Device, MediaState, PowerUpError};
 pub use faults::FaultConfig;
+pub use served::Served;

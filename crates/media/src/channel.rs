@@ -8,7 +8,7 @@ use std::rc::Rc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::resource::{Priority, Serve, Server};
-use sim::{Energy, Sim, Span, Time, Track};
+use sim::{ByTenant, Energy, Sim, Span, Tenant, Time, Track};
 
 /// What a channel is made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -49,6 +49,8 @@ pub struct Channel {
     picojoules_per_byte: u64,
     bytes: Cell<u64>,
     transfers: Cell<u64>,
+    /// Bytes of data moved for each tenant.
+    bytes_for: ByTenant,
     /// The size of the last transfer and its span: most are of one size.
     last: Cell<(u64, Span)>,
     sim: Sim,
@@ -68,6 +70,7 @@ impl Channel {
             picojoules_per_byte: u64::from(config.transfer_pj_per_byte),
             bytes: Cell::new(0),
             transfers: Cell::new(0),
+            bytes_for: ByTenant::default(),
             last: Cell::default(),
             sim: sim.clone(),
             track,
@@ -87,12 +90,11 @@ impl Channel {
         self.bus.post(span)
     }
 
-    /// Waits for the bus and moves `bytes` over it, after `lead` spent on
+    /// Waits for the bus and moves `bytes` over it for `tenant`, after `lead` spent on
     /// command cycles that belong to the transfer.
     #[inline]
-    pub fn data(&self, lead: Span, bytes: u64) -> Serve<'_> {
-        self.bytes.set(self.bytes.get() + bytes);
-        self.transfers.set(self.transfers.get() + 1);
+    pub fn data(&self, tenant: Tenant, lead: Span, bytes: u64) -> Serve<'_> {
+        self.count(tenant, bytes);
         self.bus
             .serve(Priority(Phase::Data as u8), lead + self.span_of(bytes))
     }
@@ -100,17 +102,20 @@ impl Channel {
     /// As [`Channel::data`] on an idle bus, without waiting for the end, which it
     /// gives. `None` if the bus is not idle.
     #[inline]
-    pub fn post_data(&self, lead: Span, bytes: u64) -> Option<Time> {
+    pub fn post_data(&self, tenant: Tenant, lead: Span, bytes: u64) -> Option<Time> {
         let end = self.bus.post(lead + self.span_of(bytes))?;
-        self.bytes.set(self.bytes.get() + bytes);
-        self.transfers.set(self.transfers.get() + 1);
+        self.count(tenant, bytes);
         Some(end)
     }
 
     /// Waits for the bus and sends a program: `command` for its command phase, then so many bytes
-    /// of each page. On the bus these are one sequence (ONFI 4.2, Page Program): nobody comes between.
+    /// of each page, for its tenant. On the bus these are one sequence (ONFI 4.2, Page Program): nobody comes between.
     #[inline]
-    pub fn program(&self, command: Span, pages: impl Iterator<Item = u64> + Clone) -> Serve<'_> {
+    pub fn program(
+        &self,
+        command: Span,
+        pages: impl Iterator<Item = (Tenant, u64)> + Clone,
+    ) -> Serve<'_> {
         let data = self.span_of_pages(pages.clone());
         self.count_pages(pages);
         self.bus.serve(Priority(Phase::Data as u8), command + data)
@@ -122,7 +127,7 @@ impl Channel {
     pub fn post_program(
         &self,
         command: Span,
-        pages: impl Iterator<Item = u64> + Clone,
+        pages: impl Iterator<Item = (Tenant, u64)> + Clone,
     ) -> Option<Time> {
         let end = self.bus.post(command + self.span_of_pages(pages.clone()))?;
         self.count_pages(pages);
@@ -131,16 +136,20 @@ impl Channel {
 
     /// How long so many bytes of each page occupy the bus.
     #[inline]
-    pub fn span_of_pages(&self, pages: impl Iterator<Item = u64>) -> Span {
-        pages.fold(Span::ZERO, |span, bytes| span + self.span_of(bytes))
+    pub fn span_of_pages(&self, pages: impl Iterator<Item = (Tenant, u64)>) -> Span {
+        pages.fold(Span::ZERO, |span, (_, bytes)| span + self.span_of(bytes))
     }
 
     #[inline]
-    fn count_pages(&self, pages: impl Iterator<Item = u64>) {
-        for bytes in pages {
-            self.bytes.set(self.bytes.get() + bytes);
-            self.transfers.set(self.transfers.get() + 1);
-        }
+    fn count_pages(&self, pages: impl Iterator<Item = (Tenant, u64)>) {
+        pages.for_each(|(tenant, bytes)| self.count(tenant, bytes));
+    }
+
+    #[inline]
+    fn count(&self, tenant: Tenant, bytes: u64) {
+        self.bytes.set(self.bytes.get() + bytes);
+        self.transfers.set(self.transfers.get() + 1);
+        self.bytes_for.add(tenant, bytes);
     }
 
     /// How long `bytes` occupy the bus.
@@ -159,6 +168,11 @@ impl Channel {
     pub fn energy(&self) -> (Energy, u64) {
         let energy = Energy::from_pj(self.bytes.get() * self.picojoules_per_byte);
         (energy, self.transfers.get())
+    }
+
+    /// What of that was for `tenant`.
+    pub fn energy_for(&self, tenant: Tenant) -> Energy {
+        Energy::from_pj(self.bytes_for.of(tenant) * self.picojoules_per_byte)
     }
 
     /// Notes in the trace what the bus did until now for `span`.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::resource::Pipe;
-use sim::{Energy, Ledger, Sim, Span, Time, Track};
+use sim::{ByTenant, Energy, Ledger, Sim, Span, Tenant, Time, Track};
 
 /// What the link is made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -66,6 +66,8 @@ pub struct Direction {
     last: Cell<Message>,
     payload_moved: Cell<u64>,
     messages: Cell<u64>,
+    /// Bytes on the wire for each tenant.
+    wire_for: ByTenant,
     sim: Sim,
     track: Option<Track>,
 }
@@ -85,10 +87,17 @@ impl Link {
             down: Direction::new(sim, config, "host to drive"),
             up: Direction::new(sim, config, "drive to host"),
         });
-        let metered = link.clone();
-        ledger.meter("link", "host to drive", move || metered.down.energy());
-        let metered = link.clone();
-        ledger.meter("link", "drive to host", move || metered.up.energy());
+        let (metered, shared) = (link.clone(), link.clone());
+        let share = move |tenant| shared.down.energy_for(tenant);
+        ledger.meter(
+            "link",
+            "host to drive",
+            move || metered.down.energy(),
+            share,
+        );
+        let (metered, shared) = (link.clone(), link.clone());
+        let share = move |tenant| shared.up.energy_for(tenant);
+        ledger.meter("link", "drive to host", move || metered.up.energy(), share);
         link
     }
 }
@@ -104,6 +113,7 @@ impl Direction {
             last: Cell::default(),
             payload_moved: Cell::new(0),
             messages: Cell::new(0),
+            wire_for: ByTenant::default(),
             sim: sim.clone(),
             track: trace.enabled().then(|| trace.track("link", name)),
         };
@@ -149,7 +159,8 @@ impl Direction {
     }
 
     #[inline]
-    fn count(&self, message: &Message) {
+    fn count(&self, message: &Message, tenant: Tenant) {
+        self.wire_for.add(tenant, message.wire);
         self.payload_moved
             .set(self.payload_moved.get() + message.payload);
         self.messages.set(self.messages.get() + 1);
@@ -161,22 +172,27 @@ impl Direction {
         (energy, self.messages.get())
     }
 
-    /// Waits until a message of `bytes` has crossed.
+    /// What of that was for `tenant`.
+    fn energy_for(&self, tenant: Tenant) -> Energy {
+        Energy::from_pj(self.wire_for.of(tenant) * self.picojoules_per_byte)
+    }
+
+    /// Waits until a message of `bytes`, sent for `tenant`, has crossed.
     #[inline]
-    pub fn transfer(&self, bytes: u64) -> impl Future<Output = ()> + '_ {
+    pub fn transfer(&self, tenant: Tenant, bytes: u64) -> impl Future<Output = ()> + '_ {
         let message = self.message(bytes);
-        self.count(&message);
+        self.count(&message, tenant);
         self.pipe.occupy(message.wire, message.span, move |end| {
             self.trace(&message, end)
         })
     }
 
-    /// Sends a message nobody waits for, behind those before it; gives the
+    /// Sends a message for `tenant` that nobody waits for, behind those before it; gives the
     /// instant of its arrival.
     #[inline]
-    pub fn post(&self, bytes: u64) -> Time {
+    pub fn post(&self, tenant: Tenant, bytes: u64) -> Time {
         let message = self.message(bytes);
-        self.count(&message);
+        self.count(&message, tenant);
         let end = self.pipe.reserve(message.wire, message.span);
         self.trace(&message, end);
         end
@@ -190,9 +206,9 @@ impl Direction {
 
     /// As [`Direction::post`], for the answer to a request that arrives at `from`.
     #[inline]
-    pub fn post_answer(&self, from: Time, bytes: u64) -> Time {
+    pub fn post_answer(&self, tenant: Tenant, from: Time, bytes: u64) -> Time {
         let message = self.message(bytes);
-        self.count(&message);
+        self.count(&message, tenant);
         let end = self.pipe.reserve_from(from, message.wire, message.span);
         self.trace(&message, end);
         end

@@ -4,6 +4,48 @@ use std::cell::RefCell;
 
 use crate::quantity::Energy;
 
+/// For whom something is done and energy is spent: a small number. What the numbers mean is the
+/// business of whoever hands them out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tenant(pub u16);
+
+impl Tenant {
+    /// Its place in a table of tenants.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Something counted for each tenant, such as bytes moved.
+#[derive(Default)]
+pub struct ByTenant(RefCell<Vec<u64>>);
+
+impl ByTenant {
+    /// Adds `amount` to what `tenant` has.
+    #[inline]
+    pub fn add(&self, tenant: Tenant, amount: u64) {
+        let counts = &mut *self.0.borrow_mut();
+        match counts.get_mut(tenant.index()) {
+            Some(count) => *count += amount,
+            None => add_new(counts, tenant, amount),
+        }
+    }
+
+    /// What `tenant` has.
+    pub fn of(&self, tenant: Tenant) -> u64 {
+        let counts = self.0.borrow();
+        counts.get(tenant.index()).copied().unwrap_or(0)
+    }
+}
+
+/// Makes room for a tenant that had nothing before.
+#[cold]
+fn add_new(counts: &mut Vec<u64>, tenant: Tenant, amount: u64) {
+    counts.resize(tenant.index() + 1, 0);
+    counts[tenant.index()] = amount;
+}
+
 /// One line of the ledger: a component and a cause, and what they add up to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
@@ -23,11 +65,14 @@ pub struct AccountId(usize);
 
 /// Reads what a part has spent, and in how many events, from its own counts.
 type Reading = Box<dyn Fn() -> (Energy, u64)>;
+/// Reads how much of that was spent for a tenant.
+type Share = Box<dyn Fn(Tenant) -> Energy>;
 
 struct Meter {
     component: &'static str,
     cause: &'static str,
     read: Reading,
+    share: Share,
 }
 
 /// The accounts of a drive. A part opens its accounts once and then spends by
@@ -36,6 +81,8 @@ struct Meter {
 #[derive(Default)]
 pub struct Ledger {
     accounts: RefCell<Vec<Account>>,
+    /// Picojoules spent on all accounts for each tenant.
+    spent_for: ByTenant,
     meters: RefCell<Vec<Meter>>,
 }
 
@@ -57,25 +104,43 @@ impl Ledger {
         }))
     }
 
-    /// Books `energy` on an account.
+    /// Books `energy` on an account, spent for `tenant`.
     #[inline]
-    pub fn spend(&self, account: AccountId, energy: Energy) {
+    pub fn spend(&self, account: AccountId, tenant: Tenant, energy: Energy) {
+        self.spend_for_all(account, energy, [(tenant, energy)]);
+    }
+
+    /// Books `energy`, in one event, on an account; `shares` say how much of it was spent for whom,
+    /// and add up to it.
+    #[inline]
+    pub fn spend_for_all(
+        &self,
+        account: AccountId,
+        energy: Energy,
+        shares: impl IntoIterator<Item = (Tenant, Energy)>,
+    ) {
         let account = &mut self.accounts.borrow_mut()[account.0];
         account.energy += energy;
         account.events += 1;
+        for (tenant, share) in shares {
+            self.spent_for.add(tenant, share.as_pj());
+        }
     }
 
-    /// Has the energy of `component` for `cause` read from `read`.
+    /// Has the energy of `component` for `cause` read from `read`, and what of it was spent for a
+    /// tenant from `share`.
     pub fn meter(
         &self,
         component: &'static str,
         cause: &'static str,
         read: impl Fn() -> (Energy, u64) + 'static,
+        share: impl Fn(Tenant) -> Energy + 'static,
     ) {
         self.meters.borrow_mut().push(Meter {
             component,
             cause,
             read: Box::new(read),
+            share: Box::new(share),
         });
     }
 
@@ -92,6 +157,13 @@ impl Ledger {
             }
         }));
         accounts
+    }
+
+    /// What was spent for `tenant`, on all accounts and meters.
+    pub fn spent_for(&self, tenant: Tenant) -> Energy {
+        let meters = self.meters.borrow();
+        let metered: Energy = meters.iter().map(|meter| (meter.share)(tenant)).sum();
+        Energy::from_pj(self.spent_for.of(tenant)) + metered
     }
 
     /// What all accounts add up to.

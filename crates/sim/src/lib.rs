@@ -27,7 +27,7 @@ mod timers;
 mod trace;
 
 pub use combine::{Either, join, join_all, select};
-pub use energy::{Account, AccountId, Ledger};
+pub use energy::{Account, AccountId, ByTenant, Ledger, Tenant};
 pub use executor::{JoinHandle, Sim, Simulation, Stalled, TaskId};
 pub use histogram::Histogram;
 pub use quantity::{Energy, Span, Time};

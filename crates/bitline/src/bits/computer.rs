@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use device::tenants;
 use sim::resource::{Priority, Server};
 use sim::{AccountId, Energy, Ledger, Sim, Span};
 
@@ -89,7 +90,8 @@ impl Computer {
     pub(super) async fn run(&self, work: Loop, bytes: u64) {
         let span = self.pace.span(work, bytes);
         self.server.serve(Priority(0), span).await;
-        self.ledger.spend(self.compute, self.pace.power_for(span));
+        let energy = self.pace.power_for(span);
+        self.ledger.spend(self.compute, tenants::HOST, energy);
         self.memory_moves(bytes * work.traffic());
     }
 
@@ -99,6 +101,7 @@ impl Computer {
     }
 
     fn memory_moves(&self, bytes: u64) {
-        self.ledger.spend(self.memory, self.pace.memory(bytes));
+        let energy = self.pace.memory(bytes);
+        self.ledger.spend(self.memory, tenants::HOST, energy);
     }
 }

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use sim::Time;
+use sim::{Tenant, Time};
 
 use super::sectors::Sectors;
 use super::{CHANGE_COUNTERS, Cache};
 use crate::buffer::BufferId;
-use crate::ftl::Lpn;
+use crate::ftl::{Lpn, PagePart};
 use crate::planted::{Bug, is_planted};
 
 /// What the cache has of a part of a page.
@@ -99,8 +99,8 @@ impl Cache {
 
     /// Moves what a hit found out of DRAM; gives the instant at which it is there.
     #[inline]
-    pub fn post_hit(&self, bytes: u32) -> Time {
-        self.dram.post(u64::from(bytes))
+    pub fn post_hit(&self, tenant: Tenant, bytes: u32) -> Time {
+        self.dram.post(tenant, u64::from(bytes))
     }
 
     /// Must be taken when a read of flash begins whose data [`Cache::keep`] is to keep.
@@ -111,26 +111,28 @@ impl Cache {
 
     /// Keeps what was read from flash, unless the page has changed since `stamp`.
     #[inline]
-    pub fn keep(&self, lpn: Lpn, column: u32, bytes: u32, buffer: BufferId, stamp: ReadStamp) {
+    pub fn keep(&self, part: PagePart, stamp: ReadStamp) {
         let wanted = self.config.mode.caches_reads() && self.failed_slots.get() == 0;
-        if wanted && self.read_stamp(lpn) == stamp {
-            self.keep_unchanged(lpn, Sectors::of(column, bytes), buffer);
+        if wanted && self.read_stamp(part.lpn) == stamp {
+            self.keep_unchanged(&part);
         }
     }
 
-    fn keep_unchanged(&self, lpn: Lpn, sectors: Sectors, buffer: BufferId) {
-        let found = self.table.borrow().find(lpn);
-        let id = found.unwrap_or_else(|| self.new_slot(lpn));
+    fn keep_unchanged(&self, part: &PagePart) {
+        let sectors = Sectors::of(part.column, part.bytes);
+        let tenant = part.origin.tenant;
+        let found = self.table.borrow().find(part.lpn);
+        let id = found.unwrap_or_else(|| self.new_slot(part.lpn, tenant));
         let (into, new) = {
             let slot = self.table.borrow_mut();
             let slot = slot.slot(id);
             (slot.buffer, sectors & !slot.present)
         };
-        self.copy(buffer, into, new);
+        self.copy(part.buffer, into, new);
         let table = &mut *self.table.borrow_mut();
         let slot = table.slot_mut(id);
         slot.present = slot.present | new;
-        self.dram.post(u64::from(new.bytes()));
+        self.dram.post(tenant, u64::from(new.bytes()));
     }
 
     /// The page's content changes: what reads under way bring must not be kept.

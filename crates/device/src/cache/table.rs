@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use sim::Tenant;
 use sim::memory::{self, zeroed};
 
 use crate::buffer::BufferId;
@@ -20,6 +21,8 @@ const NONE: SlotId = SlotId::MAX;
 pub(super) struct Slot {
     pub(super) lpn: Lpn,
     pub(super) buffer: BufferId,
+    /// Who wrote to it last, or had it read.
+    pub(super) tenant: Tenant,
     /// Sectors that the buffer holds.
     pub(super) present: Sectors,
     /// Of these, sectors that are newer than flash and on no way there.
@@ -137,10 +140,11 @@ impl Table {
     }
 
     /// A clean, empty slot for `lpn`, which has none, as the most recently used.
-    pub(super) fn insert(&mut self, lpn: Lpn, buffer: BufferId) -> SlotId {
+    pub(super) fn insert(&mut self, lpn: Lpn, buffer: BufferId, tenant: Tenant) -> SlotId {
         let slot = Slot {
             lpn,
             buffer,
+            tenant,
             present: Sectors::NONE,
             dirty: Sectors::NONE,
             flying: Sectors::NONE,

@@ -3,12 +3,14 @@
 use std::ops::Range;
 
 use sim::memory::zeroed;
-use sim::{Span, Time, join_all};
+use sim::{Span, Tenant, Time, join_all};
 
 use super::sectors::Sectors;
 use super::table::SlotId;
 use super::{Cache, WriteBack};
 use crate::ftl::{FtlError, Lpn, PagePart, WithoutSpace};
+use crate::schedule::Origin;
+use crate::tenants;
 
 /// How long a page counts as written before, from the first write on: a second.
 const MEMORY: Span = Span::from_us(1_000_000);
@@ -59,11 +61,14 @@ impl Cache {
         }
         // Parts that are admitted at the same time cross to DRAM together.
         let (mut in_dram, mut admitted) = (self.sim.now(), 0);
+        let tenant = parts
+            .first()
+            .map_or(tenants::DRIVE, |part| part.origin.tenant);
         let mut turn = None;
         for part in parts {
             if !self.has_slot_for(part.lpn) {
                 turn = None;
-                in_dram = self.to_dram(&mut admitted).unwrap_or(in_dram);
+                in_dram = self.to_dram(tenant, &mut admitted).unwrap_or(in_dram);
                 self.write_through(std::slice::from_ref(part)).await?;
                 continue;
             }
@@ -74,22 +79,22 @@ impl Cache {
                 && !turn.is_next()
             {
                 self.count(|counts| counts.back_pressure_waits += 1);
-                in_dram = self.to_dram(&mut admitted).unwrap_or(in_dram);
+                in_dram = self.to_dram(tenant, &mut admitted).unwrap_or(in_dram);
                 turn.relief().await;
             }
             self.admit(part);
             admitted += u64::from(part.bytes);
         }
         drop(turn);
-        in_dram = self.to_dram(&mut admitted).unwrap_or(in_dram);
+        in_dram = self.to_dram(tenant, &mut admitted).unwrap_or(in_dram);
         self.sim.sleep_until(in_dram).await;
         Ok(())
     }
 
     /// Sends what was admitted to DRAM; gives the instant of its arrival.
-    fn to_dram(&self, admitted: &mut u64) -> Option<Time> {
+    fn to_dram(&self, tenant: Tenant, admitted: &mut u64) -> Option<Time> {
         let bytes = std::mem::take(admitted);
-        (bytes > 0).then(|| self.dram.post(bytes))
+        (bytes > 0).then(|| self.dram.post(tenant, bytes))
     }
 
     /// Whether the page may be written to the cache: while write-backs fail, or a capacitor
@@ -116,7 +121,7 @@ impl Cache {
             }
             None => {
                 self.count(|counts| counts.write_misses += 1);
-                self.new_slot(part.lpn)
+                self.new_slot(part.lpn, part.origin.tenant)
             }
         };
         self.put(id, part);
@@ -140,7 +145,9 @@ impl Cache {
         let into = self.table.borrow().slot(id).buffer;
         self.copy(part.buffer, into, sectors);
         let stamp = self.stamp();
-        self.table.borrow_mut().soil(id, sectors, stamp);
+        let table = &mut *self.table.borrow_mut();
+        table.slot_mut(id).tenant = part.origin.tenant;
+        table.soil(id, sectors, stamp);
         self.changed(part.lpn);
     }
 
@@ -158,10 +165,10 @@ impl Cache {
     }
 
     /// A new slot for `lpn`, empty.
-    pub(super) fn new_slot(&self, lpn: Lpn) -> SlotId {
+    pub(super) fn new_slot(&self, lpn: Lpn, tenant: Tenant) -> SlotId {
         self.evict_if_full();
         let buffer = self.buffers.take().keep();
-        self.table.borrow_mut().insert(lpn, buffer)
+        self.table.borrow_mut().insert(lpn, buffer, tenant)
     }
 
     /// If all slots are taken, takes the one that was used least recently from its page. What
@@ -173,10 +180,10 @@ impl Cache {
         let oldest = self.table.borrow().oldest();
         let Some(id) = oldest else { return };
         self.count(|counts| counts.evictions += 1);
-        let (dirty, flying) = {
+        let (dirty, flying, tenant) = {
             let table = self.table.borrow();
             let slot = table.slot(id);
-            (slot.dirty, slot.flying)
+            (slot.dirty, slot.flying, slot.tenant)
         };
         if (dirty | flying).is_empty() {
             return self.discard(id);
@@ -185,7 +192,7 @@ impl Cache {
         if dirty.is_empty() {
             return;
         }
-        let left_dram = self.dram.post(u64::from(dirty.bytes()));
+        let left_dram = self.dram.post(tenant, u64::from(dirty.bytes()));
         self.launch_or_follow(id, left_dram);
     }
 
@@ -261,15 +268,19 @@ impl Cache {
         &self,
         pages: Range<u32>,
         without_space: WithoutSpace,
+        origin: Origin,
     ) -> Result<(), FtlError> {
         if !self.is_on() {
-            return self.ftl.deallocate(pages, without_space).await;
+            return self.ftl.deallocate(pages, without_space, origin).await;
         }
         // No write-back may bring data back behind the record: what is dirty is held as if
         // it were flying.
         let held = self.hold(&pages).await;
         self.forget_clean(pages.clone());
-        let deallocated = self.ftl.deallocate(pages.clone(), without_space).await;
+        let deallocated = self
+            .ftl
+            .deallocate(pages.clone(), without_space, origin)
+            .await;
         self.let_go(&held, deallocated.is_ok());
         if deallocated.is_ok() {
             self.forget_clean(pages);

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::task::Poll;
 
-use sim::{TaskId, Time};
+use sim::{TaskId, Tenant, Time};
 
 use super::Cache;
 use super::sectors::Sectors;
@@ -12,6 +12,7 @@ use super::table::SlotId;
 use crate::buffer::BufferId;
 use crate::ftl::{FtlError, Lpn, PagePart};
 use crate::planted::{Bug, is_planted};
+use crate::schedule::{Origin, Priority};
 
 /// A write-back to carry out: of which slot, and when its data has left DRAM.
 #[derive(Clone, Copy)]
@@ -93,34 +94,40 @@ impl Cache {
     async fn write_back(&self, id: SlotId) -> Result<(), FtlError> {
         let page_bytes = self.geometry.page_bytes;
         let page = self.buffers.take();
-        let (lpn, known) = {
+        let (lpn, known, tenant) = {
             let table = self.table.borrow();
             let slot = table.slot(id);
             self.copy(slot.buffer, page.id(), slot.present);
-            (slot.lpn, slot.present)
+            (slot.lpn, slot.present, slot.tenant)
         };
         let hull = known.hull();
         let bytes = hull.end - hull.start;
         if bytes == known.bytes() {
             return self
                 .ftl
-                .write(PagePart::new(lpn, hull.start, bytes, page.id()))
+                .write(part_for(tenant, lpn, hull.start, bytes, page.id()))
                 .await;
         }
         // What is missing lies in several places: it is read at once.
         let missing = Sectors::of(0, page_bytes) & !known;
-        self.fill(lpn, missing, page.id()).await?;
+        self.fill(tenant, lpn, missing, page.id()).await?;
         self.ftl
-            .write(PagePart::new(lpn, 0, page_bytes, page.id()))
+            .write(part_for(tenant, lpn, 0, page_bytes, page.id()))
             .await
     }
 
     /// Reads sectors of a logical page from flash to their places in `page`.
-    async fn fill(&self, lpn: Lpn, missing: Sectors, page: BufferId) -> Result<(), FtlError> {
+    async fn fill(
+        &self,
+        tenant: Tenant,
+        lpn: Lpn,
+        missing: Sectors,
+        page: BufferId,
+    ) -> Result<(), FtlError> {
         let rest = self.buffers.take();
         let (hull, ticket) = (missing.hull(), self.ftl.ticket());
         let (column, bytes) = (hull.start, hull.end - hull.start);
-        let part = PagePart::new(lpn, column, bytes, rest.id());
+        let part = part_for(tenant, lpn, column, bytes, rest.id());
         self.ftl.read(part, ticket.id().into());
         ticket.await?;
         self.copy(rest.id(), page, missing);
@@ -292,5 +299,14 @@ impl Cache {
             }
         }
         self.landed.announce();
+    }
+}
+
+/// A part that is written back, or read for that: for `tenant`, whoever waits for it, of no stated
+/// priority.
+fn part_for(tenant: Tenant, lpn: Lpn, column: u32, bytes: u32, buffer: BufferId) -> PagePart {
+    PagePart {
+        origin: Origin::new(tenant, Priority::default()),
+        ..PagePart::new(lpn, column, bytes, buffer)
     }
 }

@@ -8,6 +8,7 @@ use zerocopy::IntoBytes;
 
 use super::Controller;
 use super::slot::{Answer, Source};
+use crate::tenants;
 
 /// Aborts that may be under way.
 pub(super) const ABORTS_MAX: u8 = 4;
@@ -32,7 +33,7 @@ impl Controller {
     }
 
     async fn try_abort(self: &Rc<Controller>, abort: &Abort) -> bool {
-        let source = Source::new(abort.queue, abort.command);
+        let source = Source::new(abort.queue, abort.command, self.sim.now());
         if abort.queue.get() == 0
             && let Some(held) = self.take_event_request(abort.command)
         {
@@ -45,7 +46,7 @@ impl Controller {
         }
         // The controller looks through the entries that it has not fetched.
         self.port
-            .fetch_bytes(waiting * SubmissionEntry::BYTES as u64)
+            .fetch_bytes(tenants::DRIVE, waiting * SubmissionEntry::BYTES as u64)
             .await;
         let found = {
             let queues = self.queues.borrow();

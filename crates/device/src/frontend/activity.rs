@@ -6,6 +6,8 @@ use std::rc::Rc;
 
 use sim::{Energy, Ledger, Sim, Span, Time};
 
+use crate::tenants;
+
 /// How long commands have been in flight.
 pub(super) struct Activity {
     sim: Sim,
@@ -30,7 +32,13 @@ impl Activity {
             times: Cell::new(0),
         });
         let metered = activity.clone();
-        ledger.meter("controller", "active", move || metered.energy());
+        let whole = activity.clone();
+        // It is on for all commands in flight together.
+        let share = move |tenant| match tenant {
+            tenants::DRIVE => whole.energy().0,
+            _ => Energy::ZERO,
+        };
+        ledger.meter("controller", "active", move || metered.energy(), share);
         activity
     }
 

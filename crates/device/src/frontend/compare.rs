@@ -6,7 +6,7 @@ use nvme::command::{BlockCommand, ReadWrite};
 use super::Controller;
 use super::namespace::Namespace;
 use super::slot::Answer;
-use crate::schedule::Priority;
+use crate::schedule::Origin;
 
 impl Controller {
     /// Compares blocks with host memory (NVM 3.3.1). A drive that keeps no data finds them equal.
@@ -14,16 +14,17 @@ impl Controller {
         &self,
         namespace: &Namespace,
         compare: &ReadWrite,
-        priority: Priority,
+        origin: Origin,
     ) -> Result<Answer, Status> {
         namespace.check_range(&compare.blocks)?;
         let bytes = namespace.bytes_of(&compare.blocks);
         self.check_transfer(bytes)?;
-        let segments = self.port.locate(&compare.data, bytes).await?;
-        self.port.fetch_bytes(bytes).await;
-        let pages = self
-            .read_pages(namespace, &compare.blocks, priority)
+        let segments = self
+            .port
+            .locate(origin.tenant, &compare.data, bytes)
             .await?;
+        self.port.fetch_bytes(origin.tenant, bytes).await;
+        let pages = self.read_pages(namespace, &compare.blocks, origin).await?;
         self.health.read(bytes);
         if !self.buffers.stores_data() {
             return Ok(Answer::DONE);
@@ -48,10 +49,10 @@ impl Controller {
         &self,
         namespace: &Namespace,
         verify: &BlockCommand,
-        priority: Priority,
+        origin: Origin,
     ) -> Result<Answer, Status> {
         namespace.check_range(&verify.blocks)?;
-        self.read_pages(namespace, &verify.blocks, priority).await?;
+        self.read_pages(namespace, &verify.blocks, origin).await?;
         self.health.read(namespace.bytes_of(&verify.blocks));
         Ok(Answer::DONE)
     }

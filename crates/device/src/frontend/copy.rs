@@ -9,7 +9,7 @@ use super::io::Piece;
 use super::namespace::Namespace;
 use super::slot::Answer;
 use crate::planted::{Bug, is_planted};
-use crate::schedule::Priority;
+use crate::schedule::Origin;
 
 /// Bytes of one source range, and of all of them, at most. Copies wait in page buffers.
 const RANGE_BYTES_MAX: u32 = 1 << 20;
@@ -33,17 +33,17 @@ impl Controller {
         &self,
         namespace: &Namespace,
         copy: &CopyBlocks,
-        priority: Priority,
+        origin: Origin,
     ) -> Result<Answer, Status> {
         let limits = copy_limits(namespace.block_bytes());
         if copy.range_count > limits.ranges {
             return Err(Status::COMMAND_SIZE_LIMIT_EXCEEDED);
         }
-        let sources = self.copy_sources(copy).await?;
+        let sources = self.copy_sources(copy, origin).await?;
         let destination = check_sources(namespace, copy.destination, &sources, limits)?;
         let mut staged = Vec::new();
         for source in &sources {
-            let pages = self.read_pages(namespace, source, priority).await?;
+            let pages = self.read_pages(namespace, source, origin).await?;
             self.health.read(namespace.bytes_of(source));
             for (piece, buffer) in &pages {
                 let part = piece.column as usize..(piece.column + piece.bytes) as usize;
@@ -52,7 +52,7 @@ impl Controller {
             }
         }
         let mut pages = Vec::new();
-        for piece in self.pieces(namespace, &destination, priority) {
+        for piece in self.pieces(namespace, &destination, origin) {
             let buffer = self.buffers.take();
             let Piece {
                 column,
@@ -71,10 +71,14 @@ impl Controller {
     }
 
     /// The source ranges, read over the link.
-    async fn copy_sources(&self, copy: &CopyBlocks) -> Result<Vec<BlockRange>, Status> {
+    async fn copy_sources(
+        &self,
+        copy: &CopyBlocks,
+        origin: Origin,
+    ) -> Result<Vec<BlockRange>, Status> {
         let bytes = copy.data_bytes();
-        let segments = self.port.locate(&copy.data, bytes).await?;
-        self.port.fetch_bytes(bytes).await;
+        let segments = self.port.locate(origin.tenant, &copy.data, bytes).await?;
+        self.port.fetch_bytes(origin.tenant, bytes).await;
         let mut list = vec![0; bytes as usize];
         segments.read(&*self.host.memory.borrow(), &mut list)?;
         let mut sources: Vec<BlockRange> = CopyRange::parse(&list)

@@ -9,7 +9,7 @@ use std::task::Poll;
 
 use nvme::command::{ReadWrite, opcode};
 use nvme::{DataPointer, IoCommand, Lba, NamespaceId, QueueId, Status};
-use sim::{TaskId, Time};
+use sim::{TaskId, Tenant, Time};
 
 use super::Controller;
 use super::io::{Piece, status_of};
@@ -17,7 +17,7 @@ use super::slot::{Answer, Job, Source};
 use crate::buffer::BufferId;
 use crate::cache::{Lookup, ReadStamp};
 use crate::ftl::Lpn;
-use crate::schedule::{Fault, Notify, Priority};
+use crate::schedule::{Fault, Notify, Origin};
 use crate::slab::Slab;
 
 /// A direct read under way.
@@ -109,7 +109,7 @@ impl Controller {
         let Ok(IoCommand::Read(read)) = IoCommand::decode(&job.entry) else {
             return false;
         };
-        let Some(piece) = self.direct_piece(&read, job.priority) else {
+        let Some(piece) = self.direct_piece(&read, job.origin) else {
             return false;
         };
         if read.force_unit_access && self.cache.is_volatile() {
@@ -136,7 +136,7 @@ impl Controller {
             stamp,
         });
         if found == Lookup::Hit {
-            self.wait_for_dram(number, piece.bytes);
+            self.wait_for_dram(number, piece.origin.tenant, piece.bytes);
             return true;
         }
         let to = Notify::Sink(number);
@@ -149,8 +149,8 @@ impl Controller {
     }
 
     /// Has direct read `number`, whose page was in the cache, completed when it has left DRAM.
-    fn wait_for_dram(&self, number: u32, bytes: u32) {
-        let arrives = self.cache.post_hit(bytes);
+    fn wait_for_dram(&self, number: u32, tenant: Tenant, bytes: u32) {
+        let arrives = self.cache.post_hit(tenant, bytes);
         let cached = &self.cached_reads;
         cached.queue.borrow_mut().push_back((arrives, number));
         let finisher = cached.finisher.replace(TaskId::NONE);
@@ -179,7 +179,7 @@ impl Controller {
     }
 
     #[inline]
-    fn direct_piece(&self, read: &ReadWrite, priority: Priority) -> Option<Piece> {
+    fn direct_piece(&self, read: &ReadWrite, origin: Origin) -> Option<Piece> {
         let namespace = self.namespaces.get(read.namespace).ok()?;
         if !namespace.plain.get() || namespace.check_range(&read.blocks).is_err() {
             return None;
@@ -195,7 +195,7 @@ impl Controller {
             column,
             bytes: bytes as u32,
             offset: 0,
-            priority,
+            origin,
         };
         if read.data.list_bytes(bytes) > 0 {
             return None;
@@ -238,11 +238,9 @@ impl Controller {
     #[inline]
     fn finish_direct(self: &Rc<Controller>, direct: Option<DirectRead>, fault: Option<Fault>) {
         let Some(direct) = direct else { return };
-        let Piece {
-            lpn, column, bytes, ..
-        } = direct.piece;
         if let (Some(stamp), None) = (direct.stamp, fault) {
-            self.cache.keep(lpn, column, bytes, direct.buffer, stamp);
+            self.cache
+                .keep(direct.piece.in_buffer(direct.buffer), stamp);
         }
         let answer = match self.deliver_direct(&direct, fault) {
             Ok(()) => {

@@ -89,8 +89,8 @@ impl Controller {
     /// Takes back the held request of this identifier.
     pub(super) fn take_event_request(&self, command: CommandId) -> Option<Source> {
         let held = &mut self.events.borrow_mut().held;
-        let wanted = Source::new(QueueId::new(0), command);
-        let place = held.iter().position(|source| *source == wanted)?;
+        let wanted = Source::new(QueueId::new(0), command, self.sim.now());
+        let place = held.iter().position(|source| source.is(&wanted))?;
         Some(held.remove(place))
     }
 

@@ -5,12 +5,13 @@ use std::task::Poll;
 
 use media::link::READ_REQUEST_BYTES;
 use nvme::{IoCommand, QueueId, QueuePriority, SubmissionEntry};
-use sim::{TaskId, Time};
+use sim::{TaskId, Tenant, Time};
 use zerocopy::IntoBytes;
 
 use super::Controller;
 use super::slot::Job;
-use crate::schedule::Priority;
+use crate::schedule::{Origin, Priority};
+use crate::tenants;
 
 /// What the schedule makes of a queue's priority.
 #[inline]
@@ -38,8 +39,10 @@ impl Controller {
                     self.foresee(address);
                     self.fetch_over_link().await;
                     job.queue = queue;
-                    job.priority = priority_of(priority);
                     if self.read_entry(address, &mut job.entry) {
+                        let tenant = self.tenant_of(queue, &job.entry);
+                        job.origin = Origin::new(tenant, priority_of(priority));
+                        job.fetched = self.sim.now();
                         self.activity.begin();
                         return;
                     }
@@ -131,8 +134,8 @@ impl Controller {
         if held_back || !up.is_idle() || self.fetch_under_way.get().is_some() {
             return doorbell_arrives;
         }
-        let asked = up.post_answer(doorbell_arrives, READ_REQUEST_BYTES);
-        let arrives = down.post_answer(asked, SubmissionEntry::BYTES as u64);
+        let asked = up.post_answer(tenants::DRIVE, doorbell_arrives, READ_REQUEST_BYTES);
+        let arrives = down.post_answer(tenants::DRIVE, asked, SubmissionEntry::BYTES as u64);
         self.fetch_under_way.set(Some(arrives));
         arrives
     }
@@ -142,7 +145,11 @@ impl Controller {
     async fn fetch_over_link(&self) {
         match self.fetch_under_way.take() {
             Some(arrives) => self.sim.sleep_until(arrives).await,
-            None => self.port.fetch_bytes(SubmissionEntry::BYTES as u64).await,
+            None => {
+                self.port
+                    .fetch_bytes(tenants::DRIVE, SubmissionEntry::BYTES as u64)
+                    .await
+            }
         }
     }
 
@@ -163,6 +170,15 @@ impl Controller {
         {
             self.cache.prefetch(lpn);
         }
+    }
+
+    /// For whom the command of an entry is.
+    #[inline]
+    fn tenant_of(&self, queue: QueueId, entry: &SubmissionEntry) -> Tenant {
+        if queue.get() == 0 {
+            return tenants::DRIVE;
+        }
+        self.namespaces.tenant_of(entry.namespace())
     }
 
     /// Reads the entry at `address`; false if the driver's queue is not in its

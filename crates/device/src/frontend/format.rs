@@ -15,6 +15,7 @@ use super::slot::Answer;
 use super::{Controller, note};
 use crate::ftl::WithoutSpace;
 use crate::planted::{Bug, is_planted};
+use crate::schedule::Origin;
 
 /// Bit of a namespace's note while it is being formatted.
 const UNDER_WAY: u64 = 1 << 8;
@@ -90,13 +91,14 @@ impl Controller {
         let pages = namespace.pages();
         let _lock = self.ftl.lock(pages.clone()).await;
         let step = (pages.end - pages.start).div_ceil(STEPS);
+        let origin = Origin::own(self.namespaces.tenant_of(namespace.id));
         for number in 0..STEPS {
             let first = (pages.start + number * step).min(pages.end);
             let end = (first + step).min(pages.end);
             // That the namespace is to be emptied has been noted.
             let emptied = self
                 .cache
-                .deallocate(first..end, WithoutSpace::Forget)
+                .deallocate(first..end, WithoutSpace::Forget, origin)
                 .await;
             emptied.map_err(|error| status_of(error, false))?;
             let left = 100 - (number + 1) * 100 / STEPS;

@@ -16,6 +16,7 @@ use super::health::ERROR_ENTRIES;
 use super::namespace::Namespace;
 use super::slot::Answer;
 use super::{Controller, FIRMWARE_REVISION};
+use crate::tenants;
 
 const CONTROLLER: ControllerId = ControllerId::new(1);
 
@@ -24,7 +25,7 @@ impl Controller {
         let page = self.identify_page(identify)?;
         let segments = self
             .port
-            .locate(&identify.data, IDENTIFY_BYTES as u64)
+            .locate(tenants::DRIVE, &identify.data, IDENTIFY_BYTES as u64)
             .await?;
         segments.write(&mut *self.host.memory.borrow_mut(), &page)?;
         Ok(Answer {

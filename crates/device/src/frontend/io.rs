@@ -11,7 +11,7 @@ use super::slot::Answer;
 use crate::buffer::{Buffer, BufferId};
 use crate::cache::{Lookup, ReadStamp, Rest};
 use crate::ftl::{FtlError, Lpn, PagePart, WithoutSpace};
-use crate::schedule::{Fault, Notify, Priority};
+use crate::schedule::{Fault, Notify, Origin};
 
 /// The part of one logical page that a command covers.
 #[derive(Clone, Copy)]
@@ -21,7 +21,7 @@ pub(super) struct Piece {
     pub(super) bytes: u32,
     /// Where in the command's data the piece begins.
     pub(super) offset: u64,
-    pub(super) priority: Priority,
+    pub(super) origin: Origin,
 }
 
 impl Piece {
@@ -33,7 +33,7 @@ impl Piece {
             column: self.column,
             bytes: self.bytes,
             buffer,
-            priority: self.priority,
+            origin: self.origin,
         }
     }
 }
@@ -78,19 +78,19 @@ fn must_outlive_marks(namespace: &Namespace) -> bool {
 
 impl Controller {
     #[inline]
-    pub(super) async fn serve_io(&self, command: &IoCommand, priority: Priority) -> Answer {
+    pub(super) async fn serve_io(&self, command: &IoCommand, origin: Origin) -> Answer {
         let outcome = match self.namespace_of(command) {
             Err(status) => Err(status),
             Ok(None) => Box::pin(self.flush()).await,
             Ok(Some(namespace)) => match command {
-                IoCommand::Read(read) => self.read(namespace, read, priority).await,
+                IoCommand::Read(read) => self.read(namespace, read, origin).await,
                 IoCommand::Write(write) => {
-                    match self.only_piece(namespace, &write.blocks, priority) {
+                    match self.only_piece(namespace, &write.blocks, origin) {
                         Some(piece) => self.write_piece(namespace, write, piece).await,
-                        None => Box::pin(self.write(namespace, write, priority)).await,
+                        None => Box::pin(self.write(namespace, write, origin)).await,
                     }
                 }
-                other => Box::pin(self.serve_other(namespace, other, priority)).await,
+                other => Box::pin(self.serve_other(namespace, other, origin)).await,
             },
         };
         outcome.unwrap_or_else(Answer::from)
@@ -101,19 +101,21 @@ impl Controller {
         &self,
         namespace: &Namespace,
         command: &IoCommand,
-        priority: Priority,
+        origin: Origin,
     ) -> Result<Answer, Status> {
         match command {
-            IoCommand::Read(read) => self.read(namespace, read, priority).await,
-            IoCommand::Write(write) => self.write(namespace, write, priority).await,
+            IoCommand::Read(read) => self.read(namespace, read, origin).await,
+            IoCommand::Write(write) => self.write(namespace, write, origin).await,
             IoCommand::Flush { .. } => self.flush().await,
-            IoCommand::WriteZeroes(zeroes) => self.write_zeroes(namespace, zeroes, priority).await,
-            IoCommand::DatasetManagement(dataset) => self.manage_dataset(namespace, dataset).await,
-            IoCommand::Compare(compare) => self.compare(namespace, compare, priority).await,
-            IoCommand::Verify(verify) => self.verify(namespace, verify, priority).await,
+            IoCommand::WriteZeroes(zeroes) => self.write_zeroes(namespace, zeroes, origin).await,
+            IoCommand::DatasetManagement(dataset) => {
+                self.manage_dataset(namespace, dataset, origin).await
+            }
+            IoCommand::Compare(compare) => self.compare(namespace, compare, origin).await,
+            IoCommand::Verify(verify) => self.verify(namespace, verify, origin).await,
             IoCommand::WriteUncorrectable(mark) => self.write_uncorrectable(namespace, mark).await,
-            IoCommand::Copy(copy) => self.copy(namespace, copy, priority).await,
-            IoCommand::Vendor(vendor) => self.serve_vendor(vendor).await,
+            IoCommand::Copy(copy) => self.copy(namespace, copy, origin).await,
+            IoCommand::Vendor(vendor) => self.serve_vendor(vendor, origin).await,
         }
     }
 
@@ -179,7 +181,7 @@ impl Controller {
         &self,
         namespace: &Namespace,
         blocks: &BlockRange,
-        priority: Priority,
+        origin: Origin,
     ) -> impl Iterator<Item = Piece> + Clone + use<> {
         let page_bytes = u64::from(self.page_bytes);
         let Range { start, end } = namespace.byte_range(blocks);
@@ -192,7 +194,7 @@ impl Controller {
                 column: (first - page * page_bytes) as u32,
                 bytes: (last - first) as u32,
                 offset: first - start,
-                priority,
+                origin,
             }
         })
     }
@@ -217,19 +219,19 @@ impl Controller {
         &self,
         namespace: &Namespace,
         read: &ReadWrite,
-        priority: Priority,
+        origin: Origin,
     ) -> Result<Answer, Status> {
         namespace.check_range(&read.blocks)?;
         let bytes = namespace.bytes_of(&read.blocks);
         self.check_transfer(bytes)?;
-        let segments = self.port.locate(&read.data, bytes).await?;
+        let segments = self.port.locate(origin.tenant, &read.data, bytes).await?;
         if read.force_unit_access && self.cache.is_volatile() {
             // What is read must be what the medium has.
             let pages = self.pages(namespace, &namespace.byte_range(&read.blocks));
             let saved = self.cache.save(pages).await;
             saved.map_err(|error| status_of(error, false))?;
         }
-        let pages = self.read_pages(namespace, &read.blocks, priority).await?;
+        let pages = self.read_pages(namespace, &read.blocks, origin).await?;
         self.health.read(bytes);
         for (piece, buffer) in &pages {
             let part = piece.column as usize..(piece.column + piece.bytes) as usize;
@@ -251,16 +253,16 @@ impl Controller {
         &self,
         namespace: &Namespace,
         blocks: &BlockRange,
-        priority: Priority,
+        origin: Origin,
     ) -> Result<Vec<(Piece, Buffer<'_>)>, Status> {
         self.check_marks(namespace, namespace.byte_range(blocks))?;
         let ticket = self.ftl.ticket();
         let (mut cached_bytes, mut reads) = (0, Vec::new());
-        for piece in self.pieces(namespace, blocks, priority) {
+        for piece in self.pieces(namespace, blocks, origin) {
             let read = self.start_piece(piece, ticket.id().into(), &mut cached_bytes);
             reads.push(read);
         }
-        let cached = (cached_bytes > 0).then(|| self.cache.post_hit(cached_bytes));
+        let cached = (cached_bytes > 0).then(|| self.cache.post_hit(origin.tenant, cached_bytes));
         ticket
             .await
             .map_err(|fault| status_of(fault.into(), true))?;
@@ -310,14 +312,11 @@ impl Controller {
 
     /// What flash had of a piece is in its buffer.
     fn finish_piece<'a>(&self, read: PieceRead<'a>) -> (Piece, Buffer<'a>) {
-        let Piece {
-            lpn, column, bytes, ..
-        } = read.piece;
         match &read.from_flash {
             FromFlash::Nothing => {}
             FromFlash::All(stamp) => {
                 self.cache
-                    .keep(lpn, column, bytes, read.buffer.id(), *stamp);
+                    .keep(read.piece.in_buffer(read.buffer.id()), *stamp);
             }
             FromFlash::Rest(rest, from) => self.cache.merge(rest, from.id(), read.buffer.id()),
         }
@@ -330,10 +329,10 @@ impl Controller {
         &self,
         namespace: &Namespace,
         blocks: &BlockRange,
-        priority: Priority,
+        origin: Origin,
     ) -> Option<Piece> {
         namespace.check_range(blocks).ok()?;
-        let mut pieces = self.pieces(namespace, blocks, priority);
+        let mut pieces = self.pieces(namespace, blocks, origin);
         let only = pieces.next();
         only.filter(|_| pieces.next().is_none())
     }
@@ -349,8 +348,11 @@ impl Controller {
     ) -> Result<Answer, Status> {
         let bytes = u64::from(piece.bytes);
         self.check_transfer(bytes)?;
-        let segments = self.port.locate(&write.data, bytes).await?;
-        self.port.fetch_bytes(bytes).await;
+        let segments = self
+            .port
+            .locate(piece.origin.tenant, &write.data, bytes)
+            .await?;
+        self.port.fetch_bytes(piece.origin.tenant, bytes).await;
         let buffer = self.buffers.take();
         let part = piece.column as usize..(piece.column + piece.bytes) as usize;
         self.port
@@ -364,15 +366,15 @@ impl Controller {
         &self,
         namespace: &Namespace,
         write: &ReadWrite,
-        priority: Priority,
+        origin: Origin,
     ) -> Result<Answer, Status> {
         namespace.check_range(&write.blocks)?;
         let bytes = namespace.bytes_of(&write.blocks);
         self.check_transfer(bytes)?;
-        let segments = self.port.locate(&write.data, bytes).await?;
-        self.port.fetch_bytes(bytes).await;
+        let segments = self.port.locate(origin.tenant, &write.data, bytes).await?;
+        self.port.fetch_bytes(origin.tenant, bytes).await;
         let mut pages = Vec::new();
-        for piece in self.pieces(namespace, &write.blocks, priority) {
+        for piece in self.pieces(namespace, &write.blocks, origin) {
             let buffer = self.buffers.take();
             let part = piece.column as usize..(piece.column + piece.bytes) as usize;
             self.port
@@ -421,14 +423,14 @@ impl Controller {
         &self,
         namespace: &Namespace,
         zeroes: &WriteZeroes,
-        priority: Priority,
+        origin: Origin,
     ) -> Result<Answer, Status> {
         namespace.check_range(&zeroes.blocks)?;
         let bytes = namespace.byte_range(&zeroes.blocks);
         let _lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = zeroes.force_unit_access || must_outlive_marks(namespace);
         for piece in self
-            .pieces(namespace, &zeroes.blocks, priority)
+            .pieces(namespace, &zeroes.blocks, origin)
             .filter(|piece| piece.bytes < self.page_bytes)
         {
             let buffer = self.buffers.take();
@@ -438,7 +440,10 @@ impl Controller {
             written.map_err(|error| status_of(error, false))?;
         }
         let whole = self.whole_pages(namespace, &bytes);
-        let deallocated = self.cache.deallocate(whole, WithoutSpace::Keep).await;
+        let deallocated = self
+            .cache
+            .deallocate(whole, WithoutSpace::Keep, origin)
+            .await;
         deallocated.map_err(|error| status_of(error, false))?;
         self.clear_marks(namespace, bytes).await?;
         Ok(Answer::DONE)
@@ -450,10 +455,14 @@ impl Controller {
         &self,
         namespace: &Namespace,
         dataset: &DatasetManagement,
+        origin: Origin,
     ) -> Result<Answer, Status> {
         let bytes = usize::from(dataset.range_count) * size_of::<DatasetRange>();
-        let segments = self.port.locate(&dataset.data, bytes as u64).await?;
-        self.port.fetch_bytes(bytes as u64).await;
+        let segments = self
+            .port
+            .locate(origin.tenant, &dataset.data, bytes as u64)
+            .await?;
+        self.port.fetch_bytes(origin.tenant, bytes as u64).await;
         let mut list = vec![0; bytes];
         segments.read(&*self.host.memory.borrow(), &mut list)?;
         let ranges = DatasetRange::parse(&list)?;
@@ -476,7 +485,7 @@ impl Controller {
             let start = bytes.start.next_multiple_of(page_bytes);
             let covered = start..start + u64::from(pages.end - pages.start) * page_bytes;
             self.cache
-                .deallocate(pages, WithoutSpace::Keep)
+                .deallocate(pages, WithoutSpace::Keep, origin)
                 .await
                 .map_err(|error| status_of(error, false))?;
             self.clear_marks(namespace, covered).await?;

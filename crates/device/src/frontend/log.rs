@@ -11,6 +11,7 @@ use zerocopy::IntoBytes;
 use super::health::ERROR_ENTRIES;
 use super::slot::Answer;
 use super::{Controller, FIRMWARE_REVISION};
+use crate::tenants;
 
 const PAGES: [LogPageId; 7] = [
     LogPageId::SUPPORTED,
@@ -31,7 +32,7 @@ impl Controller {
         }
         let part = &page[get.offset as usize..];
         let bytes = get.data_bytes().min(part.len() as u64);
-        let segments = self.port.locate(&get.data, bytes).await?;
+        let segments = self.port.locate(tenants::DRIVE, &get.data, bytes).await?;
         self.port.write(&segments, &part[..bytes as usize])?;
         if !get.retain_event {
             if get.page == LogPageId::CHANGED_NAMESPACES {

@@ -34,7 +34,7 @@ use nvme::{AsyncEvent, MEMORY_PAGE_BYTES, NamespaceId, QueueId, QueuePriority};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::resource::Broadcast;
-use sim::{Sim, TaskId, Time};
+use sim::{Sim, TaskId, Tenant, Time};
 
 use crate::backend::Backend;
 use crate::bits::Bits;
@@ -42,6 +42,8 @@ use crate::buffer::Buffers;
 use crate::cache::Cache;
 use crate::ftl::Ftl;
 use crate::port::{DOORBELL_BYTES, HostPort, HostTransfer};
+use crate::served::{Served, ServedFor};
+use crate::tenants;
 use activity::Activity;
 use arbitration::Arbiter;
 pub use arbitration::Arbitration;
@@ -155,6 +157,8 @@ pub struct Controller {
     room: Room,
     activity: Rc<Activity>,
     counts: RefCell<FrontendCounts>,
+    /// Commands completed.
+    served: ServedFor<1>,
     features: Features,
     events: RefCell<Events>,
     health: Health,
@@ -227,6 +231,7 @@ impl Controller {
             room: Room::new(config.commands_in_flight),
             activity: Activity::new(sim, config.active_milliwatts, &backend.ledger),
             counts: RefCell::default(),
+            served: ServedFor::new(),
             features,
             events: RefCell::default(),
             health: Health::new(sim.now()),
@@ -277,7 +282,7 @@ impl Controller {
     /// The host writes a submission queue's tail doorbell.
     #[inline]
     pub fn ring_submission(&self, queue: QueueId, tail: u16) {
-        let arrives = self.link.down.post(DOORBELL_BYTES);
+        let arrives = self.link.down.post(tenants::DRIVE, DOORBELL_BYTES);
         self.doorbells.borrow_mut().push_back(Doorbell {
             arrives,
             queue,
@@ -293,7 +298,7 @@ impl Controller {
     /// unless the queue was full, so it takes effect as it is sent.
     #[inline]
     pub fn ring_completion(self: &Rc<Controller>, queue: QueueId, head: u16) {
-        self.link.down.post(DOORBELL_BYTES);
+        self.link.down.post(tenants::DRIVE, DOORBELL_BYTES);
         let moved = self
             .queues
             .borrow_mut()
@@ -318,6 +323,17 @@ impl Controller {
     /// What happened so far.
     pub fn counts(&self) -> FrontendCounts {
         *self.counts.borrow()
+    }
+
+    /// Commands completed for `tenant`, from their entry's arrival to that of their completion.
+    pub fn served(&self, tenant: Tenant) -> Served {
+        let [commands] = self.served.of(tenant);
+        commands
+    }
+
+    /// How many namespaces there are.
+    pub fn namespace_count(&self) -> usize {
+        self.namespaces.len()
     }
 
     #[inline]

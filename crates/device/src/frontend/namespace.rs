@@ -8,7 +8,10 @@ use nvme::{NamespaceId, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use sim::Tenant;
+
 use crate::ftl::Lpn;
+use crate::tenants;
 
 /// Most namespaces of a drive.
 pub const NAMESPACES_MAX: usize = 1024;
@@ -194,6 +197,17 @@ impl Namespaces {
             Namespace::new(number, first, pages as u32, bytes, config.block_bytes)
         });
         Namespaces(namespaces.collect())
+    }
+
+    /// The tenant that the namespace of an identifier is; the drive itself if there is none.
+    #[inline]
+    pub(super) fn tenant_of(&self, id: NamespaceId) -> Tenant {
+        let number = id.get().wrapping_sub(1) as usize;
+        if number < self.0.len() {
+            tenants::namespace(number)
+        } else {
+            tenants::DRIVE
+        }
     }
 
     /// The namespace of an identifier.

@@ -12,6 +12,7 @@ use sim::Span;
 
 use super::slot::Answer;
 use super::{Controller, note};
+use crate::schedule::Origin;
 
 /// How often the firmware looks after blocks being erased, and how often in vain before it gives
 /// up: copies have found no space.
@@ -121,7 +122,10 @@ impl Controller {
         }
         for (vector, _) in self.bits.vectors() {
             // One that a command deleted meanwhile is gone as well.
-            let _ = self.bits.delete(vector.group, Some(vector.vector)).await;
+            let _ = self
+                .bits
+                .delete(vector.group, Some(vector.vector), Origin::default())
+                .await;
         }
         self.erase_blocks().await
     }

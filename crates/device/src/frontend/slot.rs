@@ -10,32 +10,48 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use nvme::{AdminCommand, CommandId, CompletionEntry, IoCommand, QueueId, Status, SubmissionEntry};
-use sim::TaskId;
+use sim::{TaskId, Tenant, Time};
 use zerocopy::IntoBytes;
 
 use super::Controller;
 use super::queues::CompletionSlot;
-use crate::schedule::Priority;
+use crate::schedule::Origin;
+use crate::tenants;
 
 /// A command to carry out, and where it came from.
 #[derive(Default)]
 pub(super) struct Job {
     pub(super) queue: QueueId,
-    /// That of the queue.
-    pub(super) priority: Priority,
+    /// Its namespace, and the priority of the queue.
+    pub(super) origin: Origin,
+    /// When its entry was here.
+    pub(super) fetched: Time,
     pub(super) entry: SubmissionEntry,
 }
 
-/// Which command of which queue it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// Which command of which queue it is, and for whom since when.
+#[derive(Clone, Copy)]
 pub(super) struct Source {
     queue: QueueId,
     command: CommandId,
+    tenant: Tenant,
+    fetched: Time,
 }
 
 impl Source {
-    pub(super) fn new(queue: QueueId, command: CommandId) -> Source {
-        Source { queue, command }
+    /// A command that another one names.
+    pub(super) fn new(queue: QueueId, command: CommandId, now: Time) -> Source {
+        Source {
+            queue,
+            command,
+            tenant: tenants::DRIVE,
+            fetched: now,
+        }
+    }
+
+    /// Whether both are the same command.
+    pub(super) fn is(&self, other: &Source) -> bool {
+        (self.queue, self.command) == (other.queue, other.command)
     }
 
     #[inline]
@@ -57,6 +73,8 @@ impl Job {
         Source {
             queue: self.queue,
             command: self.entry.command(),
+            tenant: self.origin.tenant,
+            fetched: self.fetched,
         }
     }
 }
@@ -151,7 +169,7 @@ impl Controller {
             }
         } else {
             match IoCommand::decode(&job.entry) {
-                Ok(command) => self.serve_io(&command, job.priority).await,
+                Ok(command) => self.serve_io(&command, job.origin).await,
                 Err(status) => status.into(),
             }
         };
@@ -191,11 +209,13 @@ impl Controller {
         };
         let up = &self.link.up;
         if answer.data_bytes > 0 {
-            up.post(answer.data_bytes);
+            up.post(source.tenant, answer.data_bytes);
         }
         // Posted writes of one function stay in order: nothing comes between the
         // data and its completion.
-        let arrives = up.post(CompletionEntry::BYTES as u64);
+        let arrives = up.post(source.tenant, CompletionEntry::BYTES as u64);
+        self.served
+            .note(source.tenant, 0, arrives.since(source.fetched));
         self.count(|counts| {
             counts.commands += 1;
             counts.failed_commands += u64::from(!answer.status.is_success());

@@ -7,7 +7,7 @@ use zerocopy::IntoBytes;
 use super::Controller;
 use super::slot::Answer;
 use crate::bits::{BitsError, ExecuteError};
-use crate::schedule::Fault;
+use crate::schedule::{Fault, Origin};
 
 /// The status that tells the host why a command was not carried out.
 fn status_of(error: &ExecuteError) -> Status {
@@ -31,25 +31,33 @@ fn status_of(error: &ExecuteError) -> Status {
 }
 
 impl Controller {
-    pub(super) async fn serve_vendor(&self, command: &VendorCommand) -> Result<Answer, Status> {
+    pub(super) async fn serve_vendor(
+        &self,
+        command: &VendorCommand,
+        origin: Origin,
+    ) -> Result<Answer, Status> {
         let done = match command {
-            VendorCommand::FcWrite(write) => self.bits.write(write).await.map(|()| Answer::DONE),
-            VendorCommand::FcRead(read) => self.bits.evaluate(read).await.map(|done| Answer {
-                dw0: u32::try_from(done.differing_bits).unwrap_or(u32::MAX),
-                data_bytes: done.data_bytes,
-                ..Answer::DONE
-            }),
+            VendorCommand::FcWrite(write) => {
+                self.bits.write(write, origin).await.map(|()| Answer::DONE)
+            }
+            VendorCommand::FcRead(read) => {
+                self.bits.evaluate(read, origin).await.map(|done| Answer {
+                    dw0: u32::try_from(done.differing_bits).unwrap_or(u32::MAX),
+                    data_bytes: done.data_bytes,
+                    ..Answer::DONE
+                })
+            }
             VendorCommand::FcDelete(delete) => {
-                let deleted = self.bits.delete(delete.group, delete.vector).await;
+                let deleted = self.bits.delete(delete.group, delete.vector, origin).await;
                 deleted.map(|()| Answer::DONE)
             }
-            VendorCommand::FcList(list) => return self.list_vectors(list).await,
+            VendorCommand::FcList(list) => return self.list_vectors(list, origin).await,
         };
         done.map_err(|error| status_of(&error))
     }
 
     /// Only vectors that are complete exist, so every record says so.
-    async fn list_vectors(&self, list: &FcList) -> Result<Answer, Status> {
+    async fn list_vectors(&self, list: &FcList, origin: Origin) -> Result<Answer, Status> {
         let room = list.buffer_bytes as usize / VectorRecord::BYTES;
         let asked = |group: u32| list.group.is_none_or(|asked| asked == group);
         let vectors = self.bits.vectors();
@@ -64,7 +72,7 @@ impl Controller {
             })
             .collect();
         let bytes = (records.len() * VectorRecord::BYTES) as u64;
-        let segments = self.port.locate(&list.data, bytes).await?;
+        let segments = self.port.locate(origin.tenant, &list.data, bytes).await?;
         self.port.write(&segments, records.as_bytes())?;
         Ok(Answer {
             dw0: records.len() as u32,

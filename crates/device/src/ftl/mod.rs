@@ -36,6 +36,7 @@ use sim::resource::Broadcast;
 
 use crate::buffer::Buffers;
 use crate::schedule::{Erase, Origin, Schedule, Sink, Ticket};
+use crate::tenants;
 use blocks::{Blocks, Orders, Shares, Stream};
 pub use checkpoint::CheckpointConfig;
 use checkpoint::Checkpoints;
@@ -400,7 +401,7 @@ impl Ftl {
         let worn = self.has_failed_page(block, state.next_page);
         let erase = Erase {
             block,
-            origin: Origin::default(),
+            origin: Origin::own(tenants::COLLECTION),
         };
         let erased = self.schedule.perform(die, erase).await;
         let mut blocks = self.blocks.borrow_mut();

@@ -11,6 +11,7 @@ use media::nand::Ppa;
 use super::checkpoint::RootNote;
 use super::spare::Content;
 use super::{Ftl, FtlError};
+use crate::schedule::Origin;
 
 /// The current note of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +81,7 @@ impl Ftl {
         self.buffers.with_mut(blank.id(), |page| page.fill(0xFF));
         let content = Content::Note { key, value };
         let page = self
-            .program_record(home, blank.id(), content, version)
+            .program_record(home, blank.id(), content, version, Origin::default())
             .await?;
         self.settle(page, true);
         let page = self.geometry.ppa(page);

@@ -5,7 +5,7 @@ use media::nand::DieId;
 use super::Ftl;
 use super::mapping::{Lpn, Mapping};
 use crate::buffer::BufferId;
-use crate::schedule::{Notify, Origin, Priority, Read};
+use crate::schedule::{Notify, Origin, Read};
 
 /// A part of one logical page that is read or written, and the buffer in which it lies at that
 /// place. The rest of the buffer is anybody's.
@@ -19,19 +19,19 @@ pub struct PagePart {
     pub bytes: u32,
     /// Where they lie.
     pub buffer: BufferId,
-    /// How urgent it is.
-    pub priority: Priority,
+    /// For whom.
+    pub origin: Origin,
 }
 
 impl PagePart {
-    /// A part of no stated priority.
+    /// A part that is the drive's own, of no stated priority.
     pub fn new(lpn: Lpn, column: u32, bytes: u32, buffer: BufferId) -> PagePart {
         PagePart {
             lpn,
             column,
             bytes,
             buffer,
-            priority: Priority::default(),
+            origin: Origin::default(),
         }
     }
 }
@@ -74,7 +74,7 @@ impl Ftl {
             column,
             bytes,
             buffer,
-            priority,
+            origin,
         } = part;
         let Mapping::Data(page) = self.lookup(lpn) else {
             self.count(|counts| counts.unmapped_page_reads += 1);
@@ -89,7 +89,7 @@ impl Ftl {
             column,
             bytes,
             into: buffer,
-            origin: Origin::User(priority),
+            origin,
         };
         Some((self.geometry.die_of_block(page.block), read))
     }

@@ -11,7 +11,8 @@ use super::spare::{Content, Record};
 use super::{Ftl, FtlError, PagePart};
 use crate::buffer::BufferId;
 use crate::planted::{Bug, is_planted};
-use crate::schedule::{Fault, Origin, Priority, Program, Read};
+use crate::schedule::{Fault, Origin, Program, Read};
+use crate::tenants;
 
 /// Logical pages that only its holder may write or deallocate.
 pub struct WriteLock<'a> {
@@ -47,7 +48,7 @@ impl Ftl {
             column,
             bytes,
             buffer,
-            priority,
+            origin,
         } = part;
         self.count(|counts| counts.host_page_writes += 1);
         if self.is_cached {
@@ -68,7 +69,7 @@ impl Ftl {
                 (buffer, bytes),
                 Content::Data(lpn),
                 version,
-                priority,
+                origin,
             )
             .await?;
         self.settle(page, true);
@@ -90,7 +91,7 @@ impl Ftl {
             column,
             bytes,
             buffer,
-            priority,
+            origin,
         } = part;
         let end = column + bytes;
         self.buffers.with_mut(buffer, |page| {
@@ -112,7 +113,7 @@ impl Ftl {
             column: missing.start,
             bytes: missing.end - missing.start,
             into: rest.id(),
-            origin: Origin::User(priority),
+            origin,
         };
         self.schedule
             .perform(self.geometry.die_of_block(address.block), read)
@@ -131,7 +132,7 @@ impl Ftl {
         (from, bytes): (BufferId, u32),
         content: Content,
         version: u64,
-        priority: Priority,
+        origin: Origin,
     ) -> Result<PageAddress, FtlError> {
         loop {
             // Nothing may be awaited between these two: programs of a block are
@@ -158,9 +159,9 @@ impl Ftl {
                 bytes,
                 spare: record.encode(),
                 origin: match stream {
-                    Stream::Host | Stream::SlcCache => Origin::User(priority),
-                    Stream::Collection | Stream::Cold => Origin::Collection,
-                    Stream::Mapping => Origin::Mapping,
+                    Stream::Host | Stream::SlcCache => origin,
+                    Stream::Collection | Stream::Cold => Origin::own(tenants::COLLECTION),
+                    Stream::Mapping => Origin::own(tenants::MAPPING),
                 },
             };
             match self
@@ -186,13 +187,13 @@ impl Ftl {
         from: BufferId,
         content: Content,
         version: u64,
+        origin: Origin,
     ) -> Result<PageAddress, FtlError> {
         let from = (from, self.geometry.page_bytes);
-        let priority = Priority::default();
-        let programmed = self.program(home, Stream::Host, from, content, version, priority);
+        let programmed = self.program(home, Stream::Host, from, content, version, origin);
         match programmed.await {
             Err(FtlError::NoSpace) => {
-                self.program(home, Stream::Collection, from, content, version, priority)
+                self.program(home, Stream::Collection, from, content, version, origin)
                     .await
             }
             programmed => programmed,
@@ -315,6 +316,7 @@ impl Ftl {
         &self,
         pages: Range<u32>,
         without_space: WithoutSpace,
+        origin: Origin,
     ) -> Result<(), FtlError> {
         let holds_data = |lpn: &u32| matches!(self.lookup(Lpn(*lpn)), Mapping::Data(_));
         let Some(first) = pages.clone().find(holds_data) else {
@@ -337,7 +339,7 @@ impl Ftl {
         self.buffers.with_mut(blank.id(), |page| page.fill(0xFF));
         self.deallocating.borrow_mut().insert(version);
         let mut programmed = self
-            .program_record(home, blank.id(), content, version)
+            .program_record(home, blank.id(), content, version, origin)
             .await;
         let mut forgotten = Vec::new();
         if programmed == Err(FtlError::NoSpace) && without_space == WithoutSpace::Forget {
@@ -346,7 +348,7 @@ impl Ftl {
                 self.replace(Lpn(*lpn), Mapping::Unmapped);
             }
             programmed = self
-                .program_record(home, blank.id(), content, version)
+                .program_record(home, blank.id(), content, version, origin)
                 .await;
         }
         let Ok(page) = programmed else {

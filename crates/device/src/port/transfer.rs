@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use media::link::{Link, READ_REQUEST_BYTES};
 use nvme::{DataPointer, Dma, SegmentList, Status};
-use sim::{Sim, Time};
+use sim::{Sim, Tenant, Time};
 
 use crate::buffer::{BufferId, Buffers};
 
@@ -41,38 +41,43 @@ impl HostTransfer {
     }
 
     /// Where a command's data lies in host memory. A PRP list is itself read over
-    /// the link.
+    /// the link, for `tenant`.
     ///
     /// # Errors
     /// What is wrong with the pointer.
     #[inline]
-    pub async fn locate(&self, data: &DataPointer, bytes: u64) -> Result<SegmentList, Status> {
+    pub async fn locate(
+        &self,
+        tenant: Tenant,
+        data: &DataPointer,
+        bytes: u64,
+    ) -> Result<SegmentList, Status> {
         let list_bytes = data.list_bytes(bytes);
         if list_bytes > 0 {
-            self.fetch_bytes(list_bytes).await;
+            self.fetch_bytes(tenant, list_bytes).await;
         }
         data.segments(bytes, &*self.memory.borrow())
     }
 
     /// The link's part of reading `bytes` of host memory: a request up, data down.
     #[inline]
-    pub async fn fetch_bytes(&self, bytes: u64) {
+    pub async fn fetch_bytes(&self, tenant: Tenant, bytes: u64) {
         let Link { up, down, .. } = &*self.link;
         if up.is_idle() {
             // The answer's turn is known already: one wait for both.
-            let asked = up.post(READ_REQUEST_BYTES);
-            let arrives = down.post_answer(asked, bytes);
+            let asked = up.post(tenant, READ_REQUEST_BYTES);
+            let arrives = down.post_answer(tenant, asked, bytes);
             self.sim.sleep_until(arrives).await;
         } else {
-            up.transfer(READ_REQUEST_BYTES).await;
-            down.transfer(bytes).await;
+            up.transfer(tenant, READ_REQUEST_BYTES).await;
+            down.transfer(tenant, bytes).await;
         }
     }
 
     /// The link's part of writing `bytes` of host memory, which nobody has to wait for; gives the
     /// instant of their arrival.
-    pub fn post_bytes(&self, bytes: u64) -> Time {
-        self.link.up.post(bytes)
+    pub fn post_bytes(&self, tenant: Tenant, bytes: u64) -> Time {
+        self.link.up.post(tenant, bytes)
     }
 
     /// Reads host memory at `address`, whose transfer was paid for.

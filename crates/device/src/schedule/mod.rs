@@ -22,16 +22,19 @@ use media::channel::Channel;
 use media::nand::{BlockId, Command, DieId, Geometry, Nand, PlaneId};
 use serde::Serialize;
 use sim::resource::Signal;
-use sim::{Counter, Ledger, Sim, Span};
+use sim::{Counter, Ledger, Sim, Span, Tenant, Time};
 
 use crate::buffer::Buffers;
+use crate::served::{Served, ServedFor};
+use crate::tenants;
 pub use config::{Interleave, ProgramTransfer, ScheduleConfig, ScheduleConfigError, SuspendConfig};
 pub use fault::Fault;
 pub use notify::{Notify, Sink};
 pub use operation::{Compute, Copyback, Erase, Operation, Outputs, Program, Read, SpareBytes};
 pub use origin::{Origin, Priority};
 pub use policy::Policy;
-use queue::UnitQueue;
+use queue::{Kind, UnitQueue};
+
 use ticket::Tickets;
 pub use ticket::{Ticket, TicketId};
 use turns::Turns;
@@ -78,6 +81,19 @@ pub struct FlashCounts {
     pub erase_suspensions: u64,
 }
 
+/// What the flash did for one tenant. Programs and erases are what it wears the flash by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlashServed {
+    /// Pages read.
+    pub reads: Served,
+    /// Sequences of sensing commands.
+    pub computations: Served,
+    /// Pages programmed, copies inside a plane included.
+    pub programs: Served,
+    /// Blocks erased.
+    pub erases: Served,
+}
+
 /// The flash back end: queues, dies and channels.
 pub struct Schedule {
     nand: Rc<RefCell<Nand>>,
@@ -94,6 +110,8 @@ pub struct Schedule {
     collector: OnceCell<Sink>,
     mapper: OnceCell<Sink>,
     counts: RefCell<FlashCounts>,
+    /// By [`Kind`].
+    served: ServedFor<{ Kind::COUNT }>,
     dies_busy: Vec<Cell<Span>>,
     /// Whether collection is urgent, for each plane.
     urgent_planes: Vec<Cell<bool>>,
@@ -147,6 +165,7 @@ impl Schedule {
             collector: OnceCell::new(),
             mapper: OnceCell::new(),
             counts: RefCell::default(),
+            served: ServedFor::new(),
             dies_busy: (0..dies).map(|_| Cell::default()).collect(),
             urgent_planes: (0..geometry.planes()).map(|_| Cell::default()).collect(),
             urgent_in: (0..units).map(|_| Cell::default()).collect(),
@@ -204,7 +223,7 @@ impl Schedule {
     #[inline]
     pub(crate) fn push_expected(&self, die: DieId, operation: impl Operation, notify: Notify) {
         let unit = self.unit_of(die);
-        operation.enqueue(&mut self.queues[unit].borrow_mut(), notify);
+        operation.enqueue(&mut self.queues[unit].borrow_mut(), notify, self.sim.now());
         self.trace_queue(unit);
         self.bells[unit].ring();
     }
@@ -316,7 +335,37 @@ impl Schedule {
 
     /// What the dies have done so far.
     pub fn counts(&self) -> FlashCounts {
-        *self.counts.borrow()
+        let of = |tenants: [Tenant; 2], kind: Kind| {
+            let served = tenants.iter().map(|tenant| self.served.of(*tenant));
+            served.map(|kinds| kinds[kind as usize].count()).sum()
+        };
+        let mapping = [tenants::MAPPING, tenants::RECOVERY];
+        let collection = [tenants::COLLECTION, tenants::WEAR_LEVELLING];
+        FlashCounts {
+            mapping_reads: of(mapping, Kind::Read),
+            mapping_programs: of(mapping, Kind::Program),
+            collection_reads: of(collection, Kind::Read),
+            collection_programs: of(collection, Kind::Program),
+            ..*self.counts.borrow()
+        }
+    }
+
+    /// What was done for `tenant`.
+    pub fn served(&self, tenant: Tenant) -> FlashServed {
+        let [reads, computations, programs, erases] = self.served.of(tenant);
+        FlashServed {
+            reads,
+            computations,
+            programs,
+            erases,
+        }
+    }
+
+    /// An operation for `origin`, queued at `since`, is over.
+    #[inline]
+    fn note_served(&self, kind: Kind, origin: Origin, since: Time) {
+        let latency = self.sim.now().since(since);
+        self.served.note(origin.tenant, kind as usize, latency);
     }
 
     /// How long each die's array was busy.

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use arrayvec::ArrayVec;
 use media::nand::{BlockId, Command, PLANES_PER_DIE_MAX, PageAddress, PlaneId, ProgramMode};
+use sim::Time;
 use sim::resource::Semaphore;
 
 use super::notify::Notify;
@@ -88,12 +89,14 @@ pub struct Compute {
     /// Room for the outputs where they go, one permit a page: the die takes it before they leave
     /// it, and whoever asked for them gives it back.
     pub room: Option<Rc<Semaphore>>,
+    /// For whom.
+    pub origin: Origin,
 }
 
 /// An operation that can be queued.
 pub trait Operation: Sized {
-    /// Puts it at the end of its queue.
-    fn enqueue(self, queue: &mut UnitQueue, notify: Notify);
+    /// Puts it at the end of its queue, `now`.
+    fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time);
 }
 
 /// Where the data of a programmed page comes from.

@@ -1,6 +1,9 @@
 //! On whose behalf a transaction is.
 
 use serde::{Deserialize, Serialize};
+use sim::Tenant;
+
+use crate::tenants;
 
 /// How urgent a host command is (NVMe Base 2.1, 3.4.4.2: the classes of weighted round robin).
 #[derive(
@@ -29,20 +32,51 @@ impl Priority {
     ];
 }
 
-/// Who wants a transaction.
+/// On whose behalf something is done, and how urgently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Origin {
+pub struct Origin {
+    /// For whom.
+    pub tenant: Tenant,
+    /// How urgent the host says it is; the firmware's own work has a place of its own.
+    pub priority: Priority,
+}
+
+/// Where transactions of an origin wait: the class of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
     /// The translation layer's own tables, for which a host command waits.
     Mapping,
-    /// A host command.
+    /// Host commands.
     User(Priority),
     /// Garbage collection and wear levelling.
     Collection,
 }
 
+impl Origin {
+    /// A host command, or what the drive does for all of them.
+    #[inline]
+    pub const fn new(tenant: Tenant, priority: Priority) -> Origin {
+        Origin { tenant, priority }
+    }
+
+    /// The firmware's own work.
+    pub const fn own(tenant: Tenant) -> Origin {
+        Origin::new(tenant, Priority::High)
+    }
+
+    #[inline]
+    pub(super) fn class(self) -> Class {
+        match self.tenant {
+            tenants::MAPPING | tenants::RECOVERY => Class::Mapping,
+            tenants::COLLECTION | tenants::WEAR_LEVELLING => Class::Collection,
+            _ => Class::User(self.priority),
+        }
+    }
+}
+
 impl Default for Origin {
-    /// A host command of no stated priority.
+    /// What the drive does for everybody, of no stated priority.
     fn default() -> Origin {
-        Origin::User(Priority::default())
+        Origin::own(tenants::DRIVE)
     }
 }

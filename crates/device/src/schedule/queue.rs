@@ -6,12 +6,13 @@ use std::ops::Range;
 
 use arrayvec::ArrayVec;
 use media::nand::{BlockId, Geometry, PLANES_PER_DIE_MAX};
+use sim::Time;
 
 use super::notify::Notify;
 use super::operation::{
     Compute, Copyback, Erase, Operation, PageProgram, PlaneOperation, Program, Read,
 };
-use super::origin::{Origin, Priority};
+use super::origin::{Class, Origin, Priority};
 
 /// Kinds of transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,29 +27,48 @@ pub(super) enum Kind {
     Erase,
 }
 
-/// Queues of one kind: one for the mapping's own pages, four for the priorities of the
-/// host, one for collection.
-const ORIGINS: usize = 6;
+impl Kind {
+    pub(super) const COUNT: usize = 4;
+}
 
-/// One queue among those of a unit: what kind of transactions, and whose.
+/// Queues of one kind, by class: one for the mapping's own pages, four for the priorities of the
+/// host, one for collection.
+const CLASSES: usize = 6;
+
+/// One queue among those of a unit, a table of kind and class: what kind of transactions, and whose.
+/// Erases have one queue for all classes: nobody overtakes one, whoever asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lane(u8);
 
 impl Lane {
-    pub(super) const MAPPING_READS: Lane = Lane(0);
-    pub(super) const COLLECTION_READS: Lane = Lane(5);
-    pub(super) const COMPUTES: Lane = Lane(6);
-    pub(super) const MAPPING_PROGRAMS: Lane = Lane(7);
-    pub(super) const COLLECTION_PROGRAMS: Lane = Lane(12);
-    pub(super) const ERASES: Lane = Lane(13);
-    const COUNT: u8 = 14;
+    pub(super) const MAPPING_READS: Lane = Lane::of(Kind::Read, Class::Mapping);
+    pub(super) const COLLECTION_READS: Lane = Lane::of(Kind::Read, Class::Collection);
+    pub(super) const MAPPING_PROGRAMS: Lane = Lane::of(Kind::Program, Class::Mapping);
+    pub(super) const COLLECTION_PROGRAMS: Lane = Lane::of(Kind::Program, Class::Collection);
+    pub(super) const ERASES: Lane = Lane(3 * CLASSES as u8);
+    const COUNT: u8 = Lane::ERASES.0 + 1;
+    /// The lanes of reads among those of [`UnitQueue::held`].
+    const READS: u32 = (1 << CLASSES) - 1;
+
+    const fn of(kind: Kind, class: Class) -> Lane {
+        let class = match class {
+            Class::Mapping => 0,
+            Class::User(priority) => 1 + priority as u8,
+            Class::Collection => 5,
+        };
+        Lane(kind as u8 * CLASSES as u8 + class)
+    }
 
     pub(super) const fn user_reads(priority: Priority) -> Lane {
-        Lane(1 + priority as u8)
+        Lane::of(Kind::Read, Class::User(priority))
+    }
+
+    pub(super) const fn user_computes(priority: Priority) -> Lane {
+        Lane::of(Kind::Compute, Class::User(priority))
     }
 
     pub(super) const fn user_programs(priority: Priority) -> Lane {
-        Lane(8 + priority as u8)
+        Lane::of(Kind::Program, Class::User(priority))
     }
 
     pub(super) fn all() -> impl Iterator<Item = Lane> {
@@ -59,19 +79,16 @@ impl Lane {
     pub(super) fn kind(self) -> Kind {
         match self.0 {
             0..=5 => Kind::Read,
-            6 => Kind::Compute,
-            7..=12 => Kind::Program,
+            6..=11 => Kind::Compute,
+            12..=17 => Kind::Program,
             _ => Kind::Erase,
         }
     }
 
     /// The number of the queue among those of its kind.
     #[inline]
-    fn origin(self) -> usize {
-        match self.kind() {
-            Kind::Program => self.0 as usize - 7,
-            _ => self.0 as usize,
-        }
+    fn class(self) -> usize {
+        self.0 as usize - self.kind() as usize * CLASSES
     }
 }
 
@@ -96,6 +113,8 @@ impl From<Lane> for Choice {
 pub(super) struct Waiting<T> {
     pub(super) operation: T,
     pub(super) notify: Notify,
+    /// When it came.
+    pub(super) since: Time,
     arrival: u64,
     /// The plane, counted from the first of the unit.
     plane: u32,
@@ -149,12 +168,12 @@ impl<T> Line<T> {
 
 /// What waits for one unit.
 pub struct UnitQueue {
-    reads: [Line<Read>; ORIGINS],
-    computes: VecDeque<Waiting<Compute>>,
-    programs: [Line<PageProgram>; ORIGINS],
+    reads: [Line<Read>; CLASSES],
+    computes: [VecDeque<Waiting<Compute>>; CLASSES],
+    programs: [Line<PageProgram>; CLASSES],
     erases: Line<Erase>,
     /// Which lanes hold something, as a bit mask.
-    held: u16,
+    held: u32,
     next_arrival: u64,
     /// Whether host commands wait by their priority, or all in one queue.
     by_priority: bool,
@@ -171,7 +190,7 @@ impl UnitQueue {
             first_plane: planes.start,
             blocks_per_plane,
             reads: std::array::from_fn(|_| Line::new(count)),
-            computes: VecDeque::new(),
+            computes: Default::default(),
             programs: std::array::from_fn(|_| Line::new(count)),
             erases: Line::new(count),
             held: 0,
@@ -199,7 +218,7 @@ impl UnitQueue {
     /// Whether reads wait.
     #[inline]
     pub(super) fn holds_reads(&self) -> bool {
-        self.held & ((1 << ORIGINS) - 1) != 0
+        self.held & Lane::READS != 0
     }
 
     /// The lane of the host's transactions of a kind that has waited longest.
@@ -219,9 +238,11 @@ impl UnitQueue {
     /// When the transaction of `lane` that has waited longest arrived, as a number.
     pub(super) fn first_arrival(&self, lane: Lane) -> Option<u64> {
         match lane.kind() {
-            Kind::Read => self.reads[lane.origin()].first().map(|first| first.arrival),
-            Kind::Compute => self.computes.front().map(|first| first.arrival),
-            Kind::Program => self.programs[lane.origin()]
+            Kind::Read => self.reads[lane.class()].first().map(|first| first.arrival),
+            Kind::Compute => self.computes[lane.class()]
+                .front()
+                .map(|first| first.arrival),
+            Kind::Program => self.programs[lane.class()]
                 .first()
                 .map(|first| first.arrival),
             Kind::Erase => self.erases.first().map(|first| first.arrival),
@@ -249,8 +270,8 @@ impl UnitQueue {
         let programs = self.programs.iter().filter(|line| of_plane(&line.of_plane));
         let programs = programs.flat_map(|line| &line.waiting);
         let mut programs = programs.map(|program| (program.arrival, program.operation.source()));
-        let computed = self.computes.front();
-        computed.is_none_or(|compute| compute.arrival >= erase.arrival)
+        let mut computes = self.computes.iter().flatten();
+        !computes.any(|compute| compute.arrival < erase.arrival)
             && !reads.any(|(arrival, of)| arrival < erase.arrival && of == block)
             && !programs.any(|(arrival, of)| arrival < erase.arrival && of == Some(block))
     }
@@ -262,6 +283,7 @@ impl UnitQueue {
         block: BlockId,
         notify: Notify,
         lane: Lane,
+        since: Time,
     ) -> Waiting<T> {
         let arrival = self.next_arrival;
         self.next_arrival += 1;
@@ -269,6 +291,7 @@ impl UnitQueue {
         Waiting {
             operation,
             notify,
+            since,
             arrival,
             plane: block.0 / self.blocks_per_plane - self.first_plane,
         }
@@ -278,26 +301,25 @@ impl UnitQueue {
     pub(super) fn len(&self) -> usize {
         let reads: usize = self.reads.iter().map(|line| line.waiting.len()).sum();
         let programs: usize = self.programs.iter().map(|line| line.waiting.len()).sum();
-        reads + programs + self.computes.len() + self.erases.waiting.len()
+        let computes: usize = self.computes.iter().map(VecDeque::len).sum();
+        reads + programs + computes + self.erases.waiting.len()
     }
 
-    /// The number among the queues of a kind for transactions of `origin`.
+    /// Where transactions of a kind wait that are for `origin`.
     #[inline]
-    fn number(&self, origin: Origin) -> u8 {
-        match origin {
-            Origin::Mapping => 0,
-            Origin::User(priority) if self.by_priority => 1 + priority as u8,
-            Origin::User(_) => 1 + Priority::default() as u8,
-            Origin::Collection => 5,
+    fn lane(&self, kind: Kind, origin: Origin) -> Lane {
+        match origin.class() {
+            Class::User(_) if !self.by_priority => Lane::of(kind, Class::User(Priority::default())),
+            class => Lane::of(kind, class),
         }
     }
 
     #[inline]
     fn note_taken(&mut self, lane: Lane) {
         let empty = match lane.kind() {
-            Kind::Read => self.reads[lane.origin()].first().is_none(),
-            Kind::Compute => self.computes.is_empty(),
-            Kind::Program => self.programs[lane.origin()].first().is_none(),
+            Kind::Read => self.reads[lane.class()].first().is_none(),
+            Kind::Compute => self.computes[lane.class()].is_empty(),
+            Kind::Program => self.programs[lane.class()].first().is_none(),
             Kind::Erase => self.erases.first().is_none(),
         };
         if empty {
@@ -305,10 +327,10 @@ impl UnitQueue {
         }
     }
 
-    /// Takes the first computation.
-    pub(super) fn take_compute(&mut self) -> Option<Waiting<Compute>> {
-        let taken = self.computes.pop_front();
-        self.note_taken(Lane::COMPUTES);
+    /// Takes the first computation of a lane.
+    pub(super) fn take_compute(&mut self, lane: Lane) -> Option<Waiting<Compute>> {
+        let taken = self.computes[lane.class()].pop_front();
+        self.note_taken(lane);
         taken
     }
 
@@ -321,7 +343,7 @@ impl UnitQueue {
         merging: &Merging<'_>,
         set: &mut Set<Read>,
     ) {
-        let leader = self.reads[choice.lane.origin()].remove(0);
+        let leader = self.reads[choice.lane.class()].remove(0);
         set.extend(leader);
         self.complete_reads(choice, merging, set);
     }
@@ -335,7 +357,7 @@ impl UnitQueue {
         set: &mut Set<Read>,
         is_allowed: impl Fn(BlockId) -> bool,
     ) -> bool {
-        let line = &mut self.reads[lane.origin()];
+        let line = &mut self.reads[lane.class()];
         let allowed = |read: &Waiting<Read>| is_allowed(read.operation.page.block);
         let Some(index) = line.waiting.iter().position(allowed) else {
             return false;
@@ -356,7 +378,7 @@ impl UnitQueue {
         lane: Lane,
         is_allowed: impl Fn(BlockId) -> bool,
     ) -> bool {
-        let mut reads = self.reads[lane.origin()].waiting.iter();
+        let mut reads = self.reads[lane.class()].waiting.iter();
         reads.any(|read| is_allowed(read.operation.page.block))
     }
 
@@ -364,7 +386,7 @@ impl UnitQueue {
     fn complete_reads(&mut self, choice: Choice, merging: &Merging<'_>, set: &mut Set<Read>) {
         let merges = merging.multi_plane && merging.geometry.planes_per_die > 1;
         for lane in [Some(choice.lane), choice.fill].into_iter().flatten() {
-            let line = &mut self.reads[lane.origin()];
+            let line = &mut self.reads[lane.class()];
             if merges && line.first().is_some() {
                 take_companions(line, merging.geometry, set, false, |_| true);
             }
@@ -381,25 +403,25 @@ impl UnitQueue {
         merging: &Merging<'_>,
         set: &mut Set<PageProgram>,
     ) {
-        let Some(first) = self.programs[choice.lane.origin()].first() else {
+        let Some(first) = self.programs[choice.lane.class()].first() else {
             return;
         };
         let shares = self.shares_blocks(choice.lane);
         let leader = shares.then(|| self.first_of_block(first.operation.page.block));
-        let (lane, index) = leader.flatten().unwrap_or((choice.lane.origin(), 0));
+        let (lane, index) = leader.flatten().unwrap_or((choice.lane.class(), 0));
         set.extend(self.programs[lane].remove(index));
-        self.note_taken(Lane(lane as u8 + 7));
+        self.note_taken(Lane(Kind::Program as u8 * CLASSES as u8 + lane as u8));
         if !merging.multi_plane || merging.geometry.planes_per_die == 1 {
             return;
         }
         for lane in [Some(choice.lane), choice.fill].into_iter().flatten() {
-            if self.programs[lane.origin()].first().is_none() {
+            if self.programs[lane.class()].first().is_none() {
                 continue;
             }
             if self.shares_blocks(lane) {
                 self.take_companions_in_order(lane, merging, set);
             } else {
-                let line = &mut self.programs[lane.origin()];
+                let line = &mut self.programs[lane.class()];
                 take_companions(line, merging.geometry, set, true, |_| true);
             }
             self.note_taken(lane);
@@ -416,7 +438,7 @@ impl UnitQueue {
     ) {
         // For the time being the others are all there are.
         let none = Line::new(0);
-        let mut line = std::mem::replace(&mut self.programs[lane.origin()], none);
+        let mut line = std::mem::replace(&mut self.programs[lane.class()], none);
         take_companions(&mut line, merging.geometry, set, true, |candidate| {
             let block = candidate.operation.page.block;
             let mut others = self.programs.iter().flat_map(|line| &line.waiting);
@@ -424,7 +446,7 @@ impl UnitQueue {
                 other.operation.page.block == block && other.arrival < candidate.arrival
             })
         });
-        self.programs[lane.origin()] = line;
+        self.programs[lane.class()] = line;
     }
 
     /// Whether other lanes may hold programs of the same blocks. Collection and the mapping fill
@@ -505,50 +527,51 @@ fn take_companions<T: PlaneOperation>(
 
 impl Operation for Read {
     #[inline]
-    fn enqueue(self, queue: &mut UnitQueue, notify: Notify) {
-        let number = queue.number(self.origin);
+    fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time) {
+        let lane = queue.lane(Kind::Read, self.origin);
         let block = self.page.block;
-        let waiting = queue.arrive(self, block, notify, Lane(number));
-        queue.reads[number as usize].push(waiting);
+        let waiting = queue.arrive(self, block, notify, lane, now);
+        queue.reads[lane.class()].push(waiting);
     }
 }
 
 impl Operation for Compute {
-    fn enqueue(self, queue: &mut UnitQueue, notify: Notify) {
+    fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time) {
+        let lane = queue.lane(Kind::Compute, self.origin);
         // It has its die for itself, whatever the plane.
         let block = BlockId(queue.first_plane * queue.blocks_per_plane);
-        let waiting = queue.arrive(self, block, notify, Lane::COMPUTES);
-        queue.computes.push_back(waiting);
+        let waiting = queue.arrive(self, block, notify, lane, now);
+        queue.computes[lane.class()].push_back(waiting);
     }
 }
 
 impl Operation for Program {
     #[inline]
-    fn enqueue(self, queue: &mut UnitQueue, notify: Notify) {
-        PageProgram::from(self).enqueue(queue, notify);
+    fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time) {
+        PageProgram::from(self).enqueue(queue, notify, now);
     }
 }
 
 impl Operation for Copyback {
-    fn enqueue(self, queue: &mut UnitQueue, notify: Notify) {
-        PageProgram::from(self).enqueue(queue, notify);
+    fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time) {
+        PageProgram::from(self).enqueue(queue, notify, now);
     }
 }
 
 impl PageProgram {
     #[inline]
-    fn enqueue(self, queue: &mut UnitQueue, notify: Notify) {
-        let number = queue.number(self.origin);
+    fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time) {
+        let lane = queue.lane(Kind::Program, self.origin);
         let block = self.page.block;
-        let waiting = queue.arrive(self, block, notify, Lane(number + 7));
-        queue.programs[number as usize].push(waiting);
+        let waiting = queue.arrive(self, block, notify, lane, now);
+        queue.programs[lane.class()].push(waiting);
     }
 }
 
 impl Operation for Erase {
-    fn enqueue(self, queue: &mut UnitQueue, notify: Notify) {
+    fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time) {
         let block = self.block;
-        let waiting = queue.arrive(self, block, notify, Lane::ERASES);
+        let waiting = queue.arrive(self, block, notify, Lane::ERASES, now);
         queue.erases.push(waiting);
     }
 }

@@ -34,6 +34,7 @@ struct Bench {
     schedule: Rc<Schedule>,
     buffers: Rc<Buffers>,
     channel: Rc<Channel>,
+    ledger: Rc<Ledger>,
 }
 
 fn nand() -> NandConfig {
@@ -141,19 +142,21 @@ impl Bench {
         };
         let channel = Channel::new(&sim, &channel, 0);
         let buffers = Rc::new(Buffers::new(64, true));
+        let ledger = Rc::new(Ledger::default());
         let schedule = Schedule::start(
             &sim,
             config,
             Rc::new(RefCell::new(nand)),
             std::slice::from_ref(&channel),
             buffers.clone(),
-            &Rc::new(Ledger::default()),
+            &ledger,
         );
         Bench {
             simulation,
             schedule,
             buffers,
             channel,
+            ledger,
         }
     }
 
@@ -195,6 +198,22 @@ impl Bench {
         }
     }
 
+    /// Senses a page so often, each time anew, and moves it out.
+    fn compute(&self, block: u32, senses: usize, priority: Priority) -> Compute {
+        let pages = std::iter::once(address(block, 0)).collect();
+        let sense = Command::Read {
+            pages,
+            inverse: false,
+        };
+        let plane = self.schedule.geometry().plane_of_block(BlockId(block));
+        Compute {
+            steps: vec![sense; senses].into(),
+            outputs: std::iter::once((plane, self.buffers.take().keep())).collect(),
+            room: None,
+            origin: user(priority),
+        }
+    }
+
     fn filled(&self, byte: u8) -> BufferId {
         let buffer = self.buffers.take().keep();
         self.buffers.with_mut(buffer, |bytes| bytes.fill(byte));
@@ -216,8 +235,13 @@ fn address(block: u32, page: u32) -> PageAddress {
 fn erase(block: u32) -> Erase {
     Erase {
         block: BlockId(block),
-        origin: Origin::Collection,
+        origin: Origin::own(tenants::COLLECTION),
     }
+}
+
+/// A command of the first namespace.
+fn user(priority: Priority) -> Origin {
+    Origin::new(tenants::namespace(0), priority)
 }
 
 fn ended(outcome: &Outcome) -> u64 {
@@ -374,7 +398,7 @@ fn a_copyback_moves_a_page_inside_its_plane() {
             to: address(2, 0),
             mode: ProgramMode::Slc,
             spare: SpareBytes::from_iter([4; 4]),
-            origin: Origin::Collection,
+            origin: Origin::own(tenants::COLLECTION),
         };
         let begin = ended(&programmed);
         let copied = bench.at(begin, 1, copy);
@@ -401,7 +425,7 @@ fn programs_of_a_block_stay_in_order_whatever_their_priorities() {
     let outcomes: Vec<_> = (0..4)
         .map(|page| {
             let priority = Priority::ALL[3 - page as usize];
-            let program = bench.program(0, page, Origin::User(priority));
+            let program = bench.program(0, page, user(priority));
             bench.at(0, 0, program)
         })
         .collect();
@@ -418,9 +442,9 @@ fn an_urgent_collection_goes_before_the_host_and_fills_its_commands_otherwise() 
         // Something in the way, so that both wait together.
         bench.read_at(0, 0, 0);
         let host = bench.read_at(100, 1, 1);
-        let collection = bench.at(100, 2, bench.read(2, 2, Origin::Collection));
+        let collection = bench.at(100, 2, bench.read(2, 2, Origin::own(tenants::COLLECTION)));
         // The same page offset as the host's, in the other plane.
-        let filling = bench.at(100, 9, bench.read(9, 1, Origin::Collection));
+        let filling = bench.at(100, 9, bench.read(9, 1, Origin::own(tenants::COLLECTION)));
         bench.run();
         let host_first = ended(&host) < ended(&collection);
         assert_eq!(host_first, first == "host", "urgent: {urgent}");
@@ -477,4 +501,91 @@ fn what_was_not_written_crosses_the_channel_only_if_the_die_must_have_it() {
         bench.run();
         assert_eq!(ended(&programmed), PROGRAM - 64 + bytes, "{transfer:?}");
     }
+}
+
+/// In which order computations of these priorities, queued behind a read, are over.
+fn order(policy: Policy, priorities: &[Priority]) -> Vec<usize> {
+    let mut config = config();
+    config.policy = policy;
+    let bench = Bench::new(&config);
+    bench.read_at(0, 0, 0);
+    let outcomes: Vec<_> = (1..)
+        .zip(priorities)
+        .map(|(ns, &priority)| bench.at(ns, 1, bench.compute(1, 2, priority)))
+        .collect();
+    bench.run();
+    let mut order: Vec<usize> = (0..priorities.len()).collect();
+    order.sort_by_key(|&index| ended(&outcomes[index]));
+    order
+}
+
+#[test]
+fn computations_have_the_priority_of_their_command() {
+    use Priority::{High, Low, Medium, Urgent};
+    let priorities = [Low, Medium, High, Urgent];
+    for policy in [Policy::FirstCome, Policy::ReadPriority] {
+        assert_eq!(order(policy, &priorities), [0, 1, 2, 3], "{policy:?}");
+    }
+    let classes = Policy::PriorityClasses;
+    assert_eq!(order(classes, &priorities), [3, 2, 1, 0]);
+    // Weights 4, 2, 1: high, high, high and medium, high, medium and low.
+    let shares = [Low, Low, Medium, Medium, High, High, High, High];
+    assert_eq!(order(classes, &shares), [4, 5, 6, 2, 7, 3, 0, 1]);
+}
+
+#[test]
+fn computations_go_behind_reads_and_before_programs_whatever_their_priority() {
+    for policy in [Policy::ReadPriority, Policy::PriorityClasses] {
+        let mut config = config();
+        config.policy = policy;
+        let bench = Bench::new(&config);
+        bench.read_at(0, 0, 0);
+        let program = bench.program(8, 0, user(Priority::Urgent));
+        let programmed = bench.at(1, 8, program);
+        let computed = bench.at(2, 1, bench.compute(1, 1, Priority::Low));
+        let read = bench.at(3, 3, bench.read(3, 0, user(Priority::Low)));
+        bench.run();
+        let ends = [&read, &computed, &programmed].map(ended);
+        assert!(ends.is_sorted(), "{policy:?}: {ends:?}");
+    }
+}
+
+#[test]
+fn what_is_done_is_counted_for_its_tenant() {
+    let bench = Bench::new(&config());
+    let second = Origin::new(tenants::namespace(1), Priority::High);
+    let program = bench.program(8, 0, second);
+    let programmed = bench.at(0, 8, program);
+    bench.run();
+    let begin = ended(&programmed);
+    // One command of two planes, a page for each namespace.
+    let mine = bench.at(begin, 1, bench.read(1, 0, user(Priority::High)));
+    let theirs = bench.at(begin, 8, bench.read(8, 0, second));
+    bench.run();
+    let ends = [&mine, &theirs].map(ended);
+    assert_eq!(bench.schedule.counts().multi_plane_reads, 1);
+    let [of_first, of_second] =
+        [0, 1].map(|namespace| bench.schedule.served(tenants::namespace(namespace)));
+    assert_eq!(of_first.reads.count(), 1);
+    assert_eq!(of_second.reads.count(), 1);
+    assert_eq!(
+        (of_first.programs.count(), of_second.programs.count()),
+        (0, 1)
+    );
+    assert_eq!(of_second.programs.max(), Span::from_ns(PROGRAM));
+    let apart = of_first
+        .reads
+        .max()
+        .as_ps()
+        .abs_diff(of_second.reads.max().as_ps());
+    assert_eq!(apart / 1000, ends[0].abs_diff(ends[1]));
+    // Two senses of 20.5 uJ, a page each; the channel is not on this ledger.
+    let spent = |namespace| {
+        bench
+            .ledger
+            .spent_for(tenants::namespace(namespace))
+            .as_pj()
+    };
+    assert_eq!(spent(0), 20_500_000);
+    assert_eq!(spent(0) + spent(1), bench.ledger.total().as_pj());
 }

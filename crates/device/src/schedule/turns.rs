@@ -14,7 +14,7 @@ use std::task::Poll;
 
 use sim::{Sim, TaskId};
 
-use super::origin::Origin;
+use super::origin::{Class, Origin};
 
 /// What a chip wants its channel for, the most urgent first, new commands aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +33,10 @@ impl Visit {
     const COUNT: usize = 4;
 
     pub(super) fn data_of(origin: Origin) -> Visit {
-        match origin {
-            Origin::Mapping => Visit::MappingData,
-            Origin::User(_) => Visit::UserData,
-            Origin::Collection => Visit::CollectionData,
+        match origin.class() {
+            Class::Mapping => Visit::MappingData,
+            Class::User(_) => Visit::UserData,
+            Class::Collection => Visit::CollectionData,
         }
     }
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::resource::Pipe;
-use sim::{Energy, Ledger, Sim, Span, Time};
+use sim::{ByTenant, Energy, Ledger, Sim, Span, Tenant, Time};
 
 pub use timing::DramTiming;
 
@@ -40,6 +40,8 @@ pub struct Dram {
     config: DramConfig,
     channel: Pipe,
     accesses: Cell<u64>,
+    /// Bytes moved for each tenant.
+    bytes_for: ByTenant,
     /// The size of the last access and its span: most are of one size.
     last: Cell<(u64, Span)>,
 }
@@ -53,18 +55,21 @@ impl Dram {
             config: config.clone(),
             channel: Pipe::new(sim, bytes_per_second),
             accesses: Cell::new(0),
+            bytes_for: ByTenant::default(),
             last: Cell::default(),
         });
-        let metered = dram.clone();
-        ledger.meter("dram", "data", move || metered.energy());
+        let (metered, shared) = (dram.clone(), dram.clone());
+        let share = move |tenant| shared.energy_of(shared.bytes_for.of(tenant));
+        ledger.meter("dram", "data", move || metered.energy(), share);
         dram
     }
 
-    /// Queues an access of `bytes` behind those before it, and does not wait for it;
+    /// Queues an access of `bytes` for `tenant` behind those before it, and does not wait for it;
     /// gives the instant of its end.
     #[inline]
-    pub fn post(&self, bytes: u64) -> Time {
+    pub fn post(&self, tenant: Tenant, bytes: u64) -> Time {
         let span = self.span_of(bytes);
+        self.bytes_for.add(tenant, bytes);
         self.accesses.set(self.accesses.get() + 1);
         self.channel.reserve(bytes, span)
     }
@@ -93,7 +98,10 @@ impl Dram {
 
     /// What all accesses so far have cost, and how many they were.
     fn energy(&self) -> (Energy, u64) {
-        let picojoules = self.bytes() * u64::from(self.config.transfer_pj_per_byte);
-        (Energy::from_pj(picojoules), self.accesses.get())
+        (self.energy_of(self.bytes()), self.accesses.get())
+    }
+
+    fn energy_of(&self, bytes: u64) -> Energy {
+        Energy::from_pj(bytes * u64::from(self.config.transfer_pj_per_byte))
     }
 }

@@ -9,13 +9,16 @@ use std::rc::Rc;
 use media::channel::Channel;
 use media::link::{Link, READ_REQUEST_BYTES};
 use sim::resource::{Priority, Semaphore, Server};
-use sim::{JoinHandle, Ledger, Sim, Simulation, Span, Time};
+use sim::{JoinHandle, Ledger, Sim, Simulation, Span, Tenant, Time};
 
 use super::{COMPLETION_BYTES, COUNT_BYTES, DOORBELL_BYTES, ENTRY_BYTES, Question, Rates, Stage};
 use crate::bits::execute::FETCHES_AHEAD;
 use crate::bits::execute::recipe::{Instruction, Recipe};
 use crate::bits::placement::{DieBatch, Layout};
 use crate::bits::plan::Plan;
+
+/// For whom nothing is counted.
+const NOBODY: Tenant = Tenant(0);
 
 /// How long an evaluation took, and of this its parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -187,8 +190,8 @@ impl Pipeline {
     }
 
     async fn fetch_from_host(&self, bytes: u64) {
-        self.link.up.transfer(READ_REQUEST_BYTES).await;
-        self.link.down.transfer(bytes).await;
+        self.link.up.transfer(NOBODY, READ_REQUEST_BYTES).await;
+        self.link.down.transfer(NOBODY, bytes).await;
     }
 
     async fn accelerate(&self, pages: u64) {
@@ -204,7 +207,7 @@ impl Pipeline {
 impl Evaluation {
     async fn run(self: Rc<Evaluation>, expression_bytes: u64) {
         let (link, sim) = (&self.pipeline.link, &self.pipeline.sim);
-        link.down.transfer(DOORBELL_BYTES).await;
+        link.down.transfer(NOBODY, DOORBELL_BYTES).await;
         self.pipeline.fetch_from_host(ENTRY_BYTES).await;
         self.pipeline.count(true);
         self.pipeline.fetch_from_host(expression_bytes).await;
@@ -216,9 +219,9 @@ impl Evaluation {
             lane.await;
         }
         if self.count_only {
-            link.up.post(COUNT_BYTES);
+            link.up.post(NOBODY, COUNT_BYTES);
         }
-        let arrives = link.up.post(COMPLETION_BYTES);
+        let arrives = link.up.post(NOBODY, COMPLETION_BYTES);
         self.pipeline.count(false);
         sim.sleep_until(arrives).await;
     }
@@ -265,7 +268,7 @@ impl Evaluation {
                 pipeline.sim.sleep_until(sent).await;
                 let page = pipeline.rates.page_bytes();
                 let bytes = |&chunk: &u64| (self.end - chunk * page * 8).div_ceil(8).min(page);
-                sent = pipeline.link.up.post(batch.iter().map(bytes).sum());
+                sent = pipeline.link.up.post(NOBODY, batch.iter().map(bytes).sum());
             }
         }
     }
@@ -287,7 +290,9 @@ impl Evaluation {
         }
         let setup = Span::from_ns(pipeline.rates.nand.bus.t_rr_ns);
         for _ in 0..planes {
-            channel.data(setup, pipeline.rates.page_bytes()).await;
+            channel
+                .data(NOBODY, setup, pipeline.rates.page_bytes())
+                .await;
         }
         drop(die);
     }

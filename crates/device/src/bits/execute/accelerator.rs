@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use sim::resource::{Priority, Semaphore, Server};
-use sim::{AccountId, Energy, Ledger, Sim, Span};
+use sim::{AccountId, Energy, Ledger, Sim, Span, Tenant};
 
 use crate::bits::BitsConfig;
 
@@ -49,10 +49,11 @@ impl Accelerator {
     }
 
     /// Waits for the accelerator and lets it take in `bytes` of operands.
-    pub(super) async fn take_in(&self, bytes: u64) {
+    pub(super) async fn take_in(&self, tenant: Tenant, bytes: u64) {
         let span = Span::of_transfer(bytes, self.bytes_per_second);
         self.server.serve(Priority(0), span).await;
         let energy = bytes.div_ceil(ACCELERATOR_UNIT_BYTES) * self.picojoules_per_unit;
-        self.ledger.spend(self.account, Energy::from_pj(energy));
+        self.ledger
+            .spend(self.account, tenant, Energy::from_pj(energy));
     }
 }

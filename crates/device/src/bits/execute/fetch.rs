@@ -89,6 +89,7 @@ impl<'a> Fetches<'a> {
             let compute = Compute {
                 steps: stage.commands(program, &chunks),
                 outputs: outputs.collect(),
+                origin: stage.origin,
                 room: room.then(|| bits.accelerator.room().clone()),
             };
             let die = layout.geometry().die_of_plane(layout.plane(chunks[0]));

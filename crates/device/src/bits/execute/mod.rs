@@ -219,6 +219,7 @@ impl Bits {
         page: PageAddress,
         record: &VectorSpare,
         from: BufferId,
+        origin: Origin,
         ticket: &Ticket<'_>,
     ) {
         let geometry = self.schedule.geometry();
@@ -228,7 +229,7 @@ impl Bits {
             from,
             bytes: geometry.page_bytes,
             spare: record.encode().into_iter().collect(),
-            origin: Origin::default(),
+            origin,
         };
         let die = geometry.die_of_block(page.block);
         self.schedule.push(die, program, ticket.id().into());

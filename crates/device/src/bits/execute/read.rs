@@ -13,9 +13,9 @@ use super::{Bits, Blocks, ExecuteError};
 use crate::bits::BitsError;
 use crate::bits::engine::Engine;
 use crate::bits::meet::{Route, Routes, renumbered};
-use crate::bits::placement::{DieBatch, RowSetId};
+use crate::bits::placement::RowSetId;
 use crate::bits::plan::{Plan, Source};
-use crate::schedule::Fault;
+use crate::schedule::{Fault, Origin};
 
 /// What an evaluation gave, besides the result in host memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,8 +62,12 @@ impl Bits {
     /// # Errors
     /// An expression that is none, unknown vectors or such of other lengths, host memory that is
     /// not there, or flash that lost data.
-    pub async fn evaluate(self: &Rc<Bits>, command: &FcRead) -> Result<Evaluated, ExecuteError> {
-        let expression = self.fetch_expression(command).await?;
+    pub async fn evaluate(
+        self: &Rc<Bits>,
+        command: &FcRead,
+        origin: Origin,
+    ) -> Result<Evaluated, ExecuteError> {
+        let expression = self.fetch_expression(command, origin).await?;
         let mut groups: Vec<u32> = expression.vectors().iter().map(|id| id.group).collect();
         groups.dedup();
         let _lock = self.locks.lock(groups, Access::Read).await;
@@ -75,13 +79,15 @@ impl Bits {
             true => Some(self.second_plan(&expression, engine)?),
             false => None,
         };
-        let located = self.port.locate(&command.data, command.data_bytes());
+        let located = self
+            .port
+            .locate(origin.tenant, &command.data, command.data_bytes());
         let segments = located.await.map_err(ExecuteError::Host)?;
         let sink = match command.count_only {
             true => Sink::Count,
             false => Sink::Host(segments.clone()),
         };
-        let counted = self.carry_out(routes, second, &part, &sink).await?;
+        let counted = self.carry_out(routes, second, &part, &sink, origin).await?;
         self.count_check(command.check, counted.differing);
         let mut evaluated = Evaluated {
             data_bytes: 0,
@@ -95,9 +101,13 @@ impl Bits {
         Ok(evaluated)
     }
 
-    async fn fetch_expression(&self, command: &FcRead) -> Result<Expression, ExecuteError> {
+    async fn fetch_expression(
+        &self,
+        command: &FcRead,
+        origin: Origin,
+    ) -> Result<Expression, ExecuteError> {
         self.port
-            .fetch_bytes(u64::from(command.expression_bytes))
+            .fetch_bytes(origin.tenant, u64::from(command.expression_bytes))
             .await;
         let mut bytes = vec![0; command.expression_bytes as usize];
         let read = self.port.read(command.expression_address, &mut bytes);
@@ -129,11 +139,12 @@ impl Bits {
         second: Option<Plan>,
         part: &Part,
         sink: &Sink,
+        origin: Origin,
     ) -> Result<Counted, ExecuteError> {
         self.count(|counts| counts.evaluations += 1);
         let Routes { chosen, other, .. } = routes;
         if !chosen.gathers() {
-            return Ok(self.run(chosen, None, second, part, sink).await?);
+            return Ok(self.run(chosen, None, second, part, sink, origin).await?);
         }
         let controller = other.expect("what can be gathered can be combined in the controller");
         let chunks = part.chunks.clone();
@@ -142,18 +153,20 @@ impl Bits {
             .borrow_mut()
             .lend(&mut Blocks(&self.ftl), &chosen.layout, chunks);
         let Ok(row_set) = lent else {
-            return Ok(self.run(controller, None, second, part, sink).await?);
+            return Ok(self
+                .run(controller, None, second, part, sink, origin)
+                .await?);
         };
         self.count(|counts| counts.gathers += 1);
         let route = chosen.lent(row_set);
         let gathered = self
-            .run(route, Some(row_set), second.clone(), part, sink)
+            .run(route, Some(row_set), second.clone(), part, sink, origin)
             .await;
         self.give_back(row_set);
         match gathered {
-            Err(Failure::Flash(Fault::ProgramFailed(_))) => {
-                Ok(self.run(controller, None, second, part, sink).await?)
-            }
+            Err(Failure::Flash(Fault::ProgramFailed(_))) => Ok(self
+                .run(controller, None, second, part, sink, origin)
+                .await?),
             gathered => Ok(gathered?),
         }
     }
@@ -166,6 +179,7 @@ impl Bits {
         second: Option<Plan>,
         part: &Part,
         sink: &Sink,
+        origin: Origin,
     ) -> Result<Counted, Failure> {
         let Route {
             layout,
@@ -184,7 +198,7 @@ impl Bits {
                 inverse,
             };
             self.count_plan(&brought, chunks);
-            stages.push(Stage::new(self, &layout, brought, None, part, sink));
+            stages.push(Stage::new(self, &layout, brought, None, part, sink, origin));
         }
         self.count_plan(&plan, chunks);
         let check = second.map(|second| {
@@ -193,7 +207,15 @@ impl Bits {
             plan.programs.extend(second.programs);
             renumbered(&second.root, &|program| before + program)
         });
-        let last = Stage::new(self, &layout, plan, check.as_ref(), part, sink.clone());
+        let last = Stage::new(
+            self,
+            &layout,
+            plan,
+            check.as_ref(),
+            part,
+            sink.clone(),
+            origin,
+        );
         stages.push(last.clone());
         let stages: Rc<[Rc<Stage>]> = stages.into();
         let tasks: Vec<_> = layout
@@ -238,15 +260,6 @@ impl Bits {
             counts.disagreements += u64::from(differing > 0);
             counts.differing_bits += differing;
         });
-    }
-
-    /// Lets the accelerator take in `pages` pages for each chunk of a batch.
-    pub(super) async fn accelerate(&self, pages: u64, batch: &DieBatch) {
-        let bytes = pages * batch.len() as u64 * self.page_bytes();
-        if bytes > 0 {
-            self.count(|counts| counts.accelerator_bytes += bytes);
-            self.accelerator.take_in(bytes).await;
-        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::{Bits, Blocks, ExecuteError};
 use crate::bits::BitsError;
 use crate::bits::placement::{Deletion, Reclaim, RowSetId};
 use crate::ftl::Recovered;
-use crate::schedule::Fault;
+use crate::schedule::{Fault, Origin};
 
 /// How often the record of a deletion is placed anew after its program failed.
 const PLACEMENTS_MAX: u32 = 8;
@@ -25,9 +25,13 @@ impl Bits {
         self: &Rc<Bits>,
         group: u32,
         vector: Option<u32>,
+        origin: Origin,
     ) -> Result<(), ExecuteError> {
         match vector {
-            Some(vector) => self.delete_vector(VectorId { group, vector }).await?,
+            Some(vector) => {
+                let vector = VectorId { group, vector };
+                self.delete_vector(vector, origin).await?;
+            }
             None => {
                 let _lock = self.locks.lock([group], Access::Exclusive).await;
                 let reclaims = self.groups.borrow_mut().delete_group(group)?;
@@ -39,7 +43,11 @@ impl Bits {
         Ok(())
     }
 
-    async fn delete_vector(self: &Rc<Bits>, vector: VectorId) -> Result<(), ExecuteError> {
+    async fn delete_vector(
+        self: &Rc<Bits>,
+        vector: VectorId,
+        origin: Origin,
+    ) -> Result<(), ExecuteError> {
         let mut placements = 0;
         loop {
             let lock = self.locks.lock([vector.group], Access::Exclusive).await;
@@ -52,7 +60,7 @@ impl Bits {
                     self.erase_all(reclaims).await;
                     return Ok(());
                 }
-                Ok(Deletion::Record(write)) => match self.program_record(&write).await {
+                Ok(Deletion::Record(write)) => match self.program_record(&write, origin).await {
                     Ok(()) => {
                         self.groups.borrow_mut().commit(write);
                         return Ok(());

@@ -17,7 +17,7 @@ use crate::bits::combine::{count_ones, invert, mask_tail};
 use crate::bits::command::{commands, layout_of};
 use crate::bits::placement::{DieBatch, Layout, RowSetId};
 use crate::bits::plan::{Plan, Source};
-use crate::schedule::Ticket;
+use crate::schedule::{Origin, Ticket};
 
 /// As [`FETCHES_AHEAD`] where they come from different dies, each to wait for the other.
 const FETCHES_AHEAD_ACROSS: usize = 4;
@@ -48,6 +48,7 @@ pub(super) struct Stage {
     /// Fetched pages wait in the accelerator's buffer.
     pub(super) through_accelerator: bool,
     pub(super) fetches_ahead: usize,
+    pub(super) origin: Origin,
     sink: Sink,
     ones: Cell<u64>,
     differing: Cell<u64>,
@@ -75,6 +76,7 @@ impl Stage {
         check: Option<&Source>,
         part: &Part,
         sink: Sink,
+        origin: Origin,
     ) -> Rc<Stage> {
         let groups = bits.groups.borrow();
         let elsewhere = |program| !layout_of(program, &groups).meets(layout, part.chunks.end);
@@ -95,6 +97,7 @@ impl Stage {
             recipe,
             layout: layout.clone(),
             part: part.clone(),
+            origin,
             sink,
             ones: Cell::new(0),
             differing: Cell::new(0),
@@ -202,7 +205,7 @@ impl Stage {
                 } => {
                     let pages = fetches.next().await?;
                     if operand {
-                        self.bits.accelerate(1, batch).await;
+                        self.accelerate(1, batch).await;
                         self.give_room(batch.len());
                     }
                     if keep {
@@ -218,7 +221,7 @@ impl Stage {
                     stack.push(Value::Own(self.constant(value, batch)));
                 }
                 Instruction::Not { due } => {
-                    self.bits.accelerate(due, batch).await;
+                    self.accelerate(due, batch).await;
                     let pages = self.own(pop(&mut stack), &kept, batch);
                     for page in &pages {
                         self.bits.buffers.with_mut(page.id(), invert);
@@ -226,7 +229,7 @@ impl Stage {
                     stack.push(Value::Own(pages));
                 }
                 Instruction::Combine { gate, due } => {
-                    self.bits.accelerate(due, batch).await;
+                    self.accelerate(due, batch).await;
                     let operand = pop(&mut stack);
                     let pages = self.own(pop(&mut stack), &kept, batch);
                     for (operand, into) in look(&operand, &kept).iter().zip(&pages) {
@@ -238,14 +241,14 @@ impl Stage {
                     stack.push(Value::Own(pages));
                 }
                 Instruction::Compare { due } => {
-                    self.bits.accelerate(due, batch).await;
+                    self.accelerate(due, batch).await;
                     let second = pop(&mut stack);
                     let pages = self.own(pop(&mut stack), &kept, batch);
                     self.count_differing(batch, &pages, look(&second, &kept));
                     stack.push(Value::Own(pages));
                 }
                 Instruction::Count { due } => {
-                    self.bits.accelerate(due, batch).await;
+                    self.accelerate(due, batch).await;
                     let pages = self.own(pop(&mut stack), &kept, batch);
                     self.count_ones(batch, &pages);
                     stack.push(Value::Own(pages));
@@ -274,6 +277,16 @@ impl Stage {
                 });
         }
         copy
+    }
+
+    /// Lets the accelerator take in `pages` pages for each chunk of a batch.
+    async fn accelerate(&self, pages: u64, batch: &DieBatch) {
+        let bytes = pages * batch.len() as u64 * self.bits.page_bytes();
+        if bytes > 0 {
+            self.bits.count(|counts| counts.accelerator_bytes += bytes);
+            let accelerator = &self.bits.accelerator;
+            accelerator.take_in(self.origin.tenant, bytes).await;
+        }
     }
 
     fn constant(&self, value: bool, batch: &DieBatch) -> Pages<'_> {
@@ -341,7 +354,7 @@ impl Stage {
                 .map_err(Failure::Host)?;
             total += bytes;
         }
-        Ok(bits.port.post_bytes(total))
+        Ok(bits.port.post_bytes(self.origin.tenant, total))
     }
 
     /// Begins to program a batch of the result into strings that were lent.
@@ -357,7 +370,7 @@ impl Stage {
         for (&chunk, buffer) in batch.iter().zip(&pages) {
             let page = groups.temporary_page(row_set, layer, chunk, self.plan.bits);
             let (page, record) = page.expect("strings are lent until the evaluation is over");
-            bits.push_program(page, &record, buffer.id(), &ticket);
+            bits.push_program(page, &record, buffer.id(), self.origin, &ticket);
         }
         let pages_programmed = batch.len() as u64;
         bits.count(|counts| counts.temporary_page_programs += pages_programmed);

@@ -12,7 +12,7 @@ use super::{Bits, Blocks, ExecuteError, Pages};
 use crate::bits::BitsError;
 use crate::bits::combine::{invert, mask_tail};
 use crate::bits::placement::{DieBatch, Layout, PendingWrite, VectorPlacement, VectorSpare};
-use crate::schedule::{Fault, Ticket};
+use crate::schedule::{Fault, Origin, Ticket};
 
 /// How often a vector is placed anew after a program of one of its pages failed.
 const PLACEMENTS_MAX: u32 = 8;
@@ -26,6 +26,7 @@ struct WriteJob {
     chunks: u64,
     /// The record of chunk 0; those of the others differ in the chunk only.
     record: VectorSpare,
+    origin: Origin,
     failed: Cell<Option<Failure>>,
 }
 
@@ -36,15 +37,21 @@ impl Bits {
     /// # Errors
     /// A length that does not fit its group, a group without room, host memory that is not there,
     /// or flash that keeps failing.
-    pub async fn write(self: &Rc<Bits>, command: &FcWrite) -> Result<(), ExecuteError> {
-        let located = self.port.locate(&command.data, command.data_bytes());
+    pub async fn write(
+        self: &Rc<Bits>,
+        command: &FcWrite,
+        origin: Origin,
+    ) -> Result<(), ExecuteError> {
+        let located = self
+            .port
+            .locate(origin.tenant, &command.data, command.data_bytes());
         let segments = located.await.map_err(ExecuteError::Host)?;
         let mut placements = 0;
         loop {
             let lock = self.locks.lock([command.vector.group], Access::Write).await;
             let placed = self.place(command);
             let failure = match placed {
-                Ok(write) => match self.program_all(&write, &segments).await {
+                Ok(write) => match self.program_all(&write, &segments, origin).await {
                     Ok(()) => {
                         self.groups.borrow_mut().commit(write);
                         drop(lock);
@@ -93,6 +100,7 @@ impl Bits {
         self: &Rc<Bits>,
         write: &PendingWrite,
         segments: &SegmentList,
+        origin: Origin,
     ) -> Result<(), Failure> {
         let layout = self
             .groups
@@ -107,6 +115,7 @@ impl Bits {
             placement: write.placement,
             chunks: write.chunks,
             record: self.groups.borrow().record(write, 0),
+            origin,
             failed: Cell::new(None),
         });
         let tasks: Vec<_> = lanes
@@ -119,7 +128,11 @@ impl Bits {
     }
 
     /// Programs the record that a vector is deleted.
-    pub(super) async fn program_record(&self, write: &PendingWrite) -> Result<(), Fault> {
+    pub(super) async fn program_record(
+        &self,
+        write: &PendingWrite,
+        origin: Origin,
+    ) -> Result<(), Fault> {
         let blank = self.buffers.take();
         self.buffers.with_mut(blank.id(), |page| page.fill(u8::MAX));
         let (page, record) = {
@@ -129,7 +142,7 @@ impl Bits {
         let page = page.expect("the strings of a reserved layer have all their blocks");
         self.count(|counts| counts.page_programs += 1);
         let ticket = self.schedule.ticket();
-        self.push_program(page, &record, blank.id(), &ticket);
+        self.push_program(page, &record, blank.id(), origin, &ticket);
         ticket.await
     }
 }
@@ -168,7 +181,7 @@ impl WriteJob {
         let data_bytes = self.placement.bits.div_ceil(8);
         let length = |chunk: u64| page_bytes.min(data_bytes - chunk * page_bytes);
         let total = batch.iter().map(|&chunk| length(chunk)).sum();
-        bits.port.fetch_bytes(total).await;
+        bits.port.fetch_bytes(self.origin.tenant, total).await;
         let pages = bits.take_pages(batch);
         for (&chunk, page) in batch.iter().zip(&pages) {
             let (offset, part) = (chunk * page_bytes, 0..length(chunk) as usize);
@@ -194,7 +207,7 @@ impl WriteJob {
                 chunk: chunk as u32,
                 ..self.record
             };
-            bits.push_program(page, &record, buffer.id(), &ticket);
+            bits.push_program(page, &record, buffer.id(), self.origin, &ticket);
         }
         bits.count(|counts| counts.page_programs += batch.len() as u64);
         (ticket, pages)

@@ -23,6 +23,7 @@ use super::spare::{Content, Record};
 use super::{Ftl, FtlError};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Fault, Origin, Program};
+use crate::tenants;
 pub(super) use root::{Root, RootNote};
 
 /// When checkpoints are made.
@@ -202,7 +203,7 @@ impl Ftl {
                 from: buffer.id(),
                 bytes: self.geometry.page_bytes,
                 spare: record.encode(),
-                origin: Origin::Mapping,
+                origin: Origin::own(tenants::MAPPING),
             };
             self.schedule.perform(die, program).await?;
         }

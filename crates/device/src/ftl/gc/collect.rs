@@ -20,6 +20,7 @@ use crate::ftl::{Ftl, Lpn};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Copyback, Erase, Fault, Notify, Origin, Program, Read};
 use crate::slab::Slab;
+use crate::tenants;
 
 /// What a block is emptied for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,15 @@ enum Purpose {
     Levelling,
     /// Room in the SLC cache.
     Folding,
+}
+
+impl Purpose {
+    fn origin(self) -> Origin {
+        Origin::own(match self {
+            Purpose::Space | Purpose::Folding => tenants::COLLECTION,
+            Purpose::Levelling => tenants::WEAR_LEVELLING,
+        })
+    }
 }
 
 /// A block that is being emptied.
@@ -324,14 +334,19 @@ impl Ftl {
             self.buffers.take()
         };
         let buffer = buffer.keep();
-        self.collections.copies.borrow_mut()[number].buffer = Some(buffer);
+        let job = {
+            let copy = &mut self.collections.copies.borrow_mut()[number];
+            copy.buffer = Some(buffer);
+            copy.job
+        };
+        let origin = self.origin_of(job);
         self.schedule.nand().borrow().prefetch(from);
         let read = Read {
             page: from,
             column: 0,
             bytes: self.geometry.page_bytes,
             into: buffer,
-            origin: Origin::Collection,
+            origin,
         };
         let die = self.geometry.die_of_block(from.block);
         self.schedule.push(die, read, Notify::Collector(number));
@@ -345,16 +360,21 @@ impl Ftl {
             return false;
         };
         let record = self.place_copy(number, to, self.record_of(from));
+        let origin = self.origin_of(job);
         let copyback = Copyback {
             from,
             to,
             mode: self.config.mode,
             spare: record.encode(),
-            origin: Origin::Collection,
+            origin,
         };
         let die = self.geometry.die_of_block(from.block);
         self.schedule.push(die, copyback, Notify::Collector(number));
         true
+    }
+
+    fn origin_of(&self, job: u32) -> Origin {
+        self.collections.jobs.borrow()[job].purpose.origin()
     }
 
     /// A fresh page of `plane` for a copy of a job.
@@ -458,13 +478,14 @@ impl Ftl {
             return self.copy_done(number, copy);
         };
         let record = self.place_copy(number, page, record);
+        let origin = self.origin_of(copy.job);
         let program = Program {
             page,
             mode: self.config.mode,
             from,
             bytes: self.geometry.page_bytes,
             spare: record.encode(),
-            origin: Origin::Collection,
+            origin,
         };
         let die = self.geometry.die_of_block(page.block);
         self.schedule.push(die, program, Notify::Collector(number));
@@ -562,9 +583,10 @@ impl Ftl {
             return self.job_done(number);
         }
         let die = self.geometry.die_of_block(job.victim);
+        let origin = job.purpose.origin();
         let erase = Erase {
             block: job.victim,
-            origin: Origin::Collection,
+            origin,
         };
         self.schedule
             .push(die, erase, Notify::Collector(number | IS_JOB));

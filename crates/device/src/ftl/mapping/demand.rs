@@ -13,6 +13,7 @@ use crate::buffer::BufferId;
 use crate::ftl::spare::{Content, Record};
 use crate::ftl::{Ftl, FtlError, PagePart};
 use crate::schedule::{Fault, Notify, Origin, Read};
+use crate::tenants;
 
 /// What an entry is needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +118,7 @@ impl Ftl {
             column,
             bytes,
             into: BufferId::NONE,
-            origin: Origin::Mapping,
+            origin: Origin::own(tenants::MAPPING),
         };
         let die = self.geometry.die_of_block(page.block);
         self.schedule.push(die, read, Notify::Mapper(number));

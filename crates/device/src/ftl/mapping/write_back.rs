@@ -14,7 +14,8 @@ use super::pages::Waiter;
 use crate::ftl::blocks::Stream;
 use crate::ftl::spare::Content;
 use crate::ftl::{Ftl, FtlError};
-use crate::schedule::Priority;
+use crate::schedule::Origin;
+use crate::tenants;
 
 /// The mapping pages to be written, by the plane that they call home.
 pub(in crate::ftl) struct WriteBacks {
@@ -100,7 +101,7 @@ impl Ftl {
                 (buffer.id(), self.geometry.page_bytes),
                 content,
                 version,
-                Priority::default(),
+                Origin::own(tenants::MAPPING),
             )
             .await?;
         self.settle(page, true);

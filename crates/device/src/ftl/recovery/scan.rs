@@ -11,6 +11,7 @@ use super::Recovered;
 use crate::buffer::Buffers;
 use crate::ftl::spare::Record;
 use crate::schedule::{Origin, Read, Schedule};
+use crate::tenants;
 
 /// What the first readable page of a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +126,7 @@ impl Scanner {
                 column: 0,
                 bytes: 0,
                 into: buffer.id(),
-                origin: Origin::Mapping,
+                origin: Origin::own(tenants::RECOVERY),
             };
             // A page whose spare bytes cannot be read holds nothing that was acknowledged.
             let outcome = self.schedule.perform(die, read).await;
@@ -206,7 +207,7 @@ impl Scanner {
             column: 0,
             bytes: if whole { self.geometry.page_bytes } else { 0 },
             into: buffer.id(),
-            origin: Origin::Mapping,
+            origin: Origin::own(tenants::RECOVERY),
         };
         self.scan.borrow_mut().recovered.pages_read += 1;
         if self.schedule.perform(die, read).await.is_err() {

@@ -24,9 +24,17 @@ pub enum Policy {
     FirstCome,
     /// Out of order: reads first, then computing, programs and erases.
     ReadPriority,
-    /// As `read_priority`, and among host commands by their priority: the urgent first, the others
-    /// by their weights.
+    /// As `read_priority`, and among host commands of a kind, vendor commands included, by their
+    /// priority: the urgent first, the others by their weights.
     PriorityClasses,
+}
+
+/// Whose turn it is among the host's transactions of each kind.
+#[derive(Clone, Copy)]
+struct Turns {
+    reads: Option<Lane>,
+    computes: Option<Lane>,
+    programs: Option<Lane>,
 }
 
 /// A policy at work on one unit.
@@ -37,6 +45,7 @@ pub(super) struct Chooser {
     /// The arrival of the one that was overtaken last, and how often that was.
     overtaken: (u64, u32),
     reads: Shares,
+    computes: Shares,
     programs: Shares,
 }
 
@@ -47,6 +56,7 @@ impl Chooser {
             bypass_max,
             overtaken: (u64::MAX, 0),
             reads: Shares::new(weights),
+            computes: Shares::new(weights),
             programs: Shares::new(weights),
         }
     }
@@ -69,12 +79,17 @@ impl Chooser {
             Policy::ReadPriority => read_priority::next(
                 queue,
                 urgent,
-                queue.user(Lane::user_reads),
-                queue.user(Lane::user_programs),
+                Turns {
+                    reads: queue.user(Lane::user_reads),
+                    computes: queue.user(Lane::user_computes),
+                    programs: queue.user(Lane::user_programs),
+                },
             ),
-            Policy::PriorityClasses => {
-                priority_classes::next(queue, urgent, &mut self.reads, &mut self.programs)
-            }
+            Policy::PriorityClasses => priority_classes::next(
+                queue,
+                urgent,
+                [&mut self.reads, &mut self.computes, &mut self.programs],
+            ),
         }?;
         Some(self.bounded(queue, choice))
     }

@@ -4,7 +4,7 @@
 //! With weights 4, 2, 1 a cycle is: high, high, high and medium, high, medium and low. A class
 //! with nothing waiting is passed over. MQSim's policy of the same name serves the same shares.
 
-use super::read_priority;
+use super::{Turns, read_priority};
 use crate::schedule::origin::Priority;
 use crate::schedule::queue::{Choice, Lane, UnitQueue};
 
@@ -60,30 +60,38 @@ impl Shares {
     }
 }
 
-pub(super) fn next(
-    queue: &UnitQueue,
-    urgent: bool,
-    reads: &mut Shares,
-    programs: &mut Shares,
-) -> Option<Choice> {
+/// `shares`: of reads, of computations and of programs.
+pub(super) fn next(queue: &UnitQueue, urgent: bool, shares: [&mut Shares; 3]) -> Option<Choice> {
+    let [reads, computes, programs] = shares;
     // A turn is taken only where it is used: as leader, or to fill up.
     let wants_reads = reads.turn(queue, Lane::user_reads);
-    let wants_programs = match wants_reads {
+    let wants_computes = match wants_reads {
+        Some(_) => None,
+        None => computes.turn(queue, Lane::user_computes),
+    };
+    let wants_programs = match wants_reads.or(wants_computes) {
         Some(_) => None,
         None => programs.turn(queue, Lane::user_programs),
     };
-    read_priority::next(queue, urgent, wants_reads, wants_programs)
+    let turns = Turns {
+        reads: wants_reads,
+        computes: wants_computes,
+        programs: wants_programs,
+    };
+    read_priority::next(queue, urgent, turns)
 }
 
 #[cfg(test)]
 mod tests {
     use media::nand::{BlockId, PageAddress};
+    use sim::Time;
 
     use super::*;
     use crate::buffer::BufferId;
     use crate::schedule::Notify;
     use crate::schedule::operation::{Operation, Read};
     use crate::schedule::origin::Origin;
+    use crate::tenants;
 
     fn queue(priorities: &[Priority]) -> UnitQueue {
         let mut queue = UnitQueue::new(true, 0..1, 1);
@@ -96,9 +104,9 @@ mod tests {
                 column: 0,
                 bytes: 0,
                 into: BufferId::NONE,
-                origin: Origin::User(*priority),
+                origin: Origin::new(tenants::namespace(0), *priority),
             };
-            read.enqueue(&mut queue, Notify::Sink(0));
+            read.enqueue(&mut queue, Notify::Sink(0), Time::ZERO);
         }
         queue
     }

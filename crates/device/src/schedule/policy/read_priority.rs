@@ -6,16 +6,17 @@
 //! Two cases that MQSim has not: computing goes behind the host's reads, and programs of the
 //! mapping go before the host's (MQSim queues them and never carries them out).
 
+use super::Turns;
 use crate::schedule::queue::{Choice, Lane, UnitQueue};
 
-/// `reads` and `programs`: the host's turn among its own.
+/// `turns`: the host's among its own.
 #[inline]
-pub(super) fn next(
-    queue: &UnitQueue,
-    urgent: bool,
-    reads: Option<Lane>,
-    programs: Option<Lane>,
-) -> Option<Choice> {
+pub(super) fn next(queue: &UnitQueue, urgent: bool, turns: Turns) -> Option<Choice> {
+    let Turns {
+        reads,
+        computes,
+        programs,
+    } = turns;
     let held = |lane: Lane| queue.holds(lane).then_some(lane);
     let choose = |lane, fill| Some(Choice { lane, fill });
     let collection_reads = held(Lane::COLLECTION_READS);
@@ -38,8 +39,8 @@ pub(super) fn next(
     if let Some(lane) = reads {
         return choose(lane, collection_reads);
     }
-    if queue.holds(Lane::COMPUTES) {
-        return choose(Lane::COMPUTES, None);
+    if let Some(lane) = computes {
+        return choose(lane, None);
     }
     if queue.holds(Lane::MAPPING_PROGRAMS) {
         return choose(Lane::MAPPING_PROGRAMS, programs);

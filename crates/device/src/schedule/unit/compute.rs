@@ -4,16 +4,19 @@ use media::nand::{BlockId, Command, DieId, NandError, PageAddress, PageStatus};
 
 use super::Unit;
 use crate::schedule::fault::Fault;
-use crate::schedule::operation::Outputs;
-use crate::schedule::queue::Waiting;
+use crate::schedule::operation::Compute;
+use crate::schedule::queue::{Kind, Lane, Waiting};
 use crate::schedule::turns::{Turn, Visit};
 
 impl Unit {
-    pub(super) async fn compute(&self, turn: Option<Turn<'_>>) {
-        let taken = self.queue().borrow_mut().take_compute();
+    pub(super) async fn compute(&self, lane: Lane, turn: Option<Turn<'_>>) {
+        let taken = self.queue().borrow_mut().take_compute(lane);
         self.schedule.trace_queue(self.number);
         let Some(Waiting {
-            operation, notify, ..
+            operation,
+            notify,
+            since,
+            ..
         }) = taken
         else {
             return;
@@ -28,7 +31,9 @@ impl Unit {
                 (turn, _) => turn,
             };
             let span = self.span_of(command);
-            if let Err(error) = self.send_and_execute(die, command, span, turn).await {
+            let tenants = [operation.origin.tenant];
+            let executed = self.send_and_execute(die, command, span, turn, &tenants);
+            if let Err(error) = executed.await {
                 fault = Some(refusal(&error, &operation.steps));
                 break;
             }
@@ -38,8 +43,10 @@ impl Unit {
             room.acquire(operation.outputs.len() as u64).await.keep();
         }
         if fault.is_none() {
-            fault = self.latches_out(&operation.outputs).await;
+            fault = self.latches_out(&operation).await;
         }
+        self.schedule
+            .note_served(Kind::Compute, operation.origin, since);
         self.schedule.settle(notify, fault);
     }
 
@@ -51,16 +58,16 @@ impl Unit {
     }
 
     /// Moves whole C-latches over the channel.
-    async fn latches_out(&self, outputs: &Outputs) -> Option<Fault> {
+    async fn latches_out(&self, compute: &Compute) -> Option<Fault> {
         let geometry = &self.schedule.geometry;
         let mut fault = None;
-        for (index, (plane, into)) in outputs.iter().enumerate() {
+        for (index, (plane, into)) in compute.outputs.iter().enumerate() {
             let turn = match &self.turns {
                 Some(turns) => Some(turns.visit(self.chip, Visit::UserData, index > 0).await),
                 None => None,
             };
-            self.move_data(self.data_out_setup, u64::from(geometry.page_bytes))
-                .await;
+            let (tenant, bytes) = (compute.origin.tenant, u64::from(geometry.page_bytes));
+            self.move_data(tenant, self.data_out_setup, bytes).await;
             drop(turn);
             let status = self.latch_out(*plane, 0, *into, 0..geometry.page_bytes as usize);
             if status != PageStatus::Ok {

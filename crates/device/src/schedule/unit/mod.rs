@@ -20,11 +20,13 @@ use sim::{Ledger, Sim, Span, Track};
 
 use super::fault::Fault;
 use super::operation::{Erase, PlaneOperation};
+use super::origin::Origin;
 use super::policy::Chooser;
 use super::queue::{Kind, Merging, Set, UnitQueue, Waiting};
 use super::turns::{Turn, Turns};
 use super::{ProgramTransfer, Schedule, ScheduleConfig};
 use crate::energy::FlashAccounts;
+use phases::Tenants;
 use suspension::Suspensions;
 
 pub(super) struct Unit {
@@ -133,7 +135,7 @@ impl Unit {
                 Kind::Read => self.read(choice, turn).await,
                 Kind::Program => self.program(choice, turn).await,
                 Kind::Erase => self.erase(turn).await,
-                Kind::Compute => self.compute(turn).await,
+                Kind::Compute => self.compute(choice.lane, turn).await,
             }
         }
     }
@@ -160,7 +162,8 @@ impl Unit {
         let command = Command::Erase {
             blocks: set.iter().map(|waiting| waiting.operation.block).collect(),
         };
-        let outcome = match self.change(&command, turn).await {
+        let tenants = tenants_of(&set, |erase| erase.origin);
+        let outcome = match self.change(&command, turn, &tenants).await {
             Ok(outcome) => outcome,
             Err(error) => return self.refuse(set, &error),
         };
@@ -173,9 +176,14 @@ impl Unit {
             _ => PlaneMask::default(),
         };
         for Waiting {
-            operation, notify, ..
+            operation,
+            notify,
+            since,
+            ..
         } in set
         {
+            self.schedule
+                .note_served(Kind::Erase, operation.origin, since);
             let fault = self
                 .is_of(failed, operation.block)
                 .then_some(Fault::EraseFailed(operation.block));
@@ -200,4 +208,11 @@ impl Unit {
                 .settle(notify, Some(Fault::Refused(operation.block())));
         }
     }
+}
+
+/// For whom the planes of a set are at work.
+#[inline]
+fn tenants_of<T>(set: &Set<T>, origin: impl Fn(&T) -> Origin) -> Tenants {
+    let origins = set.iter().map(|waiting| origin(&waiting.operation));
+    origins.map(|origin| origin.tenant).collect()
 }

@@ -1,11 +1,30 @@
 //! The phases of a command: cycles and data on the channel, then the array.
 
+use arrayvec::ArrayVec;
+use media::nand::PLANES_PER_DIE_MAX;
 use media::nand::{Busy, Command, DieId, NandError, Outcome};
-use sim::{Span, Time};
+use sim::{Energy, Span, Tenant, Time};
 
 use super::Unit;
 use crate::schedule::turns::Turn;
 use crate::schedule::{planes_of, senses_of};
+
+/// For whom each plane of a command is at work.
+pub(super) type Tenants = ArrayVec<Tenant, PLANES_PER_DIE_MAX>;
+
+/// What of `energy` is spent for each of `tenants`: the same for all, what is left over for the first.
+#[inline]
+fn shares(energy: Energy, tenants: &[Tenant]) -> impl Iterator<Item = (Tenant, Energy)> + '_ {
+    let count = tenants.len() as u64;
+    let each = match count {
+        1 => energy.as_pj(),
+        _ => energy.as_pj() / count,
+    };
+    let first = energy.as_pj() - each * (count - 1);
+    let share = move |index| if index == 0 { first } else { each };
+    let shares = tenants.iter().enumerate();
+    shares.map(move |(index, tenant)| (*tenant, Energy::from_pj(share(index))))
+}
 
 impl Unit {
     /// How long the command phase of `command` takes.
@@ -30,6 +49,7 @@ impl Unit {
         command: &Command,
         span: Span,
         turn: Option<Turn<'_>>,
+        tenants: &[Tenant],
     ) -> Result<Outcome, NandError> {
         let posted = match turn {
             None => self.channel.post_command(span),
@@ -45,7 +65,7 @@ impl Unit {
         self.channel.trace_until(command.name(), begin, span);
         let busy = self.begin(die, command, begin)?;
         self.sim.sleep_until(begin + busy.span).await;
-        self.finish(die, command, begin, busy.span, &busy)
+        self.finish(die, command, begin, busy.span, &busy, tenants)
     }
 
     /// Occupies the channel for a command phase, and then passes the turn on.
@@ -55,8 +75,8 @@ impl Unit {
     }
 
     /// A data phase on the channel.
-    pub(super) async fn move_data(&self, setup: Span, bytes: u64) {
-        self.channel.data(setup, bytes).await;
+    pub(super) async fn move_data(&self, tenant: Tenant, setup: Span, bytes: u64) {
+        self.channel.data(tenant, setup, bytes).await;
         self.data_moved(setup, bytes);
     }
 
@@ -75,10 +95,11 @@ impl Unit {
         die: DieId,
         command: &Command,
         begin: Time,
+        tenants: &[Tenant],
     ) -> Result<Outcome, NandError> {
         let busy = self.begin(die, command, begin)?;
         self.sim.sleep_until(begin + busy.span).await;
-        self.finish(die, command, begin, busy.span, &busy)
+        self.finish(die, command, begin, busy.span, &busy, tenants)
     }
 
     #[inline]
@@ -92,7 +113,7 @@ impl Unit {
     }
 
     /// The end of the array's part of a command, and its account: the array was at work on it
-    /// for `worked`.
+    /// for `worked`, for `tenants`.
     #[inline]
     pub(super) fn finish(
         &self,
@@ -101,13 +122,16 @@ impl Unit {
         begin: Time,
         worked: Span,
         busy: &Busy,
+        tenants: &[Tenant],
     ) -> Result<Outcome, NandError> {
         let outcome = self
             .schedule
             .nand
             .borrow_mut()
             .finish(die, self.sim.now())?;
-        self.ledger.spend(self.accounts.of(command), busy.energy);
+        let shares = shares(busy.energy, tenants);
+        self.ledger
+            .spend_for_all(self.accounts.of(command), busy.energy, shares);
         let (senses, planes) = (senses_of(command), planes_of(command));
         self.schedule.count(|counts| {
             counts.senses += senses;

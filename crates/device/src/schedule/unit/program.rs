@@ -3,13 +3,13 @@
 use media::nand::{Command, NandError, Outcome, PageStatus, PlaneMask};
 use sim::Time;
 
-use super::Unit;
+use super::phases::Tenants;
+use super::{Unit, tenants_of};
 use crate::buffer::BufferId;
 use crate::schedule::ProgramTransfer;
 use crate::schedule::fault::Fault;
 use crate::schedule::operation::{PageData, PageProgram};
-use crate::schedule::origin::Origin;
-use crate::schedule::queue::{Choice, Set, Waiting};
+use crate::schedule::queue::{Choice, Kind, Set, Waiting};
 use crate::schedule::turns::{Turn, Visit};
 
 impl Unit {
@@ -45,7 +45,8 @@ impl Unit {
                 self.latch_in(&waiting.operation, from)?;
             }
         }
-        self.change_from(&command, begin).await
+        self.change_from(&command, begin, &tenants_of_programs(set))
+            .await
     }
 
     /// Sends a program and its pages; gives the instant at which the die has them all. If the
@@ -59,8 +60,14 @@ impl Unit {
     ) -> Time {
         let span = self.span_of(command);
         let pages = set.iter().map(|waiting| match self.program_transfer {
-            ProgramTransfer::Page => u64::from(self.schedule.geometry.page_bytes),
-            ProgramTransfer::Written => u64::from(waiting.operation.bytes),
+            ProgramTransfer::Page => (
+                waiting.operation.origin.tenant,
+                u64::from(self.schedule.geometry.page_bytes),
+            ),
+            ProgramTransfer::Written => (
+                waiting.operation.origin.tenant,
+                u64::from(waiting.operation.bytes),
+            ),
         });
         let posted = match turn {
             None => self.channel.post_program(span, pages.clone()),
@@ -93,7 +100,8 @@ impl Unit {
         let read = Command::CopybackRead {
             pages: set.iter().filter_map(source_of).collect(),
         };
-        self.send_and_execute(die, &read, self.span_of(&read), turn)
+        let (span, tenants) = (self.span_of(&read), tenants_of_programs(set));
+        self.send_and_execute(die, &read, span, turn, &tenants)
             .await?;
         set.retain(|waiting| {
             let plane = self
@@ -132,7 +140,7 @@ impl Unit {
             Some(turns) => Some(turns.visit(self.chip, Visit::Continuation, false).await),
             None => None,
         };
-        self.change(&program, turn).await
+        self.change(&program, turn, &tenants_of_programs(set)).await
     }
 
     fn die_of(&self, set: &Set<PageProgram>) -> media::nand::DieId {
@@ -146,22 +154,20 @@ impl Unit {
         self.schedule.count(|counts| {
             counts.page_programs += set.len() as u64;
             counts.multi_plane_programs += u64::from(set.len() > 1);
-            for waiting in &set {
-                match waiting.operation.origin {
-                    Origin::User(_) => {}
-                    Origin::Mapping => counts.mapping_programs += 1,
-                    Origin::Collection => counts.collection_programs += 1,
-                }
-            }
         });
         let failed = match outcome {
             Outcome::ProgramFailed { planes } => *planes,
             _ => PlaneMask::default(),
         };
         for Waiting {
-            operation, notify, ..
+            operation,
+            notify,
+            since,
+            ..
         } in set
         {
+            self.schedule
+                .note_served(Kind::Program, operation.origin, since);
             let fault = self
                 .is_of(failed, operation.page.block)
                 .then_some(Fault::ProgramFailed(operation.page));
@@ -179,6 +185,11 @@ impl Unit {
             .unwrap_or(Ok(()))?;
         nand.set_spare(plane, &program.spare)
     }
+}
+
+#[inline]
+fn tenants_of_programs(set: &Set<PageProgram>) -> Tenants {
+    tenants_of(set, |program| program.origin)
 }
 
 /// The page that is copied.

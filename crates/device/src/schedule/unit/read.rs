@@ -2,12 +2,11 @@
 
 use media::nand::Command;
 
-use super::Unit;
+use super::{Unit, tenants_of};
 use crate::buffer::BufferId;
 use crate::schedule::fault::Fault;
 use crate::schedule::operation::Read;
-use crate::schedule::origin::Origin;
-use crate::schedule::queue::{Choice, Set, Waiting};
+use crate::schedule::queue::{Choice, Kind, Set, Waiting};
 use crate::schedule::turns::{Turn, Visit};
 use arrayvec::ArrayVec;
 use media::nand::{PLANES_PER_DIE_MAX, PageStatus, PlaneId};
@@ -34,7 +33,9 @@ impl Unit {
             .schedule
             .geometry
             .die_of_block(set[0].operation.page.block);
-        if let Err(error) = self.send_and_execute(die, &command, span, turn).await {
+        let tenants = tenants_of(&set, |read| read.origin);
+        let sensed = self.send_and_execute(die, &command, span, turn, &tenants);
+        if let Err(error) = sensed.await {
             return self.refuse(set, &error);
         }
         self.count_reads(&set);
@@ -47,9 +48,10 @@ impl Unit {
                 Some(turns) => Some(turns.visit(self.chip, visit, index > 0).await),
                 None => None,
             };
-            match self.channel.post_data(self.data_out_setup, bytes) {
+            let (tenant, setup) = (read.origin.tenant, self.data_out_setup);
+            match self.channel.post_data(tenant, setup, bytes) {
                 Some(end) => self.sim.sleep_until(end).await,
-                None => self.channel.data(self.data_out_setup, bytes).await,
+                None => self.channel.data(tenant, setup, bytes).await,
             }
             self.data_moved(self.data_out_setup, bytes);
             let plane = self.schedule.geometry.plane_of_block(read.page.block);
@@ -60,7 +62,7 @@ impl Unit {
                 status => {
                     let lost = status == PageStatus::Uncorrectable;
                     let fault = lost.then_some(Fault::Uncorrectable(read.page));
-                    self.schedule.settle(waiting.notify, fault);
+                    self.read_over(waiting, fault);
                 }
             }
             if let Some(turns) = &self.turns {
@@ -78,13 +80,18 @@ impl Unit {
         }
         // Once the registers of the other planes are empty.
         for index in wrong {
-            let Waiting {
-                operation, notify, ..
-            } = &set[index];
-            let corrected = self.retry(operation).await;
-            let fault = (!corrected).then_some(Fault::Uncorrectable(operation.page));
-            self.schedule.settle(*notify, fault);
+            let waiting = &set[index];
+            let corrected = self.retry(&waiting.operation).await;
+            let fault = (!corrected).then_some(Fault::Uncorrectable(waiting.operation.page));
+            self.read_over(waiting, fault);
         }
+    }
+
+    #[inline]
+    fn read_over(&self, waiting: &Waiting<Read>, fault: Option<Fault>) {
+        let origin = waiting.operation.origin;
+        self.schedule.note_served(Kind::Read, origin, waiting.since);
+        self.schedule.settle(waiting.notify, fault);
     }
 
     #[inline]
@@ -92,13 +99,6 @@ impl Unit {
         self.schedule.count(|counts| {
             counts.page_reads += set.len() as u64;
             counts.multi_plane_reads += u64::from(set.len() > 1);
-            for waiting in set {
-                match waiting.operation.origin {
-                    Origin::User(_) => {}
-                    Origin::Mapping => counts.mapping_reads += 1,
-                    Origin::Collection => counts.collection_reads += 1,
-                }
-            }
         });
     }
 

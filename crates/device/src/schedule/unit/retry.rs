@@ -6,6 +6,7 @@ use sim::Span;
 
 use super::Unit;
 use crate::schedule::operation::Read;
+use crate::schedule::origin::Origin;
 use crate::schedule::turns::{Turn, Visit};
 
 impl Unit {
@@ -28,7 +29,7 @@ impl Unit {
             }
         }
         if level > 0 {
-            let restored = self.set_reference(die, 0).await;
+            let restored = self.set_reference(die, read, 0).await;
             debug_assert!(restored.is_ok(), "the die is idle: {restored:?}");
         }
         self.schedule.count(|counts| {
@@ -45,34 +46,34 @@ impl Unit {
         read: &Read,
         level: u32,
     ) -> Result<PageStatus, NandError> {
-        self.set_reference(die, level).await?;
+        self.set_reference(die, read, level).await?;
         let command = Command::Read {
             pages: [read.page].into_iter().collect(),
             inverse: false,
         };
-        self.step(die, &command).await?;
+        self.step(die, &command, read.origin).await?;
         let turn = self.turn(Visit::data_of(read.origin)).await;
-        self.move_data(self.data_out_setup, u64::from(read.bytes))
-            .await;
+        let (tenant, bytes) = (read.origin.tenant, u64::from(read.bytes));
+        self.move_data(tenant, self.data_out_setup, bytes).await;
         drop(turn);
         let plane = self.schedule.geometry.plane_of_block(read.page.block);
         let range = read.column as usize..(read.column + read.bytes) as usize;
         Ok(self.latch_out(plane, read.column as usize, read.into, range))
     }
 
-    async fn set_reference(&self, die: DieId, level: u32) -> Result<(), NandError> {
+    async fn set_reference(&self, die: DieId, read: &Read, level: u32) -> Result<(), NandError> {
         let command = Command::SetFeature {
             feature: Feature::ReadReference,
             value: level,
         };
-        self.step(die, &command).await
+        self.step(die, &command, read.origin).await
     }
 
     /// One more command of a sequence, from its cycles to its end.
-    async fn step(&self, die: DieId, command: &Command) -> Result<(), NandError> {
+    async fn step(&self, die: DieId, command: &Command, origin: Origin) -> Result<(), NandError> {
         let turn = self.turn(Visit::Continuation).await;
         let span: Span = self.span_of(command);
-        self.send_and_execute(die, command, span, turn)
+        self.send_and_execute(die, command, span, turn, &[origin.tenant])
             .await
             .map(|_| ())
     }

@@ -11,7 +11,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 use media::nand::{BlockId, BlockSet, Command, DieId, NandError, Outcome};
-use sim::{Span, Time};
+use sim::{Span, Tenant, Time};
 
 use super::Unit;
 use crate::planted::{Bug, is_planted};
@@ -75,10 +75,11 @@ impl Unit {
         &self,
         command: &Command,
         turn: Option<Turn<'_>>,
+        tenants: &[Tenant],
     ) -> Result<Outcome, NandError> {
         self.send(command).await;
         drop(turn);
-        self.change_from(command, self.sim.now()).await
+        self.change_from(command, self.sim.now(), tenants).await
     }
 
     /// As [`Unit::change`], for a command that the die has, or will have, at `begin`.
@@ -86,12 +87,13 @@ impl Unit {
         &self,
         command: &Command,
         begin: Time,
+        tenants: &[Tenant],
     ) -> Result<Outcome, NandError> {
         self.overtaking.set(0);
         let blocks = blocks_of(command);
         let die = self.schedule.geometry.die_of_block(blocks[0]);
         let Some(least) = self.suspensions.least_remaining(command) else {
-            return self.execute(die, command, begin).await;
+            return self.execute(die, command, begin, tenants).await;
         };
         let busy = self.begin(die, command, begin)?;
         let mut end = begin + busy.span;
@@ -99,10 +101,10 @@ impl Unit {
             if !self.until_wanted(end, least, &blocks).await {
                 break;
             }
-            end = self.step_back(die, command, end, &blocks).await?;
+            end = self.step_back(die, command, end, &blocks, tenants).await?;
         }
         self.sim.sleep_until(end).await;
-        self.finish(die, command, begin, busy.span, &busy)
+        self.finish(die, command, begin, busy.span, &busy, tenants)
     }
 
     /// Waits for `end`, or for a read for which it is worth to suspend: true.
@@ -145,6 +147,7 @@ impl Unit {
         command: &Command,
         end: Time,
         blocks: &BlockSet,
+        tenants: &[Tenant],
     ) -> Result<Time, NandError> {
         let turn = self.command_turn().await;
         self.send(&Command::Suspend).await;
@@ -155,7 +158,8 @@ impl Unit {
         }
         let left = end.since(self.sim.now());
         self.suspending.set(true);
-        self.execute(die, &Command::Suspend, self.sim.now()).await?;
+        self.execute(die, &Command::Suspend, self.sim.now(), tenants)
+            .await?;
         self.schedule.count(|counts| match command {
             Command::Erase { .. } => counts.erase_suspensions += 1,
             _ => counts.program_suspensions += 1,

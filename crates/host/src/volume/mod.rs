@@ -8,8 +8,8 @@
 //! them is, and then only are the old extents deallocated. So a power cut leaves a change whole or undone.
 //!
 //! **Costs.** A commit reads two pages and writes its records in whole pages past any volatile cache, 48 bytes of a
-//! page being its header. A vector takes 24 bytes and its name, a group 38 and its name, an object's extent 8 bytes
-//! more: a commit of up to some 450 vectors of one extent is one page of 16 KiB, of a thousand three. It flushes once
+//! page being its header. A vector takes 26 bytes and its name, a group 39 and its name, an object's extent 8 bytes
+//! more: a commit of up to some 440 vectors of one extent is one page of 16 KiB, of a thousand three. It flushes once
 //! before if it wrote data. Freed extents that touch are deallocated together, up to 256 ranges a command. Opening
 //! reads the superblock and both areas, whatever the number of objects.
 //!

@@ -111,3 +111,32 @@ pub(super) fn decode(bytes: &[u8], lba: u64) -> Option<Page> {
         records: body[..header.used.get() as usize].to_vec(),
     })
 }
+
+#[test]
+fn a_page_is_whole_at_its_own_place_only() {
+    let stamp = Stamp {
+        generation: 3,
+        sequence: 4,
+    };
+    let records = vec![7; 2 * room(1024) - 1];
+    let pages = encode(stamp, &records, 10, 1024, 2);
+    let (first, second) = pages.split_at(1024);
+    let expected = |part, records: &[u8]| Page {
+        stamp,
+        part,
+        parts: 2,
+        records: records.to_vec(),
+    };
+    assert_eq!(decode(first, 10), Some(expected(0, &records[..room(1024)])));
+    assert_eq!(
+        decode(second, 12),
+        Some(expected(1, &records[room(1024)..]))
+    );
+    assert_eq!(decode(second, 10), None);
+    for place in 0..1024 {
+        let mut damaged = second.to_vec();
+        damaged[place] ^= 0x10;
+        assert_eq!(decode(&damaged, 12), None, "byte {place}");
+    }
+    assert_eq!(decode(&[], 0), None);
+}

@@ -40,7 +40,7 @@ pub(super) fn replay(mut pages: Vec<Option<Page>>) -> Replay {
     for page in &mut pages {
         page.take_if(|page| page.stamp.generation < replay.generation);
     }
-    while let Some(parts) = whole_commit(&pages, replay.pages, replay.sequence) {
+    while let Some(parts) = whole_commit(&pages, replay.pages) {
         let taken = &mut pages[replay.pages as usize..(replay.pages + parts) as usize];
         let taken = taken.iter_mut().filter_map(Option::take);
         let mut commit = Commit::new();
@@ -55,8 +55,8 @@ pub(super) fn replay(mut pages: Vec<Option<Page>>) -> Replay {
     replay
 }
 
-/// The number of pages of the commit that begins at page `first`, if all of them are there and newer than `sequence`.
-fn whole_commit(pages: &[Option<Page>], first: u32, sequence: u64) -> Option<u32> {
+/// The number of pages of the commit that begins at page `first`, if all of them are there.
+fn whole_commit(pages: &[Option<Page>], first: u32) -> Option<u32> {
     let pages = pages.get(first as usize..)?;
     let begin = pages.first()?.as_ref()?;
     let (stamp, parts) = (begin.stamp, begin.parts);
@@ -66,8 +66,7 @@ fn whole_commit(pages: &[Option<Page>], first: u32, sequence: u64) -> Option<u32
         page.as_ref().is_some_and(belongs)
     };
     let all = pages.get(..parts as usize)?;
-    let is_whole = stamp.sequence > sequence && all.iter().enumerate().all(is_part);
-    is_whole.then_some(parts)
+    all.iter().enumerate().all(is_part).then_some(parts)
 }
 
 fn damage(pages: &[Option<Page>], replay: &Replay) -> Option<u32> {

@@ -16,10 +16,10 @@ fn a_commit_is_a_page_or_as_many_as_its_records_fill() {
             .unwrap();
     }
     let committed = now(change.commit()).unwrap();
-    // Of each 24 bytes, a name of two and an extent of 8; a page has room for 1024 - 48.
+    // Of each 26 bytes, a name of two and an extent of 8; a page has room for 1024 - 48.
     assert_eq!(
         committed.pages,
-        (40 * (24 + 2 + 8) as u32).div_ceil(1024 - 48)
+        (40 * (26 + 2 + 8) as u32).div_ceil(1024 - 48)
     );
     assert!(!committed.is_compacted);
     let written = |sent: &Sent| matches!(sent, Sent::Write { .. });
@@ -33,6 +33,23 @@ fn a_commit_is_a_page_or_as_many_as_its_records_fill() {
             durably: true
         }]
     );
+}
+
+#[test]
+fn records_take_the_bytes_that_are_stated() {
+    let (_, mut volume) = fresh();
+    commit(&mut volume, |change| {
+        let group = change.create_group("gr", 80, 0, 0)?;
+        change.create_vector(group, "vec", false)
+    })
+    .unwrap();
+    let mut sizes = volume.catalogue.iter().map(|(id, entry)| {
+        let mut bytes = Vec::new();
+        crate::volume::record::encode(id, Some(entry), &mut bytes);
+        bytes.len()
+    });
+    assert_eq!(sizes.next(), Some(39 + 2));
+    assert_eq!(sizes.next(), Some(26 + 3 + 8));
 }
 
 #[test]

@@ -39,6 +39,8 @@ struct State {
     /// Commands that must fail, and how.
     failing: Option<(u64, Status)>,
     log: Vec<Sent>,
+    /// What is deallocated reads as before, which the standard allows.
+    keeps_deallocated: bool,
     /// Reads answer with zeroes.
     keeps_nothing: bool,
 }
@@ -82,6 +84,13 @@ impl MemoryDrive {
         drive
     }
 
+    /// A drive on which deallocation changes nothing that can be read.
+    pub(super) fn keeping_deallocated() -> MemoryDrive {
+        let drive = MemoryDrive::with_cache();
+        drive.state.borrow_mut().keeps_deallocated = true;
+        drive
+    }
+
     /// A drive that keeps only time: it takes everything and gives zeroes.
     pub(super) fn keeping_nothing() -> MemoryDrive {
         let drive = MemoryDrive::new();
@@ -97,6 +106,7 @@ impl MemoryDrive {
             durable: state.durable.clone(),
             volatile: state.volatile.clone(),
             has_cache: state.has_cache,
+            keeps_deallocated: state.keeps_deallocated,
             ..State::default()
         });
         copy
@@ -221,6 +231,9 @@ impl MemoryDrive {
                     let range = DatasetRange::read_from_bytes(range).expect("its size");
                     let (first, blocks) = (range.start.get(), u64::from(range.block_count.get()));
                     state.log.push(Sent::Deallocate { first, blocks });
+                    if state.keeps_deallocated {
+                        continue;
+                    }
                     let blank = (first..first + blocks).map(|lba| (lba, vec![0; BLOCK_BYTES]));
                     state.write(blank.collect(), false);
                 }

@@ -22,6 +22,8 @@ pub struct BlockDevice<T> {
     namespace: NamespaceId,
     block_bytes: u32,
     blocks: u64,
+    /// Blocks that the drive writes at once.
+    page_blocks: u32,
     /// Most blocks of a command that transfers them.
     blocks_per_command: u32,
 }
@@ -48,6 +50,7 @@ impl<T: Transport> BlockDevice<T> {
             namespace,
             block_bytes,
             blocks: page.size.get(),
+            page_blocks: page.preferred_write_blocks(),
             blocks_per_command: most.min(u64::from(BLOCKS_PER_COMMAND_MAX)) as u32,
         })
     }
@@ -60,6 +63,11 @@ impl<T: Transport> BlockDevice<T> {
     /// Logical blocks of the namespace.
     pub fn blocks(&self) -> u64 {
         self.blocks
+    }
+
+    /// Logical blocks that the drive prefers to write and to deallocate at once, and at a multiple of which.
+    pub fn page_blocks(&self) -> u32 {
+        self.page_blocks
     }
 
     /// The way to the drive.

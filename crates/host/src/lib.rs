@@ -7,6 +7,7 @@ pub mod block;
 mod buffer;
 mod error;
 mod transport;
+pub mod volume;
 
 pub use buffer::{Buffer, Memory};
 pub use error::{Error, StatusError};

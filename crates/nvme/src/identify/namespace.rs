@@ -220,6 +220,14 @@ impl IdentifyNamespace {
         page
     }
 
+    /// NPWG as a number of blocks: what the drive prefers to write at once; 1 if it does not say.
+    pub fn preferred_write_blocks(&self) -> u32 {
+        match self.features & PREFERENCES_TOLD {
+            0 => 1,
+            _ => u32::from(self.write_granularity.get()) + 1,
+        }
+    }
+
     /// Bytes of a logical block in the format in use; none if the page is malformed.
     pub fn block_bytes(&self) -> Option<u64> {
         let index = self.format & 0xF | (self.format >> 5 & 3) << 4;

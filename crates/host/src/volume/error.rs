@@ -1,0 +1,143 @@
+//! What can go wrong with a volume.
+
+use super::object::Kind;
+
+/// Errors of a volume. None of them has changed anything, except where it says so.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum VolumeError {
+    /// The drive refused, or cannot be reached.
+    #[error(transparent)]
+    Device(#[from] crate::Error),
+    /// Nothing at this place says that it is a volume.
+    #[error(
+        "there is no volume at block {first}: create one, or give the block that one begins at"
+    )]
+    NoVolume {
+        /// The block looked at.
+        first: u64,
+    },
+    /// A volume is there already.
+    #[error(
+        "there is a volume at block {first} already: open it, or create one with `replace_existing`"
+    )]
+    Exists {
+        /// Where it begins.
+        first: u64,
+    },
+    /// What was read is no catalogue that this library writes.
+    #[error("the volume is damaged at block {lba}: {reason}")]
+    Damaged {
+        /// Where.
+        lba: u64,
+        /// How.
+        reason: String,
+    },
+    /// A volume of a version that this library does not know.
+    #[error(
+        "the volume at block {first} has version {found}; this library reads version {}",
+        super::superblock::VERSION
+    )]
+    Version {
+        /// Where it begins.
+        first: u64,
+        /// Its version.
+        found: u32,
+    },
+    /// A range of blocks that can hold no volume.
+    #[error("blocks {first} to {end} hold no volume: {reason}")]
+    Range {
+        /// The first block.
+        first: u64,
+        /// The block after the last.
+        end: u64,
+        /// Why not, and what would do.
+        reason: String,
+    },
+    /// A name that an object cannot have.
+    #[error("{name:?} is no name of an object: {reason}")]
+    Name {
+        /// The name, shortened if it is very long.
+        name: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// Another object has this name.
+    #[error("there is {kind} {name:?} already")]
+    Taken {
+        /// The name.
+        name: String,
+        /// What has it.
+        kind: Kind,
+    },
+    /// There is no such object.
+    #[error("the volume has no {what}")]
+    NotFound {
+        /// What was asked for.
+        what: String,
+    },
+    /// An object of another kind than was asked for.
+    #[error("{name:?} is {found}, not {wanted}")]
+    WrongKind {
+        /// The object.
+        name: String,
+        /// What it is.
+        found: Kind,
+        /// What was asked for.
+        wanted: Kind,
+    },
+    /// An attribute that cannot be.
+    #[error("{what} is {value}; it must be {allowed}")]
+    Attribute {
+        /// Which attribute.
+        what: &'static str,
+        /// Its value.
+        value: String,
+        /// What it may be.
+        allowed: String,
+    },
+    /// The content has another length than its object.
+    #[error("{found} bytes for {name:?}, which has {wanted}")]
+    Length {
+        /// The object.
+        name: String,
+        /// Bytes given.
+        found: u64,
+        /// Bytes that it has.
+        wanted: u64,
+    },
+    /// An object is written when it is created or replaced, never in place.
+    #[error("{name:?} was not created or replaced in this change: replace it, then write it")]
+    InPlace {
+        /// The object.
+        name: String,
+    },
+    /// The volume has no room for the content.
+    #[error(
+        "{needed} blocks are needed and {free} are free in the volume, of which not all may fit"
+    )]
+    NoSpace {
+        /// Blocks needed.
+        needed: u64,
+        /// Blocks free.
+        free: u64,
+    },
+    /// The catalogue has no room for the objects.
+    #[error(
+        "the catalogue would take {needed} pages of {pages}: remove objects, or create the volume with more `catalogue_pages`"
+    )]
+    CatalogueFull {
+        /// Pages that all objects take.
+        needed: u64,
+        /// Pages that a catalogue area has.
+        pages: u64,
+    },
+    /// The catalogue on the drive is not as this handle knows it.
+    #[error(
+        "the catalogue has changed on the drive, by a format or by another who writes it: open the volume again"
+    )]
+    Stale,
+    /// An earlier change broke off while it was being written; it is whole on the drive, or not at all.
+    #[error("an earlier change broke off while it was written, done or not: open the volume again")]
+    Unsure,
+}

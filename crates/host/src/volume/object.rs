@@ -1,0 +1,206 @@
+//! The objects of a volume: what they are, and the bounds of their attributes.
+
+use std::fmt;
+
+use super::error::VolumeError;
+use super::extent::Run;
+
+/// The most bytes of a table's schema.
+pub const SCHEMA_BYTES_MAX: usize = 0xFFFF;
+/// The most dimensions of an array, as NumPy has them.
+pub const DIMENSIONS_MAX: usize = 64;
+/// The most extents of an object.
+pub const EXTENTS_MAX: usize = 0xFFFF;
+/// The longest vector, bits.
+pub const BITS_MAX: u64 = (1 << 48) - 1;
+/// The largest placement handle: bits 14:0 of Directive Specific.
+pub const HANDLE_MAX: u16 = 0x7FFF;
+
+/// Names an object of a volume for as long as it exists; a later one may get its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectId(pub(super) u32);
+
+impl ObjectId {
+    /// What has no object: the parent of groups, arrays, files and tables.
+    pub(super) const ROOT: ObjectId = ObjectId(0);
+
+    /// Its number.
+    pub fn get(self) -> u32 {
+        self.0
+    }
+}
+
+/// The kinds of objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Vectors that will meet in operations.
+    Group,
+    /// A vector of bits.
+    Vector,
+    /// An array of numbers.
+    Array,
+    /// Bytes.
+    File,
+    /// Bytes with a schema.
+    Table,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Kind::Group => "a group",
+            Kind::Vector => "a vector",
+            Kind::Array => "an array",
+            Kind::File => "a file",
+            Kind::Table => "a table",
+        })
+    }
+}
+
+/// What an object is, by kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Content {
+    /// A group.
+    Group(Group),
+    /// A vector of a group.
+    Vector(Vector),
+    /// An array.
+    Array(Array),
+    /// A file of so many bytes.
+    File {
+        /// Its length.
+        bytes: u64,
+    },
+    /// A table of so many bytes.
+    Table {
+        /// What its bytes mean, to whoever wrote it.
+        schema: Vec<u8>,
+        /// Its length.
+        bytes: u64,
+    },
+}
+
+/// Vectors of equal length, and how a drive that computes is to place them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Its placement handle, at most [`HANDLE_MAX`].
+    pub handle: u16,
+    /// The logical block that row 0 of its matrix of pages begins at.
+    pub anchor: u64,
+    /// Logical blocks from a row to the next.
+    pub pitch: u64,
+    /// The die of the first page.
+    pub first_die: u16,
+    /// How many dies it lies on; 0 is all.
+    pub dies: u16,
+    /// Length of each vector, bits.
+    pub bits: u64,
+}
+
+/// A vector of bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vector {
+    /// The group it belongs to.
+    pub group: ObjectId,
+    /// Its number in the group.
+    pub number: u32,
+    /// Whether its inverse is what is stored. A read gives what was written, all the same.
+    pub inverse: bool,
+    /// Its length, bits.
+    pub bits: u64,
+}
+
+/// An array of numbers, in C order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Array {
+    /// The type of its items, in NumPy's words, such as `<f8`; up to 255 bytes.
+    pub dtype: String,
+    /// Its shape, up to [`DIMENSIONS_MAX`] dimensions.
+    pub shape: Vec<u64>,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
+impl Content {
+    /// What it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Content::Group(_) => Kind::Group,
+            Content::Vector(_) => Kind::Vector,
+            Content::Array(_) => Kind::Array,
+            Content::File { .. } => Kind::File,
+            Content::Table { .. } => Kind::Table,
+        }
+    }
+
+    /// Bytes that are stored for it.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Content::Group(_) => 0,
+            Content::Vector(vector) => vector.bits.div_ceil(8),
+            Content::Array(array) => array.bytes,
+            Content::File { bytes } | Content::Table { bytes, .. } => *bytes,
+        }
+    }
+
+    /// Whether attributes are within their bounds, each looked at by itself.
+    pub(super) fn check(&self) -> Result<(), VolumeError> {
+        let bad = |what, value: String, allowed: String| {
+            Err(VolumeError::Attribute {
+                what,
+                value,
+                allowed,
+            })
+        };
+        let bits = match self {
+            Content::Group(group) => Some(group.bits),
+            Content::Vector(vector) => Some(vector.bits),
+            _ => None,
+        };
+        if let Some(bits) = bits.filter(|bits| !(1..=BITS_MAX).contains(bits)) {
+            return bad("bits", bits.to_string(), format!("1 to {BITS_MAX}"));
+        }
+        match self {
+            Content::Group(group) if group.handle > HANDLE_MAX => {
+                let allowed = format!("at most {HANDLE_MAX}");
+                bad("handle", group.handle.to_string(), allowed)
+            }
+            Content::Group(group) if group.pitch == 0 => {
+                bad("pitch", "0".into(), "at least one page".into())
+            }
+            Content::Array(array) if array.dtype.len() > 255 || array.dtype.is_empty() => {
+                let value = format!("{} bytes long", array.dtype.len());
+                bad("dtype", value, "1 to 255 bytes".into())
+            }
+            Content::Array(array) if array.shape.len() > DIMENSIONS_MAX => {
+                let value = format!("of {} dimensions", array.shape.len());
+                bad("shape", value, format!("of at most {DIMENSIONS_MAX}"))
+            }
+            Content::Table { schema, .. } if schema.len() > SCHEMA_BYTES_MAX => {
+                let value = format!("{} bytes long", schema.len());
+                bad("schema", value, format!("at most {SCHEMA_BYTES_MAX}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// An object as the catalogue has it. Runs are pages of the data area.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) content: Content,
+    pub(super) runs: Vec<Run>,
+}
+
+impl Entry {
+    /// Whose names its own must differ from.
+    pub(super) fn parent(&self) -> ObjectId {
+        match &self.content {
+            Content::Vector(vector) => vector.group,
+            _ => ObjectId::ROOT,
+        }
+    }
+}

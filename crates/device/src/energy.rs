@@ -34,9 +34,10 @@ impl FlashAccounts {
                 self.read
             }
             Command::Mws(_) => self.sense,
-            Command::Xor { .. } | Command::LatchTransfer { .. } | Command::CacheReadEnd { .. } => {
-                self.latch
-            }
+            Command::Xor { .. }
+            | Command::LatchTransfer { .. }
+            | Command::LatchLoad { .. }
+            | Command::CacheReadEnd { .. } => self.latch,
             Command::Program { .. } | Command::CopybackProgram { .. } => self.program,
             Command::Erase { .. } => self.erase,
             Command::Suspend

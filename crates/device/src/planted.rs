@@ -43,6 +43,8 @@ pub enum Bug {
     /// Recovery takes the strings of every group for full, so that further vectors do not join
     /// those written before.
     RecoveryOpensNewStrings,
+    /// A read does not look whether the latches of its plane are leased.
+    ReadIgnoresLease,
     /// A sense of several wordlines of a string leaves out the last of them.
     SenseMissesAWordline,
 }

@@ -19,6 +19,10 @@ pub struct ScheduleConfig {
     /// How many transactions may go before the one that has waited longest; 0: any number, so
     /// that reads without end keep a program waiting without end. `first_come` lets none.
     pub bypass_max: u32,
+    /// A computation lets go of its die at the first border of its steps after which the next step
+    /// would end later than so long after it began, in microseconds, if the policy has other work go
+    /// first. At least one step is done.
+    pub piece_max_us: u64,
     /// Shares of the priorities high, medium and low under `priority_classes`.
     pub priority_weights: [u32; 3],
     /// What of a page crosses the channel to be programmed.
@@ -105,6 +109,13 @@ impl ScheduleConfig {
             ("priority_weights[0]", high, 1, 64, weights),
             ("priority_weights[1]", medium, 1, 64, weights),
             ("priority_weights[2]", low, 1, 64, weights),
+            (
+                "piece_max_us",
+                self.piece_max_us,
+                1,
+                1_000_000,
+                "1 to 1000000 (a second)",
+            ),
             (
                 "suspend.times_max",
                 suspend.times_max.into(),

@@ -30,10 +30,11 @@ use crate::tenants;
 pub use config::{Interleave, ProgramTransfer, ScheduleConfig, ScheduleConfigError, SuspendConfig};
 pub use fault::Fault;
 pub use notify::{Notify, Sink};
+use operation::Computation;
 pub use operation::{Compute, Copyback, Erase, Operation, Outputs, Program, Read, SpareBytes};
 pub use origin::{Origin, Priority};
 pub use policy::Policy;
-use queue::{Kind, UnitQueue};
+use queue::{Kind, Lane, UnitQueue, Waiting};
 
 use ticket::Tickets;
 pub use ticket::{Ticket, TicketId};
@@ -79,6 +80,12 @@ pub struct FlashCounts {
     pub program_suspensions: u64,
     /// Times an erase was suspended.
     pub erase_suspensions: u64,
+    /// Times a computation stood back at a border of its steps.
+    pub computations_interrupted: u64,
+    /// Pages of latches moved out so that other work could have them.
+    pub latches_saved: u64,
+    /// Pages moved back into latches.
+    pub latches_restored: u64,
 }
 
 /// What the flash did for one tenant. Programs and erases are what it wears the flash by.
@@ -225,6 +232,14 @@ impl Schedule {
         let unit = self.unit_of(die);
         operation.enqueue(&mut self.queues[unit].borrow_mut(), notify, self.sim.now());
         self.trace_queue(unit);
+        self.bells[unit].ring();
+    }
+
+    /// A computation that waited for room has it: its unit goes on with it.
+    fn unpark(&self, unit: usize, computation: Waiting<Computation>, lane: Lane) {
+        let queue = &mut *self.queues[unit].borrow_mut();
+        queue.put_back(computation, lane);
+        queue.bar_computations(false);
         self.bells[unit].ring();
     }
 

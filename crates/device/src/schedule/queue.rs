@@ -10,7 +10,7 @@ use sim::Time;
 
 use super::notify::Notify;
 use super::operation::{
-    Compute, Copyback, Erase, Operation, PageProgram, PlaneOperation, Program, Read,
+    Computation, Compute, Copyback, Erase, Operation, PageProgram, PlaneOperation, Program, Read,
 };
 use super::origin::{Class, Origin, Priority};
 
@@ -49,6 +49,8 @@ impl Lane {
     const COUNT: u8 = Lane::ERASES.0 + 1;
     /// The lanes of reads among those of [`UnitQueue::held`].
     const READS: u32 = (1 << CLASSES) - 1;
+    /// The same of computations.
+    const COMPUTES: u32 = Lane::READS << CLASSES;
 
     const fn of(kind: Kind, class: Class) -> Lane {
         let class = match class {
@@ -169,11 +171,13 @@ impl<T> Line<T> {
 /// What waits for one unit.
 pub struct UnitQueue {
     reads: [Line<Read>; CLASSES],
-    computes: [VecDeque<Waiting<Compute>>; CLASSES],
+    computes: [VecDeque<Waiting<Computation>>; CLASSES],
     programs: [Line<PageProgram>; CLASSES],
     erases: Line<Erase>,
     /// Which lanes hold something, as a bit mask.
     held: u32,
+    /// Those of them that may not go at present.
+    barred: u32,
     next_arrival: u64,
     /// Whether host commands wait by their priority, or all in one queue.
     by_priority: bool,
@@ -194,6 +198,7 @@ impl UnitQueue {
             programs: std::array::from_fn(|_| Line::new(count)),
             erases: Line::new(count),
             held: 0,
+            barred: 0,
             next_arrival: 0,
             by_priority,
         }
@@ -201,18 +206,25 @@ impl UnitQueue {
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.held == 0
+        self.ready() == 0
+    }
+
+    /// The lanes that hold something that may go.
+    #[inline]
+    fn ready(&self) -> u32 {
+        self.held & !self.barred
     }
 
     #[inline]
     pub(super) fn holds(&self, lane: Lane) -> bool {
-        self.held & 1 << lane.0 != 0
+        self.ready() & 1 << lane.0 != 0
     }
 
     /// The only lane that holds something, if there is only one.
     #[inline]
     pub(super) fn only(&self) -> Option<Lane> {
-        (self.held.count_ones() == 1).then(|| Lane(self.held.trailing_zeros() as u8))
+        let ready = self.ready();
+        (ready.count_ones() == 1).then(|| Lane(ready.trailing_zeros() as u8))
     }
 
     /// Whether reads wait.
@@ -328,10 +340,26 @@ impl UnitQueue {
     }
 
     /// Takes the first computation of a lane.
-    pub(super) fn take_compute(&mut self, lane: Lane) -> Option<Waiting<Compute>> {
+    pub(super) fn take_compute(&mut self, lane: Lane) -> Option<Waiting<Computation>> {
         let taken = self.computes[lane.class()].pop_front();
         self.note_taken(lane);
         taken
+    }
+
+    /// Puts a computation back that stood first in its lane: it is first again.
+    pub(super) fn put_back(&mut self, computation: Waiting<Computation>, lane: Lane) {
+        self.computes[lane.class()].push_front(computation);
+        self.held |= 1 << lane.0;
+    }
+
+    /// Keeps computations back while one waits for room, so that no more than its own outputs are on
+    /// their way; and erases, which must not overtake those kept back.
+    pub(super) fn bar_computations(&mut self, bar: bool) {
+        self.barred = if bar {
+            Lane::COMPUTES | 1 << Lane::ERASES.0
+        } else {
+            0
+        };
     }
 
     /// Takes the first read of the chosen lane and those of other planes of its die
@@ -540,7 +568,7 @@ impl Operation for Compute {
         let lane = queue.lane(Kind::Compute, self.origin);
         // It has its die for itself, whatever the plane.
         let block = BlockId(queue.first_plane * queue.blocks_per_plane);
-        let waiting = queue.arrive(self, block, notify, lane, now);
+        let waiting = queue.arrive(Computation::from(self), block, notify, lane, now);
         queue.computes[lane.class()].push_back(waiting);
     }
 }

@@ -1,5 +1,7 @@
 //! The schedule on flash of its own, without a translation layer: every time is counted anew.
 
+mod pieces;
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -112,6 +114,7 @@ fn config() -> ScheduleConfig {
         interleave: Interleave::Die,
         program_transfer: ProgramTransfer::Page,
         bypass_max: 0,
+        piece_max_us: 1_000_000,
         priority_weights: [4, 2, 1],
         suspend: SuspendConfig {
             programs: false,

@@ -49,6 +49,7 @@ impl Nand {
             Command::Mws(mws) => self.begin_mws(die, mws, now),
             Command::Xor { planes }
             | Command::LatchTransfer { planes }
+            | Command::LatchLoad { planes }
             | Command::CacheReadEnd { planes } => self.begin_latches(die, command, *planes, now),
             Command::Program { pages, mode } => {
                 self.check_program(die, pages, *mode, command.name())?;
@@ -249,14 +250,25 @@ impl Nand {
         planes: PlaneMask,
         now: Time,
     ) -> Result<Busy, NandError> {
-        let needs_c = !matches!(command, Command::CacheReadEnd { .. });
-        self.check_latches(die, planes, needs_c, command.name())?;
+        let name = command.name();
+        match command {
+            Command::LatchLoad { .. } => self.check_latches(die, planes, (false, true), name)?,
+            Command::CacheReadEnd { .. } => self.check_latches(die, planes, (true, false), name)?,
+            _ => self.check_latches(die, planes, (true, true), name)?,
+        }
+        self.check_latches_free(
+            die,
+            planes,
+            matches!(command, Command::LatchLoad { .. }),
+            name,
+        )?;
         for plane in planes.iter() {
             let plane = self.geometry().plane_of_die(die, plane);
             let latches = &mut self.planes[plane.0 as usize];
             match command {
                 Command::Xor { .. } => latches.xor_s_into_c(),
                 Command::LatchTransfer { .. } => latches.or_s_into_c(),
+                Command::LatchLoad { .. } => latches.copy_c_to_s(),
                 _ => latches.copy_s_to_c(),
             }
         }

@@ -203,6 +203,18 @@ pub enum NandError {
         /// The plane.
         plane: PlanePlace,
     },
+    /// A latch would be changed whose content somebody still needs.
+    #[error(
+        "{command} refused: the {latch}-latch of {plane} is leased; end its lease, or save what it holds first"
+    )]
+    LatchLeased {
+        /// The command.
+        command: &'static str,
+        /// "S" or "C".
+        latch: &'static str,
+        /// The plane.
+        plane: PlanePlace,
+    },
     /// Too many or too few blocks in one sense.
     #[error("a sense of {slots} blocks of {plane} refused; 1 to {most} are legal (mws.blocks_max)")]
     TooManyBlocks {

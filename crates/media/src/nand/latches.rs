@@ -30,11 +30,27 @@ pub(crate) struct Latch {
     pub(crate) page: Option<PageAddress>,
 }
 
+/// Some of the latches of a plane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Latches {
+    /// The sensing latch.
+    pub s: bool,
+    /// The cache latch.
+    pub c: bool,
+}
+
+impl Latches {
+    /// Neither.
+    pub const NONE: Latches = Latches { s: false, c: false };
+}
+
 /// The latches of one plane and the spare bytes beside them.
 #[derive(Default)]
 pub(crate) struct PlaneLatches {
     pub(crate) s: Latch,
     pub(crate) c: Latch,
+    /// What of them may not be changed.
+    pub(crate) leased: Latches,
     /// Whether the channel has begun to load the C-latch, or a copyback did.
     pub(crate) loading: bool,
     /// Spare bytes given by the channel, for the next program.
@@ -100,6 +116,15 @@ impl PlaneLatches {
         self.c.holds = true;
         self.c.status = PageStatus::Ok;
         self.note_transfer(true);
+    }
+
+    /// S = C.
+    pub(crate) fn copy_c_to_s(&mut self) {
+        self.s.words.clone_from(&self.c.words);
+        self.s.holds = true;
+        self.s.status = self.c.status;
+        self.s.page = self.c.page;
+        self.loading = false;
     }
 
     /// C |= S.

@@ -168,6 +168,7 @@ impl Nand {
         let mode = self.array.mode(page.block).unwrap_or(ProgramMode::Tlc);
         self.check_page(page, mode)?;
         self.check_block_readable(die, page.block, command)?;
+        self.check_free(plane, command)?;
         Ok(plane)
     }
 
@@ -199,6 +200,7 @@ impl Nand {
             self.check_plane_once(plane, &mut seen, command)?;
             self.check_page(page, mode)?;
             self.check_turn(page, mode, command)?;
+            self.check_free(plane, command)?;
         }
         Ok(())
     }
@@ -244,6 +246,8 @@ impl Nand {
         for &block in blocks {
             let plane = self.check_block(die, block, COMMAND)?;
             self.check_plane_once(plane, &mut seen, COMMAND)?;
+            // It is verified through the sensing latch.
+            self.check_free(plane, COMMAND)?;
             if self.array.block(block).condition == BlockCondition::Bad {
                 return Err(NandError::Bad {
                     command: COMMAND,
@@ -259,7 +263,7 @@ impl Nand {
         &self,
         die: DieId,
         planes: PlaneMask,
-        needs_c: bool,
+        (needs_s, needs_c): (bool, bool),
         command: &'static str,
     ) -> Result<(), NandError> {
         let geometry = self.geometry();
@@ -272,7 +276,7 @@ impl Nand {
         }
         for plane in planes.iter() {
             let plane = geometry.plane_of_die(die, plane);
-            self.check_holds(plane, true, needs_c, command)?;
+            self.check_holds(plane, needs_s, needs_c, command)?;
         }
         Ok(())
     }
@@ -310,6 +314,7 @@ impl Nand {
         for part in &mws.planes {
             let plane = self.check_mws_plane(die, part, COMMAND)?;
             self.check_plane_once(plane, &mut seen, COMMAND)?;
+            self.check_free(plane, COMMAND)?;
             self.check_holds(plane, !iscm.init_s, iscm.transfer && !iscm.init_c, COMMAND)?;
         }
         Ok(())

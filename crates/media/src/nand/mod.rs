@@ -16,6 +16,7 @@ mod error;
 mod finish;
 mod geometry;
 mod latches;
+mod lease;
 mod legality;
 mod mode;
 mod mws;
@@ -37,7 +38,7 @@ pub use geometry::{
     BlockId, BlockPlace, CELLS_PER_STRING_MAX, ChannelId, DieId, Geometry, GeometryError,
     PLANES_PER_DIE_MAX, PageAddress, PagePlace, PlaneId, PlanePlace, Ppa, Wordline,
 };
-pub use latches::PageStatus;
+pub use latches::{Latches, PageStatus};
 pub use mode::{BITS_PER_CELL_MAX, ProgramMode};
 pub use mws::{MWS_BLOCKS_MAX, MwsLimits, MwsTime, Precharge};
 pub use storage::{Image, Storage, StorageError, TEXT_BYTES_MAX};

@@ -23,6 +23,7 @@ impl Nand {
         bytes: &[u8],
     ) -> Result<(), NandError> {
         self.check_register(plane, "data in")?;
+        self.check_latch_free(plane, false, "data in")?;
         self.check_column(plane, column, bytes.len(), "data in")?;
         let words = self.register_words();
         let latches = &mut self.planes[plane.0 as usize];
@@ -121,6 +122,12 @@ impl Nand {
     /// programmed, and tWB for a command that makes the die busy; or what is stated.
     pub fn command_span(&self, command: &Command) -> Span {
         self.timing.command_span(command, self.geometry())
+    }
+
+    /// What a data-in phase that no program follows takes on the channel before its first byte: a
+    /// command cycle, five of address, and tADL (ONFI 4.2, Change Row Address).
+    pub fn data_in_setup(&self) -> Span {
+        self.timing.command_cycle * 6 + self.timing.t_adl
     }
 
     /// What a data-out phase takes on the channel before its first byte (tRR).

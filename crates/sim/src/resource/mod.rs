@@ -14,6 +14,6 @@ mod signal;
 pub use channel::{Receiver, Sender, channel};
 pub use oneshot::{OneshotReceiver, OneshotSender, oneshot};
 pub use pipe::Pipe;
-pub use semaphore::{Permit, Semaphore};
+pub use semaphore::{Permit, Reserve, Semaphore};
 pub use server::{Hold, Priority, Serve, Server};
 pub use signal::{Broadcast, Signal};

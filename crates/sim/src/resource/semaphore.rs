@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use crate::executor::{Sim, TaskId};
@@ -40,6 +41,73 @@ impl Semaphore {
             semaphore: self,
             permits,
             ticket: None,
+        }
+    }
+
+    /// Stands in line for `permits` from now on, whenever the future is first polled; they stay taken:
+    /// somebody gives them back by [`Semaphore::release`].
+    pub fn reserve(self: &Rc<Semaphore>, permits: u64) -> Reserve {
+        let ticket = self.stand_in_line(permits, TaskId::NONE);
+        Reserve {
+            semaphore: self.clone(),
+            permits,
+            ticket: Some(ticket),
+        }
+    }
+
+    fn stand_in_line(&self, permits: u64, task: TaskId) -> u64 {
+        let ticket = self.next_ticket.get();
+        self.next_ticket.set(ticket + 1);
+        let waiter = Waiter {
+            ticket,
+            task,
+            permits,
+        };
+        self.waiting.borrow_mut().push_back(waiter);
+        ticket
+    }
+
+    /// Whether `permits` are taken now; if not, the current task is woken when that may change.
+    fn poll(&self, permits: u64, ticket: &mut Option<u64>) -> bool {
+        let mut waiting = self.waiting.borrow_mut();
+        let first = match *ticket {
+            Some(ticket) => waiting
+                .front()
+                .is_some_and(|waiter| waiter.ticket == ticket),
+            None => waiting.is_empty(),
+        };
+        if first && self.available.get() >= permits {
+            if ticket.take().is_some() {
+                waiting.pop_front();
+            }
+            drop(waiting);
+            self.available.set(self.available.get() - permits);
+            self.wake_first();
+            return true;
+        }
+        let task = self.sim.current();
+        match *ticket {
+            Some(ticket) => {
+                let mut own = waiting.iter_mut().filter(|waiter| waiter.ticket == ticket);
+                if let Some(waiter) = own.next() {
+                    waiter.task = task;
+                }
+            }
+            None => {
+                drop(waiting);
+                *ticket = Some(self.stand_in_line(permits, task));
+            }
+        }
+        false
+    }
+
+    /// Gives up a place in line.
+    fn leave_line(&self, ticket: Option<u64>) {
+        if let Some(ticket) = ticket {
+            self.waiting
+                .borrow_mut()
+                .retain(|waiter| waiter.ticket != ticket);
+            self.wake_first();
         }
     }
 
@@ -87,37 +155,9 @@ impl<'a> Future for Acquire<'a> {
     type Output = Permit<'a>;
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Permit<'a>> {
-        let semaphore = self.semaphore;
-        let mut waiting = semaphore.waiting.borrow_mut();
-        let first = match self.ticket {
-            Some(ticket) => waiting
-                .front()
-                .is_some_and(|waiter| waiter.ticket == ticket),
-            None => waiting.is_empty(),
-        };
-        if first && semaphore.available.get() >= self.permits {
-            if self.ticket.take().is_some() {
-                waiting.pop_front();
-            }
-            drop(waiting);
-            semaphore
-                .available
-                .set(semaphore.available.get() - self.permits);
-            semaphore.wake_first();
-            return Poll::Ready(Permit {
-                semaphore,
-                permits: self.permits,
-            });
-        }
-        if self.ticket.is_none() {
-            let ticket = semaphore.next_ticket.get();
-            semaphore.next_ticket.set(ticket + 1);
-            self.ticket = Some(ticket);
-            waiting.push_back(Waiter {
-                ticket,
-                task: semaphore.sim.current(),
-                permits: self.permits,
-            });
+        let (semaphore, permits) = (self.semaphore, self.permits);
+        if semaphore.poll(permits, &mut self.ticket) {
+            return Poll::Ready(Permit { semaphore, permits });
         }
         Poll::Pending
     }
@@ -125,13 +165,33 @@ impl<'a> Future for Acquire<'a> {
 
 impl Drop for Acquire<'_> {
     fn drop(&mut self) {
-        if let Some(ticket) = self.ticket {
-            self.semaphore
-                .waiting
-                .borrow_mut()
-                .retain(|waiter| waiter.ticket != ticket);
-            self.semaphore.wake_first();
+        self.semaphore.leave_line(self.ticket);
+    }
+}
+
+/// The future of [`Semaphore::reserve`].
+#[must_use = "futures do nothing unless awaited"]
+pub struct Reserve {
+    semaphore: Rc<Semaphore>,
+    permits: u64,
+    ticket: Option<u64>,
+}
+
+impl Future for Reserve {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        let (semaphore, permits) = (self.semaphore.clone(), self.permits);
+        match semaphore.poll(permits, &mut self.ticket) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
         }
+    }
+}
+
+impl Drop for Reserve {
+    fn drop(&mut self) {
+        self.semaphore.leave_line(self.ticket);
     }
 }
 

@@ -12,7 +12,8 @@ mod read_priority;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::queue::{Choice, Lane, UnitQueue};
+use super::origin::Priority;
+use super::queue::{Choice, Kind, Lane, UnitQueue};
 use crate::planted::{Bug, is_planted};
 pub(super) use priority_classes::Shares;
 
@@ -38,6 +39,7 @@ struct Turns {
 }
 
 /// A policy at work on one unit.
+#[derive(Clone)]
 pub(super) struct Chooser {
     policy: Policy,
     /// How many may overtake the transaction that has waited longest; 0: any number.
@@ -92,6 +94,18 @@ impl Chooser {
             ),
         }?;
         Some(self.bounded(queue, choice))
+    }
+
+    /// Whether something that waits would go before the computation that `lane` holds first, which has
+    /// begun. Other computations would only if they are urgent and it is not: the classes share the
+    /// die by whole computations.
+    pub(super) fn would_interrupt(&self, queue: &UnitQueue, urgent: bool, lane: Lane) -> bool {
+        let next = self.clone().next(queue, urgent);
+        next.is_some_and(|choice| {
+            let urgent_computes = Lane::user_computes(Priority::Urgent);
+            let other = choice.lane.kind() != Kind::Compute || choice.lane == urgent_computes;
+            other && choice.lane != lane
+        })
     }
 
     /// What goes instead of `choice` if that would overtake the oldest once too often.

@@ -12,6 +12,7 @@ use crate::schedule::queue::{Choice, Lane, UnitQueue};
 const SHARING: [Priority; 3] = [Priority::High, Priority::Medium, Priority::Low];
 
 /// Whose turn it is among the classes.
+#[derive(Clone)]
 pub(in crate::schedule) struct Shares {
     weights: [u32; 3],
     /// Rounds left of the cycle, this one included.

@@ -1,10 +1,19 @@
 //! Sequences of sensing commands, and what they leave in the latches.
+//!
+//! A sequence is carried out in pieces. A piece ends at the first border of its steps after which the
+//! next step would end later than `piece_max_us` after the piece began, if something waits that the
+//! policy has go first. What the rest of the sequence needs of the latches stays there under a lease
+//! (`lease`). The outputs follow the last step, unless they have to wait for room: then they stay in
+//! their latches, and the die does other work, but for computations and erases.
 
-use media::nand::{BlockId, Command, DieId, NandError, PageAddress, PageStatus};
+use media::nand::{BlockId, Command, DieId, NandError, PageAddress};
+use sim::Time;
 
 use super::Unit;
+use super::lease::is_lost;
 use crate::schedule::fault::Fault;
-use crate::schedule::operation::Compute;
+use crate::schedule::operation::{Computation, Outputs};
+use crate::schedule::origin::Origin;
 use crate::schedule::queue::{Kind, Lane, Waiting};
 use crate::schedule::turns::{Turn, Visit};
 
@@ -12,42 +21,111 @@ impl Unit {
     pub(super) async fn compute(&self, lane: Lane, turn: Option<Turn<'_>>) {
         let taken = self.queue().borrow_mut().take_compute(lane);
         self.schedule.trace_queue(self.number);
-        let Some(Waiting {
-            operation,
-            notify,
-            since,
-            ..
-        }) = taken
-        else {
-            return;
-        };
-        let die = self.die_of_steps(&operation.steps);
-        let (mut fault, mut first) = (None, turn);
-        for command in operation.steps.iter() {
-            let turn = match (first.take(), &self.turns) {
-                (None, Some(turns)) => {
-                    Some(turns.visit(self.chip, Visit::Continuation, false).await)
+        let Some(mut waiting) = taken else { return };
+        let begin = self.sim.now();
+        let steps = waiting.operation.compute.steps.clone();
+        let die = self.die_of_steps(&steps);
+        let (mut first, delivered) = self.take_up(die, &mut waiting.operation, turn).await;
+        let tenants = [waiting.operation.compute.origin.tenant];
+        let mut stepped = false;
+        while waiting.operation.fault.is_none()
+            && let Some(command) = steps.get(waiting.operation.done)
+        {
+            if stepped && self.ends_piece(begin, command) {
+                match self.stand_back(die, waiting, lane) {
+                    None => return,
+                    Some(back) => waiting = back,
                 }
-                (turn, _) => turn,
+            }
+            let turn = match first.take() {
+                None => self.turn(Visit::Continuation).await,
+                turn => turn,
             };
+            let cleared = waiting.operation.takes_clear_c(command);
+            let command = cleared.as_ref().unwrap_or(command);
             let span = self.span_of(command);
-            let tenants = [operation.origin.tenant];
             let executed = self.send_and_execute(die, command, span, turn, &tenants);
             if let Err(error) = executed.await {
-                fault = Some(refusal(&error, &operation.steps));
-                break;
+                waiting.operation.fault = Some(refusal(&error, &steps));
             }
+            waiting.operation.done += 1;
+            stepped = true;
         }
-        if let Some(room) = &operation.room {
-            // The pages stay in the latches until there is room for them.
-            room.acquire(operation.outputs.len() as u64).await.keep();
+        drop(first);
+        if !self.take_room(&mut waiting.operation) {
+            return self.park(die, waiting, lane);
         }
-        if fault.is_none() {
-            fault = self.latches_out(&operation).await;
+        let computation = &mut waiting.operation;
+        if computation.fault.is_none() && !delivered {
+            let (outputs, origin) = (&computation.compute.outputs, computation.compute.origin);
+            computation.fault = self.latches_out(outputs, origin).await;
         }
+        let Computation { compute, fault, .. } = waiting.operation;
         self.schedule
-            .note_served(Kind::Compute, operation.origin, since);
-        self.schedule.settle(notify, fault);
+            .note_served(Kind::Compute, compute.origin, waiting.since);
+        self.schedule.settle(waiting.notify, fault);
+    }
+
+    /// Whether a piece that began at `begin` is too long with `next`, and something waits.
+    fn ends_piece(&self, begin: Time, next: &Command) -> bool {
+        if self.queue().borrow().is_empty() {
+            return false;
+        }
+        let array = self.schedule.nand.borrow().array_span(next);
+        self.sim.now() + self.span_of(next) + array > begin + self.piece_max
+    }
+
+    /// Puts a computation back for others to go first; gives it back if none would.
+    fn stand_back(
+        &self,
+        die: DieId,
+        waiting: Waiting<Computation>,
+        lane: Lane,
+    ) -> Option<Waiting<Computation>> {
+        let queue = &mut *self.queue().borrow_mut();
+        queue.put_back(waiting, lane);
+        let urgent = self.schedule.is_unit_urgent(self.number);
+        let wanted = self.chooser.borrow().would_interrupt(queue, urgent, lane);
+        let mut waiting = queue.take_compute(lane)?;
+        if !wanted {
+            return Some(waiting);
+        }
+        self.lease_latches(die, &mut waiting.operation);
+        queue.put_back(waiting, lane);
+        self.schedule
+            .count(|counts| counts.computations_interrupted += 1);
+        None
+    }
+
+    /// Takes room for the outputs of a computation, if there is some; whether it has it.
+    fn take_room(&self, computation: &mut Computation) -> bool {
+        if let Some(room) = &computation.compute.room
+            && !computation.has_room
+            && let Some(permit) = room.try_acquire(computation.compute.outputs.len() as u64)
+        {
+            permit.keep();
+            computation.has_room = true;
+        }
+        computation.has_room
+    }
+
+    /// Has a computation whose steps are done wait for room; its outputs stay in the latches.
+    fn park(&self, die: DieId, mut waiting: Waiting<Computation>, lane: Lane) {
+        let computation = &mut waiting.operation;
+        let Some(room) = computation.compute.room.clone() else {
+            return;
+        };
+        if computation.fault.is_none() {
+            self.lease_latches(die, computation);
+        }
+        self.queue().borrow_mut().bar_computations(true);
+        let taken = room.reserve(computation.compute.outputs.len() as u64);
+        let (schedule, number) = (self.schedule.clone(), self.number);
+        self.sim.spawn_detached(async move {
+            taken.await;
+            waiting.operation.has_room = true;
+            schedule.unpark(number, waiting, lane);
+        });
     }
 
     /// The die that a sequence is for: latch commands name none.
@@ -58,19 +136,20 @@ impl Unit {
     }
 
     /// Moves whole C-latches over the channel.
-    async fn latches_out(&self, compute: &Compute) -> Option<Fault> {
+    pub(super) async fn latches_out(&self, outputs: &Outputs, origin: Origin) -> Option<Fault> {
         let geometry = &self.schedule.geometry;
         let mut fault = None;
-        for (index, (plane, into)) in compute.outputs.iter().enumerate() {
+        for (index, (plane, into)) in outputs.iter().enumerate() {
             let turn = match &self.turns {
                 Some(turns) => Some(turns.visit(self.chip, Visit::UserData, index > 0).await),
                 None => None,
             };
-            let (tenant, bytes) = (compute.origin.tenant, u64::from(geometry.page_bytes));
-            self.move_data(tenant, self.data_out_setup, bytes).await;
+            let bytes = u64::from(geometry.page_bytes);
+            self.move_data(origin.tenant, self.data_out_setup, bytes)
+                .await;
             drop(turn);
             let status = self.latch_out(*plane, 0, *into, 0..geometry.page_bytes as usize);
-            if status != PageStatus::Ok {
+            if is_lost(status) {
                 let block = geometry.block_of_plane(*plane, 0);
                 fault = Some(Fault::Uncorrectable(PageAddress { block, page: 0 }));
             }

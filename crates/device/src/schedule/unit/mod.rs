@@ -2,6 +2,7 @@
 //! them out, phase by phase, as a datasheet tells it.
 
 mod compute;
+mod lease;
 mod phases;
 mod program;
 mod read;
@@ -26,6 +27,7 @@ use super::queue::{Kind, Merging, Set, UnitQueue, Waiting};
 use super::turns::{Turn, Turns};
 use super::{ProgramTransfer, Schedule, ScheduleConfig};
 use crate::energy::FlashAccounts;
+use lease::Lease;
 use phases::Tenants;
 use suspension::Suspensions;
 
@@ -47,6 +49,11 @@ pub(super) struct Unit {
     accounts: FlashAccounts,
     ledger: Rc<Ledger>,
     data_out_setup: Span,
+    data_in_setup: Span,
+    /// What a computation that stands back left in the latches.
+    lease: RefCell<Option<Lease>>,
+    /// How long a piece of a computation may hold a die.
+    piece_max: Span,
     /// Command phases of reads of one page, two, and so on.
     read_spans: ArrayVec<Span, PLANES_PER_DIE_MAX>,
     /// The tracks of its dies in a trace.
@@ -90,6 +97,7 @@ impl Unit {
             .map(|read| schedule.nand.borrow().command_span(&read))
             .collect();
         let data_out_setup = schedule.nand.borrow().data_out_setup();
+        let data_in_setup = schedule.nand.borrow().data_in_setup();
         let retries_max = schedule.nand.borrow().config().ecc.retries_max;
         Unit {
             chip: first_die.0 / geometry.dies_per_chip % geometry.chips_per_channel,
@@ -99,6 +107,9 @@ impl Unit {
             suspensions: Suspensions::new(config),
             accounts: FlashAccounts::open(ledger),
             data_out_setup,
+            data_in_setup,
+            lease: RefCell::default(),
+            piece_max: Span::from_us(config.piece_max_us),
             tracks,
             read_spans,
             sim: sim.clone(),
@@ -159,6 +170,7 @@ impl Unit {
             .borrow_mut()
             .take_erases(&self.merging(), &mut set);
         self.schedule.trace_queue(self.number);
+        let turn = self.make_way(turn).await;
         let command = Command::Erase {
             blocks: set.iter().map(|waiting| waiting.operation.block).collect(),
         };

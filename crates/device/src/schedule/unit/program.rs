@@ -19,6 +19,7 @@ impl Unit {
             .borrow_mut()
             .take_programs(choice, &self.merging(), &mut set);
         self.schedule.trace_queue(self.number);
+        let turn = self.make_way(turn).await;
         let performed = match set[0].operation.data {
             PageData::Buffer(_) => self.program_set(&set, turn).await,
             PageData::Page(_) => self.copy_set(&mut set, turn).await,

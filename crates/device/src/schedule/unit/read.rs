@@ -19,6 +19,11 @@ impl Unit {
             .borrow_mut()
             .take_reads(choice, &self.merging(), &mut set);
         self.schedule.trace_queue(self.number);
+        let turn = if self.is_leased(&set) {
+            self.make_way(turn).await
+        } else {
+            turn
+        };
         self.read_set(set, turn).await;
     }
 

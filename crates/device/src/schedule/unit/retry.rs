@@ -70,7 +70,12 @@ impl Unit {
     }
 
     /// One more command of a sequence, from its cycles to its end.
-    async fn step(&self, die: DieId, command: &Command, origin: Origin) -> Result<(), NandError> {
+    pub(super) async fn step(
+        &self,
+        die: DieId,
+        command: &Command,
+        origin: Origin,
+    ) -> Result<(), NandError> {
         let turn = self.turn(Visit::Continuation).await;
         let span: Span = self.span_of(command);
         self.send_and_execute(die, command, span, turn, &[origin.tenant])
@@ -79,7 +84,7 @@ impl Unit {
     }
 
     /// A turn on the channel, where chips take turns.
-    async fn turn(&self, visit: Visit) -> Option<Turn<'_>> {
+    pub(super) async fn turn(&self, visit: Visit) -> Option<Turn<'_>> {
         match &self.turns {
             Some(turns) => Some(turns.visit(self.chip, visit, false).await),
             None => None,

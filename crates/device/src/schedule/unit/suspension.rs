@@ -90,6 +90,10 @@ impl Unit {
         tenants: &[Tenant],
     ) -> Result<Outcome, NandError> {
         self.overtaking.set(0);
+        debug_assert!(
+            self.lease.borrow().is_none(),
+            "programs and erases make way first, so that reads served meanwhile find free latches"
+        );
         let blocks = blocks_of(command);
         let die = self.schedule.geometry.die_of_block(blocks[0]);
         let Some(least) = self.suspensions.least_remaining(command) else {

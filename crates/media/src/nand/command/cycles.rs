@@ -97,7 +97,10 @@ impl Command {
                 let slots: usize = mws.planes.iter().map(|plane| plane.slots.len()).sum();
                 2 + slots * (widths.slot() + 1)
             }
-            Command::CacheReadEnd { .. } | Command::Xor { .. } | Command::LatchTransfer { .. } => 2,
+            Command::CacheReadEnd { .. }
+            | Command::Xor { .. }
+            | Command::LatchTransfer { .. }
+            | Command::LatchLoad { .. } => 2,
             Command::SetFeature { .. } => 2 + FEATURE_BYTES,
             Command::Suspend | Command::Resume | Command::Reset | Command::ReadStatus => 1,
         }

@@ -122,6 +122,9 @@ impl Decoder<'_> {
             opcode::LATCH_TRANSFER => Ok(Command::LatchTransfer {
                 planes: PlaneMask(self.byte()?),
             }),
+            opcode::LATCH_LOAD => Ok(Command::LatchLoad {
+                planes: PlaneMask(self.byte()?),
+            }),
             opcode::SET_FEATURE => self.feature(),
             opcode::SUSPEND => Ok(Command::Suspend),
             opcode::RESUME => Ok(Command::Resume),

@@ -35,6 +35,7 @@ impl Command {
             Command::CacheReadEnd { planes } => encoder.masked(opcode::READ_CACHE_END, *planes),
             Command::Xor { planes } => encoder.masked(opcode::XOR, *planes),
             Command::LatchTransfer { planes } => encoder.masked(opcode::LATCH_TRANSFER, *planes),
+            Command::LatchLoad { planes } => encoder.masked(opcode::LATCH_LOAD, *planes),
             Command::SetFeature { feature, value } => {
                 encoder.command(opcode::SET_FEATURE);
                 encoder.address(*feature as u64, 1);

@@ -69,6 +69,12 @@ pub enum Command {
         /// The planes.
         planes: PlaneMask,
     },
+    /// S-latch = C-latch: the way that data to be programmed take, as a command of its own, so that a
+    /// sensing latch that was read out can be filled again.
+    LatchLoad {
+        /// The planes.
+        planes: PlaneMask,
+    },
     /// Senses pages, spare bytes included, so that they can be programmed elsewhere in the same planes.
     CopybackRead {
         /// The pages.
@@ -282,6 +288,7 @@ impl Command {
             Command::Mws(_) => "multi-wordline sense",
             Command::Xor { .. } => "xor",
             Command::LatchTransfer { .. } => "latch transfer",
+            Command::LatchLoad { .. } => "latch load",
             Command::CopybackRead { .. } => "copyback read",
             Command::CopybackProgram { .. } => "copyback program",
             Command::Suspend => "suspend",

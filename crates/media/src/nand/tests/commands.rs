@@ -58,7 +58,10 @@ fn a_command(geometry: Geometry, die: u32) -> BoxedStrategy<Command> {
             .clone()
             .prop_map(|planes| Command::CacheReadEnd { planes }),
         planes.clone().prop_map(|planes| Command::Xor { planes }),
-        planes.prop_map(|planes| Command::LatchTransfer { planes }),
+        planes
+            .clone()
+            .prop_map(|planes| Command::LatchTransfer { planes }),
+        planes.prop_map(|planes| Command::LatchLoad { planes }),
         (
             prop::sample::select(vec![Feature::EspEffort, Feature::ReadReference]),
             any::<u32>()

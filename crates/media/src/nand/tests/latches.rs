@@ -34,6 +34,7 @@ pub(super) enum Step {
     CacheReadEnd(u8),
     Xor(u8),
     LatchTransfer(u8),
+    LatchLoad(u8),
     Mws {
         iscm: u8,
         planes: Vec<Vec<(u32, u32, u8)>>,
@@ -72,6 +73,7 @@ pub(super) fn a_step() -> impl Strategy<Value = Step> {
         1 => (1u8..4).prop_map(Step::CacheReadEnd),
         1 => (1u8..4).prop_map(Step::Xor),
         1 => (1u8..4).prop_map(Step::LatchTransfer),
+        1 => (1u8..4).prop_map(Step::LatchLoad),
         8 => (0u8..16, planes).prop_map(|(iscm, planes)| Step::Mws { iscm, planes }),
     ]
 }
@@ -119,6 +121,9 @@ impl Step {
                 planes: PlaneMask(*planes),
             },
             Step::LatchTransfer(planes) => Command::LatchTransfer {
+                planes: PlaneMask(*planes),
+            },
+            Step::LatchLoad(planes) => Command::LatchLoad {
                 planes: PlaneMask(*planes),
             },
             Step::Mws { iscm, planes } => {
@@ -253,6 +258,11 @@ impl Model {
             Step::CacheReadEnd(planes) => self.for_latches(*planes, |s, _| s),
             Step::Xor(planes) => self.for_latches(*planes, |s, c| s ^ c),
             Step::LatchTransfer(planes) => self.for_latches(*planes, |s, c| s | c),
+            Step::LatchLoad(planes) => {
+                for plane in PlaneMask(*planes).iter() {
+                    self.s[plane as usize] = self.c[plane as usize];
+                }
+            }
             Step::Mws { iscm, planes } => {
                 self.mws(planes, Iscm::from_byte(*iscm).expect("four bits"));
             }

@@ -5,6 +5,7 @@ mod commands;
 mod failures;
 mod image;
 mod latches;
+mod leases;
 mod legality;
 mod timing;
 

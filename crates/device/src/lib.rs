@@ -14,5 +14,10 @@ pub mod planted;
 pub mod schedule;
 mod slab;
 
+/// The layout of what the firmware programs into pages: records in spare bytes, notes, mapping pages, roots of
+/// checkpoints, vectors. It rises with every change of those, so that no drive takes what another version
+/// left in an image for something else.
+pub const CONTENT_VERSION: u32 = 1;
+
 pub use config::{ConfigError, DeviceConfig, FaultConfig};
 pub use device::{Device, MediaState, PowerUpError};

@@ -40,7 +40,7 @@ pub use geometry::{
 pub use latches::PageStatus;
 pub use mode::{BITS_PER_CELL_MAX, ProgramMode};
 pub use mws::{MWS_BLOCKS_MAX, MwsLimits, MwsTime, Precharge};
-pub use storage::{Checked, Image, Storage, StorageError, TEXT_BYTES_MAX};
+pub use storage::{Image, ImageCheck, Storage, StorageError, TEXT_BYTES_MAX};
 
 use array::Array;
 use cells::Cells;

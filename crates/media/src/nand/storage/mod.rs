@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 #[cfg(test)]
 pub(in crate::nand) use image::Medium;
-pub use image::{Checked, Image, TEXT_BYTES_MAX};
+pub use image::{Image, ImageCheck, TEXT_BYTES_MAX};
 
 /// Where the bits of a drive are to be kept.
 #[derive(Debug)]

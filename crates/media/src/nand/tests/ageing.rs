@@ -239,7 +239,7 @@ fn an_image_remembers_how_old_its_pages_are() {
         .write(true)
         .open(&path)
         .expect("there");
-    let first_copy = 69632 + 2 * 4096;
+    let first_copy = 69632 + 3 * 4096;
     file.write_all_at(&[0xAA; 8], first_copy).expect("writable");
     let image = Image::open(&path, 1).expect("the header is intact");
     let d = Driver::new(&config, Storage::Image(image));

@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// What a look through an image found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
+pub struct ImageCheck {
     /// Programmed pages that have data.
     pub pages: u64,
     /// Those whose data does not match its checksum, if data was read.
@@ -27,17 +27,21 @@ impl Image {
     ///
     /// # Errors
     /// As [`Image::open`], and damage that the image cannot be used with.
-    pub fn check(path: &Path, content_version: u32, data: bool) -> Result<Checked, StorageError> {
+    pub fn check(
+        path: &Path,
+        content_version: u32,
+        data: bool,
+    ) -> Result<ImageCheck, StorageError> {
         let mut image = Image::open_read_only(path, content_version)?;
         image.load_into(&mut Array::new(&image.geometry().clone()))?;
         Ok(image.look_through(data))
     }
 
-    pub(in crate::nand) fn look_through(&self, data: bool) -> Checked {
-        let mut checked = Checked {
+    pub(in crate::nand) fn look_through(&self, data: bool) -> ImageCheck {
+        let mut checked = ImageCheck {
             damaged_copies: self.damaged_copies,
             rolled_back: self.rolled_back,
-            ..Checked::default()
+            ..ImageCheck::default()
         };
         let mut bytes = vec![0; self.geometry().page_bytes as usize];
         for (block, held) in (0..).map(BlockId).zip(&self.blocks) {

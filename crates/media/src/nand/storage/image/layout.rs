@@ -4,7 +4,8 @@
 //! 0        header, 4 KiB: magic, versions, geometry, length and checksum of the text, checksum
 //! 4096     text of the caller, 64 KiB
 //! 69632    two seals, 4 KiB each
-//! ...      first copy of the records: age of the drive, blocks, pages, long spare bytes
+//! 77824    the number of the last change, 4 KiB
+//! 81920    first copy of the records: age of the drive, blocks, pages, long spare bytes
 //! ...      data of each page
 //! ...      second copy of the records
 //! ...      the seals again
@@ -27,7 +28,9 @@ pub(super) const HEAD_BYTES: u64 = (HEADER_BYTES + TEXT_BYTES_MAX) as u64;
 /// Seals that are kept, so that the newer may be torn.
 pub(super) const SEALS: u64 = 2;
 const SEAL_ROOM: u64 = 4096;
-const RECORDS_AT: u64 = HEAD_BYTES + SEALS * SEAL_ROOM;
+/// Where the number of the last change is.
+pub(super) const LAST_AT: u64 = HEAD_BYTES + SEALS * SEAL_ROOM;
+const RECORDS_AT: u64 = LAST_AT + 4096;
 pub(super) const AGE_RECORD_BYTES: usize = 128;
 pub(super) const BLOCK_RECORD_BYTES: usize = 64;
 pub(super) const PAGE_RECORD_BYTES: usize = 128;

@@ -139,6 +139,10 @@ impl Image {
             for (page, entry) in held.late {
                 self.tear(page, entry);
             }
+            self.write_last();
+        }
+        if mended {
+            self.write_last();
         }
         if mended || self.rolled_back || self.boot != self.seal.boot {
             // Both seals, so that none is left damaged.

@@ -33,9 +33,10 @@ use backlog::Backlog;
 use checksum::crc32;
 use file::HostFile;
 use header::{Header, WRITER};
-use layout::{HEADER_BYTES, Layout, REPLICAS, SPARE_INLINE};
+use layout::{HEADER_BYTES, LAST_AT, Layout, REPLICAS, SPARE_INLINE};
 use record::{
-    AgeRecord, AgeVersion, BlockRecord, BlockVersion, Content, PageEntry, condition_code,
+    AgeRecord, AgeVersion, BlockRecord, BlockVersion, Content, LastChange, PageEntry,
+    condition_code,
 };
 use seal::{Boot, Seal};
 use std::collections::BTreeSet;
@@ -44,7 +45,7 @@ use std::ops::Range;
 use std::path::Path;
 use zerocopy::IntoBytes;
 
-pub use check::Checked;
+pub use check::ImageCheck;
 #[cfg(test)]
 pub(in crate::nand) use file::Medium;
 #[cfg(not(test))]
@@ -157,6 +158,7 @@ impl Image {
             io_error(path, what, source)
         })?;
         image.write_header();
+        image.write_last();
         // Twice, so that both seals are there.
         image.seal_all();
         image.seal_all();
@@ -294,6 +296,12 @@ impl Image {
             others,
         };
         self.write_block(block, record);
+        self.write_last();
+    }
+
+    fn write_last(&mut self) {
+        let last = LastChange(self.number).to_bytes();
+        self.file.write(&last, LAST_AT, "the last change");
     }
 
     fn write_block(&mut self, block: BlockId, record: BlockRecord) {
@@ -358,6 +366,7 @@ impl Image {
             spare_bytes: record.spare.len() as u16,
         };
         let weight = self.write_page(page, entry, record.spare);
+        self.write_last();
         self.sum = self.sum.wrapping_add(weight);
         self.blocks[page.block.0 as usize].program(page, pages, content, weight);
     }
@@ -380,6 +389,7 @@ impl Image {
         };
         self.sum = others.wrapping_add(now.weight());
         self.write_age(self.age);
+        self.write_last();
     }
 
     /// Reads all of a page and compares its checksum.

@@ -2,7 +2,7 @@
 //!
 //! Each change of an image has a *number*, one more than the one before, and writes one record, which has
 //! that number. The *sum* adds up the [`weight`]s of all records that count; a record also holds the sum of
-//! all others after its change, so the newest one vouches for the rest.
+//! all others after its change, so the newest one vouches for the rest. For that one vouches [`LastChange`].
 
 use super::checksum::{crc32, weight};
 use super::layout::{AGE_RECORD_BYTES, BLOCK_RECORD_BYTES, PAGE_RECORD_BYTES, SPARE_INLINE};
@@ -76,6 +76,24 @@ impl<'a> Fields<'a> {
     pub(super) fn check(&mut self, salt: u32) {
         let check = crc32(&[&salt.to_le_bytes(), &self.bytes[..self.at]]);
         self.put(&check.to_le_bytes());
+    }
+}
+
+/// The number of the last change, written after its record: both copies of that cannot go missing unnoticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LastChange(pub(super) u64);
+
+pub(super) const LAST_BYTES: usize = 16;
+
+impl LastChange {
+    pub(super) fn to_bytes(self) -> [u8; LAST_BYTES] {
+        let mut bytes = [0; LAST_BYTES];
+        Fields::new(&mut bytes).put(&self.0.to_le_bytes()).check(0);
+        bytes
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Found<LastChange> {
+        Found::of(bytes, 8, 0, |bytes| LastChange(double(bytes, 0)))
     }
 }
 

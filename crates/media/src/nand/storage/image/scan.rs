@@ -4,10 +4,13 @@ use super::super::StorageError;
 use super::checksum::crc32;
 use super::file::Medium;
 use super::layout::{
-    AGE_RECORD_BYTES, BLOCK_RECORD_BYTES, Layout, PAGE_RECORD_BYTES, REPLICAS, Replica,
+    AGE_RECORD_BYTES, BLOCK_RECORD_BYTES, LAST_AT, Layout, PAGE_RECORD_BYTES, REPLICAS, Replica,
     SPARE_INLINE, first_page,
 };
-use super::record::{AgeRecord, BlockRecord, BlockVersion, Content, Found, PageEntry, is_zero};
+use super::record::{
+    AgeRecord, BlockRecord, BlockVersion, Content, Found, LAST_BYTES, LastChange, PageEntry,
+    is_zero,
+};
 use super::seal::Seal;
 use super::{Block, io_error};
 use crate::nand::array::{Array, BlockCondition, PageState};
@@ -38,6 +41,8 @@ pub(super) struct Held {
     pub(super) sum: u64,
     /// Number, weight and sum of the others of the newest.
     newest: (u64, u64, u64),
+    /// The last change, where the file tells.
+    last: Option<u64>,
     /// The highest number of all, those left out included.
     pub(super) highest: u64,
     /// Records of which one copy is to be written again.
@@ -68,6 +73,9 @@ impl Held {
     /// Whether every record is there of those that were there after the newest.
     pub(super) fn is_whole(&self, seal: &Seal) -> bool {
         let (number, weight, others) = self.newest;
+        if self.last.is_some_and(|last| last > number) {
+            return false;
+        }
         if number <= seal.number {
             return number == seal.number && self.sum == seal.sum;
         }
@@ -131,6 +139,7 @@ impl Scan<'_> {
         let mut held = Held::default();
         held.blocks
             .resize_with(self.geometry.blocks() as usize, Block::default);
+        self.last_change(&mut held)?;
         self.age(&mut held)?;
         let blocks: Vec<u32> = (0..self.geometry.blocks()).collect();
         let mut pages = Pages::new(self.geometry);
@@ -179,6 +188,16 @@ impl Scan<'_> {
             what,
             at,
         }
+    }
+
+    fn last_change(&self, held: &mut Held) -> Result<(), StorageError> {
+        let mut bytes = [0; LAST_BYTES];
+        self.read_at(&mut bytes, LAST_AT, "the last change")?;
+        match LastChange::from_bytes(&bytes) {
+            Found::Sound(last) => held.last = Some(last.0),
+            Found::Blank | Found::Damaged => held.damaged_copies += 1,
+        }
+        Ok(())
     }
 
     fn age(&self, held: &mut Held) -> Result<(), StorageError> {

@@ -220,7 +220,7 @@ class Drive:
     def close(self) -> None:
         """Finish what is in flight, make an image durable, and let go of it. Closing twice does nothing.
 
-        A drive with an image that is not closed loses nothing acknowledged, unless its host loses power.
+        A drive with an image that is dropped without closing loses nothing acknowledged, unless its host loses power.
 
         Raises:
             OSError: The image file cannot be written, such as on a full disk. The drive stays open and keeps what it

@@ -118,8 +118,8 @@ def _raise_if_damaged(
         where = f"the first is page {page} of block {block}"
         raise ImageError(f"{file}: {pages} damaged, {where}; nothing that can be read was in them")
     if copies:
-        copied = counted(copies, "damaged copy", "damaged copies")
-        raise ImageError(f"{file}: {copied} of records; opening the drive mends it")
+        records = counted(copies, "record")
+        raise ImageError(f"{file}: {records} damaged in one of two copies; opening the drive mends that")
 
 
 def _facts(drive: Drive) -> dict[str, Fact]:

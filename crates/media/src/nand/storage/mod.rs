@@ -22,6 +22,10 @@ pub use image::{Image, ImageCheck, TEXT_BYTES_MAX};
 
 /// Where the bits of a drive are to be kept.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one a drive, and it is moved once"
+)]
 pub enum Storage {
     /// Nowhere: timing only. Spare bytes and page states are still kept.
     None,

@@ -93,8 +93,8 @@ class Drive:
         """Open a drive, with an image file (made if it does not exist) or as the configuration says."""
 
     @staticmethod
-    def existing(image: Path) -> Drive:
-        """Open the drive in an existing image file, with the configuration it was made with."""
+    def existing(image: Path, read_only: bool = False) -> Drive:
+        """Open the drive in an existing image file, with the configuration it was made with; or to look at it."""
 
     def close(self) -> None:
         """Finish what is in flight and make the image durable. Closing twice does nothing."""
@@ -284,6 +284,13 @@ def run_benchmarks(progress: Callable[[str], object] | None = None, *, scaling: 
     Args:
         progress: Told what is measured next. An exception in it ends the measuring.
         scaling: Whether also drives of three sizes and runs of three lengths are measured.
+    """
+
+def check_image(image: Path, data: bool) -> tuple[int, list[tuple[int, int]], int, bool]:
+    """Look through an image without writing it.
+
+    Gives the number of pages with data, the block and page numbers of those that are damaged (if `data` is read),
+    the number of damaged copies of records, and whether the image went back to its last flush.
     """
 
 def check_workloads(workloads: str) -> None:

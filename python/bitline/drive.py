@@ -66,6 +66,7 @@ def open(  # noqa: A001 (bitline.open, as gzip.open)
     data: Literal["memory", "none"] | None = None,
     set: Mapping[str, Setting] | None = None,  # noqa: A002 (as --set of the command)
     create: bool = True,
+    read_only: bool = False,
 ) -> "Drive":
     """Open a drive in this process.
 
@@ -79,6 +80,8 @@ def open(  # noqa: A001 (bitline.open, as gzip.open)
             keeps exact time but no data, reads give zeroes.
         set: Single keys to override, such as `{"ftl.overprovisioning": 0.1}`.
         create: Whether an image file that does not exist is made.
+        read_only: Whether the file of an existing image is left as it is: what is done to the drive is gone when
+            it is closed. The drive is the one that the image was made for.
 
     Returns:
         The drive, powered up. Close it, or use it in a `with` statement.
@@ -92,8 +95,14 @@ def open(  # noqa: A001 (bitline.open, as gzip.open)
     if data is not None:
         settings["data.storage"] = data
     if path is None:
+        if read_only:
+            raise UsageError("only an image can be opened read-only: give its path")
         return Drive(_bitline.Drive(configuration(preset, config, settings)))
     image = Path(path)
+    if read_only:
+        if preset is not None or config is not None or settings:
+            raise UsageError("an image opened read-only is the drive it was made for: give nothing but the path")
+        return Drive(_bitline.Drive.existing(image, read_only=True))
     storage = settings.setdefault("data.storage", "image")
     if storage != "image":
         raise UsageError(f"data.storage = {storage} goes without a path: an image keeps data in its file")
@@ -211,7 +220,11 @@ class Drive:
     def close(self) -> None:
         """Finish what is in flight, make an image durable, and let go of it. Closing twice does nothing.
 
-        A drive with an image loses nothing acknowledged when it is not closed.
+        A drive with an image that is dropped without closing loses nothing acknowledged, unless its host loses power.
+
+        Raises:
+            OSError: The image file cannot be written, such as on a full disk. The drive stays open and keeps what it
+                has; close it again when there is room.
         """
         self._native.close()
         self._is_closed = True
@@ -307,7 +320,12 @@ class Drive:
         return np.frombuffer(bytearray(data), kind, count=items).reshape(dimensions)
 
     def flush(self) -> None:
-        """Make everything written so far durable, in the image file too."""
+        """Make everything written so far durable, in the image file too.
+
+        Raises:
+            OSError: The image file cannot be written, such as on a full disk. The drive keeps what it has; flush it
+                again when there is room.
+        """
         self._native.flush()
 
     def deallocate(self, lba: int, blocks: int) -> None:

@@ -424,8 +424,19 @@ def test_images_are_made_described_and_checked(run: Run) -> None:
     assert re.search(r"would hold as data, 3 bits a cell +24\.0 KiB", told)
     checked = run("image", "check", "an.img", "--json")
     assert checked.code == 0
-    assert checked.json == {
+    pages = checked.json.pop("flash_pages")
+    assert pages >= 2 + 5 * 4096 // 16384
+    records = {
         "file": "an.img",
+        "flash_pages_damaged": None,
+        "record_copies_damaged": 0,
+        "back_at_last_flush": False,
+    }
+    without_data = run("image", "check", "an.img", "--no-data", "--json").json
+    assert without_data == {**records, "flash_pages": pages}
+    assert checked.json == {
+        **records,
+        "flash_pages_damaged": 0,
         "blocks_read": 5,
         "blocks_lost": 0,
         "first_lost": None,
@@ -433,6 +444,28 @@ def test_images_are_made_described_and_checked(run: Run) -> None:
         "vectors_lost": 0,
     }
     assert tomllib.loads(run("show", "--image", "an.img").out)["nand"]["geometry"]["channels"] == 2
+
+
+def test_a_check_tells_what_is_damaged_and_looking_changes_nothing(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "an.img"
+    with bitline.open(path=path, set=SMALL) as drive:
+        drive.write(0, b"\xab" * 4096)
+    intact = path.read_bytes()
+    for command in ("info", "check"):
+        assert run("image", command, "an.img").code == 0
+        assert path.read_bytes() == intact
+    data = bytearray(intact)
+    data[data.index(b"\xab" * 4096) + 100] ^= 1
+    path.write_bytes(data)
+    _fails(run("image", "check", "an.img"), 3, "an.img: 1 block, the first at 0, and 0 vectors cannot be read")
+    assert run("image", "check", "an.img", "--no-data").code == 0
+    header = bytearray(intact)
+    header[60] ^= 1
+    path.write_bytes(header)
+    _fails(run("image", "check", "an.img"), 3, "1 record damaged in one of two copies; opening the drive mends that")
+    assert path.read_bytes() == header
+    bitline.open(path=path).close()
+    assert run("image", "check", "an.img").code == 0
 
 
 def test_images_that_cannot_be_used(run: Run, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Image files: what was acknowledged and flushed is there again, in another process and after a kill."""
 
+import errno
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 from conftest import SMALL
 
 import bitline
-from bitline import ConfigError, ImageError
+from bitline import ConfigError, ImageError, MediaError, UsageError, _bitline
 
 
 def test_a_closed_drive_opens_again_with_everything(tmp_path: Path) -> None:
@@ -95,10 +96,77 @@ def test_a_damaged_image_is_told(tmp_path: Path) -> None:
     path = tmp_path / "an.img"
     bitline.open(path=path, set=SMALL).close()
     content = bytearray(path.read_bytes())
-    content[20] ^= 1
+    content[60] ^= 1
     path.write_bytes(content)
-    with pytest.raises(ImageError, match=r"an\.img"):
+    # The other header, at the end, will do.
+    bitline.open(path=path).close()
+    content[60 - 69632] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ImageError, match=r"an\.img: damaged: the header"):
         bitline.open(path=path)
+
+
+def test_an_image_of_another_format_names_what_wrote_it(tmp_path: Path) -> None:
+    path = tmp_path / "old.img"
+    path.write_bytes(b"BITLINE\0" + (1).to_bytes(4, "little") + bytes(200_000))
+    told = "image format version 1, written by Bitline 0.1.0; .* copy what the drive holds"
+    with pytest.raises(ImageError, match=told):
+        bitline.open(path=path)
+
+
+def test_damaged_data_is_a_media_error_and_a_check_finds_it(tmp_path: Path) -> None:
+    path = tmp_path / "an.img"
+    with bitline.open(path=path, set=SMALL) as drive:
+        drive.write(0, b"\xab" * 16384)
+        drive.write(4, b"\xcd" * 16384)
+    content = bytearray(path.read_bytes())
+    content[content.index(b"\xab" * 4096) + 100] ^= 1
+    path.write_bytes(content)
+    pages, damaged, copies, rolled_back = _bitline.check_image(path, data=True)
+    assert (len(damaged), copies, rolled_back) == (1, 0, False)
+    assert pages >= 2
+    with bitline.open(path=path, read_only=True) as drive:
+        with pytest.raises(MediaError):
+            drive.read(0)
+        assert drive.read(4, 4) == b"\xcd" * 16384
+
+
+def test_an_image_opened_read_only_is_never_written(tmp_path: Path) -> None:
+    path = tmp_path / "an.img"
+    drive = bitline.open(path=path, set=SMALL)
+    drive.write(0, b"x" * 4096)
+    del drive
+    path.chmod(0o444)
+    before = path.read_bytes(), path.stat().st_mtime_ns
+    with bitline.open(path=path, read_only=True) as drive:
+        drive.write(1, b"y" * 4096)
+        assert drive.read(0, 2) == b"x" * 4096 + b"y" * 4096
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    with pytest.raises(UsageError, match="the drive it was made for"):
+        bitline.open("flash-cosmos", path, read_only=True)
+
+
+def test_a_full_disk_loses_nothing_and_is_told(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small disk needs root")
+    try:
+        drive = bitline.open(path=disk / "an.img", set=SMALL)
+        for lba in range(0, 800, 4):
+            drive.write(lba, bytes([lba % 251]) * 16384)
+        for call in (drive.flush, drive.close, drive.flush):
+            with pytest.raises(OSError, match=r"disk of this image is full.*an\.img") as caught:
+                call()
+            assert caught.value.errno == errno.ENOSPC
+        subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+        drive.close()
+        with bitline.open(path=disk / "an.img", read_only=True) as drive:
+            for lba in range(0, 800, 4):
+                assert drive.read(lba, 4) == bytes([lba % 251]) * 16384
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_an_image_keeps_its_layout_but_takes_other_timings(tmp_path: Path) -> None:

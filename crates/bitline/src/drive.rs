@@ -7,11 +7,11 @@ use std::rc::Rc;
 
 use device::cache::Dumped;
 use device::ftl::{History, Lpn, Precondition, Preconditioned};
-use device::{Device, MediaState, tenants};
+use device::{CONTENT_VERSION, Device, MediaState, tenants};
 use host::admin::Admin;
 use host::bits::BitsDevice;
 use host::block::BlockDevice;
-use media::nand::{Image, MediaError, Nand, Storage};
+use media::nand::{Image, ImageCheck, MediaError, Nand, Storage};
 use nvme::log::sanitize_state;
 use nvme::{NamespaceId, QueuePriority};
 use sim::{Sim, Simulation, Span, Time};
@@ -19,7 +19,7 @@ use sim::{Sim, Simulation, Span, Time};
 use crate::bits::{Computer, Cut};
 use crate::config::{Config, StorageKind};
 use crate::driver::{Driver, Queue};
-use crate::error::Error;
+use crate::error::{Error, Unclosed};
 use crate::statistics::Statistics;
 
 const NAMESPACE: NamespaceId = NamespaceId::new(1);
@@ -155,7 +155,8 @@ impl Drive {
     /// configuration whose layout differs; it is left as it was.
     pub fn open_image(config: Config, path: &Path) -> Result<Drive, Error> {
         if !path.exists() {
-            let image = Image::create(path, &config.device.nand.geometry, &config.to_toml()?)
+            let geometry = &config.device.nand.geometry;
+            let image = Image::create(path, geometry, CONTENT_VERSION, &config.to_toml()?)
                 .map_err(MediaError::from)?;
             return Drive::on(
                 config,
@@ -164,7 +165,7 @@ impl Drive {
                 Some(path.to_owned()),
             );
         }
-        let image = Image::open(path).map_err(MediaError::from)?;
+        let image = Image::open(path, CONTENT_VERSION).map_err(MediaError::from)?;
         config.check_image(&Config::from_complete_toml(image.text())?, path)?;
         Drive::on(
             config,
@@ -180,14 +181,35 @@ impl Drive {
     /// # Errors
     /// As [`Drive::open_image`]; also if there is no file.
     pub fn open_existing_image(path: &Path) -> Result<Drive, Error> {
-        let image = Image::open(path).map_err(MediaError::from)?;
+        let image = Image::open(path, CONTENT_VERSION).map_err(MediaError::from)?;
+        Drive::on_existing(image)
+    }
+
+    /// Opens the drive in an existing image file to look at it: the file is not written. What the drive
+    /// does, its recovery included, is kept in memory and gone when it is closed. Several may look
+    /// at an image at once.
+    ///
+    /// # Errors
+    /// As [`Drive::open_existing_image`].
+    pub fn open_image_read_only(path: &Path) -> Result<Drive, Error> {
+        let image = Image::open_read_only(path, CONTENT_VERSION).map_err(MediaError::from)?;
+        Drive::on_existing(image)
+    }
+
+    /// Looks through an image without opening the drive in it and without writing the file: its records,
+    /// and the data of all programmed pages if `data` is set.
+    ///
+    /// # Errors
+    /// As [`Drive::open_existing_image`].
+    pub fn check_image(path: &Path, data: bool) -> Result<ImageCheck, Error> {
+        let checked = Image::check(path, CONTENT_VERSION, data);
+        Ok(checked.map_err(MediaError::from)?)
+    }
+
+    fn on_existing(image: Image) -> Result<Drive, Error> {
         let config = Config::from_complete_toml(image.text())?;
-        Drive::on(
-            config,
-            Storage::Image(image),
-            MediaState::Used,
-            Some(path.to_owned()),
-        )
+        let path = Some(image.path().to_owned());
+        Drive::on(config, Storage::Image(image), MediaState::Used, path)
     }
 
     fn on(
@@ -331,16 +353,28 @@ impl Drive {
         self.power_up_on(media, tracing)
     }
 
-    /// Lets everything in flight finish, has what is cached written to flash and makes the
-    /// image durable. Dropping a drive without closing it is a power cut.
+    /// Lets everything in flight finish, has what is cached written to flash, makes the image durable and
+    /// lets go of it. Dropping a drive without closing it is a power cut.
     ///
     /// # Errors
-    /// If the image file cannot be written.
-    pub fn close(mut self) -> Result<(), Error> {
+    /// What flash does not take, or the image file, such as on a full disk. Nothing is lost then: the drive
+    /// comes back with the error, to be closed again. Dropped instead, it loses what the error tells of.
+    pub fn close(mut self) -> Result<(), Unclosed> {
+        self.power_down().map_err(|error| Unclosed {
+            drive: Box::new(self),
+            error,
+        })
+    }
+
+    fn power_down(&mut self) -> Result<(), Error> {
         if let Some(powered) = &self.powered {
             powered.simulation.run();
-            // What flash does not take is lost, as it would be with the power.
-            let _ = self.write_back_cache()?;
+            let written = self.write_back_cache()?;
+            self.sync()?;
+            // A capacitor saves what flash does not take, as when the power is cut.
+            if self.image.is_some() && !self.config.device.cache.capacitor {
+                written?;
+            }
             let controller = self.powered()?.device.controller.clone();
             let down = self.run(|_| async move { controller.shut_down().await })?;
             // Counts that find no space on flash are lost; data is not concerned.
@@ -461,13 +495,18 @@ impl Drive {
     /// Makes everything written so far durable, in the image file too.
     ///
     /// # Errors
-    /// What the drive reports, or if the image file cannot be written.
+    /// What the drive reports, or if the image file cannot be written, such as on a full disk. Nothing is lost
+    /// then: the drive keeps it in memory, and flushing again tries again.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.run(|host| async move { host.block.flush().await })??;
         // A cache that a capacitor protects need not be flushed for the drive's sake, but the
         // image has only what is on flash.
-        let _ = self.write_back_cache()?;
-        self.sync()
+        let written = self.write_back_cache()?;
+        self.sync()?;
+        if self.image.is_some() {
+            written?;
+        }
+        Ok(())
     }
 
     /// Deallocates logical blocks: those that fill whole pages then read as zeroes.
@@ -561,7 +600,7 @@ impl Drive {
         if let Some(powered) = &mut self.powered {
             powered.host.block = block;
         }
-        Ok(())
+        self.sync()
     }
 
     /// Erases everything on the drive, beyond recovery, and waits until that is done.
@@ -569,7 +608,9 @@ impl Drive {
     /// # Errors
     /// What the drive reports; [`Error::Host`] if the operation failed.
     pub fn sanitize(&mut self) -> Result<(), Error> {
-        Ok(self.run(|host| async move { sanitize(&host).await })??)
+        self.run(|host| async move { sanitize(&host).await })??;
+        // An image gives up what was erased when it is durable that it was.
+        self.sync()
     }
 
     /// Sets up a drive on which `pages` hold data; each with a bit for each sector of 512 bytes

@@ -21,6 +21,9 @@ pub enum Error {
     /// A command failed, or was not even sent.
     #[error(transparent)]
     Host(#[from] host::Error),
+    /// What the drive has acknowledged does not reach its flash.
+    #[error("what is in the write cache does not reach the flash: {0}")]
+    WriteBack(#[from] device::ftl::FtlError),
     /// An expression over stored vectors that cannot be evaluated.
     #[error(transparent)]
     Bits(#[from] device::bits::BitsError),
@@ -58,4 +61,27 @@ pub enum Error {
     /// A trace that cannot be read.
     #[error("trace {0}")]
     Trace(#[from] TraceError),
+}
+
+/// A drive that could not be closed, and why. It has everything that was acknowledged.
+#[derive(thiserror::Error)]
+#[error("{error}")]
+pub struct Unclosed {
+    /// The drive, to be closed again, or copied.
+    pub drive: Box<crate::Drive>,
+    /// Why.
+    pub error: Error,
+}
+
+impl std::fmt::Debug for Unclosed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl From<Unclosed> for Error {
+    /// Drops the drive.
+    fn from(unclosed: Unclosed) -> Error {
+        unclosed.error
+    }
 }

@@ -37,14 +37,16 @@ pub use device::bits::{PlaceError, PlacedVectors};
 pub use device::ftl::{History, Lpn, Precondition, PreconditionError, Preconditioned};
 pub use drive::{Drive, Host};
 pub use driver::{Queue, send_raw, send_raw_admin};
-pub use error::Error;
+pub use error::{Error, Unclosed};
 pub use explain::{EstimateReport, EstimatedEnergy, Explanation, Part, StepReport};
 pub use health::Health;
 pub use host::bits::{Checked, StoredVector};
 pub use host::{Error as HostError, StatusError};
 pub use inventory::{BlockRun, Identity, Inventory, VectorSpace};
 pub use media::nand::cells::Condition;
-pub use media::nand::{Ageing, DriveAge, MediaError, NandError, ProgramMode, StorageError};
+pub use media::nand::{
+    Ageing, DriveAge, ImageCheck, MediaError, NandError, ProgramMode, StorageError,
+};
 pub use nvme::command::Home;
 pub use nvme::{Expression, ExpressionError, Status, StatusType, VectorId};
 pub use sim::Span;

@@ -2,7 +2,10 @@
 //! went; and what is no such image is refused and left alone.
 
 use std::fs;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::process::Command;
 
 use bitline::{Config, Drive};
 
@@ -152,4 +155,188 @@ fn a_truncated_image_is_refused_and_left_alone() {
         fs::metadata(&path.0).expect("it is still there").len(),
         length / 2
     );
+}
+
+/// A file system of its own of so many mebibytes, gone with it.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// `None`, said aloud, where this user may not mount one.
+    fn new(mebibytes: u32) -> Option<SmallDisk> {
+        let folder = std::env::temp_dir().join(format!("bitline-disk-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a temporary folder");
+        let disk = SmallDisk(folder);
+        let size = format!("size={mebibytes}m");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
+            .arg(&disk.0)
+            .output()
+            .is_ok_and(|output| output.status.success());
+        if !mounted {
+            // Past the harness, which keeps what passing tests print to itself.
+            let told = writeln!(
+                std::io::stderr(),
+                "SKIPPED: a full disk: mounting one needs root"
+            );
+            told.expect("the standard error is open");
+        }
+        mounted.then_some(disk)
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg(&self.0).output();
+        drop((unmounted, fs::remove_dir(&self.0)));
+    }
+}
+
+/// Nothing acknowledged is lost, and flush and close do not say that it is safe before it is.
+#[test]
+fn a_full_disk_is_told_and_loses_nothing() {
+    let Some(disk) = SmallDisk::new(4) else {
+        return;
+    };
+    let path = disk.0.join("drive.img");
+    let filler = disk.0.join("filler");
+    fs::write(&filler, vec![1; 2 << 20]).expect("there is room");
+    let mut drive = Drive::open_image(small(&[]), &path).expect("a sparse image");
+    let blocks = 800;
+    for lba in 0..blocks {
+        drive
+            .write(lba, &block(lba as u8))
+            .expect("a drive has its own capacity");
+    }
+    for _ in 0..2 {
+        let error = drive.flush().expect_err("the disk is full").to_string();
+        assert!(
+            error.contains("drive.img: the disk of this image is full"),
+            "{error}"
+        );
+    }
+    let unclosed = drive.close().expect_err("the disk is full");
+    let error = unclosed.to_string();
+    assert!(
+        error.contains("drive.img: the disk of this image is full"),
+        "{error}"
+    );
+    let mut drive = *unclosed.drive;
+    for lba in 0..blocks {
+        assert_eq!(drive.read(lba, 1).expect("it is kept"), block(lba as u8));
+    }
+    fs::remove_file(&filler).expect("it is there");
+    let resized = Command::new("mount")
+        .args(["-o", "remount,size=64m"])
+        .arg(&disk.0)
+        .status();
+    assert!(resized.expect("it was mounted").success());
+    drive.flush().expect("there is room");
+    drive
+        .write(0, &block(99))
+        .expect("a drive has its own capacity");
+    drive.close().expect("there is room");
+    let mut drive = Drive::open_existing_image(&path).expect("the image is sound");
+    assert_eq!(drive.read(0, 1).expect("it was written"), block(99));
+    for lba in 1..blocks {
+        assert_eq!(
+            drive.read(lba, 1).expect("it was written"),
+            block(lba as u8)
+        );
+    }
+    drop(drive);
+}
+
+/// Damage below a whole drive: right data or an error, never what a block held before.
+#[test]
+fn damage_never_brings_other_data() {
+    let path = Path::new("damage");
+    let mut drive = Drive::open_image(small(&[]), &path.0).expect("a new image");
+    for round in 0..2 {
+        for lba in 0..300 {
+            drive
+                .write(lba, &block(lba as u8 ^ round))
+                .expect("there is room");
+        }
+    }
+    drive.close().expect("there is room");
+    // What is not zero in the file, found without reading its holes as bytes of a test.
+    let intact = fs::read(&path.0).expect("readable");
+    let used: Vec<usize> = (0..intact.len())
+        .step_by(64)
+        .filter(|&at| {
+            intact[at..(at + 64).min(intact.len())]
+                .iter()
+                .any(|byte| *byte != 0)
+        })
+        .collect();
+    let (mut refused, mut lost, mut whole) = (0, 0, 0);
+    for step in 0..60 {
+        let at = used[step * used.len() / 60];
+        let file = fs::OpenOptions::new()
+            .write(true)
+            .open(&path.0)
+            .expect("ours");
+        match step % 3 {
+            0 => file.write_all_at(&[intact[at + 8] ^ 1], at as u64 + 8),
+            1 => file.write_all_at(&[0; 64], at as u64),
+            _ => file.write_all_at(&[0; 512], at as u64 / 512 * 512),
+        }
+        .expect("writable");
+        match Drive::open_image_read_only(&path.0) {
+            Err(_) => refused += 1,
+            Ok(mut drive) => {
+                let mut errors = 0;
+                for lba in 0..300 {
+                    match drive.read(lba, 1) {
+                        Ok(data) => assert!(data == block(lba as u8 ^ 1), "byte {at}, block {lba}"),
+                        Err(_) => errors += 1,
+                    }
+                }
+                let checked = Drive::check_image(&path.0, true).expect("it opens");
+                assert!(
+                    errors == 0 || !checked.damaged_pages.is_empty(),
+                    "byte {at}"
+                );
+                (lost, whole) = (lost + u32::from(errors > 0), whole + u32::from(errors == 0));
+            }
+        }
+        let near = at / 512 * 512;
+        file.write_all_at(&intact[near..near + 1024], near as u64)
+            .expect("writable");
+    }
+    assert_eq!(refused, 0, "one place is never too much");
+    assert!(lost > 5 && whole > 5, "{lost} and {whole}");
+}
+
+#[test]
+fn looking_at_an_image_does_not_change_it() {
+    let path = Path::new("look");
+    let mut drive = Drive::open_image(small(&[]), &path.0).expect("a new image");
+    drive.write(3, &block(3)).expect("there is room");
+    // Dropped, so that the next power-up has something to recover.
+    drop(drive);
+    let before = fs::read(&path.0).expect("readable");
+    let mut first = Drive::open_image_read_only(&path.0).expect("the image is sound");
+    let mut second = Drive::open_image_read_only(&path.0).expect("others may look, too");
+    assert_eq!(first.read(3, 1).expect("it was written"), block(3));
+    second.write(3, &block(4)).expect("kept in memory");
+    second.flush().expect("there is nothing to save");
+    assert_eq!(second.read(3, 1).expect("it was written"), block(4));
+    first.close().expect("there is nothing to save");
+    second.close().expect("there is nothing to save");
+    assert!(fs::read(&path.0).expect("readable") == before);
+}
+
+#[test]
+fn an_image_that_was_removed_is_told() {
+    let path = Path::new("removed");
+    let mut drive = Drive::open_image(small(&[]), &path.0).expect("a new image");
+    drive.write(3, &block(3)).expect("there is room");
+    fs::remove_file(&path.0).expect("it is there");
+    let error = drive.flush().expect_err("nobody will find it").to_string();
+    assert!(
+        error.contains("removed.img: the image file was removed"),
+        "{error}"
+    );
+    assert_eq!(drive.read(3, 1).expect("it is still open"), block(3));
 }

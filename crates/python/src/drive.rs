@@ -27,6 +27,27 @@ const LATENCIES_PER_CHUNK: usize = 1 << 16;
 /// than the machine has.
 const CALL_BYTES_MAX: u64 = 4 << 30;
 
+/// Looks through an image without writing it: pages with data, those of them that are damaged (if `data` is
+/// read), damaged copies of records, and whether it went back to its last flush.
+#[pyfunction]
+pub(crate) fn check_image(
+    py: Python<'_>,
+    image: PathBuf,
+    data: bool,
+) -> PyResult<(u64, Vec<(u32, u32)>, u64, bool)> {
+    let checked = py
+        .detach(|| bitline::Drive::check_image(&image, data))
+        .map_err(to_python)?;
+    let damaged = checked.damaged_pages.iter();
+    let damaged = damaged.map(|page| (page.block.0, page.page)).collect();
+    Ok((
+        checked.pages,
+        damaged,
+        checked.damaged_copies,
+        checked.rolled_back,
+    ))
+}
+
 /// A drive in this process, of the thread that opened it.
 #[pyclass(frozen, module = "bitline._bitline")]
 pub(crate) struct Drive(Key);
@@ -55,16 +76,22 @@ impl Drive {
         Ok(Drive(key))
     }
 
-    /// Opens the drive in an existing image file, with the configuration it was made with.
+    /// Opens the drive in an existing image file, with the configuration it was made with; or to look
+    /// at it, without writing the file.
     #[staticmethod]
-    fn existing(image: PathBuf) -> PyResult<Drive> {
-        let key = keep(|| bitline::Drive::open_existing_image(&image).map_err(to_python))?;
+    #[pyo3(signature = (image, read_only = false))]
+    fn existing(image: PathBuf, read_only: bool) -> PyResult<Drive> {
+        let open = match read_only {
+            true => bitline::Drive::open_image_read_only,
+            false => bitline::Drive::open_existing_image,
+        };
+        let key = keep(|| open(&image).map_err(to_python))?;
         Ok(Drive(key))
     }
 
     /// Finishes what is in flight and makes the image durable.
     fn close(&self) -> PyResult<()> {
-        self.0.finish(|drive| drive.close().map_err(to_python))
+        self.0.close()
     }
 
     /// Cuts the power in this instant.

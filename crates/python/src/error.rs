@@ -60,6 +60,7 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
         | Error::Trace(_)
         | Error::Workload(_) => UsageError::new_err(message),
         Error::Host(HostError::Protocol(_) | HostError::Transport(_))
+        | Error::WriteBack(_)
         | Error::Flash(_)
         | Error::Place(PlaceError::Media(_))
         | Error::PowerUp(_)
@@ -95,6 +96,14 @@ fn storage(error: StorageError) -> PyErr {
             &format!("cannot {what}: {source}"),
             source.raw_os_error(),
         ),
+        StorageError::DiskFull { path, source, .. }
+        | StorageError::Unsaved { path, source, .. } => {
+            // The path is told by the exception itself.
+            let message = error.to_string();
+            let message = message.strip_prefix(&format!("{}: ", path.display()));
+            let number = source.raw_os_error();
+            file(path, message.unwrap_or_default(), number)
+        }
         _ => ImageError::new_err(error.to_string()),
     }
 }

@@ -10,10 +10,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use bitline::Drive;
+use bitline::{Drive, Unclosed};
 use pyo3::PyResult;
 
-use crate::error::{internal, usage};
+use crate::error::{internal, to_python, usage};
 
 /// What has become of a drive.
 enum Place {
@@ -65,16 +65,20 @@ impl Key {
         }
     }
 
-    /// Gives the drive up to `work`; the key opens nothing afterwards. Does nothing if there
-    /// is no drive any more.
-    pub(crate) fn finish(self, work: impl FnOnce(Drive) -> PyResult<()>) -> PyResult<()> {
+    /// Closes the drive; the key opens nothing afterwards. A drive that cannot be closed stays, so that it can be
+    /// tried again. Does nothing if there is no drive any more.
+    pub(crate) fn close(self) -> PyResult<()> {
         if self.is_gone() {
             return Ok(());
         }
         let drive = self.take()?;
-        let result = catch(|| work(*drive));
+        let closed = catch(|| drive.close());
+        if let Ok(Err(Unclosed { drive, error })) = closed {
+            put(self.number, Place::Ready(drive));
+            return Err(to_python(error));
+        }
         PLACES.with_borrow_mut(|places| places.remove(&self.number));
-        result.map_err(internal)?
+        closed.map(drop).map_err(internal)
     }
 
     /// Whether the drive was closed, or an internal error ended it.

@@ -31,7 +31,7 @@ mod _bitline {
     use super::config::{Config, preset_names, preset_text};
 
     #[pymodule_export]
-    use super::drive::Drive;
+    use super::drive::{Drive, check_image};
 
     #[pymodule_export]
     use super::expression::Expression;

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import bitline
+from bitline import _bitline
 from bitline.cli.options import Config, Json, Preset, Set, settings
 from bitline.cli.output import Column, Fact, Result, Table, emit, size
 from bitline.cli.progress import progress
@@ -37,11 +38,8 @@ def create(
 
 @app.command()
 def info(file: File, as_json: Json = False) -> None:
-    """Tell what an image holds: its drive, space used, wear, vectors.
-
-    Opening it recovers what an earlier process left, as power-up does.
-    """
-    with bitline.open(path=file, create=False) as drive:
+    """Tell what an image holds: its drive, space used, wear, vectors. The file is not written."""
+    with bitline.open(path=file, read_only=True) as drive:
         inventory = drive.inventory()
         page_bytes = inventory["page_bytes"]
         facts = {
@@ -65,31 +63,63 @@ def info(file: File, as_json: Json = False) -> None:
 
 
 @app.command()
-def check(file: File, as_json: Json = False) -> None:
-    """Read everything that an image holds. Exits with 3 if something cannot be read any more."""
-    with bitline.open(path=file, create=False) as drive:
-        lost = _unreadable_blocks(drive, quiet=as_json)
-        vectors = [vector for group in drive.groups() for vector in group.vectors()]
-        with progress("Reading vectors", len(vectors), quiet=as_json) as advance:
-            lost_vectors = 0
-            for number, vector in enumerate(vectors, 1):
-                lost_vectors += _is_lost(vector.read_packed)
-                advance(number)
-        facts = {
-            "file": Fact(None, str(file)),
-            "blocks_read": Fact(
-                "Logical blocks read", sum(blocks for _, blocks in drive._native.mapped_runs())
-            ),
-            "blocks_lost": Fact("  unreadable", len(lost)),
-            "first_lost": Fact(None, lost[0] if lost else None),
-            "vectors_read": Fact("Bit vectors read", len(vectors)),
-            "vectors_lost": Fact("  unreadable", lost_vectors),
-        }
+def check(
+    file: File,
+    data: Annotated[
+        bool, typer.Option("--data/--no-data", help="Whether data is read, or only the records of it.")
+    ] = True,
+    as_json: Json = False,
+) -> None:
+    """Look for damage in an image, without writing it: in its records, and in all data it holds.
+
+    Exits with 3 if something is damaged or cannot be read any more. What is damaged in one copy of a record is
+    mended by the next drive on the image.
+    """
+    pages, damaged, copies, rolled_back = _bitline.check_image(file, data)
+    facts = {
+        "file": Fact(None, str(file)),
+        "flash_pages": Fact("Flash pages with data", pages),
+        "flash_pages_damaged": Fact("  damaged", len(damaged) if data else None),
+        "record_copies_damaged": Fact("Damaged copies of records, the other one whole", copies),
+        "back_at_last_flush": Fact("Went back to its last flush, for its host lost power", rolled_back),
+    }
+    with bitline.open(path=file, read_only=True) as drive:
+        lost, lost_vectors = [], 0
+        if data:
+            lost = _unreadable_blocks(drive, quiet=as_json)
+            vectors = [vector for group in drive.groups() for vector in group.vectors()]
+            with progress("Reading vectors", len(vectors), quiet=as_json) as advance:
+                for number, vector in enumerate(vectors, 1):
+                    lost_vectors += _is_lost(vector.read_packed)
+                    advance(number)
+            facts |= {
+                "blocks_read": Fact(
+                    "Logical blocks read", sum(blocks for _, blocks in drive._native.mapped_runs())
+                ),
+                "blocks_lost": Fact("  unreadable", len(lost)),
+                "first_lost": Fact(None, lost[0] if lost else None),
+                "vectors_read": Fact("Bit vectors read", len(vectors)),
+                "vectors_lost": Fact("  unreadable", lost_vectors),
+            }
     emit(Result(f"{file}: checked", facts), as_json=as_json)
+    _raise_if_damaged(file, damaged, copies, lost, lost_vectors)
+
+
+def _raise_if_damaged(
+    file: Path, damaged: list[tuple[int, int]], copies: int, lost: list[int], lost_vectors: int
+) -> None:
     if lost or lost_vectors:
         where = f", the first at {lost[0]}" if lost else ""
         blocks, vectors_lost = counted(len(lost), "block"), counted(lost_vectors, "vector")
         raise ImageError(f"{file}: {blocks}{where}, and {vectors_lost} cannot be read")
+    if damaged:
+        block, page = damaged[0]
+        pages = counted(len(damaged), "flash page")
+        where = f"the first is page {page} of block {block}"
+        raise ImageError(f"{file}: {pages} damaged, {where}; nothing that can be read was in them")
+    if copies:
+        records = counted(copies, "record")
+        raise ImageError(f"{file}: {records} damaged in one of two copies; opening the drive mends that")
 
 
 def _facts(drive: Drive) -> dict[str, Fact]:

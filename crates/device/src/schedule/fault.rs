@@ -17,8 +17,8 @@ pub enum Fault {
     /// The die reports that an erase failed; the block is worn out.
     #[error("erase of block {} failed", .0.0)]
     EraseFailed(BlockId),
-    /// The die refused the command. This is an error of the firmware, not of the
-    /// flash; the drive reports it as an internal error and goes on.
+    /// The die refused the command, an error of the firmware and not of the flash; or an image whose disk
+    /// takes nothing has no room in memory left. The drive reports it as an internal error and goes on.
     #[error("the die refused a command for block {}", .0.0)]
     Refused(BlockId),
 }

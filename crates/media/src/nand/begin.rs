@@ -5,9 +5,10 @@ use super::die::{Operation, Suspended};
 use super::sense::Stored;
 use super::{
     Busy, Command, DieId, Feature, Iscm, Nand, NandError, PageAddress, PageState, PageStatus,
-    PlaneId, PlaneMask, ProgramMode, StorageError,
+    PlaneId, PlaneMask, ProgramMode,
 };
 use sim::{Energy, Span, Time};
+use std::cell::Cell;
 
 /// The longest ESP program, in percent of an SLC program.
 const ESP_EFFORT_MAX: u32 = 1000;
@@ -21,8 +22,8 @@ impl Nand {
     /// or erase does to the cells happens at its finish.
     ///
     /// # Errors
-    /// Whatever is illegal now, see [`NandError`]; nothing has changed then (but for latches when the
-    /// storage of bits itself fails).
+    /// Whatever is illegal now, see [`NandError`]; nothing has changed then. A page that the storage of bits
+    /// has lost is no error: it reads as one whose code gives up.
     pub fn begin(&mut self, die: DieId, command: &Command, now: Time) -> Result<Busy, NandError> {
         self.check_die(die)?;
         match command {
@@ -93,7 +94,7 @@ impl Nand {
         now: Time,
     ) -> Result<Busy, NandError> {
         self.check_read(die, pages, name)?;
-        let (span, energy) = self.read_pages(die, pages, iscm)?;
+        let (span, energy) = self.read_pages(die, pages, iscm);
         Ok(self.start(die, Operation::Latches, now, span, energy))
     }
 
@@ -132,18 +133,13 @@ impl Nand {
             init_s: true,
             ..Iscm::default()
         };
-        let (span, energy) = self.read_pages(die, pages, iscm)?;
+        let (span, energy) = self.read_pages(die, pages, iscm);
         let energy = energy + self.costs.latch_transfer * pages.len() as u64;
         Ok(self.start(die, Operation::CacheSense, now, span, energy))
     }
 
     /// Senses one page a plane; how long that takes and what it costs.
-    fn read_pages(
-        &mut self,
-        die: DieId,
-        pages: &PageSet,
-        iscm: Iscm,
-    ) -> Result<(Span, Energy), StorageError> {
+    fn read_pages(&mut self, die: DieId, pages: &PageSet, iscm: Iscm) -> (Span, Energy) {
         let (mut span, mut energy) = (Span::ZERO, Energy::ZERO);
         let level = self.dies[die.0 as usize].reference_level;
         for &page in pages {
@@ -151,15 +147,20 @@ impl Nand {
             span = span.max(self.timing.read(mode, page.page));
             energy += self.costs.read(mode, page.page);
             let plane = self.geometry().plane_of_block(page.block);
+            let mut damaged = false;
             if self.holds_data {
                 self.sensor.clear(false);
                 self.sensor.slot([page]);
-                self.sense(plane, iscm)?;
+                damaged = self.sense(plane, iscm);
             }
-            let status = self.status_of(page, mode, level);
+            let mut status = self.status_of(page, mode, level);
+            if damaged {
+                // The code of the data gives up; spare bytes have one of their own.
+                status = status.max(PageStatus::TooManyErrors);
+            }
             self.planes[plane.0 as usize].note_sense(iscm, Some(page), status);
         }
-        Ok((span, energy))
+        (span, energy)
     }
 
     /// Whether a page that is read alone reads well, with its code if it has one.
@@ -187,16 +188,19 @@ impl Nand {
         }
     }
 
-    /// Senses what the sensor was given into the latches of `plane`.
-    fn sense(&mut self, plane: PlaneId, iscm: Iscm) -> Result<(), StorageError> {
+    /// Senses what the sensor was given into the latches of `plane`; whether the storage of bits has lost
+    /// some of it.
+    fn sense(&mut self, plane: PlaneId, iscm: Iscm) -> bool {
         let stored = Stored {
             store: &*self.store,
             array: &self.array,
             geometry: &self.config.geometry,
             cells: &self.cells,
+            damaged: Cell::new(false),
         };
         let latches = &mut self.planes[plane.0 as usize];
-        self.sensor.sense(&stored, iscm, latches)
+        self.sensor.sense(&stored, iscm, latches);
+        stored.damaged.get()
     }
 
     fn begin_mws(&mut self, die: DieId, mws: &Mws, now: Time) -> Result<Busy, NandError> {
@@ -206,12 +210,12 @@ impl Nand {
             let (plane_span, plane_energy) = self.config.mws_cost(mws.iscm, part);
             span = span.max(plane_span);
             energy += plane_energy;
-            self.mws_plane(mws.iscm, part)?;
+            self.mws_plane(mws.iscm, part);
         }
         Ok(self.start(die, Operation::Latches, now, span, energy))
     }
 
-    fn mws_plane(&mut self, iscm: Iscm, part: &MwsPlane) -> Result<(), StorageError> {
+    fn mws_plane(&mut self, iscm: Iscm, part: &MwsPlane) {
         let strings = self.geometry().strings_per_block;
         let plane = self.geometry().plane_of_block(part.slots[0].block);
         let (mut readable, mut count, mut lone) = (true, 0, None);
@@ -231,7 +235,7 @@ impl Nand {
             }
         }
         if self.holds_data {
-            self.sense(plane, iscm)?;
+            readable &= !self.sense(plane, iscm);
         }
         let page = if count == 1 { lone } else { None };
         let status = match readable {
@@ -239,7 +243,6 @@ impl Nand {
             false => PageStatus::Uncorrectable,
         };
         self.planes[plane.0 as usize].note_sense(iscm, page, status);
-        Ok(())
     }
 
     /// Moves between latches: what they hold, how long it takes and what it costs a plane.

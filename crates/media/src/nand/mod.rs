@@ -41,7 +41,7 @@ pub use geometry::{
 pub use latches::{Latches, PageStatus};
 pub use mode::{BITS_PER_CELL_MAX, ProgramMode};
 pub use mws::{MWS_BLOCKS_MAX, MwsLimits, MwsTime, Precharge};
-pub use storage::{Image, Storage, StorageError, TEXT_BYTES_MAX};
+pub use storage::{Image, ImageCheck, Storage, StorageError, TEXT_BYTES_MAX};
 
 use array::Array;
 use cells::Cells;
@@ -126,7 +126,7 @@ impl Nand {
     pub fn open(config: &NandConfig, storage: Storage) -> Result<Nand, MediaError> {
         config.validate()?;
         let geometry = &config.geometry;
-        let store = storage.open(geometry)?;
+        let mut store = storage.open(geometry)?;
         let mut array = Array::new(geometry);
         store.load(&mut array)?;
         let age = store.age()?;

@@ -7,8 +7,9 @@ use super::command::Iscm;
 use super::geometry::{Geometry, PageAddress};
 use super::latches::PlaneLatches;
 use super::mode::ProgramMode;
-use super::storage::{BitStore, StorageError};
+use super::storage::BitStore;
 use arrayvec::ArrayVec;
+use std::cell::Cell;
 
 /// Words of an accumulator: 16 KiB.
 const CHUNK: usize = 2048;
@@ -59,21 +60,15 @@ impl Sensor {
     }
 
     /// Senses the slots into the latches as the flags say.
-    pub(crate) fn sense(
-        &mut self,
-        stored: &Stored<'_>,
-        iscm: Iscm,
-        latches: &mut PlaneLatches,
-    ) -> Result<(), StorageError> {
+    pub(crate) fn sense(&mut self, stored: &Stored<'_>, iscm: Iscm, latches: &mut PlaneLatches) {
         let words = stored.geometry.page_words();
         let (s, c) = (latches.s.room(words), latches.c.room(words));
         for start in (0..words).step_by(CHUNK) {
             let length = CHUNK.min(words - start);
-            let sensed = self.sense_chunk(stored, start, length)?;
+            let sensed = self.sense_chunk(stored, start, length);
             let range = start..start + length;
             latch(iscm, sensed, &mut s[range.clone()], &mut c[range]);
         }
-        Ok(())
     }
 
     /// What the bitlines from word `start` on conduct.
@@ -82,16 +77,16 @@ impl Sensor {
         stored: &'a Stored<'a>,
         start: usize,
         length: usize,
-    ) -> Result<&'a [u64], StorageError> {
+    ) -> &'a [u64] {
         if let [page] = self.operands[..] {
             let scratch = &mut self.scratch[0][..length];
-            return Ok(match stored.operand(page, self.raw, start, scratch)? {
+            return match stored.operand(page, self.raw, start, scratch) {
                 Some(words) => words,
                 None => {
                     self.all[..length].fill(u64::MAX);
                     &self.all[..length]
                 }
-            });
+            };
         }
         let mut first = 0;
         for (index, &end) in self.slot_ends.iter().enumerate() {
@@ -106,7 +101,7 @@ impl Sensor {
                 for (&page, scratch) in pages.iter().zip(self.scratch.iter_mut()) {
                     let scratch = &mut scratch[..length];
                     // Erased cells conduct: they leave the AND as it is.
-                    operands.extend(stored.operand(page, self.raw, start, scratch)?);
+                    operands.extend(stored.operand(page, self.raw, start, scratch));
                 }
                 and_all(slot, &operands);
             }
@@ -115,7 +110,7 @@ impl Sensor {
             }
             first = end;
         }
-        Ok(&self.all[..length])
+        &self.all[..length]
     }
 }
 
@@ -125,27 +120,26 @@ pub(crate) struct Stored<'a> {
     pub(crate) array: &'a Array,
     pub(crate) geometry: &'a Geometry,
     pub(crate) cells: &'a Cells,
+    /// Whether the store could not give back what was programmed into some page.
+    pub(crate) damaged: Cell<bool>,
 }
 
 impl Stored<'_> {
     /// The words of one page from `start` on, as its cells show them if it is read `raw`; `None` if
-    /// it is erased. They are where they are kept unless some of them read wrong.
+    /// it is erased. They are where they are kept unless some of them read wrong. Those of a page that cannot
+    /// be read, or that the store has lost, follow from their address.
     fn operand<'a>(
         &'a self,
         page: PageAddress,
         raw: bool,
         start: usize,
         scratch: &'a mut [u64],
-    ) -> Result<Option<&'a [u64]>, StorageError> {
+    ) -> Option<&'a [u64]> {
         if !self.array.is_readable(page) {
-            let seed = u64::from(self.geometry.ppa(page).0) << 32;
-            for (word, index) in scratch.iter_mut().zip(start as u64..) {
-                *word = mix(seed | index);
-            }
-            return Ok(Some(scratch));
+            return Some(self.noise(page, start, scratch));
         }
         if self.array.page_state(page) == PageState::Erased {
-            return Ok(None);
+            return None;
         }
         let range = start..start + scratch.len();
         let rates = match self.array.past(page) {
@@ -153,14 +147,29 @@ impl Stored<'_> {
             _ => None,
         };
         let words = self.geometry.page_words();
-        match rates.filter(|rates| self.cells.any_flips(page, *rates, words)) {
-            None => self.store.words(page, range, scratch).map(Some),
-            Some(rates) => {
-                self.store.read(page, range, scratch)?;
-                self.cells.flip(page, rates, words, start, scratch);
-                Ok(Some(scratch))
-            }
+        let rates = rates.filter(|rates| self.cells.any_flips(page, *rates, words));
+        if rates.is_none()
+            && let Some(words) = self.store.words(page, range.clone())
+        {
+            return Some(words);
         }
+        if self.store.read(page, range, scratch).is_err() {
+            // The status of the page tells, and a check of the image says what is wrong.
+            self.damaged.set(true);
+            return Some(self.noise(page, start, scratch));
+        }
+        if let Some(rates) = rates {
+            self.cells.flip(page, rates, words, start, scratch);
+        }
+        Some(scratch)
+    }
+
+    fn noise<'a>(&self, page: PageAddress, start: usize, words: &'a mut [u64]) -> &'a [u64] {
+        let seed = u64::from(self.geometry.ppa(page).0) << 32;
+        for (word, index) in words.iter_mut().zip(start as u64..) {
+            *word = mix(seed | index);
+        }
+        words
     }
 }
 

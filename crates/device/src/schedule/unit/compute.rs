@@ -169,6 +169,9 @@ fn block_of(steps: &[Command]) -> Option<BlockId> {
 
 /// The fault of a computation whose command was refused.
 fn refusal(error: &NandError, steps: &[Command]) -> Fault {
-    debug_assert!(false, "the firmware sent an illegal command: {error}");
+    debug_assert!(
+        matches!(error, NandError::Storage(_)),
+        "the firmware sent an illegal command: {error}"
+    );
     Fault::Refused(block_of(steps).unwrap_or(BlockId(0)))
 }

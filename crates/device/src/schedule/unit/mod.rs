@@ -209,9 +209,12 @@ impl Unit {
         planes.0 & 1 << geometry.plane_in_die(geometry.plane_of_block(block)) != 0
     }
 
-    /// The die refused a command: everyone who waited for it learns so.
+    /// The die refused a command, or what keeps its bits did: everyone who waited for it learns so.
     fn refuse<T: PlaneOperation>(&self, set: Set<T>, error: &NandError) {
-        debug_assert!(false, "the firmware sent an illegal command: {error}");
+        debug_assert!(
+            matches!(error, NandError::Storage(_)),
+            "the firmware sent an illegal command: {error}"
+        );
         for Waiting {
             operation, notify, ..
         } in set

@@ -53,17 +53,8 @@ impl BitStore for MemoryStore {
         Ok(())
     }
 
-    fn words<'a>(
-        &'a self,
-        page: PageAddress,
-        range: Range<usize>,
-        scratch: &'a mut [u64],
-    ) -> Result<&'a [u64], StorageError> {
-        if let Some(words) = self.page(page) {
-            return Ok(&words[range]);
-        }
-        scratch.fill(0);
-        Ok(scratch)
+    fn words(&self, page: PageAddress, range: Range<usize>) -> Option<&[u64]> {
+        self.page(page).map(|words| &words[range])
     }
 
     fn read(

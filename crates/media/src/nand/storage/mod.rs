@@ -16,10 +16,16 @@ use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 
-pub use image::{Image, TEXT_BYTES_MAX};
+#[cfg(test)]
+pub(in crate::nand) use image::Medium;
+pub use image::{Image, ImageCheck, TEXT_BYTES_MAX};
 
 /// Where the bits of a drive are to be kept.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one a drive, and it is moved once"
+)]
 pub enum Storage {
     /// Nowhere: timing only. Spare bytes and page states are still kept.
     None,
@@ -55,7 +61,8 @@ pub enum StorageError {
         path: PathBuf,
     },
     /// The image is of another version of the format.
-    #[error("{}: image format version {found}; this program reads version {expected}", path.display())]
+    #[error("{}: image format version {found}, written by Bitline {writer}; this is Bitline {reader}, which reads \
+        version {expected}: copy what the drive holds with the version that wrote it, and write it to a new image", path.display())]
     Version {
         /// The image.
         path: PathBuf,
@@ -63,6 +70,63 @@ pub enum StorageError {
         found: u32,
         /// The version that can be read.
         expected: u32,
+        /// The version of Bitline that wrote it.
+        writer: String,
+        /// The version of Bitline that this is.
+        reader: &'static str,
+    },
+    /// The pages of the image are laid out by another version of the firmware.
+    #[error("{}: its pages have layout {found}, written by Bitline {writer}; this is Bitline {reader}, which reads \
+        layout {expected}: copy what the drive holds with the version that wrote it, and write it to a new image", path.display())]
+    Content {
+        /// The image.
+        path: PathBuf,
+        /// The layout of the image.
+        found: u32,
+        /// The layout that can be read.
+        expected: u32,
+        /// The version of Bitline that wrote it.
+        writer: String,
+        /// The version of Bitline that this is.
+        reader: &'static str,
+    },
+    /// The host's disk has no room for what a drive wrote.
+    #[error("{}: the disk of this image is full: {bytes} bytes are not in the file yet and are kept in memory; \
+        make room and flush or close the drive again ({source})", path.display())]
+    DiskFull {
+        /// The image.
+        path: PathBuf,
+        /// Bytes kept, about.
+        bytes: u64,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The host does not take what a drive wrote.
+    #[error("{}: cannot {what}: {source}; {bytes} bytes are not in the file yet and are kept in memory; \
+        flush or close the drive again when that is mended", path.display())]
+    Unsaved {
+        /// The image.
+        path: PathBuf,
+        /// What was tried.
+        what: String,
+        /// Bytes kept, about.
+        bytes: u64,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The image was deleted while a drive uses it.
+    #[error("{}: the image file was removed while the drive uses it: what the drive holds is gone when it is \
+        closed; copy it to another drive first", path.display())]
+    Removed {
+        /// The image.
+        path: PathBuf,
+    },
+    /// Records are missing, or older than others tell.
+    #[error("{}: damaged: records of blocks or pages are missing, damaged or too old in both of their copies; \
+        what the drive held cannot be told from what it held before", path.display())]
+    Inconsistent {
+        /// The image.
+        path: PathBuf,
     },
     /// Part of the image does not have the checksum it should.
     #[error("{}: damaged: {what} at byte {at} does not match its checksum", path.display())]
@@ -130,20 +194,18 @@ pub(crate) trait BitStore {
     /// Whether data is kept at all; if not, latches need no room either.
     fn holds_data(&self) -> bool;
 
-    /// Keeps the words of a page that is about to be programmed.
+    /// Keeps the words of a page that is about to be programmed. An image that its disk takes no more of
+    /// keeps a limited amount in memory; beyond that this fails, and nothing has changed.
     fn write(&mut self, page: PageAddress, words: &[u64]) -> Result<(), StorageError>;
 
-    /// The words `range` of a page that was written, or zeroes of one that was programmed without
-    /// ([`super::Nand::place_page`]): where they are kept if that is memory, else read into
-    /// `scratch`, which is as long as the range.
-    fn words<'a>(
-        &'a self,
-        page: PageAddress,
-        range: Range<usize>,
-        scratch: &'a mut [u64],
-    ) -> Result<&'a [u64], StorageError>;
+    /// The words `range` of a page that was written, where they are kept; `None` if that is not memory.
+    fn words(&self, page: PageAddress, range: Range<usize>) -> Option<&[u64]>;
 
-    /// Copies the words `range` of such a page into `into`, which is as long.
+    /// Copies the words `range` of a page that was written into `into`, which is as long; zeroes of one that
+    /// was programmed without ([`super::Nand::place_page`]).
+    ///
+    /// # Errors
+    /// If the words are damaged or cannot be read: never others than were written.
     fn read(
         &self,
         page: PageAddress,
@@ -176,7 +238,7 @@ pub(crate) trait BitStore {
     }
 
     /// Brings the array to the state that was kept.
-    fn load(&self, _: &mut Array) -> Result<(), StorageError> {
+    fn load(&mut self, _: &mut Array) -> Result<(), StorageError> {
         Ok(())
     }
 

@@ -16,13 +16,8 @@ impl BitStore for NoStore {
         Ok(())
     }
 
-    fn words<'a>(
-        &'a self,
-        _: PageAddress,
-        _: Range<usize>,
-        _: &'a mut [u64],
-    ) -> Result<&'a [u64], StorageError> {
-        Ok(&[])
+    fn words(&self, _: PageAddress, _: Range<usize>) -> Option<&[u64]> {
+        None
     }
 
     fn read(&self, _: PageAddress, _: Range<usize>, _: &mut [u64]) -> Result<(), StorageError> {

@@ -219,12 +219,7 @@ impl BitStore for Full {
         if self.takes_data { Ok(()) } else { full() }
     }
 
-    fn words<'a>(
-        &'a self,
-        _: PageAddress,
-        _: std::ops::Range<usize>,
-        _: &'a mut [u64],
-    ) -> Result<&'a [u64], StorageError> {
+    fn words(&self, _: PageAddress, _: std::ops::Range<usize>) -> Option<&[u64]> {
         unreachable!("nothing was ever programmed")
     }
 

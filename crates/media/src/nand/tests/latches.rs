@@ -484,7 +484,7 @@ fn wide_senses_are_the_and_and_or_of_all_their_pages() {
     config.geometry.page_bytes = 40_008;
     let path = std::env::temp_dir().join(format!("bitline-nand-{}-wide.img", std::process::id()));
     let _ = std::fs::remove_file(&path);
-    let image = Image::create(&path, &config.geometry, "").expect("it is new");
+    let image = Image::create(&path, &config.geometry, 1, "").expect("it is new");
     for storage in [Storage::Memory, Storage::Image(image)] {
         let mut d = Driver::new(&config, storage);
         // Mostly ones, so that an AND of many is not all zeros; block 1 has erased pages in between.

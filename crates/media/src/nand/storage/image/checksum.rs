@@ -1,31 +1,20 @@
-//! CRC-32 (IEEE 802.3), to recognize damage in images.
+//! Checksums of parts of images, and sums over all that an image holds.
 
-const TABLE: [u32; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut remainder = byte as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            let divides = remainder & 1 != 0;
-            remainder >>= 1;
-            if divides {
-                remainder ^= 0xEDB8_8320;
-            }
-            bit += 1;
-        }
-        table[byte] = remainder;
-        byte += 1;
-    }
-    table
-};
-
-/// The checksum of the concatenation of `parts`.
+/// The CRC-32 (IEEE 802.3) of the concatenation of `parts`.
 pub(super) fn crc32(parts: &[&[u8]]) -> u32 {
-    let bytes = parts.iter().copied().flatten();
-    !bytes.fold(!0, |crc: u32, byte| {
-        crc >> 8 ^ TABLE[((crc ^ u32::from(*byte)) & 0xFF) as usize]
-    })
+    let mut hasher = crc32fast::Hasher::new();
+    parts.iter().for_each(|part| hasher.update(part));
+    hasher.finalize()
+}
+
+/// What a record with this number and checksum adds to the sum over all records. Numbers are never used
+/// twice, so an older record in the place of a newer one changes the sum, and so does a missing one.
+pub(super) fn weight(number: u64, check: u32) -> u64 {
+    // The finalizer of SplitMix64.
+    let mut mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ u64::from(check);
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ mixed >> 31
 }
 
 #[cfg(test)]

@@ -1,80 +1,135 @@
-//! Where things lie in an image file, and their records.
+//! Where things lie in an image file.
 //!
 //! ```text
-//! 0        header, 4 KiB: magic, version, geometry, length and checksum of the text, checksum;
-//!          at 2048 and 3072 how old the drive is, twice
+//! 0        header, 4 KiB: magic, versions, geometry, length and checksum of the text, checksum
 //! 4096     text of the caller, 64 KiB
-//! 69632    block table: 16 bytes a block
-//! ...      page records: 16 bytes a page
-//! ...      spare bytes of each page
+//! 69632    two seals, 4 KiB each
+//! 77824    the number of the last change, 4 KiB
+//! 81920    first copy of the records: age of the drive, blocks, pages, long spare bytes
 //! ...      data of each page
+//! ...      second copy of the records
+//! ...      the seals again
+//! ...      header and text again
 //! ```
 //! Each part begins at a multiple of 4 KiB; integers are little-endian. All-zero records are those of
-//! blocks and pages never used, so a new image is a hole.
+//! blocks and pages never used, so a new image is mostly a hole. A record never straddles a sector of 512
+//! bytes, and the copies are as far apart as the file is long.
 
-use super::checksum::crc32;
-use crate::nand::array::PageState;
-use crate::nand::cells::{Birth, DriveAge};
 use crate::nand::geometry::{BlockId, Geometry, PageAddress};
-use crate::nand::mode::ProgramMode;
 
 pub(super) const MAGIC: [u8; 8] = *b"BITLINE\0";
-pub(super) const VERSION: u32 = 1;
+/// The version of the format that this program writes and reads.
+pub(super) const VERSION: u32 = 2;
 pub(super) const HEADER_BYTES: usize = 4096;
 /// Bytes of the caller's text in an image, at most.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
-pub(super) const RECORD_BYTES: usize = 16;
+/// Header and text.
+pub(super) const HEAD_BYTES: u64 = (HEADER_BYTES + TEXT_BYTES_MAX) as u64;
+/// Seals that are kept, so that the newer may be torn.
+pub(super) const SEALS: u64 = 2;
+const SEAL_ROOM: u64 = 4096;
+/// Where the number of the last change is.
+pub(super) const LAST_AT: u64 = HEAD_BYTES + SEALS * SEAL_ROOM;
+const RECORDS_AT: u64 = LAST_AT + 4096;
+pub(super) const AGE_RECORD_BYTES: usize = 128;
+pub(super) const BLOCK_RECORD_BYTES: usize = 64;
+pub(super) const PAGE_RECORD_BYTES: usize = 128;
+/// Spare bytes that a page's record has room for; what is longer lies elsewhere.
+pub(super) const SPARE_INLINE: usize = 80;
+
+/// One of the two copies of the records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Replica {
+    First,
+    Second,
+}
+
+/// Both, in the order in which they are written.
+pub(super) const REPLICAS: [Replica; 2] = [Replica::First, Replica::Second];
 
 /// Where the parts of an image of some geometry begin.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pages_per_block: u64,
     page_bytes: u64,
-    spare_bytes: u64,
-    records_at: u64,
-    spares_at: u64,
+    long_bytes: u64,
+    /// Within a copy of the records.
+    pages_at: u64,
+    longs_at: u64,
+    /// Where the second copy is, seen from the first.
+    second: u64,
     data_at: u64,
+    /// Where the second copy of the seals is.
+    seals_at: u64,
+    /// Where header and text are again.
+    pub(super) tail_at: u64,
     pub(super) file_bytes: u64,
 }
-
-/// Where the block table begins.
-pub(super) const BLOCKS_AT: u64 = (HEADER_BYTES + TEXT_BYTES_MAX) as u64;
 
 impl Layout {
     pub(super) fn of(geometry: &Geometry) -> Layout {
         let align = |at: u64| at.next_multiple_of(4096);
-        let pages = u64::from(geometry.blocks()) * u64::from(geometry.pages_per_block_max());
+        let blocks = u64::from(geometry.blocks());
+        let pages_per_block = u64::from(geometry.pages_per_block_max());
+        let pages = blocks * pages_per_block;
+        let long_bytes = u64::from(geometry.spare_bytes).saturating_sub(SPARE_INLINE as u64);
+        let pages_at = align(4096 + blocks * BLOCK_RECORD_BYTES as u64);
+        let longs_at = align(pages_at + pages * PAGE_RECORD_BYTES as u64);
+        let records_bytes = align(longs_at + pages * long_bytes);
+        let data_at = RECORDS_AT + records_bytes;
         let page_bytes = u64::from(geometry.page_bytes);
-        let spare_bytes = u64::from(geometry.spare_bytes);
-        let record = RECORD_BYTES as u64;
-        let records_at = align(BLOCKS_AT + u64::from(geometry.blocks()) * record);
-        let spares_at = align(records_at + pages * record);
-        let data_at = align(spares_at + pages * spare_bytes);
+        let seconds_at = align(data_at + pages * page_bytes);
+        let seals_at = seconds_at + records_bytes;
+        let tail_at = seals_at + SEALS * SEAL_ROOM;
         Layout {
-            pages_per_block: u64::from(geometry.pages_per_block_max()),
+            pages_per_block,
             page_bytes,
-            spare_bytes,
-            records_at,
-            spares_at,
+            long_bytes,
+            pages_at,
+            longs_at,
+            second: seconds_at - RECORDS_AT,
             data_at,
-            file_bytes: align(data_at + pages * page_bytes),
+            seals_at,
+            tail_at,
+            file_bytes: tail_at + HEAD_BYTES,
         }
     }
 
-    pub(super) fn block_at(&self, block: BlockId) -> u64 {
-        BLOCKS_AT + u64::from(block.0) * RECORD_BYTES as u64
+    fn records_at(&self, replica: Replica) -> u64 {
+        match replica {
+            Replica::First => RECORDS_AT,
+            Replica::Second => RECORDS_AT + self.second,
+        }
+    }
+
+    /// Where the seals of each other generation are.
+    pub(super) fn seal_at(&self, replica: Replica, generation: u64) -> u64 {
+        let slot = generation % SEALS * SEAL_ROOM;
+        match replica {
+            Replica::First => HEAD_BYTES + slot,
+            Replica::Second => self.seals_at + slot,
+        }
+    }
+
+    pub(super) fn age_at(&self, replica: Replica) -> u64 {
+        self.records_at(replica)
+    }
+
+    pub(super) fn block_at(&self, replica: Replica, block: BlockId) -> u64 {
+        self.records_at(replica) + 4096 + u64::from(block.0) * BLOCK_RECORD_BYTES as u64
     }
 
     fn index(&self, page: PageAddress) -> u64 {
         u64::from(page.block.0) * self.pages_per_block + u64::from(page.page)
     }
 
-    pub(super) fn record_at(&self, page: PageAddress) -> u64 {
-        self.records_at + self.index(page) * RECORD_BYTES as u64
+    pub(super) fn page_at(&self, replica: Replica, page: PageAddress) -> u64 {
+        self.records_at(replica) + self.pages_at + self.index(page) * PAGE_RECORD_BYTES as u64
     }
 
-    pub(super) fn spare_at(&self, page: PageAddress) -> u64 {
-        self.spares_at + self.index(page) * self.spare_bytes
+    /// Where the spare bytes are for which a page's record has no room.
+    pub(super) fn long_spare_at(&self, replica: Replica, page: PageAddress) -> u64 {
+        self.records_at(replica) + self.longs_at + self.index(page) * self.long_bytes
     }
 
     pub(super) fn data_at(&self, page: PageAddress) -> u64 {
@@ -127,136 +182,7 @@ pub(super) fn geometry_of(fields: [u32; 9]) -> Geometry {
     }
 }
 
-/// The first page of the data and record regions of a block.
+/// The first page of a block.
 pub(super) fn first_page(block: BlockId) -> PageAddress {
     PageAddress { block, page: 0 }
-}
-
-/// The table entry of a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct BlockEntry {
-    pub(super) erase_count: u32,
-    pub(super) flags: u8,
-}
-
-/// A page was programmed since the last erase: there may be page records.
-pub(super) const IN_USE: u8 = 1;
-pub(super) const NEEDS_ERASE: u8 = 2;
-pub(super) const BAD: u8 = 4;
-
-impl BlockEntry {
-    pub(super) fn to_bytes(self, block: BlockId) -> [u8; RECORD_BYTES] {
-        let mut bytes = [0; RECORD_BYTES];
-        bytes[..4].copy_from_slice(&self.erase_count.to_le_bytes());
-        bytes[4] = self.flags;
-        let check = crc32(&[&block.0.to_le_bytes(), &bytes[..8]]);
-        bytes[8..12].copy_from_slice(&check.to_le_bytes());
-        bytes
-    }
-
-    /// The entry; `None` if it is damaged.
-    pub(super) fn from_bytes(block: BlockId, bytes: &[u8]) -> Option<BlockEntry> {
-        if bytes.iter().all(|&byte| byte == 0) {
-            return Some(BlockEntry::default());
-        }
-        let entry = BlockEntry {
-            erase_count: word(bytes, 0),
-            flags: bytes[4],
-        };
-        (entry.to_bytes(block) == bytes).then_some(entry)
-    }
-}
-
-/// How old the drive is: where the two copies of that are, of which the newer counts.
-pub(super) const AGES_AT: [u64; 2] = [2048, 3072];
-pub(super) const AGE_BYTES: usize = 48;
-
-/// A copy of how old the drive is.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct AgeEntry {
-    /// Rises with each copy written; 0 for one never written.
-    pub(super) number: u32,
-    pub(super) age: DriveAge,
-}
-
-impl AgeEntry {
-    pub(super) fn to_bytes(self) -> [u8; AGE_BYTES] {
-        let mut bytes = [0; AGE_BYTES];
-        bytes[..4].copy_from_slice(&self.number.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.age.cycles.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.age.hours.to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.age.effective_hours.to_le_bytes());
-        // Not a number stands for none.
-        let celsius = self.age.celsius.unwrap_or(f64::NAN);
-        bytes[24..32].copy_from_slice(&celsius.to_le_bytes());
-        let check = crc32(&[&bytes[..AGE_BYTES - 4]]);
-        bytes[AGE_BYTES - 4..].copy_from_slice(&check.to_le_bytes());
-        bytes
-    }
-
-    /// The copy; `None` if it was never written, or not to its end.
-    pub(super) fn from_bytes(bytes: &[u8; AGE_BYTES]) -> Option<AgeEntry> {
-        let real = |at: usize| f64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
-        let sound = word(bytes, AGE_BYTES - 4) == crc32(&[&bytes[..AGE_BYTES - 4]]);
-        (sound && word(bytes, 0) > 0).then(|| AgeEntry {
-            number: word(bytes, 0),
-            age: DriveAge {
-                cycles: word(bytes, 4),
-                hours: real(8),
-                effective_hours: real(16),
-                celsius: Some(real(24)).filter(|celsius| !celsius.is_nan()),
-            },
-        })
-    }
-}
-
-/// The record of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PageEntry {
-    /// The block's erase count plus one when the page was programmed; records of earlier lives of the block are void.
-    pub(super) epoch: u32,
-    pub(super) state: PageState,
-    pub(super) mode: ProgramMode,
-    pub(super) spare_bytes: u16,
-    /// When and how it was programmed.
-    pub(super) birth: Birth,
-}
-
-impl PageEntry {
-    pub(super) fn to_bytes(self, page: PageAddress, spare: &[u8]) -> [u8; RECORD_BYTES] {
-        let mut bytes = [0; RECORD_BYTES];
-        bytes[..4].copy_from_slice(&self.epoch.to_le_bytes());
-        bytes[4] = self.state as u8;
-        bytes[5] = self.mode as u8;
-        bytes[6..8].copy_from_slice(&self.spare_bytes.to_le_bytes());
-        let birth = self.birth.0.to_le_bytes();
-        bytes[12..].copy_from_slice(&birth);
-        // A drive that never aged has the same checksums as before drives could.
-        let birth = if birth == [0; 4] { &[][..] } else { &birth };
-        let address = [page.block.0.to_le_bytes(), page.page.to_le_bytes()];
-        let check = crc32(&[address.as_flattened(), &bytes[..8], spare, birth]);
-        bytes[8..12].copy_from_slice(&check.to_le_bytes());
-        bytes
-    }
-
-    /// The record, its checksum yet to be compared; `None` if no record looks so.
-    pub(super) fn from_bytes(bytes: &[u8]) -> Option<PageEntry> {
-        Some(PageEntry {
-            epoch: word(bytes, 0),
-            state: match bytes[4] {
-                1 => PageState::Programmed,
-                2 => PageState::Torn,
-                3 => PageState::Failed,
-                _ => return None,
-            },
-            mode: ProgramMode::from_code(bytes[5])?,
-            spare_bytes: u16::from_le_bytes([bytes[6], bytes[7]]),
-            birth: Birth(word(bytes, 12)),
-        })
-    }
-}
-
-/// The little-endian word at byte `at`.
-pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }

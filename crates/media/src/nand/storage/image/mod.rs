@@ -1,186 +1,258 @@
 //! The store in an image file: sparse, durable, for one drive at a time.
 //!
-//! The order of writes lets the process be killed at any moment. A program writes data, then spare bytes,
-//! then the 16-byte page record that makes them count. An erase writes the 16-byte block entry, whose new
-//! erase count voids all page records of the block, and only then gives the room back.
-//! What was there at a [`Nand::sync`](crate::nand::Nand::sync) is also there after the host lost power. Of what
-//! was written since, such a loss may keep records whose data never arrived: the operating system
-//! writes back in any order, and records vouch for spare bytes only.
+//! A program writes data, then the page record that makes them count, with their checksum, twice. An erase
+//! writes the record of the block, twice, which voids all page records of its earlier life. So the process
+//! may be killed at any moment: at most one change is lost.
+//!
+//! [`Nand::sync`](crate::nand::Nand::sync) *seals* the image: everything is made durable, then a seal says so.
+//! What a seal covers is not overwritten before the next one: records of blocks also tell what was
+//! sealed, and a block that was erased since is sealed before it is programmed again. So a host may lose
+//! power at any moment, and write back what it likes in any order: the image then is as it was when it was
+//! last sealed, unless everything after that is there, too.
+//!
+//! What is there is told from what was damaged by sums over all records ([`record`]): one copy of a record
+//! may be damaged or old, and the other is taken; where both are, the image is refused. Damaged data is an error
+//! of that page, whose record is still good.
 
+mod backlog;
+mod change;
+mod check;
 mod checksum;
+mod file;
 mod header;
 mod layout;
+mod load;
+mod record;
+mod scan;
+mod seal;
 
 use super::{BitStore, PageRecord, StorageError};
-use crate::nand::array::{Array, BlockCondition, BlockState, PageState};
+use crate::nand::array::{Array, BlockState};
 use crate::nand::cells::DriveAge;
 use crate::nand::geometry::{BlockId, Geometry, PageAddress};
-use header::Header;
-use layout::{
-    AGE_BYTES, AGES_AT, AgeEntry, BAD, BlockEntry, IN_USE, Layout, NEEDS_ERASE, PageEntry,
-    RECORD_BYTES,
-};
-use rustix::fs::{FallocateFlags, FlockOperation};
-use std::fs::{File, OpenOptions};
+use backlog::Backlog;
+use checksum::crc32;
+use file::HostFile;
+use header::{Header, WRITER};
+use layout::Layout;
+use record::{AgeRecord, BlockVersion, Content, condition_code};
+use seal::{Boot, Seal};
+use std::collections::BTreeSet;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use zerocopy::IntoBytes;
 
+pub use check::ImageCheck;
+#[cfg(test)]
+pub(in crate::nand) use file::Medium;
+#[cfg(not(test))]
+use file::Medium;
 pub use layout::TEXT_BYTES_MAX;
 
 /// An image file, open and locked against other drives.
 #[derive(Debug)]
 pub struct Image {
-    file: File,
-    path: PathBuf,
-    geometry: Geometry,
+    file: Backlog,
+    header: Header,
+    /// Whether one of the two headers does not match its checksum.
+    header_is_damaged: bool,
     layout: Layout,
-    text: String,
-    #[cfg(test)]
-    kill: Kill,
+    /// This host's.
+    boot: Boot,
+    seal: Seal,
+    /// The last change.
+    number: u64,
+    /// The sum over all records.
+    sum: u64,
+    age: AgeRecord,
+    blocks: Vec<Block>,
+    /// Blocks erased since the image was sealed, whose room is still taken.
+    erased: BTreeSet<u32>,
+    /// Copies of records that were damaged when the image was opened.
+    damaged_copies: u64,
+    /// Whether what followed the seal was given up when the image was opened.
+    rolled_back: bool,
 }
 
-/// Stands for the process being killed: when no writes are left, none reaches the file.
-#[cfg(test)]
-#[derive(Clone, Debug)]
-pub(in crate::nand) struct Kill(std::rc::Rc<std::cell::Cell<u64>>);
+/// What an image holds of a block.
+#[derive(Debug, Default)]
+struct Block {
+    now: BlockVersion,
+    sealed: BlockVersion,
+    /// What the records of its pages weigh.
+    pages_weight: u64,
+    /// Of each page; nothing while none was programmed.
+    pages: Option<Box<[Content]>>,
+}
 
-#[cfg(test)]
-impl Kill {
-    fn never() -> Kill {
-        Kill(std::rc::Rc::new(std::cell::Cell::new(u64::MAX)))
+impl Block {
+    fn content(&self, page: PageAddress) -> Content {
+        match &self.pages {
+            Some(pages) => pages[page.page as usize],
+            None => Content::None,
+        }
     }
 
-    /// Lets only so many more writes happen.
-    pub(in crate::nand) fn after(&self, writes: u64) {
-        self.0.set(writes);
+    fn content_mut(&mut self, page: PageAddress, pages: u32) -> &mut Content {
+        let pages = self
+            .pages
+            .get_or_insert_with(|| vec![Content::None; pages as usize].into());
+        &mut pages[page.page as usize]
     }
 
-    /// Whether it has happened to a write.
-    pub(in crate::nand) fn happened(&self) -> bool {
-        self.0.get() == 0
-    }
-
-    /// Takes one write from those left; whether there was one. Zero is reached by a write that is lost.
-    fn survives(&self) -> bool {
-        self.0.set(self.0.get().saturating_sub(1));
-        !self.happened()
+    /// A page that had no record of this life has one.
+    fn program(&mut self, page: PageAddress, pages: u32, content: Content, weight: u64) {
+        *self.content_mut(page, pages) = content;
+        self.pages_weight = self.pages_weight.wrapping_add(weight);
     }
 }
 
 impl Image {
     /// Makes a new image of `geometry`, with a text of the caller (such as a configuration) in its header.
+    /// `content_version` is what the caller calls the layout of what pages hold.
     ///
     /// # Errors
     /// A file that exists already, a text of more than [`TEXT_BYTES_MAX`] bytes, and what the operating
     /// system refuses. Nothing is left behind then.
-    pub fn create(path: &Path, geometry: &Geometry, text: &str) -> Result<Image, StorageError> {
+    pub fn create(
+        path: &Path,
+        geometry: &Geometry,
+        content_version: u32,
+        text: &str,
+    ) -> Result<Image, StorageError> {
         if text.len() > TEXT_BYTES_MAX {
             return Err(StorageError::TextTooLong { bytes: text.len() });
         }
-        let mut options = OpenOptions::new();
-        let options = options.read(true).write(true).create_new(true);
-        let file = options
-            .open(path)
-            .map_err(|source| io_error(path, "create the image", source))?;
-        let image = Image {
-            file,
-            path: path.to_owned(),
+        let file = Box::new(HostFile::create(path)?);
+        let image = Image::create_on(file, path, geometry, content_version, text);
+        image
+            .and_then(|image| file::sync_folder_of(path).map(|()| image))
+            .inspect_err(|_| {
+                // What remains of a failed creation is no image; that it cannot be removed either is
+                // not worth hiding the first error.
+                let _ = std::fs::remove_file(path);
+            })
+    }
+
+    /// The same on any medium that is blank.
+    pub(in crate::nand) fn create_on(
+        medium: Box<dyn Medium>,
+        path: &Path,
+        geometry: &Geometry,
+        content_version: u32,
+        text: &str,
+    ) -> Result<Image, StorageError> {
+        let header = Header {
+            content_version,
+            writer: WRITER.to_owned(),
             geometry: geometry.clone(),
-            layout: Layout::of(geometry),
             text: text.to_owned(),
-            #[cfg(test)]
-            kill: Kill::never(),
         };
-        image.fill().inspect_err(|_| {
-            // What remains of a failed creation is no image; that it cannot be removed either is
-            // not worth hiding the first error.
-            let _ = std::fs::remove_file(path);
+        let mut image = Image::on(medium, path, header, false);
+        let bytes = image.layout.file_bytes;
+        image.file.medium.set_length(bytes).map_err(|source| {
+            let what = format!("make the image {bytes} bytes long (sparse)");
+            io_error(path, what, source)
         })?;
+        image.write_header();
+        image.write_last();
+        // Twice, so that both seals are there.
+        image.seal_all();
+        image.seal_all();
+        image.file.drain()?;
         Ok(image)
     }
 
-    fn fill(&self) -> Result<(), StorageError> {
-        self.lock()?;
-        let bytes = self.layout.file_bytes;
-        self.file.set_len(bytes).map_err(|source| {
-            let what = format!("make the image {bytes} bytes long (sparse)");
-            io_error(&self.path, what, source)
-        })?;
-        self.write_at(
-            self.text.as_bytes(),
-            layout::HEADER_BYTES as u64,
-            "the text",
-        )?;
-        let header = Header {
-            geometry: self.geometry.clone(),
-            text: self.text.clone(),
-        };
-        self.write_at(&header.to_bytes(), 0, "the header")
-    }
-
-    /// Opens an image.
+    /// Opens an image to go on with it.
     ///
     /// # Errors
     /// A file that cannot be opened, is in use, or is no intact image of this version; it is left as it was.
-    pub fn open(path: &Path) -> Result<Image, StorageError> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(path)
-            .map_err(|source| io_error(path, "open the image", source))?;
-        // The header tells the geometry; until it is read any will do.
-        let geometry = layout::geometry_of([1, 1, 1, 1, 1, 1, 1, 8, 0]);
-        let mut image = Image {
-            file,
-            path: path.to_owned(),
-            layout: Layout::of(&geometry),
-            geometry,
-            text: String::new(),
-            #[cfg(test)]
-            kill: Kill::never(),
-        };
-        image.lock()?;
-        let Header { geometry, text } = image.read_header()?;
-        image.layout = Layout::of(&geometry);
-        image.geometry = geometry;
-        image.text = text;
+    pub fn open(path: &Path, content_version: u32) -> Result<Image, StorageError> {
+        let file = Box::new(HostFile::open(path, false)?);
+        Image::open_on(file, path, content_version, false)
+    }
+
+    /// Opens an image to look at it: the file is not written, whatever a drive does with it.
+    ///
+    /// # Errors
+    /// As [`Image::open`].
+    pub fn open_read_only(path: &Path, content_version: u32) -> Result<Image, StorageError> {
+        let file = Box::new(HostFile::open(path, true)?);
+        Image::open_on(file, path, content_version, true)
+    }
+
+    /// The same on any medium.
+    pub(in crate::nand) fn open_on(
+        medium: Box<dyn Medium>,
+        path: &Path,
+        content_version: u32,
+        read_only: bool,
+    ) -> Result<Image, StorageError> {
+        let (header, header_is_damaged) = Header::read(&*medium, path)?;
+        header.check_content(path, content_version)?;
+        let layout = Layout::of(&header.geometry);
+        let (seal, damaged_seals) = load::newest_seal(&*medium, path, &layout)?;
+        let mut image = Image::on(medium, path, header, read_only);
+        image.header_is_damaged = header_is_damaged;
+        image.damaged_copies = damaged_seals + u64::from(header_is_damaged);
+        image.seal = seal;
         Ok(image)
+    }
+
+    fn on(medium: Box<dyn Medium>, path: &Path, header: Header, read_only: bool) -> Image {
+        let mut blocks = Vec::new();
+        blocks.resize_with(header.geometry.blocks() as usize, Block::default);
+        Image {
+            file: Backlog::new(medium, path, read_only),
+            layout: Layout::of(&header.geometry),
+            header,
+            header_is_damaged: false,
+            boot: seal::this_boot(),
+            seal: Seal::default(),
+            number: 0,
+            sum: 0,
+            age: AgeRecord::default(),
+            blocks,
+            erased: BTreeSet::new(),
+            damaged_copies: 0,
+            rolled_back: false,
+        }
     }
 
     /// The file.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
     /// The geometry the image was made for.
     pub fn geometry(&self) -> &Geometry {
-        &self.geometry
+        &self.header.geometry
     }
 
     /// The text given when the image was made.
     pub fn text(&self) -> &str {
-        &self.text
+        &self.header.text
     }
 
+    /// As if another host had opened it.
     #[cfg(test)]
-    pub(in crate::nand) fn kill(&self) -> Kill {
-        self.kill.clone()
+    pub(in crate::nand) fn on_another_host(mut self) -> Image {
+        self.boot = [0xAB; 16];
+        self
     }
 
     pub(super) fn check_geometry(&self, asked: &Geometry) -> Result<(), StorageError> {
-        let image = layout::geometry_fields(&self.geometry);
+        let image = layout::geometry_fields(self.geometry());
         let asked = layout::geometry_fields(asked);
-        match image
+        let differs = image
             .iter()
             .zip(&asked)
-            .find(|(image, asked)| image != asked)
-        {
+            .find(|(image, asked)| image != asked);
+        match differs {
             None => Ok(()),
             Some((&(key, image), &(_, asked))) => Err(StorageError::OtherGeometry {
-                path: self.path.clone(),
+                path: self.path().to_owned(),
                 key,
                 image,
                 asked,
@@ -188,98 +260,23 @@ impl Image {
         }
     }
 
-    fn lock(&self) -> Result<(), StorageError> {
-        match rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(()),
-            Err(rustix::io::Errno::WOULDBLOCK) => Err(StorageError::Locked {
-                path: self.path.clone(),
-            }),
-            Err(error) => Err(io_error(&self.path, "lock the image", error.into())),
-        }
-    }
-
-    fn length(&self) -> Result<u64, StorageError> {
-        let metadata = self.file.metadata();
-        metadata
-            .map(|metadata| metadata.len())
-            .map_err(|source| io_error(&self.path, "ask for the length of the image", source))
-    }
-
-    fn read_at(&self, bytes: &mut [u8], at: u64, what: &str) -> Result<(), StorageError> {
-        self.file.read_exact_at(bytes, at).map_err(|source| {
-            let what = format!("read {what} ({} bytes at byte {at})", bytes.len());
-            io_error(&self.path, what, source)
-        })
-    }
-
-    fn write_at(&self, bytes: &[u8], at: u64, what: &str) -> Result<(), StorageError> {
-        #[cfg(test)]
-        if !self.kill.survives() {
+    /// Reads all of a page and compares its checksum.
+    fn read_page(
+        &self,
+        page: PageAddress,
+        check: u32,
+        data: &mut [u8],
+    ) -> Result<(), StorageError> {
+        let at = self.layout.data_at(page);
+        self.file.read(data, at, "a page")?;
+        if crc32(&[data]) == check {
             return Ok(());
         }
-        self.file.write_all_at(bytes, at).map_err(|source| {
-            let what = format!("write {what} ({} bytes at byte {at})", bytes.len());
-            io_error(&self.path, what, source)
+        Err(StorageError::Damaged {
+            path: self.path().to_owned(),
+            what: format!("page {} of block {}", page.page, page.block.0),
+            at,
         })
-    }
-
-    /// The newer copy of how old the drive is; a new one's if there is none.
-    fn newest_age(&self) -> Result<AgeEntry, StorageError> {
-        let mut newest = AgeEntry::default();
-        for at in AGES_AT {
-            let mut bytes = [0; AGE_BYTES];
-            self.read_at(&mut bytes, at, "the age of the drive")?;
-            let found = AgeEntry::from_bytes(&bytes).filter(|found| found.number > newest.number);
-            newest = found.unwrap_or(newest);
-        }
-        Ok(newest)
-    }
-
-    fn write_block(&self, block: BlockId, entry: BlockEntry) -> Result<(), StorageError> {
-        let at = self.layout.block_at(block);
-        self.write_at(&entry.to_bytes(block), at, "a block's state")
-    }
-
-    /// Restores the pages of a block from their records.
-    fn load_pages(
-        &self,
-        block: BlockId,
-        epoch: u32,
-        records: &mut [u8],
-        array: &mut Array,
-    ) -> Result<(), StorageError> {
-        let at = self.layout.record_at(layout::first_page(block));
-        self.read_at(records, at, "page records")?;
-        let mut spare = vec![0; self.geometry.spare_bytes as usize];
-        for (page, bytes) in (0..).zip(records.chunks_exact(RECORD_BYTES)) {
-            let page = PageAddress { block, page };
-            let Some(entry) = PageEntry::from_bytes(bytes).filter(|entry| entry.epoch == epoch)
-            else {
-                continue;
-            };
-            let length = usize::from(entry.spare_bytes).min(spare.len());
-            let spare = &mut spare[..length];
-            self.read_at(spare, self.layout.spare_at(page), "spare bytes")?;
-            if page.page >= self.geometry.pages_per_block(entry.mode) {
-                continue;
-            }
-            // Records come after what they speak of, so a checksum that is wrong means that the host
-            // lost power before the file was synced: the page is as good as torn.
-            if entry.to_bytes(page, spare) == bytes {
-                array.program(page, entry.mode, entry.state, entry.birth, spare);
-            } else {
-                array.program(page, entry.mode, PageState::Torn, entry.birth, &[]);
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Image {
-    fn drop(&mut self) {
-        // Closing the file would unlock it too, but not while a process that this one is just
-        // starting still has a copy of the descriptor. It cannot fail on a file that is locked.
-        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
     }
 }
 
@@ -289,17 +286,20 @@ impl BitStore for Image {
     }
 
     fn write(&mut self, page: PageAddress, words: &[u64]) -> Result<(), StorageError> {
-        self.write_at(words.as_bytes(), self.layout.data_at(page), "a page")
+        if self.file.is_full() {
+            self.file.drain()?;
+        }
+        self.begin_block(page.block);
+        let data = words.as_bytes();
+        let pages = self.header.geometry.pages_per_block_max();
+        let block = &mut self.blocks[page.block.0 as usize];
+        *block.content_mut(page, pages) = Content::Data(crc32(&[data]));
+        self.file.write(data, self.layout.data_at(page), "a page");
+        Ok(())
     }
 
-    fn words<'a>(
-        &'a self,
-        page: PageAddress,
-        range: Range<usize>,
-        scratch: &'a mut [u64],
-    ) -> Result<&'a [u64], StorageError> {
-        self.read(page, range, scratch)?;
-        Ok(scratch)
+    fn words(&self, _: PageAddress, _: Range<usize>) -> Option<&[u64]> {
+        None
     }
 
     fn read(
@@ -308,116 +308,94 @@ impl BitStore for Image {
         range: Range<usize>,
         into: &mut [u64],
     ) -> Result<(), StorageError> {
-        let at = self.layout.data_at(page) + range.start as u64 * 8;
-        self.read_at(into.as_mut_bytes(), at, "a page")
-    }
-
-    fn erase(&mut self, block: BlockId) -> Result<(), StorageError> {
-        #[cfg(test)]
-        if !self.kill.survives() {
+        let Content::Data(check) = self.blocks[page.block.0 as usize].content(page) else {
+            into.fill(0);
             return Ok(());
-        }
-        let at = self.layout.data_at(layout::first_page(block));
-        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        match rustix::fs::fallocate(&self.file, flags, at, self.layout.block_data_bytes()) {
-            // A file system without holes keeps the room; the block is erased all the same.
-            Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
-            Err(error) => Err(io_error(
-                &self.path,
-                format!("give back a block at byte {at}"),
-                error.into(),
-            )),
-        }
-    }
-
-    fn record_page(
-        &mut self,
-        record: &PageRecord<'_>,
-        block: &BlockState,
-    ) -> Result<(), StorageError> {
-        let page = record.page;
-        if block.mode.is_none() {
-            let entry = BlockEntry {
-                flags: IN_USE,
-                erase_count: block.erase_count,
-            };
-            self.write_block(page.block, entry)?;
-        }
-        if !record.spare.is_empty() {
-            let at = self.layout.spare_at(page);
-            self.write_at(record.spare, at, "spare bytes")?;
-        }
-        let entry = PageEntry {
-            epoch: block.erase_count.wrapping_add(1),
-            state: record.state,
-            mode: record.mode,
-            spare_bytes: record.spare.len() as u16,
-            birth: record.birth,
         };
-        let bytes = entry.to_bytes(page, record.spare);
-        self.write_at(&bytes, self.layout.record_at(page), "a page record")
-    }
-
-    fn record_block(&mut self, block: BlockId, state: &BlockState) -> Result<(), StorageError> {
-        let in_use = if state.mode.is_some() { IN_USE } else { 0 };
-        let condition = match state.condition {
-            BlockCondition::Good => 0,
-            BlockCondition::NeedsErase => NEEDS_ERASE,
-            BlockCondition::Bad => BAD,
-        };
-        let entry = BlockEntry {
-            erase_count: state.erase_count,
-            flags: in_use | condition,
-        };
-        self.write_block(block, entry)
-    }
-
-    fn record_age(&mut self, age: &DriveAge) -> Result<(), StorageError> {
-        let newest = self.newest_age()?;
-        let entry = AgeEntry {
-            number: newest.number + 1,
-            age: *age,
-        };
-        let at = AGES_AT[entry.number as usize % AGES_AT.len()];
-        self.write_at(&entry.to_bytes(), at, "the age of the drive")
-    }
-
-    fn age(&self) -> Result<DriveAge, StorageError> {
-        Ok(self.newest_age()?.age)
-    }
-
-    fn load(&self, array: &mut Array) -> Result<(), StorageError> {
-        let blocks = self.geometry.blocks();
-        let mut table = vec![0; blocks as usize * RECORD_BYTES];
-        self.read_at(&mut table, layout::BLOCKS_AT, "the block table")?;
-        let pages = self.geometry.pages_per_block_max() as usize;
-        let mut records = vec![0; pages * RECORD_BYTES];
-        for (block, bytes) in (0..).map(BlockId).zip(table.chunks_exact(RECORD_BYTES)) {
-            let Some(entry) = BlockEntry::from_bytes(block, bytes) else {
-                return Err(StorageError::Damaged {
-                    path: self.path.clone(),
-                    what: format!("the state of block {}", block.0),
-                    at: self.layout.block_at(block),
-                });
-            };
-            let condition = match entry.flags {
-                flags if flags & BAD != 0 => BlockCondition::Bad,
-                flags if flags & NEEDS_ERASE != 0 => BlockCondition::NeedsErase,
-                _ => BlockCondition::Good,
-            };
-            array.restore(block, entry.erase_count, condition);
-            if entry.flags & IN_USE != 0 {
-                let epoch = entry.erase_count.wrapping_add(1);
-                self.load_pages(block, epoch, &mut records, array)?;
-            }
+        let words = self.geometry().page_words();
+        if range.len() == words {
+            return self.read_page(page, check, into.as_mut_bytes());
         }
+        // The checksum is over all of it.
+        let mut all = vec![0u64; words];
+        self.read_page(page, check, all.as_mut_bytes())?;
+        into.copy_from_slice(&all[range]);
         Ok(())
     }
 
+    fn erase(&mut self, block: BlockId) -> Result<(), StorageError> {
+        self.erased.insert(block.0);
+        Ok(())
+    }
+
+    fn record_page(&mut self, record: &PageRecord<'_>, _: &BlockState) -> Result<(), StorageError> {
+        let block = record.page.block;
+        self.begin_block(block);
+        let now = self.blocks[block.0 as usize].now;
+        if now.life == 0 {
+            let life = self.number + 1;
+            self.change_block(block, BlockVersion { life, ..now });
+        }
+        self.change_page(record);
+        Ok(())
+    }
+
+    fn record_block(&mut self, block: BlockId, state: &BlockState) -> Result<(), StorageError> {
+        let known = &mut self.blocks[block.0 as usize];
+        let life = match state.mode {
+            Some(_) => known.now.life,
+            None => {
+                known.pages = None;
+                0
+            }
+        };
+        let change = BlockVersion {
+            number: 0,
+            life,
+            erase_count: state.erase_count,
+            condition: condition_code(state.condition),
+        };
+        self.change_block(block, change);
+        Ok(())
+    }
+
+    fn record_age(&mut self, age: &DriveAge) -> Result<(), StorageError> {
+        self.change_age(age);
+        Ok(())
+    }
+
+    fn age(&self) -> Result<DriveAge, StorageError> {
+        Ok(self.age.now.age)
+    }
+
+    fn load(&mut self, array: &mut Array) -> Result<(), StorageError> {
+        self.load_into(array)
+    }
+
     fn sync(&mut self) -> Result<(), StorageError> {
-        self.file
-            .sync_data()
-            .map_err(|source| io_error(&self.path, "sync the image", source))
+        if self.file.is_read_only() {
+            return Ok(());
+        }
+        self.file.drain()?;
+        let removed = self.file.medium.is_removed();
+        if removed.map_err(|source| io_error(self.path(), "look for the image", source))? {
+            return Err(StorageError::Removed {
+                path: self.path().to_owned(),
+            });
+        }
+        if self.number != self.seal.number || !self.erased.is_empty() {
+            self.seal_all();
+        }
+        self.file.drain()
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        if !self.file.is_read_only() {
+            // Nobody is left to hear of it; a drive that is closed was told.
+            let _ = self.file.drain();
+        }
     }
 }
 

@@ -1,0 +1,121 @@
+//! The file below an image, as little of it as an image needs: what tests put another thing in the place of.
+
+use super::super::StorageError;
+use super::io_error;
+use rustix::fs::{FallocateFlags, FlockOperation};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+
+/// Bytes that can be read and written anywhere, and made durable.
+pub(in crate::nand) trait Medium: std::fmt::Debug {
+    fn length(&self) -> io::Result<u64>;
+    fn set_length(&mut self, bytes: u64) -> io::Result<()>;
+    /// Fills `bytes` from byte `at` on; what was never written is zero.
+    fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()>;
+    /// Writes all of `bytes`, or an unknown part of them before an error.
+    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()>;
+    /// Gives room back; it reads as zeroes, or where that is not supported as before.
+    fn punch(&mut self, at: u64, bytes: u64) -> io::Result<()>;
+    /// Returns when everything written would survive the host losing power.
+    fn sync(&mut self) -> io::Result<()>;
+    /// Whether nobody will find it again once it is closed.
+    fn is_removed(&self) -> io::Result<bool>;
+}
+
+/// A file of the host, locked while it is open.
+#[derive(Debug)]
+pub(super) struct HostFile(File);
+
+impl HostFile {
+    /// Makes a new file for one writer.
+    pub(super) fn create(path: &Path) -> Result<HostFile, StorageError> {
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create_new(true);
+        let file = options
+            .open(path)
+            .map_err(|source| io_error(path, "create the image", source))?;
+        HostFile(file).locked(path, FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// Opens a file for one writer, or for as many readers.
+    pub(super) fn open(path: &Path, read_only: bool) -> Result<HostFile, StorageError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(!read_only)
+            .open(path)
+            .map_err(|source| io_error(path, "open the image", source))?;
+        let lock = match read_only {
+            true => FlockOperation::NonBlockingLockShared,
+            false => FlockOperation::NonBlockingLockExclusive,
+        };
+        HostFile(file).locked(path, lock)
+    }
+
+    fn locked(self, path: &Path, lock: FlockOperation) -> Result<HostFile, StorageError> {
+        match rustix::fs::flock(&self.0, lock) {
+            Ok(()) => Ok(self),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(StorageError::Locked {
+                path: path.to_owned(),
+            }),
+            Err(error) => Err(io_error(path, "lock the image", error.into())),
+        }
+    }
+}
+
+/// Makes the name of a file durable, as its own sync does not.
+pub(super) fn sync_folder_of(path: &Path) -> Result<(), StorageError> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|source| io_error(path, "sync the folder of the image", source))
+}
+
+impl Medium for HostFile {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn set_length(&mut self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+
+    fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
+        self.0.read_exact_at(bytes, at)
+    }
+
+    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
+        self.0.write_all_at(bytes, at)
+    }
+
+    fn punch(&mut self, at: u64, bytes: u64) -> io::Result<()> {
+        use rustix::io::Errno;
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match rustix::fs::fallocate(&self.0, flags, at, bytes) {
+            Ok(()) => Ok(()),
+            // A file system without holes keeps the room.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn is_removed(&self) -> io::Result<bool> {
+        Ok(self.0.metadata()?.nlink() == 0)
+    }
+}
+
+impl Drop for HostFile {
+    fn drop(&mut self) {
+        // Closing the file would unlock it too, but not while a process that this one is just
+        // starting still has a copy of the descriptor. It cannot fail on a file that is locked.
+        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
+    }
+}

@@ -1,0 +1,386 @@
+//! Reading all records of an image: what it holds, or held when it was last sealed.
+
+use super::super::StorageError;
+use super::checksum::crc32;
+use super::file::Medium;
+use super::layout::{
+    AGE_RECORD_BYTES, BLOCK_RECORD_BYTES, LAST_AT, Layout, PAGE_RECORD_BYTES, REPLICAS, Replica,
+    SPARE_INLINE, first_page,
+};
+use super::record::{
+    AgeRecord, BlockRecord, BlockVersion, Content, Found, LAST_BYTES, LastChange, PageEntry,
+    is_zero,
+};
+use super::seal::Seal;
+use super::{Block, io_error};
+use crate::nand::array::{Array, BlockCondition, PageState};
+use crate::nand::geometry::{BlockId, Geometry, PageAddress};
+use std::path::Path;
+
+/// Records of blocks read at once.
+const BLOCKS_AT_ONCE: usize = 1 << 14;
+
+/// An image whose records are to be read.
+pub(super) struct Scan<'a> {
+    pub(super) medium: &'a dyn Medium,
+    pub(super) path: &'a Path,
+    pub(super) geometry: &'a Geometry,
+    pub(super) layout: &'a Layout,
+    /// Changes after this one are left out.
+    pub(super) last: u64,
+    /// Where the image was sealed.
+    pub(super) sealed: u64,
+}
+
+/// What was found.
+#[derive(Default)]
+pub(super) struct Held {
+    pub(super) blocks: Vec<Block>,
+    pub(super) age: AgeRecord,
+    /// The sum over all records.
+    pub(super) sum: u64,
+    /// Number, weight and sum of the others of the newest.
+    newest: (u64, u64, u64),
+    /// The last change, where the file tells.
+    last: Option<u64>,
+    /// The highest number of all, those left out included.
+    pub(super) highest: u64,
+    /// Records of which one copy is to be written again.
+    pub(super) mends: Vec<Mend>,
+    /// The numbers of those whose other copy was sound but older.
+    lagging: Vec<u64>,
+    /// Copies that did not match their checksum.
+    damaged_copies: u64,
+    /// Blocks whose newest change was left out.
+    pub(super) undone: Vec<BlockId>,
+    /// Whether the drive was made older after the last change that counts.
+    pub(super) age_undone: bool,
+    /// Pages programmed after the last change that counts: they hold nothing of worth.
+    pub(super) late: Vec<(PageAddress, PageEntry)>,
+    /// Pages programmed since the image was sealed.
+    pub(super) unsealed: Vec<PageAddress>,
+}
+
+/// A record to be written again.
+#[derive(Debug)]
+pub(super) enum Mend {
+    Age(AgeRecord),
+    Block(BlockId, BlockRecord),
+    Page(PageAddress, PageEntry, Vec<u8>),
+}
+
+impl Held {
+    /// Whether every record is there of those that were there after the newest.
+    pub(super) fn is_whole(&self, seal: &Seal) -> bool {
+        let (number, weight, others) = self.newest;
+        if self.last.is_some_and(|last| last > number) {
+            return false;
+        }
+        if number <= seal.number {
+            return number == seal.number && self.sum == seal.sum;
+        }
+        self.sum.wrapping_sub(weight) == others
+    }
+
+    /// Copies of records that were damaged or replaced by older ones. Only that of the newest may be older.
+    pub(super) fn damaged_copies(&self) -> u64 {
+        let lagging = self
+            .lagging
+            .iter()
+            .filter(|number| **number != self.newest.0);
+        self.damaged_copies + lagging.count() as u64
+    }
+
+    /// Takes a record into account.
+    fn count(&mut self, number: u64, weight: u64, others: u64) {
+        self.sum = self.sum.wrapping_add(weight);
+        if number > self.newest.0 {
+            self.newest = (number, weight, others);
+        }
+    }
+
+    /// The newer of two copies; whether one is to be mended. `None` if neither can be trusted.
+    fn choose<T>(
+        &mut self,
+        copies: [Found<T>; 2],
+        number: impl Fn(&T) -> u64,
+    ) -> Option<(Option<T>, bool)> {
+        use Found::{Blank, Damaged, Sound};
+        Some(match copies {
+            [Blank, Blank] => (None, false),
+            [Blank | Damaged, Damaged] | [Damaged, Blank] => return None,
+            [Sound(record), Damaged] | [Damaged, Sound(record)] => {
+                self.damaged_copies += 1;
+                (Some(record), true)
+            }
+            [Sound(record), Blank] | [Blank, Sound(record)] => {
+                self.lagging.push(number(&record));
+                (Some(record), true)
+            }
+            [Sound(first), Sound(second)] => {
+                let numbers = (number(&first), number(&second));
+                if numbers.0 != numbers.1 {
+                    self.lagging.push(numbers.0.max(numbers.1));
+                }
+                let newer = if numbers.0 >= numbers.1 {
+                    first
+                } else {
+                    second
+                };
+                (Some(newer), numbers.0 != numbers.1)
+            }
+        })
+    }
+}
+
+impl Scan<'_> {
+    /// Reads everything, and brings an array in which nothing was programmed to the state that was kept.
+    pub(super) fn run(&self, array: &mut Array) -> Result<Held, StorageError> {
+        let mut held = Held::default();
+        held.blocks
+            .resize_with(self.geometry.blocks() as usize, Block::default);
+        self.last_change(&mut held)?;
+        self.age(&mut held)?;
+        let blocks: Vec<u32> = (0..self.geometry.blocks()).collect();
+        let mut pages = Pages::new(self.geometry);
+        for some in blocks.chunks(BLOCKS_AT_ONCE) {
+            let copies = REPLICAS.map(|replica| self.block_records(replica, some));
+            let [first, second] = copies;
+            let (first, second) = (first?, second?);
+            let pairs = first
+                .chunks_exact(BLOCK_RECORD_BYTES)
+                .zip(second.chunks_exact(BLOCK_RECORD_BYTES));
+            for (&block, (first, second)) in some.iter().zip(pairs) {
+                if !(is_zero(first) && is_zero(second)) {
+                    self.block(BlockId(block), [first, second], &mut held, array)?;
+                    self.pages(BlockId(block), &mut pages, &mut held, array)?;
+                }
+            }
+        }
+        Ok(held)
+    }
+
+    /// Whether the data of pages programmed since the seal is what it was.
+    pub(super) fn unsealed_data_is_sound(&self, held: &Held) -> Result<bool, StorageError> {
+        let mut data = vec![0; self.geometry.page_bytes as usize];
+        for &page in &held.unsealed {
+            let block = &held.blocks[page.block.0 as usize];
+            if let Content::Data(check) = block.content(page) {
+                self.read_at(&mut data, self.layout.data_at(page), "a page")?;
+                if crc32(&[&data]) != check {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn read_at(&self, bytes: &mut [u8], at: u64, what: &str) -> Result<(), StorageError> {
+        self.medium.read_at(bytes, at).map_err(|source| {
+            let what = format!("read {what} ({} bytes at byte {at})", bytes.len());
+            io_error(self.path, what, source)
+        })
+    }
+
+    fn damaged(&self, what: String, at: u64) -> StorageError {
+        StorageError::Damaged {
+            path: self.path.to_owned(),
+            what,
+            at,
+        }
+    }
+
+    fn last_change(&self, held: &mut Held) -> Result<(), StorageError> {
+        let mut bytes = [0; LAST_BYTES];
+        self.read_at(&mut bytes, LAST_AT, "the last change")?;
+        match LastChange::from_bytes(&bytes) {
+            Found::Sound(last) => held.last = Some(last.0),
+            Found::Blank | Found::Damaged => held.damaged_copies += 1,
+        }
+        Ok(())
+    }
+
+    fn age(&self, held: &mut Held) -> Result<(), StorageError> {
+        let mut copies = [[0; AGE_RECORD_BYTES]; 2];
+        for (replica, bytes) in REPLICAS.into_iter().zip(&mut copies) {
+            self.read_at(bytes, self.layout.age_at(replica), "the age of the drive")?;
+        }
+        let found = copies.map(|bytes| AgeRecord::from_bytes(&bytes));
+        let Some((record, mend)) = held.choose(found, |record| record.now.number) else {
+            let what = "both copies of the age of the drive; the first".to_owned();
+            return Err(self.damaged(what, self.layout.age_at(Replica::First)));
+        };
+        let Some(record) = record else {
+            return Ok(());
+        };
+        held.highest = held.highest.max(record.now.number);
+        held.age = record;
+        if record.now.number > self.last {
+            held.age.now = record.sealed;
+            held.age_undone = true;
+        } else if mend {
+            held.mends.push(Mend::Age(record));
+        }
+        let now = held.age.now;
+        held.count(now.number, now.weight(), record.others);
+        Ok(())
+    }
+
+    fn block_records(&self, replica: Replica, blocks: &[u32]) -> Result<Vec<u8>, StorageError> {
+        let mut records = vec![0; blocks.len() * BLOCK_RECORD_BYTES];
+        let at = self.layout.block_at(replica, BlockId(blocks[0]));
+        self.read_at(&mut records, at, "the states of blocks")?;
+        Ok(records)
+    }
+
+    fn block(
+        &self,
+        block: BlockId,
+        copies: [&[u8]; 2],
+        held: &mut Held,
+        array: &mut Array,
+    ) -> Result<(), StorageError> {
+        let damaged = || {
+            let what = format!("both copies of the state of block {}; the first", block.0);
+            self.damaged(what, self.layout.block_at(Replica::First, block))
+        };
+        let found = copies.map(|bytes| BlockRecord::from_bytes(block, bytes));
+        let (record, mend) = held
+            .choose(found, |record| record.now.number)
+            .ok_or_else(damaged)?;
+        let record = record.unwrap_or_default();
+        held.highest = held.highest.max(record.now.number);
+        let mut now = record.now;
+        if now.number > self.last {
+            held.undone.push(block);
+            now = record.sealed;
+        } else if mend {
+            held.mends.push(Mend::Block(block, record));
+        }
+        let condition = now.block_condition().ok_or_else(damaged)?;
+        held.count(now.number, now.weight(block), record.others);
+        held.blocks[block.0 as usize] = Block {
+            now,
+            sealed: record.sealed,
+            ..Block::default()
+        };
+        if now != BlockVersion::default() || condition != BlockCondition::Good {
+            array.restore(block, now.erase_count, condition);
+        }
+        Ok(())
+    }
+
+    /// The pages of a block that has some.
+    fn pages(
+        &self,
+        block: BlockId,
+        pages: &mut Pages,
+        held: &mut Held,
+        array: &mut Array,
+    ) -> Result<(), StorageError> {
+        let life = held.blocks[block.0 as usize].now.life;
+        if life == 0 {
+            return Ok(());
+        }
+        for (replica, records) in REPLICAS.into_iter().zip(&mut pages.records) {
+            let at = self.layout.page_at(replica, first_page(block));
+            self.read_at(records, at, "page records")?;
+        }
+        for page in 0..self.geometry.pages_per_block_max() {
+            let page = PageAddress { block, page };
+            let range = page.page as usize * PAGE_RECORD_BYTES..;
+            let [first, second] =
+                [0, 1].map(|copy: usize| &pages.records[copy][range.clone()][..PAGE_RECORD_BYTES]);
+            if is_zero(first) && is_zero(second) {
+                continue;
+            }
+            let copies = [
+                self.page_record(Replica::First, page, life, first)?,
+                self.page_record(Replica::Second, page, life, second)?,
+            ];
+            // Where both are of no use it is the sum that tells whether one of them mattered: blocks keep records of
+            // lives long past.
+            if let Some((Some((entry, spare)), mend)) = held.choose(copies, |copy| copy.0.number) {
+                self.page(page, entry, spare, mend, held, array);
+            }
+        }
+        Ok(())
+    }
+
+    /// A copy of the record of a page, with its spare bytes. One of another life is as good as none.
+    fn page_record(
+        &self,
+        replica: Replica,
+        page: PageAddress,
+        life: u64,
+        bytes: &[u8],
+    ) -> Result<Found<(PageEntry, Vec<u8>)>, StorageError> {
+        if is_zero(bytes) {
+            return Ok(Found::Blank);
+        }
+        let entry = match PageEntry::from_bytes(bytes) {
+            None => return Ok(Found::Damaged),
+            Some(entry) if entry.life != life => return Ok(Found::Blank),
+            Some(entry) => entry,
+        };
+        let length = usize::from(entry.spare_bytes);
+        let fits = length <= self.geometry.spare_bytes as usize
+            && page.page < self.geometry.pages_per_block(entry.mode);
+        if !fits {
+            return Ok(Found::Damaged);
+        }
+        let mut spare = vec![0; length];
+        let inline = length.min(SPARE_INLINE);
+        spare[..inline].copy_from_slice(&PageEntry::inline_spare(bytes)[..inline]);
+        if length > SPARE_INLINE {
+            let at = self.layout.long_spare_at(replica, page);
+            self.read_at(&mut spare[SPARE_INLINE..], at, "spare bytes")?;
+        }
+        Ok(match entry.to_bytes(page, &spare).0 == bytes {
+            true => Found::Sound((entry, spare)),
+            false => Found::Damaged,
+        })
+    }
+
+    fn page(
+        &self,
+        page: PageAddress,
+        entry: PageEntry,
+        spare: Vec<u8>,
+        mend: bool,
+        held: &mut Held,
+        array: &mut Array,
+    ) {
+        held.highest = held.highest.max(entry.number);
+        if entry.number > self.last {
+            held.late.push((page, entry));
+            array.program(page, entry.mode, PageState::Torn, entry.birth, &[]);
+            return;
+        }
+        if entry.number > self.sealed {
+            held.unsealed.push(page);
+        }
+        array.program(page, entry.mode, entry.state, entry.birth, &spare);
+        let weight = entry.to_bytes(page, &spare).1;
+        held.count(entry.number, weight, entry.others);
+        let pages = self.geometry.pages_per_block_max();
+        held.blocks[page.block.0 as usize].program(page, pages, entry.content, weight);
+        if mend {
+            held.mends.push(Mend::Page(page, entry, spare));
+        }
+    }
+}
+
+/// Room for the page records of a block, both copies.
+struct Pages {
+    records: [Vec<u8>; 2],
+}
+
+impl Pages {
+    fn new(geometry: &Geometry) -> Pages {
+        let bytes = geometry.pages_per_block_max() as usize * PAGE_RECORD_BYTES;
+        Pages {
+            records: [vec![0; bytes], vec![0; bytes]],
+        }
+    }
+}

@@ -43,6 +43,8 @@ pub enum Bug {
     /// Recovery takes the strings of every group for full, so that further vectors do not join
     /// those written before.
     RecoveryOpensNewStrings,
+    /// Sanitize leaves two blocks as they are, and does not look again.
+    PurgeLeavesTwoBlocks,
     /// A sense of several wordlines of a string leaves out the last of them.
     SenseMissesAWordline,
 }

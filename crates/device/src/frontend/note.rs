@@ -28,7 +28,8 @@ pub(super) fn feature(id: FeatureId, selector: u32) -> u16 {
     0x100 + ((selector as u16) << 8) + u16::from(id.0)
 }
 
-/// The format of a namespace, counted from zero: index in bits 7:0, bit 8 while formatting.
+/// The format of a namespace, counted from zero: index in bits 7:0, bit 8 while formatting, bit 9
+/// while that erases what was stored.
 pub(super) fn format(namespace: usize) -> u16 {
     0x1000 + namespace as u16
 }

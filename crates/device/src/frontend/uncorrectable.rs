@@ -165,6 +165,11 @@ impl Controller {
         Ok(())
     }
 
+    /// All marks go: everything was erased.
+    pub(super) async fn clear_all_marks(&self) -> Result<(), Status> {
+        self.clear_sectors(0..u64::MAX).await
+    }
+
     /// Takes the marks of an earlier life.
     pub(super) fn restore_marks(&self) {
         for slot in 0..SLOTS_MAX {

@@ -235,7 +235,8 @@ impl Nand {
         })
     }
 
-    /// The blocks of an erase: one a plane, none bad.
+    /// The blocks of an erase: one a plane, none bad from the factory on. One that went bad in use may
+    /// be erased to get rid of what it holds, and stays bad.
     pub(super) fn check_erase(&self, die: DieId, blocks: &BlockSet) -> Result<(), NandError> {
         const COMMAND: &str = "erase";
         self.check_not_suspended(die, COMMAND)?;
@@ -244,7 +245,9 @@ impl Nand {
         for &block in blocks {
             let plane = self.check_block(die, block, COMMAND)?;
             self.check_plane_once(plane, &mut seen, COMMAND)?;
-            if self.array.block(block).condition == BlockCondition::Bad {
+            let state = self.array.block(block);
+            let never_used = state.erase_count == 0 && state.mode.is_none();
+            if state.condition == BlockCondition::Bad && never_used {
                 return Err(NandError::Bad {
                     command: COMMAND,
                     block: self.geometry().block_place(block),

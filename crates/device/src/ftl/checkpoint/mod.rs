@@ -35,6 +35,8 @@ pub struct CheckpointConfig {
 /// What the making of checkpoints keeps in mind.
 pub(super) struct Checkpoints {
     bell: Signal,
+    /// Whether one is being made.
+    making: Cell<bool>,
     /// The sequence number of a page at which the next one is due.
     due: Cell<u64>,
     /// Announced when a mapping page has been written, or could not be.
@@ -52,12 +54,20 @@ impl Checkpoints {
     pub(super) fn new(sim: &Sim) -> Checkpoints {
         Checkpoints {
             bell: Signal::new(sim),
+            making: Cell::new(false),
             due: Cell::new(0),
             written: Broadcast::new(sim),
             failures: Cell::new(0),
             frontier: Cell::new(None),
             blocks: RefCell::default(),
         }
+    }
+
+    /// There is no root any more; the next goes to another block.
+    pub(super) fn forget_roots(&self) {
+        debug_assert!(!self.making.get(), "a root is being written");
+        self.frontier.set(None);
+        self.blocks.borrow_mut().clear();
     }
 
     /// Recovery found the current root in `block`.
@@ -89,11 +99,18 @@ impl Ftl {
                 let interval = u64::from(self.config.checkpoint.interval_pages);
                 self.checkpoints.due.set(begin + interval);
                 // Without space for it the last one stays good; recovery takes longer then.
+                self.checkpoints.making.set(true);
                 if self.make_checkpoint(begin).await.is_ok() {
                     self.count(|counts| counts.checkpoints += 1);
                 }
+                self.checkpoints.making.set(false);
             }
         }
+    }
+
+    /// Whether a checkpoint is being made.
+    pub fn is_making_checkpoint(&self) -> bool {
+        self.checkpoints.making.get()
     }
 
     async fn make_checkpoint(&self, begin: u64) -> Result<(), FtlError> {

@@ -46,6 +46,8 @@ struct Job {
     lost: bool,
     /// There was no page for a copy.
     stuck: bool,
+    /// The block is not to be used again when it is erased.
+    worn: bool,
 }
 
 /// A page on its way.
@@ -253,7 +255,18 @@ impl Ftl {
         self.begin(plane, block, Purpose::Space);
     }
 
+    /// Begins to empty and erase `block` of `plane`, whoever it is of; one that is `worn` is out of
+    /// use then.
+    pub(in crate::ftl) fn begin_purging(&self, plane: PlaneId, block: BlockId, worn: bool) {
+        self.begin_job(plane, block, Purpose::Space, worn);
+    }
+
     fn begin(&self, plane: PlaneId, victim: BlockId, purpose: Purpose) {
+        let failing = self.blocks.borrow().usage(victim) == Use::Failing;
+        self.begin_job(plane, victim, purpose, failing);
+    }
+
+    fn begin_job(&self, plane: PlaneId, victim: BlockId, purpose: Purpose, worn: bool) {
         let levelling = purpose == Purpose::Levelling;
         let valid = {
             let mut blocks = self.blocks.borrow_mut();
@@ -273,6 +286,7 @@ impl Ftl {
             outstanding: valid,
             lost: false,
             stuck: false,
+            worn,
         });
         self.feed(job);
     }
@@ -556,10 +570,10 @@ impl Ftl {
             self.retire(job.victim);
             return self.job_done(number);
         }
-        if self.blocks.borrow().usage(job.victim) == Use::Failing {
+        if job.worn && !self.is_bad(job.victim) {
+            // Before its erase, so that no power cut brings it back into use.
             self.schedule.mark_bad(job.victim);
-            self.retire(job.victim);
-            return self.job_done(number);
+            self.count(|counts| counts.blocks_retired += 1);
         }
         let die = self.geometry.die_of_block(job.victim);
         let erase = Erase {
@@ -580,7 +594,9 @@ impl Ftl {
             Purpose::Levelling => {}
             Purpose::Folding => counts.slc_cache_blocks_folded += 1,
         });
-        if fault.is_none() {
+        if job.worn {
+            self.blocks.borrow_mut().retire(victim);
+        } else if fault.is_none() {
             self.add_free(victim);
         } else {
             self.schedule.mark_bad(victim);

@@ -239,6 +239,22 @@ impl Oracle {
         filled(value, lba.wrapping_mul(0x9E37_79B9_7F4A_7C15), bytes)
     }
 
+    /// All that blocks and vectors hold is to go.
+    pub fn begin_sanitize(&mut self) {
+        let vectors = self.vectors.values_mut();
+        let blocks = self.spaces.iter_mut().flat_map(|space| &mut space.blocks);
+        blocks.chain(vectors).for_each(|cell| cell.pending.push(0));
+    }
+
+    /// A sanitize operation began: nothing comes back any more, whatever happens to it.
+    pub fn acknowledge_sanitize(&mut self) {
+        let vectors = self.vectors.values_mut();
+        let blocks = self.spaces.iter_mut().flat_map(|space| &mut space.blocks);
+        for cell in blocks.chain(vectors) {
+            (cell.acknowledged, cell.pending, cell.earlier) = (0, Vec::new(), Vec::new());
+        }
+    }
+
     /// Claims a group for one client; false if it is another's.
     pub fn claim_group(&mut self, group: u32) -> bool {
         self.groups_busy.insert(group)

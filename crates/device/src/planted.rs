@@ -51,7 +51,7 @@ pub enum Bug {
 
 impl Bug {
     /// Those that lose data, or show what is no more.
-    pub const ALL: [Bug; 16] = [
+    pub const ALL: [Bug; 17] = [
         Bug::RecoveryTakesOldestVersion,
         Bug::RecoveryIgnoresTombstones,
         Bug::DeallocationLeavesNoRecord,
@@ -68,6 +68,7 @@ impl Bug {
         Bug::RecoveryTrustsCheckpoint,
         Bug::FlushForgetsASlot,
         Bug::CacheHitTakesStaleSectors,
+        Bug::PurgeLeavesTwoBlocks,
     ];
 
     /// Those that spoil the layout of groups of vectors.

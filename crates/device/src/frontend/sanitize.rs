@@ -128,7 +128,9 @@ impl Controller {
     fn go_on_sanitizing(self: &Rc<Controller>) {
         let controller = self.clone();
         self.sim.spawn_detached(async move {
+            controller.ftl.hold_checkpoints(true);
             let erased = controller.erase_everything().await;
+            controller.ftl.hold_checkpoints(false);
             let sanitize = &controller.sanitize;
             let state = match erased {
                 Ok(()) => sanitize_state::COMPLETED,

@@ -30,6 +30,9 @@ enum Target {
 #[derive(Clone, Copy)]
 struct Doomed {
     block: BlockId,
+    /// Whether a root of a checkpoint is in it. Those go first: with a root, recovery would trust
+    /// entries of whatever mapping pages are left.
+    has_root: bool,
     /// Erases tried so far.
     tried: u32,
 }
@@ -63,8 +66,9 @@ impl Purge {
 
 impl Ftl {
     /// Forgets all data, durably only when the purge is over, and begins to erase all that was ever
-    /// programmed but the current notes. No host command may be under way, nor a checkpoint, and nobody may be
-    /// erasing blocks of vectors.
+    /// programmed but the current notes. No host command may be under way, nobody may be erasing blocks of
+    /// vectors, and no checkpoint may be made until the purge is over: a root would vouch for entries
+    /// that old mapping pages still have.
     pub fn begin_purge(&self) -> Purge {
         self.forget_everything();
         for plane in (0..self.geometry.planes()).map(PlaneId) {
@@ -79,7 +83,7 @@ impl Ftl {
             let worn_out = state.condition == BlockCondition::Bad && state.erase_count > 0;
             worn_out && nand.is_erased(*block)
         });
-        let doubtful = doubtful.map(|block| Doomed { block, tried: 0 });
+        let doubtful = doubtful.map(|block| self.doom(block));
         purge.left.extend(doubtful);
         purge.all = purge.left.len();
         drop(nand);
@@ -110,9 +114,10 @@ impl Ftl {
         if purge.left.is_empty() {
             self.look_again(purge);
         }
+        let only_roots = purge.left.iter().any(|doomed| doomed.has_root);
         for plane in (0..self.geometry.planes()).map(PlaneId) {
             if !self.is_collecting(plane) {
-                self.purge_one(plane, purge);
+                self.purge_one(plane, purge, only_roots);
             }
         }
         purge.left.len()
@@ -131,8 +136,11 @@ impl Ftl {
 
     /// Begins with a block of `plane`: first those that only have to be erased, which makes room for
     /// what others still need.
-    fn purge_one(&self, plane: PlaneId, purge: &mut Purge) {
-        let of_plane = |doomed: &&mut Doomed| self.geometry.plane_of_block(doomed.block) == plane;
+    fn purge_one(&self, plane: PlaneId, purge: &mut Purge, only_roots: bool) {
+        let of_plane = |doomed: &&mut Doomed| {
+            let its = self.geometry.plane_of_block(doomed.block);
+            its == plane && (doomed.has_root || !only_roots)
+        };
         let needless = |block| self.blocks.borrow().valid_pages(block) == 0;
         let mut ready: Vec<&mut Doomed> = purge.left.iter_mut().filter(of_plane).collect();
         ready.retain(|doomed| self.blocks.borrow_mut().can_be_purged(doomed.block));
@@ -156,12 +164,26 @@ impl Ftl {
         let blocks = (0..self.geometry.blocks()).map(BlockId);
         let mut doomed: Vec<Doomed> = blocks
             .filter(|block| self.holds(*block, target))
-            .map(|block| Doomed { block, tried: 0 })
+            .map(|block| self.doom(block))
             .collect();
         if is_planted(Bug::PurgeLeavesTwoBlocks) {
             doomed.truncate(doomed.len().saturating_sub(2));
         }
         doomed
+    }
+
+    fn doom(&self, block: BlockId) -> Doomed {
+        let nand = self.schedule.nand().borrow();
+        let is_root = |page| {
+            let page = self.geometry.ppa(PageAddress { block, page });
+            let record = nand.spare(page).and_then(Record::decode);
+            record.is_some_and(|record| matches!(record.content, Content::Root { .. }))
+        };
+        Doomed {
+            block,
+            has_root: (0..nand.block_state(block).next_page).any(is_root),
+            tried: 0,
+        }
     }
 
     pub(super) fn is_bad(&self, block: BlockId) -> bool {

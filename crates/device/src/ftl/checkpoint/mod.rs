@@ -37,6 +37,8 @@ pub(super) struct Checkpoints {
     bell: Signal,
     /// Whether one is being made.
     making: Cell<bool>,
+    /// Whether none is to be made.
+    held: Cell<bool>,
     /// The sequence number of a page at which the next one is due.
     due: Cell<u64>,
     /// Announced when a mapping page has been written, or could not be.
@@ -55,6 +57,7 @@ impl Checkpoints {
         Checkpoints {
             bell: Signal::new(sim),
             making: Cell::new(false),
+            held: Cell::new(false),
             due: Cell::new(0),
             written: Broadcast::new(sim),
             failures: Cell::new(0),
@@ -95,7 +98,7 @@ impl Ftl {
         loop {
             self.checkpoints.bell.heard().await;
             let begin = self.next_sequence.get();
-            if begin > self.checkpoints.due.get() {
+            if begin > self.checkpoints.due.get() && !self.checkpoints.held.get() {
                 let interval = u64::from(self.config.checkpoint.interval_pages);
                 self.checkpoints.due.set(begin + interval);
                 // Without space for it the last one stays good; recovery takes longer then.
@@ -111,6 +114,11 @@ impl Ftl {
     /// Whether a checkpoint is being made.
     pub fn is_making_checkpoint(&self) -> bool {
         self.checkpoints.making.get()
+    }
+
+    /// Keeps checkpoints from being made, or no longer.
+    pub fn hold_checkpoints(&self, held: bool) {
+        self.checkpoints.held.set(held);
     }
 
     async fn make_checkpoint(&self, begin: u64) -> Result<(), FtlError> {

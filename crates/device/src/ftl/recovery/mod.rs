@@ -194,7 +194,8 @@ impl Ftl {
                     if self.config.slc_cache.blocks_per_plane > 0
                         && state.mode == Some(ProgramMode::Slc) =>
                 {
-                    self.rebuild_cached_block(&mut blocks, block, &state);
+                    let scanned = scanned.binary_search(&block).is_ok();
+                    self.rebuild_cached_block(&mut blocks, block, &state, scanned);
                 }
                 // Nothing was open there when the checkpoint began, nor since.
                 BlockCondition::Good if scanned.binary_search(&block).is_err() => {
@@ -222,10 +223,17 @@ impl Ftl {
 }
 
 impl Ftl {
-    /// Decides what a block of the SLC cache is to be used for.
-    fn rebuild_cached_block(&self, blocks: &mut Blocks, block: BlockId, state: &BlockState) {
+    /// Decides what a block of the SLC cache is to be used for. One that was not scanned must stay
+    /// closed: with the same root, the next recovery would not look there.
+    fn rebuild_cached_block(
+        &self,
+        blocks: &mut Blocks,
+        block: BlockId,
+        state: &BlockState,
+        scanned: bool,
+    ) {
         blocks.found_in_slc_cache(block);
-        let room = state.next_page < self.geometry.pages_per_block(ProgramMode::Slc);
+        let room = scanned && state.next_page < self.geometry.pages_per_block(ProgramMode::Slc);
         if self.has_failed_page(block, state.next_page) {
             blocks.fail(block);
         } else if !room || !blocks.resume(block, state.next_page, Stream::SlcCache) {

@@ -2,9 +2,9 @@
 
 use media::nand::{BlockCondition, BlockId, Nand, PageAddress, PageState, Ppa};
 
-/// First bytes of the spare bytes of pages that may be there after a sanitize operation: notes,
+/// First bytes of the spare bytes of pages that may be there after a sanitize operation: the journal,
 /// records of deallocation, mapping pages and roots of checkpoints.
-const FIRMWARE: [u8; 4] = *b"NTMR";
+const FIRMWARE: [u8; 4] = *b"JTMR";
 
 /// How often each block had been erased, of those that were not blank.
 pub struct Inventory(Vec<(BlockId, u32)>);

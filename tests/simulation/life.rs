@@ -7,13 +7,14 @@ use std::rc::Rc;
 
 use bitline::{Ageing, Config, Drive};
 use device::ftl::Ftl;
+use device::journal::Part;
 use media::nand::{BlockCondition, BlockId, PlaneId};
 use nvme::{NamespaceId, Status};
 use sim::{Random, Span};
 
 use crate::clients::{Client, Shared, observe};
 use crate::inventory::Inventory;
-use crate::oracle::Oracle;
+use crate::oracle::{Oracle, fact_content};
 use nvme::log::sanitize_state;
 
 /// What happened in one or many lives.
@@ -402,7 +403,7 @@ fn run_until_cut(
     }
     let ftl = drive.device().map_err(|error| error.to_string())?;
     let stream = Random::named(seed, &format!("round {round} notes"));
-    let notes = keep_notes(ftl.ftl.clone(), shared.clone(), oracle.clone(), stream);
+    let notes = keep_facts(ftl.ftl.clone(), shared.clone(), oracle.clone(), stream);
     host.sim().spawn_detached(notes);
     let simulation = drive.simulation().map_err(|error| error.to_string())?;
     for _ in 0..200 + random.below(4000) {
@@ -417,8 +418,11 @@ fn run_until_cut(
     Ok(shared)
 }
 
-/// Keeps notes for ever, as a part of the firmware would.
-async fn keep_notes(
+/// A part of the firmware that nobody else is.
+const FACTS: Part = Part(0xF000);
+
+/// Keeps facts for ever, as a part of the firmware would.
+async fn keep_facts(
     ftl: Rc<Ftl>,
     shared: Rc<Shared>,
     oracle: Rc<RefCell<Oracle>>,
@@ -427,12 +431,22 @@ async fn keep_notes(
     loop {
         let wait = Span::from_us(100 + random.below(5000));
         shared.sim().sleep(wait).await;
-        // The front end has the low keys.
-        let key = 0xF000 + random.below(6) as u16;
-        let value = oracle.borrow_mut().fresh_value();
-        oracle.borrow_mut().begin_note(key, value);
-        if ftl.put_note(key, value).await.is_ok() {
-            oracle.borrow_mut().acknowledge_note(key, value);
+        // One fact, or two that come into force together.
+        let first = random.below(6) as u32;
+        let keys = [first, (first + 1) % 6];
+        let keys = &keys[..1 + usize::from(random.chance(0.3))];
+        let value = match random.chance(0.1) {
+            true => 0,
+            false => oracle.borrow_mut().fresh_value(),
+        };
+        let change = |key: &u32| {
+            let fact = (value != 0).then(|| fact_content(*key, value).into());
+            (FACTS.key(*key), fact)
+        };
+        let changes = keys.iter().map(change).collect();
+        oracle.borrow_mut().begin_facts(keys, value);
+        if ftl.put_facts(changes).await.is_ok() {
+            oracle.borrow_mut().acknowledge_facts(keys, value);
         }
     }
 }
@@ -456,6 +470,6 @@ fn check(drive: &mut Drive, oracle: &Rc<RefCell<Oracle>>) -> Result<u64, String>
     let device = drive.device().map_err(|error| error.to_string())?;
     oracle
         .borrow_mut()
-        .observe_notes(|key| device.ftl.note(key))?;
+        .observe_facts(|key| device.ftl.fact(FACTS.key(key)))?;
     crate::clients::check_vectors(drive, oracle)
 }

@@ -10,6 +10,7 @@ mod device;
 mod energy;
 pub mod frontend;
 pub mod ftl;
+pub mod journal;
 pub mod planted;
 pub mod schedule;
 mod slab;

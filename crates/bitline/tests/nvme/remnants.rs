@@ -14,9 +14,9 @@ pub(crate) fn secret(blocks: usize) -> Vec<u8> {
     SECRET.repeat(blocks * 512 / SECRET.len())
 }
 
-/// First bytes of the spare bytes of pages that may stay: notes, records of deallocation, mapping
+/// First bytes of the spare bytes of pages that may stay: the journal, records of deallocation, mapping
 /// pages and roots of checkpoints.
-const FIRMWARE: [u8; 4] = *b"NTMR";
+const FIRMWARE: [u8; 4] = *b"JTMR";
 
 /// The blocks, each with the reason, in which something of the host's may still be.
 pub(crate) fn remnants(drive: &Drive) -> Vec<(BlockId, String)> {

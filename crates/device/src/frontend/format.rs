@@ -122,7 +122,7 @@ impl Controller {
     /// Gives namespaces the formats of an earlier life, and ends what that one began.
     pub(super) async fn restore_formats(self: &Rc<Controller>) {
         for (number, namespace) in self.namespaces.iter().enumerate() {
-            let Some(value) = self.ftl.note(note::format(number)) else {
+            let Some(value) = self.kept(note::format(number)) else {
                 continue;
             };
             let block_bytes = LBA_FORMAT_BYTES[value as usize & 3];

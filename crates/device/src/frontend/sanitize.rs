@@ -158,6 +158,8 @@ impl Controller {
         }
         self.bits.forget_everything();
         let mut purge = self.ftl.begin_purge();
+        // Facts that are no more go with their pages. Without space those pages are copied as they are.
+        let _ = self.ftl.rewrite_journal().await;
         let told = |done, all| self.sanitize.progress.set((done * 0xFFFE / all) as u16);
         self.erase_blocks(&mut purge, told).await?;
         self.clear_all_marks().await
@@ -201,7 +203,7 @@ impl Controller {
 
     /// Takes the state of an earlier life, and goes on with what that one began.
     pub(super) fn restore_sanitize(self: &Rc<Controller>) {
-        let Some(value) = self.ftl.note(note::SANITIZE) else {
+        let Some(value) = self.kept(note::SANITIZE) else {
             return;
         };
         self.sanitize.state.set(value as u16);

@@ -66,7 +66,7 @@ impl Purge {
 
 impl Ftl {
     /// Forgets all data, durably only when the purge is over, and begins to erase all that was ever
-    /// programmed but the current notes. No host command may be under way, nobody may be erasing blocks of
+    /// programmed but the journal. No host command may be under way, nobody may be erasing blocks of
     /// vectors, and no checkpoint may be made until the purge is over: a root would vouch for entries
     /// that old mapping pages still have.
     pub fn begin_purge(&self) -> Purge {
@@ -239,13 +239,13 @@ impl Ftl {
         }
     }
 
-    /// Forgets all data, and what was kept to find it. Only the notes stay.
+    /// Forgets all data, and what was kept to find it. Only the journal stays.
     fn forget_everything(&self) {
         self.mapping.borrow_mut().forget_everything();
         self.tombstones.borrow_mut().clear();
         self.written.borrow_mut().clear();
         self.checkpoints.forget_roots();
-        let notes: BTreeSet<Ppa> = self.notes.borrow().pages().collect();
-        self.blocks.borrow_mut().forget_all_but(&notes);
+        let facts: BTreeSet<Ppa> = self.facts.borrow().pages().collect();
+        self.blocks.borrow_mut().forget_all_but(&facts);
     }
 }

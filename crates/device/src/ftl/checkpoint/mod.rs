@@ -1,7 +1,7 @@
 //! Checkpoints: what makes recovery read little.
 //!
 //! A checkpoint writes every mapping page that has changed, and then a *root*: where the
-//! mapping pages are, the notes, and which blocks were open when the checkpoint began.
+//! mapping pages are, the journal, and which blocks were open when the checkpoint began.
 //! Host traffic goes on meanwhile. Whatever changes after the beginning is in a block that
 //! was open then or was opened since, so that recovery reads those blocks, the mapping
 //! pages of the last root, and the first page of every other block, which tells when it
@@ -22,7 +22,7 @@ use super::spare::{Content, Record};
 use super::{Ftl, FtlError};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Fault, Origin, Program};
-pub(super) use root::{Root, RootNote};
+pub(super) use root::{Root, RootFacts};
 
 /// When checkpoints are made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,10 +135,22 @@ impl Ftl {
             next_version: self.next_version(),
             next_sequence: self.next_sequence.get(),
             blocks,
-            notes: self.notes.borrow().for_root(),
+            journal: self.journal_for_root(),
             mapping_pages: self.with_pages(|pages| pages.places()).unwrap_or_default(),
         };
         self.write_root(&root).await
+    }
+
+    /// The pages of the journal that are needed.
+    fn journal_for_root(&self) -> Vec<RootFacts> {
+        let facts = self.facts.borrow();
+        let groups = facts.groups();
+        groups
+            .map(|(version, pages)| RootFacts {
+                version,
+                pages: pages.to_vec(),
+            })
+            .collect()
     }
 
     /// Has every mapping page written that has changed, and waits for those being written.

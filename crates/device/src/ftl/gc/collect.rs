@@ -324,7 +324,9 @@ impl Ftl {
 
     /// Has a page copied by its die, or read, to be programmed from the controller's memory.
     fn start_copy(&self, number: u32, from: PageAddress) {
-        if self.config.gc.copyback && self.start_copyback(number, from) {
+        // Facts pass through the controller, which looks at their checksum.
+        let inside = self.config.gc.copyback && !self.is_journal_page(from);
+        if inside && self.start_copyback(number, from) {
             return;
         }
         self.start_buffered_copy(number, from);
@@ -332,7 +334,8 @@ impl Ftl {
 
     /// Has the controller read a page, to program it elsewhere.
     fn start_buffered_copy(&self, number: u32, from: PageAddress) {
-        let buffer = if self.is_mapping_page(self.geometry.ppa(from)) {
+        let firmware = self.is_mapping_page(self.geometry.ppa(from)) || self.is_journal_page(from);
+        let buffer = if firmware {
             self.buffers.take_firmware()
         } else {
             self.buffers.take()
@@ -386,6 +389,13 @@ impl Ftl {
         let record = Record { sequence, ..record };
         self.collections.copies.borrow_mut()[number].into = Some((to, record));
         record
+    }
+
+    /// Whether a page is one of the journal.
+    fn is_journal_page(&self, page: PageAddress) -> bool {
+        let nand = self.schedule.nand().borrow();
+        let spare = nand.spare(self.geometry.ppa(page));
+        spare.is_some_and(Record::is_of_journal)
     }
 
     /// What a needed page holds.
@@ -497,14 +507,14 @@ impl Ftl {
             self.blocks.borrow().is_valid(old) || is_planted(Bug::CollectionIgnoresOvertaking);
         self.settle(into, still_needed);
         if still_needed {
-            self.moved(record.content, old, self.geometry.ppa(into));
+            self.moved(record, old, self.geometry.ppa(into));
         }
     }
 
     /// The mapping follows the copy.
-    fn moved(&self, content: Content, old: Ppa, new: Ppa) {
+    fn moved(&self, record: Record, old: Ppa, new: Ppa) {
         let mut mapping = self.mapping.borrow_mut();
-        match content {
+        match record.content {
             Content::Data(lpn) => mapping.set(lpn, Mapping::Data(new)),
             Content::Mapping { number, .. } => {
                 if let Some(pages) = &mut mapping.pages {
@@ -512,7 +522,7 @@ impl Ftl {
                 }
             }
             Content::Root { .. } => unreachable!("blocks of roots are not collected"),
-            Content::Note { key, .. } => self.notes.borrow_mut().moved(key, old, new),
+            Content::Journal { .. } => self.facts.borrow_mut().moved(record.version, old, new),
             Content::Tombstone { start, count } => {
                 for lpn in (start.0..start.0 + count).map(Lpn) {
                     if mapping.get(lpn) == Mapping::Tombstone(old) {

@@ -5,6 +5,7 @@
 //! counts, so that collection goes on where it was. If there is a checkpoint, far fewer pages
 //! are read (`root`).
 
+mod journal;
 mod root;
 mod scan;
 
@@ -59,10 +60,14 @@ impl Ftl {
         match &root {
             Some(found) => ftl.rebuild_from_root(&scanner, found).await,
             None => {
-                let scan = scanner.scan.borrow();
-                ftl.rebuild_mapping(&scan.records);
-                ftl.rebuild_mapping_pages(&scan.records);
+                let records = scanner.scan.borrow().records.clone();
+                ftl.rebuild_mapping(&records);
+                ftl.rebuild_mapping_pages(&records);
                 ftl.with_pages(|pages| pages.change_all());
+                ftl.rebuild_journal(&scanner, records).await;
+                let facts = ftl.facts.borrow();
+                let mut blocks = ftl.blocks.borrow_mut();
+                facts.pages().for_each(|page| blocks.validate(page));
             }
         }
         let mut scan = scanner.scan.borrow_mut();
@@ -113,7 +118,6 @@ impl Ftl {
         }
         let mut blocks = self.blocks.borrow_mut();
         let mut tombstones = self.tombstones.borrow_mut();
-        let mut notes = self.notes.borrow_mut();
         for (page, record) in records {
             match record.content {
                 Content::Data(lpn) if lpn.0 < logical_pages => {
@@ -121,11 +125,11 @@ impl Ftl {
                         blocks.validate(*page);
                     }
                 }
-                // Mapping pages are looked at for themselves.
-                Content::Data(_) | Content::Mapping { .. } | Content::Root { .. } => {}
-                Content::Note { key, value } => {
-                    notes.take(key, value, record.version, *page);
-                }
+                // Mapping pages and the journal are looked at for themselves.
+                Content::Data(_)
+                | Content::Mapping { .. }
+                | Content::Journal { .. }
+                | Content::Root { .. } => {}
                 Content::Tombstone { start, count } => {
                     let end = start.0.saturating_add(count).min(logical_pages);
                     let live = (start.0.min(end)..end)
@@ -138,7 +142,6 @@ impl Ftl {
                 }
             }
         }
-        notes.pages().for_each(|page| blocks.validate(page));
     }
 
     /// Finds the mapping pages that are current.

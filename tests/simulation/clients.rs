@@ -6,10 +6,13 @@ use std::rc::Rc;
 use bitline::{Drive, Host, Queue};
 use host::bits::BitsDevice;
 use host::block::BlockDevice;
+use media::nand::Nand;
 use nvme::command::{Engine, Home};
+use nvme::log::sanitize_state;
 use nvme::{Expression, NamespaceId, Status, VectorId};
 use sim::{Random, Span};
 
+use crate::inventory::Inventory;
 use crate::oracle::{Oracle, UNCORRECTABLE, Value, vector_content};
 
 /// Groups of vectors that clients write, each with its length in bits.
@@ -22,16 +25,23 @@ const NARROW: (u32, Home) = (7, Home { first: 0, dies: 1 });
 pub struct Shared {
     host: Host,
     oracle: Rc<RefCell<Oracle>>,
+    nand: Rc<RefCell<Nand>>,
     in_flight: Cell<u64>,
+    /// A client is about to sanitize, or does: the others begin nothing.
+    sanitizing: Cell<bool>,
+    sanitized: Cell<u64>,
     complaint: RefCell<Option<String>>,
 }
 
 impl Shared {
-    pub fn new(host: Host, oracle: Rc<RefCell<Oracle>>) -> Rc<Shared> {
+    pub fn new(host: Host, oracle: Rc<RefCell<Oracle>>, nand: Rc<RefCell<Nand>>) -> Rc<Shared> {
         Rc::new(Shared {
             host,
             oracle,
+            nand,
             in_flight: Cell::new(0),
+            sanitizing: Cell::new(false),
+            sanitized: Cell::new(0),
             complaint: RefCell::default(),
         })
     }
@@ -42,6 +52,11 @@ impl Shared {
 
     pub fn in_flight(&self) -> u64 {
         self.in_flight.get()
+    }
+
+    /// Sanitize operations that clients saw to their end.
+    pub fn sanitized(&self) -> u64 {
+        self.sanitized.get()
     }
 
     /// # Errors
@@ -89,9 +104,13 @@ impl Client {
         };
         let bits = BitsDevice::new(transport, NamespaceId::new(1));
         loop {
+            while self.shared.sanitizing.get() {
+                self.shared.sim().sleep(Span::from_us(100)).await;
+            }
             self.shared.in_flight.set(self.shared.in_flight.get() + 1);
-            match self.random.below(20) {
-                0..=4 => self.write_vectors(&bits).await,
+            match self.random.below(2000) {
+                0 => self.sanitize().await,
+                1..=499 => self.write_vectors(&bits).await,
                 _ => self.work_on_blocks(queue).await,
             }
             self.shared.in_flight.set(self.shared.in_flight.get() - 1);
@@ -402,6 +421,67 @@ impl Client {
                 Err(error) => return self.shared.complain(format!("format: {error}")),
             }
         }
+    }
+
+    /// Sanitizes the drive when nobody works on it, and looks at the flash.
+    async fn sanitize(&mut self) {
+        let pause = Span::from_us(100);
+        if self.shared.sanitizing.replace(true) {
+            return;
+        }
+        while !self.claim_everything() {
+            self.shared.sim().sleep(pause).await;
+        }
+        self.shared.oracle.borrow_mut().begin_sanitize();
+        let before = Inventory::take(&self.shared.nand.borrow());
+        let admin = self.shared.host.admin();
+        // One that fails, which it may for want of space only, leaves the drive unusable: then all
+        // stays claimed.
+        loop {
+            match admin.sanitize().await {
+                Ok(()) => break,
+                Err(error) if is_want_of_space(&error) => self.shared.sim().sleep(pause).await,
+                Err(error) => return self.shared.complain(format!("sanitize: {error}")),
+            }
+        }
+        self.shared.oracle.borrow_mut().acknowledge_sanitize();
+        loop {
+            match admin.sanitize_status().await {
+                Ok(page) if page.is_in_progress() => self.shared.sim().sleep(pause * 10).await,
+                Ok(page) if page.state.get() == sanitize_state::COMPLETED => break,
+                Ok(_) => return,
+                Err(error) => return self.shared.complain(format!("sanitize status: {error}")),
+            }
+        }
+        if let Err(left) = before.check_erased(&self.shared.nand.borrow()) {
+            self.shared.complain(left);
+        }
+        self.shared.sanitized.set(self.shared.sanitized.get() + 1);
+        self.shared.oracle.borrow_mut().release_all();
+        self.shared.sanitizing.set(false);
+    }
+
+    /// Claims all blocks and vectors; false, and none are claimed, if another client has some.
+    fn claim_everything(&self) -> bool {
+        if !self.claim_all_groups() {
+            return false;
+        }
+        let mut oracle = self.shared.oracle.borrow_mut();
+        let spaces = oracle.spaces();
+        for space in 0..spaces {
+            let blocks = oracle.blocks(space);
+            if !oracle.claim(space, 0, blocks) {
+                for claimed in 0..space {
+                    let blocks = oracle.blocks(claimed);
+                    oracle.release(claimed, 0, blocks);
+                }
+                GROUPS
+                    .iter()
+                    .for_each(|(group, _)| oracle.release_group(*group));
+                return false;
+            }
+        }
+        true
     }
 
     /// Claims every group of vectors; false, and none is claimed, if another client has one.

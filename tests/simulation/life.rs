@@ -7,12 +7,15 @@ use std::rc::Rc;
 
 use bitline::{Ageing, Config, Drive};
 use device::ftl::Ftl;
+use device::journal::Part;
 use media::nand::{BlockCondition, BlockId, PlaneId};
 use nvme::{NamespaceId, Status};
 use sim::{Random, Span};
 
 use crate::clients::{Client, Shared, observe};
-use crate::oracle::Oracle;
+use crate::inventory::Inventory;
+use crate::oracle::{Oracle, fact_content};
+use nvme::log::sanitize_state;
 
 /// What happened in one or many lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub struct Cuts {
     pub vectors_checked: u64,
     /// Pages read again, since the cells had leaked.
     pub retried: u64,
+    /// Sanitize operations that ended.
+    pub sanitized: u64,
     /// Lives that ended early: too few blocks were left for the drive to be used.
     pub worn_out: u64,
     /// Power cuts that they did not come to.
@@ -43,6 +48,7 @@ impl AddAssign for Cuts {
         self.erase_failures_or_retired += other.erase_failures_or_retired;
         self.vectors_checked += other.vectors_checked;
         self.retried += other.retried;
+        self.sanitized += other.sanitized;
         self.worn_out += other.worn_out;
         self.forgone += other.forgone;
     }
@@ -53,7 +59,7 @@ impl fmt::Display for Cuts {
         write!(
             f,
             "{} power cuts, {} commands ({} in flight at a cut), {} blocks collected, {} failed programs, \
-             {} blocks retired, {} vectors checked, {} pages read again, {} drives worn out",
+             {} blocks retired, {} vectors checked, {} pages read again, {} sanitized, {} drives worn out",
             self.cuts,
             self.commands,
             self.in_flight,
@@ -62,6 +68,7 @@ impl fmt::Display for Cuts {
             self.erase_failures_or_retired,
             self.vectors_checked,
             self.retried,
+            self.sanitized,
             self.worn_out
         )
     }
@@ -280,15 +287,19 @@ pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
             program_failures: statistics.ftl.program_failures,
             erase_failures_or_retired: statistics.ftl.blocks_retired,
             retried: statistics.flash.pages_retried,
+            sanitized: shared.sanitized(),
             ..Cuts::default()
         };
         drive.power_cut().map_err(|error| error.to_string())?;
         drop(shared);
         oracle.borrow_mut().power_cut();
         grow_older(&mut drive, &mut ageing)?;
+        // A sanitize operation goes on while the drive powers up.
+        let before = Inventory::take(&drive.nand().borrow());
         drive
             .power_up()
             .map_err(|error| format!("round {round}: power-up: {error}"))?;
+        total.sanitized += u64::from(end_sanitize(&mut drive, &before)?);
         if is_unusable(&mut drive)? && has_too_few_blocks(&drive)? {
             total.worn_out += 1;
             total.forgone += u64::from(cuts - round - 1);
@@ -317,7 +328,31 @@ fn grow_older(drive: &mut Drive, random: &mut Random) -> Result<(), String> {
     older.map(|_| ()).map_err(|error| error.to_string())
 }
 
-/// Whether a namespace says that it is not ready: a format that the power interrupted cannot end.
+/// Lets a sanitize operation end that the power interrupted, and looks at the flash; whether there was one.
+fn end_sanitize(drive: &mut Drive, before: &Inventory) -> Result<bool, String> {
+    let ended = drive.run(|host| async move {
+        let mut ended = false;
+        loop {
+            let page = host.admin().sanitize_status().await?;
+            if !page.is_in_progress() {
+                return Ok::<_, host::Error>(
+                    ended && page.state.get() == sanitize_state::COMPLETED,
+                );
+            }
+            ended = true;
+            host.sim().sleep(Span::from_us(100)).await;
+        }
+    });
+    let ended = ended.map_err(|error| error.to_string())?;
+    let ended = ended.map_err(|error| error.to_string())?;
+    if ended {
+        before.check_erased(&drive.nand().borrow())?;
+    }
+    Ok(ended)
+}
+
+/// Whether a namespace says that it is not ready, since a format that the power interrupted cannot end; or
+/// the drive, since a sanitize operation cannot.
 fn is_unusable(drive: &mut Drive) -> Result<bool, String> {
     let answers = drive.run(|host| async move {
         let mut unusable = false;
@@ -325,7 +360,9 @@ fn is_unusable(drive: &mut Drive) -> Result<bool, String> {
             let read = host.namespace(0, id).await?.read(0, 1).await;
             unusable |= matches!(
                 read,
-                Err(host::Error::Status(error)) if error.status.is(Status::NAMESPACE_NOT_READY)
+                Err(host::Error::Status(error))
+                    if error.status.is(Status::NAMESPACE_NOT_READY)
+                        || error.status.is(Status::SANITIZE_FAILED)
             );
         }
         Ok::<_, host::Error>(unusable)
@@ -358,7 +395,7 @@ fn run_until_cut(
     random: &mut Random,
 ) -> Result<Rc<Shared>, String> {
     let host = drive.host().map_err(|error| error.to_string())?;
-    let shared = Shared::new(host.clone(), oracle.clone());
+    let shared = Shared::new(host.clone(), oracle.clone(), drive.nand().clone());
     for number in 0..4 {
         let stream = Random::named(seed, &format!("round {round} client {number}"));
         host.sim()
@@ -366,7 +403,7 @@ fn run_until_cut(
     }
     let ftl = drive.device().map_err(|error| error.to_string())?;
     let stream = Random::named(seed, &format!("round {round} notes"));
-    let notes = keep_notes(ftl.ftl.clone(), shared.clone(), oracle.clone(), stream);
+    let notes = keep_facts(ftl.ftl.clone(), shared.clone(), oracle.clone(), stream);
     host.sim().spawn_detached(notes);
     let simulation = drive.simulation().map_err(|error| error.to_string())?;
     for _ in 0..200 + random.below(4000) {
@@ -381,8 +418,11 @@ fn run_until_cut(
     Ok(shared)
 }
 
-/// Keeps notes for ever, as a part of the firmware would.
-async fn keep_notes(
+/// A part of the firmware that nobody else is.
+const FACTS: Part = Part(0xF000);
+
+/// Keeps facts for ever, as a part of the firmware would.
+async fn keep_facts(
     ftl: Rc<Ftl>,
     shared: Rc<Shared>,
     oracle: Rc<RefCell<Oracle>>,
@@ -391,12 +431,22 @@ async fn keep_notes(
     loop {
         let wait = Span::from_us(100 + random.below(5000));
         shared.sim().sleep(wait).await;
-        // The front end has the low keys.
-        let key = 0xF000 + random.below(6) as u16;
-        let value = oracle.borrow_mut().fresh_value();
-        oracle.borrow_mut().begin_note(key, value);
-        if ftl.put_note(key, value).await.is_ok() {
-            oracle.borrow_mut().acknowledge_note(key, value);
+        // One fact, or two that come into force together.
+        let first = random.below(6) as u32;
+        let keys = [first, (first + 1) % 6];
+        let keys = &keys[..1 + usize::from(random.chance(0.3))];
+        let value = match random.chance(0.1) {
+            true => 0,
+            false => oracle.borrow_mut().fresh_value(),
+        };
+        let change = |key: &u32| {
+            let fact = (value != 0).then(|| fact_content(*key, value).into());
+            (FACTS.key(*key), fact)
+        };
+        let changes = keys.iter().map(change).collect();
+        oracle.borrow_mut().begin_facts(keys, value);
+        if ftl.put_facts(changes).await.is_ok() {
+            oracle.borrow_mut().acknowledge_facts(keys, value);
         }
     }
 }
@@ -420,6 +470,6 @@ fn check(drive: &mut Drive, oracle: &Rc<RefCell<Oracle>>) -> Result<u64, String>
     let device = drive.device().map_err(|error| error.to_string())?;
     oracle
         .borrow_mut()
-        .observe_notes(|key| device.ftl.note(key))?;
+        .observe_facts(|key| device.ftl.fact(FACTS.key(key)))?;
     crate::clients::check_vectors(drive, oracle)
 }

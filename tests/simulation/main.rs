@@ -15,6 +15,7 @@
 mod check;
 mod clients;
 mod entries;
+mod inventory;
 mod layout;
 mod life;
 mod oracle;
@@ -109,6 +110,10 @@ fn what_is_acknowledged_survives() {
     assert!(
         cuts.retried > lives,
         "hardly any page was read again: {cuts}"
+    );
+    assert!(
+        cuts.sanitized > lives,
+        "hardly any drive was sanitized: {cuts}"
     );
     assert!(
         cuts.vectors_checked > lives,

@@ -1,4 +1,4 @@
-//! What the drive should hold: for each block, vector and note the value that was
+//! What the drive should hold: for each block, vector and fact the value that was
 //! acknowledged, and those that may have taken its place since.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,12 +34,12 @@ struct Space {
     blocks: Vec<Cell>,
 }
 
-/// The oracle. Blocks are numbered, in numbered namespaces, notes by key; vectors are named by group and number.
+/// The oracle. Blocks are numbered, in numbered namespaces, facts by key; vectors are named by group and number.
 #[derive(Debug, Default)]
 pub struct Oracle {
     spaces: Vec<Space>,
     vectors: BTreeMap<(u32, u32), Cell>,
-    notes: BTreeMap<u16, Cell>,
+    facts: BTreeMap<u32, Cell>,
     groups_busy: BTreeSet<u32>,
     next_value: Value,
     /// Values that a copy made: the block and the value that they look like.
@@ -239,6 +239,22 @@ impl Oracle {
         filled(value, lba.wrapping_mul(0x9E37_79B9_7F4A_7C15), bytes)
     }
 
+    /// All that blocks and vectors hold is to go.
+    pub fn begin_sanitize(&mut self) {
+        let vectors = self.vectors.values_mut();
+        let blocks = self.spaces.iter_mut().flat_map(|space| &mut space.blocks);
+        blocks.chain(vectors).for_each(|cell| cell.pending.push(0));
+    }
+
+    /// A sanitize operation began: nothing comes back any more, whatever happens to it.
+    pub fn acknowledge_sanitize(&mut self) {
+        let vectors = self.vectors.values_mut();
+        let blocks = self.spaces.iter_mut().flat_map(|space| &mut space.blocks);
+        for cell in blocks.chain(vectors) {
+            (cell.acknowledged, cell.pending, cell.earlier) = (0, Vec::new(), Vec::new());
+        }
+    }
+
     /// Claims a group for one client; false if it is another's.
     pub fn claim_group(&mut self, group: u32) -> bool {
         self.groups_busy.insert(group)
@@ -313,27 +329,53 @@ impl Oracle {
     }
 }
 
-/// Notes of the firmware.
+/// Facts of the firmware.
 impl Oracle {
-    pub fn begin_note(&mut self, key: u16, value: Value) {
-        self.notes.entry(key).or_default().pending.push(value);
+    /// Facts are to take this value together.
+    pub fn begin_facts(&mut self, keys: &[u32], value: Value) {
+        for key in keys {
+            let fact = self.facts.entry(*key).or_default();
+            fact.pending.push(value);
+        }
     }
 
-    pub fn acknowledge_note(&mut self, key: u16, value: Value) {
-        let note = self.notes.entry(key).or_default();
-        note.acknowledged = value;
-        note.pending.clear();
+    pub fn acknowledge_facts(&mut self, keys: &[u32], value: Value) {
+        for key in keys {
+            let fact = self.facts.entry(*key).or_default();
+            fact.acknowledged = value;
+            fact.pending.clear();
+        }
     }
 
-    /// Checks all notes, and holds the drive to what it says from now on.
-    pub fn observe_notes(&mut self, read: impl Fn(u16) -> Option<Value>) -> Result<(), String> {
-        for (key, note) in &mut self.notes {
-            let seen = read(*key).unwrap_or(0);
-            if !note.values().any(|value| value == seen) {
-                return Err(format!("note {key} is {seen}, expected one of {note:?}"));
+    /// Checks all facts, and holds the drive to what it says from now on.
+    ///
+    /// # Errors
+    /// One that is neither what was acknowledged nor what it was to become, or one of two that were to come
+    /// into force together.
+    pub fn observe_facts(&mut self, read: impl Fn(u32) -> Option<Vec<u8>>) -> Result<(), String> {
+        let mut taken = Vec::new();
+        for (key, fact) in &mut self.facts {
+            let seen = read(*key);
+            let is_seen = |value: &Value| match &seen {
+                None => *value == 0,
+                Some(bytes) => *value != 0 && fact_content(*key, *value) == *bytes,
+            };
+            let Some(value) = fact.values().find(is_seen) else {
+                let length = seen.map(|bytes| bytes.len());
+                return Err(format!(
+                    "fact {key} has {length:?} bytes, expected one of {fact:?}"
+                ));
+            };
+            let pending = std::mem::take(&mut fact.pending);
+            fact.acknowledged = value;
+            // Only one put is under way at a time.
+            let new = pending.last().filter(|new| **new != 0);
+            taken.extend(new.map(|new| (*new, *new == value)));
+        }
+        for (new, came) in &taken {
+            if taken.iter().any(|(other, too)| other == new && too != came) {
+                return Err(format!("value {new} came into force in part"));
             }
-            note.acknowledged = seen;
-            note.pending.clear();
         }
         Ok(())
     }
@@ -368,6 +410,17 @@ pub fn vector_content(name: (u32, u32), value: Value, bits: u64) -> Vec<u8> {
         *last &= (1 << (bits % 8)) - 1;
     }
     bytes
+}
+
+/// The bytes of a fact: none, a few, or several pages.
+pub fn fact_content(key: u32, value: Value) -> Vec<u8> {
+    let bytes = match value % 7 {
+        0 => value % 9,
+        1..=4 => value % 300,
+        5 => value % 2500,
+        _ => value % 7000,
+    };
+    filled(value, u64::from(key) << 48, bytes as usize)
 }
 
 fn filled(value: Value, salt: u64, bytes: usize) -> Vec<u8> {

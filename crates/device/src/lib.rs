@@ -12,6 +12,7 @@ mod energy;
 mod faults;
 pub mod frontend;
 pub mod ftl;
+pub mod journal;
 pub mod planted;
 pub mod port;
 pub mod schedule;

@@ -45,13 +45,15 @@ pub enum Bug {
     RecoveryOpensNewStrings,
     /// A read does not look whether the latches of its plane are leased.
     ReadIgnoresLease,
+    /// Sanitize leaves two blocks as they are, and does not look again.
+    PurgeLeavesTwoBlocks,
     /// A sense of several wordlines of a string leaves out the last of them.
     SenseMissesAWordline,
 }
 
 impl Bug {
     /// Those that lose data, or show what is no more.
-    pub const ALL: [Bug; 16] = [
+    pub const ALL: [Bug; 17] = [
         Bug::RecoveryTakesOldestVersion,
         Bug::RecoveryIgnoresTombstones,
         Bug::DeallocationLeavesNoRecord,
@@ -68,6 +70,7 @@ impl Bug {
         Bug::RecoveryTrustsCheckpoint,
         Bug::FlushForgetsASlot,
         Bug::CacheHitTakesStaleSectors,
+        Bug::PurgeLeavesTwoBlocks,
     ];
 
     /// Those that spoil the layout of groups of vectors.

@@ -3,7 +3,9 @@
 mod admin;
 mod arbitration;
 mod commands;
+mod erasure;
 mod namespaces;
+mod remnants;
 
 use bitline::{Config, Drive, Error, HostError, Status};
 

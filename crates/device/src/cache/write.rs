@@ -287,4 +287,15 @@ impl Cache {
         }
         deallocated
     }
+
+    /// Drops all that is cached, whether flash has it or not. No host command may be under way.
+    pub async fn forget_everything(&self) {
+        if !self.is_on() {
+            return;
+        }
+        let all = 0..self.ftl.logical_pages();
+        let held = self.hold(&all).await;
+        self.let_go(&held, true);
+        self.forget_clean(all);
+    }
 }

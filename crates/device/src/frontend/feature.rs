@@ -271,7 +271,7 @@ impl Controller {
     pub(super) fn restore_features(&self) {
         for feature in &self.features.0 {
             let key = note::feature(feature.id, feature.selector);
-            if let Some(value) = self.ftl.note(key) {
+            if let Some(value) = self.kept(key) {
                 feature.saved.set(Some(value as u32));
                 feature.current.set(value as u32);
             }

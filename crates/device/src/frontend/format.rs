@@ -1,7 +1,8 @@
 //! Format NVM (NVMe Base 2.1, 5.1.10): a namespace gets a format, and everything in it goes.
 //!
 //! That a format is under way is noted first, and that it is over last, so that after a power cut
-//! between the two it is done again before the drive takes commands.
+//! between the two it is done again before the drive takes commands. Between the two nothing else is
+//! admitted to the namespace. A secure erase also erases every block in which something of the namespace is left.
 
 use std::rc::Rc;
 
@@ -19,6 +20,8 @@ use crate::schedule::Origin;
 
 /// Bit of a namespace's note while it is being formatted.
 const UNDER_WAY: u64 = 1 << 8;
+/// Bit of it while what was stored is to be erased, too.
+const ERASES: u64 = 1 << 9;
 /// Steps in which a namespace is emptied, so that progress can be told.
 const STEPS: u32 = 16;
 
@@ -55,7 +58,8 @@ impl Controller {
         let mut formatted = Ok(());
         for namespace in &namespaces {
             if formatted.is_ok() {
-                formatted = self.format_namespace(namespace, block_bytes).await;
+                let erases = format.secure_erase == SecureErase::UserData;
+                formatted = self.format_namespace(namespace, block_bytes, erases).await;
             }
             namespace.format_left.set(0);
         }
@@ -67,15 +71,22 @@ impl Controller {
         self: &Rc<Controller>,
         namespace: &Namespace,
         block_bytes: u32,
+        erases: bool,
     ) -> Result<(), Status> {
         let key = note::format(namespace.id.get() as usize - 1);
         let index = nvme::identify::format_index(block_bytes).map_or(0, u64::from);
         let durable = !is_planted(Bug::FormatIsNotDurable);
         if durable {
-            self.keep(key, index | UNDER_WAY).await?;
+            let how = if erases { ERASES } else { 0 };
+            self.keep(key, index | UNDER_WAY | how).await?;
         }
         namespace.failed.set(true);
+        self.wait_while_in_use(namespace).await;
         self.empty_namespace(namespace).await?;
+        if erases {
+            let mut purge = self.ftl.begin_purge_of(namespace.pages());
+            self.erase_blocks(&mut purge, |_, _| {}).await?;
+        }
         if durable {
             self.keep(key, index).await?;
         }
@@ -113,7 +124,7 @@ impl Controller {
     /// Gives namespaces the formats of an earlier life, and ends what that one began.
     pub(super) async fn restore_formats(self: &Rc<Controller>) {
         for (number, namespace) in self.namespaces.iter().enumerate() {
-            let Some(value) = self.ftl.note(note::format(number)) else {
+            let Some(value) = self.kept(note::format(number)) else {
                 continue;
             };
             let block_bytes = LBA_FORMAT_BYTES[value as usize & 3];
@@ -123,7 +134,8 @@ impl Controller {
                 // If there is no space for it, the namespace stays unusable, and says so.
                 namespace.failed.set(true);
                 self.look_for_obstacles();
-                let _ = self.format_namespace(namespace, block_bytes).await;
+                let erases = value & ERASES != 0;
+                let _ = self.format_namespace(namespace, block_bytes, erases).await;
             }
         }
     }

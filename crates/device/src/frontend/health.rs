@@ -14,6 +14,7 @@ use sim::Time;
 
 use super::slot::Source;
 use super::{Controller, note};
+use crate::journal::FactKey;
 
 /// Entries of the error log.
 pub(super) const ERROR_ENTRIES: u8 = 64;
@@ -259,11 +260,11 @@ impl Controller {
     /// Takes the counts of earlier lives, and counts this one; `blank` media had none.
     pub(super) async fn restore_health(self: &Rc<Controller>, blank: bool) {
         let health = &self.health;
-        let note = |key| self.ftl.note(key).unwrap_or(0);
+        let note = |key| self.kept(key).unwrap_or(0);
         // A life that left no note was the first, and did not end in order.
         let power = match blank {
             true => 1,
-            false => self.ftl.note(note::POWER).unwrap_or(1 << 32),
+            false => self.kept(note::POWER).unwrap_or(1 << 32),
         };
         health.power_cycles.set((power >> 32) as u32 + 1);
         let before = power as u32 >> 1;
@@ -297,11 +298,10 @@ impl Controller {
             (note::POWERED_SECONDS, health.seconds(self.sim.now())),
             (note::POWER, health.power(true)),
         ];
-        for (key, value) in notes {
-            if self.ftl.note(key).unwrap_or(0) != value {
-                self.keep(key, value).await?;
-            }
-        }
-        Ok(())
+        // What was never counted need not be kept.
+        let counted = |(key, value): &(FactKey, u64)| self.kept(*key).unwrap_or(0) != *value;
+        let counted = notes.into_iter().filter(counted);
+        let counted: Vec<_> = counted.map(|(key, value)| (key, Some(value))).collect();
+        self.keep_all(&counted).await
     }
 }

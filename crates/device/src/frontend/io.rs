@@ -82,16 +82,20 @@ impl Controller {
         let outcome = match self.namespace_of(command) {
             Err(status) => Err(status),
             Ok(None) => Box::pin(self.flush()).await,
-            Ok(Some(namespace)) => match command {
-                IoCommand::Read(read) => self.read(namespace, read, origin).await,
-                IoCommand::Write(write) => {
-                    match self.only_piece(namespace, &write.blocks, origin) {
-                        Some(piece) => self.write_piece(namespace, write, piece).await,
-                        None => Box::pin(self.write(namespace, write, origin)).await,
+            Ok(Some(namespace)) => {
+                // What erases the namespace waits for those that came before it.
+                let _admitted = namespace.admit();
+                match command {
+                    IoCommand::Read(read) => self.read(namespace, read, origin).await,
+                    IoCommand::Write(write) => {
+                        match self.only_piece(namespace, &write.blocks, origin) {
+                            Some(piece) => self.write_piece(namespace, write, piece).await,
+                            None => Box::pin(self.write(namespace, write, origin)).await,
+                        }
                     }
+                    other => Box::pin(self.serve_other(namespace, other, origin)).await,
                 }
-                other => Box::pin(self.serve_other(namespace, other, origin)).await,
-            },
+            }
         };
         outcome.unwrap_or_else(Answer::from)
     }

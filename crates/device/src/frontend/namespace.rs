@@ -79,6 +79,18 @@ pub(super) struct Namespace {
     pub(super) format_left: Cell<u8>,
     /// A format began and did not end.
     pub(super) failed: Cell<bool>,
+    /// Commands under way that found nothing in their way.
+    admitted: Cell<u32>,
+}
+
+/// A command under way in a namespace.
+pub(super) struct Admitted<'a>(&'a Cell<u32>);
+
+impl Drop for Admitted<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
 }
 
 impl Namespace {
@@ -99,6 +111,7 @@ impl Namespace {
             plain: Cell::new(true),
             format_left: Cell::new(0),
             failed: Cell::new(false),
+            admitted: Cell::new(0),
         };
         namespace.set_block_bytes(block_bytes);
         namespace
@@ -107,6 +120,18 @@ impl Namespace {
     /// Whether commands may use it.
     pub(super) fn is_ready(&self) -> bool {
         self.format_left.get() == 0 && !self.failed.get()
+    }
+
+    /// Counts a command, until what this gives is dropped.
+    #[inline]
+    pub(super) fn admit(&self) -> Admitted<'_> {
+        self.admitted.set(self.admitted.get() + 1);
+        Admitted(&self.admitted)
+    }
+
+    /// Whether commands that were admitted are under way.
+    pub(super) fn is_in_use(&self) -> bool {
+        self.admitted.get() > 0
     }
 
     /// Gives it another format; `block_bytes` is a power of two.

@@ -1,50 +1,85 @@
-//! What the front end keeps through power cycles, as durable notes of the translation layer.
+//! What the front end keeps through power cycles, as facts of the journal: most are one number.
 
 use nvme::Status;
 use nvme::command::FeatureId;
 
 use super::Controller;
 use super::io::status_of;
+use crate::journal::{FactKey, Part};
+
+/// Counts of health and power.
+const HEALTH: Part = Part(1);
+/// How far a sanitize operation is.
+const SANITIZING: Part = Part(2);
+/// Saved features.
+const FEATURES: Part = Part(3);
+/// Formats of namespaces.
+const FORMATS: Part = Part(4);
+/// Ranges of uncorrectable sectors, by slot.
+pub(super) const MARKS: Part = Part(5);
 
 /// Power cycles in bits 63:32, unsafe shutdowns in 31:1, whether the last shutdown was orderly in 0.
-pub(super) const POWER: u16 = 0x00;
+pub(super) const POWER: FactKey = HEALTH.key(0);
 /// Sectors of 512 bytes that the host read.
-pub(super) const SECTORS_READ: u16 = 0x01;
+pub(super) const SECTORS_READ: FactKey = HEALTH.key(1);
 /// Sectors that it wrote.
-pub(super) const SECTORS_WRITTEN: u16 = 0x02;
+pub(super) const SECTORS_WRITTEN: FactKey = HEALTH.key(2);
 /// Commands that read.
-pub(super) const HOST_READS: u16 = 0x03;
+pub(super) const HOST_READS: FactKey = HEALTH.key(3);
 /// Commands that wrote.
-pub(super) const HOST_WRITES: u16 = 0x04;
+pub(super) const HOST_WRITES: FactKey = HEALTH.key(4);
 /// Media errors in bits 63:32, entries of the error log in 31:0.
-pub(super) const ERRORS: u16 = 0x05;
+pub(super) const ERRORS: FactKey = HEALTH.key(5);
 /// Seconds with power.
-pub(super) const POWERED_SECONDS: u16 = 0x06;
+pub(super) const POWERED_SECONDS: FactKey = HEALTH.key(6);
 /// CDW10 of the last Sanitize in bits 63:32, its state in 15:0.
-pub(super) const SANITIZE: u16 = 0x10;
+pub(super) const SANITIZE: FactKey = SANITIZING.key(0);
 
 /// A saved feature: its value.
-pub(super) fn feature(id: FeatureId, selector: u32) -> u16 {
-    0x100 + ((selector as u16) << 8) + u16::from(id.0)
+pub(super) fn feature(id: FeatureId, selector: u32) -> FactKey {
+    FEATURES.key(selector << 8 | u32::from(id.0))
 }
 
-/// The format of a namespace, counted from zero: index in bits 7:0, bit 8 while formatting.
-pub(super) fn format(namespace: usize) -> u16 {
-    0x1000 + namespace as u16
+/// The format of a namespace, counted from zero: index in bits 7:0, bit 8 while formatting, bit 9
+/// while that erases what was stored.
+pub(super) fn format(namespace: usize) -> FactKey {
+    FORMATS.key(namespace as u32)
 }
 
-/// A range of uncorrectable sectors: the first in bits 63:24, how many in 23:0; none if that is 0.
-pub(super) fn mark(slot: usize) -> u16 {
-    0x4000 + slot as u16
+/// A range of uncorrectable sectors: the first in bits 63:24, how many in 23:0.
+pub(super) fn mark(slot: usize) -> FactKey {
+    MARKS.key(slot as u32)
+}
+
+/// The number that a fact is; zero of what is no number.
+pub(super) fn number(fact: &[u8]) -> u64 {
+    fact.first_chunk()
+        .map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
 impl Controller {
-    /// Keeps a fact; when this returns, it is on flash. One that is kept already costs nothing.
-    pub(super) async fn keep(&self, key: u16, value: u64) -> Result<(), Status> {
-        if self.ftl.note(key) == Some(value) {
+    /// The number that was last kept.
+    pub(super) fn kept(&self, key: FactKey) -> Option<u64> {
+        self.ftl.fact(key).map(|fact| number(&fact))
+    }
+
+    /// Keeps a number; when this returns, it is on flash. One that is kept already costs nothing.
+    pub(super) async fn keep(&self, key: FactKey, value: u64) -> Result<(), Status> {
+        self.keep_all(&[(key, Some(value))]).await
+    }
+
+    /// Keeps numbers, or no longer, all at once.
+    pub(super) async fn keep_all(&self, numbers: &[(FactKey, Option<u64>)]) -> Result<(), Status> {
+        let changed = numbers
+            .iter()
+            .filter(|(key, value)| self.kept(*key) != *value);
+        let changes: Vec<_> = changed
+            .map(|(key, value)| (*key, value.map(|value| value.to_le_bytes().into())))
+            .collect();
+        if changes.is_empty() {
             return Ok(());
         }
-        let kept = self.ftl.put_note(key, value).await;
+        let kept = self.ftl.put_facts(changes).await;
         kept.map_err(|error| status_of(error, false))
     }
 }

@@ -1,6 +1,7 @@
 //! Sanitize (NVMe Base 2.1, 5.1.22): erases everything the host ever wrote, in the background.
 //!
-//! Once begun it ends, through any number of power cuts; until then I/O is refused.
+//! Once begun it ends, through any number of power cuts; until that is noted on flash I/O is refused.
+//! It ends with every bit gone that the host wrote, or it has failed.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -10,14 +11,17 @@ use nvme::log::{SanitizeLog, sanitize_state};
 use nvme::{AsyncEvent, Status};
 use sim::Span;
 
+use super::namespace::Namespace;
 use super::slot::Answer;
 use super::{Controller, note};
-use crate::schedule::Origin;
+use crate::ftl::Purge;
 
 /// How often the firmware looks after blocks being erased, and how often in vain before it gives
 /// up: copies have found no space.
 const LOOK: Span = Span::from_us(200);
 const LOOKS_WITHOUT_PROGRESS: u32 = 10_000;
+/// Bit of CDW10.
+const ALLOW_UNRESTRICTED_EXIT: u32 = 1 << 3;
 
 /// How far the last sanitize operation has come.
 #[derive(Default)]
@@ -48,8 +52,14 @@ impl Sanitizing {
         SanitizeLog::new(self.state.get(), progress, self.command.get())
     }
 
-    fn note(&self) -> u64 {
-        u64::from(self.command.get()) << 32 | u64::from(self.state.get())
+    /// Whether a failure may be left without a further success (AUSE of the command that failed).
+    fn is_unrestricted(&self) -> bool {
+        self.command.get() & ALLOW_UNRESTRICTED_EXIT != 0
+    }
+
+    /// The note that it has come to `state`.
+    fn note(&self, state: u16) -> u64 {
+        u64::from(self.command.get()) << 32 | u64::from(state)
     }
 }
 
@@ -64,17 +74,13 @@ impl Controller {
         }
         match command.action {
             SanitizeAction::BlockErase => {}
-            SanitizeAction::ExitFailure => {
-                if sanitize.state.get() == sanitize_state::FAILED {
-                    sanitize.state.set(sanitize_state::NEVER);
-                    self.keep(note::SANITIZE, sanitize.note()).await?;
-                    self.look_for_obstacles();
-                }
-                return Ok(Answer::DONE);
-            }
+            SanitizeAction::ExitFailure => return self.exit_failure().await,
             SanitizeAction::Overwrite | SanitizeAction::CryptoErase => {
                 return Err(Status::INVALID_FIELD);
             }
+        }
+        if self.is_restricted_failure() && command.allow_unrestricted_exit {
+            return Err(Status::SANITIZE_FAILED);
         }
         let mut namespaces = self.namespaces.iter();
         if namespaces.any(|namespace| namespace.format_left.get() > 0) {
@@ -85,7 +91,8 @@ impl Controller {
         sanitize.command.set(command.cdw10);
         sanitize.progress.set(0);
         self.look_for_obstacles();
-        if let Err(status) = self.keep(note::SANITIZE, sanitize.note()).await {
+        let note = sanitize.note(sanitize_state::IN_PROGRESS);
+        if let Err(status) = self.keep(note::SANITIZE, note).await {
             sanitize.state.set(before.0);
             sanitize.command.set(before.1);
             self.look_for_obstacles();
@@ -95,70 +102,114 @@ impl Controller {
         Ok(Answer::DONE)
     }
 
+    /// A failure in restricted mode ends only with a sanitize operation in that mode that succeeds.
+    fn is_restricted_failure(&self) -> bool {
+        self.sanitize.has_failed() && !self.sanitize.is_unrestricted()
+    }
+
+    async fn exit_failure(&self) -> Result<Answer, Status> {
+        let sanitize = &self.sanitize;
+        if self.is_restricted_failure() {
+            return Err(Status::SANITIZE_FAILED);
+        }
+        if sanitize.has_failed() {
+            let note = sanitize.note(sanitize_state::NEVER);
+            self.keep(note::SANITIZE, note).await?;
+            // Another may have begun meanwhile, and is noted later.
+            if sanitize.has_failed() {
+                sanitize.state.set(sanitize_state::NEVER);
+                self.look_for_obstacles();
+            }
+        }
+        Ok(Answer::DONE)
+    }
+
     /// Sanitizes in the background, from the beginning.
     fn go_on_sanitizing(self: &Rc<Controller>) {
         let controller = self.clone();
         self.sim.spawn_detached(async move {
+            controller.ftl.hold_checkpoints(true);
             let erased = controller.erase_everything().await;
+            controller.ftl.hold_checkpoints(false);
             let sanitize = &controller.sanitize;
-            sanitize.state.set(match erased {
+            let state = match erased {
                 Ok(()) => sanitize_state::COMPLETED,
                 Err(_) => sanitize_state::FAILED,
+            };
+            // Nothing is admitted before the note. What cannot be noted is no success: the next life
+            // finds the operation begun, and begins anew.
+            let noted = controller.keep(note::SANITIZE, sanitize.note(state)).await;
+            sanitize.state.set(match noted {
+                Ok(()) => state,
+                Err(_) => sanitize_state::FAILED,
             });
-            // Without space for the note, the next life sanitizes again.
-            let _ = controller.keep(note::SANITIZE, sanitize.note()).await;
             controller.look_for_obstacles();
             controller.raise(AsyncEvent::SANITIZE_COMPLETED);
         });
     }
 
     async fn erase_everything(self: &Rc<Controller>) -> Result<(), Status> {
-        let namespaces = self.namespaces.len() as u32;
-        for (number, namespace) in (1..).zip(self.namespaces.iter()) {
-            self.empty_namespace(namespace).await?;
-            self.sanitize
-                .progress
-                .set((number * 0x4000 / namespaces) as u16);
+        for namespace in self.namespaces.iter() {
+            self.wait_while_in_use(namespace).await;
         }
-        for (vector, _) in self.bits.vectors() {
-            // One that a command deleted meanwhile is gone as well.
-            let _ = self
-                .bits
-                .delete(vector.group, Some(vector.vector), Origin::default())
-                .await;
+        self.cache.forget_everything().await;
+        while self.ftl.is_making_checkpoint() || !self.bits.is_at_rest() {
+            self.sim.sleep(LOOK).await;
         }
-        self.erase_blocks().await
+        self.bits.forget_everything();
+        let mut purge = self.ftl.begin_purge();
+        // Facts that are no more go with their pages. Without space those pages are copied as they are.
+        let _ = self.ftl.rewrite_journal().await;
+        let told = |done, all| self.sanitize.progress.set((done * 0xFFFE / all) as u16);
+        self.erase_blocks(&mut purge, told).await?;
+        self.clear_all_marks().await
     }
 
-    /// Erases every block that holds something.
-    async fn erase_blocks(&self) -> Result<(), Status> {
-        let mut purge = self.ftl.begin_purge();
+    /// Erases block after block until `purge` is over; `told` hears of how many, of how many.
+    ///
+    /// # Errors
+    /// Write Fault if bits remain.
+    pub(super) async fn erase_blocks(
+        &self,
+        purge: &mut Purge,
+        told: impl Fn(u64, u64),
+    ) -> Result<(), Status> {
         let mut since_progress = 0;
         loop {
             let before = purge.left();
-            let left = self.ftl.go_on_purging(&mut purge);
+            let left = self.ftl.go_on_purging(purge);
             if left == 0 {
-                return Ok(());
+                break;
             }
             since_progress = if left < before { 0 } else { since_progress + 1 };
             if since_progress > LOOKS_WITHOUT_PROGRESS {
-                return Err(Status::CAPACITY_EXCEEDED);
+                return Err(Status::WRITE_FAULT);
             }
-            let done = (purge.all() - left) as u64 * 0xB000 / purge.all() as u64;
-            self.sanitize.progress.set(0x4000 + done as u16);
+            told((purge.all() - left) as u64, purge.all() as u64);
+            self.sim.sleep(LOOK).await;
+        }
+        match purge.remaining() {
+            0 => Ok(()),
+            _ => Err(Status::WRITE_FAULT),
+        }
+    }
+
+    /// Waits until the commands that were admitted to a namespace are over; no more are.
+    pub(super) async fn wait_while_in_use(&self, namespace: &Namespace) {
+        while namespace.is_in_use() {
             self.sim.sleep(LOOK).await;
         }
     }
 
     /// Takes the state of an earlier life, and goes on with what that one began.
     pub(super) fn restore_sanitize(self: &Rc<Controller>) {
-        let Some(value) = self.ftl.note(note::SANITIZE) else {
+        let Some(value) = self.kept(note::SANITIZE) else {
             return;
         };
         self.sanitize.state.set(value as u16);
         self.sanitize.command.set((value >> 32) as u32);
+        self.look_for_obstacles();
         if self.sanitize.is_under_way() {
-            self.look_for_obstacles();
             self.go_on_sanitizing();
         }
     }

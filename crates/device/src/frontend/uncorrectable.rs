@@ -21,7 +21,7 @@ const SLOTS_MAX: usize = 0x4000;
 const SECTOR_BYTES: u64 = 512;
 const COUNT_BITS: u32 = 24;
 
-/// Ranges of sectors that cannot be read, by the slot of their note.
+/// Ranges of sectors that cannot be read, by the slot of their fact.
 pub(super) struct Marks {
     slots: RefCell<Vec<Range<u64>>>,
     /// Changes are made one after another.
@@ -145,6 +145,7 @@ impl Controller {
         while let Some((slot, mark)) = self.marks.overlapping(&sectors) {
             let before = mark.start..sectors.start.max(mark.start);
             let after = sectors.end.min(mark.end)..mark.end;
+            let mut split = None;
             let rest = match (before.is_empty(), after.is_empty()) {
                 (true, true) => 0..0,
                 (false, true) => before,
@@ -152,27 +153,36 @@ impl Controller {
                 (false, false) => {
                     let other = self.marks.free_slot(SLOTS_MAX);
                     let other = other.ok_or(Status::INTERNAL_ERROR)?;
-                    self.keep(note::mark(other), encode(&after)).await?;
-                    self.marks.set(other, after);
+                    split = Some((other, after));
                     before
                 }
             };
-            let value = if rest.is_empty() { 0 } else { encode(&rest) };
-            self.keep(note::mark(slot), value).await?;
+            let value = (!rest.is_empty()).then(|| encode(&rest));
+            let mut facts = vec![(note::mark(slot), value)];
+            facts.extend(
+                split
+                    .iter()
+                    .map(|(other, after)| (note::mark(*other), Some(encode(after)))),
+            );
+            self.keep_all(&facts).await?;
             self.marks.set(slot, rest);
+            if let Some((other, after)) = split {
+                self.marks.set(other, after);
+            }
         }
         self.look_for_obstacles();
         Ok(())
     }
 
+    /// All marks go: everything was erased.
+    pub(super) async fn clear_all_marks(&self) -> Result<(), Status> {
+        self.clear_sectors(0..u64::MAX).await
+    }
+
     /// Takes the marks of an earlier life.
     pub(super) fn restore_marks(&self) {
-        for slot in 0..SLOTS_MAX {
-            let Some(value) = self.ftl.note(note::mark(slot)) else {
-                // Slots are used in order, and their notes never go.
-                break;
-            };
-            self.marks.set(slot, decode(value));
+        for (slot, mark) in self.ftl.facts_of(note::MARKS) {
+            self.marks.set(slot as usize, decode(note::number(&mark)));
         }
     }
 

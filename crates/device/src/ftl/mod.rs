@@ -11,8 +11,8 @@ mod checkpoint;
 mod config;
 mod dump;
 mod gc;
+mod journal;
 mod mapping;
-mod notes;
 mod order;
 mod precondition;
 mod purge;
@@ -35,6 +35,7 @@ use sim::Sim;
 use sim::resource::Broadcast;
 
 use crate::buffer::Buffers;
+use crate::journal::Facts;
 use crate::schedule::{Erase, Origin, Schedule, Sink, Ticket};
 use crate::tenants;
 use blocks::{Blocks, Orders, Shares, Stream};
@@ -44,9 +45,9 @@ pub use config::{Capacity, Frontiers, FtlConfig, FtlConfigError};
 pub(crate) use dump::DUMP_FAILURES;
 use gc::Collections;
 pub use gc::{GcConfig, GcPace, GcPolicy};
+use journal::JournalWriter;
 pub use mapping::{Lpn, Mapping, MappingConfig, MappingKind};
 use mapping::{MappingTable, WriteBacks};
-use notes::Notes;
 pub use order::{AllocationOrder, OrderError};
 pub use precondition::{History, Precondition, PreconditionError, Preconditioned};
 pub use purge::Purge;
@@ -146,7 +147,8 @@ pub struct Ftl {
     locks: RangeLocks,
     /// Live logical pages of each record of deallocation.
     tombstones: RefCell<BTreeMap<Ppa, u32>>,
-    notes: RefCell<Notes>,
+    facts: RefCell<Facts>,
+    journal: JournalWriter,
     /// Versions of deallocations that are not in the table yet.
     deallocating: RefCell<BTreeSet<u64>>,
     checkpoints: Checkpoints,
@@ -272,7 +274,8 @@ impl Ftl {
             homes: config.plane_allocation.planes(&geometry),
             locks: RangeLocks::new(sim),
             tombstones: RefCell::default(),
-            notes: RefCell::default(),
+            facts: RefCell::new(Facts::new(geometry.page_bytes)),
+            journal: JournalWriter::new(sim),
             deallocating: RefCell::default(),
             checkpoints: Checkpoints::new(sim),
             written: RefCell::new(WrittenSectors::new(

@@ -11,7 +11,7 @@ const SHORT: usize = 16;
 const LONG: usize = 24;
 const DATA_TAG: u8 = 0x44;
 const TOMBSTONE_TAG: u8 = 0x54;
-const NOTE_TAG: u8 = 0x4E;
+const JOURNAL_TAG: u8 = 0x4A;
 const MAPPING_TAG: u8 = 0x4D;
 const ROOT_TAG: u8 = 0x52;
 /// Versions and sequence numbers have 40 bits: a thousand billion programs.
@@ -34,8 +34,13 @@ pub(super) enum Content {
     Data(Lpn),
     /// Logical pages from `start` on were deallocated; no data.
     Tombstone { start: Lpn, count: u32 },
-    /// A durable note of the firmware; no data.
-    Note { key: u16, value: u64 },
+    /// A page of a group of facts.
+    Journal {
+        part: u16,
+        parts: u16,
+        /// The oldest group that was needed then; 0 for none but this.
+        oldest: u64,
+    },
     /// A mapping page.
     Mapping {
         number: u32,
@@ -84,9 +89,14 @@ impl Record {
                 writer.put(4, start.0.into()).put(4, count.into());
                 LONG
             }
-            Content::Note { key, value } => {
-                writer.put(1, NOTE_TAG.into());
-                writer.put(2, key.into()).put(8, value);
+            Content::Journal {
+                part,
+                parts,
+                oldest,
+            } => {
+                writer.put(1, JOURNAL_TAG.into());
+                writer.put(2, part.into()).put(2, parts.into());
+                writer.put(5, oldest);
                 LONG
             }
             Content::Mapping {
@@ -122,6 +132,11 @@ impl Record {
             .expect("a record is shorter than the spare bytes that a program can carry")
     }
 
+    /// Whether these spare bytes, which hold a record, are those of a page of the journal.
+    pub(super) fn is_of_journal(spare: &[u8]) -> bool {
+        spare.first() == Some(&JOURNAL_TAG)
+    }
+
     /// The record in these spare bytes; `None` if they hold none of this layer's.
     pub(super) fn decode(spare: &[u8]) -> Option<Record> {
         let (check, body) = spare.split_last()?;
@@ -139,9 +154,10 @@ impl Record {
                 start: Lpn(reader.get(4) as u32),
                 count: reader.get(4) as u32,
             },
-            NOTE_TAG => Content::Note {
-                key: reader.get(2) as u16,
-                value: reader.get(8),
+            JOURNAL_TAG => Content::Journal {
+                part: reader.get(2) as u16,
+                parts: reader.get(2) as u16,
+                oldest: reader.get(5),
             },
             MAPPING_TAG => Content::Mapping {
                 number: reader.get(4) as u32,
@@ -181,7 +197,13 @@ mod tests {
                 start: Lpn(start),
                 count
             }),
-            any::<(u16, u64)>().prop_map(|(key, value)| Content::Note { key, value }),
+            (any::<(u16, u16)>(), 0..=NUMBER_MAX).prop_map(|((part, parts), oldest)| {
+                Content::Journal {
+                    part,
+                    parts,
+                    oldest,
+                }
+            }),
             (any::<u32>(), 0..=NUMBER_MAX).prop_map(|(number, deallocated_below)| {
                 Content::Mapping {
                     number,

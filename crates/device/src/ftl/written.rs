@@ -48,6 +48,13 @@ impl WrittenSectors {
         }
     }
 
+    /// No page holds anything any more.
+    pub(super) fn clear(&mut self) {
+        if let Some(partly) = &mut self.partly {
+            partly.clear();
+        }
+    }
+
     /// What a mapped page holds.
     #[inline]
     fn held(&self, lpn: Lpn) -> Sectors {

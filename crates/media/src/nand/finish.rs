@@ -234,7 +234,7 @@ impl Nand {
         Ok(())
     }
 
-    /// Marks a block bad , as a factory does and firmware does to a worn block: it refuses to be programmed or erased for good.
+    /// Marks a block bad, as a factory does and firmware does to a worn block: it refuses to be programmed for good.
     ///
     /// # Errors
     /// Failures of the storage of bits.

@@ -237,7 +237,8 @@ impl Nand {
         })
     }
 
-    /// The blocks of an erase: one a plane, none bad.
+    /// The blocks of an erase: one a plane, none bad from the factory on. One that went bad in use may
+    /// be erased to get rid of what it holds, and stays bad.
     pub(super) fn check_erase(&self, die: DieId, blocks: &BlockSet) -> Result<(), NandError> {
         const COMMAND: &str = "erase";
         self.check_not_suspended(die, COMMAND)?;
@@ -248,7 +249,9 @@ impl Nand {
             self.check_plane_once(plane, &mut seen, COMMAND)?;
             // It is verified through the sensing latch.
             self.check_free(plane, COMMAND)?;
-            if self.array.block(block).condition == BlockCondition::Bad {
+            let state = self.array.block(block);
+            let never_used = state.erase_count == 0 && state.mode.is_none();
+            if state.condition == BlockCondition::Bad && never_used {
                 return Err(NandError::Bad {
                     command: COMMAND,
                     block: self.geometry().block_place(block),

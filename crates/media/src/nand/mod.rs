@@ -211,6 +211,15 @@ impl Nand {
         self.array.block(block)
     }
 
+    /// Whether every bit of a block is gone: it was never programmed, or its last erase was complete
+    /// and nothing was programmed since.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn is_erased(&self, block: BlockId) -> bool {
+        self.array.is_erased(block)
+    }
+
     /// What became of a page.
     ///
     /// # Panics

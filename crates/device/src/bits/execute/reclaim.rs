@@ -84,6 +84,17 @@ impl Bits {
         }
     }
 
+    /// Whether nothing is being erased, or lent to an evaluation.
+    pub fn is_at_rest(&self) -> bool {
+        !self.blocks_will_come()
+    }
+
+    /// Forgets every vector: their blocks are somebody else's to erase. No command may be under way.
+    pub fn forget_everything(&self) {
+        debug_assert!(self.is_at_rest(), "blocks are being erased");
+        self.groups.borrow_mut().forget_everything();
+    }
+
     /// Erases in the background what holds nothing needed any more.
     pub(super) fn reclaim_later(self: &Rc<Bits>) {
         for group in self.groups.borrow().reclaimable() {

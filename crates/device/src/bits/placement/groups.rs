@@ -349,6 +349,11 @@ impl Groups {
         }
     }
 
+    /// Forgets all groups.
+    pub fn forget_everything(&mut self) {
+        self.groups.clear();
+    }
+
     /// Where the current version of a vector is.
     pub fn find(&self, vector: VectorId) -> Option<VectorPlacement> {
         self.groups.get(&vector.group)?.placement(vector.vector)

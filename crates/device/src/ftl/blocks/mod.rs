@@ -5,7 +5,7 @@ mod candidates;
 mod free;
 
 use std::cell::Cell;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use media::nand::{BlockId, Geometry, PageAddress, PlaneId, Ppa};
@@ -287,12 +287,33 @@ impl Blocks {
         }
     }
 
-    /// Whether a block of this layer may hold pages, needed or not.
-    pub(super) fn holds_pages(&self, block: BlockId) -> bool {
-        matches!(
-            self.usage(block),
-            Use::Closed | Use::Collecting | Use::Failing
-        )
+    /// Whether a block may be emptied, if something in it is needed, and erased, whoever it is of. One
+    /// that is being filled is closed.
+    pub(super) fn can_be_purged(&mut self, block: BlockId) -> bool {
+        if self.usage(block) == Use::Open {
+            self.close_frontiers(self.geometry.plane_of_block(block));
+        }
+        let busy = matches!(self.usage(block), Use::Collecting | Use::Open);
+        !busy && self.blocks[block.0 as usize].pending == 0
+    }
+
+    /// Whether a block is not this layer's to collect.
+    pub(super) fn is_lent(&self, block: BlockId) -> bool {
+        matches!(self.usage(block), Use::Compute | Use::Root)
+    }
+
+    /// No page is needed any more but `kept`.
+    pub(super) fn forget_all_but(&mut self, kept: &BTreeSet<Ppa>) {
+        for block in (0..self.geometry.blocks()).map(BlockId) {
+            let mut from = 0;
+            while let Some(page) = self.next_valid(block, from) {
+                from = page.page + 1;
+                let page = self.geometry.ppa(page);
+                if !kept.contains(&page) {
+                    self.invalidate(page);
+                }
+            }
+        }
     }
 
     /// Whether a block is closed and its programs are over.
@@ -301,12 +322,16 @@ impl Blocks {
         entry.usage == Use::Closed && entry.pending == 0
     }
 
-    /// Takes a closed or failing block to empty it.
+    /// Takes a block to empty it: a closed or failing one, or for a purge another.
     pub(super) fn begin_collection(&mut self, block: BlockId) {
-        if self.usage(block) == Use::Failing {
-            let failing = &mut self.plane_mut(block).failing;
-            failing.retain(|other| *other != block);
-            return;
+        match self.usage(block) {
+            Use::Failing => {
+                let failing = &mut self.plane_mut(block).failing;
+                failing.retain(|other| *other != block);
+                return;
+            }
+            Use::Compute => self.release_from_compute(block),
+            _ => {}
         }
         if !self.candidates.remove(block) {
             let foldable = &mut self.plane_mut(block).foldable;

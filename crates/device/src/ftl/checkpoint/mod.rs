@@ -1,7 +1,7 @@
 //! Checkpoints: what makes recovery read little.
 //!
 //! A checkpoint writes every mapping page that has changed, and then a *root*: where the
-//! mapping pages are, the notes, and which blocks were open when the checkpoint began.
+//! mapping pages are, the journal, and which blocks were open when the checkpoint began.
 //! Host traffic goes on meanwhile. Whatever changes after the beginning is in a block that
 //! was open then or was opened since, so that recovery reads those blocks, the mapping
 //! pages of the last root, and the first page of every other block, which tells when it
@@ -24,7 +24,7 @@ use super::{Ftl, FtlError};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Fault, Origin, Program};
 use crate::tenants;
-pub(super) use root::{Root, RootNote};
+pub(super) use root::{Root, RootFacts};
 
 /// When checkpoints are made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,6 +37,10 @@ pub struct CheckpointConfig {
 /// What the making of checkpoints keeps in mind.
 pub(super) struct Checkpoints {
     bell: Signal,
+    /// Whether one is being made.
+    making: Cell<bool>,
+    /// Whether none is to be made.
+    held: Cell<bool>,
     /// The sequence number of a page at which the next one is due.
     due: Cell<u64>,
     /// Announced when a mapping page has been written, or could not be.
@@ -54,12 +58,21 @@ impl Checkpoints {
     pub(super) fn new(sim: &Sim) -> Checkpoints {
         Checkpoints {
             bell: Signal::new(sim),
+            making: Cell::new(false),
+            held: Cell::new(false),
             due: Cell::new(0),
             written: Broadcast::new(sim),
             failures: Cell::new(0),
             frontier: Cell::new(None),
             blocks: RefCell::default(),
         }
+    }
+
+    /// There is no root any more; the next goes to another block.
+    pub(super) fn forget_roots(&self) {
+        debug_assert!(!self.making.get(), "a root is being written");
+        self.frontier.set(None);
+        self.blocks.borrow_mut().clear();
     }
 
     /// Recovery found the current root in `block`.
@@ -87,15 +100,27 @@ impl Ftl {
         loop {
             self.checkpoints.bell.heard().await;
             let begin = self.next_sequence.get();
-            if begin > self.checkpoints.due.get() {
+            if begin > self.checkpoints.due.get() && !self.checkpoints.held.get() {
                 let interval = u64::from(self.config.checkpoint.interval_pages);
                 self.checkpoints.due.set(begin + interval);
                 // Without space for it the last one stays good; recovery takes longer then.
+                self.checkpoints.making.set(true);
                 if self.make_checkpoint(begin).await.is_ok() {
                     self.count(|counts| counts.checkpoints += 1);
                 }
+                self.checkpoints.making.set(false);
             }
         }
+    }
+
+    /// Whether a checkpoint is being made.
+    pub fn is_making_checkpoint(&self) -> bool {
+        self.checkpoints.making.get()
+    }
+
+    /// Keeps checkpoints from being made, or no longer.
+    pub fn hold_checkpoints(&self, held: bool) {
+        self.checkpoints.held.set(held);
     }
 
     async fn make_checkpoint(&self, begin: u64) -> Result<(), FtlError> {
@@ -112,10 +137,22 @@ impl Ftl {
             next_version: self.next_version(),
             next_sequence: self.next_sequence.get(),
             blocks,
-            notes: self.notes.borrow().for_root(),
+            journal: self.journal_for_root(),
             mapping_pages: self.with_pages(|pages| pages.places()).unwrap_or_default(),
         };
         self.write_root(&root).await
+    }
+
+    /// The pages of the journal that are needed.
+    fn journal_for_root(&self) -> Vec<RootFacts> {
+        let facts = self.facts.borrow();
+        let groups = facts.groups();
+        groups
+            .map(|(version, pages)| RootFacts {
+                version,
+                pages: pages.to_vec(),
+            })
+            .collect()
     }
 
     /// Has every mapping page written that has changed, and waits for those being written.

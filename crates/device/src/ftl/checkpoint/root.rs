@@ -2,13 +2,12 @@
 
 use media::nand::{BlockId, Ppa};
 
-/// A note, as a root has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::ftl) struct RootNote {
-    pub(in crate::ftl) key: u16,
-    pub(in crate::ftl) value: u64,
+/// A group of facts, as a root has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::ftl) struct RootFacts {
     pub(in crate::ftl) version: u64,
-    pub(in crate::ftl) page: Ppa,
+    /// Its pages, in order.
+    pub(in crate::ftl) pages: Vec<Ppa>,
 }
 
 /// What recovery starts from.
@@ -22,8 +21,8 @@ pub(in crate::ftl) struct Root {
     pub(in crate::ftl) next_sequence: u64,
     /// Blocks that were not settled when the checkpoint began.
     pub(in crate::ftl) blocks: Vec<BlockId>,
-    /// The notes.
-    pub(in crate::ftl) notes: Vec<RootNote>,
+    /// The journal.
+    pub(in crate::ftl) journal: Vec<RootFacts>,
     /// Where each mapping page was.
     pub(in crate::ftl) mapping_pages: Vec<Option<Ppa>>,
 }
@@ -64,10 +63,13 @@ impl Root {
         for block in &self.blocks {
             writer.put(4, block.0.into());
         }
-        writer.put(4, self.notes.len() as u64);
-        for note in &self.notes {
-            writer.put(2, note.key.into()).put(8, note.value);
-            writer.put(8, note.version).put(4, note.page.0.into());
+        writer.put(4, self.journal.len() as u64);
+        for group in &self.journal {
+            writer.put(8, group.version);
+            writer.put(4, group.pages.len() as u64);
+            for page in &group.pages {
+                writer.put(4, page.0.into());
+            }
         }
         writer.put(4, self.mapping_pages.len() as u64);
         for page in &self.mapping_pages {
@@ -84,12 +86,10 @@ impl Root {
             next_version: reader.get(8)?,
             next_sequence: reader.get(8)?,
             blocks: reader.list(|reader| Some(BlockId(reader.get(4)? as u32)))?,
-            notes: reader.list(|reader| {
-                Some(RootNote {
-                    key: reader.get(2)? as u16,
-                    value: reader.get(8)?,
+            journal: reader.list(|reader| {
+                Some(RootFacts {
                     version: reader.get(8)?,
-                    page: Ppa(reader.get(4)? as u32),
+                    pages: reader.list(|reader| Some(Ppa(reader.get(4)? as u32)))?,
                 })
             })?,
             mapping_pages: reader.list(|reader| {
@@ -111,11 +111,9 @@ mod tests {
             next_version: 77,
             next_sequence: (1 << 40) - 1,
             blocks: vec![BlockId(0), BlockId(u32::MAX)],
-            notes: vec![RootNote {
-                key: 7,
-                value: u64::MAX,
+            journal: vec![RootFacts {
                 version: 5,
-                page: Ppa(9),
+                pages: vec![Ppa(9), Ppa(u32::MAX)],
             }],
             mapping_pages: vec![None, Some(Ppa(0)), Some(Ppa(12))],
         };

@@ -56,6 +56,8 @@ struct Job {
     lost: bool,
     /// There was no page for a copy.
     stuck: bool,
+    /// The block is not to be used again when it is erased.
+    worn: bool,
 }
 
 /// A page on its way.
@@ -263,7 +265,18 @@ impl Ftl {
         self.begin(plane, block, Purpose::Space);
     }
 
+    /// Begins to empty and erase `block` of `plane`, whoever it is of; one that is `worn` is out of
+    /// use then.
+    pub(in crate::ftl) fn begin_purging(&self, plane: PlaneId, block: BlockId, worn: bool) {
+        self.begin_job(plane, block, Purpose::Space, worn);
+    }
+
     fn begin(&self, plane: PlaneId, victim: BlockId, purpose: Purpose) {
+        let failing = self.blocks.borrow().usage(victim) == Use::Failing;
+        self.begin_job(plane, victim, purpose, failing);
+    }
+
+    fn begin_job(&self, plane: PlaneId, victim: BlockId, purpose: Purpose, worn: bool) {
         let levelling = purpose == Purpose::Levelling;
         let valid = {
             let mut blocks = self.blocks.borrow_mut();
@@ -283,6 +296,7 @@ impl Ftl {
             outstanding: valid,
             lost: false,
             stuck: false,
+            worn,
         });
         self.feed(job);
     }
@@ -320,7 +334,9 @@ impl Ftl {
 
     /// Has a page copied by its die, or read, to be programmed from the controller's memory.
     fn start_copy(&self, number: u32, from: PageAddress) {
-        if self.config.gc.copyback && self.start_copyback(number, from) {
+        // Facts pass through the controller, which looks at their checksum.
+        let inside = self.config.gc.copyback && !self.is_journal_page(from);
+        if inside && self.start_copyback(number, from) {
             return;
         }
         self.start_buffered_copy(number, from);
@@ -328,7 +344,8 @@ impl Ftl {
 
     /// Has the controller read a page, to program it elsewhere.
     fn start_buffered_copy(&self, number: u32, from: PageAddress) {
-        let buffer = if self.is_mapping_page(self.geometry.ppa(from)) {
+        let firmware = self.is_mapping_page(self.geometry.ppa(from)) || self.is_journal_page(from);
+        let buffer = if firmware {
             self.buffers.take_firmware()
         } else {
             self.buffers.take()
@@ -392,6 +409,13 @@ impl Ftl {
         let record = Record { sequence, ..record };
         self.collections.copies.borrow_mut()[number].into = Some((to, record));
         record
+    }
+
+    /// Whether a page is one of the journal.
+    fn is_journal_page(&self, page: PageAddress) -> bool {
+        let nand = self.schedule.nand().borrow();
+        let spare = nand.spare(self.geometry.ppa(page));
+        spare.is_some_and(Record::is_of_journal)
     }
 
     /// What a needed page holds.
@@ -504,14 +528,14 @@ impl Ftl {
             self.blocks.borrow().is_valid(old) || is_planted(Bug::CollectionIgnoresOvertaking);
         self.settle(into, still_needed);
         if still_needed {
-            self.moved(record.content, old, self.geometry.ppa(into));
+            self.moved(record, old, self.geometry.ppa(into));
         }
     }
 
     /// The mapping follows the copy.
-    fn moved(&self, content: Content, old: Ppa, new: Ppa) {
+    fn moved(&self, record: Record, old: Ppa, new: Ppa) {
         let mut mapping = self.mapping.borrow_mut();
-        match content {
+        match record.content {
             Content::Data(lpn) => mapping.set(lpn, Mapping::Data(new)),
             Content::Mapping { number, .. } => {
                 if let Some(pages) = &mut mapping.pages {
@@ -519,7 +543,7 @@ impl Ftl {
                 }
             }
             Content::Root { .. } => unreachable!("blocks of roots are not collected"),
-            Content::Note { key, .. } => self.notes.borrow_mut().moved(key, old, new),
+            Content::Journal { .. } => self.facts.borrow_mut().moved(record.version, old, new),
             Content::Tombstone { start, count } => {
                 for lpn in (start.0..start.0 + count).map(Lpn) {
                     if mapping.get(lpn) == Mapping::Tombstone(old) {
@@ -577,10 +601,10 @@ impl Ftl {
             self.retire(job.victim);
             return self.job_done(number);
         }
-        if self.blocks.borrow().usage(job.victim) == Use::Failing {
+        if job.worn && !self.is_bad(job.victim) {
+            // Before its erase, so that no power cut brings it back into use.
             self.schedule.mark_bad(job.victim);
-            self.retire(job.victim);
-            return self.job_done(number);
+            self.count(|counts| counts.blocks_retired += 1);
         }
         let die = self.geometry.die_of_block(job.victim);
         let origin = job.purpose.origin();
@@ -602,7 +626,9 @@ impl Ftl {
             Purpose::Levelling => {}
             Purpose::Folding => counts.slc_cache_blocks_folded += 1,
         });
-        if fault.is_none() {
+        if job.worn {
+            self.blocks.borrow_mut().retire(victim);
+        } else if fault.is_none() {
             self.add_free(victim);
         } else {
             self.schedule.mark_bad(victim);

@@ -102,6 +102,14 @@ impl MappingTable {
         }
     }
 
+    /// Forgets where everything is, mapping pages included.
+    pub(super) fn forget_everything(&mut self) {
+        self.entries = zeroed(self.entries.len());
+        if let Some(pages) = &mut self.pages {
+            pages.forget_places();
+        }
+    }
+
     pub(super) fn len(&self) -> u32 {
         self.entries.len() as u32
     }

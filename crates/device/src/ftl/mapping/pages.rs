@@ -160,6 +160,14 @@ impl MappingPages {
         self.pages[number as usize].at.replace(at)
     }
 
+    /// No page is on flash any more; none of them has an entry.
+    pub(super) fn forget_places(&mut self) {
+        for page in &mut self.pages {
+            page.at = None;
+            page.changed = false;
+        }
+    }
+
     /// Page `number` has been copied.
     pub(in crate::ftl) fn moved(&mut self, number: u32, from: Ppa, to: Ppa) {
         if let Some(page) = self.pages.get_mut(number as usize)

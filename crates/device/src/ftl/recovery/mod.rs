@@ -5,6 +5,7 @@
 //! counts, so that collection goes on where it was. If there is a checkpoint, far fewer pages
 //! are read (`root`).
 
+mod journal;
 mod root;
 mod scan;
 
@@ -59,10 +60,14 @@ impl Ftl {
         match &root {
             Some(found) => ftl.rebuild_from_root(&scanner, found).await,
             None => {
-                let scan = scanner.scan.borrow();
-                ftl.rebuild_mapping(&scan.records);
-                ftl.rebuild_mapping_pages(&scan.records);
+                let records = scanner.scan.borrow().records.clone();
+                ftl.rebuild_mapping(&records);
+                ftl.rebuild_mapping_pages(&records);
                 ftl.with_pages(|pages| pages.change_all());
+                ftl.rebuild_journal(&scanner, records).await;
+                let facts = ftl.facts.borrow();
+                let mut blocks = ftl.blocks.borrow_mut();
+                facts.pages().for_each(|page| blocks.validate(page));
             }
         }
         let mut scan = scanner.scan.borrow_mut();
@@ -113,7 +118,6 @@ impl Ftl {
         }
         let mut blocks = self.blocks.borrow_mut();
         let mut tombstones = self.tombstones.borrow_mut();
-        let mut notes = self.notes.borrow_mut();
         for (page, record) in records {
             match record.content {
                 Content::Data(lpn) if lpn.0 < logical_pages => {
@@ -121,11 +125,11 @@ impl Ftl {
                         blocks.validate(*page);
                     }
                 }
-                // Mapping pages are looked at for themselves.
-                Content::Data(_) | Content::Mapping { .. } | Content::Root { .. } => {}
-                Content::Note { key, value } => {
-                    notes.take(key, value, record.version, *page);
-                }
+                // Mapping pages and the journal are looked at for themselves.
+                Content::Data(_)
+                | Content::Mapping { .. }
+                | Content::Journal { .. }
+                | Content::Root { .. } => {}
                 Content::Tombstone { start, count } => {
                     let end = start.0.saturating_add(count).min(logical_pages);
                     let live = (start.0.min(end)..end)
@@ -138,7 +142,6 @@ impl Ftl {
                 }
             }
         }
-        notes.pages().for_each(|page| blocks.validate(page));
     }
 
     /// Finds the mapping pages that are current.
@@ -194,7 +197,8 @@ impl Ftl {
                     if self.config.slc_cache.blocks_per_plane > 0
                         && state.mode == Some(ProgramMode::Slc) =>
                 {
-                    self.rebuild_cached_block(&mut blocks, block, &state);
+                    let scanned = scanned.binary_search(&block).is_ok();
+                    self.rebuild_cached_block(&mut blocks, block, &state, scanned);
                 }
                 // Nothing was open there when the checkpoint began, nor since.
                 BlockCondition::Good if scanned.binary_search(&block).is_err() => {
@@ -222,10 +226,17 @@ impl Ftl {
 }
 
 impl Ftl {
-    /// Decides what a block of the SLC cache is to be used for.
-    fn rebuild_cached_block(&self, blocks: &mut Blocks, block: BlockId, state: &BlockState) {
+    /// Decides what a block of the SLC cache is to be used for. One that was not scanned must stay
+    /// closed: with the same root, the next recovery would not look there.
+    fn rebuild_cached_block(
+        &self,
+        blocks: &mut Blocks,
+        block: BlockId,
+        state: &BlockState,
+        scanned: bool,
+    ) {
         blocks.found_in_slc_cache(block);
-        let room = state.next_page < self.geometry.pages_per_block(ProgramMode::Slc);
+        let room = scanned && state.next_page < self.geometry.pages_per_block(ProgramMode::Slc);
         if self.has_failed_page(block, state.next_page) {
             blocks.fail(block);
         } else if !room || !blocks.resume(block, state.next_page, Stream::SlcCache) {

@@ -180,7 +180,8 @@ impl Ftl {
         rebuild.apply_data().await;
         rebuild.apply_tombstones().await;
         rebuild.clear_gone();
-        rebuild.take_notes(&found.root);
+        let journal = rebuild.journal_pages(&found.root);
+        self.rebuild_journal(scanner, journal).await;
         rebuild.validate();
         let interval = u64::from(self.config.checkpoint.interval_pages);
         self.checkpoints.set_due(found.root.begin + interval);
@@ -412,19 +413,31 @@ impl Rebuild<'_> {
         }
     }
 
-    fn take_notes(&self, root: &Root) {
-        let mut notes = self.ftl.notes.borrow_mut();
-        for note in &root.notes {
-            let fits = |content| matches!(content, Content::Note { key, .. } if key == note.key);
-            if matches!(self.named(note.page, fits), Named::Unread) {
-                notes.take(note.key, note.value, note.version, note.page);
+    /// Pages of the journal: those that the root names and that may still be there, and those that
+    /// were scanned.
+    fn journal_pages(&self, root: &Root) -> Vec<(Ppa, Record)> {
+        let mut pages = Vec::new();
+        let oldest = root.journal.first().map_or(0, |group| group.version);
+        for group in &root.journal {
+            let fits = |content| matches!(content, Content::Journal { .. });
+            for (part, page) in (0..).zip(&group.pages) {
+                if matches!(self.named(*page, fits), Named::Unread) {
+                    let content = Content::Journal {
+                        part,
+                        parts: group.pages.len() as u16,
+                        oldest,
+                    };
+                    let record = Record {
+                        content,
+                        version: group.version,
+                        sequence: 0,
+                    };
+                    pages.push((*page, record));
+                }
             }
         }
-        for (page, record) in self.records() {
-            if let Content::Note { key, value } = record.content {
-                notes.take(key, value, record.version, page);
-            }
-        }
+        pages.extend(self.records());
+        pages
     }
 
     /// Marks every page that the tables name as needed.
@@ -439,8 +452,8 @@ impl Rebuild<'_> {
             }
         }
         tombstones.keys().for_each(|page| blocks.validate(*page));
-        let notes = self.ftl.notes.borrow();
-        notes.pages().for_each(|page| blocks.validate(page));
+        let facts = self.ftl.facts.borrow();
+        facts.pages().for_each(|page| blocks.validate(page));
         let places = self.ftl.with_pages(|pages| pages.places());
         let places = places.unwrap_or_default();
         places

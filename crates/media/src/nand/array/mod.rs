@@ -44,7 +44,8 @@ pub enum BlockCondition {
     /// Its last erase was interrupted or failed: nothing in it can be read, nothing
     /// programmed until it is erased.
     NeedsErase,
-    /// Marked bad, at the factory or since: it can be neither programmed nor erased.
+    /// Marked bad, at the factory or since: it cannot be programmed. What it held when it was marked
+    /// may be erased.
     Bad,
 }
 
@@ -115,6 +116,12 @@ impl Array {
                 _ => BlockCondition::Good,
             },
         }
+    }
+
+    /// Whether the last erase of a block was complete, and nothing was programmed since.
+    pub(crate) fn is_erased(&self, block: BlockId) -> bool {
+        let block = &self.blocks[block.0 as usize];
+        block.mode == 0 && block.flags & NEEDS_ERASE == 0
     }
 
     pub(crate) fn mode(&self, block: BlockId) -> Option<ProgramMode> {

@@ -320,6 +320,24 @@ fn bad_blocks_stay_bad() {
 }
 
 #[test]
+fn what_a_bad_block_holds_can_be_erased_and_it_stays_bad() {
+    let mut d = driver();
+    d.program(page(2, 0), SLC, &[1; 32], b"old");
+    d.nand.mark_bad(BlockId(2)).expect("no file behind");
+    assert!(!d.nand.is_erased(BlockId(2)));
+    d.must(0, &Command::erase(BlockId(2)));
+    assert!(d.nand.is_erased(BlockId(2)));
+    assert_eq!(
+        d.nand.block_state(BlockId(2)).condition,
+        BlockCondition::Bad
+    );
+    refused(
+        d.run(0, &Command::program(page(2, 0), SLC)),
+        &["block 2", "marked bad"],
+    );
+}
+
+#[test]
 fn features_have_ranges() {
     let mut d = driver();
     let feature = Feature::EspEffort;

@@ -1,0 +1,135 @@
+//! The pages of the journal: one group of facts after another is programmed, each page as any other of
+//! this layer. Puts that come while a group is being written share the next one.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use media::nand::{PageAddress, Ppa};
+use sim::resource::Semaphore;
+use sim::{Sim, join_all};
+
+use super::spare::Content;
+use super::{Ftl, FtlError};
+use crate::journal::{Change, Draft, FactKey, Part};
+use crate::schedule::Origin;
+
+/// Puts that wait to be written together.
+#[derive(Default)]
+struct Batch {
+    changes: Vec<Change>,
+    outcome: Rc<Cell<Option<Result<(), FtlError>>>>,
+}
+
+/// Who writes groups, and what waits.
+pub(super) struct JournalWriter {
+    turn: Semaphore,
+    waiting: RefCell<Batch>,
+}
+
+impl JournalWriter {
+    pub(super) fn new(sim: &Sim) -> JournalWriter {
+        JournalWriter {
+            turn: Semaphore::new(sim, 1),
+            waiting: RefCell::default(),
+        }
+    }
+}
+
+impl Ftl {
+    /// What is kept under `key`.
+    pub fn fact(&self, key: FactKey) -> Option<Vec<u8>> {
+        self.facts.borrow().get(key).map(<[u8]>::to_vec)
+    }
+
+    /// What is kept of a part, by key.
+    pub fn facts_of(&self, part: Part) -> Vec<(u32, Vec<u8>)> {
+        let facts = self.facts.borrow();
+        let of_part = facts.of(part);
+        of_part.map(|(key, value)| (key, value.to_vec())).collect()
+    }
+
+    /// Keeps facts, or no longer, for all lives of the drive: all of `changes` or, if the power is
+    /// cut before this returns, perhaps none. Of several calls for one key the last begun counts.
+    ///
+    /// # Errors
+    /// No space; then they are as they were.
+    pub async fn put_facts(&self, changes: Vec<Change>) -> Result<(), FtlError> {
+        let outcome = {
+            let mut waiting = self.journal.waiting.borrow_mut();
+            waiting.changes.extend(changes);
+            waiting.outcome.clone()
+        };
+        let _turn = self.journal.turn.acquire(1).await;
+        if let Some(written) = outcome.get() {
+            return written;
+        }
+        let batch = self.journal.waiting.take();
+        let written = self.write_group(batch.changes, false).await;
+        outcome.set(Some(written));
+        written
+    }
+
+    /// As [`Ftl::put_facts`], of one.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn put_fact(&self, key: FactKey, value: &[u8]) -> Result<(), FtlError> {
+        self.put_facts(vec![(key, Some(value.into()))]).await
+    }
+
+    /// Writes all facts anew, so that nothing but them is needed of the journal.
+    ///
+    /// # Errors
+    /// No space.
+    pub async fn rewrite_journal(&self) -> Result<(), FtlError> {
+        let _turn = self.journal.turn.acquire(1).await;
+        if self.facts.borrow().pages().next().is_none() {
+            return Ok(());
+        }
+        self.write_group(Vec::new(), true).await
+    }
+
+    /// Writes one group; the caller's turn it is.
+    async fn write_group(&self, changes: Vec<Change>, all: bool) -> Result<(), FtlError> {
+        let draft = self.facts.borrow().draft(changes, all);
+        let version = self.next_version();
+        let parts = 0..draft.pages.len() as u16;
+        let programs = parts.map(|part| self.program_part(&draft, part, version));
+        let programmed = join_all(programs).await;
+        let failure = programmed.iter().find_map(|page| page.err());
+        for page in programmed.iter().flatten() {
+            self.settle(*page, failure.is_none());
+        }
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        let ppa = |page: &PageAddress| self.geometry.ppa(*page);
+        let pages: Vec<Ppa> = programmed.iter().flatten().map(ppa).collect();
+        let freed = self.facts.borrow_mut().commit(version, draft, pages);
+        freed.into_iter().for_each(|page| self.forget(page));
+        Ok(())
+    }
+
+    async fn program_part(
+        &self,
+        draft: &Draft,
+        part: u16,
+        version: u64,
+    ) -> Result<PageAddress, FtlError> {
+        let number = self.facts.borrow().written() + u64::from(part);
+        let home = self.homes[number as usize % self.homes.len()];
+        let bytes = &draft.pages[usize::from(part)];
+        let buffer = self.buffers.take_firmware();
+        self.buffers.with_mut(buffer.id(), |page| {
+            page[..bytes.len()].copy_from_slice(bytes);
+            page[bytes.len()..].fill(0);
+        });
+        let content = Content::Journal {
+            part,
+            parts: draft.pages.len() as u16,
+            oldest: draft.oldest,
+        };
+        self.program_record(home, buffer.id(), content, version, Origin::default())
+            .await
+    }
+}

@@ -1,0 +1,122 @@
+//! Finding the facts of the journal again.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use media::nand::Ppa;
+
+use super::scan::Scanner;
+use crate::ftl::Ftl;
+use crate::ftl::spare::{Content, Record};
+use crate::journal::{self, FoundGroup};
+
+/// The pages of a group, by part, each with its sequence number; and what they say.
+#[derive(Default)]
+struct Candidate {
+    parts: u16,
+    oldest: u64,
+    pages: BTreeMap<u16, (u64, Ppa)>,
+    /// What was read of it, by part.
+    payloads: BTreeMap<u16, Vec<u8>>,
+}
+
+impl Candidate {
+    fn is_whole(&self) -> bool {
+        self.pages.len() == usize::from(self.parts)
+    }
+
+    fn is_read(&self) -> bool {
+        self.payloads.len() == self.pages.len()
+    }
+}
+
+impl Ftl {
+    /// Takes the facts that `pages` hold, pages of the journal with their records. Groups of which a
+    /// page is missing were torn, or are not needed.
+    pub(super) async fn rebuild_journal(
+        &self,
+        scanner: &Rc<Scanner>,
+        pages: impl IntoIterator<Item = (Ppa, Record)>,
+    ) {
+        let mut groups: BTreeMap<u64, Candidate> = BTreeMap::new();
+        for (page, record) in pages {
+            if let Content::Journal {
+                part,
+                parts,
+                oldest,
+            } = record.content
+            {
+                let group = groups.entry(record.version).or_default();
+                (group.parts, group.oldest) = (parts, oldest);
+                // Of a page and its copy either; the copy stays.
+                let found = (record.sequence, page);
+                let kept = group.pages.entry(part).or_insert(found);
+                *kept = found.max(*kept);
+            }
+        }
+        groups.retain(|_, group| group.is_whole());
+        // The newest says how far to look back; if it cannot be read, the one before it does.
+        while let Some((newest, group)) = groups.last_key_value() {
+            let oldest = match group.oldest {
+                0 => *newest,
+                oldest => oldest,
+            };
+            let newest = *newest;
+            let unread = groups.range(oldest..).filter(|(_, group)| !group.is_read());
+            let unread: Vec<u64> = unread.map(|(version, _)| *version).collect();
+            if unread.is_empty() {
+                groups = groups.split_off(&oldest);
+                break;
+            }
+            let lost = self.read_groups(scanner, &mut groups, &unread).await;
+            self.count(|counts| counts.pages_lost += u64::from(lost.contains(&newest)));
+            groups.retain(|version, _| !lost.contains(version));
+        }
+        let found = groups.into_iter().map(|(version, group)| FoundGroup {
+            version,
+            pages: group
+                .pages
+                .into_values()
+                .map(|(_, page)| page)
+                .zip(group.payloads.into_values())
+                .collect(),
+        });
+        self.facts.borrow_mut().restore(found.collect());
+    }
+
+    /// Reads the pages of these groups; gives those that cannot be read.
+    async fn read_groups(
+        &self,
+        scanner: &Rc<Scanner>,
+        groups: &mut BTreeMap<u64, Candidate>,
+        versions: &[u64],
+    ) -> BTreeSet<u64> {
+        let mut wanted: Vec<(u64, u16, Ppa)> = Vec::new();
+        for version in versions {
+            let pages = groups[version].pages.iter();
+            wanted.extend(pages.map(|(part, (_, page))| (*version, *part, *page)));
+        }
+        let pages = wanted.iter().map(|(_, _, page)| *page).collect();
+        let read = Rc::new(RefCell::new(Vec::new()));
+        let (into, names) = (read.clone(), wanted);
+        let take = move |index: usize, record: Record, content: &[u8]| {
+            let (version, part, _) = names[index];
+            let its =
+                matches!(record.content, Content::Journal { part: other, .. } if other == part);
+            if let Some(payload) = journal::open(content).filter(|_| its)
+                && record.version == version
+            {
+                into.borrow_mut().push((version, part, payload.to_vec()));
+            }
+        };
+        scanner.read_contents(pages, take).await;
+        for (version, part, payload) in read.take() {
+            if let Some(group) = groups.get_mut(&version) {
+                group.payloads.insert(part, payload);
+            }
+        }
+        let lost = versions.iter().filter(|version| !groups[version].is_read());
+        lost.copied().collect()
+    }
+}

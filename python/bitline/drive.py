@@ -101,7 +101,9 @@ def open(  # noqa: A001 (bitline.open, as gzip.open)
     image = Path(path)
     if read_only:
         if preset is not None or config is not None or settings:
-            raise UsageError("an image opened read-only is the drive it was made for: give nothing but the path")
+            raise UsageError(
+                "an image opened read-only is the drive it was made for: give nothing but the path"
+            )
         return Drive(_bitline.Drive.existing(image, read_only=True))
     storage = settings.setdefault("data.storage", "image")
     if storage != "image":

@@ -10,6 +10,7 @@ __all__ = [
     "Expression",
     "__version__",
     "advise",
+    "check_image",
     "check_workloads",
     "generate_line_items",
     "mqsim_requests",

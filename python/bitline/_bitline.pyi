@@ -10,6 +10,7 @@ __all__ = [
     "Expression",
     "__version__",
     "advise",
+    "check_image",
     "check_workloads",
     "generate_line_items",
     "mqsim_requests",
@@ -94,7 +95,10 @@ class Drive:
 
     @staticmethod
     def existing(image: Path, read_only: bool = False) -> Drive:
-        """Open the drive in an existing image file, with the configuration it was made with; or to look at it."""
+        """Open the drive in an existing image file, with the configuration it was made with.
+
+        With `read_only` the file is not written.
+        """
 
     def close(self) -> None:
         """Finish what is in flight and make the image durable. Closing twice does nothing."""
@@ -289,8 +293,8 @@ def run_benchmarks(progress: Callable[[str], object] | None = None, *, scaling: 
 def check_image(image: Path, data: bool) -> tuple[int, list[tuple[int, int]], int, bool]:
     """Look through an image without writing it.
 
-    Gives the number of pages with data, the block and page numbers of those that are damaged (if `data` is read),
-    the number of damaged copies of records, and whether the image went back to its last flush.
+    Gives the number of pages with data, the block and page numbers of those that are damaged (if `data` is
+    read), the number of damaged copies of records, and whether the image went back to its last flush.
     """
 
 def check_workloads(workloads: str) -> None:

@@ -80,8 +80,8 @@ def open(  # noqa: A001 (bitline.open, as gzip.open)
             keeps exact time but no data, reads give zeroes.
         set: Single keys to override, such as `{"ftl.overprovisioning": 0.1}`.
         create: Whether an image file that does not exist is made.
-        read_only: Whether the file of an existing image is left as it is: what is done to the drive is gone when
-            it is closed. The drive is the one that the image was made for.
+        read_only: Whether the file of an existing image is left as it is: what is done to the drive is gone
+            when it is closed. The drive is the one that the image was made for.
 
     Returns:
         The drive, powered up. Close it, or use it in a `with` statement.
@@ -101,7 +101,9 @@ def open(  # noqa: A001 (bitline.open, as gzip.open)
     image = Path(path)
     if read_only:
         if preset is not None or config is not None or settings:
-            raise UsageError("an image opened read-only is the drive it was made for: give nothing but the path")
+            raise UsageError(
+                "an image opened read-only is the drive it was made for: give nothing but the path"
+            )
         return Drive(_bitline.Drive.existing(image, read_only=True))
     storage = settings.setdefault("data.storage", "image")
     if storage != "image":
@@ -220,11 +222,12 @@ class Drive:
     def close(self) -> None:
         """Finish what is in flight, make an image durable, and let go of it. Closing twice does nothing.
 
-        A drive with an image that is dropped without closing loses nothing acknowledged, unless its host loses power.
+        A drive with an image that is dropped without closing loses nothing acknowledged, unless its host
+        loses power.
 
         Raises:
-            OSError: The image file cannot be written, such as on a full disk. The drive stays open and keeps what it
-                has; close it again when there is room.
+            OSError: The image file cannot be written, such as on a full disk. The drive stays open and keeps
+                what it has; close it again when there is room.
         """
         self._native.close()
         self._is_closed = True
@@ -323,8 +326,8 @@ class Drive:
         """Make everything written so far durable, in the image file too.
 
         Raises:
-            OSError: The image file cannot be written, such as on a full disk. The drive keeps what it has; flush it
-                again when there is room.
+            OSError: The image file cannot be written, such as on a full disk. The drive keeps what it has;
+                flush it again when there is room.
         """
         self._native.flush()
 

@@ -424,16 +424,17 @@ def test_images_are_made_described_and_checked(run: Run) -> None:
     assert re.search(r"would hold as data, 3 bits a cell +24\.0 KiB", told)
     checked = run("image", "check", "an.img", "--json")
     assert checked.code == 0
-    pages = checked.json.pop("flash_pages")
-    assert pages >= 2 + 5 * 4096 // 16384
+    pages = checked.json["flash_pages"]
+    assert pages >= 2 + 5
     records = {
         "file": "an.img",
+        "flash_pages": pages,
         "flash_pages_damaged": None,
         "record_copies_damaged": 0,
         "back_at_last_flush": False,
     }
     without_data = run("image", "check", "an.img", "--no-data", "--json").json
-    assert without_data == {**records, "flash_pages": pages}
+    assert without_data == records
     assert checked.json == {
         **records,
         "flash_pages_damaged": 0,
@@ -457,12 +458,16 @@ def test_a_check_tells_what_is_damaged_and_looking_changes_nothing(run: Run, tmp
     data = bytearray(intact)
     data[data.index(b"\xab" * 4096) + 100] ^= 1
     path.write_bytes(data)
-    _fails(run("image", "check", "an.img"), 3, "an.img: 1 block, the first at 0, and 0 vectors cannot be read")
+    done = run("image", "check", "an.img")
+    assert done.code == 3
+    assert "an.img: 1 block, the first at 0, and 0 vectors cannot be read" in done.err
     assert run("image", "check", "an.img", "--no-data").code == 0
     header = bytearray(intact)
     header[60] ^= 1
     path.write_bytes(header)
-    _fails(run("image", "check", "an.img"), 3, "1 record damaged in one of two copies; opening the drive mends that")
+    done = run("image", "check", "an.img")
+    assert done.code == 3
+    assert "1 record damaged in one of two copies; opening the drive mends that" in done.err
     assert path.read_bytes() == header
     bitline.open(path=path).close()
     assert run("image", "check", "an.img").code == 0

@@ -27,25 +27,20 @@ const LATENCIES_PER_CHUNK: usize = 1 << 16;
 /// than the machine has.
 const CALL_BYTES_MAX: u64 = 4 << 30;
 
-/// Looks through an image without writing it: pages with data, those of them that are damaged (if `data` is
-/// read), damaged copies of records, and whether it went back to its last flush.
+/// Pages with data, block and page of those that are damaged, damaged copies of records, and whether the image
+/// went back to its last flush.
+type Checked = (u64, Vec<(u32, u32)>, u64, bool);
+
+/// Looks through an image without writing it, and through all its data if `data` is set.
 #[pyfunction]
-pub(crate) fn check_image(
-    py: Python<'_>,
-    image: PathBuf,
-    data: bool,
-) -> PyResult<(u64, Vec<(u32, u32)>, u64, bool)> {
+pub(crate) fn check_image(py: Python<'_>, image: PathBuf, data: bool) -> PyResult<Checked> {
     let checked = py
         .detach(|| bitline::Drive::check_image(&image, data))
         .map_err(to_python)?;
     let damaged = checked.damaged_pages.iter();
     let damaged = damaged.map(|page| (page.block.0, page.page)).collect();
-    Ok((
-        checked.pages,
-        damaged,
-        checked.damaged_copies,
-        checked.rolled_back,
-    ))
+    let copies = checked.damaged_copies;
+    Ok((checked.pages, damaged, copies, checked.rolled_back))
 }
 
 /// A drive in this process, of the thread that opened it.

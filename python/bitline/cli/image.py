@@ -72,8 +72,8 @@ def check(
 ) -> None:
     """Look for damage in an image, without writing it: in its records, and in all data it holds.
 
-    Exits with 3 if something is damaged or cannot be read any more. What is damaged in one copy of a record is
-    mended by the next drive on the image.
+    Exits with 3 if something is damaged or cannot be read any more. What is damaged in one copy of a record
+    is mended by the next drive on the image.
     """
     pages, damaged, copies, rolled_back = _bitline.check_image(file, data)
     facts = {

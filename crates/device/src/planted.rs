@@ -51,7 +51,7 @@ pub enum Bug {
 
 impl Bug {
     /// Those that lose data, or show what is no more.
-    pub const ALL: [Bug; 16] = [
+    pub const ALL: [Bug; 17] = [
         Bug::RecoveryTakesOldestVersion,
         Bug::RecoveryIgnoresTombstones,
         Bug::DeallocationLeavesNoRecord,
@@ -61,6 +61,7 @@ impl Bug {
         Bug::BadBlocksAreForgotten,
         Bug::EraseOvertakes,
         Bug::SuspensionReadsWhatChanges,
+        Bug::ReadIgnoresLease,
         Bug::CopyMissesTheLastBlock,
         Bug::FormatIsNotDurable,
         Bug::CheckpointLeavesChanges,

@@ -143,6 +143,12 @@ class FlashCounts:
     """Times a program was suspended."""
     erase_suspensions: int
     """Times an erase was suspended."""
+    computations_interrupted: int
+    """Times a computation stood back at a border of its steps."""
+    latches_saved: int
+    """Pages of latches moved out so that other work could have them."""
+    latches_restored: int
+    """Pages moved back into latches."""
 
 
 @dataclass(frozen=True)

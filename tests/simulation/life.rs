@@ -111,6 +111,7 @@ fn config(seed: u64, random: &mut Random) -> Config {
     let number = |value: u64| value.to_string();
     let cache_mode = ["off", "read", "write", "read_write"][random.below(4) as usize];
     let write_back = ["eager", "lazy", "hot_cold"][random.below(3) as usize];
+    let pieces = [1, 30, 100][Random::named(seed, "life: pieces").below(3) as usize];
     let keys = [
         ("seed", number(seed)),
         ("nand.geometry.channels", number(1 + random.below(2))),
@@ -182,6 +183,7 @@ fn config(seed: u64, random: &mut Random) -> Config {
             "schedule.bypass_max",
             number([0, 1, 16][random.below(3) as usize]),
         ),
+        ("schedule.piece_max_us", number(pieces)),
         ("schedule.suspend.programs", programs_suspend.to_string()),
         ("schedule.suspend.erases", erases_suspend.to_string()),
         ("schedule.suspend.times_max", number(1 + random.below(4))),

@@ -156,3 +156,60 @@ fn the_link_is_charged_to_whom_it_serves() {
     // The page has no data: nothing is spent but on 4096 bytes and a completion.
     assert_eq!(spent, 40 * (4096 + 32 * 28 + 16 + 28));
 }
+
+/// The mean latency of computations of namespaces 1 and 2, which evaluate the same at the same time
+/// through queues of these priorities.
+fn latencies(priorities: &str) -> [f64; 2] {
+    let mut drive = open(&[
+        ("schedule.policy", "priority_classes"),
+        ("host.queue_pairs", "2"),
+        ("host.queue_priorities", priorities),
+    ]);
+    let evaluated = drive.run(|host| async move {
+        let mut evaluations = Vec::new();
+        for number in 0..2 {
+            let namespace = NamespaceId::new(number + 1);
+            let bits = BitsDevice::new(host.queue(number as usize)?, namespace);
+            let vectors: Vec<_> = (0..4)
+                .map(|vector| VectorId::new(number + 1, vector))
+                .collect();
+            for &vector in &vectors {
+                let data = [0x35; BITS as usize / 8];
+                bits.write(vector, BITS, false, &data).await?;
+            }
+            evaluations.push((bits, Expression::all(vectors).expect("there are some")));
+        }
+        let tasks: Vec<_> = evaluations
+            .into_iter()
+            .map(|(bits, all)| {
+                host.sim().spawn(async move {
+                    for _ in 0..20 {
+                        bits.evaluate(&all, Engine::ParaBit, BITS).await?;
+                    }
+                    Ok::<_, host::Error>(())
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await?;
+        }
+        Ok::<_, host::Error>(())
+    });
+    evaluated.expect("power").expect("the vectors");
+    let statistics = drive.statistics().expect("power");
+    let names = by_name(&statistics);
+    ["namespace 1", "namespace 2"].map(|name| {
+        let served = names[name].computations;
+        served.total_ns / served.count as f64
+    })
+}
+
+#[test]
+fn vendor_commands_have_the_priority_of_their_queue() {
+    let [urgent, low] = latencies("[\"urgent\", \"low\"]");
+    assert!(urgent < 0.7 * low, "{urgent} {low}");
+    let [low, urgent] = latencies("[\"low\", \"urgent\"]");
+    assert!(urgent < 0.7 * low, "{urgent} {low}");
+    let [one, other] = latencies("[\"high\"]");
+    assert!((one / other - 1.0).abs() < 0.2, "{one} {other}");
+}

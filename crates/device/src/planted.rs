@@ -63,6 +63,7 @@ impl Bug {
         Bug::BadBlocksAreForgotten,
         Bug::EraseOvertakes,
         Bug::SuspensionReadsWhatChanges,
+        Bug::ReadIgnoresLease,
         Bug::CopyMissesTheLastBlock,
         Bug::FormatIsNotDurable,
         Bug::CheckpointLeavesChanges,

@@ -224,6 +224,33 @@ fn permits_go_in_order_and_come_back() {
 }
 
 #[test]
+fn a_place_in_line_is_kept_from_when_it_was_taken() {
+    let simulation = Simulation::new(0);
+    let sim = simulation.handle();
+    let permits = Rc::new(Semaphore::new(&sim, 1));
+    let taken = permits.reserve(1);
+    let given_up = permits.reserve(1);
+    let shared = permits.clone();
+    let inner = sim.clone();
+    let other = visitor(&sim, 1, async move || {
+        let _permit = shared.acquire(1).await;
+        inner.sleep(ns(10)).await;
+    });
+    let shared = permits.clone();
+    let inner = sim.clone();
+    // Looks for its permit long after it stood in line, and gives it back by hand.
+    let first = visitor(&sim, 50, async move || {
+        taken.await;
+        inner.sleep(ns(10)).await;
+        drop(given_up);
+        shared.release(1);
+    });
+    simulation.run();
+    assert_eq!((first.get(), other.get()), (60.0, 70.0));
+    assert_eq!(permits.available(), 1);
+}
+
+#[test]
 fn channels_bound_their_queue_and_end() {
     let simulation = Simulation::new(0);
     let sim = simulation.handle();

@@ -7,6 +7,7 @@ mod concurrency;
 mod estimates;
 mod formulas;
 mod layout;
+mod pieces;
 mod placing;
 mod power_cuts;
 mod results;

@@ -2,8 +2,10 @@
 //! where a chip takes one command at a time; a policy picks the next, and the unit's task
 //! carries it out over the channel.
 
+mod computation;
 mod config;
 mod fault;
+mod lane;
 mod notify;
 mod operation;
 mod origin;
@@ -27,14 +29,15 @@ use sim::{Counter, Ledger, Sim, Span, Tenant, Time};
 use crate::buffer::Buffers;
 use crate::served::{Served, ServedFor};
 use crate::tenants;
+use computation::Computation;
 pub use config::{Interleave, ProgramTransfer, ScheduleConfig, ScheduleConfigError, SuspendConfig};
 pub use fault::Fault;
+use lane::{Kind, Lane};
 pub use notify::{Notify, Sink};
-use operation::Computation;
 pub use operation::{Compute, Copyback, Erase, Operation, Outputs, Program, Read, SpareBytes};
 pub use origin::{Origin, Priority};
 pub use policy::Policy;
-use queue::{Kind, Lane, UnitQueue, Waiting};
+use queue::{UnitQueue, Waiting};
 
 use ticket::Tickets;
 pub use ticket::{Ticket, TicketId};

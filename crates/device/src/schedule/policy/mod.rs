@@ -12,8 +12,9 @@ mod read_priority;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::lane::{Choice, Kind, Lane};
 use super::origin::Priority;
-use super::queue::{Choice, Kind, Lane, UnitQueue};
+use super::queue::UnitQueue;
 use crate::planted::{Bug, is_planted};
 pub(super) use priority_classes::Shares;
 

@@ -5,8 +5,9 @@
 //! with nothing waiting is passed over. MQSim's policy of the same name serves the same shares.
 
 use super::{Turns, read_priority};
+use crate::schedule::lane::{Choice, Lane};
 use crate::schedule::origin::Priority;
-use crate::schedule::queue::{Choice, Lane, UnitQueue};
+use crate::schedule::queue::UnitQueue;
 
 /// The classes that share what the urgent one leaves.
 const SHARING: [Priority; 3] = [Priority::High, Priority::Medium, Priority::Low];

@@ -7,7 +7,8 @@
 //! mapping go before the host's (MQSim queues them and never carries them out).
 
 use super::Turns;
-use crate::schedule::queue::{Choice, Lane, UnitQueue};
+use crate::schedule::lane::{Choice, Lane};
+use crate::schedule::queue::UnitQueue;
 
 /// `turns`: the host's among its own.
 #[inline]

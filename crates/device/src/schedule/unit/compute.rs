@@ -11,10 +11,12 @@ use sim::Time;
 
 use super::Unit;
 use super::lease::is_lost;
+use crate::schedule::computation::Computation;
 use crate::schedule::fault::Fault;
-use crate::schedule::operation::{Computation, Outputs};
+use crate::schedule::lane::{Kind, Lane};
+use crate::schedule::operation::Outputs;
 use crate::schedule::origin::Origin;
-use crate::schedule::queue::{Kind, Lane, Waiting};
+use crate::schedule::queue::Waiting;
 use crate::schedule::turns::{Turn, Visit};
 
 impl Unit {

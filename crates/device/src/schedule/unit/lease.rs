@@ -14,8 +14,9 @@ use media::nand::{Command, DieId, Latches, NandError, PageStatus, PlaneId, Plane
 
 use super::Unit;
 use crate::planted::{Bug, is_planted};
+use crate::schedule::computation::{Computation, Left, SavedPage};
 use crate::schedule::fault::Fault;
-use crate::schedule::operation::{Computation, Left, Outputs, Read, SavedPage};
+use crate::schedule::operation::{Outputs, Read};
 use crate::schedule::origin::Origin;
 use crate::schedule::queue::Set;
 use crate::schedule::turns::{Turn, Visit};

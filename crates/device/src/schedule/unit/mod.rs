@@ -20,10 +20,11 @@ use media::nand::{
 use sim::{Ledger, Sim, Span, Track};
 
 use super::fault::Fault;
+use super::lane::Kind;
 use super::operation::{Erase, PlaneOperation};
 use super::origin::Origin;
 use super::policy::Chooser;
-use super::queue::{Kind, Merging, Set, UnitQueue, Waiting};
+use super::queue::{Merging, Set, UnitQueue, Waiting};
 use super::turns::{Turn, Turns};
 use super::{ProgramTransfer, Schedule, ScheduleConfig};
 use crate::energy::FlashAccounts;

@@ -8,8 +8,9 @@ use super::{Unit, tenants_of};
 use crate::buffer::BufferId;
 use crate::schedule::ProgramTransfer;
 use crate::schedule::fault::Fault;
+use crate::schedule::lane::{Choice, Kind};
 use crate::schedule::operation::{PageData, PageProgram};
-use crate::schedule::queue::{Choice, Kind, Set, Waiting};
+use crate::schedule::queue::{Set, Waiting};
 use crate::schedule::turns::{Turn, Visit};
 
 impl Unit {

@@ -16,9 +16,10 @@ use sim::{Span, Tenant, Time};
 use super::Unit;
 use crate::planted::{Bug, is_planted};
 use crate::schedule::ScheduleConfig;
+use crate::schedule::lane::Lane;
 use crate::schedule::operation::Read;
 use crate::schedule::policy::Policy;
-use crate::schedule::queue::{Lane, Set};
+use crate::schedule::queue::Set;
 use crate::schedule::turns::Turn;
 
 /// When programs and erases are suspended.

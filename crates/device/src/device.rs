@@ -12,10 +12,11 @@ use sim::{Energy, Ledger, Sim};
 use crate::bits::Bits;
 use crate::bits::meet::estimate::Rates;
 use crate::buffer::Buffers;
-use crate::cache::{Cache, Dumped};
+use crate::cache::{CACHE_PART, Cache};
 use crate::config::{ConfigError, DeviceConfig};
 use crate::frontend::{AdminQueues, Controller, HostPort, HostTransfer};
 use crate::ftl::{Capacity, Ftl, Recovered};
+use crate::memory::{Capacitor, Dumped};
 use crate::schedule::Schedule;
 
 /// A powered drive: everything volatile. Dropping it, and the tasks of its
@@ -41,6 +42,7 @@ pub struct Device {
     pub ledger: Rc<Ledger>,
     /// What power-up found on the media; nothing on a blank drive.
     pub recovered: Option<Recovered>,
+    capacitor: Capacitor,
 }
 
 /// What is known of the media at power-up.
@@ -135,6 +137,8 @@ impl Device {
             dram.clone(),
             &geometry,
         );
+        let mut capacitor = Capacitor::new(config.claims());
+        capacitor.cover(CACHE_PART, cache.clone());
         let transfer = Rc::new(HostTransfer::new(
             sim,
             link.clone(),
@@ -180,13 +184,14 @@ impl Device {
             link,
             ledger,
             recovered,
+            capacitor,
         })
     }
 
-    /// The power is gone: tasks have been dropped, and what the flash was at is torn. A capacitor,
-    /// if there is one, saves what the cache holds; that takes no simulated time.
+    /// The power is gone: tasks have been dropped, and what the flash was at is torn. The
+    /// capacitor saves what it covers; that takes no simulated time.
     pub fn power_lost(&self) -> Dumped {
-        self.cache.power_lost()
+        self.capacitor.power_lost(&self.ftl)
     }
 }
 

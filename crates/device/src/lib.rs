@@ -11,6 +11,7 @@ mod energy;
 pub mod frontend;
 pub mod ftl;
 pub mod journal;
+pub mod memory;
 pub mod planted;
 pub mod schedule;
 mod slab;

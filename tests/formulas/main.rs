@@ -4,8 +4,10 @@
 
 mod bandwidth;
 mod cache;
+mod capacitor;
 mod cells;
 mod copies;
+mod journal;
 mod latency;
 mod mapping;
 mod model;

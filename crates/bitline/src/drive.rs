@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use device::cache::Dumped;
 use device::ftl::{History, Lpn, Precondition, Preconditioned};
+use device::memory::Dumped;
 use device::{CONTENT_VERSION, Device, MediaState, tenants};
 use host::admin::Admin;
 use host::bits::BitsDevice;

@@ -12,6 +12,7 @@ use crate::cache::{CacheConfig, CacheConfigError};
 use crate::faults::FaultConfig;
 use crate::frontend::{FrontendConfig, NamespaceError, check_namespaces};
 use crate::ftl::{Capacity, FtlConfig, FtlConfigError};
+use crate::memory::{CapacitorConfig, Claim, Need};
 use crate::schedule::{ScheduleConfig, ScheduleConfigError};
 
 /// Everything that makes a drive what it is. Every key must be given: presets
@@ -30,6 +31,8 @@ pub struct DeviceConfig {
     pub dram: DramConfig,
     /// The data cache.
     pub cache: CacheConfig,
+    /// What keeps memory through a power cut, where a part of the drive asks for that.
+    pub capacitor: CapacitorConfig,
     /// The flash translation layer.
     pub ftl: FtlConfig,
     /// The order of flash transactions.
@@ -59,6 +62,23 @@ pub enum ConfigError {
     /// The data cache.
     #[error(transparent)]
     Cache(#[from] CacheConfigError),
+    /// Too little energy for what is to be saved when the power goes.
+    #[error(
+        "capacitor.energy_millijoules = {given} is too little: {claims} may leave {pages} pages to save when the power \
+         goes, which takes {needed}; raise it to that, or lower {keys}"
+    )]
+    Capacitor {
+        /// What was given.
+        given: u32,
+        /// Who may leave pages to save, and how many.
+        claims: String,
+        /// All of these.
+        pages: u32,
+        /// What they need, in millijoules.
+        needed: u64,
+        /// The keys that say how many.
+        keys: String,
+    },
     /// A channel too slow or too fast.
     #[error("channel.megabytes_per_second = {0} is out of range; it must be 1 to 1000000")]
     Rate(f64),
@@ -169,8 +189,8 @@ impl DeviceConfig {
             0,
             1_000_000,
         )?;
-        let pages_per_block = geometry.pages_per_block(self.ftl.mode);
-        let dump_blocks = self.cache.dump_blocks_per_plane(geometry, pages_per_block);
+        let need = Need::of(&self.claims(), self);
+        let dump_blocks = need.blocks_per_plane(geometry, self.ftl.mode);
         let compute = self.bits.compute_blocks_percent;
         let capacity = self.ftl.capacity(geometry, compute, dump_blocks)?;
         check_namespaces(
@@ -178,7 +198,30 @@ impl DeviceConfig {
             capacity.logical_pages,
             geometry.page_bytes,
         )?;
+        self.check_capacitor(&need)?;
         Ok(capacity)
+    }
+
+    /// The memory that a capacitor has to cover, by the part of the firmware that has it.
+    pub(crate) fn claims(&self) -> Vec<Claim> {
+        self.cache.claim(&self.nand.geometry).into_iter().collect()
+    }
+
+    fn check_capacitor(&self, need: &Need) -> Result<(), ConfigError> {
+        let (given, needed) = (self.capacitor.energy_millijoules, need.millijoules());
+        if needed <= u64::from(given) {
+            return Ok(());
+        }
+        let claims = self.claims();
+        let named = |claim: &Claim| format!("{} ({})", claim.part, claim.key);
+        let list = |names: Vec<String>| names.join(" and ");
+        Err(ConfigError::Capacitor {
+            given,
+            claims: list(claims.iter().map(named).collect()),
+            pages: need.pages,
+            needed,
+            keys: list(claims.iter().map(|claim| claim.key.to_owned()).collect()),
+        })
     }
 
     fn check_dram(&self) -> Result<(), ConfigError> {

@@ -13,11 +13,12 @@ use crate::backend::Backend;
 use crate::bits::Bits;
 use crate::bits::meet::estimate::Rates;
 use crate::buffer::Buffers;
-use crate::cache::{Cache, Dumped};
+use crate::cache::{CACHE_PART, Cache};
 use crate::config::{ConfigError, DeviceConfig};
 use crate::faults::{inject_failures, mark_factory_bad_blocks, seed_cells};
 use crate::frontend::{AdminQueues, Controller};
 use crate::ftl::{Ftl, Recovered};
+use crate::memory::{Capacitor, Dumped};
 use crate::port::{HostPort, HostTransfer};
 use crate::schedule::Schedule;
 
@@ -44,6 +45,7 @@ pub struct Device {
     pub ledger: Rc<Ledger>,
     /// What power-up found on the media; nothing on a blank drive.
     pub recovered: Option<Recovered>,
+    capacitor: Capacitor,
 }
 
 /// What is known of the media at power-up.
@@ -119,6 +121,8 @@ impl Device {
             buffers,
         };
         let cache = Cache::new(&backend, &config.cache);
+        let mut capacitor = Capacitor::new(config.claims());
+        capacitor.cover(CACHE_PART, cache.clone());
         let rates = Rates::new(&config.nand, &config.channel, &config.link, &config.bits);
         let bits = Bits::power_up(&backend, &config.bits, rates, recovered.as_ref()).await;
         let controller = Controller::enable(
@@ -142,13 +146,14 @@ impl Device {
             schedule: backend.schedule,
             ledger: backend.ledger,
             recovered,
+            capacitor,
         })
     }
 
-    /// The power is gone: tasks have been dropped, and what the flash was at is torn. A capacitor,
-    /// if there is one, saves what the cache holds; that takes no simulated time.
+    /// The power is gone: tasks have been dropped, and what the flash was at is torn. The
+    /// capacitor saves what it covers; that takes no simulated time.
     pub fn power_lost(&self) -> Dumped {
-        self.cache.power_lost()
+        self.capacitor.power_lost(&self.ftl)
     }
 }
 

@@ -1,7 +1,14 @@
 //! The accounts that the firmware books energy on.
 
 use media::nand::Command;
-use sim::{AccountId, Ledger};
+use sim::{AccountId, Energy, Ledger, Span};
+
+/// What a power spends in a time.
+pub(crate) fn of_power(milliwatts: u64, time: Span) -> Energy {
+    // A milliwatt for a picosecond is a thousandth of a picojoule.
+    let picojoules = u128::from(time.as_ps()) * u128::from(milliwatts) / 1000;
+    Energy::from_pj(picojoules as u64)
+}
 
 /// Accounts of the flash back end.
 #[derive(Clone, Copy)]

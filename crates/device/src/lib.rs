@@ -13,6 +13,7 @@ mod faults;
 pub mod frontend;
 pub mod ftl;
 pub mod journal;
+pub mod memory;
 pub mod planted;
 pub mod port;
 pub mod schedule;

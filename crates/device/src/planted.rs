@@ -47,13 +47,15 @@ pub enum Bug {
     ReadIgnoresLease,
     /// Sanitize leaves two blocks as they are, and does not look again.
     PurgeLeavesTwoBlocks,
+    /// Recovery takes what there is of a group of facts for all of it.
+    RecoveryTakesTornGroups,
     /// A sense of several wordlines of a string leaves out the last of them.
     SenseMissesAWordline,
 }
 
 impl Bug {
     /// Those that lose data, or show what is no more.
-    pub const ALL: [Bug; 17] = [
+    pub const ALL: [Bug; 19] = [
         Bug::RecoveryTakesOldestVersion,
         Bug::RecoveryIgnoresTombstones,
         Bug::DeallocationLeavesNoRecord,
@@ -72,6 +74,7 @@ impl Bug {
         Bug::FlushForgetsASlot,
         Bug::CacheHitTakesStaleSectors,
         Bug::PurgeLeavesTwoBlocks,
+        Bug::RecoveryTakesTornGroups,
     ];
 
     /// Those that spoil the layout of groups of vectors.

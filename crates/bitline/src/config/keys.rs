@@ -40,7 +40,7 @@ pub struct Choice {
 }
 
 /// Endings of names and the units that they stand for, the longest first.
-const UNITS: [(&str, &str); 31] = [
+const UNITS: [(&str, &str); 32] = [
     ("megabytes_per_second_per_lane", "MB/s a lane (10^6 bytes)"),
     ("megabytes_per_second", "MB/s (10^6 bytes)"),
     ("pj_per_kib", "pJ a KiB"),
@@ -50,6 +50,7 @@ const UNITS: [(&str, &str); 31] = [
     ("percent", "%"),
     ("milliwatts", "mW"),
     ("megahertz", "MHz"),
+    ("millijoules", "mJ"),
     ("kelvin", "K"),
     ("celsius", "degrees Celsius"),
     ("hours", "h"),

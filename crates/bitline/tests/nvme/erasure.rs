@@ -175,8 +175,10 @@ const UNRESTRICTED_BLOCK_ERASE: u32 = 2 | 1 << 3;
 
 fn send_sanitize(drive: &mut Drive, cdw10: u32) -> Status {
     let sent = drive.run(move |host| async move {
-        let mut entry = nvme::SubmissionEntry::default();
-        entry.opcode = nvme::command::opcode::SANITIZE;
+        let mut entry = nvme::SubmissionEntry {
+            opcode: nvme::command::opcode::SANITIZE,
+            ..Default::default()
+        };
         entry.cdw10.set(cdw10);
         let queue = host.queue(0)?;
         bitline::send_raw_admin(&queue, entry).await

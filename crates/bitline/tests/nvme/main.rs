@@ -4,6 +4,7 @@ mod admin;
 mod arbitration;
 mod commands;
 mod erasure;
+mod journal;
 mod namespaces;
 mod remnants;
 

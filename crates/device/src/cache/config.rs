@@ -122,18 +122,4 @@ impl CacheConfig {
     pub(super) fn capacity_pages(&self, geometry: &Geometry) -> u32 {
         (self.capacity_bytes / u64::from(geometry.page_bytes)) as u32
     }
-
-    /// Blocks of each plane that must stay erased, so that a capacitor has somewhere to put
-    /// every slot, when `pages_per_block` of each can be used.
-    pub fn dump_blocks_per_plane(&self, geometry: &Geometry, pages_per_block: u32) -> u32 {
-        if !(self.capacitor && self.mode.caches_writes()) {
-            return 0;
-        }
-        let pages = self.capacity_pages(geometry);
-        // More than is held back for programs that fail.
-        let with_failures = pages + pages / 32 + 2 * crate::ftl::DUMP_FAILURES;
-        with_failures
-            .div_ceil(geometry.planes())
-            .div_ceil(pages_per_block)
-    }
 }

@@ -1,34 +1,32 @@
-//! What a capacitor does when the power goes: it keeps the drive alive long enough
-//! to program what is not on flash into blocks that were kept free for it.
+//! What of the cache a capacitor saves when the power goes.
 
-use sim::Energy;
+use media::nand::Geometry;
 
-use super::Cache;
 use super::sectors::Sectors;
 use super::table::SlotId;
+use super::{Cache, CacheConfig};
+use crate::ftl::Dump;
+use crate::memory::{Claim, Covered, Dumped};
 
-/// What was saved when the power went.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dumped {
-    /// Pages programmed.
-    pub pages: u64,
-    /// Pages that could not be saved: no block was left, or the rest of the page was unreadable.
-    pub lost: u64,
-    /// What that took of the capacitor.
-    pub energy: Energy,
+/// The part of the firmware that the cache is.
+pub(crate) const PART: &str = "the write cache";
+
+impl CacheConfig {
+    /// What may have to be saved: every slot, if there is a capacitor and writes complete from the cache.
+    pub(crate) fn claim(&self, geometry: &Geometry) -> Option<Claim> {
+        let covered = self.capacitor && self.mode.caches_writes();
+        covered.then(|| Claim {
+            part: PART,
+            key: "cache.capacity_bytes",
+            pages: self.capacity_pages(geometry),
+        })
+    }
 }
 
-impl Cache {
-    /// The power is gone, and every task of the drive with it; the flash is at rest. Saves what
-    /// flash misses if there is a capacitor. Takes no simulated time.
-    pub fn power_lost(&self) -> Dumped {
-        let mut dumped = Dumped::default();
-        if !self.config.capacitor {
-            return dumped;
-        }
+impl Covered for Cache {
+    fn save(&self, dump: &mut Dump<'_>, dumped: &mut Dumped) {
         let table = self.table.borrow();
         let unsaved: Vec<SlotId> = table.dirty().chain(table.flying()).collect();
-        let mut dump = self.ftl.dump();
         let page = self.buffers.take();
         for id in unsaved {
             let slot = table.slot(id);
@@ -40,7 +38,5 @@ impl Cache {
             dumped.pages += u64::from(saved);
             dumped.lost += u64::from(!saved);
         }
-        dumped.energy = dump.energy();
-        dumped
     }
 }

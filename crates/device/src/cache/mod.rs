@@ -33,7 +33,7 @@ use crate::backend::Backend;
 use crate::buffer::Buffers;
 use crate::ftl::{Ftl, FtlError};
 pub use config::{CacheConfig, CacheConfigError, CacheMode, WriteBack};
-pub use dump::Dumped;
+pub(crate) use dump::PART as CACHE_PART;
 use pressure::Pressure;
 pub use read::{Lookup, ReadStamp, Rest};
 use table::Table;

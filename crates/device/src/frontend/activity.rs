@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use sim::{Energy, Ledger, Sim, Span, Time};
 
+use crate::energy;
 use crate::tenants;
 
 /// How long commands have been in flight.
@@ -70,8 +71,6 @@ impl Activity {
             _ => self.sim.now().since(self.since.get()),
         };
         let span = self.before.get() + now;
-        // A milliwatt for a picosecond is a thousandth of a picojoule.
-        let picojoules = u128::from(span.as_ps()) * u128::from(self.milliwatts) / 1000;
-        (Energy::from_pj(picojoules as u64), self.times.get())
+        (energy::of_power(self.milliwatts, span), self.times.get())
     }
 }

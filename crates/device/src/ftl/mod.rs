@@ -42,7 +42,7 @@ use blocks::{Blocks, Orders, Shares, Stream};
 pub use checkpoint::CheckpointConfig;
 use checkpoint::Checkpoints;
 pub use config::{Capacity, Frontiers, FtlConfig, FtlConfigError};
-pub(crate) use dump::DUMP_FAILURES;
+pub(crate) use dump::{DUMP_FAILURES, Dump};
 use gc::Collections;
 pub use gc::{GcConfig, GcPace, GcPolicy};
 use journal::JournalWriter;

@@ -11,10 +11,13 @@ const PAGE: u32 = 128;
 const PAYLOAD: usize = 120;
 const PART: Part = Part(7);
 
+/// Pages, each with its payload.
+type Pages = Vec<(Ppa, Vec<u8>)>;
+
 /// A flash that forgets nothing: every group written, with what its pages say of the oldest.
 #[derive(Default)]
 struct Media {
-    groups: Vec<(u64, u64, Vec<(Ppa, Vec<u8>)>)>,
+    groups: Vec<(u64, u64, Pages)>,
     pages: u32,
 }
 

@@ -3,6 +3,7 @@
 
 use std::ops::RangeInclusive;
 
+use super::Busy;
 use super::cells::{CellsConfig, EccConfig};
 use super::geometry::{Geometry, GeometryError};
 use super::mode::ProgramMode;
@@ -162,6 +163,26 @@ pub enum ConfigError {
 }
 
 impl NandConfig {
+    /// What the slowest page type of a mode takes of a plane to be sensed.
+    pub fn longest_read(&self, mode: ProgramMode) -> Busy {
+        let (timing, costs) = (Timing::new(&self.latency, &self.bus), Costs::new(self));
+        let of = |page| Busy {
+            span: timing.read(mode, page),
+            energy: costs.read(mode, page),
+        };
+        longest(of)
+    }
+
+    /// The same to be programmed.
+    pub fn longest_program(&self, mode: ProgramMode) -> Busy {
+        let (timing, costs) = (Timing::new(&self.latency, &self.bus), Costs::new(self));
+        let of = |page| Busy {
+            span: timing.program(mode, page),
+            energy: costs.program(mode, page),
+        };
+        longest(of)
+    }
+
     /// Checks every value.
     ///
     /// # Errors
@@ -399,4 +420,13 @@ pub(super) fn energy_of(read_pj: u64, read_time: u64, time: u64, percent: u64) -
     let picojoules = u128::from(read_pj) * u128::from(time) * u128::from(percent)
         / (u128::from(read_time) * 100);
     Energy::from_pj(picojoules as u64)
+}
+
+/// Pages of a block among which every page type is, whatever the mode.
+const EVERY_TYPE: u32 = 16;
+
+/// The longest of what the pages of a block take.
+fn longest(of: impl Fn(u32) -> Busy) -> Busy {
+    let longest = (0..EVERY_TYPE).map(of).max_by_key(|busy| busy.span);
+    longest.expect("a block has pages")
 }

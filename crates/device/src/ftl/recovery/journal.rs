@@ -10,6 +10,7 @@ use super::scan::Scanner;
 use crate::ftl::Ftl;
 use crate::ftl::spare::{Content, Record};
 use crate::journal::{self, FoundGroup};
+use crate::planted::{Bug, is_planted};
 
 /// The pages of a group, by part, each with its sequence number; and what they say.
 #[derive(Default)]
@@ -55,7 +56,7 @@ impl Ftl {
                 *kept = found.max(*kept);
             }
         }
-        groups.retain(|_, group| group.is_whole());
+        groups.retain(|_, group| group.is_whole() || is_planted(Bug::RecoveryTakesTornGroups));
         // The newest says how far to look back; if it cannot be read, the one before it does.
         while let Some((newest, group)) = groups.last_key_value() {
             let oldest = match group.oldest {

@@ -1,0 +1,6 @@
+//! The controller's memory: what of it outlives the power, and what that takes.
+
+mod capacitor;
+
+pub(crate) use capacitor::{Capacitor, Claim, Covered, Need};
+pub use capacitor::{CapacitorConfig, Dumped};

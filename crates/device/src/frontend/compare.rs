@@ -16,14 +16,12 @@ impl Controller {
         compare: &ReadWrite,
         priority: Priority,
     ) -> Result<Answer, Status> {
-        namespace.check_range(&compare.blocks)?;
-        let bytes = namespace.bytes_of(&compare.blocks);
+        let range = namespace.byte_range(&compare.blocks)?;
+        let bytes = range.end - range.start;
         self.check_transfer(bytes)?;
         let segments = self.locate(&compare.data, bytes).await?;
         self.fetch_bytes(bytes).await;
-        let pages = self
-            .read_pages(namespace, &compare.blocks, priority)
-            .await?;
+        let pages = self.read_pages(namespace, &range, priority).await?;
         self.health.read(bytes);
         if !self.buffers.stores_data() {
             return Ok(Answer::DONE);
@@ -50,9 +48,9 @@ impl Controller {
         verify: &BlockCommand,
         priority: Priority,
     ) -> Result<Answer, Status> {
-        namespace.check_range(&verify.blocks)?;
-        self.read_pages(namespace, &verify.blocks, priority).await?;
-        self.health.read(namespace.bytes_of(&verify.blocks));
+        let range = namespace.byte_range(&verify.blocks)?;
+        self.read_pages(namespace, &range, priority).await?;
+        self.health.read(range.end - range.start);
         Ok(Answer::DONE)
     }
 }

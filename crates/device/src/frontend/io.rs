@@ -173,16 +173,16 @@ impl Controller {
         Ok(Answer::DONE)
     }
 
-    /// The pieces of pages that `blocks`, which are in range, cover, in order.
+    /// The pieces of pages that `bytes` of a namespace cover, in order.
     #[inline]
     pub(super) fn pieces(
         &self,
         namespace: &Namespace,
-        blocks: &BlockRange,
+        bytes: &Range<u64>,
         priority: Priority,
     ) -> impl Iterator<Item = Piece> + Clone + use<> {
         let page_bytes = u64::from(self.page_bytes);
-        let Range { start, end } = namespace.byte_range(blocks);
+        let &Range { start, end } = bytes;
         let base = namespace.lpn(0).0;
         (start / page_bytes..end.div_ceil(page_bytes)).map(move |page| {
             let first = start.max(page * page_bytes);
@@ -219,17 +219,17 @@ impl Controller {
         read: &ReadWrite,
         priority: Priority,
     ) -> Result<Answer, Status> {
-        namespace.check_range(&read.blocks)?;
-        let bytes = namespace.bytes_of(&read.blocks);
+        let range = namespace.byte_range(&read.blocks)?;
+        let bytes = range.end - range.start;
         self.check_transfer(bytes)?;
         let segments = self.locate(&read.data, bytes).await?;
         if read.force_unit_access && self.cache.is_volatile() {
             // What is read must be what the medium has.
-            let pages = self.pages(namespace, &namespace.byte_range(&read.blocks));
+            let pages = self.pages(namespace, &range);
             let saved = self.cache.save(pages).await;
             saved.map_err(|error| status_of(error, false))?;
         }
-        let pages = self.read_pages(namespace, &read.blocks, priority).await?;
+        let pages = self.read_pages(namespace, &range, priority).await?;
         self.health.read(bytes);
         for (piece, buffer) in &pages {
             let part = piece.column as usize..(piece.column + piece.bytes) as usize;
@@ -241,7 +241,7 @@ impl Controller {
         })
     }
 
-    /// Reads `blocks` into page buffers, from the cache where it has them, else from flash.
+    /// Reads bytes of a namespace into page buffers, from the cache where it has them, else from flash.
     ///
     /// # Errors
     /// Unrecovered Read Error for blocks that are lost or marked.
@@ -249,13 +249,13 @@ impl Controller {
     pub(super) async fn read_pages(
         &self,
         namespace: &Namespace,
-        blocks: &BlockRange,
+        range: &Range<u64>,
         priority: Priority,
     ) -> Result<Vec<(Piece, Buffer<'_>)>, Status> {
-        self.check_marks(namespace, namespace.byte_range(blocks))?;
+        self.check_marks(namespace, range.clone())?;
         let ticket = self.ftl.ticket();
         let (mut cached_bytes, mut reads) = (0, Vec::new());
-        for piece in self.pieces(namespace, blocks, priority) {
+        for piece in self.pieces(namespace, range, priority) {
             let read = self.start_piece(piece, ticket.id().into(), &mut cached_bytes);
             reads.push(read);
         }
@@ -331,8 +331,8 @@ impl Controller {
         blocks: &BlockRange,
         priority: Priority,
     ) -> Option<Piece> {
-        namespace.check_range(blocks).ok()?;
-        let mut pieces = self.pieces(namespace, blocks, priority);
+        let bytes = namespace.byte_range(blocks).ok()?;
+        let mut pieces = self.pieces(namespace, &bytes, priority);
         let only = pieces.next();
         only.filter(|_| pieces.next().is_none())
     }
@@ -346,6 +346,7 @@ impl Controller {
         write: &ReadWrite,
         piece: Piece,
     ) -> Result<Answer, Status> {
+        let range = namespace.byte_range(&write.blocks)?;
         let bytes = u64::from(piece.bytes);
         self.check_transfer(bytes)?;
         let segments = self.locate(&write.data, bytes).await?;
@@ -354,7 +355,7 @@ impl Controller {
         let part = piece.column as usize..(piece.column + piece.bytes) as usize;
         self.copy_in(&segments, piece.offset, buffer.id(), part)?;
         let part = piece.in_buffer(buffer.id());
-        self.write_parts(namespace, &write.blocks, &[part], write.force_unit_access)
+        self.write_parts(namespace, range, &[part], write.force_unit_access)
             .await
     }
 
@@ -364,28 +365,28 @@ impl Controller {
         write: &ReadWrite,
         priority: Priority,
     ) -> Result<Answer, Status> {
-        namespace.check_range(&write.blocks)?;
-        let bytes = namespace.bytes_of(&write.blocks);
+        let range = namespace.byte_range(&write.blocks)?;
+        let bytes = range.end - range.start;
         self.check_transfer(bytes)?;
         let segments = self.locate(&write.data, bytes).await?;
         self.fetch_bytes(bytes).await;
         let mut pages = Vec::new();
-        for piece in self.pieces(namespace, &write.blocks, priority) {
+        for piece in self.pieces(namespace, &range, priority) {
             let buffer = self.buffers.take();
             let part = piece.column as usize..(piece.column + piece.bytes) as usize;
             self.copy_in(&segments, piece.offset, buffer.id(), part)?;
             pages.push((piece, buffer));
         }
-        self.write_pages(namespace, &write.blocks, pages, write.force_unit_access)
+        self.write_pages(namespace, range, pages, write.force_unit_access)
             .await
     }
 
-    /// Writes page buffers to `blocks`; when this returns, they are where a completed write has to
+    /// Writes page buffers to bytes of a namespace; when this returns, they are where a completed write has to
     /// be: in the cache, or on flash if `force` asks for that.
     pub(super) async fn write_pages(
         &self,
         namespace: &Namespace,
-        blocks: &BlockRange,
+        range: Range<u64>,
         pages: Vec<(Piece, Buffer<'_>)>,
         force: bool,
     ) -> Result<Answer, Status> {
@@ -393,18 +394,17 @@ impl Controller {
             .iter()
             .map(|(piece, buffer)| piece.in_buffer(buffer.id()))
             .collect();
-        self.write_parts(namespace, blocks, &parts, force).await
+        self.write_parts(namespace, range, &parts, force).await
     }
 
     #[inline]
     async fn write_parts(
         &self,
         namespace: &Namespace,
-        blocks: &BlockRange,
+        bytes: Range<u64>,
         parts: &[PagePart],
         force: bool,
     ) -> Result<Answer, Status> {
-        let bytes = namespace.byte_range(blocks);
         let _lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = force || must_outlive_marks(namespace);
         let written = self.cache.write(parts, force).await;
@@ -420,12 +420,11 @@ impl Controller {
         zeroes: &WriteZeroes,
         priority: Priority,
     ) -> Result<Answer, Status> {
-        namespace.check_range(&zeroes.blocks)?;
-        let bytes = namespace.byte_range(&zeroes.blocks);
+        let bytes = namespace.byte_range(&zeroes.blocks)?;
         let _lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = zeroes.force_unit_access || must_outlive_marks(namespace);
         for piece in self
-            .pieces(namespace, &zeroes.blocks, priority)
+            .pieces(namespace, &bytes, priority)
             .filter(|piece| piece.bytes < self.page_bytes)
         {
             let buffer = self.buffers.take();
@@ -454,16 +453,14 @@ impl Controller {
         let mut list = vec![0; bytes];
         segments.read(&*self.host.memory.borrow(), &mut list)?;
         let ranges = DatasetRange::parse(&list)?;
-        let blocks_of =
-            |range: &DatasetRange| BlockRange::new(range.first(), range.block_count.get());
-        for range in ranges {
-            namespace.check_range(&blocks_of(range))?;
-        }
+        let bytes_of = |range: &DatasetRange| {
+            namespace.byte_range(&BlockRange::new(range.first(), range.block_count.get()))
+        };
+        let ranges: Vec<Range<u64>> = ranges.iter().map(bytes_of).collect::<Result<_, _>>()?;
         if !dataset.deallocate {
             return Ok(Answer::DONE);
         }
-        for range in ranges {
-            let bytes = namespace.byte_range(&blocks_of(range));
+        for bytes in ranges {
             let pages = self.whole_pages(namespace, &bytes);
             if pages.is_empty() {
                 continue;

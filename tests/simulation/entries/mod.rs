@@ -78,7 +78,9 @@ impl Tally {
         let mut reasons: Vec<(&String, &u64)> = self.refused.iter().collect();
         reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         let most = reasons.iter().take(4);
-        let words: Vec<String> = most.map(|(status, count)| format!("{status} {count}")).collect();
+        let words: Vec<String> = most
+            .map(|(status, count)| format!("{status} {count}"))
+            .collect();
         words.join(", ")
     }
 }
@@ -112,7 +114,11 @@ fn draw(world: &mut World, random: &mut Random) -> Sent {
         if let Some(shape) = shape {
             (shapes[shape].spare)(&mut entry);
         }
-        return Sent { admin, shape, entry };
+        return Sent {
+            admin,
+            shape,
+            entry,
+        };
     }
     let number = pick(random, shapes);
     let shape = &shapes[number];
@@ -235,7 +241,11 @@ fn send_all(drive: &mut Drive, batch: &[Sent]) -> Vec<Option<Status>> {
 fn check_shares(shapes: &[Shape], tallies: &[Tally]) {
     for (shape, tally) in shapes.iter().zip(tallies) {
         let (name, percent) = (shape.name, 100 * tally.carried_out / tally.sent.max(1));
-        println!("{name}: {percent} % of {} carried out; {}", tally.sent, tally.reasons());
+        println!(
+            "{name}: {percent} % of {} carried out; {}",
+            tally.sent,
+            tally.reasons()
+        );
     }
     for (shape, tally) in shapes.iter().zip(tallies) {
         let (name, percent) = (shape.name, 100 * tally.carried_out / tally.sent.max(1));
@@ -264,7 +274,8 @@ fn every_command_of_the_drive_has_a_shape() {
         let supported = opcodes.filter(|(_, effects)| effects[0] & 1 == 1);
         supported.map(|(opcode, _)| opcode).collect()
     };
-    let shaped = |shapes: &[Shape]| -> Vec<u8> { shapes.iter().map(|shape| shape.opcode).collect() };
+    let shaped =
+        |shapes: &[Shape]| -> Vec<u8> { shapes.iter().map(|shape| shape.opcode).collect() };
     assert_eq!(supported(&effects[..1024]), shaped(&ADMIN));
     assert_eq!(supported(&effects[1024..]), shaped(&IO));
 }
@@ -278,7 +289,10 @@ fn a_million_random_entries_lose_nothing() {
     let mut random = Random::named(1, "entries");
     // Data goes here and nowhere else: a drive told to write over the host's queues would.
     let mut world = World::new(&drive);
-    let mut tallies = [vec![Tally::default(); IO.len()], vec![Tally::default(); ADMIN.len()]];
+    let mut tallies = [
+        vec![Tally::default(); IO.len()],
+        vec![Tally::default(); ADMIN.len()],
+    ];
     for _ in 0..entries() / BATCH {
         world.look(&mut drive);
         let batch: Vec<Sent> = (0..BATCH).map(|_| draw(&mut world, &mut random)).collect();

@@ -54,7 +54,11 @@ pub(crate) const IO: [Shape; 13] = [
         // What is marked cannot be read, compared or copied.
         weight: 1,
         spare: spare_blocks,
-        ..shape("write uncorrectable", opcode::WRITE_UNCORRECTABLE, uncorrectable)
+        ..shape(
+            "write uncorrectable",
+            opcode::WRITE_UNCORRECTABLE,
+            uncorrectable,
+        )
     },
     // Data seldom are equal.
     Shape {
@@ -94,20 +98,36 @@ pub(crate) const IO: [Shape; 13] = [
 pub(crate) const ADMIN: [Shape; 12] = [
     Shape {
         spare: spare_queue,
-        ..shape("delete submission queue", opcode::DELETE_SUBMISSION_QUEUE, queue)
+        ..shape(
+            "delete submission queue",
+            opcode::DELETE_SUBMISSION_QUEUE,
+            queue,
+        )
     },
     Shape {
         spare: spare_queue,
-        ..shape("create submission queue", opcode::CREATE_SUBMISSION_QUEUE, queue)
+        ..shape(
+            "create submission queue",
+            opcode::CREATE_SUBMISSION_QUEUE,
+            queue,
+        )
     },
     shape("get log page", opcode::GET_LOG_PAGE, log_page),
     Shape {
         spare: spare_queue,
-        ..shape("delete completion queue", opcode::DELETE_COMPLETION_QUEUE, queue)
+        ..shape(
+            "delete completion queue",
+            opcode::DELETE_COMPLETION_QUEUE,
+            queue,
+        )
     },
     Shape {
         spare: spare_queue,
-        ..shape("create completion queue", opcode::CREATE_COMPLETION_QUEUE, queue)
+        ..shape(
+            "create completion queue",
+            opcode::CREATE_COMPLETION_QUEUE,
+            queue,
+        )
     },
     shape("identify", opcode::IDENTIFY, identify),
     shape("abort", opcode::ABORT, abort),
@@ -117,7 +137,11 @@ pub(crate) const ADMIN: [Shape; 12] = [
     Shape {
         weight: 1,
         least_percent: 0,
-        ..shape("asynchronous event request", opcode::ASYNC_EVENT_REQUEST, plain)
+        ..shape(
+            "asynchronous event request",
+            opcode::ASYNC_EVENT_REQUEST,
+            plain,
+        )
     },
     Shape {
         weight: 1,
@@ -373,7 +397,9 @@ fn identify(world: &mut World, random: &mut Random) -> SubmissionEntry {
 
 fn abort(world: &mut World, random: &mut Random) -> SubmissionEntry {
     let mut entry = plain(world, random);
-    entry.cdw10.set(random.below(3) as u32 | (random.below(1024) as u32) << 16);
+    entry
+        .cdw10
+        .set(random.below(3) as u32 | (random.below(1024) as u32) << 16);
     entry
 }
 

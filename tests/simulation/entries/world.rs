@@ -142,9 +142,14 @@ impl World {
     /// An expression over vectors that are equally long, and their length; none without vectors.
     pub(crate) fn expression(&self, random: &mut Random) -> Option<(Expression, u64)> {
         let count = self.vectors.len() as u64;
-        let bits = self.vectors[random.below(count.max(1)) as usize..].first()?.bits;
-        let alike: Vec<&StoredVector> =
-            self.vectors.iter().filter(|vector| vector.bits == bits).collect();
+        let bits = self.vectors[random.below(count.max(1)) as usize..]
+            .first()?
+            .bits;
+        let alike: Vec<&StoredVector> = self
+            .vectors
+            .iter()
+            .filter(|vector| vector.bits == bits)
+            .collect();
         let leaves = match random.below(20) {
             0 => 1 + random.below(24),
             _ => 1 + random.below(5),

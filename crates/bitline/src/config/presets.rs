@@ -1,7 +1,7 @@
 //! The presets: one complete TOML file each, every number with its source.
 
 use super::builder::most_similar;
-use super::error::ConfigError;
+use super::error::{ConfigError, quoted};
 
 /// The preset that a drive has unless told otherwise.
 pub const DEFAULT_PRESET: &str = "flash-cosmos";
@@ -43,7 +43,7 @@ pub(super) fn text(name: &str) -> Result<&'static str, ConfigError> {
     found.map(|(_, text)| *text).ok_or_else(|| {
         let known = names();
         ConfigError::UnknownPreset {
-            name: name.to_owned(),
+            name: quoted(name),
             nearest: most_similar(name, &known),
             known,
         }

@@ -2,8 +2,8 @@
 
 use bitline::{Drive, Span, Status, send_raw, send_raw_admin};
 use nvme::command::{
-    BlockRange, CopyBlocks, CreateCompletionQueue, CreateSubmissionQueue, DatasetManagement, DatasetRange,
-    Engine, FcList, FcRead, FcWrite, GetLogPage, Home, LogPageId, ReadWrite,
+    BlockRange, CopyBlocks, CreateCompletionQueue, CreateSubmissionQueue, DatasetManagement,
+    DatasetRange, Engine, FcList, FcRead, FcWrite, GetLogPage, Home, LogPageId, ReadWrite,
 };
 use nvme::{
     AdminCommand, BROADCAST_NAMESPACE, CommandId, DataPointer, IoCommand, Lba, NamespaceId,
@@ -51,7 +51,9 @@ fn sent(drive: &mut Drive, entry: SubmissionEntry, admin: bool) -> Status {
             false => send_raw(&queue, entry).await,
         }
     });
-    status.expect("it has power").expect("the transport does not fail")
+    status
+        .expect("it has power")
+        .expect("the transport does not fail")
 }
 
 /// Every I/O command that has data, with its data at `data`.
@@ -152,8 +154,16 @@ fn expressions_and_ranges_beyond_the_last_address_give_a_status() {
         assert_eq!(status, Status::DATA_TRANSFER_ERROR);
     }
     for start in [u64::MAX, u64::MAX - 1, u64::MAX - 65535, 1 << 63] {
-        for command in with_data(DataPointer::Sgl { address: 4096, length: 1 << 20 }, 17) {
-            let IoCommand::Read(mut read) = command else { continue };
+        for command in with_data(
+            DataPointer::Sgl {
+                address: 4096,
+                length: 1 << 20,
+            },
+            17,
+        ) {
+            let IoCommand::Read(mut read) = command else {
+                continue;
+            };
             read.blocks.start = Lba::new(start);
             let entry = IoCommand::Read(read).encode(CommandId::new(0));
             assert_eq!(sent(&mut drive, entry, false), Status::LBA_OUT_OF_RANGE);
@@ -185,7 +195,11 @@ fn queues_beyond_the_last_address_are_refused() {
             base,
         })
     };
-    for create in [completion(last_page, 256), submission(last_page, 64), submission(last_page, 65)] {
+    for create in [
+        completion(last_page, 256),
+        submission(last_page, 64),
+        submission(last_page, 65),
+    ] {
         let status = sent(&mut drive, create.encode(CommandId::new(0)), true);
         assert_eq!(status, Status::INVALID_FIELD, "{create:?}");
     }

@@ -42,8 +42,7 @@ impl Controller {
             return Err(Status::COMMAND_SIZE_LIMIT_EXCEEDED);
         }
         let sources = self.copy_sources(copy).await?;
-        let (sources, destination) =
-            check_sources(namespace, copy.destination, &sources, limits)?;
+        let (sources, destination) = check_sources(namespace, copy.destination, &sources, limits)?;
         let mut staged = Vec::new();
         for source in &sources {
             let pages = self.read_pages(namespace, source, priority).await?;

@@ -6,6 +6,7 @@ use nvme::command::{BlockRange, DatasetManagement, DatasetRange, ReadWrite, Writ
 use nvme::{BROADCAST_NAMESPACE, IoCommand, Status};
 
 use super::Controller;
+use super::format::PAGES_AT_ONCE;
 use super::namespace::Namespace;
 use super::slot::Answer;
 use crate::buffer::{Buffer, BufferId};
@@ -469,10 +470,14 @@ impl Controller {
             let page_bytes = u64::from(self.page_bytes);
             let start = bytes.start.next_multiple_of(page_bytes);
             let covered = start..start + u64::from(pages.end - pages.start) * page_bytes;
-            self.cache
-                .deallocate(pages, WithoutSpace::Keep)
-                .await
-                .map_err(|error| status_of(error, false))?;
+            for first in pages.clone().step_by(PAGES_AT_ONCE as usize) {
+                let end = first.saturating_add(PAGES_AT_ONCE).min(pages.end);
+                let deallocated = self.cache.deallocate(first..end, WithoutSpace::Keep);
+                deallocated.await.map_err(|error| status_of(error, false))?;
+                if end < pages.end {
+                    self.sim.yield_now().await;
+                }
+            }
             self.clear_marks(namespace, covered).await?;
         }
         Ok(Answer::DONE)

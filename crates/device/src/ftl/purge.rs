@@ -57,9 +57,14 @@ impl Ftl {
             }
             let next = {
                 let blocks = self.blocks.borrow();
-                let of_plane = |block| self.geometry.plane_of_block(block) == plane;
-                let mut left = purge.left.iter().map(|(block, _)| *block);
-                left.find(|block| of_plane(*block) && blocks.can_be_emptied(*block))
+                // They are in the order of their numbers, plane after plane.
+                let plane_of = |block| self.geometry.plane_of_block(block);
+                let first = purge
+                    .left
+                    .partition_point(|(block, _)| plane_of(*block) < plane);
+                let left = purge.left[first..].iter().map(|(block, _)| *block);
+                let mut here = left.take_while(|block| plane_of(*block) == plane);
+                here.find(|block| blocks.can_be_emptied(*block))
             };
             if let Some(block) = next {
                 self.begin_emptying(plane, block);

@@ -38,6 +38,8 @@ pub struct Image {
     geometry: Geometry,
     layout: Layout,
     text: String,
+    /// The process that locked it.
+    process: u32,
     #[cfg(test)]
     kill: Kill,
 }
@@ -91,6 +93,7 @@ impl Image {
             geometry: geometry.clone(),
             layout: Layout::of(geometry),
             text: text.to_owned(),
+            process: std::process::id(),
             #[cfg(test)]
             kill: Kill::never(),
         };
@@ -139,6 +142,7 @@ impl Image {
             layout: Layout::of(&geometry),
             geometry,
             text: String::new(),
+            process: std::process::id(),
             #[cfg(test)]
             kill: Kill::never(),
         };
@@ -278,8 +282,12 @@ impl Image {
 impl Drop for Image {
     fn drop(&mut self) {
         // Closing the file would unlock it too, but not while a process that this one is just
-        // starting still has a copy of the descriptor. It cannot fail on a file that is locked.
-        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+        // starting still has a copy of the descriptor. A fork shares the lock with the process that
+        // took it, so its copy is closed only.
+        if self.process == std::process::id() {
+            // It cannot fail on a file that is locked.
+            let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+        }
     }
 }
 

@@ -111,7 +111,7 @@ def _toml_file(text: str, folder: Path) -> Path:
     return path
 
 
-_N = 200_000
+_N = 100_000
 _LONG_TEXTS: dict[str, Callable[[Path], object]] = {
     "parentheses": lambda _: _parsed("(" * _N + "a" + ")" * _N),
     "nots": lambda _: _parsed("~" * _N + "a"),

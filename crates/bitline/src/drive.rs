@@ -25,8 +25,9 @@ use crate::statistics::Statistics;
 
 const NAMESPACE: NamespaceId = NamespaceId::new(1);
 
-/// Events of the simulation between two looks at the watch: fractions of a millisecond as a rule.
-const EVENTS_PER_LOOK: u64 = 1 << 7;
+/// Events of the simulation between two looks at the watch. An event may be as long as a command of 256 MiB
+/// takes to be copied, and a look takes some nanoseconds.
+const EVENTS_PER_LOOK: u64 = 4;
 
 /// Asked again and again while a call lets simulated time pass, whether to go on.
 ///

@@ -18,12 +18,14 @@ from bitline.bits import BitExpression
 from bitline.drive import PathLike, Setting, configuration
 from bitline.errors import UsageError
 from bitline.symbols import Formula, parse
+from bitline.units import quoted
 
 #: An expression over names, or one over vectors on a drive.
 Asked: TypeAlias = str | Formula | BitExpression
 
 #: Frequencies are compared as whole numbers of this part.
 _PARTS = 1000
+_TIMES_MAX = ((1 << 63) - 1) // _PARTS
 
 
 @dataclass(frozen=True)
@@ -133,9 +135,13 @@ def advise(
 
 
 def _parts(frequency: float) -> int:
-    parts = round(frequency * _PARTS) if math.isfinite(frequency) else 0
+    # A whole number may be larger than any float.
+    finite = isinstance(frequency, int) or math.isfinite(frequency)
+    parts = round(frequency * _PARTS) if finite else 0
     if not 1 <= parts < 1 << 63:
-        raise UsageError(f"advise: an expression is asked {frequency} times; 0.001 times is the least")
+        raise UsageError(
+            f"advise: an expression is asked {quoted(frequency)} times; it must be from 0.001 to {_TIMES_MAX}"
+        )
     return parts
 
 

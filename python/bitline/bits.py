@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitline.errors import DisagreementError, NvmeError, UsageError
 from bitline.expression import Node
-from bitline.units import counted
+from bitline.units import counted, quoted
 
 if TYPE_CHECKING:
     from bitline.drive import Drive
@@ -39,6 +39,8 @@ PLATFORMS: tuple[Platform, ...] = ("host", "in-storage", "parabit", "flash-cosmo
 
 #: The longest vector, in bits.
 BITS_MAX = (1 << 48) - 1
+#: The most vectors of a group: their numbers have 32 bits, and the last one means all.
+COUNT_MAX = (1 << 32) - 1
 
 Vector: TypeAlias = ArrayLike | bytes | bytearray | memoryview
 
@@ -207,8 +209,8 @@ class BitExpression:
             UsageError: No such platform, or no bits.
             NvmeError: As `read`.
         """
-        if bits is not None and bits < 1:
-            raise UsageError(f"bits = {bits}: a vector has at least one bit")
+        if bits is not None and not 1 <= bits <= BITS_MAX:
+            raise UsageError(f"bits = {quoted(bits)}: a vector has from 1 to {BITS_MAX} bits")
         told = self._drive._native.explanation(self._node.code(), platform, bits, count)
         explanation: dict[str, Any] = json.loads(self._drive._with_names(told))
         return explanation
@@ -375,8 +377,20 @@ class Group:
             raise TypeError("write takes a collection of vectors; for a single one, give a list of it")
         home, stored = self._home_to_write(), self.vectors()
         free = max((vector.number for vector in stored), default=-1) + 1
+        return self._write_from(free, vectors, inverse, bits, home, stored[:1])
+
+    def _write_from(
+        self,
+        first: int,
+        vectors: Iterable[Vector],
+        inverse: bool,
+        bits: int | None,
+        home: tuple[int, int],
+        stored: "list[BitVector]",
+    ) -> "list[BitVector]":
+        """Write vectors under the numbers from `first` on, all as long as those `stored`, if any."""
         written: list[BitVector] = []
-        for number, vector in enumerate(vectors, free):
+        for number, vector in enumerate(vectors, first):
             packed, length = _pack(vector, bits)
             others = (stored or written)[:1]
             if others and len(others[0]) != length:
@@ -416,9 +430,10 @@ class Group:
         Raises:
             UsageError: A number or length that cannot be, another length than the group has, or a full drive.
         """
-        if count < 1 or not 1 <= bits <= BITS_MAX:
+        if not 1 <= count <= COUNT_MAX or not 1 <= bits <= BITS_MAX:
             raise UsageError(
-                f"count = {count}, bits = {bits}: count is at least 1, bits from 1 to {BITS_MAX}"
+                f"count = {quoted(count)}, bits = {quoted(bits)}: count is from 1 to {COUNT_MAX}, "
+                f"bits from 1 to {BITS_MAX}"
             )
         home, stored = self._home_to_write(), self.vectors()
         first = max((vector.number for vector in stored), default=-1) + 1
@@ -480,7 +495,7 @@ def _not_combined(other: object) -> str:
 def _pack(vector: Vector, bits: int | None) -> tuple[bytes, int]:
     """A vector as packed bytes, and its length in bits."""
     if bits is not None and bits < 1:
-        raise UsageError(f"bits = {bits}: a vector has at least one bit")
+        raise UsageError(f"bits = {quoted(bits)}: a vector has at least one bit")
     if isinstance(vector, bytes | bytearray | memoryview):
         packed = bytes(vector)
         if not packed:
@@ -488,7 +503,8 @@ def _pack(vector: Vector, bits: int | None) -> tuple[bytes, int]:
         length = 8 * len(packed) if bits is None else bits
         if -(-length // 8) != len(packed):
             raise UsageError(
-                f"{len(packed)} bytes hold no vector of {length} bits, which takes {-(-length // 8)}"
+                f"{len(packed)} bytes hold no vector of {quoted(length)} bits, which takes "
+                f"{quoted(-(-length // 8))}"
             )
         return packed, length
     array = np.asarray(vector)
@@ -504,5 +520,5 @@ def _pack(vector: Vector, bits: int | None) -> tuple[bytes, int]:
             "for a single one, give a list of it"
         )
     if bits is not None and bits != len(array):
-        raise UsageError(f"an array of {len(array)} bools is no vector of {bits} bits")
+        raise UsageError(f"an array of {len(array)} bools is no vector of {quoted(bits)} bits")
     return np.packbits(array, bitorder="little").tobytes(), len(array)

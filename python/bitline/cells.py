@@ -16,6 +16,10 @@ from typing import Literal, TypeAlias
 from bitline import _bitline
 from bitline.drive import configuration
 from bitline.errors import UsageError
+from bitline.units import quoted
+
+#: The most operands for which wrong results are told.
+_OPERANDS_MAX = 10**12
 
 Mode: TypeAlias = Literal["slc", "esp", "mlc", "tlc"]
 """How cells are programmed; `"esp"` is SLC with additional programming steps."""
@@ -70,7 +74,7 @@ def rber(
         ("reads", reads, 0.0, 1e12),
     ):
         if not least <= value <= most:
-            raise UsageError(f"{name} is {value}; it must be from {least:g} to {most:g}")
+            raise UsageError(f"{name} is {quoted(value)}; it must be from {least:g} to {most:g}")
     hours = 24 * retention_days
     cells = (mode, effort, pe_cycles, hours, temperature_celsius, reads, randomized, block)
     return _bitline.raw_bit_error_rate(native, *cells)
@@ -95,7 +99,7 @@ def sense_time(*, wordlines: int = 1, blocks: int = 1, config: _bitline.Config |
     """
     for name, value in (("wordlines", wordlines), ("blocks", blocks)):
         if not 1 <= value <= 1_000_000:
-            raise UsageError(f"{name} is {value}; it must be from 1 to 1,000,000")
+            raise UsageError(f"{name} is {quoted(value)}; it must be from 1 to 1,000,000")
     return _bitline.sense_time(config or configuration(), blocks, wordlines)
 
 
@@ -105,6 +109,8 @@ def sense_power(*, blocks: int, config: _bitline.Config | None = None) -> float:
     Raises:
         UsageError: More blocks than can be sensed at once.
     """
+    if not 1 <= blocks <= 1_000_000:
+        raise UsageError(f"blocks is {quoted(blocks)}; it must be from 1 to 1,000,000")
     return _bitline.sense_power(config or configuration(), blocks)
 
 
@@ -117,6 +123,9 @@ def wrong_results(bit_error_rate: float, operands: int) -> float:
     Raises:
         UsageError: A rate that is none, or no operands.
     """
-    if not 0 <= bit_error_rate <= 1 or operands < 1:
-        raise UsageError(f"an error rate of {bit_error_rate} over {operands} operands makes no sense")
+    if not 0 <= bit_error_rate <= 1 or not 1 <= operands <= _OPERANDS_MAX:
+        raise UsageError(
+            f"an error rate of {quoted(bit_error_rate)} over {quoted(operands)} operands makes no sense; "
+            f"a rate is 0 to 1, operands 1 to {_OPERANDS_MAX}"
+        )
     return -math.expm1(operands * math.log1p(-bit_error_rate)) if bit_error_rate < 1 else 1.0

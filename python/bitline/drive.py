@@ -31,7 +31,7 @@ from bitline.bits import Group
 from bitline.errors import ConfigError, UsageError
 from bitline.statistics import Statistics
 from bitline.timeline import Timeline
-from bitline.units import Duration
+from bitline.units import Duration, quoted
 from bitline.workload import Flow, LatencyChunk, Replay, Report, _chunk, as_json
 
 Setting: TypeAlias = bool | int | float | str | Sequence[Any] | Mapping[str, Any]
@@ -47,8 +47,13 @@ _DERIVED_NUMBER = re.compile(r"\b[2-4]\d{9}(?=[:.]\d)")
 #: Numbers of drives, which tell their statistics apart.
 _DRIVES = itertools.count(1)
 
-#: The largest number in a command (NVMe Base 2.1: 64-bit block addresses).
+#: The largest numbers in a command (NVMe Base 2.1): 64-bit block addresses, 32-bit namespaces and counts.
 _NUMBER_MAX = (1 << 64) - 1
+_DWORD_MAX = (1 << 32) - 1
+#: The last die that a home can begin at, and the most dies it can have: 16 bits each.
+_HOME_MAX = (1 << 16) - 1
+#: How deep lists and tables of a setting may nest.
+_NESTING_MAX = 32
 
 
 def presets() -> dict[str, str]:
@@ -153,20 +158,23 @@ def _as_toml(settings: Mapping[str, Setting]) -> list[tuple[str, str]]:
     return [(key, _toml(key, value)) for key, value in settings.items()]
 
 
-def _toml(key: str, value: Setting) -> str:
+def _toml(key: str, value: Setting, nesting: int = 0) -> str:
     """A value as TOML text."""
+    if nesting > _NESTING_MAX:
+        raise ConfigError(f"{key} has lists or tables nested deeper than {_NESTING_MAX}")
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | np.integer):
-        return str(int(value))
+        return quoted(int(value))
     if isinstance(value, float | np.floating):
         return repr(float(value))
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, Sequence):
-        return f"[{', '.join(_toml(key, item) for item in value)}]"
+        return f"[{', '.join(_toml(key, item, nesting + 1) for item in value)}]"
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{name} = {_toml(key, item)}" for name, item in value.items()) + " }"
+        items = (f"{name} = {_toml(key, item, nesting + 1)}" for name, item in value.items())
+        return "{ " + ", ".join(items) + " }"
     raise TypeError(
         f"{key} is set to a {type(value).__name__}; it must be a bool, number, text, or list or dict of these"
     )
@@ -176,13 +184,11 @@ def _told(latencies: Callable[[LatencyChunk], object]) -> Callable[[dict[str, by
     return lambda columns: latencies(_chunk(columns))
 
 
-def _number(name: str, value: int, least: int = 0) -> int:
-    """An argument that counts blocks: a whole number of at least `least`, and of 64 bits."""
+def _number(name: str, value: int, least: int = 0, most: int = _NUMBER_MAX) -> int:
+    """An argument that is a whole number, from `least` to `most`."""
     number = operator.index(value)
-    if number < least:
-        raise UsageError(f"{name} = {number} must be at least {'one block' if least == 1 else least}")
-    if number > _NUMBER_MAX:
-        raise UsageError(f"{name} = {number} is outside of every drive; it must be at most {_NUMBER_MAX}")
+    if not least <= number <= most:
+        raise UsageError(f"{name} = {quoted(number)} is out of range; it must be {least} to {most}")
     return number
 
 
@@ -190,7 +196,14 @@ class Drive:
     """A computational SSD in this process, made by `bitline.open`.
 
     Every call lets simulated time pass until the drive has completed it; `now` is the drive's clock.
-    A drive is used in the thread that opened it. Ctrl-C interrupts any call.
+    A drive is used in the thread that opened it; a process forked from that one can use a copy without an
+    image, and nothing but close the copy of one with an image, which stays the parent's.
+
+    Ctrl-C interrupts any call. The drive stays usable: commands that had been sent are carried out in the
+    time of later calls, each wholly or, if it fails, with its error untold; no further ones are sent, so
+    that of a long write some blocks are new and the others as they were. Nothing acknowledged is lost. An
+    interrupted `power_up` leaves the drive without power, an interrupted `close` leaves it open, and a
+    sanitize or format that began is ended by the drive: other calls may be refused until then.
     """
 
     def __init__(self, native: _bitline.Drive) -> None:
@@ -401,12 +414,13 @@ class Drive:
             sources: Ranges, each a first block and a number of blocks, copied one after another.
             destination: The first logical block written.
         """
-        ranges = [(_number("lba", lba), _number("blocks", blocks, 1)) for lba, blocks in sources]
+        ranges = [(_number("lba", lba), _number("blocks", blocks, 1, _DWORD_MAX)) for lba, blocks in sources]
         self._native.copy(ranges, _number("destination", destination))
 
     def format(self, block_bytes: int, namespace: int = 1) -> None:
         """Give a namespace blocks of 512, 1024, 2048 or 4096 bytes and erase it (NVMe's Format NVM)."""
-        self._native.format(_number("namespace", namespace, 1), _number("block_bytes", block_bytes, 1))
+        number = _number("namespace", namespace, 1, _DWORD_MAX)
+        self._native.format(number, _number("block_bytes", block_bytes, 1, _DWORD_MAX))
 
     def sanitize(self) -> None:
         """Erase everything on the drive, beyond recovery (NVMe's Sanitize), and wait until that is done."""
@@ -432,8 +446,11 @@ class Drive:
             UsageError: A number that cannot be.
         """
         if not 0 <= days <= 365_250:
-            raise UsageError(f"days is {days}; it must be 0 to 365250 (1,000 years)")
-        hours, cycles = 24 * float(days), _number("pe_cycles", pe_cycles)
+            raise UsageError(f"days is {quoted(days)}; it must be 0 to 365250 (1,000 years)")
+        if isinstance(temperature_celsius, int) and abs(temperature_celsius) > 1000:
+            # Maybe too large for a float.
+            raise UsageError(f"temperature_celsius is {quoted(temperature_celsius)}; it must be -50 to 150")
+        hours, cycles = 24 * float(days), _number("pe_cycles", pe_cycles, 0, _DWORD_MAX)
         age: dict[str, Any] = json.loads(self._native.grow_older(hours, float(temperature_celsius), cycles))
         return age
 
@@ -491,7 +508,7 @@ class Drive:
             # The number of a group with a name is known once it holds vectors.
             named = _NAMED_GROUPS <= name < 2 * _NAMED_GROUPS and self._native.vectors(name)
             if not 0 <= name < _NAMED_GROUPS and not named:
-                raise UsageError(f"group {name}: numbers of groups are 0 to {_NAMED_GROUPS - 1}")
+                raise UsageError(f"group {quoted(name)}: numbers of groups are 0 to {_NAMED_GROUPS - 1}")
             return Group(self, name, None, home)
         number = _NAMED_GROUPS | zlib.crc32(name.encode())
         taken = self._names.setdefault(number, name)
@@ -506,10 +523,11 @@ class Drive:
         count = self._dies
         first, number = operator.index(first_die or 0), operator.index(count if dies is None else dies)
         if not 0 <= first < count:
-            raise UsageError(f"first_die = {first}: this drive has dies 0 to {count - 1}")
+            raise UsageError(f"first_die = {quoted(first)}: this drive has dies 0 to {count - 1}")
         if not 1 <= number <= count:
-            raise UsageError(f"dies = {number}: this drive has 1 to {count}")
-        return first, number % count
+            raise UsageError(f"dies = {quoted(number)}: this drive has 1 to {count}")
+        number %= count
+        return _number("first_die", first, 0, _HOME_MAX), _number("dies", number, 0, _HOME_MAX)
 
     @property
     def _dies(self) -> int:

@@ -19,6 +19,7 @@ from operator import and_, or_, xor
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from bitline.errors import UsageError
+from bitline.units import quoted
 
 #: Parentheses, functions and NOTs in each other; more than the operators of an evaluated expression may nest.
 _NESTING_MAX = 80
@@ -110,7 +111,7 @@ def _place(text: str, column: int) -> str:
     """Where something is wrong, in words."""
     rest = text[column : column + 20]
     where = f"at {rest!r} (column {column + 1})" if rest else "at its end"
-    return f"expression {text!r}, {where}"
+    return f"expression {quoted(repr(text))}, {where}"
 
 
 class _Parser(Generic[T]):

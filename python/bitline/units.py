@@ -4,6 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self, overload
 
+#: The most characters, and bits of a number, that an error message repeats.
+_QUOTED_MAX = 120
+_QUOTED_BITS_MAX = 256
+
+
+def quoted(value: object) -> str:
+    """A value of the user's as error messages repeat it: of a long one the beginning, and how long it is."""
+    if isinstance(value, int) and value.bit_length() > _QUOTED_BITS_MAX:
+        # Not written out: that takes time with the square of the length, and Python refuses it.
+        return f"{'-' if value < 0 else ''}2^{value.bit_length() - 1} or more"
+    text = str(value)
+    if len(text) <= _QUOTED_MAX:
+        return text
+    return f"{text[:_QUOTED_MAX]}... ({len(text):,} characters)"
+
 
 def counted(count: int, thing: str) -> str:
     """A number of things, in the singular or plural: 1 sense, 2 senses."""

@@ -173,11 +173,15 @@ def as_json(what: str, plain: object) -> str:
     Raises:
         UsageError: A number that is not finite, or a value that is not plain.
     """
-    for name, value in _numbers_of(plain):
-        if not math.isfinite(value):
-            raise UsageError(f"{what}: {name} = {value} must be a finite number")
     try:
+        for name, value in _numbers_of(plain):
+            if not math.isfinite(value):
+                raise UsageError(f"{what}: {name} = {value} must be a finite number")
         return json.dumps(plain, allow_nan=False)
+    except RecursionError:
+        raise UsageError(f"{what}: its lists or tables nest too deep") from None
+    except UsageError:
+        raise
     except (TypeError, ValueError) as error:
         raise UsageError(f"{what}: {error}") from error
 

@@ -24,8 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from bitline import toml_text
 from bitline.drive import Drive, Setting
 from bitline.errors import UsageError
+from bitline.units import quoted
 
 #: What a workload consists of, as names of its lists of tables.
 _PARTS = ("flow", "replay")
@@ -63,7 +65,7 @@ class WorkloadFile:
             OSError: It cannot be read.
         """
         try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
+            data = toml_text.loads(path.read_text(encoding="utf-8"))
             known("a workload file", data, "drive", "precondition", *_PARTS)
             return cls(
                 drive=drive_table(data.get("drive", {}), path.parent),
@@ -136,7 +138,7 @@ def known(what: str, found: Mapping[str, Any], *keys: str) -> None:
     """
     for key in found:
         if key not in keys:
-            raise UsageError(f"{what} has no key {key!r}; it has {', '.join(keys)}")
+            raise UsageError(f"{what} has no key {quoted(repr(key))}; it has {', '.join(keys)}")
 
 
 def table(name: str, value: object) -> dict[str, Any]:

@@ -14,15 +14,32 @@ use host::block::BlockDevice;
 use media::nand::{Image, ImageCheck, MediaError, Nand, Storage};
 use nvme::log::sanitize_state;
 use nvme::{NamespaceId, QueuePriority};
-use sim::{Sim, Simulation, Span, Time};
+use sim::{JoinHandle, Sim, Simulation, Span, Stalled, Time};
 
 use crate::bits::{Computer, Cut};
 use crate::config::{Config, StorageKind};
 use crate::driver::{Driver, Queue};
 use crate::error::{Error, Unclosed};
+use crate::footprint::memory_limit;
 use crate::statistics::Statistics;
 
 const NAMESPACE: NamespaceId = NamespaceId::new(1);
+
+/// Events of the simulation between two looks at the watch. An event may be as long as a command of 256 MiB
+/// takes to be copied, and a look takes some nanoseconds.
+const EVENTS_PER_LOOK: u64 = 4;
+
+/// Asked again and again while a call lets simulated time pass, whether to go on.
+///
+/// What breaks off ends with [`Error::Interrupted`]. Commands that were sent by then are carried out in
+/// the time of later calls, as after a host that has crashed; no further ones are sent. A power-up
+/// that breaks off is a power cut.
+pub type Watch = Rc<dyn Fn() -> ControlFlow<()>>;
+
+/// Lets every call go on to its end.
+fn unwatched() -> Watch {
+    Rc::new(|| ControlFlow::Continue(()))
+}
 
 /// A drive, and the simulated time in which it and its host live.
 ///
@@ -38,6 +55,9 @@ pub struct Drive {
     /// What a capacitor saved when the power was last cut.
     dumped: Dumped,
     image: Option<PathBuf>,
+    watch: Watch,
+    /// The process that opened it. A fork of it has a copy, but the image is not the copy's to write.
+    process: u32,
 }
 
 /// What is traced from a power-up on.
@@ -132,6 +152,27 @@ impl Drive {
     /// # Errors
     /// If the configuration wants an image file, or makes no drive.
     pub fn open(config: Config) -> Result<Drive, Error> {
+        Drive::open_watched(config, None, unwatched())
+    }
+
+    /// As [`Drive::open`], or with a path as [`Drive::open_image`]; `watch` looks on from the first
+    /// event on, at this call and all later ones.
+    ///
+    /// # Errors
+    /// As these; [`Error::Interrupted`].
+    pub fn open_watched(
+        config: Config,
+        image: Option<&Path>,
+        watch: Watch,
+    ) -> Result<Drive, Error> {
+        config.check_memory(memory_limit())?;
+        match image {
+            Some(path) => Drive::in_image(config, path, watch),
+            None => Drive::in_memory(config, watch),
+        }
+    }
+
+    fn in_memory(config: Config, watch: Watch) -> Result<Drive, Error> {
         let storage = match config.data.storage {
             StorageKind::Memory => Storage::Memory,
             StorageKind::None => Storage::None,
@@ -144,7 +185,7 @@ impl Drive {
                 .into());
             }
         };
-        Drive::on(config, storage, MediaState::Blank, None)
+        Drive::on(config, storage, MediaState::Blank, None, watch)
     }
 
     /// Opens the drive whose bits are in the image file at `path`, or makes a blank
@@ -154,6 +195,10 @@ impl Drive {
     /// A file that is no image, damaged, open elsewhere, or made with a
     /// configuration whose layout differs; it is left as it was.
     pub fn open_image(config: Config, path: &Path) -> Result<Drive, Error> {
+        Drive::open_watched(config, Some(path), unwatched())
+    }
+
+    fn in_image(config: Config, path: &Path, watch: Watch) -> Result<Drive, Error> {
         if !path.exists() {
             let geometry = &config.device.nand.geometry;
             let image = Image::create(path, geometry, CONTENT_VERSION, &config.to_toml()?)
@@ -163,6 +208,7 @@ impl Drive {
                 Storage::Image(image),
                 MediaState::Blank,
                 Some(path.to_owned()),
+                watch,
             );
         }
         let image = Image::open(path, CONTENT_VERSION).map_err(MediaError::from)?;
@@ -172,6 +218,7 @@ impl Drive {
             Storage::Image(image),
             MediaState::Used,
             Some(path.to_owned()),
+            watch,
         )
     }
 
@@ -181,8 +228,16 @@ impl Drive {
     /// # Errors
     /// As [`Drive::open_image`]; also if there is no file.
     pub fn open_existing_image(path: &Path) -> Result<Drive, Error> {
+        Drive::open_existing_image_watched(path, unwatched())
+    }
+
+    /// As [`Drive::open_existing_image`], under a watch.
+    ///
+    /// # Errors
+    /// As [`Drive::open_existing_image`]; [`Error::Interrupted`].
+    pub fn open_existing_image_watched(path: &Path, watch: Watch) -> Result<Drive, Error> {
         let image = Image::open(path, CONTENT_VERSION).map_err(MediaError::from)?;
-        Drive::on_existing(image)
+        Drive::on_existing(image, watch)
     }
 
     /// Opens the drive in an existing image file to look at it: the file is not written. What the drive
@@ -192,8 +247,16 @@ impl Drive {
     /// # Errors
     /// As [`Drive::open_existing_image`].
     pub fn open_image_read_only(path: &Path) -> Result<Drive, Error> {
+        Drive::open_image_read_only_watched(path, unwatched())
+    }
+
+    /// As [`Drive::open_image_read_only`], under a watch.
+    ///
+    /// # Errors
+    /// As [`Drive::open_existing_image`]; [`Error::Interrupted`].
+    pub fn open_image_read_only_watched(path: &Path, watch: Watch) -> Result<Drive, Error> {
         let image = Image::open_read_only(path, CONTENT_VERSION).map_err(MediaError::from)?;
-        Drive::on_existing(image)
+        Drive::on_existing(image, watch)
     }
 
     /// Looks through an image without opening the drive in it and without writing the file: its records,
@@ -206,10 +269,11 @@ impl Drive {
         Ok(checked.map_err(MediaError::from)?)
     }
 
-    fn on_existing(image: Image) -> Result<Drive, Error> {
+    fn on_existing(image: Image, watch: Watch) -> Result<Drive, Error> {
         let config = Config::from_complete_toml(image.text())?;
+        config.check_memory(memory_limit())?;
         let path = Some(image.path().to_owned());
-        Drive::on(config, Storage::Image(image), MediaState::Used, path)
+        Drive::on(config, Storage::Image(image), MediaState::Used, path, watch)
     }
 
     fn on(
@@ -217,6 +281,7 @@ impl Drive {
         storage: Storage,
         media: MediaState,
         image: Option<PathBuf>,
+        watch: Watch,
     ) -> Result<Drive, Error> {
         let nand = Nand::open(&config.device.nand, storage)?;
         let mut drive = Drive {
@@ -225,6 +290,8 @@ impl Drive {
             off_since: Time::ZERO,
             dumped: Dumped::default(),
             image,
+            watch,
+            process: std::process::id(),
             config,
         };
         drive.power_up_on(media, Tracing::Off)?;
@@ -235,7 +302,8 @@ impl Drive {
     /// nothing to a drive that has power.
     ///
     /// # Errors
-    /// None that did not already show when the drive was opened.
+    /// None that did not already show when the drive was opened; [`Error::Interrupted`], after which
+    /// the drive has no power.
     pub fn power_up(&mut self) -> Result<(), Error> {
         if self.powered.is_some() {
             return Ok(());
@@ -254,7 +322,7 @@ impl Drive {
         let driver = Driver::new(&sim)?;
         let (config, nand) = (self.config.clone(), self.nand.clone());
         let since = simulation.now();
-        let (device, host) = simulation.block_on(async move {
+        let task = simulation.handle().spawn(async move {
             let host_config = &config.host;
             let device = Device::power_up(
                 &sim,
@@ -289,7 +357,17 @@ impl Drive {
                 sim,
             };
             Ok::<_, Error>((device, host))
-        })??;
+        });
+        let (device, host) = match self.lived(&simulation, &task) {
+            Ok(powered) => powered?,
+            Err(error) => {
+                // Whatever the recovery was programming or erasing is torn.
+                self.off_since = simulation.now();
+                simulation.cut();
+                self.nand.borrow_mut().power_cut(self.off_since)?;
+                return Err(error);
+            }
+        };
         let dumped = std::mem::take(&mut self.dumped);
         if dumped.pages > 0 {
             // The capacitor's work is on the account of the life that it made possible.
@@ -353,6 +431,33 @@ impl Drive {
         self.power_up_on(media, tracing)
     }
 
+    /// Lets everything in flight finish, has what is cached written to flash and makes the image durable, as
+    /// [`Drive::close`] begins with; the drive can be used on.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`]; what flash does not take, or the image file, such as on a full disk.
+    pub fn settle(&mut self) -> Result<(), Error> {
+        let Some(powered) = &self.powered else {
+            return Ok(());
+        };
+        while (0..EVENTS_PER_LOOK).all(|_| powered.simulation.step()) {
+            if (self.watch)().is_break() {
+                return Err(Error::Interrupted);
+            }
+        }
+        let written = self.write_back_cache()?;
+        self.sync()?;
+        // A capacitor saves what flash does not take, as when the power is cut.
+        if self.image.is_some() && !self.config.device.cache.capacitor {
+            written?;
+        }
+        let controller = self.powered()?.device.controller.clone();
+        let down = self.run(|_| async move { controller.shut_down().await })?;
+        // Counts that find no space on flash are lost; data is not concerned.
+        let _ = down;
+        Ok(())
+    }
+
     /// Lets everything in flight finish, has what is cached written to flash, makes the image durable and
     /// lets go of it. Dropping a drive without closing it is a power cut.
     ///
@@ -367,19 +472,7 @@ impl Drive {
     }
 
     fn power_down(&mut self) -> Result<(), Error> {
-        if let Some(powered) = &self.powered {
-            powered.simulation.run();
-            let written = self.write_back_cache()?;
-            self.sync()?;
-            // A capacitor saves what flash does not take, as when the power is cut.
-            if self.image.is_some() && !self.config.device.cache.capacitor {
-                written?;
-            }
-            let controller = self.powered()?.device.controller.clone();
-            let down = self.run(|_| async move { controller.shut_down().await })?;
-            // Counts that find no space on flash are lost; data is not concerned.
-            let _ = down;
-        }
+        self.settle()?;
         self.power_cut()?;
         self.sync()
     }
@@ -404,8 +497,25 @@ impl Drive {
         F: Future<Output = T> + 'static,
     {
         let powered = self.powered()?;
-        let future = function(powered.host.clone());
-        Ok(powered.simulation.block_on(future)?)
+        let task = powered.host.sim.spawn(function(powered.host.clone()));
+        self.lived(&powered.simulation, &task)
+    }
+
+    /// Lets time pass until `task` has finished. If it does not, or is broken off, it is dropped.
+    fn lived<T>(&self, simulation: &Simulation, task: &JoinHandle<T>) -> Result<T, Error> {
+        let error = loop {
+            match simulation.advance(task, EVENTS_PER_LOOK) {
+                Ok(true) => {
+                    let at = simulation.now();
+                    return task.take().ok_or_else(|| Stalled { at }.into());
+                }
+                Ok(false) if (self.watch)().is_break() => break Error::Interrupted,
+                Ok(false) => {}
+                Err(stalled) => break stalled.into(),
+            }
+        };
+        task.abort();
+        Err(error)
     }
 
     /// The simulation, to step it event by event.
@@ -436,6 +546,12 @@ impl Drive {
     /// The image file, if it has one.
     pub fn image(&self) -> Option<&Path> {
         self.image.as_deref()
+    }
+
+    /// Whether this is the copy, in a forked process, of a drive whose image the process that opened it
+    /// goes on using: nothing may be done with it but to drop it.
+    pub fn is_foreign(&self) -> bool {
+        self.image.is_some() && self.process != std::process::id()
     }
 
     /// The powered device, to look inside.
@@ -665,8 +781,8 @@ async fn sanitize(host: &Host) -> Result<(), host::Error> {
 impl Drop for Drive {
     fn drop(&mut self) {
         // A capacitor still does its work; nobody is left to hear of an image that cannot be
-        // written. After a panic nothing of the drive is to be touched.
-        if !std::thread::panicking() {
+        // written. After a panic nothing of the drive is to be touched, and its image not by a fork.
+        if !std::thread::panicking() && !self.is_foreign() {
             let _ = self.power_cut();
         }
     }

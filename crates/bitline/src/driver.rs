@@ -28,6 +28,8 @@ struct Pending {
     completion: Option<Arrival>,
     /// Nobody awaits it any more: its identifier goes back when it completes.
     abandoned: bool,
+    /// It is abandoned and the drive may still write to its data, so freed memory is held.
+    holds_memory: bool,
 }
 
 /// A completion on its way over the link, or arrived.
@@ -203,7 +205,12 @@ impl Driver {
         })?;
         // Given back with the identifier, when the completion is consumed.
         room.keep();
-        let mut claim = Claim { pair, id: Some(id) };
+        let mut claim = Claim {
+            pair,
+            memory: &self.memory,
+            has_data: entry.data_pointer != [0; 16],
+            id: Some(id),
+        };
         let begin = self.sim.now();
         pair.trace_outstanding(&self.sim);
         let mut entry = *entry;
@@ -276,6 +283,9 @@ impl Driver {
             return;
         };
         pending.completion = Some(arrival);
+        if std::mem::take(&mut pending.holds_memory) {
+            self.memory.borrow_mut().let_go();
+        }
         if pending.abandoned {
             let controller = self.controller();
             let is_newest = pair.consume(state, id, &arrival);
@@ -313,6 +323,7 @@ impl QueuePair {
                         waiter: TaskId::NONE,
                         completion: None,
                         abandoned: false,
+                        holds_memory: false,
                     };
                     entries as usize - 1
                 ],
@@ -404,9 +415,12 @@ fn io_name(code: u8) -> &'static str {
 }
 
 /// A command under way. Dropping it before its completion leaves the command to
-/// the drive, and its identifier taken until then.
+/// the drive, and its identifier taken until then; the buffers that its caller drops with it are
+/// not used again before.
 struct Claim<'a> {
     pair: &'a QueuePair,
+    memory: &'a Memory,
+    has_data: bool,
     id: Option<u16>,
 }
 
@@ -415,7 +429,13 @@ impl Drop for Claim<'_> {
         let Some(id) = self.id else { return };
         let state = &mut *self.pair.state.borrow_mut();
         match state.pending[usize::from(id)].completion {
-            None => state.pending[usize::from(id)].abandoned = true,
+            None => {
+                let pending = &mut state.pending[usize::from(id)];
+                (pending.abandoned, pending.holds_memory) = (true, self.has_data);
+                if self.has_data {
+                    self.memory.borrow_mut().hold();
+                }
+            }
             Some(arrival) => {
                 self.pair.consume(state, id, &arrival);
             }

@@ -39,6 +39,11 @@ pub enum Error {
     /// The drive has no power: it was cut, or the drive was closed.
     #[error("the drive has no power; power it up first")]
     NoPower,
+    /// The drive's watch broke the call off.
+    #[error(
+        "the call was interrupted; what it had sent to the drive is carried out, and nothing more is sent"
+    )]
+    Interrupted,
     /// Nothing is left to happen in the simulation, and the call has not finished.
     #[error(transparent)]
     Stalled(#[from] sim::Stalled),

@@ -21,6 +21,7 @@ mod drive;
 mod driver;
 mod error;
 mod explain;
+mod footprint;
 mod health;
 mod inventory;
 mod statistics;
@@ -35,7 +36,7 @@ pub use config::{
 pub use device::PowerUpError;
 pub use device::bits::{PlaceError, PlacedVectors};
 pub use device::ftl::{History, Lpn, Precondition, PreconditionError, Preconditioned};
-pub use drive::{Drive, Host};
+pub use drive::{Drive, Host, Watch};
 pub use driver::{Queue, send_raw, send_raw_admin};
 pub use error::{Error, Unclosed};
 pub use explain::{EstimateReport, EstimatedEnergy, Explanation, Part, StepReport};

@@ -12,6 +12,9 @@ use crate::buffer::Buffer;
 use crate::error::Error;
 use crate::transport::Transport;
 
+/// Bytes that are transferred with one buffer, about.
+const PIECE_BYTES: u64 = 4 << 20;
+
 /// Most logical blocks of one command (NLB has 16 bits).
 pub const BLOCKS_PER_COMMAND_MAX: u32 = 0x1_0000;
 
@@ -117,16 +120,23 @@ impl<T: Transport> BlockDevice<T> {
     /// As [`BlockDevice::read_into`].
     pub async fn read(&self, lba: u64, blocks: u64) -> Result<Vec<u8>, Error> {
         self.check_range(lba, blocks)?;
-        let buffer = Buffer::new(
-            self.transport.memory(),
-            blocks * u64::from(self.block_bytes),
-        )?;
-        for (first, count) in self.commands(lba, blocks) {
-            let offset = (first - lba) * u64::from(self.block_bytes);
-            let read = self.transfer(first, count, &buffer, offset)?;
-            self.send("read", IoCommand::Read(read)).await?;
+        let block_bytes = u64::from(self.block_bytes);
+        let bytes = blocks * block_bytes;
+        let mut data = Vec::new();
+        data.try_reserve_exact(bytes as usize)
+            .map_err(|_| Error::Usage(format!("{bytes} bytes at once do not fit into memory")))?;
+        for (start, count) in self.pieces(lba, blocks) {
+            let buffer = Buffer::new(self.transport.memory(), count * block_bytes)?;
+            for (first, count) in self.commands(start, count) {
+                let offset = (first - start) * block_bytes;
+                let read = self.transfer(first, count, &buffer, offset)?;
+                self.send("read", IoCommand::Read(read)).await?;
+            }
+            let before = data.len();
+            data.resize(before + (count * block_bytes) as usize, 0);
+            buffer.copy_to(&mut data[before..])?;
         }
-        buffer.to_vec()
+        Ok(data)
     }
 
     /// Writes whole blocks, with as many commands as that takes.
@@ -148,14 +158,19 @@ impl<T: Transport> BlockDevice<T> {
 
     async fn write_all(&self, lba: u64, data: &[u8], force_unit_access: bool) -> Result<(), Error> {
         let blocks = self.whole_blocks(lba, data)?;
-        let buffer = Buffer::holding(self.transport.memory(), data)?;
-        for (first, count) in self.commands(lba, blocks) {
-            let offset = (first - lba) * u64::from(self.block_bytes);
-            let write = ReadWrite {
-                force_unit_access,
-                ..self.transfer(first, count, &buffer, offset)?
-            };
-            self.send("write", IoCommand::Write(write)).await?;
+        let block_bytes = u64::from(self.block_bytes);
+        for (start, count) in self.pieces(lba, blocks) {
+            let from = ((start - lba) * block_bytes) as usize;
+            let part = &data[from..from + (count * block_bytes) as usize];
+            let buffer = Buffer::holding(self.transport.memory(), part)?;
+            for (first, count) in self.commands(start, count) {
+                let offset = (first - start) * block_bytes;
+                let write = ReadWrite {
+                    force_unit_access,
+                    ..self.transfer(first, count, &buffer, offset)?
+                };
+                self.send("write", IoCommand::Write(write)).await?;
+            }
         }
         Ok(())
     }
@@ -256,6 +271,18 @@ impl<T: Transport> BlockDevice<T> {
         let blocks = (data.len() / block_bytes) as u64;
         self.check_range(lba, blocks)?;
         Ok(blocks)
+    }
+
+    /// Cuts a range into pieces of whole commands: first block and number of blocks of each. Each has a
+    /// buffer of its own, so that a long transfer needs little memory beside its data.
+    fn pieces(&self, lba: u64, blocks: u64) -> impl Iterator<Item = (u64, u64)> + use<T> {
+        let command = u64::from(self.blocks_per_command);
+        let commands = PIECE_BYTES / (command * u64::from(self.block_bytes));
+        let piece = command * commands.max(1);
+        (0..blocks.div_ceil(piece)).map(move |number| {
+            let done = number * piece;
+            (lba + done, (blocks - done).min(piece))
+        })
     }
 
     /// Cuts a range into commands that the drive can transfer.

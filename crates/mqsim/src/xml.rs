@@ -18,30 +18,58 @@ pub(super) struct Element {
     pub(super) children: Vec<Element>,
 }
 
+/// How deep elements may nest; those of MQSim's files do four deep.
+const DEPTH_MAX: usize = 64;
+
+/// The line of each place of a text, for places that ascend.
+struct Lines<'a> {
+    text: &'a [u8],
+    place: usize,
+    line: usize,
+}
+
+impl Lines<'_> {
+    /// The line of the byte at `place`, counted from 1; that of the last place if `place` is before it.
+    fn at(&mut self, place: u64) -> usize {
+        let end = self.text.len().min(place as usize).max(self.place);
+        let passed = &self.text[self.place..end];
+        self.line += passed.iter().filter(|byte| **byte == b'\n').count();
+        self.place = end;
+        self.line
+    }
+}
+
 /// Reads the one root element of `text`, which is the content of `file`.
 ///
 /// # Errors
 /// Anything that is no well-formed XML, and attributes, which these files have none of.
 pub(super) fn parse(text: &str, file: &Path) -> Result<Element, MqsimError> {
     let mut reader = Reader::from_str(text);
-    let line_at = |position: u64| {
-        let before = &text.as_bytes()[..text.len().min(position as usize)];
-        1 + before.iter().filter(|byte| **byte == b'\n').count()
+    let mut lines = Lines {
+        text: text.as_bytes(),
+        place: 0,
+        line: 1,
     };
     let mut open: Vec<Element> = Vec::new();
     let mut root = None;
     loop {
         let begin = reader.buffer_position();
         let event = reader.read_event().map_err(|error| {
-            let line = line_at(reader.error_position());
+            let line = lines.at(reader.error_position());
             MqsimError::at(file, line, format!("this is no XML: {error}"))
         })?;
-        let line = line_at(begin);
+        let line = lines.at(begin);
         let wrong = |what: String| Err(MqsimError::at(file, line, what));
         match event {
             Event::Start(tag) | Event::Empty(tag) if root.is_some() => {
                 return wrong(format!(
                     "<{}> follows the root element",
+                    name_of(tag.name())
+                ));
+            }
+            Event::Start(tag) if open.len() == DEPTH_MAX => {
+                return wrong(format!(
+                    "<{}> is nested deeper than {DEPTH_MAX} elements",
                     name_of(tag.name())
                 ));
             }
@@ -78,7 +106,7 @@ pub(super) fn parse(text: &str, file: &Path) -> Result<Element, MqsimError> {
             Event::Decl(_) | Event::PI(_) | Event::Comment(_) | Event::DocType(_) => {}
         }
     }
-    let end = line_at(text.len() as u64);
+    let end = lines.at(text.len() as u64);
     if let Some(unclosed) = open.last() {
         let what = format!("<{}> is never closed", unclosed.name);
         return Err(MqsimError::at(file, unclosed.line, what));
@@ -147,6 +175,14 @@ mod tests {
     }
 
     #[test]
+    fn a_million_elements_take_a_moment() {
+        let text = format!("<A>{}</A>", "<B>1</B>\n".repeat(1_000_000));
+        let root = parse(&text, Path::new("long.xml")).expect("well-formed");
+        assert_eq!(root.children.len(), 1_000_000);
+        assert_eq!(root.children[999_999].line, 1_000_000);
+    }
+
+    #[test]
     fn errors_name_file_and_line() {
         let unmatched = error_of("<A>\n<B>1</C>\n</A>");
         assert!(
@@ -161,6 +197,11 @@ mod tests {
         assert_eq!(
             error_of("<A>\n<B x=\"1\">1</B></A>"),
             "some.xml:2: <B> has attributes, which mean nothing here"
+        );
+        let deep = "<A>\n".repeat(1_000_000);
+        assert_eq!(
+            error_of(&deep),
+            "some.xml:65: <A> is nested deeper than 64 elements"
         );
         assert_eq!(
             error_of("<A/>\n<B/>"),

@@ -102,8 +102,8 @@ impl DataPointer {
     ///
     /// # Errors
     /// PRP Offset Invalid when an entry breaks the offset rules; Data SGL Length Invalid when the
-    /// SGL describes fewer bytes; Data Transfer Error when a list cannot be read; Invalid Field
-    /// when `length` exceeds [`MAX_TRANSFER_BYTES`].
+    /// SGL describes fewer bytes; Data Transfer Error when a list cannot be read, or data would end
+    /// beyond the last address; Invalid Field when `length` exceeds [`MAX_TRANSFER_BYTES`].
     #[inline]
     pub fn segments(&self, length: u64, memory: &dyn Dma) -> Result<SegmentList, Status> {
         if length > MAX_TRANSFER_BYTES {
@@ -113,6 +113,10 @@ impl DataPointer {
             DataPointer::Sgl {
                 length: described, ..
             } if u64::from(described) < length => Err(Status::DATA_SGL_LENGTH_INVALID),
+            // Whoever walks the segments may add any offset within one to its address.
+            DataPointer::Sgl { address, .. } if address.checked_add(length).is_none() => {
+                Err(Status::DATA_TRANSFER_ERROR)
+            }
             DataPointer::Sgl { address, .. } => Ok(SegmentList::of(Segment { address, length })),
             DataPointer::Prp { prp1, prp2 } => prp_segments(prp1, prp2, length, memory),
         }
@@ -213,7 +217,8 @@ fn walk_list(
         let count = slots_in_page.min(needed).min(PRP_BATCH as u64);
         let bytes = &mut batch[..(count * PRP_BYTES) as usize];
         memory.read(list, bytes)?;
-        list = list.wrapping_add(count * PRP_BYTES);
+        // A list that reaches the last address ends there or goes on elsewhere, as in any page.
+        list = list.saturating_add(count * PRP_BYTES);
         let chained = count == slots_in_page && needed > count;
         let (entries, _) = bytes.as_chunks::<{ PRP_BYTES as usize }>();
         for (index, entry) in entries.iter().enumerate() {

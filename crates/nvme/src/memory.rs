@@ -107,6 +107,9 @@ impl Region {
 pub struct HostMemory {
     regions: Vec<Region>,
     free: [Vec<u64>; ORDERS],
+    /// Who keeps freed memory from being given out again, and what was freed meanwhile.
+    holds: u32,
+    held: Vec<u64>,
     reserved_bytes: u64,
     limit_bytes: u64,
 }
@@ -128,6 +131,8 @@ impl HostMemory {
         HostMemory {
             regions: Vec::new(),
             free: [const { Vec::new() }; ORDERS],
+            holds: 0,
+            held: Vec::new(),
             reserved_bytes: 0,
             limit_bytes: limit_bytes.min(ADDRESS_SPACE_BYTES),
         }
@@ -166,8 +171,31 @@ impl HostMemory {
             .filter(|live_order| **live_order != 0)
             .ok_or(MemoryError::NotAllocated { address })?;
         let order = usize::from(std::mem::take(live_order) - 1);
+        if self.holds > 0 {
+            // Still live for the drive: it is given out when the last hold goes.
+            *self.live_order(address).expect("it was live just now") = order as u8 + 1;
+            self.held.push(address);
+            return Ok(());
+        }
         self.free[order].push(address);
         Ok(())
+    }
+
+    /// From here on, what is freed is not given out again: the drive may still write to it, for
+    /// commands that nobody waits for any more. Each call needs a [`HostMemory::let_go`].
+    pub fn hold(&mut self) {
+        self.holds += 1;
+    }
+
+    /// Ends a [`HostMemory::hold`]; with the last one, what was freed meanwhile can be used again.
+    pub fn let_go(&mut self) {
+        self.holds = self.holds.saturating_sub(1);
+        if self.holds == 0 {
+            for address in std::mem::take(&mut self.held) {
+                let freed = self.free(address);
+                debug_assert!(freed.is_ok(), "it was live when it was freed: {freed:?}");
+            }
+        }
     }
 
     /// The `length` bytes at `address`.
@@ -319,6 +347,19 @@ mod tests {
             Err(MemoryError::NotAllocated { address })
         );
         assert!(memory.free(0).is_err());
+    }
+
+    #[test]
+    fn what_is_freed_under_a_hold_is_not_given_out() {
+        let mut memory = HostMemory::new();
+        let first = memory.allocate(4096).expect("well below the limit");
+        memory.hold();
+        memory.hold();
+        memory.free(first).expect("it is live");
+        memory.let_go();
+        assert_ne!(memory.allocate(4096), Ok(first));
+        memory.let_go();
+        assert_eq!(memory.allocate(4096), Ok(first));
     }
 
     #[test]

@@ -251,3 +251,65 @@ fn an_endless_transfer_fetches_no_list() {
             .is_err()
     );
 }
+
+/// Memory at every address, so that only the pointer itself can be wrong.
+struct Everywhere;
+
+impl Dma for Everywhere {
+    fn read(&self, _: u64, into: &mut [u8]) -> Result<(), nvme::MemoryError> {
+        into.fill(0);
+        Ok(())
+    }
+
+    fn write(&mut self, _: u64, _: &[u8]) -> Result<(), nvme::MemoryError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn data_beyond_the_last_address_are_a_transfer_error() {
+    let sgl = |address, length: u32| {
+        let pointer = DataPointer::Sgl { address, length };
+        pointer.segments(length.into(), &Everywhere).err()
+    };
+    let end = u64::MAX;
+    assert_eq!(sgl(end - 4096, 4096), None);
+    assert_eq!(sgl(end - 4095, 4097), Some(Status::DATA_TRANSFER_ERROR));
+    assert_eq!(sgl(end, 1), Some(Status::DATA_TRANSFER_ERROR));
+    assert_eq!(sgl(end - 7, u32::MAX), Some(Status::DATA_TRANSFER_ERROR));
+    // What the descriptor has beyond the transfer is not touched.
+    let pointer = DataPointer::Sgl {
+        address: end - 4096,
+        length: u32::MAX,
+    };
+    assert!(pointer.segments(4096, &Everywhere).is_ok());
+}
+
+proptest! {
+    /// Whatever the pointer: segments of as many bytes as asked for, each with a last byte, or a status.
+    #[test]
+    fn segments_never_pass_the_last_address(
+        low in ends(), high in ends(), is_sgl: bool, length in 0u64..(1 << 22),
+    ) {
+        let pointer = match is_sgl {
+            true => DataPointer::Sgl { address: low, length: high as u32 },
+            false => prp(low, high),
+        };
+        pointer.list_bytes(length);
+        if let Ok(segments) = pointer.segments(length, &Everywhere) {
+            prop_assert_eq!(segments.total_bytes(), length);
+            for segment in segments.iter() {
+                prop_assert!(segment.address.checked_add(segment.length - 1).is_some());
+            }
+        }
+    }
+}
+
+/// Addresses near zero, near the last one, and anywhere.
+fn ends() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        0u64..3 * PAGE,
+        (0u64..3 * PAGE).prop_map(|back| u64::MAX - back),
+        any::<u64>(),
+    ]
+}

@@ -8,17 +8,20 @@ use std::path::PathBuf;
 use bitline::workload::{RunOptions, UnderWay};
 use bitline::{Error, Home, Host, HostError, Platform, VectorId};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::config::Config;
-use crate::error::{file, internal, json, to_python, usage};
+use crate::error::{file, json, to_python, usage, watch};
 use crate::expression::Expression;
 use crate::keeper::{Key, keep};
 use crate::progress::Progress;
 use crate::workload::{columns, parse_precondition, parse_workloads};
 
-/// Events of the simulation between two looks for Ctrl-C: some tens of milliseconds.
-const EVENTS_PER_LOOK: u64 = 1 << 17;
+/// Events of a workload between two calls of its progress function: some tens of milliseconds.
+const EVENTS_PER_TELLING: u64 = 1 << 17;
+/// Events of a workload between two looks for Ctrl-C.
+const EVENTS_PER_LOOK: u64 = 1 << 13;
 
 /// Requests are handed to Python when there are so many, or a little more.
 const LATENCIES_PER_CHUNK: usize = 1 << 16;
@@ -62,10 +65,7 @@ impl Drive {
     fn new(config: &Config, image: Option<PathBuf>) -> PyResult<Drive> {
         let config = config.0.clone();
         let key = keep(|| {
-            let drive = match image {
-                Some(path) => bitline::Drive::open_image(config, &path),
-                None => bitline::Drive::open(config),
-            };
+            let drive = bitline::Drive::open_watched(config, image.as_deref(), watch());
             drive.map_err(to_python)
         })?;
         Ok(Drive(key))
@@ -77,15 +77,18 @@ impl Drive {
     #[pyo3(signature = (image, read_only = false))]
     fn existing(image: PathBuf, read_only: bool) -> PyResult<Drive> {
         let open = match read_only {
-            true => bitline::Drive::open_image_read_only,
-            false => bitline::Drive::open_existing_image,
+            true => bitline::Drive::open_image_read_only_watched,
+            false => bitline::Drive::open_existing_image_watched,
         };
-        let key = keep(|| open(&image).map_err(to_python))?;
+        let key = keep(|| open(&image, watch()).map_err(to_python))?;
         Ok(Drive(key))
     }
 
-    /// Finishes what is in flight and makes the image durable.
+    /// Finishes what is in flight and makes the image durable. Interrupted, the drive stays open.
     fn close(&self) -> PyResult<()> {
+        if !self.0.is_over() {
+            self.with(bitline::Drive::settle)?;
+        }
         self.0.close()
     }
 
@@ -118,11 +121,16 @@ impl Drive {
         self.0.with(|drive| {
             let simulation = drive.simulation().map_err(to_python)?;
             let write = || {
-                let mut out = BufWriter::new(File::create(&path)?);
+                let out = Watched(File::create(&path)?);
+                let mut out = BufWriter::with_capacity(1 << 20, out);
                 simulation.handle().trace().write_json(&mut out)?;
                 out.flush()
             };
             write().map_err(|error| {
+                let error = match error.downcast::<PyErr>() {
+                    Ok(raised) => return raised,
+                    Err(error) => error,
+                };
                 let message = format!("cannot write the trace: {error}");
                 file(&path, &message, error.raw_os_error())
             })
@@ -154,20 +162,17 @@ impl Drive {
         let data = self.0.with(|drive| {
             let bytes = blocks.saturating_mul(drive.block_bytes().map_err(to_python)?.into());
             check_size(bytes)?;
-            run(py, drive, move |host| async move {
-                host.block().read(lba, blocks).await
-            })
+            let read = drive.run(move |host| async move { host.block().read(lba, blocks).await });
+            read.and_then(|read| read.map_err(Error::from))
+                .map_err(to_python)
         })?;
         Ok(PyBytes::new(py, &data))
     }
 
     /// Writes whole blocks.
-    fn write(&self, py: Python<'_>, lba: u64, data: &[u8]) -> PyResult<()> {
+    fn write(&self, lba: u64, data: PyBackedBytes) -> PyResult<()> {
         check_size(data.len() as u64)?;
-        let data = data.to_vec();
-        self.run(py, move |host| async move {
-            host.block().write(lba, &data).await
-        })
+        self.run(move |host| async move { host.block().write(lba, &data).await })
     }
 
     /// Makes everything written so far durable.
@@ -176,17 +181,13 @@ impl Drive {
     }
 
     /// Gives blocks back.
-    fn deallocate(&self, py: Python<'_>, lba: u64, blocks: u64) -> PyResult<()> {
-        self.run(py, move |host| async move {
-            host.block().deallocate(lba, blocks).await
-        })
+    fn deallocate(&self, lba: u64, blocks: u64) -> PyResult<()> {
+        self.run(move |host| async move { host.block().deallocate(lba, blocks).await })
     }
 
     /// Makes blocks read as zeroes.
-    fn write_zeroes(&self, py: Python<'_>, lba: u64, blocks: u64) -> PyResult<()> {
-        self.run(py, move |host| async move {
-            host.block().write_zeroes(lba, blocks).await
-        })
+    fn write_zeroes(&self, lba: u64, blocks: u64) -> PyResult<()> {
+        self.run(move |host| async move { host.block().write_zeroes(lba, blocks).await })
     }
 
     /// Sets up at once what earlier writes would have left, given as JSON; tells what was
@@ -207,33 +208,24 @@ impl Drive {
     }
 
     /// Compares whole blocks with data, inside the drive.
-    fn compare(&self, py: Python<'_>, lba: u64, data: &[u8]) -> PyResult<()> {
+    fn compare(&self, lba: u64, data: PyBackedBytes) -> PyResult<()> {
         check_size(data.len() as u64)?;
-        let data = data.to_vec();
-        self.run(py, move |host| async move {
-            host.block().compare(lba, &data).await
-        })
+        self.run(move |host| async move { host.block().compare(lba, &data).await })
     }
 
     /// Has the drive read blocks without sending them.
-    fn verify(&self, py: Python<'_>, lba: u64, blocks: u64) -> PyResult<()> {
-        self.run(py, move |host| async move {
-            host.block().verify(lba, blocks).await
-        })
+    fn verify(&self, lba: u64, blocks: u64) -> PyResult<()> {
+        self.run(move |host| async move { host.block().verify(lba, blocks).await })
     }
 
     /// Makes reads of blocks fail until they are written.
-    fn write_uncorrectable(&self, py: Python<'_>, lba: u64, blocks: u64) -> PyResult<()> {
-        self.run(py, move |host| async move {
-            host.block().write_uncorrectable(lba, blocks).await
-        })
+    fn write_uncorrectable(&self, lba: u64, blocks: u64) -> PyResult<()> {
+        self.run(move |host| async move { host.block().write_uncorrectable(lba, blocks).await })
     }
 
     /// Copies ranges of blocks inside the drive.
-    fn copy(&self, py: Python<'_>, sources: Vec<(u64, u32)>, destination: u64) -> PyResult<()> {
-        self.run(py, move |host| async move {
-            host.block().copy(&sources, destination).await
-        })
+    fn copy(&self, sources: Vec<(u64, u32)>, destination: u64) -> PyResult<()> {
+        self.run(move |host| async move { host.block().copy(&sources, destination).await })
     }
 
     /// Gives a namespace another block size and erases it.
@@ -251,7 +243,6 @@ impl Drive {
     #[pyo3(signature = (vector, bits, inverse, data, home = (0, 0)))]
     fn write_vector(
         &self,
-        py: Python<'_>,
         vector: (u32, u32),
         bits: u64,
         inverse: bool,
@@ -261,7 +252,7 @@ impl Drive {
         check_size(data.len() as u64)?;
         let (id, data) = (VectorId::new(vector.0, vector.1), data.to_vec());
         let (first, dies) = home;
-        self.run(py, move |host| async move {
+        self.run(move |host| async move {
             let bits_device = host.bits();
             let home = Home { first, dies };
             bits_device.write_at(home, id, bits, inverse, &data).await
@@ -316,23 +307,21 @@ impl Drive {
         bits: u64,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
-        let result = self.run(py, move |host| async move {
-            host.evaluate(&expression, platform, bits).await
-        })?;
+        let result =
+            self.run(move |host| async move { host.evaluate(&expression, platform, bits).await })?;
         Ok(PyBytes::new(py, &result))
     }
 
     /// Counts the ones of an expression's result: in the drive, or in the host as it arrives.
     fn count_ones(
         &self,
-        py: Python<'_>,
         expression: &Expression,
         platform: &str,
         bits: u64,
         in_host: bool,
     ) -> PyResult<u64> {
         let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
-        self.run(py, move |host| async move {
+        self.run(move |host| async move {
             if in_host {
                 return host.count_ones_here(&expression, platform, bits).await;
             }
@@ -341,17 +330,9 @@ impl Drive {
     }
 
     /// Evaluates an expression and drops the result as it arrives in the host.
-    fn stream(
-        &self,
-        py: Python<'_>,
-        expression: &Expression,
-        platform: &str,
-        bits: u64,
-    ) -> PyResult<()> {
+    fn stream(&self, expression: &Expression, platform: &str, bits: u64) -> PyResult<()> {
         let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
-        self.run(py, move |host| async move {
-            host.stream(&expression, platform, bits).await
-        })
+        self.run(move |host| async move { host.stream(&expression, platform, bits).await })
     }
 
     /// Evaluates an expression twice, by two plans: the first one's result, and the number of bits in
@@ -364,7 +345,7 @@ impl Drive {
         bits: u64,
     ) -> PyResult<(Bound<'py, PyBytes>, u32)> {
         let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
-        let checked = self.run(py, move |host| async move {
+        let checked = self.run(move |host| async move {
             host.evaluate_checked(&expression, platform, bits).await
         })?;
         Ok((PyBytes::new(py, &checked.result), checked.differing_bits))
@@ -373,13 +354,12 @@ impl Drive {
     /// Counts the ones of an expression's result, checked in the same way.
     fn count_ones_checked(
         &self,
-        py: Python<'_>,
         expression: &Expression,
         platform: &str,
         bits: u64,
     ) -> PyResult<(u64, u32)> {
         let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
-        let checked = self.run(py, move |host| async move {
+        let checked = self.run(move |host| async move {
             host.count_ones_checked(&expression, platform, bits).await
         })?;
         Ok((checked.result, checked.differing_bits))
@@ -443,9 +423,16 @@ impl Drive {
                 .start_workloads(&workloads, options)
                 .map_err(to_python)?;
             loop {
-                let done = under_way
-                    .advance(drive, EVENTS_PER_LOOK)
-                    .map_err(to_python)?;
+                let mut done = false;
+                for _ in 0..EVENTS_PER_TELLING / EVENTS_PER_LOOK {
+                    py.check_signals()?;
+                    done = under_way
+                        .advance(drive, EVENTS_PER_LOOK)
+                        .map_err(to_python)?;
+                    if done {
+                        break;
+                    }
+                }
                 if let Some(latencies) = &latencies {
                     hand_over(py, &under_way, latencies, done)?;
                 }
@@ -510,11 +497,11 @@ impl Drive {
         self.0.with(|drive| work(drive).map_err(to_python))
     }
 
-    fn run<T: 'static, F>(&self, py: Python<'_>, function: impl FnOnce(Host) -> F) -> PyResult<T>
+    fn run<T: 'static, F>(&self, function: impl FnOnce(Host) -> F) -> PyResult<T>
     where
         F: Future<Output = Result<T, HostError>> + 'static,
     {
-        self.0.with(|drive| run(py, drive, function))
+        self.with(|drive| drive.run(function)?.map_err(Error::from))
     }
 }
 
@@ -532,30 +519,17 @@ fn hand_over(
     Ok(())
 }
 
-/// Runs an async function on the drive until it returns, or until Ctrl-C. What was sent
-/// before Ctrl-C goes on in the drive, in later calls' time; nobody looks at its result.
-fn run<T: 'static, F>(
-    py: Python<'_>,
-    drive: &bitline::Drive,
-    function: impl FnOnce(Host) -> F,
-) -> PyResult<T>
-where
-    F: Future<Output = Result<T, HostError>> + 'static,
-{
-    let simulation = drive.simulation().map_err(to_python)?;
-    let host = drive.host().map_err(to_python)?;
-    let task = host.sim().clone().spawn(function(host));
-    loop {
-        match simulation.advance(&task, EVENTS_PER_LOOK) {
-            Err(stalled) => return Err(internal(format!("{stalled}: a command never completed"))),
-            Ok(false) => py.check_signals()?,
-            Ok(true) => {
-                let result = task
-                    .take()
-                    .ok_or_else(|| internal("a result was taken twice"))?;
-                return result.map_err(to_python);
-            }
-        }
+/// A file whose writes end when a signal handler raises something, with that as their error.
+struct Watched(File);
+
+impl Write for Watched {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        Python::attach(|py| py.check_signals()).map_err(std::io::Error::other)?;
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
     }
 }
 

@@ -1,15 +1,18 @@
 //! The one place where an error of the drive becomes a Python exception. The classes
 //! are in `python/bitline/errors.py`.
 
+use std::cell::Cell;
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::rc::Rc;
 
 use bitline::workload::TraceError;
 use bitline::{
     Error, HostError, MediaError as OpenError, NandError, PlaceError, PowerUpError, StatusError,
-    StatusType, StorageError,
+    StatusType, StorageError, Watch,
 };
-use pyo3::PyErr;
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
+use pyo3::{PyErr, Python};
 
 pyo3::import_exception!(bitline.errors, ConfigError);
 pyo3::import_exception!(bitline.errors, ImageError);
@@ -33,11 +36,30 @@ pub(crate) fn internal(message: impl Into<String>) -> PyErr {
     InternalError::new_err(message.into())
 }
 
+thread_local! {
+    /// What a signal handler raised, until [`to_python`] hands it on.
+    static RAISED: Cell<Option<PyErr>> = const { Cell::new(None) };
+}
+
+/// Has calls of a drive look for Ctrl-C and other signals.
+pub(crate) fn watch() -> Watch {
+    Rc::new(|| match Python::attach(|py| py.check_signals()) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(raised) => {
+            RAISED.set(Some(raised));
+            ControlFlow::Break(())
+        }
+    })
+}
+
 /// The exception for an error of the drive.
 pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
     let error = error.into();
     let message = error.to_string();
     match error {
+        Error::Interrupted => RAISED
+            .take()
+            .unwrap_or_else(|| PyKeyboardInterrupt::new_err(message)),
         Error::Config(_) | Error::Media(OpenError::Config(_)) => ConfigError::new_err(message),
         Error::PowerUp(PowerUpError::Config(_)) => ConfigError::new_err(message),
         Error::Media(OpenError::Storage(error)) | Error::Flash(NandError::Storage(error)) => {

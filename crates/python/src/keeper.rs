@@ -71,6 +71,11 @@ impl Key {
         if self.is_gone() {
             return Ok(());
         }
+        if self.is_over() {
+            // The copy of a fork: dropping it touches nothing.
+            self.forget();
+            return Ok(());
+        }
         let drive = self.take()?;
         let closed = catch(|| drive.close());
         if let Ok(Err(Unclosed { drive, error })) = closed {
@@ -79,6 +84,17 @@ impl Key {
         }
         PLACES.with_borrow_mut(|places| places.remove(&self.number));
         closed.map(drop).map_err(internal)
+    }
+
+    /// Whether there is nothing to finish any more: the drive is closed, an internal error ended it, or
+    /// it is the copy of another process's that a fork has.
+    pub(crate) fn is_over(self) -> bool {
+        let is_foreign = |place: Option<&Place>| match place {
+            Some(Place::Ready(drive)) => drive.is_foreign(),
+            _ => false,
+        };
+        self.is_gone()
+            || (self.is_here() && PLACES.with_borrow(|places| is_foreign(places.get(&self.number))))
     }
 
     /// Whether the drive was closed, or an internal error ended it.
@@ -115,6 +131,10 @@ impl Key {
             Some(Place::Broken(message)) => Err(internal(format!(
                 "the drive is unusable since an internal error ({message}); open it again"
             ))),
+            Some(Place::Ready(drive)) if drive.is_foreign() => Err(usage(
+                "this drive keeps its bits in an image that the process which opened it is using; a process \
+                 forked from that cannot use its copy: open the image here once it is closed there",
+            )),
             Some(place) => match std::mem::replace(place, Place::Busy) {
                 Place::Ready(drive) => Ok(drive),
                 Place::Busy | Place::Broken(_) => unreachable!("the arms above have taken these"),

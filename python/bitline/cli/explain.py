@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import typer
 
 import bitline
-from bitline.bits import BITS_MAX, PLATFORMS, BitExpression, BitVector, Platform
+from bitline.bits import BITS_MAX, PLATFORMS, BitExpression, BitVector, Group, Platform
 from bitline.cli.options import Config, Json, Preset, Set, settings
 from bitline.cli.output import Branch, Column, Fact, Result, Table, Tree, duration, emit, energy
 from bitline.drive import Drive
 from bitline.errors import UsageError
 from bitline.formula import names, parse
-from bitline.units import counted
+from bitline.units import counted, quoted
 
 #: Characters of a latch's contents that are shown on a line.
 _SHOWN = 100
@@ -93,7 +93,8 @@ def explain(
             if value is not None:
                 raise UsageError(f"{option} does not go with --image, which says what is where")
         with bitline.open(path=image, create=False) as drive:
-            asked = parse(expression, lambda name: _as_operand(_stored(drive, image, name)))
+            stored: dict[str, tuple[Group, dict[int, BitVector]]] = {}
+            asked = parse(expression, lambda name: _as_operand(_stored(drive, image, name, stored)))
             result = _result(asked, expression, platform, bits, count, {})
     emit(result, as_json=as_json)
 
@@ -110,19 +111,22 @@ def _placed(
     members = [_listed("--group", group) for group in groups] if groups else [named]
     inverted = _listed("--inverse", inverse) if inverse is not None else []
     placed: dict[str, BitVector] = {}
-    known = [name for group in members for name in group]
+    known = dict.fromkeys(name for group in members for name in group)
     for name in inverted:
         if name not in known:
-            raise UsageError(
-                f"--inverse {inverse}: {name} is in no group; there are {', '.join(known) or 'none'}"
-            )
+            there = quoted(", ".join(known)) or "none"
+            raise UsageError(f"--inverse {quoted(inverse)}: {name} is in no group; there are {there}")
+    inverted_names = {*inverted}
     for number, group in enumerate(members):
-        for name in group:
+        on_drive = drive.group(number)
+        for place, name in enumerate(group):
             if name in placed:
-                raise UsageError(
-                    f"--group {','.join(group)}: {name} is named twice; a vector is in one place"
-                )
-            (placed[name],) = drive.group(number).write([b"\0"], inverse=name in inverted, bits=8)
+                words = quoted(",".join(group))
+                raise UsageError(f"--group {words}: {name} is named twice; a vector is in one place")
+            # Under a number that is known to be free: the drive is blank.
+            (placed[name],) = on_drive._write_from(
+                place, [b"\0"], name in inverted_names, 8, on_drive.home, []
+            )
     for name in named:
         if name not in placed:
             raise UsageError(f"{name} is in no --group; add it to one, or give none to have all in one")
@@ -134,22 +138,25 @@ def _listed(option: str, text: str) -> list[str]:
     for name in found:
         if names(name) != [name]:
             raise UsageError(
-                f"{option} {text}: {name!r} is no name; expected names with commas between, as a,b,c"
+                f"{option} {quoted(text)}: {name!r} is no name; expected names with commas between, as a,b,c"
             )
     return found
 
 
-def _stored(drive: Drive, image: Path, name: str) -> BitVector:
-    """The vector of an image that GROUP:NUMBER names."""
+def _stored(
+    drive: Drive, image: Path, name: str, known: dict[str, tuple[Group, dict[int, BitVector]]]
+) -> BitVector:
+    """The vector of an image that GROUP:NUMBER names; each group is listed once, and then `known`."""
     group, colon, number = name.partition(":")
     if not colon:
         raise UsageError(f"{name}: a vector of an image is named by its group and number, as {name}:0")
-    found = drive.group(int(group) if group.isdigit() else group)
-    stored = found.vectors()
-    for vector in stored:
-        if vector.number == int(number):
-            return vector
-    held = f"vectors {', '.join(str(vector.number) for vector in stored[:8])}" if stored else "no vectors"
+    if group not in known:
+        found = drive.group(int(group) if group.isdigit() else group)
+        known[group] = found, {vector.number: vector for vector in found.vectors()}
+    found, stored = known[group]
+    if (vector := stored.get(int(number))) is not None:
+        return vector
+    held = f"vectors {', '.join(map(str, [*stored][:8]))}" if stored else "no vectors"
     raise UsageError(f"{name}: {image} has {held} in {found}")
 
 
@@ -180,7 +187,7 @@ def _result(
     estimate = told["estimate"]
     chunks = counted(told["chunks"], "page")
     return Result(
-        f"{text}, by {platform} on {asked.drive._config.name}",
+        f"{quoted(text)}, by {platform} on {asked.drive._config.name}",
         {
             "expression": Fact(None, told["expression"]),
             "platform": Fact(None, told["platform"]),

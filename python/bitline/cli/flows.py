@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from bitline import toml_text
 from bitline.cli.measure import amount
 from bitline.cli.options import in_range
 from bitline.cli.output import duration
@@ -123,7 +124,7 @@ def several(texts: list[str], base: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = []
     for number, text in enumerate(texts, 1):
         try:
-            keys = tomllib.loads(f"flow = {{ {text} }}")["flow"]
+            keys = toml_text.loads(f"flow = {{ {text} }}")["flow"]
         except tomllib.TOMLDecodeError as error:
             raise UsageError(
                 f"--flow {text}: expected KEY=VALUE, KEY=VALUE as in a TOML file, texts in quotes: {error}"

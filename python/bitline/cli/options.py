@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from bitline import toml_text
 from bitline.drive import Setting
 from bitline.errors import UsageError
 
@@ -110,7 +111,7 @@ def settings(pairs: list[str] | None) -> dict[str, Setting]:
 
 def _literal(value: str) -> Setting:
     try:
-        parsed = tomllib.loads(f"value = {value}")
+        parsed = toml_text.loads(f"value = {value}")
     except tomllib.TOMLDecodeError:
         return value
     # A value with line breaks could smuggle in further keys; then it is only text.

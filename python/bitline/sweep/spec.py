@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from bitline import toml_text
 from bitline.drive import Setting, configuration
 from bitline.errors import BitlineError, ConfigError, UsageError
 from bitline.sweep.point import Point
@@ -87,7 +88,7 @@ class Spec:
         Raises:
             UsageError: It is no spec.
         """
-        data = tomllib.loads(text)
+        data = toml_text.loads(text)
         known("a sweep", data, "drive", "precondition", "grid", "workload", "seeds")
         drive = drive_table(data.get("drive", {}), folder)
         seeds = data.get("seeds", [1])

@@ -3,9 +3,12 @@
 use toml::{Table, Value};
 
 use super::Config;
-use super::error::ConfigError;
+use super::error::{ConfigError, quoted, quoted_lines};
 use super::presets::{self, DEFAULT_PRESET};
 use super::reason;
+
+/// The longest name for which similar ones are looked for.
+const NAME_BYTES_MAX: usize = 200;
 
 /// A configuration being put together. It always has every key, each with a
 /// value of the right kind.
@@ -47,8 +50,8 @@ impl ConfigBuilder {
     /// # Errors
     /// Wrong syntax, a missing or unknown key, or a value of the wrong kind.
     pub(super) fn complete(text: &str) -> Result<ConfigBuilder, ConfigError> {
-        let config: Config =
-            toml::from_str(text).map_err(|error| ConfigError::Syntax(error.to_string()))?;
+        let config: Config = toml::from_str(text)
+            .map_err(|error| ConfigError::Syntax(quoted_lines(&error.to_string())))?;
         let mut builder = ConfigBuilder::of(&config)?;
         builder.apply(&parse(text)?)?;
         Ok(builder)
@@ -76,7 +79,7 @@ impl ConfigBuilder {
             // Without the digits that a float has lost.
             Err(ConfigError::Value { key, reason, .. }) if large => Err(ConfigError::Value {
                 key,
-                value: value.to_owned(),
+                value: quoted(value),
                 reason,
             }),
             Err(error) => Err(error),
@@ -102,7 +105,7 @@ impl ConfigBuilder {
     pub fn set_pair(&mut self, pair: &str) -> Result<&mut ConfigBuilder, ConfigError> {
         match pair.split_once('=') {
             Some((key, value)) if !key.trim().is_empty() => self.set(key.trim(), value.trim()),
-            _ => Err(ConfigError::Override(pair.to_owned())),
+            _ => Err(ConfigError::Override(quoted(pair))),
         }
     }
 
@@ -166,9 +169,9 @@ impl ConfigBuilder {
 
 fn wrong(key: &str, value: &Value, reason: &str) -> ConfigError {
     ConfigError::Value {
-        key: key.to_owned(),
-        value: value.to_string(),
-        reason: reason.to_owned(),
+        key: quoted(key),
+        value: quoted(&value.to_string()),
+        reason: quoted_lines(reason),
     }
 }
 
@@ -182,7 +185,7 @@ fn large_number(text: &str) -> Option<f64> {
 
 pub(super) fn parse(text: &str) -> Result<Table, ConfigError> {
     text.parse::<Table>()
-        .map_err(|error| ConfigError::Syntax(error.to_string()))
+        .map_err(|error| ConfigError::Syntax(quoted_lines(&error.to_string())))
 }
 
 fn typed(table: &Table) -> Result<Config, toml::de::Error> {
@@ -193,7 +196,7 @@ fn typed(table: &Table) -> Result<Config, toml::de::Error> {
 pub(super) fn put(table: &mut Table, key: &str, value: &Value) -> Result<(), ConfigError> {
     let Some(place) = find_mut(table, key) else {
         return Err(ConfigError::UnknownKey {
-            key: key.to_owned(),
+            key: quoted(key),
             nearest: nearest_key(key, table),
         });
     };
@@ -255,6 +258,10 @@ fn nearest_key(key: &str, table: &Table) -> Option<String> {
 
 /// The candidate most similar to `name`; none if all are far off.
 pub fn most_similar(name: &str, candidates: &[String]) -> Option<String> {
+    // Comparing takes time with the product of the lengths, and no name is nearly so long.
+    if name.len() > NAME_BYTES_MAX {
+        return None;
+    }
     let score = |candidate: &String| strsim::normalized_damerau_levenshtein(name, candidate);
     let best = candidates
         .iter()

@@ -47,6 +47,26 @@ pub enum ConfigError {
         /// The most allowed.
         most: u64,
     },
+    /// Tables that do not fit into memory.
+    #[error(
+        "nand.geometry makes {blocks} blocks in {planes} planes, {pages} pages in all, whose tables take \
+         {needed} bytes of memory; there are {limit}: make channels = {channels}, chips_per_channel, \
+         dies_per_chip, planes_per_die or blocks_per_plane smaller"
+    )]
+    Memory {
+        /// Channels.
+        channels: u32,
+        /// Planes of the drive.
+        planes: u32,
+        /// Blocks of the drive.
+        blocks: u32,
+        /// Pages of the drive.
+        pages: u64,
+        /// Bytes that tables would take.
+        needed: u64,
+        /// Bytes there are.
+        limit: u64,
+    },
     /// An override that is not `key=value`.
     #[error("{0:?} is no override; it must be KEY=VALUE, such as ftl.overprovisioning=0.1")]
     Override(String),
@@ -70,6 +90,23 @@ pub enum ConfigError {
     /// Values that make no drive.
     #[error(transparent)]
     Device(#[from] device::ConfigError),
+}
+
+/// The most characters of a text of the user's that a message repeats.
+const QUOTED_MAX: usize = 120;
+
+/// A text as messages repeat it: the beginning of a long one, and how long it is.
+pub(crate) fn quoted(text: &str) -> String {
+    match text.char_indices().nth(QUOTED_MAX) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}... ({} characters)", &text[..end], text.chars().count()),
+    }
+}
+
+/// The same of every line of a message.
+pub(crate) fn quoted_lines(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(quoted).collect();
+    lines.join("\n")
 }
 
 /// How an error message offers what may have been meant.

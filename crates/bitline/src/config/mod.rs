@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use builder::{ConfigBuilder, most_similar};
 
 pub use error::ConfigError;
+use error::quoted_lines;
 pub use keys::{Choice, Key, reference_of_keys};
 pub use presets::DEFAULT_PRESET;
 
@@ -166,7 +167,8 @@ impl Config {
     /// # Errors
     /// None for a valid configuration; numbers above 2^63 cannot be written.
     pub fn to_toml(&self) -> Result<String, ConfigError> {
-        toml::to_string_pretty(self).map_err(|error| ConfigError::Syntax(error.to_string()))
+        toml::to_string_pretty(self)
+            .map_err(|error| ConfigError::Syntax(quoted_lines(&error.to_string())))
     }
 
     /// Checks that a drive of this configuration understands what one of `stored`

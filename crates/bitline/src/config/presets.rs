@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use toml_edit::{Document, Item};
 
 use super::builder::{leaves_of, most_similar, parse, put};
-use super::error::ConfigError;
+use super::error::{ConfigError, quoted};
 
 /// The preset that a drive has unless told otherwise.
 pub const DEFAULT_PRESET: &str = "flash-cosmos";
@@ -65,7 +65,7 @@ pub(super) fn text(name: &str) -> Result<&'static str, ConfigError> {
     found.map(|(_, text)| *text).ok_or_else(|| {
         let known = names();
         ConfigError::UnknownPreset {
-            name: name.to_owned(),
+            name: quoted(name),
             nearest: most_similar(name, &known),
             known,
         }

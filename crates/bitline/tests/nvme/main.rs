@@ -1,5 +1,6 @@
 //! The commands of the standard, against what it says of them.
 
+mod addresses;
 mod admin;
 mod arbitration;
 mod commands;

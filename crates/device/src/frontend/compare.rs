@@ -16,15 +16,15 @@ impl Controller {
         compare: &ReadWrite,
         origin: Origin,
     ) -> Result<Answer, Status> {
-        namespace.check_range(&compare.blocks)?;
-        let bytes = namespace.bytes_of(&compare.blocks);
+        let range = namespace.byte_range(&compare.blocks)?;
+        let bytes = range.end - range.start;
         self.check_transfer(bytes)?;
         let segments = self
             .port
             .locate(origin.tenant, &compare.data, bytes)
             .await?;
         self.port.fetch_bytes(origin.tenant, bytes).await;
-        let pages = self.read_pages(namespace, &compare.blocks, origin).await?;
+        let pages = self.read_pages(namespace, &range, origin).await?;
         self.health.read(bytes);
         if !self.buffers.stores_data() {
             return Ok(Answer::DONE);
@@ -51,9 +51,9 @@ impl Controller {
         verify: &BlockCommand,
         origin: Origin,
     ) -> Result<Answer, Status> {
-        namespace.check_range(&verify.blocks)?;
-        self.read_pages(namespace, &verify.blocks, origin).await?;
-        self.health.read(namespace.bytes_of(&verify.blocks));
+        let range = namespace.byte_range(&verify.blocks)?;
+        self.read_pages(namespace, &range, origin).await?;
+        self.health.read(range.end - range.start);
         Ok(Answer::DONE)
     }
 }

@@ -1,5 +1,7 @@
 //! Copy: blocks of a namespace are written elsewhere in it, without crossing the link (NVM 3.3.2).
 
+use std::ops::Range;
+
 use nvme::command::{BlockRange, CopyBlocks, CopyRange};
 use nvme::identify::CopyLimits;
 use nvme::{Lba, Status};
@@ -40,11 +42,11 @@ impl Controller {
             return Err(Status::COMMAND_SIZE_LIMIT_EXCEEDED);
         }
         let sources = self.copy_sources(copy, origin).await?;
-        let destination = check_sources(namespace, copy.destination, &sources, limits)?;
+        let (sources, destination) = check_sources(namespace, copy.destination, &sources, limits)?;
         let mut staged = Vec::new();
         for source in &sources {
             let pages = self.read_pages(namespace, source, origin).await?;
-            self.health.read(namespace.bytes_of(source));
+            self.health.read(source.end - source.start);
             for (piece, buffer) in &pages {
                 let part = piece.column as usize..(piece.column + piece.bytes) as usize;
                 self.buffers
@@ -66,7 +68,7 @@ impl Controller {
             });
             pages.push((piece, buffer));
         }
-        self.write_pages(namespace, &destination, pages, copy.force_unit_access)
+        self.write_pages(namespace, destination, pages, copy.force_unit_access)
             .await
     }
 
@@ -94,25 +96,25 @@ impl Controller {
     }
 }
 
-/// Checks the ranges; gives the one that is written.
+/// Checks the ranges; gives those that are read and the one that is written, in bytes.
 fn check_sources(
     namespace: &Namespace,
     destination: Lba,
     sources: &[BlockRange],
     limits: CopyLimits,
-) -> Result<BlockRange, Status> {
+) -> Result<(Vec<Range<u64>>, Range<u64>), Status> {
     let mut blocks = 0u32;
+    let mut read = Vec::with_capacity(sources.len());
     for source in sources {
         if source.count > u32::from(limits.range_blocks) {
             return Err(Status::COMMAND_SIZE_LIMIT_EXCEEDED);
         }
-        namespace.check_range(source)?;
+        read.push(namespace.byte_range(source)?);
         blocks += source.count;
     }
     if blocks > limits.blocks {
         return Err(Status::COMMAND_SIZE_LIMIT_EXCEEDED);
     }
-    let destination = BlockRange::new(destination, blocks);
-    namespace.check_range(&destination)?;
-    Ok(destination)
+    let written = namespace.byte_range(&BlockRange::new(destination, blocks))?;
+    Ok((read, written))
 }

@@ -181,11 +181,12 @@ impl Controller {
     #[inline]
     fn direct_piece(&self, read: &ReadWrite, origin: Origin) -> Option<Piece> {
         let namespace = self.namespaces.get(read.namespace).ok()?;
-        if !namespace.plain.get() || namespace.check_range(&read.blocks).is_err() {
+        if !namespace.plain.get() {
             return None;
         }
-        let bytes = namespace.bytes_of(&read.blocks);
-        let (page, column) = self.page_of(namespace.byte_range(&read.blocks).start);
+        let range = namespace.byte_range(&read.blocks).ok()?;
+        let bytes = range.end - range.start;
+        let (page, column) = self.page_of(range.start);
         if u64::from(column) + bytes > u64::from(self.page_bytes) || bytes > self.transfer_bytes_max
         {
             return None;
@@ -212,8 +213,7 @@ impl Controller {
     #[inline]
     pub(super) fn first_page_of(&self, command: &ReadWrite) -> Option<Lpn> {
         let namespace = self.namespaces.get(command.namespace).ok()?;
-        namespace.check_range(&command.blocks).ok()?;
-        let (page, _) = self.page_of(namespace.byte_range(&command.blocks).start);
+        let (page, _) = self.page_of(namespace.byte_range(&command.blocks).ok()?.start);
         Some(namespace.lpn(page))
     }
 

@@ -22,8 +22,10 @@ use crate::schedule::Origin;
 const UNDER_WAY: u64 = 1 << 8;
 /// Bit of it while what was stored is to be erased, too.
 const ERASES: u64 = 1 << 9;
-/// Steps in which a namespace is emptied, so that progress can be told.
+/// Steps in which a namespace is emptied at least, so that progress can be told.
 const STEPS: u32 = 16;
+/// Logical pages that are deallocated at once at most, so that no event keeps the simulator long.
+pub(super) const PAGES_AT_ONCE: u32 = 1 << 20;
 
 impl Controller {
     pub(super) async fn format(
@@ -101,9 +103,11 @@ impl Controller {
     pub(super) async fn empty_namespace(&self, namespace: &Namespace) -> Result<(), Status> {
         let pages = namespace.pages();
         let _lock = self.ftl.lock(pages.clone()).await;
-        let step = (pages.end - pages.start).div_ceil(STEPS);
         let origin = Origin::own(self.namespaces.tenant_of(namespace.id));
-        for number in 0..STEPS {
+        let all = pages.end - pages.start;
+        let steps = STEPS.max(all.div_ceil(PAGES_AT_ONCE));
+        let step = all.div_ceil(steps);
+        for number in 0..steps {
             let first = (pages.start + number * step).min(pages.end);
             let end = (first + step).min(pages.end);
             // That the namespace is to be emptied has been noted.
@@ -112,7 +116,8 @@ impl Controller {
                 .deallocate(first..end, WithoutSpace::Forget, origin)
                 .await;
             emptied.map_err(|error| status_of(error, false))?;
-            let left = 100 - (number + 1) * 100 / STEPS;
+            self.sim.yield_now().await;
+            let left = 100 - (number + 1) * 100 / steps;
             if namespace.format_left.get() > 0 {
                 namespace.format_left.set(left.max(1) as u8);
             }

@@ -6,6 +6,7 @@ use nvme::command::{BlockRange, DatasetManagement, DatasetRange, ReadWrite, Writ
 use nvme::{BROADCAST_NAMESPACE, IoCommand, Status};
 
 use super::Controller;
+use super::format::PAGES_AT_ONCE;
 use super::namespace::Namespace;
 use super::slot::Answer;
 use crate::buffer::{Buffer, BufferId};
@@ -179,16 +180,16 @@ impl Controller {
         Ok(Answer::DONE)
     }
 
-    /// The pieces of pages that `blocks`, which are in range, cover, in order.
+    /// The pieces of pages that `bytes` of a namespace cover, in order.
     #[inline]
     pub(super) fn pieces(
         &self,
         namespace: &Namespace,
-        blocks: &BlockRange,
+        bytes: &Range<u64>,
         origin: Origin,
     ) -> impl Iterator<Item = Piece> + Clone + use<> {
         let page_bytes = u64::from(self.page_bytes);
-        let Range { start, end } = namespace.byte_range(blocks);
+        let &Range { start, end } = bytes;
         let base = namespace.lpn(0).0;
         (start / page_bytes..end.div_ceil(page_bytes)).map(move |page| {
             let first = start.max(page * page_bytes);
@@ -225,17 +226,17 @@ impl Controller {
         read: &ReadWrite,
         origin: Origin,
     ) -> Result<Answer, Status> {
-        namespace.check_range(&read.blocks)?;
-        let bytes = namespace.bytes_of(&read.blocks);
+        let range = namespace.byte_range(&read.blocks)?;
+        let bytes = range.end - range.start;
         self.check_transfer(bytes)?;
         let segments = self.port.locate(origin.tenant, &read.data, bytes).await?;
         if read.force_unit_access && self.cache.is_volatile() {
             // What is read must be what the medium has.
-            let pages = self.pages(namespace, &namespace.byte_range(&read.blocks));
+            let pages = self.pages(namespace, &range);
             let saved = self.cache.save(pages).await;
             saved.map_err(|error| status_of(error, false))?;
         }
-        let pages = self.read_pages(namespace, &read.blocks, origin).await?;
+        let pages = self.read_pages(namespace, &range, origin).await?;
         self.health.read(bytes);
         for (piece, buffer) in &pages {
             let part = piece.column as usize..(piece.column + piece.bytes) as usize;
@@ -248,7 +249,7 @@ impl Controller {
         })
     }
 
-    /// Reads `blocks` into page buffers, from the cache where it has them, else from flash.
+    /// Reads bytes of a namespace into page buffers, from the cache where it has them, else from flash.
     ///
     /// # Errors
     /// Unrecovered Read Error for blocks that are lost or marked.
@@ -256,13 +257,13 @@ impl Controller {
     pub(super) async fn read_pages(
         &self,
         namespace: &Namespace,
-        blocks: &BlockRange,
+        range: &Range<u64>,
         origin: Origin,
     ) -> Result<Vec<(Piece, Buffer<'_>)>, Status> {
-        self.check_marks(namespace, namespace.byte_range(blocks))?;
+        self.check_marks(namespace, range.clone())?;
         let ticket = self.ftl.ticket();
         let (mut cached_bytes, mut reads) = (0, Vec::new());
-        for piece in self.pieces(namespace, blocks, origin) {
+        for piece in self.pieces(namespace, range, origin) {
             let read = self.start_piece(piece, ticket.id().into(), &mut cached_bytes);
             reads.push(read);
         }
@@ -335,8 +336,8 @@ impl Controller {
         blocks: &BlockRange,
         origin: Origin,
     ) -> Option<Piece> {
-        namespace.check_range(blocks).ok()?;
-        let mut pieces = self.pieces(namespace, blocks, origin);
+        let bytes = namespace.byte_range(blocks).ok()?;
+        let mut pieces = self.pieces(namespace, &bytes, origin);
         let only = pieces.next();
         only.filter(|_| pieces.next().is_none())
     }
@@ -350,6 +351,7 @@ impl Controller {
         write: &ReadWrite,
         piece: Piece,
     ) -> Result<Answer, Status> {
+        let range = namespace.byte_range(&write.blocks)?;
         let bytes = u64::from(piece.bytes);
         self.check_transfer(bytes)?;
         let segments = self
@@ -362,7 +364,7 @@ impl Controller {
         self.port
             .copy_in(&segments, piece.offset, buffer.id(), part)?;
         let part = piece.in_buffer(buffer.id());
-        self.write_parts(namespace, &write.blocks, &[part], write.force_unit_access)
+        self.write_parts(namespace, range, &[part], write.force_unit_access)
             .await
     }
 
@@ -372,29 +374,29 @@ impl Controller {
         write: &ReadWrite,
         origin: Origin,
     ) -> Result<Answer, Status> {
-        namespace.check_range(&write.blocks)?;
-        let bytes = namespace.bytes_of(&write.blocks);
+        let range = namespace.byte_range(&write.blocks)?;
+        let bytes = range.end - range.start;
         self.check_transfer(bytes)?;
         let segments = self.port.locate(origin.tenant, &write.data, bytes).await?;
         self.port.fetch_bytes(origin.tenant, bytes).await;
         let mut pages = Vec::new();
-        for piece in self.pieces(namespace, &write.blocks, origin) {
+        for piece in self.pieces(namespace, &range, origin) {
             let buffer = self.buffers.take();
             let part = piece.column as usize..(piece.column + piece.bytes) as usize;
             self.port
                 .copy_in(&segments, piece.offset, buffer.id(), part)?;
             pages.push((piece, buffer));
         }
-        self.write_pages(namespace, &write.blocks, pages, write.force_unit_access)
+        self.write_pages(namespace, range, pages, write.force_unit_access)
             .await
     }
 
-    /// Writes page buffers to `blocks`; when this returns, they are where a completed write has to
+    /// Writes page buffers to bytes of a namespace; when this returns, they are where a completed write has to
     /// be: in the cache, or on flash if `force` asks for that.
     pub(super) async fn write_pages(
         &self,
         namespace: &Namespace,
-        blocks: &BlockRange,
+        range: Range<u64>,
         pages: Vec<(Piece, Buffer<'_>)>,
         force: bool,
     ) -> Result<Answer, Status> {
@@ -402,18 +404,17 @@ impl Controller {
             .iter()
             .map(|(piece, buffer)| piece.in_buffer(buffer.id()))
             .collect();
-        self.write_parts(namespace, blocks, &parts, force).await
+        self.write_parts(namespace, range, &parts, force).await
     }
 
     #[inline]
     async fn write_parts(
         &self,
         namespace: &Namespace,
-        blocks: &BlockRange,
+        bytes: Range<u64>,
         parts: &[PagePart],
         force: bool,
     ) -> Result<Answer, Status> {
-        let bytes = namespace.byte_range(blocks);
         let _lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = force || must_outlive_marks(namespace);
         let written = self.cache.write(parts, force).await;
@@ -429,12 +430,11 @@ impl Controller {
         zeroes: &WriteZeroes,
         origin: Origin,
     ) -> Result<Answer, Status> {
-        namespace.check_range(&zeroes.blocks)?;
-        let bytes = namespace.byte_range(&zeroes.blocks);
+        let bytes = namespace.byte_range(&zeroes.blocks)?;
         let _lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = zeroes.force_unit_access || must_outlive_marks(namespace);
         for piece in self
-            .pieces(namespace, &zeroes.blocks, origin)
+            .pieces(namespace, &bytes, origin)
             .filter(|piece| piece.bytes < self.page_bytes)
         {
             let buffer = self.buffers.take();
@@ -470,16 +470,14 @@ impl Controller {
         let mut list = vec![0; bytes];
         segments.read(&*self.host.memory.borrow(), &mut list)?;
         let ranges = DatasetRange::parse(&list)?;
-        let blocks_of =
-            |range: &DatasetRange| BlockRange::new(range.first(), range.block_count.get());
-        for range in ranges {
-            namespace.check_range(&blocks_of(range))?;
-        }
+        let bytes_of = |range: &DatasetRange| {
+            namespace.byte_range(&BlockRange::new(range.first(), range.block_count.get()))
+        };
+        let ranges: Vec<Range<u64>> = ranges.iter().map(bytes_of).collect::<Result<_, _>>()?;
         if !dataset.deallocate {
             return Ok(Answer::DONE);
         }
-        for range in ranges {
-            let bytes = namespace.byte_range(&blocks_of(range));
+        for bytes in ranges {
             let pages = self.whole_pages(namespace, &bytes);
             if pages.is_empty() {
                 continue;
@@ -488,10 +486,16 @@ impl Controller {
             let page_bytes = u64::from(self.page_bytes);
             let start = bytes.start.next_multiple_of(page_bytes);
             let covered = start..start + u64::from(pages.end - pages.start) * page_bytes;
-            self.cache
-                .deallocate(pages, WithoutSpace::Keep, origin)
-                .await
-                .map_err(|error| status_of(error, false))?;
+            for first in pages.clone().step_by(PAGES_AT_ONCE as usize) {
+                let end = first.saturating_add(PAGES_AT_ONCE).min(pages.end);
+                let deallocated = self
+                    .cache
+                    .deallocate(first..end, WithoutSpace::Keep, origin);
+                deallocated.await.map_err(|error| status_of(error, false))?;
+                if end < pages.end {
+                    self.sim.yield_now().await;
+                }
+            }
             self.clear_marks(namespace, covered).await?;
         }
         Ok(Answer::DONE)

@@ -162,27 +162,20 @@ impl Namespace {
         self.first_page..self.first_page + self.pages
     }
 
+    /// Where `blocks` begin and end in the namespace, in bytes. A command that waits goes on with these:
+    /// a format may give the blocks another size meanwhile.
+    ///
     /// # Errors
     /// LBA Out of Range.
     #[inline]
-    pub(super) fn check_range(&self, blocks: &BlockRange) -> Result<(), Status> {
+    pub(super) fn byte_range(&self, blocks: &BlockRange) -> Result<Range<u64>, Status> {
         match blocks.end() {
-            Some(end) if end.get() <= self.blocks.get() => Ok(()),
+            Some(end) if end.get() <= self.blocks.get() => {
+                let shift = self.block_shift.get();
+                Ok(blocks.start.get() << shift..end.get() << shift)
+            }
             _ => Err(Status::LBA_OUT_OF_RANGE),
         }
-    }
-
-    /// Bytes of data that `blocks` are.
-    #[inline]
-    pub(super) fn bytes_of(&self, blocks: &BlockRange) -> u64 {
-        u64::from(blocks.count) << self.block_shift.get()
-    }
-
-    /// Where `blocks`, which are in range, begin and end in the namespace, in bytes.
-    #[inline]
-    pub(super) fn byte_range(&self, blocks: &BlockRange) -> Range<u64> {
-        let start = blocks.start.get() << self.block_shift.get();
-        start..start + self.bytes_of(blocks)
     }
 
     /// A page of the namespace among those of the drive.

@@ -49,7 +49,8 @@ impl Queues {
     }
 
     /// # Errors
-    /// Invalid Queue Identifier if it is out of range or in use, Invalid Queue Size.
+    /// Invalid Queue Identifier if it is out of range or in use, Invalid Queue Size, Invalid Field if
+    /// it would end beyond the last address.
     pub(super) fn create_completion(
         &mut self,
         queue: QueueId,
@@ -64,6 +65,7 @@ impl Queues {
             return Err(Status::INVALID_QUEUE_IDENTIFIER);
         }
         let ring = Ring::new(size).map_err(|_| Status::INVALID_QUEUE_SIZE)?;
+        check_base(base, size, CompletionEntry::BYTES)?;
         *slot = Some(CompletionQueue {
             base,
             ring,
@@ -90,6 +92,7 @@ impl Queues {
             return Err(Status::INVALID_QUEUE_IDENTIFIER);
         }
         let ring = Ring::new(size).map_err(|_| Status::INVALID_QUEUE_SIZE)?;
+        check_base(base, size, SubmissionEntry::BYTES)?;
         let completion = self
             .completion
             .get_mut(usize::from(completion_queue.get()))
@@ -292,6 +295,12 @@ impl Queues {
             },
         }
     }
+}
+
+/// Every entry of a queue must have an address.
+fn check_base(base: u64, entries: u32, entry_bytes: usize) -> Result<(), Status> {
+    let end = base.checked_add(u64::from(entries) * entry_bytes as u64);
+    end.map(drop).ok_or(Status::INVALID_FIELD)
 }
 
 /// Where a completion goes.

@@ -110,8 +110,7 @@ impl Controller {
         namespace: &Namespace,
         command: &BlockCommand,
     ) -> Result<Answer, Status> {
-        namespace.check_range(&command.blocks)?;
-        let bytes = namespace.byte_range(&command.blocks);
+        let bytes = namespace.byte_range(&command.blocks)?;
         let sectors = self.sectors(namespace, bytes.clone());
         let _lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let _turn = self.marks.turn.acquire(1).await;

@@ -26,7 +26,11 @@ pub(in crate::nand) trait Medium: std::fmt::Debug {
 
 /// A file of the host, locked while it is open.
 #[derive(Debug)]
-pub(super) struct HostFile(File);
+pub(super) struct HostFile {
+    file: File,
+    /// The process that locked it.
+    process: u32,
+}
 
 impl HostFile {
     /// Makes a new file for one writer.
@@ -36,7 +40,7 @@ impl HostFile {
         let file = options
             .open(path)
             .map_err(|source| io_error(path, "create the image", source))?;
-        HostFile(file).locked(path, FlockOperation::NonBlockingLockExclusive)
+        HostFile::locked(file, path, FlockOperation::NonBlockingLockExclusive)
     }
 
     /// Opens a file for one writer, or for as many readers.
@@ -50,12 +54,15 @@ impl HostFile {
             true => FlockOperation::NonBlockingLockShared,
             false => FlockOperation::NonBlockingLockExclusive,
         };
-        HostFile(file).locked(path, lock)
+        HostFile::locked(file, path, lock)
     }
 
-    fn locked(self, path: &Path, lock: FlockOperation) -> Result<HostFile, StorageError> {
-        match rustix::fs::flock(&self.0, lock) {
-            Ok(()) => Ok(self),
+    fn locked(file: File, path: &Path, lock: FlockOperation) -> Result<HostFile, StorageError> {
+        match rustix::fs::flock(&file, lock) {
+            Ok(()) => Ok(HostFile {
+                file,
+                process: std::process::id(),
+            }),
             Err(rustix::io::Errno::WOULDBLOCK) => Err(StorageError::Locked {
                 path: path.to_owned(),
             }),
@@ -77,25 +84,25 @@ pub(super) fn sync_folder_of(path: &Path) -> Result<(), StorageError> {
 
 impl Medium for HostFile {
     fn length(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn set_length(&mut self, bytes: u64) -> io::Result<()> {
-        self.0.set_len(bytes)
+        self.file.set_len(bytes)
     }
 
     fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
-        self.0.read_exact_at(bytes, at)
+        self.file.read_exact_at(bytes, at)
     }
 
     fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.0.write_all_at(bytes, at)
+        self.file.write_all_at(bytes, at)
     }
 
     fn punch(&mut self, at: u64, bytes: u64) -> io::Result<()> {
         use rustix::io::Errno;
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        match rustix::fs::fallocate(&self.0, flags, at, bytes) {
+        match rustix::fs::fallocate(&self.file, flags, at, bytes) {
             Ok(()) => Ok(()),
             // A file system without holes keeps the room.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
@@ -104,18 +111,22 @@ impl Medium for HostFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 
     fn is_removed(&self) -> io::Result<bool> {
-        Ok(self.0.metadata()?.nlink() == 0)
+        Ok(self.file.metadata()?.nlink() == 0)
     }
 }
 
 impl Drop for HostFile {
     fn drop(&mut self) {
         // Closing the file would unlock it too, but not while a process that this one is just
-        // starting still has a copy of the descriptor. It cannot fail on a file that is locked.
-        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
+        // starting still has a copy of the descriptor. A fork shares the lock with the process that
+        // took it, so its copy is closed only.
+        if self.process == std::process::id() {
+            // It cannot fail on a file that is locked.
+            let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+        }
     }
 }

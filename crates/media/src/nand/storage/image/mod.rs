@@ -73,6 +73,8 @@ pub struct Image {
     damaged_copies: u64,
     /// Whether what followed the seal was given up when the image was opened.
     rolled_back: bool,
+    /// The process that opened it. What a fork has of it is a copy, and the file is not the copy's to write.
+    process: u32,
 }
 
 /// What an image holds of a block.
@@ -217,6 +219,7 @@ impl Image {
             erased: BTreeSet::new(),
             damaged_copies: 0,
             rolled_back: false,
+            process: std::process::id(),
         }
     }
 
@@ -392,7 +395,7 @@ impl BitStore for Image {
 
 impl Drop for Image {
     fn drop(&mut self) {
-        if !self.file.is_read_only() {
+        if !self.file.is_read_only() && self.process == std::process::id() {
             // Nobody is left to hear of it; a drive that is closed was told.
             let _ = self.file.drain();
         }

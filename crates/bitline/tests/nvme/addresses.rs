@@ -1,0 +1,240 @@
+//! Addresses that the host sends, at the ends of what 64 bits can say: each gives a status.
+
+use bitline::{Drive, Span, Status, send_raw, send_raw_admin};
+use nvme::command::{
+    BlockRange, CopyBlocks, CreateCompletionQueue, CreateSubmissionQueue, DatasetManagement,
+    DatasetRange, Engine, FcList, FcRead, FcWrite, GetLogPage, Home, LogPageId, ReadWrite,
+};
+use nvme::{
+    AdminCommand, BROADCAST_NAMESPACE, CommandId, DataPointer, IoCommand, Lba, NamespaceId,
+    QueueId, QueuePriority, SubmissionEntry, VectorId, VendorCommand,
+};
+
+use zerocopy::IntoBytes;
+
+use crate::drive;
+
+const NAMESPACE: NamespaceId = NamespaceId::new(1);
+
+/// Pointers whose data end beyond the last address, or lie where no memory is.
+fn beyond() -> Vec<DataPointer> {
+    let sgl = |back: u64| DataPointer::Sgl {
+        address: u64::MAX - back,
+        length: u32::MAX,
+    };
+    let last_page = u64::MAX - 4095;
+    vec![
+        sgl(0),
+        sgl(3),
+        sgl(511),
+        sgl(4095),
+        DataPointer::Sgl {
+            address: 0,
+            length: u32::MAX,
+        },
+        DataPointer::Prp {
+            prp1: last_page,
+            prp2: last_page,
+        },
+        DataPointer::Prp {
+            prp1: u64::MAX - 3,
+            prp2: last_page,
+        },
+    ]
+}
+
+fn sent(drive: &mut Drive, entry: SubmissionEntry, admin: bool) -> Status {
+    let status = drive.run(move |host| async move {
+        let queue = host.queue(0)?;
+        match admin {
+            true => send_raw_admin(&queue, entry).await,
+            false => send_raw(&queue, entry).await,
+        }
+    });
+    status
+        .expect("it has power")
+        .expect("the transport does not fail")
+}
+
+/// Every I/O command that has data, with its data at `data`.
+fn with_data(data: DataPointer, blocks: u32) -> Vec<IoCommand> {
+    let transfer = ReadWrite {
+        namespace: NAMESPACE,
+        blocks: BlockRange::new(Lba::new(0), blocks),
+        force_unit_access: false,
+        limited_retry: false,
+        data,
+    };
+    vec![
+        IoCommand::Read(transfer),
+        IoCommand::Write(transfer),
+        IoCommand::Compare(transfer),
+        IoCommand::DatasetManagement(DatasetManagement {
+            namespace: NAMESPACE,
+            range_count: 256,
+            deallocate: true,
+            integral_read: false,
+            integral_write: false,
+            data,
+        }),
+        IoCommand::Copy(CopyBlocks {
+            namespace: NAMESPACE,
+            destination: Lba::new(0),
+            range_count: 100,
+            force_unit_access: false,
+            limited_retry: false,
+            data,
+        }),
+        IoCommand::Vendor(VendorCommand::FcWrite(FcWrite {
+            namespace: NAMESPACE,
+            vector: VectorId::new(1, 1),
+            bits: u64::from(blocks) * 4096,
+            store_inverse: false,
+            home: Home::ALL,
+            data,
+        })),
+        IoCommand::Vendor(VendorCommand::FcList(FcList {
+            namespace: NAMESPACE,
+            group: None,
+            buffer_bytes: 32,
+            start: 0,
+            data,
+        })),
+    ]
+}
+
+#[test]
+fn data_beyond_the_last_address_give_a_status() {
+    let mut drive = drive(&[]);
+    drive
+        .write_vector(VectorId::new(0, 0), 8, false, &[1])
+        .expect("room");
+    for data in beyond() {
+        for blocks in [1, 17] {
+            for command in with_data(data, blocks) {
+                let status = sent(&mut drive, command.encode(CommandId::new(0)), false);
+                assert_eq!(status, Status::DATA_TRANSFER_ERROR, "{command:?}");
+            }
+        }
+        let log = AdminCommand::GetLogPage(GetLogPage {
+            page: LogPageId::ERROR,
+            namespace: BROADCAST_NAMESPACE,
+            specific: 0,
+            specific_id: 0,
+            retain_event: true,
+            dwords: 1024,
+            offset: 0,
+            data,
+        });
+        let status = sent(&mut drive, log.encode(CommandId::new(0)), true);
+        assert_eq!(status, Status::DATA_TRANSFER_ERROR, "{data:?}");
+    }
+    drive.write(0, &[7; 4096]).expect("the drive lives");
+}
+
+#[test]
+fn expressions_and_ranges_beyond_the_last_address_give_a_status() {
+    let mut drive = drive(&[]);
+    for back in [0, 1, 8, 4095] {
+        let read = IoCommand::Vendor(VendorCommand::FcRead(FcRead {
+            namespace: NAMESPACE,
+            expression_address: u64::MAX - back,
+            expression_bytes: 9,
+            engine: Engine::FlashCosmos,
+            bits: 8,
+            part: None,
+            count_only: true,
+            check: false,
+            data: DataPointer::Sgl {
+                address: 4096,
+                length: 8,
+            },
+        }));
+        let status = sent(&mut drive, read.encode(CommandId::new(0)), false);
+        assert_eq!(status, Status::DATA_TRANSFER_ERROR);
+    }
+    for start in [u64::MAX, u64::MAX - 1, u64::MAX - 65535, 1 << 63] {
+        for command in with_data(
+            DataPointer::Sgl {
+                address: 4096,
+                length: 1 << 20,
+            },
+            17,
+        ) {
+            let IoCommand::Read(mut read) = command else {
+                continue;
+            };
+            read.blocks.start = Lba::new(start);
+            let entry = IoCommand::Read(read).encode(CommandId::new(0));
+            assert_eq!(sent(&mut drive, entry, false), Status::LBA_OUT_OF_RANGE);
+        }
+    }
+}
+
+#[test]
+fn queues_beyond_the_last_address_are_refused() {
+    let mut drive = drive(&[]);
+    let last_page = u64::MAX - 4095;
+    let completion = |base, size| {
+        AdminCommand::CreateCompletionQueue(CreateCompletionQueue {
+            queue: QueueId::new(60),
+            size,
+            contiguous: true,
+            interrupts: false,
+            interrupt_vector: 0,
+            base,
+        })
+    };
+    let submission = |base, size| {
+        AdminCommand::CreateSubmissionQueue(CreateSubmissionQueue {
+            queue: QueueId::new(60),
+            size,
+            contiguous: true,
+            priority: QueuePriority::Medium,
+            completion_queue: QueueId::new(1),
+            base,
+        })
+    };
+    for create in [
+        completion(last_page, 256),
+        submission(last_page, 64),
+        submission(last_page, 65),
+    ] {
+        let status = sent(&mut drive, create.encode(CommandId::new(0)), true);
+        assert_eq!(status, Status::INVALID_FIELD, "{create:?}");
+    }
+}
+
+/// A command that is under way when its namespace gets larger blocks goes on with the bytes it began with.
+#[test]
+fn a_format_meanwhile_moves_no_range() {
+    let mut drive = drive(&[]);
+    let blocks = drive.blocks().expect("it has power");
+    // Whole pages, from the last one on downwards.
+    let ranges: Vec<DatasetRange> = (1..=256)
+        .map(|page| DatasetRange::new(Lba::new(blocks - 8 * page), 8))
+        .collect();
+    let statuses = drive.run(move |host| async move {
+        let memory = host::Transport::memory(host.block().transport()).clone();
+        let list = host::Buffer::holding(&memory, ranges.as_bytes())?;
+        let dataset = IoCommand::DatasetManagement(DatasetManagement {
+            namespace: NAMESPACE,
+            range_count: 256,
+            deallocate: true,
+            integral_read: false,
+            integral_write: false,
+            data: list.pointer(4096),
+        });
+        let (sender, entry) = (host.clone(), dataset.encode(CommandId::new(0)));
+        let dataset = host
+            .sim()
+            .spawn(async move { send_raw(&sender.queue(0)?, entry).await });
+        // By now it has been admitted, and waits for one range after the other.
+        host.sim().sleep(Span::from_us(3)).await;
+        let formatted = host.admin().format(NAMESPACE, 4096).await;
+        Ok::<_, bitline::HostError>((dataset.await?, formatted))
+    });
+    let (dataset, formatted) = statuses.expect("it has power").expect("both are sent");
+    assert_eq!(dataset, Status::SUCCESS);
+    formatted.expect("a format there is");
+}

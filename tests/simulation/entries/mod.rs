@@ -1,0 +1,312 @@
+//! A million queue entries, for I/O and for administration: no panic, no hang, nothing lost.
+//!
+//! Each is a legal command for what is on the drive ([`shapes`]); about half of them are then spoiled,
+//! and some are random from the first bit to the last.
+//!
+//! `BITLINE_ENTRIES=10000000` sends so many; `make fuzz` does.
+
+mod shapes;
+mod world;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use bitline::{Config, Drive, Host, send_raw, send_raw_admin};
+use nvme::command::LogPageId;
+use nvme::{Status, SubmissionEntry};
+use sim::{Random, join_all};
+
+use shapes::{ADMIN, IO, Shape};
+use world::{KEPT_BLOCKS, World};
+
+/// Entries sent, in batches of [`BATCH`] at once.
+const ENTRIES: u64 = 1_000_000;
+/// Share of the entries that are for administration.
+const ADMIN_SHARE: f64 = 0.1;
+const BATCH: u64 = 200;
+/// Shares of the entries that are spoiled, and that are random.
+const SPOILED: f64 = 0.5;
+const RANDOM: f64 = 0.05;
+
+fn small_drive() -> Drive {
+    let keys = [
+        ("nand.geometry.channels", "2"),
+        ("nand.geometry.chips_per_channel", "1"),
+        ("nand.geometry.blocks_per_plane", "24"),
+        ("nand.geometry.strings_per_block", "2"),
+        ("nand.geometry.cells_per_string", "8"),
+        ("nand.geometry.page_bytes", "2048"),
+        ("nand.geometry.spare_bytes", "64"),
+        ("frontend.block_bytes", "512"),
+        (
+            "frontend.namespaces",
+            "[{ share = 0.6, block_bytes = 512 }, { share = 0.3, block_bytes = 1024 }, \
+             { blocks = 5, block_bytes = 512 }]",
+        ),
+        // Entries may delete every queue but this one.
+        ("host.queue_pairs", "1"),
+        ("ftl.overprovisioning", "0.25"),
+        ("ftl.gc.threshold_blocks", "4"),
+        ("bits.compute_blocks_percent", "25"),
+    ];
+    let preset = Config::preset("flash-cosmos").expect("the preset exists");
+    Drive::open(preset.with(keys).expect("a possible drive")).expect("it opens")
+}
+
+/// What became of the entries of a command.
+#[derive(Clone, Default)]
+struct Tally {
+    sent: u64,
+    carried_out: u64,
+    /// How often each other status was given.
+    refused: BTreeMap<String, u64>,
+}
+
+impl Tally {
+    fn count(&mut self, status: Option<Status>) {
+        self.sent += 1;
+        match status {
+            None => {}
+            Some(Status::SUCCESS) => self.carried_out += 1,
+            Some(status) => *self.refused.entry(status.to_string()).or_default() += 1,
+        }
+    }
+
+    /// The statuses given most often.
+    fn reasons(&self) -> String {
+        let mut reasons: Vec<(&String, &u64)> = self.refused.iter().collect();
+        reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let most = reasons.iter().take(4);
+        let words: Vec<String> = most
+            .map(|(status, count)| format!("{status} {count}"))
+            .collect();
+        words.join(", ")
+    }
+}
+
+/// An entry, and the index of its shape.
+struct Sent {
+    admin: bool,
+    shape: Option<usize>,
+    entry: SubmissionEntry,
+}
+
+/// Draws one of `shapes` by their weights.
+fn pick(random: &mut Random, shapes: &[Shape]) -> usize {
+    let mut left = random.below(shapes.iter().map(|shape| shape.weight).sum());
+    let drawn = shapes.iter().position(|shape| {
+        let here = left < shape.weight;
+        left = left.wrapping_sub(shape.weight);
+        here
+    });
+    drawn.expect("the weights add up")
+}
+
+fn draw(world: &mut World, random: &mut Random) -> Sent {
+    let admin = random.chance(ADMIN_SHARE);
+    let shapes: &[Shape] = if admin { &ADMIN } else { &IO };
+    if random.chance(RANDOM) {
+        let mut bytes = [0; SubmissionEntry::BYTES];
+        random.fill(&mut bytes);
+        let mut entry = SubmissionEntry::from_bytes(bytes);
+        let shape = shapes.iter().position(|shape| shape.opcode == entry.opcode);
+        if let Some(shape) = shape {
+            (shapes[shape].spare)(&mut entry);
+        }
+        return Sent {
+            admin,
+            shape,
+            entry,
+        };
+    }
+    let number = pick(random, shapes);
+    let shape = &shapes[number];
+    let mut entry = (shape.legal)(world, random);
+    entry.opcode = shape.opcode;
+    if random.chance(SPOILED) {
+        for _ in 0..1 + random.below(2) {
+            spoil(&mut entry, world, random);
+        }
+        (shape.spare)(&mut entry);
+    }
+    Sent {
+        admin,
+        shape: Some(number),
+        entry,
+    }
+}
+
+/// Changes one thing of an entry: an address to the ends of memory or of all addresses, a length, a field.
+fn spoil(entry: &mut SubmissionEntry, world: &World, random: &mut Random) {
+    match random.below(10) {
+        0 | 1 => entry.data_pointer[..8].copy_from_slice(&world.end(random).to_le_bytes()),
+        2 => {
+            let second = match random.below(3) {
+                0 => world.end(random),
+                // A descriptor's length, up to all that it can say; as an address, that of the lists.
+                1 => world.list_address() + random.below(1 << 16),
+                _ => random.bits() | 1 << 63,
+            };
+            entry.data_pointer[8..].copy_from_slice(&second.to_le_bytes());
+        }
+        3 => entry.metadata_pointer.set(world.end(random)),
+        4 => world.garble(random),
+        5 => {
+            let namespaces = [0, 4, u32::MAX, random.bits() as u32, 1, 2, 3];
+            entry.namespace_id.set(namespaces[random.below(7) as usize]);
+        }
+        6 => {
+            // A length that is taken for a PRP list must not be where the host has its queues.
+            entry.data_pointer[8..].copy_from_slice(&world.end(random).to_le_bytes());
+            entry.flags = random.bits() as u8;
+        }
+        _ => spoil_dword(entry, random),
+    }
+}
+
+fn spoil_dword(entry: &mut SubmissionEntry, random: &mut Random) {
+    let dwords = [
+        &mut entry.cdw10,
+        &mut entry.cdw11,
+        &mut entry.cdw12,
+        &mut entry.cdw13,
+        &mut entry.cdw14,
+        &mut entry.cdw15,
+    ];
+    let dword = dwords.into_iter().nth(random.below(6) as usize);
+    let dword = dword.expect("one of six");
+    let was = dword.get();
+    dword.set(match random.below(6) {
+        0 => 0,
+        1 => u32::MAX - random.below(3) as u32,
+        2 => was.wrapping_add(1),
+        3 => was.wrapping_sub(1),
+        4 => was ^ 1 << random.below(32),
+        _ => random.bits() as u32,
+    });
+}
+
+/// Sends an entry; none is given for those that wait for an event.
+async fn send(host: Host, admin: bool, entry: SubmissionEntry) -> Option<Status> {
+    const EVENT_REQUEST: u8 = 0x0C;
+    let queue = host.queue(0).expect("there is a queue");
+    if !admin {
+        let status = send_raw(&queue, entry).await;
+        return Some(status.expect("the transport does not fail"));
+    }
+    if entry.opcode == EVENT_REQUEST {
+        host.sim().spawn_detached(async move {
+            let _ = send_raw_admin(&queue, entry).await;
+        });
+        return None;
+    }
+    let status = send_raw_admin(&queue, entry).await;
+    Some(status.expect("the transport does not fail"))
+}
+
+/// How many entries to send.
+fn entries() -> u64 {
+    let Ok(named) = std::env::var("BITLINE_ENTRIES") else {
+        return ENTRIES;
+    };
+    let number = named.parse();
+    number.unwrap_or_else(|_| panic!("BITLINE_ENTRIES={named} is no number"))
+}
+
+/// Sends a batch; the statuses in its order.
+fn send_all(drive: &mut Drive, batch: &[Sent]) -> Vec<Option<Status>> {
+    let waiting = Rc::new(RefCell::new((0..batch.len()).collect::<BTreeSet<_>>()));
+    let entries: Vec<_> = batch.iter().map(|sent| (sent.admin, sent.entry)).collect();
+    let left = waiting.clone();
+    let statuses = drive.run(|host| async move {
+        let sent = (0..).zip(entries).map(|(number, (admin, entry))| {
+            let (host, left) = (host.clone(), left.clone());
+            async move {
+                let status = send(host, admin, entry).await;
+                left.borrow_mut().remove(&number);
+                status
+            }
+        });
+        join_all(sent).await
+    });
+    statuses.unwrap_or_else(|error| {
+        let waiting = waiting.borrow();
+        let entries: Vec<_> = waiting.iter().map(|number| &batch[*number].entry).collect();
+        panic!("{error}; these never complete: {entries:#x?}")
+    })
+}
+
+/// Tells how many entries of each command were carried out, and holds that against what is enough.
+fn check_shares(shapes: &[Shape], tallies: &[Tally]) {
+    for (shape, tally) in shapes.iter().zip(tallies) {
+        let (name, percent) = (shape.name, 100 * tally.carried_out / tally.sent.max(1));
+        println!(
+            "{name}: {percent} % of {} carried out; {}",
+            tally.sent,
+            tally.reasons()
+        );
+    }
+    for (shape, tally) in shapes.iter().zip(tallies) {
+        let (name, percent) = (shape.name, 100 * tally.carried_out / tally.sent.max(1));
+        let least = shape.least_percent;
+        assert!(
+            percent >= least,
+            "only {percent} % of {name} were legal: the test tests little"
+        );
+        assert!(
+            percent <= 95,
+            "{percent} % of {name} were carried out: the test tests little"
+        );
+    }
+}
+
+#[test]
+fn every_command_of_the_drive_has_a_shape() {
+    let mut drive = small_drive();
+    let effects = drive.run(|host| async move {
+        let page = LogPageId::COMMANDS_SUPPORTED;
+        host.admin().log_page(page, 0, 2048, true).await
+    });
+    let effects = effects.expect("it has power").expect("the page exists");
+    let supported = |table: &[u8]| -> Vec<u8> {
+        let opcodes = (0..=255u8).zip(table.chunks_exact(4));
+        let supported = opcodes.filter(|(_, effects)| effects[0] & 1 == 1);
+        supported.map(|(opcode, _)| opcode).collect()
+    };
+    let shaped =
+        |shapes: &[Shape]| -> Vec<u8> { shapes.iter().map(|shape| shape.opcode).collect() };
+    assert_eq!(supported(&effects[..1024]), shaped(&ADMIN));
+    assert_eq!(supported(&effects[1024..]), shaped(&IO));
+}
+
+#[test]
+fn a_million_random_entries_lose_nothing() {
+    let mut drive = small_drive();
+    let mut kept = vec![0; (KEPT_BLOCKS * 512) as usize];
+    Random::named(1, "kept").fill(&mut kept);
+    drive.write(0, &kept).expect("the drive is empty");
+    let mut random = Random::named(1, "entries");
+    // Data goes here and nowhere else: a drive told to write over the host's queues would.
+    let mut world = World::new(&drive);
+    let mut tallies = [
+        vec![Tally::default(); IO.len()],
+        vec![Tally::default(); ADMIN.len()],
+    ];
+    for _ in 0..entries() / BATCH {
+        world.look(&mut drive);
+        let batch: Vec<Sent> = (0..BATCH).map(|_| draw(&mut world, &mut random)).collect();
+        let statuses = send_all(&mut drive, &batch);
+        for (sent, status) in batch.iter().zip(statuses) {
+            let Some(shape) = sent.shape else { continue };
+            let tally = &mut tallies[usize::from(sent.admin)][shape];
+            tally.count(status);
+        }
+    }
+    check_shares(&IO, &tallies[0]);
+    check_shares(&ADMIN, &tallies[1]);
+    assert_eq!(drive.read(0, KEPT_BLOCKS).expect("it can be read"), kept);
+    drive.power_cut().expect("no image");
+    drive.power_up().expect("it recovers");
+    assert_eq!(drive.read(0, KEPT_BLOCKS).expect("it can be read"), kept);
+}

@@ -1,0 +1,457 @@
+//! One legal entry of each command that the drive supports, drawn at random: what the test then spoils.
+//!
+//! A command that is new needs a line in [`IO`] or [`ADMIN`]; the drive's own list of commands says so.
+
+use nvme::command::{
+    BlockCommand, BlockRange, CopyBlocks, CopyRange, DatasetManagement, DatasetRange, Engine,
+    FcDelete, FcList, FcRead, FcWrite, Home, ReadWrite, VectorRecord, WriteZeroes, opcode,
+};
+use nvme::{
+    CommandId, DataPointer, IoCommand, MEMORY_PAGE_BYTES, SubmissionEntry, VectorId, VendorCommand,
+};
+use sim::Random;
+use zerocopy::IntoBytes;
+
+use super::world::World;
+
+/// A command, and a legal entry of it.
+pub(crate) struct Shape {
+    pub(crate) name: &'static str,
+    pub(crate) opcode: u8,
+    /// How often it is sent, beside the others.
+    pub(crate) weight: u64,
+    /// How many of its entries have to be carried out at least, or the test tests little.
+    pub(crate) least_percent: u64,
+    pub(crate) legal: fn(&mut World, &mut Random) -> SubmissionEntry,
+    /// Has an entry that was spoiled spare what the test itself needs.
+    pub(crate) spare: fn(&mut SubmissionEntry),
+}
+
+const fn shape(
+    name: &'static str,
+    opcode: u8,
+    legal: fn(&mut World, &mut Random) -> SubmissionEntry,
+) -> Shape {
+    Shape {
+        name,
+        opcode,
+        weight: 4,
+        least_percent: 20,
+        legal,
+        spare: |_| {},
+    }
+}
+
+/// I/O commands.
+pub(crate) const IO: [Shape; 13] = [
+    shape("flush", opcode::FLUSH, flush),
+    Shape {
+        spare: spare_blocks,
+        ..shape("write", opcode::WRITE, write)
+    },
+    shape("read", opcode::READ, read),
+    Shape {
+        // What is marked cannot be read, compared or copied.
+        weight: 1,
+        spare: spare_blocks,
+        ..shape(
+            "write uncorrectable",
+            opcode::WRITE_UNCORRECTABLE,
+            uncorrectable,
+        )
+    },
+    // Data seldom are equal.
+    Shape {
+        least_percent: 5,
+        ..shape("compare", opcode::COMPARE, compare)
+    },
+    Shape {
+        spare: spare_blocks,
+        ..shape("write zeroes", opcode::WRITE_ZEROES, zeroes)
+    },
+    Shape {
+        spare: spare_ranges,
+        ..shape("dataset management", opcode::DATASET_MANAGEMENT, dataset)
+    },
+    shape("verify", opcode::VERIFY, verify),
+    Shape {
+        spare: spare_blocks,
+        ..shape("copy", opcode::COPY, copy)
+    },
+    Shape {
+        least_percent: 5,
+        ..shape("fc_write", opcode::FC_WRITE, fc_write)
+    },
+    Shape {
+        least_percent: 34,
+        ..shape("fc_read", opcode::FC_READ, fc_read)
+    },
+    Shape {
+        weight: 1,
+        least_percent: 5,
+        ..shape("fc_delete", opcode::FC_DELETE, fc_delete)
+    },
+    shape("fc_list", opcode::FC_LIST, fc_list),
+];
+
+/// Admin commands.
+pub(crate) const ADMIN: [Shape; 12] = [
+    Shape {
+        spare: spare_queue,
+        ..shape(
+            "delete submission queue",
+            opcode::DELETE_SUBMISSION_QUEUE,
+            queue,
+        )
+    },
+    Shape {
+        spare: spare_queue,
+        ..shape(
+            "create submission queue",
+            opcode::CREATE_SUBMISSION_QUEUE,
+            queue,
+        )
+    },
+    shape("get log page", opcode::GET_LOG_PAGE, log_page),
+    Shape {
+        spare: spare_queue,
+        ..shape(
+            "delete completion queue",
+            opcode::DELETE_COMPLETION_QUEUE,
+            queue,
+        )
+    },
+    Shape {
+        spare: spare_queue,
+        ..shape(
+            "create completion queue",
+            opcode::CREATE_COMPLETION_QUEUE,
+            queue,
+        )
+    },
+    shape("identify", opcode::IDENTIFY, identify),
+    shape("abort", opcode::ABORT, abort),
+    shape("set features", opcode::SET_FEATURES, feature),
+    shape("get features", opcode::GET_FEATURES, feature),
+    // Those that are held until there is an event are not carried out yet.
+    Shape {
+        weight: 1,
+        least_percent: 0,
+        ..shape(
+            "asynchronous event request",
+            opcode::ASYNC_EVENT_REQUEST,
+            plain,
+        )
+    },
+    Shape {
+        weight: 1,
+        spare: spare_namespace,
+        ..shape("format", opcode::FORMAT_NVM, format)
+    },
+    Shape {
+        weight: 1,
+        spare: spare_everything,
+        ..shape("sanitize", opcode::SANITIZE, plain)
+    },
+];
+
+/// The id is the driver's to give.
+const ID: CommandId = CommandId::new(0);
+
+fn of(command: IoCommand) -> SubmissionEntry {
+    command.encode(ID)
+}
+
+/// A pointer to `bytes` of data: an SGL, or PRP entries with a list where one is needed.
+fn data(world: &mut World, random: &mut Random, bytes: u64) -> DataPointer {
+    let address = world.data(random, bytes);
+    pointer(world, random, address, bytes)
+}
+
+fn pointer(world: &mut World, random: &mut Random, address: u64, bytes: u64) -> DataPointer {
+    if random.chance(0.5) {
+        let length = bytes as u32;
+        return DataPointer::Sgl { address, length };
+    }
+    let pages = bytes.div_ceil(MEMORY_PAGE_BYTES);
+    let entries: Vec<u8> = (1..pages)
+        .flat_map(|page| (address + page * MEMORY_PAGE_BYTES).to_le_bytes())
+        .collect();
+    DataPointer::Prp {
+        prp1: address,
+        prp2: match pages {
+            0 | 1 => 0,
+            2 => address + MEMORY_PAGE_BYTES,
+            _ => world.list(&entries),
+        },
+    }
+}
+
+fn flush(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    let namespace = world.space(random).id;
+    of(IoCommand::Flush { namespace })
+}
+
+fn read_write(world: &mut World, random: &mut Random, read: bool) -> ReadWrite {
+    let space = world.space(random);
+    let (start, count) = world.blocks(random, space, read);
+    ReadWrite {
+        namespace: space.id,
+        blocks: BlockRange::new(start, count as u32),
+        force_unit_access: random.chance(0.2),
+        limited_retry: random.chance(0.1),
+        data: data(world, random, count * space.block_bytes),
+    }
+}
+
+fn write(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    of(IoCommand::Write(read_write(world, random, false)))
+}
+
+fn read(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    of(IoCommand::Read(read_write(world, random, true)))
+}
+
+fn compare(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    of(IoCommand::Compare(read_write(world, random, true)))
+}
+
+fn blocks(world: &mut World, random: &mut Random, read: bool) -> BlockCommand {
+    let space = world.space(random);
+    let (start, count) = world.blocks(random, space, read);
+    BlockCommand {
+        namespace: space.id,
+        blocks: BlockRange::new(start, count as u32),
+    }
+}
+
+fn verify(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    of(IoCommand::Verify(blocks(world, random, true)))
+}
+
+fn uncorrectable(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    of(IoCommand::WriteUncorrectable(blocks(world, random, false)))
+}
+
+fn zeroes(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    let BlockCommand { namespace, blocks } = blocks(world, random, false);
+    of(IoCommand::WriteZeroes(WriteZeroes {
+        namespace,
+        blocks,
+        deallocate: random.chance(0.5),
+        force_unit_access: random.chance(0.2),
+    }))
+}
+
+fn dataset(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    let space = world.space(random);
+    let ranges: Vec<DatasetRange> = (0..1 + random.below(4))
+        .map(|_| {
+            let (start, count) = world.blocks(random, space, false);
+            DatasetRange::new(start, count as u32)
+        })
+        .collect();
+    let address = world.list(ranges.as_bytes());
+    let bytes = ranges.as_bytes().len() as u64;
+    of(IoCommand::DatasetManagement(DatasetManagement {
+        namespace: space.id,
+        range_count: ranges.len() as u16,
+        deallocate: true,
+        integral_read: random.chance(0.5),
+        integral_write: random.chance(0.5),
+        data: pointer(world, random, address, bytes),
+    }))
+}
+
+fn copy(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    let space = world.space(random);
+    let mut copied = 0;
+    let ranges: Vec<CopyRange> = (0..1 + random.below(3))
+        .map(|_| {
+            let (start, count) = world.blocks(random, space, true);
+            copied += count;
+            CopyRange::new(start, count as u32)
+        })
+        .collect();
+    let first = space.first_free();
+    let room = space.blocks.saturating_sub(first + copied);
+    let address = world.list(ranges.as_bytes());
+    let bytes = ranges.as_bytes().len() as u64;
+    of(IoCommand::Copy(CopyBlocks {
+        namespace: space.id,
+        destination: nvme::Lba::new(first + random.below(room + 1)),
+        range_count: ranges.len() as u16,
+        force_unit_access: random.chance(0.2),
+        limited_retry: false,
+        data: pointer(world, random, address, bytes),
+    }))
+}
+
+/// Lengths of the vectors of a group: of less than a page to several.
+fn bits_of(group: u32) -> u64 {
+    [7, 2048 * 8, 2048 * 8 * 3 + 5, 1000][group as usize % 4]
+}
+
+fn fc_write(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    let id = VectorId::new(random.below(4) as u32, random.below(12) as u32);
+    let bits = bits_of(id.group);
+    of(IoCommand::Vendor(VendorCommand::FcWrite(FcWrite {
+        namespace: world.space(random).id,
+        vector: id,
+        bits,
+        store_inverse: random.chance(0.3),
+        home: Home::ALL,
+        data: data(world, random, bits.div_ceil(8)),
+    })))
+}
+
+fn fc_read(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    let found = world.expression(random);
+    let (bytes, bits) = match found {
+        Some((expression, bits)) => (expression.encode().expect("a small one"), bits),
+        None => (vec![1; 9], 8),
+    };
+    let count_only = random.chance(0.3);
+    let result = if count_only { 8 } else { bits.div_ceil(8) };
+    let engines = [Engine::FlashCosmos, Engine::ParaBit, Engine::InStorage];
+    of(IoCommand::Vendor(VendorCommand::FcRead(FcRead {
+        namespace: world.space(random).id,
+        expression_address: world.list(&bytes),
+        expression_bytes: bytes.len() as u32,
+        engine: engines[random.below(3) as usize],
+        bits,
+        part: random.chance(0.2).then_some(0),
+        count_only,
+        check: random.chance(0.2),
+        data: data(world, random, result),
+    })))
+}
+
+fn fc_delete(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    let known = &world.vectors;
+    let id = match known.len() as u64 {
+        0 => VectorId::new(0, 0),
+        count => known[random.below(count) as usize].id,
+    };
+    of(IoCommand::Vendor(VendorCommand::FcDelete(FcDelete {
+        namespace: world.space(random).id,
+        group: id.group,
+        vector: random.chance(0.93).then_some(id.vector),
+    })))
+}
+
+fn fc_list(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    let buffer_bytes = (1 + random.below(64) as u32) * VectorRecord::BYTES as u32;
+    of(IoCommand::Vendor(VendorCommand::FcList(FcList {
+        namespace: world.space(random).id,
+        group: random.chance(0.5).then(|| random.below(4) as u32),
+        buffer_bytes,
+        start: random.below(4) as u32,
+        data: data(world, random, buffer_bytes.into()),
+    })))
+}
+
+/// An admin entry whose first dword and data are given.
+fn admin(pointer: DataPointer, namespace: nvme::NamespaceId, cdw10: u32) -> SubmissionEntry {
+    let mut entry = SubmissionEntry::new(0, ID, namespace);
+    pointer.encode_into(&mut entry);
+    entry.cdw10.set(cdw10);
+    entry
+}
+
+fn plain(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    let nothing = DataPointer::Prp { prp1: 0, prp2: 0 };
+    // Exits a failure that there is none of, if it is a Sanitize.
+    admin(nothing, world.space(random).id, 1)
+}
+
+/// Queues 2 to 7, of 2 to 16 entries: whether there is such a queue, others decide.
+fn queue(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    let number = 2 + random.below(6) as u32;
+    let base = DataPointer::Prp {
+        prp1: world.data(random, 16 * SubmissionEntry::BYTES as u64),
+        prp2: 0,
+    };
+    let last = 1 + random.below(15) as u32;
+    let mut entry = admin(base, nvme::NamespaceId::new(0), number | last << 16);
+    entry.cdw11.set(number << 16 | 1);
+    entry
+}
+
+fn log_page(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    const PAGES: [u32; 7] = [0, 1, 2, 3, 4, 5, 0x81];
+    let page = PAGES[random.below(7) as usize];
+    let dwords = 1 + random.below(0x1000) as u32;
+    let pointer = data(world, random, u64::from(dwords) * 4);
+    let cdw10 = page | (dwords - 1) << 16 | (random.below(2) as u32) << 15;
+    let mut entry = admin(pointer, nvme::BROADCAST_NAMESPACE, cdw10);
+    entry.cdw12.set(random.below(2) as u32 * 64);
+    entry
+}
+
+fn identify(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    let pointer = data(world, random, 4096);
+    let cns = [0, 1, 2, 3][random.below(4) as usize];
+    admin(pointer, world.space(random).id, cns)
+}
+
+fn abort(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    let mut entry = plain(world, random);
+    entry
+        .cdw10
+        .set(random.below(3) as u32 | (random.below(1024) as u32) << 16);
+    entry
+}
+
+fn feature(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    let pointer = data(world, random, 4096);
+    // Arbitration, power, temperature, error recovery, atomicity, events.
+    const FEATURES: [u32; 6] = [0x01, 0x02, 0x04, 0x05, 0x0A, 0x0B];
+    let cdw10 = FEATURES[random.below(6) as usize];
+    let mut entry = admin(pointer, nvme::NamespaceId::new(0), cdw10);
+    entry.cdw11.set(random.below(2) as u32);
+    entry
+}
+
+fn format(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    let mut entry = plain(world, random);
+    entry.namespace_id.set(2 + random.below(2) as u32);
+    entry.cdw10.set(random.below(2) as u32 | 1 << 9);
+    entry
+}
+
+/// Moves what is written in the first namespace behind the blocks that are kept.
+fn spare_blocks(entry: &mut SubmissionEntry) {
+    let start = u64::from(entry.cdw11.get()) << 32 | u64::from(entry.cdw10.get());
+    if entry.namespace_id.get() == 1 && start < super::world::KEPT_BLOCKS {
+        entry.cdw10.set(super::world::KEPT_BLOCKS as u32);
+    }
+}
+
+/// Ranges that may be anything are not deallocated.
+fn spare_ranges(entry: &mut SubmissionEntry) {
+    entry.cdw11.set(entry.cdw11.get() & !4);
+}
+
+/// The queue that the test itself uses.
+fn spare_queue(entry: &mut SubmissionEntry) {
+    let number = entry.cdw10.get();
+    if number & 0xFFFF == 1 {
+        entry.cdw10.set(number + 1);
+    }
+}
+
+/// The namespace whose blocks are kept.
+fn spare_namespace(entry: &mut SubmissionEntry) {
+    if matches!(entry.namespace_id.get(), 1 | u32::MAX) {
+        entry.namespace_id.set(2);
+    }
+}
+
+/// Everything but the erase itself.
+fn spare_everything(entry: &mut SubmissionEntry) {
+    let number = entry.cdw10.get();
+    if number & 7 == 2 {
+        entry.cdw10.set(number ^ 1);
+    }
+}

@@ -251,9 +251,9 @@ class TenantEntry:
     """What was done for one namespace, or as one kind of the firmware's own work."""
 
     tenant: str
-    """Whose: `"namespace 1"` and so on; `"drive"` for what is done for all (admin commands, queue entries, doorbells,
-    notes, the controller's own power), `"mapping"`, `"collection"`, `"wear levelling"`, `"recovery"`; and `"host"`, the
-    host computer's own work."""
+    """Whose: `"namespace 1"` and so on; `"drive"` for what is done for all (admin commands, queue entries,
+    doorbells, facts of the journal, the controller's own power), `"mapping"`, `"collection"`, `"wear levelling"`,
+    `"recovery"`; and `"host"`, the host computer's own work."""
     commands: Served
     """Commands, from the arrival of their entry at the drive to that of their completion at the host."""
     reads: Served
@@ -392,7 +392,8 @@ class Statistics:
                 for entry in self.energy_by
             ),
             tenants=tuple(
-                entry if (before := known.get(entry.tenant)) is None else entry._since(before) for entry in self.tenants
+                entry if (before := known.get(entry.tenant)) is None else entry._since(before)
+                for entry in self.tenants
             ),
             link_down_bytes=Size(self.link_down_bytes - earlier.link_down_bytes),
             link_up_bytes=Size(self.link_up_bytes - earlier.link_up_bytes),

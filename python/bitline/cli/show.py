@@ -29,7 +29,8 @@ def show(
     ] = None,
     bare: Annotated[bool, typer.Option("--bare", help="Keys and values only, without comments.")] = False,
     keys: Annotated[
-        bool, typer.Option("--keys", help="A table of keys, values and units; with --json all that is known of each.")
+        bool,
+        typer.Option("--keys", help="A table of keys, values and units; all there is to tell with --json."),
     ] = False,
     as_json: Json = False,
 ) -> None:

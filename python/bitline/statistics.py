@@ -252,8 +252,8 @@ class TenantEntry:
 
     tenant: str
     """Whose: `"namespace 1"` and so on; `"drive"` for what is done for all (admin commands, queue entries,
-    doorbells, facts of the journal, the controller's own power), `"mapping"`, `"collection"`, `"wear levelling"`,
-    `"recovery"`; and `"host"`, the host computer's own work."""
+    doorbells, facts of the journal, the controller's own power), `"mapping"`, `"collection"`,
+    `"wear levelling"`, `"recovery"`; and `"host"`, the host computer's own work."""
     commands: Served
     """Commands, from the arrival of their entry at the drive to that of their completion at the host."""
     reads: Served

@@ -3,7 +3,7 @@
 use bitline::{Drive, Status, send_raw, send_raw_admin};
 use nvme::command::{
     BlockRange, CopyBlocks, CreateCompletionQueue, CreateSubmissionQueue, DatasetManagement,
-    DatasetRange, Engine, FcList, FcRead, FcWrite, GetLogPage, Home, LogPageId, ReadWrite,
+    Engine, FcList, FcRead, FcWrite, GetLogPage, Home, LogPageId, ReadWrite,
 };
 use nvme::{
     AdminCommand, BROADCAST_NAMESPACE, CommandId, DataPointer, IoCommand, Lba, NamespaceId,

@@ -142,11 +142,13 @@ fn spoil(entry: &mut SubmissionEntry, world: &World, random: &mut Random) {
     match random.below(10) {
         0 | 1 => entry.data_pointer[..8].copy_from_slice(&world.end(random).to_le_bytes()),
         2 => {
-            let second = match random.below(3) {
-                0 => world.end(random),
-                // A descriptor's length, up to all that it can say; as an address, that of the lists.
-                1 => world.list_address() + random.below(1 << 16),
-                _ => random.bits() | 1 << 63,
+            // A descriptor's length, up to all that it can say. As an address it must not be small:
+            // there the host has its queues.
+            let is_length = entry.flags >> 6 == 1 && random.chance(0.5);
+            let second = match (is_length, random.chance(0.5)) {
+                (true, _) => random.below(1 << 32),
+                (false, true) => world.end(random),
+                (false, false) => random.bits() | 1 << 63,
             };
             entry.data_pointer[8..].copy_from_slice(&second.to_le_bytes());
         }

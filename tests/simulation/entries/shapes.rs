@@ -36,7 +36,7 @@ const fn shape(
         name,
         opcode,
         weight: 4,
-        least_percent: 20,
+        least_percent: 10,
         legal,
         spare: |_| {},
     }
@@ -182,7 +182,7 @@ fn pointer(world: &mut World, random: &mut Random, address: u64, bytes: u64) -> 
         prp2: match pages {
             0 | 1 => 0,
             2 => address + MEMORY_PAGE_BYTES,
-            _ => world.list(&entries),
+            _ => world.page_list(&entries),
         },
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct World {
     memory: Memory,
     lists: Buffer,
     lists_used: u64,
+    /// Of the lists, the last one that may be anything.
+    last_list: std::ops::Range<u64>,
     pub(crate) scratch: Buffer,
 }
 
@@ -53,6 +55,7 @@ impl World {
             memory,
             lists,
             lists_used: 0,
+            last_list: 0..0,
             scratch: scratch.expect("host memory has room"),
         }
     }
@@ -60,6 +63,7 @@ impl World {
     /// Asks the drive what it holds; lists of earlier entries are used up.
     pub(crate) fn look(&mut self, drive: &mut Drive) {
         self.lists_used = 0;
+        self.last_list = 0..0;
         self.vectors = drive.vectors(None).expect("they can be listed");
         let spaces = drive.run(|host| async move {
             let mut spaces = Vec::new();
@@ -82,6 +86,14 @@ impl World {
 
     /// Puts what a command is to read into host memory of its own; gives its address.
     pub(crate) fn list(&mut self, bytes: &[u8]) -> u64 {
+        let address = self.page_list(bytes);
+        self.last_list = address..address + bytes.len() as u64;
+        address
+    }
+
+    /// The same of a PRP list, which is not garbled: with one bit changed, an address may be that of the
+    /// host's own queues.
+    pub(crate) fn page_list(&mut self, bytes: &[u8]) -> u64 {
         let place = self.lists_used.next_multiple_of(MEMORY_PAGE_BYTES);
         self.lists_used = place + bytes.len() as u64;
         assert!(self.lists_used <= LISTS_BYTES, "a batch has too long lists");
@@ -91,16 +103,13 @@ impl World {
         address
     }
 
-    /// Where the lists begin.
-    pub(crate) fn list_address(&self) -> u64 {
-        self.lists.address()
-    }
-
     /// Changes a byte of the list that was made last.
     pub(crate) fn garble(&self, random: &mut Random) {
-        let last = self.lists_used.saturating_sub(1);
-        let page = last / MEMORY_PAGE_BYTES * MEMORY_PAGE_BYTES;
-        let address = self.lists.address() + page + random.below(last - page + 1);
+        let std::ops::Range { start, end } = self.last_list;
+        if start == end {
+            return;
+        }
+        let address = start + random.below(end - start);
         let mut memory = self.memory.borrow_mut();
         let written = memory.write(address, &[random.bits() as u8]);
         written.expect("it lies in the buffer");

@@ -1,16 +1,14 @@
 //! Addresses that the host sends, at the ends of what 64 bits can say: each gives a status.
 
-use bitline::{Drive, Span, Status, send_raw, send_raw_admin};
+use bitline::{Drive, Status, send_raw, send_raw_admin};
 use nvme::command::{
     BlockRange, CopyBlocks, CreateCompletionQueue, CreateSubmissionQueue, DatasetManagement,
-    DatasetRange, Engine, FcList, FcRead, FcWrite, GetLogPage, Home, LogPageId, ReadWrite,
+    Engine, FcList, FcRead, FcWrite, GetLogPage, Home, LogPageId, ReadWrite,
 };
 use nvme::{
     AdminCommand, BROADCAST_NAMESPACE, CommandId, DataPointer, IoCommand, Lba, NamespaceId,
     QueueId, QueuePriority, SubmissionEntry, VectorId, VendorCommand,
 };
-
-use zerocopy::IntoBytes;
 
 use crate::drive;
 
@@ -203,38 +201,4 @@ fn queues_beyond_the_last_address_are_refused() {
         let status = sent(&mut drive, create.encode(CommandId::new(0)), true);
         assert_eq!(status, Status::INVALID_FIELD, "{create:?}");
     }
-}
-
-/// A command that is under way when its namespace gets larger blocks goes on with the bytes it began with.
-#[test]
-fn a_format_meanwhile_moves_no_range() {
-    let mut drive = drive(&[]);
-    let blocks = drive.blocks().expect("it has power");
-    // Whole pages, from the last one on downwards.
-    let ranges: Vec<DatasetRange> = (1..=256)
-        .map(|page| DatasetRange::new(Lba::new(blocks - 8 * page), 8))
-        .collect();
-    let statuses = drive.run(move |host| async move {
-        let memory = host::Transport::memory(host.block().transport()).clone();
-        let list = host::Buffer::holding(&memory, ranges.as_bytes())?;
-        let dataset = IoCommand::DatasetManagement(DatasetManagement {
-            namespace: NAMESPACE,
-            range_count: 256,
-            deallocate: true,
-            integral_read: false,
-            integral_write: false,
-            data: list.pointer(4096),
-        });
-        let (sender, entry) = (host.clone(), dataset.encode(CommandId::new(0)));
-        let dataset = host
-            .sim()
-            .spawn(async move { send_raw(&sender.queue(0)?, entry).await });
-        // By now it has been admitted, and waits for one range after the other.
-        host.sim().sleep(Span::from_us(3)).await;
-        let formatted = host.admin().format(NAMESPACE, 4096).await;
-        Ok::<_, bitline::HostError>((dataset.await?, formatted))
-    });
-    let (dataset, formatted) = statuses.expect("it has power").expect("both are sent");
-    assert_eq!(dataset, Status::SUCCESS);
-    formatted.expect("a format there is");
 }

@@ -50,7 +50,9 @@ fn config(seed: u64) -> Config {
         ("ftl.overprovisioning", "0.25"),
         ("ftl.gc.threshold_blocks", "5"),
         ("ftl.wear_levelling.static_threshold", "2"),
-        ("bits.compute_blocks_percent", "40"),
+        // Of a plane, 18 blocks: seven row sets of two blocks each that are kept, and four of one block for three
+        // restless vectors, each of which may have a row set of its own.
+        ("bits.compute_blocks_percent", "45"),
     ];
     let preset = Config::preset("flash-cosmos").expect("the preset exists");
     preset.with(keys).expect("a legal drive")

@@ -392,7 +392,7 @@ class Statistics:
                 for entry in self.energy_by
             ),
             tenants=tuple(
-                entry if (before := known.get(entry.tenant)) is None else entry._since(before)
+                entry if (former := known.get(entry.tenant)) is None else entry._since(former)
                 for entry in self.tenants
             ),
             link_down_bytes=Size(self.link_down_bytes - earlier.link_down_bytes),

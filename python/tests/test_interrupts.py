@@ -139,8 +139,12 @@ _CALLS = {
     "flush": """
         cache = {"cache.mode": "write", "cache.write_back": "lazy", "cache.capacity_bytes": 1 << 31}
         drive = bitline.open(data="none", set={**SMALL, **cache})
-        drive.write(0, bytes(1 << 30))
-        interrupted(drive.flush)
+        data = bytes(1 << 28)
+        def for_ever():
+            while True:
+                drive.write(0, data)
+                drive.flush()
+        interrupted(for_ever)
         drive.verify(0, 1)
     """,
     "close": """
@@ -165,8 +169,12 @@ _CALLS = {
     """,
     "read_packed": """
         drive = bitline.open(data="none")
-        vectors = drive.group("g").place(2, bits=1 << 33)
-        interrupted(lambda: (vectors[0] & vectors[1]).read_packed())
+        # A result that is there is copied to the end; this one is a quarter of a GiB.
+        vectors = drive.group("g").place(2, bits=1 << 31)
+        def for_ever():
+            while True:
+                (vectors[0] & vectors[1]).read_packed()
+        interrupted(for_ever)
         drive.verify(0, 1)
     """,
     "write_trace": """

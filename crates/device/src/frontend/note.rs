@@ -4,7 +4,7 @@ use nvme::Status;
 use nvme::command::FeatureId;
 
 use super::Controller;
-use super::io::status_of;
+use super::answer::status_of;
 
 /// Power cycles in bits 63:32, unsafe shutdowns in 31:1, whether the last shutdown was orderly in 0.
 pub(super) const POWER: u16 = 0x00;

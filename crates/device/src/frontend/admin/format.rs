@@ -9,10 +9,10 @@ use nvme::command::{FormatNvm, SecureErase};
 use nvme::identify::LBA_FORMAT_BYTES;
 use nvme::{AsyncEvent, BROADCAST_NAMESPACE, Status};
 
-use super::io::status_of;
-use super::namespace::Namespace;
-use super::slot::Answer;
-use super::{Controller, note};
+use crate::frontend::answer::Answer;
+use crate::frontend::answer::status_of;
+use crate::frontend::namespace::Namespace;
+use crate::frontend::{Controller, note};
 use crate::ftl::WithoutSpace;
 use crate::planted::{Bug, is_planted};
 
@@ -22,7 +22,7 @@ const UNDER_WAY: u64 = 1 << 8;
 const STEPS: u32 = 16;
 
 impl Controller {
-    pub(super) async fn format(
+    pub(in crate::frontend) async fn format(
         self: &Rc<Controller>,
         format: &FormatNvm,
     ) -> Result<Answer, Status> {
@@ -86,7 +86,10 @@ impl Controller {
     }
 
     /// Deallocates everything in a namespace, its marks included.
-    pub(super) async fn empty_namespace(&self, namespace: &Namespace) -> Result<(), Status> {
+    pub(in crate::frontend) async fn empty_namespace(
+        &self,
+        namespace: &Namespace,
+    ) -> Result<(), Status> {
         let pages = namespace.pages();
         let _lock = self.ftl.lock(pages.clone()).await;
         let step = (pages.end - pages.start).div_ceil(STEPS);
@@ -109,7 +112,7 @@ impl Controller {
     }
 
     /// Gives namespaces the formats of an earlier life, and ends what that one began.
-    pub(super) async fn restore_formats(self: &Rc<Controller>) {
+    pub(in crate::frontend) async fn restore_formats(self: &Rc<Controller>) {
         for (number, namespace) in self.namespaces.iter().enumerate() {
             let Some(value) = self.ftl.note(note::format(number)) else {
                 continue;

@@ -9,8 +9,8 @@ use nvme::{BROADCAST_NAMESPACE, NamespaceId, Status};
 use zerocopy::IntoBytes;
 
 use super::health::ERROR_ENTRIES;
-use super::slot::Answer;
-use super::{Controller, FIRMWARE_REVISION};
+use crate::frontend::answer::Answer;
+use crate::frontend::{Controller, FIRMWARE_REVISION};
 
 const PAGES: [LogPageId; 7] = [
     LogPageId::SUPPORTED,
@@ -24,7 +24,10 @@ const PAGES: [LogPageId; 7] = [
 
 impl Controller {
     /// Sends the part of a page that is asked for; past its end nothing is sent.
-    pub(super) async fn get_log(self: &Rc<Controller>, get: &GetLogPage) -> Result<Answer, Status> {
+    pub(in crate::frontend) async fn get_log(
+        self: &Rc<Controller>,
+        get: &GetLogPage,
+    ) -> Result<Answer, Status> {
         let page = self.log_page(get)?;
         if get.offset > page.len() as u64 {
             return Err(Status::INVALID_FIELD);

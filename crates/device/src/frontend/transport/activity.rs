@@ -7,7 +7,7 @@ use std::rc::Rc;
 use sim::{Energy, Ledger, Sim, Span, Time};
 
 /// How long commands have been in flight.
-pub(super) struct Activity {
+pub(in crate::frontend) struct Activity {
     sim: Sim,
     milliwatts: u64,
     in_flight: Cell<u64>,
@@ -20,7 +20,7 @@ pub(super) struct Activity {
 
 impl Activity {
     /// At rest; `ledger` meters its energy.
-    pub(super) fn new(sim: &Sim, milliwatts: u64, ledger: &Ledger) -> Rc<Activity> {
+    pub(in crate::frontend) fn new(sim: &Sim, milliwatts: u64, ledger: &Ledger) -> Rc<Activity> {
         let activity = Rc::new(Activity {
             sim: sim.clone(),
             milliwatts,
@@ -36,7 +36,7 @@ impl Activity {
 
     /// A command was fetched.
     #[inline]
-    pub(super) fn begin(&self) {
+    pub(in crate::frontend) fn begin(&self) {
         let in_flight = self.in_flight.get();
         if in_flight == 0 {
             self.since.set(self.sim.now());
@@ -47,7 +47,7 @@ impl Activity {
 
     /// It is done.
     #[inline]
-    pub(super) fn end(&self) {
+    pub(in crate::frontend) fn end(&self) {
         let in_flight = self.in_flight.get() - 1;
         self.in_flight.set(in_flight);
         if in_flight == 0 {

@@ -10,8 +10,8 @@ use nvme::log::{SanitizeLog, sanitize_state};
 use nvme::{AsyncEvent, Status};
 use sim::Span;
 
-use super::slot::Answer;
-use super::{Controller, note};
+use crate::frontend::answer::Answer;
+use crate::frontend::{Controller, note};
 
 /// How often the firmware looks after blocks being erased, and how often in vain before it gives
 /// up: copies have found no space.
@@ -20,7 +20,7 @@ const LOOKS_WITHOUT_PROGRESS: u32 = 10_000;
 
 /// How far the last sanitize operation has come.
 #[derive(Default)]
-pub(super) struct Sanitizing {
+pub(in crate::frontend) struct Sanitizing {
     state: Cell<u16>,
     /// CDW10 of the command that began it.
     command: Cell<u32>,
@@ -30,16 +30,16 @@ pub(super) struct Sanitizing {
 
 impl Sanitizing {
     #[inline]
-    pub(super) fn is_under_way(&self) -> bool {
+    pub(in crate::frontend) fn is_under_way(&self) -> bool {
         self.state.get() == sanitize_state::IN_PROGRESS
     }
 
     /// Whether the last one failed: then nothing may be read or written.
-    pub(super) fn has_failed(&self) -> bool {
+    pub(in crate::frontend) fn has_failed(&self) -> bool {
         self.state.get() == sanitize_state::FAILED
     }
 
-    pub(super) fn log(&self) -> SanitizeLog {
+    pub(in crate::frontend) fn log(&self) -> SanitizeLog {
         let progress = match self.is_under_way() {
             true => self.progress.get(),
             false => u16::MAX,
@@ -53,7 +53,7 @@ impl Sanitizing {
 }
 
 impl Controller {
-    pub(super) async fn start_sanitize(
+    pub(in crate::frontend) async fn start_sanitize(
         self: &Rc<Controller>,
         command: &Sanitize,
     ) -> Result<Answer, Status> {
@@ -147,7 +147,7 @@ impl Controller {
     }
 
     /// Takes the state of an earlier life, and goes on with what that one began.
-    pub(super) fn restore_sanitize(self: &Rc<Controller>) {
+    pub(in crate::frontend) fn restore_sanitize(self: &Rc<Controller>) {
         let Some(value) = self.ftl.note(note::SANITIZE) else {
             return;
         };

@@ -1,15 +1,32 @@
-//! Admin commands.
+//! Admin commands: what the drive says of itself, how it is set, and how all of it is erased.
+
+mod abort;
+mod event;
+mod feature;
+mod format;
+mod health;
+mod identify;
+mod log;
+mod sanitize;
 
 use std::rc::Rc;
 
 use nvme::command::{CreateCompletionQueue, CreateSubmissionQueue};
 use nvme::{AdminCommand, Status};
 
-use super::Controller;
-use super::slot::Answer;
+use crate::frontend::Controller;
+use crate::frontend::answer::Answer;
+pub(super) use event::Events;
+pub(super) use feature::Features;
+pub(super) use health::Health;
+pub use health::HealthConfig;
+pub(super) use sanitize::Sanitizing;
 
 impl Controller {
-    pub(super) async fn serve_admin(self: &Rc<Controller>, command: AdminCommand) -> Answer {
+    pub(in crate::frontend) async fn serve_admin(
+        self: &Rc<Controller>,
+        command: AdminCommand,
+    ) -> Answer {
         let outcome = match command {
             AdminCommand::Identify(identify) => self.identify(&identify).await,
             AdminCommand::CreateCompletionQueue(create) => self.create_completion_queue(&create),

@@ -5,29 +5,29 @@ use std::ops::Range;
 use nvme::command::{BlockRange, DatasetManagement, DatasetRange, ReadWrite, WriteZeroes};
 use nvme::{BROADCAST_NAMESPACE, IoCommand, Status};
 
-use super::Controller;
-use super::namespace::Namespace;
-use super::slot::Answer;
 use crate::buffer::{Buffer, BufferId};
 use crate::cache::{Lookup, ReadStamp, Rest};
-use crate::ftl::{FtlError, Lpn, PagePart, WithoutSpace};
-use crate::schedule::{Fault, Notify, Priority};
+use crate::frontend::Controller;
+use crate::frontend::answer::{Answer, status_of};
+use crate::frontend::namespace::Namespace;
+use crate::ftl::{Lpn, PagePart, WithoutSpace};
+use crate::schedule::{Notify, Priority};
 
 /// The part of one logical page that a command covers.
 #[derive(Clone, Copy)]
-pub(super) struct Piece {
-    pub(super) lpn: Lpn,
-    pub(super) column: u32,
-    pub(super) bytes: u32,
+pub(in crate::frontend) struct Piece {
+    pub(in crate::frontend) lpn: Lpn,
+    pub(in crate::frontend) column: u32,
+    pub(in crate::frontend) bytes: u32,
     /// Where in the command's data the piece begins.
-    pub(super) offset: u64,
-    pub(super) priority: Priority,
+    pub(in crate::frontend) offset: u64,
+    pub(in crate::frontend) priority: Priority,
 }
 
 impl Piece {
     /// The piece, which lies at its place in `buffer`.
     #[inline]
-    pub(super) fn in_buffer(&self, buffer: BufferId) -> PagePart {
+    pub(in crate::frontend) fn in_buffer(&self, buffer: BufferId) -> PagePart {
         PagePart {
             lpn: self.lpn,
             column: self.column,
@@ -55,20 +55,6 @@ enum FromFlash<'a> {
     Rest(Rest, Buffer<'a>),
 }
 
-/// The status that tells the host of an error of the translation layer.
-pub(super) fn status_of(error: FtlError, reading: bool) -> Status {
-    match error {
-        FtlError::NoSpace => Status::CAPACITY_EXCEEDED,
-        FtlError::Flash(Fault::Uncorrectable(_) | Fault::NeedsCorrection(_)) => {
-            Status::UNRECOVERED_READ_ERROR
-        }
-        FtlError::Flash(Fault::ProgramFailed(_) | Fault::EraseFailed(_)) if !reading => {
-            Status::WRITE_FAULT
-        }
-        FtlError::Flash(_) => Status::INTERNAL_ERROR,
-    }
-}
-
 /// Whether a write must be on flash before it may clear a mark: the note that a mark is gone is
 /// durable, and after a power cut what a cache lost would show the data beneath the mark.
 #[inline]
@@ -78,7 +64,11 @@ fn must_outlive_marks(namespace: &Namespace) -> bool {
 
 impl Controller {
     #[inline]
-    pub(super) async fn serve_io(&self, command: &IoCommand, priority: Priority) -> Answer {
+    pub(in crate::frontend) async fn serve_io(
+        &self,
+        command: &IoCommand,
+        priority: Priority,
+    ) -> Answer {
         let outcome = match self.namespace_of(command) {
             Err(status) => Err(status),
             Ok(None) => Box::pin(self.flush()).await,
@@ -157,7 +147,7 @@ impl Controller {
     /// # Errors
     /// Invalid Field if a command's data is more than MDTS allows.
     #[inline]
-    pub(super) fn check_transfer(&self, bytes: u64) -> Result<(), Status> {
+    pub(in crate::frontend) fn check_transfer(&self, bytes: u64) -> Result<(), Status> {
         if bytes > self.transfer_bytes_max {
             return Err(Status::INVALID_FIELD);
         }
@@ -175,7 +165,7 @@ impl Controller {
 
     /// The pieces of pages that `blocks`, which are in range, cover, in order.
     #[inline]
-    pub(super) fn pieces(
+    pub(in crate::frontend) fn pieces(
         &self,
         namespace: &Namespace,
         blocks: &BlockRange,
@@ -198,7 +188,11 @@ impl Controller {
     }
 
     /// The logical pages that a range of bytes of a namespace touches.
-    pub(super) fn pages(&self, namespace: &Namespace, bytes: &Range<u64>) -> Range<u32> {
+    pub(in crate::frontend) fn pages(
+        &self,
+        namespace: &Namespace,
+        bytes: &Range<u64>,
+    ) -> Range<u32> {
         let page_bytes = u64::from(self.page_bytes);
         let (start, end) = (bytes.start / page_bytes, bytes.end.div_ceil(page_bytes));
         namespace.lpns(start as u32..end as u32)
@@ -247,7 +241,7 @@ impl Controller {
     /// # Errors
     /// Unrecovered Read Error for blocks that are lost or marked.
     #[inline]
-    pub(super) async fn read_pages(
+    pub(in crate::frontend) async fn read_pages(
         &self,
         namespace: &Namespace,
         blocks: &BlockRange,
@@ -385,7 +379,7 @@ impl Controller {
 
     /// Writes page buffers to `blocks`; when this returns, they are where a completed write has to
     /// be: in the cache, or on flash if `force` asks for that.
-    pub(super) async fn write_pages(
+    pub(in crate::frontend) async fn write_pages(
         &self,
         namespace: &Namespace,
         blocks: &BlockRange,

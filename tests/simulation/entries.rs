@@ -3,7 +3,8 @@
 //! `BITLINE_ENTRIES=10000000` sends so many; `make fuzz` does.
 
 use bitline::{Config, Drive, Host, send_raw, send_raw_admin};
-use nvme::{Status, SubmissionEntry};
+use nvme::command::{Row, commands, effect, opcode, row};
+use nvme::{CommandSet, Status, SubmissionEntry};
 use sim::{Random, join_all};
 
 /// Entries sent, in batches of [`BATCH`] at once.
@@ -41,17 +42,26 @@ fn small_drive() -> Drive {
     Drive::open(preset.with(keys).expect("a possible drive")).expect("it opens")
 }
 
+/// A command of `set`, each as often as the others.
+fn some_command(random: &mut Random, set: CommandSet) -> &'static Row {
+    let of_set: Vec<_> = commands().filter(|row| row.set == set).collect();
+    of_set[random.below(of_set.len() as u64) as usize]
+}
+
 /// An entry that is random in some fields and plausible in others, so that it
 /// gets past the first check, and past the next.
-fn entry(random: &mut Random, blocks: u64, scratch: &host::Buffer) -> SubmissionEntry {
+fn entry(
+    random: &mut Random,
+    set: CommandSet,
+    blocks: u64,
+    scratch: &host::Buffer,
+) -> SubmissionEntry {
     let mut bytes = [0; SubmissionEntry::BYTES];
     random.fill(&mut bytes);
     let mut entry = SubmissionEntry::from_bytes(bytes);
     if random.chance(0.9) {
-        const OPCODES: [u8; 13] = [
-            0x00, 0x01, 0x02, 0x04, 0x05, 0x08, 0x09, 0x0C, 0x19, 0x81, 0x82, 0x84, 0x86,
-        ];
-        entry.opcode = OPCODES[random.below(13) as usize];
+        let row = some_command(random, set);
+        row.make_plausible(&mut entry, blocks, &mut |end| random.below(end));
     }
     if random.chance(0.8) {
         entry.flags = [0x00, 0x40][random.below(2) as usize];
@@ -74,70 +84,59 @@ fn entry(random: &mut Random, blocks: u64, scratch: &host::Buffer) -> Submission
     };
     entry.data_pointer[8..].copy_from_slice(&second.to_le_bytes());
     entry.metadata_pointer.set(place(random));
-    if random.chance(0.8) {
-        entry.cdw10.set(random.below(2 * blocks) as u32);
-        entry.cdw11.set(u32::from(random.chance(0.05)));
-        entry.cdw12.set(random.below(40) as u32);
-        entry.cdw13.set(0);
-    }
-    let writes = matches!(entry.opcode, 0x01 | 0x04 | 0x08 | 0x19);
-    let low = u64::from(entry.cdw10.get()) < KEPT_BLOCKS;
-    if writes && entry.namespace_id.get() == 1 && low {
-        entry.cdw10.set(KEPT_BLOCKS as u32);
-    }
-    // Ranges to deallocate lie in host memory, where anything may be: they are
-    // asked for, but not to be deallocated.
-    if entry.opcode == 0x09 {
-        entry.cdw11.set(entry.cdw11.get() & !4);
+    match set {
+        CommandSet::Nvm => spare_the_kept(&mut entry),
+        CommandSet::Admin => spare_the_test(&mut entry),
     }
     entry
 }
 
-/// Makes an entry for the admin queue of one for I/O, as plausible: it spares the queue that the
-/// test itself uses, and the namespace whose blocks are kept.
-fn admin_entry(random: &mut Random, mut entry: SubmissionEntry) -> SubmissionEntry {
-    if random.chance(0.9) {
-        const OPCODES: [u8; 12] = [
-            0x00, 0x01, 0x02, 0x04, 0x05, 0x06, 0x08, 0x09, 0x0A, 0x0C, 0x80, 0x84,
-        ];
-        entry.opcode = OPCODES[random.below(12) as usize];
+/// Has the entry of an I/O command leave the blocks alone that are kept.
+fn spare_the_kept(entry: &mut SubmissionEntry) {
+    // Ranges to deallocate lie in host memory, where anything may be: they are
+    // asked for, but not to be deallocated.
+    if entry.opcode == opcode::DATASET_MANAGEMENT {
+        entry.cdw11.set(entry.cdw11.get() & !4);
     }
-    if random.chance(0.8) {
-        entry.cdw10.set(match entry.opcode {
-            // Queues 0 to 7, of 1 to 16 entries.
-            0x00 | 0x01 | 0x04 | 0x05 => random.below(8) as u32 | (random.below(16) as u32) << 16,
-            // Log pages of up to 64 KiB, with and without RAE.
-            0x02 => {
-                let page = [0, 1, 2, 3, 4, 5, 0x81, random.below(256)][random.below(8) as usize];
-                page as u32 | (random.below(0x4001) as u32) << 16 | (random.below(2) as u32) << 15
-            }
-            0x08 => random.below(3) as u32 | (random.below(1024) as u32) << 16,
-            0x0A | 0x09 => random.below(16) as u32 | (random.below(4) as u32) << 8,
-            _ => random.below(32) as u32,
-        });
-        entry.cdw11.set(random.below(1 << 24) as u32);
-        entry.cdw12.set(random.below(2) as u32 * 64);
+    let writes = row(CommandSet::Nvm, entry.opcode)
+        .is_some_and(|row| row.effects & effect::CHANGES_BLOCKS != 0);
+    let low = entry.cdw11.get() == 0 && u64::from(entry.cdw10.get()) < KEPT_BLOCKS;
+    let by_range = entry.opcode != opcode::DATASET_MANAGEMENT;
+    if writes && by_range && entry.namespace_id.get() == 1 && low {
+        entry.cdw10.set(KEPT_BLOCKS as u32);
     }
+}
+
+/// Has the entry of an admin command leave the queue alone that the test itself uses, and the
+/// namespace whose blocks are kept.
+fn spare_the_test(entry: &mut SubmissionEntry) {
     let number = entry.cdw10.get();
     match entry.opcode {
-        0x00 | 0x01 | 0x04 | 0x05 if number & 0xFFFF == 1 => entry.cdw10.set(number + 1),
-        0x80 if matches!(entry.namespace_id.get(), 1 | u32::MAX) => entry.namespace_id.set(2),
+        opcode::CREATE_SUBMISSION_QUEUE
+        | opcode::CREATE_COMPLETION_QUEUE
+        | opcode::DELETE_SUBMISSION_QUEUE
+        | opcode::DELETE_COMPLETION_QUEUE
+            if number & 0xFFFF == 1 =>
+        {
+            entry.cdw10.set(number + 1);
+        }
+        opcode::FORMAT_NVM if matches!(entry.namespace_id.get(), 1 | u32::MAX) => {
+            entry.namespace_id.set(2);
+        }
         // Everything but the erase itself.
-        0x84 if number & 7 == 2 => entry.cdw10.set(number ^ 1),
+        opcode::SANITIZE if number & 7 == 2 => entry.cdw10.set(number ^ 1),
         _ => {}
     }
-    entry
 }
 
 /// Sends an entry; none is given for those that wait for an event.
 async fn send(host: Host, admin: bool, entry: SubmissionEntry) -> Option<Status> {
-    const EVENT_REQUEST: u8 = 0x0C;
     let queue = host.queue(0).expect("there is a queue");
     if !admin {
         let status = send_raw(&queue, entry).await;
         return Some(status.expect("the transport does not fail"));
     }
-    if entry.opcode == EVENT_REQUEST {
+    if entry.opcode == opcode::ASYNC_EVENT_REQUEST {
         host.sim().spawn_detached(async move {
             let _ = send_raw_admin(&queue, entry).await;
         });
@@ -174,14 +173,13 @@ fn a_million_random_entries_lose_nothing() {
     for _ in 0..entries() / BATCH {
         let batch: Vec<(bool, SubmissionEntry)> = (0..BATCH)
             .map(|_| {
-                let io = entry(&mut random, blocks, &scratch);
                 let admin = random.chance(ADMIN_SHARE);
-                let entry = if admin {
-                    admin_entry(&mut random, io)
+                let set = if admin {
+                    CommandSet::Admin
                 } else {
-                    io
+                    CommandSet::Nvm
                 };
-                (admin, entry)
+                (admin, entry(&mut random, set, blocks, &scratch))
             })
             .collect();
         let kinds: Vec<bool> = batch.iter().map(|(admin, _)| *admin).collect();

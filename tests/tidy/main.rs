@@ -2,6 +2,7 @@
 //! of the code, held against the code.
 
 mod arrows;
+mod commands;
 mod docs;
 mod licences;
 mod metadata;

@@ -25,28 +25,28 @@ pub(super) use sanitize::Sanitizing;
 impl Controller {
     pub(in crate::frontend) async fn serve_admin(
         self: &Rc<Controller>,
-        command: AdminCommand,
+        command: &AdminCommand,
     ) -> Answer {
         let outcome = match command {
-            AdminCommand::Identify(identify) => self.identify(&identify).await,
-            AdminCommand::CreateCompletionQueue(create) => self.create_completion_queue(&create),
-            AdminCommand::CreateSubmissionQueue(create) => self.create_submission_queue(&create),
+            AdminCommand::Identify(identify) => self.identify(identify).await,
+            AdminCommand::CreateCompletionQueue(create) => self.create_completion_queue(create),
+            AdminCommand::CreateSubmissionQueue(create) => self.create_submission_queue(create),
             AdminCommand::DeleteCompletionQueue(queue) => self
                 .queues
                 .borrow_mut()
-                .delete_completion(queue)
+                .delete_completion(*queue)
                 .map(|()| Answer::DONE),
             AdminCommand::DeleteSubmissionQueue(queue) => self
                 .queues
                 .borrow_mut()
-                .delete_submission(queue)
+                .delete_submission(*queue)
                 .map(|()| Answer::DONE),
-            AdminCommand::GetFeatures(get) => self.get_feature(&get),
-            AdminCommand::SetFeatures(set) => self.set_feature(&set).await,
-            AdminCommand::Abort(abort) => self.abort(&abort).await,
-            AdminCommand::GetLogPage(get) => self.get_log(&get).await,
-            AdminCommand::FormatNvm(format) => self.format(&format).await,
-            AdminCommand::Sanitize(sanitize) => self.start_sanitize(&sanitize).await,
+            AdminCommand::GetFeatures(get) => self.get_feature(get),
+            AdminCommand::SetFeatures(set) => self.set_feature(set).await,
+            AdminCommand::Abort(abort) => self.abort(abort).await,
+            AdminCommand::GetLogPage(get) => self.get_log(get).await,
+            AdminCommand::FormatNvm(format) => self.format(format).await,
+            AdminCommand::Sanitize(sanitize) => self.start_sanitize(sanitize).await,
             AdminCommand::AsyncEventRequest => unreachable!("held back before it gets here"),
         };
         outcome.unwrap_or_else(Answer::from)

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::Poll;
 
-use nvme::command::{ReadWrite, opcode};
-use nvme::{DataPointer, IoCommand, Lba, NamespaceId, Status};
+use nvme::command::{BlockRange, ReadWrite, opcode};
+use nvme::{Command, DataPointer, IoCommand, Lba, NamespaceId, Status};
 use sim::{TaskId, Time};
 
 use super::io::Piece;
@@ -59,13 +59,10 @@ impl Controller {
     /// no fetching; false if a slot has to see to it.
     #[inline]
     pub(in crate::frontend) fn start_direct(self: &Rc<Controller>, job: &Job) -> bool {
-        if job.queue.get() == 0 {
-            return false;
-        }
-        let Ok(IoCommand::Read(read)) = IoCommand::decode(&job.entry) else {
+        let Ok(Command::Nvm(IoCommand::Read(read))) = &job.command else {
             return false;
         };
-        let Some(piece) = self.direct_piece(&read, job.priority) else {
+        let Some(piece) = self.direct_piece(read, job.priority) else {
             return false;
         };
         if read.force_unit_access && self.cache.is_volatile() {
@@ -164,12 +161,16 @@ impl Controller {
         deliverable.then_some(piece)
     }
 
-    /// The logical page in which the blocks of a command begin, if the namespace has them.
+    /// The logical page in which `blocks` begin, if the namespace has them.
     #[inline]
-    pub(in crate::frontend) fn first_page_of(&self, command: &ReadWrite) -> Option<Lpn> {
-        let namespace = self.namespaces.get(command.namespace).ok()?;
-        namespace.check_range(&command.blocks).ok()?;
-        let (page, _) = self.page_of(namespace.byte_range(&command.blocks).start);
+    pub(in crate::frontend) fn first_page_of(
+        &self,
+        namespace: NamespaceId,
+        blocks: &BlockRange,
+    ) -> Option<Lpn> {
+        let namespace = self.namespaces.get(namespace).ok()?;
+        namespace.check_range(blocks).ok()?;
+        let (page, _) = self.page_of(namespace.byte_range(blocks).start);
         Some(namespace.lpn(page))
     }
 

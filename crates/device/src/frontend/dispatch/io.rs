@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use nvme::Status;
 use nvme::command::{BlockRange, DatasetManagement, DatasetRange, ReadWrite, WriteZeroes};
-use nvme::{BROADCAST_NAMESPACE, IoCommand, Status};
 
 use crate::buffer::{Buffer, BufferId};
 use crate::cache::{Lookup, ReadStamp, Rest};
@@ -63,87 +63,6 @@ fn must_outlive_marks(namespace: &Namespace) -> bool {
 }
 
 impl Controller {
-    #[inline]
-    pub(in crate::frontend) async fn serve_io(
-        &self,
-        command: &IoCommand,
-        priority: Priority,
-    ) -> Answer {
-        let outcome = match self.namespace_of(command) {
-            Err(status) => Err(status),
-            Ok(None) => Box::pin(self.flush()).await,
-            Ok(Some(namespace)) => match command {
-                IoCommand::Read(read) => self.read(namespace, read, priority).await,
-                IoCommand::Write(write) => {
-                    match self.only_piece(namespace, &write.blocks, priority) {
-                        Some(piece) => self.write_piece(namespace, write, piece).await,
-                        None => Box::pin(self.write(namespace, write, priority)).await,
-                    }
-                }
-                other => Box::pin(self.serve_other(namespace, other, priority)).await,
-            },
-        };
-        outcome.unwrap_or_else(Answer::from)
-    }
-
-    /// Commands that are rarer than reads and writes.
-    async fn serve_other(
-        &self,
-        namespace: &Namespace,
-        command: &IoCommand,
-        priority: Priority,
-    ) -> Result<Answer, Status> {
-        match command {
-            IoCommand::Read(read) => self.read(namespace, read, priority).await,
-            IoCommand::Write(write) => self.write(namespace, write, priority).await,
-            IoCommand::Flush { .. } => self.flush().await,
-            IoCommand::WriteZeroes(zeroes) => self.write_zeroes(namespace, zeroes, priority).await,
-            IoCommand::DatasetManagement(dataset) => self.manage_dataset(namespace, dataset).await,
-            IoCommand::Compare(compare) => self.compare(namespace, compare, priority).await,
-            IoCommand::Verify(verify) => self.verify(namespace, verify, priority).await,
-            IoCommand::WriteUncorrectable(mark) => self.write_uncorrectable(namespace, mark).await,
-            IoCommand::Copy(copy) => self.copy(namespace, copy, priority).await,
-            IoCommand::Vendor(vendor) => self.serve_vendor(vendor).await,
-        }
-    }
-
-    /// The namespace that a command is for; none for a Flush, which is for all of them.
-    ///
-    /// # Errors
-    /// Invalid Namespace or Format; the status of a namespace or drive that is being erased.
-    #[inline]
-    fn namespace_of(&self, command: &IoCommand) -> Result<Option<&Namespace>, Status> {
-        let named = command.namespace();
-        if matches!(command, IoCommand::Flush { .. }) {
-            if named != BROADCAST_NAMESPACE {
-                self.namespaces.get(named)?;
-            }
-            return Ok(None);
-        }
-        let namespace = self.namespaces.get(named)?;
-        if !namespace.plain.get() {
-            self.check_obstacles(namespace)?;
-        }
-        Ok(Some(namespace))
-    }
-
-    #[cold]
-    fn check_obstacles(&self, namespace: &Namespace) -> Result<(), Status> {
-        if self.sanitize.is_under_way() {
-            return Err(Status::SANITIZE_IN_PROGRESS);
-        }
-        if self.sanitize.has_failed() {
-            return Err(Status::SANITIZE_FAILED);
-        }
-        if namespace.format_left.get() > 0 {
-            return Err(Status::FORMAT_IN_PROGRESS);
-        }
-        if namespace.failed.get() {
-            return Err(Status::NAMESPACE_NOT_READY);
-        }
-        Ok(())
-    }
-
     /// # Errors
     /// Invalid Field if a command's data is more than MDTS allows.
     #[inline]
@@ -155,7 +74,7 @@ impl Controller {
     }
 
     /// What was completed before, for any namespace, is then where no power cut can take it.
-    async fn flush(&self) -> Result<Answer, Status> {
+    pub(super) async fn flush(&self) -> Result<Answer, Status> {
         if self.cache.is_volatile() {
             let flushed = self.cache.flush().await;
             flushed.map_err(|error| status_of(error, false))?;
@@ -207,7 +126,7 @@ impl Controller {
     }
 
     #[inline]
-    async fn read(
+    pub(super) async fn read(
         &self,
         namespace: &Namespace,
         read: &ReadWrite,
@@ -320,7 +239,7 @@ impl Controller {
 
     /// The piece of a page that `blocks` are, if they are in range and of one page.
     #[inline]
-    fn only_piece(
+    pub(super) fn only_piece(
         &self,
         namespace: &Namespace,
         blocks: &BlockRange,
@@ -335,7 +254,7 @@ impl Controller {
     /// As [`Controller::write`], within one page: by far the most frequent write, which asks
     /// nothing of the allocator.
     #[inline]
-    async fn write_piece(
+    pub(super) async fn write_piece(
         &self,
         namespace: &Namespace,
         write: &ReadWrite,
@@ -354,7 +273,7 @@ impl Controller {
             .await
     }
 
-    async fn write(
+    pub(super) async fn write(
         &self,
         namespace: &Namespace,
         write: &ReadWrite,
@@ -411,7 +330,7 @@ impl Controller {
         Ok(Answer::DONE)
     }
 
-    async fn write_zeroes(
+    pub(super) async fn write_zeroes(
         &self,
         namespace: &Namespace,
         zeroes: &WriteZeroes,
@@ -440,7 +359,7 @@ impl Controller {
 
     /// Deallocation is a hint (NVM 3.3.3): of a range, the pages it covers
     /// entirely are deallocated, and parts of pages keep their content.
-    async fn manage_dataset(
+    pub(super) async fn manage_dataset(
         &self,
         namespace: &Namespace,
         dataset: &DatasetManagement,

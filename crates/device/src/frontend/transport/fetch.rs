@@ -3,7 +3,8 @@
 use std::rc::Rc;
 
 use media::link::READ_REQUEST_BYTES;
-use nvme::{IoCommand, QueueId, QueuePriority, SubmissionEntry};
+use nvme::command::{BlockRange, opcode};
+use nvme::{QueueId, QueuePriority, SubmissionEntry};
 use sim::{TaskId, Time};
 use zerocopy::IntoBytes;
 
@@ -39,6 +40,7 @@ impl Controller {
                     job.queue = queue;
                     job.priority = priority_of(priority);
                     if self.read_entry(address, &mut job.entry) {
+                        job.decode();
                         self.activity.begin();
                         return;
                     }
@@ -107,9 +109,8 @@ impl Controller {
             .borrow()
             .read(address, entry.as_mut_bytes());
         if read.is_ok()
-            && let Ok(IoCommand::Read(command) | IoCommand::Write(command)) =
-                IoCommand::decode(&entry)
-            && let Some(lpn) = self.first_page_of(&command)
+            && matches!(entry.opcode, opcode::READ | opcode::WRITE)
+            && let Some(lpn) = self.first_page_of(entry.namespace(), &BlockRange::decode(&entry))
         {
             self.cache.prefetch(lpn);
         }

@@ -1,16 +1,17 @@
 //! A command to carry out, and where it came from.
 
-use nvme::{CommandId, QueueId, SubmissionEntry};
+use nvme::{Command, CommandId, CommandSet, QueueId, Status, SubmissionEntry};
 
 use crate::schedule::Priority;
 
 /// A command to carry out, and where it came from.
-#[derive(Default)]
 pub(in crate::frontend) struct Job {
     pub(in crate::frontend) queue: QueueId,
     /// That of the queue.
     pub(in crate::frontend) priority: Priority,
     pub(in crate::frontend) entry: SubmissionEntry,
+    /// What the entry asks for, decoded once, when it has arrived.
+    pub(in crate::frontend) command: Result<Command, Status>,
 }
 
 /// Which command of which queue it is.
@@ -40,6 +41,28 @@ impl Source {
 }
 
 impl Job {
+    /// No command yet.
+    pub(super) fn empty() -> Job {
+        Job {
+            queue: QueueId::default(),
+            priority: Priority::default(),
+            entry: SubmissionEntry::default(),
+            command: Err(Status::INVALID_OPCODE),
+        }
+    }
+
+    /// Decodes the entry, whose queue is known. All namespaces are of the NVM command set; where one
+    /// is of another, that follows from the entry's namespace.
+    #[inline]
+    pub(super) fn decode(&mut self) {
+        let set = if self.queue.get() == 0 {
+            CommandSet::Admin
+        } else {
+            CommandSet::Nvm
+        };
+        self.command = Command::decode(set, &self.entry);
+    }
+
     pub(in crate::frontend) fn source(&self) -> Source {
         Source {
             queue: self.queue,

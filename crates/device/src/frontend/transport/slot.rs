@@ -9,7 +9,6 @@
 use std::rc::Rc;
 use std::task::Poll;
 
-use nvme::{AdminCommand, IoCommand};
 use sim::TaskId;
 
 use super::Job;
@@ -41,7 +40,7 @@ impl Controller {
 
     /// Fetches and carries out commands for ever.
     async fn serve_slot(self: Rc<Controller>, number: u32) {
-        let mut job = Job::default();
+        let mut job = Job::empty();
         loop {
             self.lead(number).await;
             self.fetch_next(&mut job).await;
@@ -69,20 +68,8 @@ impl Controller {
 
     #[inline]
     async fn serve(self: &Rc<Controller>, job: &Job) {
-        let answer = if job.queue.get() == 0 {
-            match AdminCommand::decode(&job.entry) {
-                Ok(AdminCommand::AsyncEventRequest) => match self.hold_event_request(job) {
-                    Ok(()) => return,
-                    Err(status) => status.into(),
-                },
-                Ok(command) => Box::pin(self.serve_admin(command)).await,
-                Err(status) => status.into(),
-            }
-        } else {
-            match IoCommand::decode(&job.entry) {
-                Ok(command) => self.serve_io(&command, job.priority).await,
-                Err(status) => status.into(),
-            }
+        let Some(answer) = self.dispatch(job).await else {
+            return;
         };
         if !answer.status.is_success() {
             self.log_error(job.source(), &job.entry, answer.status);

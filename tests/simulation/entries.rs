@@ -2,6 +2,8 @@
 //!
 //! `BITLINE_ENTRIES=10000000` sends so many; `make fuzz` does.
 
+use std::collections::BTreeMap;
+
 use bitline::{Config, Drive, Host, send_raw, send_raw_admin};
 use nvme::command::{Row, commands, effect, opcode, row};
 use nvme::{CommandSet, Status, SubmissionEntry};
@@ -67,7 +69,11 @@ fn entry(
         entry.flags = [0x00, 0x40][random.below(2) as usize];
     }
     if random.chance(0.9) {
-        entry.namespace_id.set(1 + random.below(3) as u32);
+        let named = match set {
+            CommandSet::Admin => [0, 1, 2, 3, u32::MAX][random.below(5) as usize],
+            CommandSet::Nvm => 1 + random.below(3) as u32,
+        };
+        entry.namespace_id.set(named);
     }
     // Addresses within the scratch buffer, at its end, or where nothing is.
     let place = |random: &mut Random| match random.below(8) {
@@ -146,6 +152,14 @@ async fn send(host: Host, admin: bool, entry: SubmissionEntry) -> Option<Status>
     Some(status.expect("the transport does not fail"))
 }
 
+fn set_of(admin: bool) -> CommandSet {
+    if admin {
+        CommandSet::Admin
+    } else {
+        CommandSet::Nvm
+    }
+}
+
 /// How many entries to send.
 fn entries() -> u64 {
     let Ok(named) = std::env::var("BITLINE_ENTRIES") else {
@@ -164,6 +178,7 @@ fn a_million_random_entries_lose_nothing() {
     drive.write(0, &kept).expect("the drive is empty");
     let mut random = Random::named(1, "entries");
     let (mut accepted, mut refused, mut waiting) = ([0u64; 2], [0u64; 2], 0u64);
+    let mut carried_out = BTreeMap::new();
     // Data goes here and nowhere else: a drive told to write over the host's queues would.
     let host = drive.host().expect("it has power");
     let scratch = host
@@ -174,31 +189,39 @@ fn a_million_random_entries_lose_nothing() {
         let batch: Vec<(bool, SubmissionEntry)> = (0..BATCH)
             .map(|_| {
                 let admin = random.chance(ADMIN_SHARE);
-                let set = if admin {
-                    CommandSet::Admin
-                } else {
-                    CommandSet::Nvm
-                };
+                let set = set_of(admin);
                 (admin, entry(&mut random, set, blocks, &scratch))
             })
             .collect();
-        let kinds: Vec<bool> = batch.iter().map(|(admin, _)| *admin).collect();
+        let kinds: Vec<(bool, u8)> = batch
+            .iter()
+            .map(|(admin, entry)| (*admin, entry.opcode))
+            .collect();
         let statuses = drive.run(|host| async move {
             let sent = batch
                 .into_iter()
                 .map(|(admin, entry)| send(host.clone(), admin, entry));
             join_all(sent).await
         });
-        for (admin, status) in kinds
+        for ((admin, opcode), status) in kinds
             .into_iter()
             .zip(statuses.expect("every command completes"))
         {
             match status {
                 None => waiting += 1,
-                Some(Status::SUCCESS) => accepted[usize::from(admin)] += 1,
+                Some(Status::SUCCESS) => {
+                    accepted[usize::from(admin)] += 1;
+                    *carried_out.entry((set_of(admin), opcode)).or_insert(0u64) += 1;
+                }
                 Some(_) => refused[usize::from(admin)] += 1,
             }
         }
+    }
+    for row in commands() {
+        // Event requests wait, and what memory holds at random is no expression.
+        let never = [opcode::ASYNC_EVENT_REQUEST, opcode::FC_READ].contains(&row.opcode);
+        let times = carried_out.get(&(row.set, row.opcode));
+        assert!(never || times.is_some(), "no {} was legal", row.name);
     }
     let sent = entries() / BATCH * BATCH;
     for (kind, number) in [("I/O", 0), ("admin", 1)] {

@@ -503,7 +503,7 @@ const VALUE: Field = Field::new(
     32,
     "value",
     "specific to the feature",
-    Usual::Below(1 << 24),
+    Usual::OneOf(&[0, 1, 7, 350, 0x0001_0001]),
 );
 /// Log pages, some that do not exist.
 const LOG_PAGES: Usual = Usual::OneOf(&[0, 1, 2, 3, 4, 5, 0x81, 0x42]);

@@ -11,12 +11,12 @@ mod checkpoint;
 mod config;
 mod dump;
 mod gc;
+mod lock;
 mod mapping;
 mod notes;
 mod order;
 mod precondition;
 mod purge;
-mod range_lock;
 mod read;
 mod recovery;
 mod slc_cache;
@@ -32,7 +32,7 @@ use std::rc::Rc;
 use media::nand::{BlockCondition, BlockId, Geometry, Nand, PlaneId, Ppa, ProgramMode};
 use serde::Serialize;
 use sim::Sim;
-use sim::resource::Broadcast;
+use sim::resource::{Broadcast, RangeLock};
 
 use crate::buffer::Buffers;
 use crate::schedule::{Erase, Origin, Schedule, Sink, Ticket};
@@ -43,13 +43,13 @@ pub use config::{Capacity, Frontiers, FtlConfig, FtlConfigError};
 pub(crate) use dump::DUMP_FAILURES;
 use gc::Collections;
 pub use gc::{GcConfig, GcPace, GcPolicy};
+pub use lock::{SoleWriter, WriteLock};
 pub use mapping::{Lpn, Mapping, MappingConfig, MappingKind};
 use mapping::{MappingTable, WriteBacks};
 use notes::Notes;
 pub use order::{AllocationOrder, OrderError};
 pub use precondition::{History, Precondition, PreconditionError, Preconditioned};
 pub use purge::Purge;
-use range_lock::RangeLocks;
 pub use read::PagePart;
 pub use recovery::Recovered;
 pub use slc_cache::SlcCacheConfig;
@@ -142,7 +142,7 @@ pub struct Ftl {
     collections: Collections,
     /// The home planes of logical pages 0, 1, 2, ..., in turn.
     homes: Vec<PlaneId>,
-    locks: RangeLocks,
+    locks: RangeLock,
     /// Live logical pages of each record of deallocation.
     tombstones: RefCell<BTreeMap<Ppa, u32>>,
     notes: RefCell<Notes>,
@@ -269,7 +269,7 @@ impl Ftl {
                 sim.random("garbage collection"),
             ),
             homes: config.plane_allocation.planes(&geometry),
-            locks: RangeLocks::new(sim),
+            locks: RangeLock::new(sim),
             tombstones: RefCell::default(),
             notes: RefCell::default(),
             deallocating: RefCell::default(),

@@ -21,7 +21,7 @@ use media::nand::{BlockId, PageAddress, PlaneId, ProgramMode};
 use nvme::{Expression, VectorId};
 use serde::Serialize;
 use sim::Sim;
-use sim::resource::Broadcast;
+use sim::resource::{Broadcast, RangeLock};
 
 use super::engine::{BitsConfig, Engine};
 use super::error::BitsError;
@@ -39,7 +39,6 @@ use crate::schedule::{self, Origin, Schedule, Ticket};
 pub(super) use accelerator::ACCELERATOR_UNIT_BYTES;
 use accelerator::Accelerator;
 pub use error::ExecuteError;
-use locks::GroupLocks;
 pub use place::{PlaceError, PlacedVectors};
 pub use read::Evaluated;
 
@@ -94,7 +93,7 @@ pub struct BitsCounts {
 pub struct Bits {
     sim: Sim,
     groups: RefCell<Groups>,
-    locks: GroupLocks,
+    locks: RangeLock,
     limits: Limits,
     rates: Rates,
     meeting: Meeting,
@@ -133,7 +132,7 @@ impl Bits {
         let bits = Rc::new(Bits {
             sim: sim.clone(),
             groups: RefCell::new(groups),
-            locks: GroupLocks::new(sim),
+            locks: RangeLock::new(sim),
             limits,
             rates,
             meeting: config.meeting,

@@ -91,7 +91,7 @@ impl Controller {
         namespace: &Namespace,
     ) -> Result<(), Status> {
         let pages = namespace.pages();
-        let _lock = self.ftl.lock(pages.clone()).await;
+        let lock = self.ftl.lock(pages.clone()).await;
         let step = (pages.end - pages.start).div_ceil(STEPS);
         for number in 0..STEPS {
             let first = (pages.start + number * step).min(pages.end);
@@ -99,7 +99,7 @@ impl Controller {
             // That the namespace is to be emptied has been noted.
             let emptied = self
                 .cache
-                .deallocate(first..end, WithoutSpace::Forget)
+                .deallocate(&lock, first..end, WithoutSpace::Forget)
                 .await;
             emptied.map_err(|error| status_of(error, false))?;
             let left = 100 - (number + 1) * 100 / STEPS;
@@ -107,7 +107,7 @@ impl Controller {
                 namespace.format_left.set(left.max(1) as u8);
             }
         }
-        self.clear_marks(namespace, 0..namespace.capacity_bytes())
+        self.clear_marks(&lock, namespace, 0..namespace.capacity_bytes())
             .await
     }
 

@@ -321,12 +321,12 @@ impl Controller {
         force: bool,
     ) -> Result<Answer, Status> {
         let bytes = namespace.byte_range(blocks);
-        let _lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
+        let lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = force || must_outlive_marks(namespace);
-        let written = self.cache.write(parts, force).await;
+        let written = self.cache.write(&lock, parts, force).await;
         written.map_err(|error| status_of(error, false))?;
         self.health.write(bytes.end - bytes.start);
-        self.clear_marks(namespace, bytes).await?;
+        self.clear_marks(&lock, namespace, bytes).await?;
         Ok(Answer::DONE)
     }
 
@@ -338,7 +338,7 @@ impl Controller {
     ) -> Result<Answer, Status> {
         namespace.check_range(&zeroes.blocks)?;
         let bytes = namespace.byte_range(&zeroes.blocks);
-        let _lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
+        let lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = zeroes.force_unit_access || must_outlive_marks(namespace);
         for piece in self
             .pieces(namespace, &zeroes.blocks, priority)
@@ -347,13 +347,16 @@ impl Controller {
             let buffer = self.buffers.take();
             self.buffers.with_mut(buffer.id(), |page| page.fill(0));
             let part = piece.in_buffer(buffer.id());
-            let written = self.cache.write(&[part], force).await;
+            let written = self.cache.write(&lock, &[part], force).await;
             written.map_err(|error| status_of(error, false))?;
         }
         let whole = self.whole_pages(namespace, &bytes);
-        let deallocated = self.cache.deallocate(whole, WithoutSpace::Keep).await;
+        let deallocated = self
+            .cache
+            .deallocate(&lock, whole, WithoutSpace::Keep)
+            .await;
         deallocated.map_err(|error| status_of(error, false))?;
-        self.clear_marks(namespace, bytes).await?;
+        self.clear_marks(&lock, namespace, bytes).await?;
         Ok(Answer::DONE)
     }
 
@@ -384,15 +387,15 @@ impl Controller {
             if pages.is_empty() {
                 continue;
             }
-            let _lock = self.ftl.lock(pages.clone()).await;
+            let lock = self.ftl.lock(pages.clone()).await;
             let page_bytes = u64::from(self.page_bytes);
             let start = bytes.start.next_multiple_of(page_bytes);
             let covered = start..start + u64::from(pages.end - pages.start) * page_bytes;
             self.cache
-                .deallocate(pages, WithoutSpace::Keep)
+                .deallocate(&lock, pages, WithoutSpace::Keep)
                 .await
                 .map_err(|error| status_of(error, false))?;
-            self.clear_marks(namespace, covered).await?;
+            self.clear_marks(&lock, namespace, covered).await?;
         }
         Ok(Answer::DONE)
     }

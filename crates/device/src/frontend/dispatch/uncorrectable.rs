@@ -13,6 +13,7 @@ use crate::frontend::Controller;
 use crate::frontend::answer::Answer;
 use crate::frontend::namespace::Namespace;
 use crate::frontend::note;
+use crate::ftl::{SoleWriter, WriteLock};
 
 /// Marks that Write Uncorrectable may make; writes into them may split them further.
 const MARKS_MAX: usize = 1024;
@@ -129,15 +130,17 @@ impl Controller {
         Ok(Answer::DONE)
     }
 
-    /// `bytes` of a namespace were written: their marks go, on flash too. The caller holds the
-    /// lock of their pages. A power cut on the way leaves marks standing on what was never
+    /// `bytes` of a namespace, whose pages `lock` covers, were written: their marks go, on flash
+    /// too. A power cut on the way leaves marks standing on what was never
     /// acknowledged.
     #[inline]
     pub(in crate::frontend) async fn clear_marks(
         &self,
+        lock: &WriteLock<'_>,
         namespace: &Namespace,
         bytes: Range<u64>,
     ) -> Result<(), Status> {
+        debug_assert!(lock.covers(&self.pages(namespace, &bytes)));
         if namespace.plain.get() {
             return Ok(());
         }

@@ -66,6 +66,12 @@ class Config:
     def to_toml(self) -> str:
         """All of it, as TOML text."""
 
+    def to_annotated_toml(self) -> str:
+        """All of it, as TOML text with meaning, unit and source above each key."""
+
+    def keys(self) -> str:
+        """Every key with its value, unit, meaning, choices and source, as JSON."""
+
 @final
 class Expression:
     """A bitwise expression over vectors. Immutable."""
@@ -270,7 +276,7 @@ def preset_names() -> list[str]:
     """The names of all presets."""
 
 def preset_text(name: str) -> str:
-    """The TOML text of a preset, with its comments."""
+    """The TOML text of a preset's own file: what it does otherwise than what it inherits from."""
 
 def run_benchmarks(progress: Callable[[str], object] | None = None, *, scaling: bool = False) -> str:
     """Measure the speed of the simulator on this machine; gives the report as JSON.

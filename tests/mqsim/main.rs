@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use bitline::mqsim::{Case, Comparison};
+use mqsim::{Case, Comparison};
 
 /// The cases that every run of the tests goes through. A development build takes half a minute for
 /// them; `all_cases` has the others.

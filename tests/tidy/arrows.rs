@@ -17,10 +17,16 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bitline-host", &["bitline-nvme"]),
     ("bitline", &["bitline-host", "bitline-device"]),
     ("bitline-attach", &["bitline"]),
+    ("bitline-mqsim", &["bitline"]),
     ("bitline-compiler", &[]),
     (
         "bitline-python",
-        &["bitline-attach", "bitline-compiler", "bitline"],
+        &[
+            "bitline-attach",
+            "bitline-compiler",
+            "bitline-mqsim",
+            "bitline",
+        ],
     ),
 ];
 

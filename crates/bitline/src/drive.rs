@@ -577,7 +577,7 @@ impl Drive {
     ///
     /// # Errors
     /// As [`Drive::precondition`].
-    pub(crate) fn occupy(
+    pub fn occupy(
         &mut self,
         pages: &[(Lpn, u64)],
         history: History,

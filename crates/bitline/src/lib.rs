@@ -23,19 +23,18 @@ mod error;
 mod explain;
 mod health;
 mod inventory;
-pub mod mqsim;
 mod statistics;
 pub mod workload;
 
 pub use ageing::BlockQuality;
 pub use bits::Platform;
 pub use config::{
-    Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, QueueClass,
-    StorageKind,
+    Choice, Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, Key,
+    QueueClass, StorageKind, most_similar, reference_of_keys,
 };
 pub use device::PowerUpError;
 pub use device::bits::{PlaceError, PlacedVectors};
-pub use device::ftl::{History, Precondition, PreconditionError, Preconditioned};
+pub use device::ftl::{History, Lpn, Precondition, PreconditionError, Preconditioned};
 pub use drive::{Drive, Host};
 pub use driver::{Queue, send_raw, send_raw_admin};
 pub use error::Error;

@@ -494,3 +494,80 @@ fn a_wrong_change_leaves_the_builder_as_it_was() {
     let config = builder.build().expect("the preset");
     assert_eq!(config, Config::preset("flash-cosmos").expect("a preset"));
 }
+
+#[test]
+fn every_key_says_what_it_means_and_where_its_value_comes_from() {
+    for name in Config::preset_names() {
+        let config = Config::preset(&name).expect("a preset");
+        let keys = config.keys().expect("keys of a preset");
+        let silent: Vec<&str> = keys
+            .iter()
+            .filter(|key| key.meaning.is_empty() || key.source.is_empty())
+            .map(|key| key.key.as_str())
+            .collect();
+        assert!(silent.is_empty(), "{name}: {silent:?}");
+        let all = ConfigBuilder::preset(&name).expect("a preset").leaves();
+        assert_eq!(
+            keys.len() + 2,
+            all.len(),
+            "{name}: all but name and description"
+        );
+    }
+}
+
+#[test]
+fn a_configuration_with_comments_reads_back_as_the_same() {
+    for name in Config::preset_names() {
+        let config = Config::preset(&name).expect("a preset");
+        let config = config
+            .with([("ftl.overprovisioning", "0.125"), ("seed", "7")])
+            .expect("a valid configuration");
+        let text = config.to_annotated_toml().expect("a text");
+        assert_eq!(Config::from_toml(&text).expect("what was written"), config);
+        let line = text
+            .lines()
+            .position(|line| line == "overprovisioning = 0.125");
+        let above = text
+            .lines()
+            .take(line.expect("the key"))
+            .collect::<Vec<_>>();
+        assert!(
+            above[above.len() - 2..].concat().contains("set here"),
+            "{name}: {:?}",
+            above.last()
+        );
+        let mut comments = text.lines().filter(|line| line.starts_with('#'));
+        let wide = comments.find(|line| line.len() > 80);
+        assert_eq!(wide, None, "{name}");
+    }
+}
+
+#[test]
+fn presets_say_only_what_their_source_does_otherwise_or_states() {
+    let base = ConfigBuilder::preset("flash-cosmos").expect("a preset");
+    for name in Config::preset_names() {
+        let text = Config::preset_text(&name).expect("a preset");
+        let own: toml::Table = text.parse().expect("a file of keys");
+        assert_eq!(own["inherits"].as_str(), Some("base"), "{name}");
+        let lines = text.lines().filter(|line| line.contains(" = ")).count();
+        assert!(lines < base.leaves().len() / 2, "{name}: {lines} keys");
+    }
+}
+
+/// `BITLINE_BLESS=1 cargo test -p bitline --test config reference` writes the page anew.
+#[test]
+fn the_reference_page_of_keys_is_current() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/reference/configuration.md"
+    );
+    let page = bitline::reference_of_keys().expect("the base is complete");
+    if std::env::var_os("BITLINE_BLESS").is_some() {
+        std::fs::write(path, &page).expect("the page can be written");
+    }
+    let stored = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        stored == page,
+        "{path} is stale: write it anew with BITLINE_BLESS=1"
+    );
+}

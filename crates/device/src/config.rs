@@ -4,6 +4,7 @@ use media::channel::ChannelConfig;
 use media::dram::DramConfig;
 use media::link::LinkConfig;
 use media::nand::NandConfig;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bits::BitsConfig;
@@ -14,8 +15,8 @@ use crate::ftl::{Capacity, FtlConfig, FtlConfigError};
 use crate::schedule::{ScheduleConfig, ScheduleConfigError};
 
 /// Everything that makes a drive what it is. Every key must be given: presets
-/// are complete files, so that no number hides in the code.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// inherit from a complete file, so that no number hides in the code.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceConfig {
     /// The flash packages.
     pub nand: NandConfig,

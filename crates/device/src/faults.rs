@@ -3,13 +3,14 @@
 use std::cell::RefCell;
 
 use media::nand::{BlockId, Failures, Nand, PlaneId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::Sim;
 
 use crate::ftl::Capacity;
 
 /// Random failures of flash operations.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FaultConfig {
     /// Of a million blocks, so many are marked bad at the factory; never so many of a plane

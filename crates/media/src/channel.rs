@@ -5,12 +5,13 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::resource::{Priority, Serve, Server};
 use sim::{Energy, Sim, Span, Time, Track};
 
 /// What a channel is made of.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelConfig {
     /// Data rate of the eight-bit bus, in megabytes (10^6) per second; whole bytes

@@ -3,12 +3,13 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::resource::Pipe;
 use sim::{Energy, Ledger, Sim, Span, Time, Track};
 
 /// What the link is made of.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkConfig {
     /// Number of lanes.

@@ -3,7 +3,7 @@
 use bitline::{ConfigBuilder, DEFAULT_PRESET};
 use pyo3::prelude::*;
 
-use crate::error::to_python;
+use crate::error::{json, to_python};
 
 /// A complete configuration, checked.
 #[pyclass(frozen, module = "bitline._bitline")]
@@ -55,6 +55,16 @@ impl Config {
     fn to_toml(&self) -> PyResult<String> {
         self.0.to_toml().map_err(to_python)
     }
+
+    /// All of it, as TOML text with meaning, unit and source above each key.
+    fn to_annotated_toml(&self) -> PyResult<String> {
+        self.0.to_annotated_toml().map_err(to_python)
+    }
+
+    /// Every key with its value, unit, meaning, choices and source, as JSON.
+    fn keys(&self) -> PyResult<String> {
+        json(&self.0.keys().map_err(to_python)?)
+    }
 }
 
 /// The names of all presets.
@@ -63,7 +73,7 @@ pub(crate) fn preset_names() -> Vec<String> {
     bitline::Config::preset_names()
 }
 
-/// The TOML text of a preset, with its comments.
+/// The TOML text of a preset's own file: what it does otherwise than what it inherits from.
 #[pyfunction]
 pub(crate) fn preset_text(name: &str) -> PyResult<&'static str> {
     bitline::Config::preset_text(name).map_err(to_python)

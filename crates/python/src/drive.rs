@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::config::Config;
-use crate::error::{file, internal, to_python, usage};
+use crate::error::{file, internal, json, to_python, usage};
 use crate::expression::Expression;
 use crate::keeper::{Key, keep};
 use crate::progress::Progress;
@@ -548,8 +548,4 @@ fn check_size(bytes: u64) -> PyResult<()> {
 
 fn parse_platform(name: &str) -> PyResult<Platform> {
     name.parse().map_err(|error: Error| to_python(error))
-}
-
-fn json(value: &impl serde::Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|error| internal(error.to_string()))
 }

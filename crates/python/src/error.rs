@@ -110,3 +110,8 @@ pub(crate) fn file(path: &Path, message: &str, number: Option<i32>) -> PyErr {
         None => PyOSError::new_err(format!("{}: {message}", path.display())),
     }
 }
+
+/// A value as JSON text.
+pub(crate) fn json(value: &impl serde::Serialize) -> pyo3::PyResult<String> {
+    serde_json::to_string(value).map_err(|error| internal(error.to_string()))
+}

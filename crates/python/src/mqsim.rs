@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bitline::mqsim::{Case, Comparison, RunError};
+use mqsim::{Case, Comparison, RunError};
 use pyo3::prelude::*;
 use serde::Serialize;
 

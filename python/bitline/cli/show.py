@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 import bitline
+from bitline import _bitline
 from bitline.cli.options import Config, Json, Preset, Set, settings
+from bitline.cli.output import Column, Result, Table, emit
 from bitline.drive import configuration
 from bitline.errors import UsageError
 
@@ -25,23 +27,46 @@ def show(
         Path | None,
         typer.Option("--image", metavar="FILE", help="Show what the drive in this image file was made with."),
     ] = None,
+    bare: Annotated[bool, typer.Option("--bare", help="Keys and values only, without comments.")] = False,
+    keys: Annotated[
+        bool, typer.Option("--keys", help="A table of keys, values and units; with --json all that is known of each.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Print a drive's complete configuration as TOML: the preset or file, with every override on top.
 
-    What it prints can be edited and given back with --config.
+    Above each key stands what it means, its unit, and where its value comes from. What it prints can be
+    edited and given back with --config.
     """
     if name is not None and preset is not None:
         raise UsageError(f"{name} and --preset {preset}: give the preset once")
+    if bare and (keys or as_json):
+        raise UsageError("--bare is for TOML: leave it out with --keys and --json")
     preset = preset if name is None else name
     overrides = settings(set_)
     if image is None:
-        text = configuration(preset, config, overrides).to_toml()
+        shown = configuration(preset, config, overrides)
     elif preset or config:
         raise UsageError("--image has a configuration of its own; leave --preset and --config out")
     else:
         with bitline.open(path=image, set=overrides, create=False) as drive:
-            text = drive.config
-    print(json.dumps(tomllib.loads(text), indent=2, ensure_ascii=False) if as_json else text, end="")
-    if as_json:
-        print()
+            shown = _bitline.Config(text=drive.config)
+    if keys:
+        emit(_keys(shown), as_json=as_json)
+    elif as_json:
+        print(json.dumps(tomllib.loads(shown.to_toml()), indent=2, ensure_ascii=False))
+    else:
+        print(shown.to_toml() if bare else shown.to_annotated_toml(), end="")
+
+
+def _keys(shown: _bitline.Config) -> Result:
+    rows = json.loads(shown.keys())
+    columns = (
+        Column("key", "key"),
+        Column("value", "value", json.dumps),
+        Column("unit", "unit"),
+        Column("meaning", None),
+        Column("choices", None),
+        Column("source", None),
+    )
+    return Result(f"Keys of {shown.name}", tables={"keys": Table(columns, rows)})

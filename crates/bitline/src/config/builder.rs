@@ -20,7 +20,7 @@ impl ConfigBuilder {
     /// If there is none of this name.
     pub fn preset(name: &str) -> Result<ConfigBuilder, ConfigError> {
         Ok(ConfigBuilder {
-            table: parse(presets::text(name)?)?,
+            table: presets::resolve(name)?.table,
         })
     }
 
@@ -87,7 +87,7 @@ impl ConfigBuilder {
     ///
     /// # Errors
     /// If there is no such key, or the value is of the wrong kind for it.
-    pub(crate) fn replace(&mut self, key: &str, value: &Value) -> Result<(), ConfigError> {
+    pub fn replace(&mut self, key: &str, value: &Value) -> Result<(), ConfigError> {
         let mut changed = self.table.clone();
         put(&mut changed, key, value)?;
         typed(&changed).map_err(|error| wrong(key, value, error.message()))?;
@@ -107,7 +107,7 @@ impl ConfigBuilder {
     }
 
     /// Every key with its value.
-    pub(crate) fn leaves(&self) -> Vec<(String, Value)> {
+    pub fn leaves(&self) -> Vec<(String, Value)> {
         leaves_of(&self.table)
     }
 
@@ -180,7 +180,7 @@ fn large_number(text: &str) -> Option<f64> {
     all_digits.then(|| text.parse().ok()).flatten()
 }
 
-fn parse(text: &str) -> Result<Table, ConfigError> {
+pub(super) fn parse(text: &str) -> Result<Table, ConfigError> {
     text.parse::<Table>()
         .map_err(|error| ConfigError::Syntax(error.to_string()))
 }
@@ -190,7 +190,7 @@ fn typed(table: &Table) -> Result<Config, toml::de::Error> {
 }
 
 /// Changes the value of a dotted `key`, which must be in `table` already.
-fn put(table: &mut Table, key: &str, value: &Value) -> Result<(), ConfigError> {
+pub(super) fn put(table: &mut Table, key: &str, value: &Value) -> Result<(), ConfigError> {
     let Some(place) = find_mut(table, key) else {
         return Err(ConfigError::UnknownKey {
             key: key.to_owned(),
@@ -219,7 +219,7 @@ fn find_mut<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Value> {
 }
 
 /// Every dotted key of `table` that has a value of its own, or no keys below it.
-fn leaves_of(table: &Table) -> Vec<(String, Value)> {
+pub(super) fn leaves_of(table: &Table) -> Vec<(String, Value)> {
     let mut leaves = Vec::new();
     for (key, value) in table {
         match value {
@@ -254,7 +254,7 @@ fn nearest_key(key: &str, table: &Table) -> Option<String> {
 }
 
 /// The candidate most similar to `name`; none if all are far off.
-pub(crate) fn most_similar(name: &str, candidates: &[String]) -> Option<String> {
+pub fn most_similar(name: &str, candidates: &[String]) -> Option<String> {
     let score = |candidate: &String| strsim::normalized_damerau_levenshtein(name, candidate);
     let best = candidates
         .iter()

@@ -1,25 +1,28 @@
 //! Configuration: a preset, then a TOML file, then single overrides.
 //!
-//! Presets are complete, so every key that exists is in each of them; what is
-//! not there is unknown, and the error names the nearest key that is.
+//! Presets inherit from a base that has every key that exists; what is not there is unknown, and the
+//! error names the nearest key that is.
 
 mod builder;
 mod error;
+mod keys;
 mod presets;
 mod reason;
 
 use device::DeviceConfig;
 use device::frontend::FrontendConfig;
 use nvme::QueuePriority;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use builder::ConfigBuilder;
-pub(crate) use builder::most_similar;
+pub use builder::{ConfigBuilder, most_similar};
+
 pub use error::ConfigError;
+pub use keys::{Choice, Key, reference_of_keys};
 pub use presets::DEFAULT_PRESET;
 
 /// Everything that makes a drive and its host.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Config {
     /// The preset's name.
     pub name: String,
@@ -37,7 +40,7 @@ pub struct Config {
 }
 
 /// Where the drive's bits live.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DataConfig {
     /// In memory, in an image file, or nowhere.
@@ -45,7 +48,7 @@ pub struct DataConfig {
 }
 
 /// Kinds of storage for bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StorageKind {
     /// In memory, gone with the process.
@@ -57,7 +60,7 @@ pub enum StorageKind {
 }
 
 /// The host: its side of the queues, and its computing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostConfig {
     /// I/O queue pairs that the driver creates.
@@ -79,7 +82,7 @@ pub struct HostConfig {
 }
 
 /// Classes of queues under weighted arbitration (NVMe Base 3.4.4.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QueueClass {
     /// Before all others.
@@ -109,7 +112,8 @@ impl Config {
         presets::names()
     }
 
-    /// The text of a preset, with its comments.
+    /// The text of a preset's own file: what it does otherwise than what it inherits from, with its
+    /// comments.
     ///
     /// # Errors
     /// If there is none of this name.

@@ -1,12 +1,13 @@
 //! The engines that evaluate an expression inside the drive, and what the configuration says of
 //! them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::meet::Meeting;
 
 /// Which machinery of the drive evaluates an expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
     /// Multi-wordline sensing with inverse reads and latch accumulation (Flash-Cosmos 4.1, 6.1).
@@ -20,7 +21,7 @@ pub enum Engine {
 }
 
 /// Bulk bitwise computing: its share of the drive and the accelerator of the controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BitsConfig {
     /// Share of the blocks of every plane that groups of vectors may occupy, in percent.

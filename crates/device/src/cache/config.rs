@@ -1,12 +1,13 @@
 //! How the data cache is configured.
 
 use media::nand::Geometry;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::sectors::{SECTOR_BYTES, Sectors};
 
 /// Configuration of the data cache.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CacheConfig {
     /// What is cached.
@@ -23,7 +24,7 @@ pub struct CacheConfig {
 }
 
 /// What the cache holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheMode {
     /// Nothing: there is no cache.
@@ -54,7 +55,7 @@ impl CacheMode {
 }
 
 /// When written data goes to flash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteBack {
     /// At once.

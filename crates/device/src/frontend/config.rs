@@ -1,11 +1,12 @@
 //! How the front end is configured.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Arbitration, HealthConfig, NamespaceConfig};
 
 /// How the front end is configured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrontendConfig {
     /// I/O queue pairs that may exist.

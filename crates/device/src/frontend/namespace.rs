@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use nvme::command::BlockRange;
 use nvme::{NamespaceId, Status};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ftl::Lpn;
@@ -13,7 +14,7 @@ use crate::ftl::Lpn;
 pub const NAMESPACES_MAX: usize = 1024;
 
 /// A namespace that the drive is made with. One of `share` and `blocks` says how large it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NamespaceConfig {
     /// Part of the drive's capacity, more than 0 and at most 1; whole flash pages of it.

@@ -1,6 +1,7 @@
 //! How the flash translation layer is configured.
 
 use media::nand::{Geometry, ProgramMode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::CheckpointConfig;
@@ -16,7 +17,7 @@ use super::written::PartialPages;
 pub(super) const GC_RESERVE_BLOCKS: u32 = 2;
 
 /// Configuration of the flash translation layer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FtlConfig {
     /// How ordinary data is programmed.
@@ -42,7 +43,7 @@ pub struct FtlConfig {
 }
 
 /// Since when a plane has a block open for the host, for collection and for mapping pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Frontiers {
     /// Since there was something to write to it.

@@ -4,12 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use media::nand::{DieId, Geometry, PlaneId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A permutation of the letters C (channel), W (way, that is chip), D (die) and
 /// P (plane). The first varies fastest over consecutive logical pages, as in
 /// MQSim's `Plane_Allocation_Scheme`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct AllocationOrder([Level; 4]);
 

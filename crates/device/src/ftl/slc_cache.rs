@@ -6,12 +6,13 @@
 //! is full the host writes in the ordinary mode.
 
 use media::nand::ProgramMode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::FtlConfigError;
 
 /// The SLC cache in front of blocks with more bits a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SlcCacheConfig {
     /// Blocks of each plane that it may have; 0 is none. They are not exported.

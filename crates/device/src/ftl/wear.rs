@@ -5,12 +5,13 @@
 //! the former comes into use again.
 
 use media::nand::{BlockId, PlaneId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Ftl;
 
 /// How erases are spread over the blocks of a plane.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WearLevellingConfig {
     /// Whether the free block with the fewest erases is used first.
@@ -23,7 +24,7 @@ pub struct WearLevellingConfig {
 }
 
 /// What static levelling compares with its threshold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StaticRule {
     /// By how many erases the least worn block with data is behind the most worn block.

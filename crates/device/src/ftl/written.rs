@@ -6,12 +6,13 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::mapping::Lpn;
 
 /// What the firmware knows of pages that were written in part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PartialPages {
     /// Nothing: a page that was written holds something everywhere.

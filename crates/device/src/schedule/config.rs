@@ -1,11 +1,12 @@
 //! How transactions are ordered, as configured.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::policy::{Chooser, Policy};
 
 /// How transactions are ordered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduleConfig {
     /// Which waiting transaction of a unit goes next.
@@ -27,7 +28,7 @@ pub struct ScheduleConfig {
 }
 
 /// What of a page crosses the channel to be programmed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramTransfer {
     /// All of it: a register has to be filled, whatever was written.
@@ -37,7 +38,7 @@ pub enum ProgramTransfer {
 }
 
 /// What takes commands independently of the others of its channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Interleave {
     /// Each die; whoever comes first has the channel, commands before data.
@@ -47,7 +48,7 @@ pub enum Interleave {
 }
 
 /// Programs and erases that step back for reads.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SuspendConfig {
     /// Whether programs do.

@@ -6,6 +6,7 @@ mod timing;
 use std::cell::Cell;
 use std::rc::Rc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::resource::Pipe;
 use sim::{Energy, Ledger, Sim, Span, Time};
@@ -13,7 +14,7 @@ use sim::{Energy, Ledger, Sim, Span, Time};
 pub use timing::DramTiming;
 
 /// What the DRAM is made of.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DramConfig {
     /// How the time of an access follows from the numbers below.

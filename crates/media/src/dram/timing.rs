@@ -1,5 +1,6 @@
 //! How long an access to the DRAM takes.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::Span;
 
@@ -7,7 +8,7 @@ use super::DramConfig;
 
 /// How the time of an access is computed. Within one row, both say
 /// tRCD + tCL + bytes / (2 · transfer size) · clock period.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DramTiming {
     /// Row after row: each is opened, read or written, and closed (tRP) before the next.

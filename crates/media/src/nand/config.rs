@@ -7,11 +7,12 @@ use super::cells::{CellsConfig, EccConfig};
 use super::geometry::{Geometry, GeometryError};
 use super::mode::ProgramMode;
 use super::mws::MwsLimits;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::{Energy, Span};
 
 /// Everything there is to say about the flash packages of a drive.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NandConfig {
     /// Counts and sizes.
@@ -32,7 +33,7 @@ pub struct NandConfig {
 
 /// How long each command keeps its die busy, in nanoseconds. A multi-plane command takes as long
 /// as its slowest plane.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
     /// Sense of a page with one bit per cell, to the page register (tR).
@@ -69,7 +70,7 @@ pub struct Latency {
 }
 
 /// Times of the command and address phases on the channel, in nanoseconds (ONFI 4.2, section 4).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BusTiming {
     /// One command or address cycle (tWC).
@@ -85,7 +86,7 @@ pub struct BusTiming {
 }
 
 /// How long command phases of page reads, programs (copybacks included) and erases are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandPhases {
     /// Every cycle of the command as it is on the bus counts, with the times above.
@@ -95,7 +96,7 @@ pub enum CommandPhases {
 }
 
 /// Command phases given as a whole, in nanoseconds. Data is not included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StatedPhases {
     /// A read of one plane.
@@ -114,7 +115,7 @@ pub struct StatedPhases {
 
 /// Energies in picojoules. Those that no paper gives follow from a power, stated in percent
 /// of the power of an SLC page read, times the time of the operation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EnergyConfig {
     /// Sense of an SLC page of one plane (Conduit Table 2, which states 16 planes of a channel); it sets

@@ -7,6 +7,7 @@
 //! strings layer by layer is ascending page order.
 
 use super::mode::{BITS_PER_CELL_MAX, ProgramMode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
@@ -17,7 +18,7 @@ pub const PLANES_PER_DIE_MAX: usize = 4;
 pub const CELLS_PER_STRING_MAX: u32 = 256;
 
 /// What the flash packages of a drive look like.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Geometry {
     /// Channels of the drive.

@@ -1,5 +1,6 @@
 //! Program modes: how many bits a cell holds and how carefully it is programmed.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -8,7 +9,7 @@ pub const BITS_PER_CELL_MAX: u32 = 3;
 
 /// How the pages of a block are programmed. A block takes the mode of its first
 /// program and keeps it until it is erased.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[repr(u8)]
 pub enum ProgramMode {

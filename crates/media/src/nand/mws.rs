@@ -1,6 +1,7 @@
 //! How long a sense of several wordlines takes and what power it draws, by wordlines and blocks
 //! (Flash-Cosmos 5.2, Figures 12 to 14).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::{Energy, Span};
 
@@ -12,7 +13,7 @@ use super::config::{ConfigError, NandConfig, check_range, energy_of};
 pub const MWS_BLOCKS_MAX: usize = 4;
 
 /// Limits, time and power of multi-wordline sensing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MwsLimits {
     /// Blocks of a plane sensed at once, 1 to 4 (a power limit, Flash-Cosmos 5.2).
@@ -27,7 +28,7 @@ pub struct MwsLimits {
 }
 
 /// Where the time of a sense of more than one wordline comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MwsTime {
     /// `latency.mws_ns`, whatever is sensed: one figure that is enough for all
@@ -42,7 +43,7 @@ pub enum MwsTime {
 /// Bitlines and the wordlines of all selected blocks are precharged side by side: blocks cost
 /// nothing until their wordlines take longer than the bitlines. Each wordline at the read voltage
 /// raises the resistance of its string, which slows the evaluation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Precharge {
     /// The precharge of the bitlines, which is part of tR.

@@ -15,6 +15,7 @@ mod tests;
 use std::fmt::{self, Display, Formatter};
 
 use nvme::{Expression, VectorId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::Span;
 
@@ -26,7 +27,7 @@ use estimate::{Loads, Rates};
 use split::{Operator, Part, split};
 
 /// How vectors of different homes meet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Meeting {
     /// As is estimated to take less time.

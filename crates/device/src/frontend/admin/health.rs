@@ -8,6 +8,7 @@ use media::nand::cells::kelvin;
 use media::nand::{BlockCondition, BlockId};
 use nvme::log::{ErrorEntry, HealthLog, critical_warning};
 use nvme::{AsyncEvent, Lba, NamespaceId, Status, SubmissionEntry};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::Time;
 
@@ -21,7 +22,7 @@ const SECTOR_BYTES: u64 = 512;
 const SECTORS_PER_UNIT: u64 = 1000;
 
 /// What the drive's health is judged by.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HealthConfig {
     /// Composite temperature, in kelvin, until the drive grows older at another one.

@@ -1,10 +1,11 @@
 //! Which submission queue is fetched from next (NVMe Base 2.1, 3.4.4).
 
 use nvme::QueuePriority;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How queues take turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arbitration {
     /// One after another, the admin queue among them.

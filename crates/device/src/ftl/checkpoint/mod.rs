@@ -13,6 +13,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use media::nand::{BlockId, PageAddress, PlaneId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::Sim;
 use sim::resource::{Broadcast, Signal};
@@ -25,7 +26,7 @@ use crate::schedule::{Fault, Origin, Program};
 pub(super) use root::{Root, RootNote};
 
 /// When checkpoints are made.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointConfig {
     /// After so many pages programmed; zero means never.

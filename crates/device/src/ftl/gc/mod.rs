@@ -12,13 +12,14 @@ mod rga;
 pub(super) use collect::Collections;
 
 use media::nand::BlockId;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::Random;
 
 use super::blocks::View;
 
 /// How garbage is collected.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GcConfig {
     /// Which block is emptied.
@@ -45,7 +46,7 @@ pub struct GcConfig {
 }
 
 /// Which block is emptied next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GcPolicy {
     /// The one with the fewest pages to copy.
@@ -64,7 +65,7 @@ pub enum GcPolicy {
 }
 
 /// When collection goes on in a plane with fewer free blocks than the threshold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GcPace {
     /// At once, until the threshold is reached again.

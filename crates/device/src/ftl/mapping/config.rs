@@ -1,9 +1,10 @@
 //! How the mapping table is kept.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Configuration of the mapping table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MappingConfig {
     /// Where its entries are.
@@ -17,7 +18,7 @@ pub struct MappingConfig {
 }
 
 /// Where the entries of the mapping table are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MappingKind {
     /// All of them are at hand, at no cost.

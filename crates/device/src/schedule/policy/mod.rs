@@ -9,6 +9,7 @@ mod first_come;
 mod priority_classes;
 mod read_priority;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::queue::{Choice, Lane, UnitQueue};
@@ -16,7 +17,7 @@ use crate::planted::{Bug, is_planted};
 pub(super) use priority_classes::Shares;
 
 /// The scheduling policy, as configured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
     /// In the order of arrival.

@@ -1,12 +1,13 @@
 //! Keys of the cell model: threshold voltages, what moves them, and the code that normal data has.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::nand::config::{ConfigError, check_range};
 
 /// Threshold voltages of the cells and what moves them. Voltages are in millivolts; a state's
 /// voltages are a normal distribution.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CellsConfig {
     /// Whether cells lose bits.
@@ -32,7 +33,7 @@ pub struct CellsConfig {
 }
 
 /// Whether cells lose bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CellErrors {
     /// Never: pages read back as they were programmed.
@@ -42,7 +43,7 @@ pub enum CellErrors {
 }
 
 /// Means and widths of the programmed states.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProgrammedStates {
     /// Mean of the one programmed state of SLC.
@@ -62,7 +63,7 @@ pub struct ProgrammedStates {
 /// Enhanced SLC programming (Flash-Cosmos 4.2): with more steps the programmed state ends higher and
 /// narrower, and neighbours disturb less. How much of it a program of `1 + d` times the SLC program
 /// has reached is `d^n (1 + h^n) / (d^n + h^n)`: nothing at 1, all at 2.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EspConfig {
     /// How much higher the state is at twice the time.
@@ -76,7 +77,7 @@ pub struct EspConfig {
 }
 
 /// Program and erase cycles widen every state.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WearConfig {
     /// By how much after 10,000 cycles, in percent.
@@ -87,7 +88,7 @@ pub struct WearConfig {
 
 /// Cells leak: a state falls by a share of its distance from the erased state that grows with the
 /// logarithm of time, and spreads meanwhile.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RetentionConfig {
     /// Share lost each time that `t / hours + 1` grows e-fold, in millionths, by cells never cycled.
@@ -105,7 +106,7 @@ pub struct RetentionConfig {
 }
 
 /// Reads of a block raise its low states, the erased one most, the highest not at all.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DisturbConfig {
     /// By how much a million reads raise the erased state, in millivolts.
@@ -114,7 +115,7 @@ pub struct DisturbConfig {
 
 /// Programs of neighbouring cells spread a state by a share of the distance between the lowest and
 /// the highest state.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InterferenceConfig {
     /// The share with SLC programming, in percent, of data that is not randomized.
@@ -126,7 +127,7 @@ pub struct InterferenceConfig {
 }
 
 /// The error-correcting code of normal data, and how often a page is read before it is given up.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EccConfig {
     /// Bytes of data in a codeword; a shorter page is one codeword.

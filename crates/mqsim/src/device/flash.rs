@@ -2,9 +2,9 @@
 
 use toml::Value;
 
-use super::super::error::MqsimError;
-use super::super::section::{Given, Section};
 use super::import::Import;
+use crate::error::MqsimError;
+use crate::section::{Given, Section};
 
 impl Import<'_> {
     pub(super) fn times(&mut self, flash: &Section<'_>) -> Result<(), MqsimError> {

@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::str::FromStr;
 
-use super::Note;
-use super::error::MqsimError;
-use super::xml::Element;
-use crate::config::most_similar;
+use crate::Note;
+use crate::error::MqsimError;
+use crate::xml::Element;
+use bitline::most_similar;
 
 /// A key that is absent may be one that differs in so many letters.
 const SLIPS_MAX: usize = 2;

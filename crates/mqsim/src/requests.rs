@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use super::device::MqsimDevice;
-use super::error::MqsimError;
-use super::random::Generator;
-use super::workload::{Addresses, Arrivals, FlowSource, MqsimFlow, Scenario, Synthetic, TraceFile};
+use crate::device::MqsimDevice;
+use crate::error::MqsimError;
+use crate::random::Generator;
+use crate::workload::{Addresses, Arrivals, FlowSource, MqsimFlow, Scenario, Synthetic, TraceFile};
 
 /// One request; addresses are those of our drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Drives of XML text.
 
 use super::*;
-use crate::mqsim::{FlowSource, MqsimFlow, TraceFile};
+use crate::{FlowSource, MqsimFlow, TraceFile};
 
 const DRIVE: &str = "<Execution_Parameter_Set>
 <Host_Parameter_Set>

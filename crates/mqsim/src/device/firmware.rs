@@ -1,8 +1,8 @@
 //! The data cache, the mapping table and the collection of garbage.
 
-use super::super::error::MqsimError;
-use super::super::section::Section;
 use super::import::{Import, only};
+use crate::error::MqsimError;
+use crate::section::Section;
 
 impl Import<'_> {
     pub(super) fn cache(&mut self, device: &Section<'_>) -> Result<(), MqsimError> {

@@ -1,8 +1,8 @@
 //! The link to the host, and its queues.
 
-use super::super::error::MqsimError;
-use super::super::section::Section;
 use super::import::{Import, only};
+use crate::error::MqsimError;
+use crate::section::Section;
 
 impl Import<'_> {
     pub(super) fn link(&mut self, host: &Section<'_>) -> Result<(), MqsimError> {

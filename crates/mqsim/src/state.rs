@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use device::ftl::Lpn;
 
-use super::device::MqsimDevice;
-use super::random::Generator;
-use super::requests::{Range, Requests, ranges};
-use super::run::RunError;
-use super::workload::{Addresses, FlowSource, MqsimFlow, Scenario, Synthetic};
+use crate::device::MqsimDevice;
+use crate::random::Generator;
+use crate::requests::{Range, Requests, ranges};
+use crate::run::RunError;
+use crate::workload::{Addresses, FlowSource, MqsimFlow, Scenario, Synthetic};
 
 /// A logical page that has a place on flash, and a bit for each sector that it holds.
 pub(super) type Occupied = (Lpn, u64);

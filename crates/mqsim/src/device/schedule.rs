@@ -2,9 +2,9 @@
 
 use toml::{Table, Value};
 
-use super::super::error::MqsimError;
-use super::super::section::Section;
 use super::import::{Import, only};
+use crate::error::MqsimError;
+use crate::section::Section;
 
 impl Import<'_> {
     pub(super) fn schedule(&mut self, device: &Section<'_>) -> Result<(), MqsimError> {

@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 
 use toml::Value;
 
-use super::Note;
 use super::error::MqsimError;
 use super::section::Section;
 use super::workload::{CachingMode, MqsimFlow, MqsimPriority, Scenario};
 use super::xml::{self, Element};
-use crate::config::{Config, ConfigBuilder};
+use crate::Note;
+use bitline::{Config, ConfigBuilder};
 use import::{Divided, Import, one};
 
 /// The preset that an imported file starts from. It is MQSim's own default drive, with what MQSim
@@ -185,7 +185,8 @@ impl MqsimDevice {
     /// # Errors
     /// A flow that this drive cannot serve, or values that make no drive.
     pub fn config(&self, workload: &Path, scenario: &Scenario) -> Result<Config, MqsimError> {
-        let refused = |error: crate::ConfigError| MqsimError::whole(&self.file, error.to_string());
+        let refused =
+            |error: bitline::ConfigError| MqsimError::whole(&self.file, error.to_string());
         let mut builder = ConfigBuilder::preset(BASE).map_err(refused)?;
         for (key, value) in &self.overrides {
             builder.replace(key, value).map_err(refused)?;

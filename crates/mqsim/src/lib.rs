@@ -1,7 +1,7 @@
 //! Files made for MQSim (CMU-SAFARI, FAST'18): its drives and workloads are used unmodified, and
 //! its results are what ours are held against.
 //!
-//! `ssdconfig.xml` becomes a [`Config`](crate::Config), `workload.xml` becomes scenarios of flows.
+//! `ssdconfig.xml` becomes a [`Config`](bitline::Config), `workload.xml` becomes scenarios of flows.
 //! A key that neither MQSim nor this module knows is an error; one that changes nothing here is told
 //! in a [`Note`].
 
@@ -76,7 +76,7 @@ impl Import {
     ///
     /// # Errors
     /// A scenario that cannot be on this drive, or values that make no drive.
-    pub fn config(&self, scenario: &Scenario) -> Result<crate::Config, MqsimError> {
+    pub fn config(&self, scenario: &Scenario) -> Result<bitline::Config, MqsimError> {
         self.device.config(&self.workload, scenario)
     }
 

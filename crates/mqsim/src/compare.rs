@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::MqsimError;
-use super::run::{FlashWork, ScenarioResult};
+use crate::error::MqsimError;
+use crate::run::{FlashWork, ScenarioResult};
 
 /// One quantity of one case.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use quick_xml::events::Event;
 use quick_xml::{Reader, escape};
 
-use super::error::MqsimError;
+use crate::error::MqsimError;
 
 /// An element: its name, its text, and what is in it.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,14 +10,14 @@ use host::block::BlockDevice;
 use serde::Serialize;
 use sim::{JoinHandle, Sim, Span, Time, join_all};
 
-use super::device::MqsimDevice;
-use super::error::MqsimError;
-use super::requests::{Request, Requests, ranges};
-use super::state::{preconditioned, read_before_written};
-use super::workload::{Arrivals, FlowSource, Scenario};
-use crate::driver::Queue;
-use crate::statistics::Statistics;
-use crate::{Drive, Error};
+use crate::device::MqsimDevice;
+use crate::error::MqsimError;
+use crate::requests::{Request, Requests, ranges};
+use crate::state::{preconditioned, read_before_written};
+use crate::workload::{Arrivals, FlowSource, Scenario};
+use bitline::Queue;
+use bitline::Statistics;
+use bitline::{Drive, Error};
 
 /// Events between two calls of the progress function: some tens of milliseconds.
 const EVENTS_PER_LOOK: u64 = 1 << 18;

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Note;
-use super::error::MqsimError;
-use super::section::{Given, Section};
-use super::xml::{self, Element};
+use crate::Note;
+use crate::error::MqsimError;
+use crate::section::{Given, Section};
+use crate::xml::{self, Element};
 
 /// Flows that run side by side on one drive.
 #[derive(Clone, Debug, PartialEq)]

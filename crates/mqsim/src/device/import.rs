@@ -2,11 +2,11 @@
 
 use toml::Value;
 
-use super::super::Note;
-use super::super::error::MqsimError;
-use super::super::section::{Given, Section};
-use super::super::xml::Element;
-use crate::config::ConfigBuilder;
+use crate::Note;
+use crate::error::MqsimError;
+use crate::section::{Given, Section};
+use crate::xml::Element;
+use bitline::ConfigBuilder;
 
 /// What flows do not share: each has an equal part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

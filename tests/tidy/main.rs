@@ -4,6 +4,7 @@
 mod arrows;
 mod commands;
 mod docs;
+mod layers;
 mod licences;
 mod metadata;
 mod python;

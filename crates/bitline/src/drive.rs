@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use device::cache::Dumped;
+use device::Dumped;
 use device::ftl::{History, Lpn, Precondition, Preconditioned};
 use device::{Device, MediaState};
 use host::admin::Admin;
@@ -627,6 +627,25 @@ impl Drop for Drive {
         // written. After a panic nothing of the drive is to be touched.
         if !std::thread::panicking() {
             let _ = self.power_cut();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a blank drive, and of one that has something to recover.
+    #[test]
+    fn parts_are_powered_up_in_one_order() {
+        let config = Config::preset("flash-cosmos").expect("a preset");
+        let mut drive = Drive::open(config).expect("a drive");
+        for _ in 0..2 {
+            let powered = drive.powered().expect("it has power");
+            let order: Vec<_> = powered.device.parts().collect();
+            assert_eq!(order, ["schedule", "ftl", "cache", "bits", "front end"]);
+            drive.power_cut().expect("no image");
+            drive.power_up().expect("it recovers");
         }
     }
 }

@@ -13,11 +13,12 @@ use crate::backend::Backend;
 use crate::bits::Bits;
 use crate::bits::meet::estimate::Rates;
 use crate::buffer::Buffers;
-use crate::cache::{Cache, Dumped};
+use crate::cache::Cache;
 use crate::config::{ConfigError, DeviceConfig};
 use crate::faults::{inject_failures, mark_factory_bad_blocks, seed_cells};
 use crate::frontend::{AdminQueues, Controller};
 use crate::ftl::{Ftl, Recovered};
+use crate::part::{Dumped, Parts};
 use crate::port::{HostPort, HostTransfer};
 use crate::schedule::Schedule;
 
@@ -44,6 +45,7 @@ pub struct Device {
     pub ledger: Rc<Ledger>,
     /// What power-up found on the media; nothing on a blank drive.
     pub recovered: Option<Recovered>,
+    parts: Parts,
 }
 
 /// What is known of the media at power-up.
@@ -87,7 +89,8 @@ impl Device {
         let link = Link::new(sim, &config.link, &ledger);
         let channels = channels(sim, config, &ledger);
         let buffers = Rc::new(Buffers::of(&nand.borrow()));
-        let schedule = Schedule::start(
+        let mut parts = Parts::default();
+        let schedule = Schedule::power_up(
             sim,
             &config.schedule,
             nand,
@@ -95,6 +98,7 @@ impl Device {
             buffers.clone(),
             &ledger,
         );
+        parts.serve(schedule.clone());
         let blank = media == MediaState::Blank;
         if blank {
             mark_factory_bad_blocks(sim, &config.faults, capacity, schedule.nand());
@@ -108,6 +112,7 @@ impl Device {
             blank,
         );
         let (ftl, recovered) = ftl.await;
+        parts.serve(ftl.clone());
         let memory = host.memory.clone();
         let backend = Backend {
             sim: sim.clone(),
@@ -118,19 +123,22 @@ impl Device {
             ftl,
             buffers,
         };
-        let cache = Cache::new(&backend, &config.cache);
+        let cache = Cache::power_up(&backend, &config.cache);
+        parts.serve(cache.clone());
         let rates = Rates::new(&config.nand, &config.channel, &config.link, &config.bits);
         let bits = Bits::power_up(&backend, &config.bits, rates, recovered.as_ref()).await;
-        let controller = Controller::enable(
+        parts.serve(bits.clone());
+        let controller = Controller::power_up(
             &backend,
             &config.frontend,
             cache.clone(),
             bits.clone(),
             host,
             admin,
-        )
-        .map_err(PowerUpError::AdminQueues)?;
-        controller.resume(blank).await;
+            blank,
+        );
+        let controller = controller.await.map_err(PowerUpError::AdminQueues)?;
+        parts.serve(controller.clone());
         Ok(Device {
             controller,
             cache,
@@ -142,13 +150,19 @@ impl Device {
             schedule: backend.schedule,
             ledger: backend.ledger,
             recovered,
+            parts,
         })
     }
 
+    /// The names of the parts in the order of power-up.
+    pub fn parts(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.parts.names()
+    }
+
     /// The power is gone: tasks have been dropped, and what the flash was at is torn. A capacitor,
-    /// if there is one, saves what the cache holds; that takes no simulated time.
+    /// if there is one, saves what parts hold; that takes no simulated time.
     pub fn power_lost(&self) -> Dumped {
-        self.cache.power_lost()
+        self.parts.power_lost()
     }
 }
 

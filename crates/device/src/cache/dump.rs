@@ -1,27 +1,18 @@
 //! What a capacitor does when the power goes: it keeps the drive alive long enough
 //! to program what is not on flash into blocks that were kept free for it.
 
-use sim::Energy;
-
 use super::Cache;
 use super::sectors::Sectors;
 use super::table::SlotId;
+use crate::part::{Dumped, Part};
 
-/// What was saved when the power went.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dumped {
-    /// Pages programmed.
-    pub pages: u64,
-    /// Pages that could not be saved: no block was left, or the rest of the page was unreadable.
-    pub lost: u64,
-    /// What that took of the capacitor.
-    pub energy: Energy,
-}
+impl Part for Cache {
+    fn name(&self) -> &'static str {
+        "cache"
+    }
 
-impl Cache {
-    /// The power is gone, and every task of the drive with it; the flash is at rest. Saves what
-    /// flash misses if there is a capacitor. Takes no simulated time.
-    pub fn power_lost(&self) -> Dumped {
+    /// Saves what flash misses if there is a capacitor.
+    fn power_lost(&self) -> Dumped {
         let mut dumped = Dumped::default();
         if !self.config.capacitor {
             return dumped;

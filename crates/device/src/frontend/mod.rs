@@ -26,13 +26,13 @@ use crate::bits::Bits;
 use crate::buffer::Buffers;
 use crate::cache::Cache;
 use crate::ftl::Ftl;
+use crate::part::Part;
 use crate::port::{HostPort, HostTransfer};
 pub use admin::HealthConfig;
 use admin::{Events, Features, Health, Sanitizing};
-pub use config::FrontendConfig;
+pub use config::{FrontendConfig, FrontendConfigError};
 use dispatch::{CachedReads, DirectReads, Marks};
 use namespace::Namespaces;
-pub(crate) use namespace::check_namespaces;
 pub use namespace::{NAMESPACES_MAX, NamespaceConfig, NamespaceError};
 pub use transport::Arbitration;
 use transport::{Activity, Arbiter, Doorbell, Queues, Room, Slots};
@@ -108,17 +108,19 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller with its admin queues, ready for commands.
+    /// A controller with its admin queues, and what an earlier life left on media that are not
+    /// `blank`: formats, marks, saved features, counts, and what it had begun, which is ended.
     ///
     /// # Errors
     /// The status of creating the admin queues, if their size is not possible.
-    pub fn enable(
+    pub async fn power_up(
         backend: &Backend,
         config: &FrontendConfig,
         cache: Rc<Cache>,
         bits: Rc<Bits>,
         host: HostPort,
         admin: AdminQueues,
+        blank: bool,
     ) -> Result<Rc<Controller>, nvme::Status> {
         let Backend { sim, ftl, .. } = backend;
         let page_bytes = backend.schedule.geometry().page_bytes;
@@ -182,16 +184,11 @@ impl Controller {
                 controller.page_read(number, fault);
             }
         }));
-        if controller.cache.is_on() {
-            sim.spawn_detached(controller.clone().finish_cached_reads());
-        }
-        controller.pass_lead();
+        controller.resume(blank).await;
         Ok(controller)
     }
 
-    /// Takes up what an earlier life left: formats, marks, saved features, counts, and what it
-    /// had begun. Commands come after this.
-    pub async fn resume(self: &Rc<Controller>, blank: bool) {
+    async fn resume(self: &Rc<Controller>, blank: bool) {
         if !blank {
             self.restore_features();
             self.restore_marks();
@@ -227,5 +224,20 @@ impl Controller {
     #[inline]
     fn count(&self, change: impl FnOnce(&mut FrontendCounts)) {
         change(&mut self.counts.borrow_mut());
+    }
+}
+
+impl Part for Controller {
+    fn name(&self) -> &'static str {
+        "front end"
+    }
+
+    /// Takes commands.
+    fn serve(self: Rc<Controller>) {
+        if self.cache.is_on() {
+            let finisher = self.clone().finish_cached_reads();
+            self.sim.spawn_detached(finisher);
+        }
+        self.pass_lead();
     }
 }

@@ -12,6 +12,7 @@ mod config;
 mod dump;
 mod gc;
 mod lock;
+mod lpn;
 mod mapping;
 mod notes;
 mod order;
@@ -35,6 +36,7 @@ use sim::Sim;
 use sim::resource::{Broadcast, RangeLock};
 
 use crate::buffer::Buffers;
+use crate::part::Part;
 use crate::schedule::{Erase, Origin, Schedule, Sink, Ticket};
 use blocks::{Blocks, Orders, Shares, Stream};
 pub use checkpoint::CheckpointConfig;
@@ -44,7 +46,8 @@ pub(crate) use dump::DUMP_FAILURES;
 use gc::Collections;
 pub use gc::{GcConfig, GcPace, GcPolicy};
 pub use lock::{SoleWriter, WriteLock};
-pub use mapping::{Lpn, Mapping, MappingConfig, MappingKind};
+pub use lpn::Lpn;
+pub use mapping::{Mapping, MappingConfig, MappingKind};
 use mapping::{MappingTable, WriteBacks};
 use notes::Notes;
 pub use order::{AllocationOrder, OrderError};
@@ -187,7 +190,7 @@ impl Ftl {
             ftl.blocks.borrow_mut().open_frontiers();
         }
         ftl.store_mapping_table();
-        ftl.start(sim)
+        Rc::new(ftl)
     }
 
     /// A drive leaves the factory with its mapping pages on flash, all of them empty.
@@ -244,7 +247,7 @@ impl Ftl {
                     pages_per_block: geometry.pages_per_block(config.mode),
                     slc_pages_per_block: geometry.pages_per_block(ProgramMode::Slc),
                     slc_cache: config.slc_cache,
-                    reserve: config::GC_RESERVE_BLOCKS,
+                    reserve: gc::GC_RESERVE_BLOCKS,
                     host_waits_below: config.gc.hard_threshold_blocks,
                     opens_ahead: config.frontiers == Frontiers::Ahead,
                     compute_blocks: capacity.compute_blocks_per_plane,
@@ -263,7 +266,7 @@ impl Ftl {
                 })
                 .collect(),
             collections: Collections::new(
-                config,
+                &config.gc,
                 geometry.planes(),
                 geometry.blocks_per_plane,
                 sim.random("garbage collection"),
@@ -306,20 +309,6 @@ impl Ftl {
                 }
             }
         }
-    }
-
-    /// Starts collecting garbage, and writing the mapping table.
-    fn start(self, sim: &Sim) -> Rc<Ftl> {
-        let ftl = Rc::new(self);
-        ftl.start_collecting();
-        if ftl.keeps_mapping_pages() {
-            ftl.start_fetching();
-            ftl.start_writing_back(sim);
-        }
-        if ftl.config.checkpoint.interval_pages > 0 {
-            sim.spawn_detached(ftl.clone().make_checkpoints());
-        }
-        ftl
     }
 
     /// The flash packages, to look at the state of blocks.
@@ -430,5 +419,24 @@ impl Ftl {
     #[inline]
     fn count(&self, change: impl FnOnce(&mut FtlCounts)) {
         change(&mut self.counts.borrow_mut());
+    }
+}
+
+impl Part for Ftl {
+    fn name(&self) -> &'static str {
+        "ftl"
+    }
+
+    /// Collects garbage, and writes the mapping table.
+    fn serve(self: Rc<Ftl>) {
+        let sim = self.schedule.sim();
+        self.start_collecting();
+        if self.keeps_mapping_pages() {
+            self.start_fetching();
+            self.start_writing_back(sim);
+        }
+        if self.config.checkpoint.interval_pages > 0 {
+            sim.spawn_detached(self.clone().make_checkpoints());
+        }
     }
 }

@@ -6,7 +6,8 @@ use media::nand::{PageAddress, PlaneId, ProgramMode};
 
 use super::blocks::{Stream, Use};
 use super::lock::{SoleWriter, debug_assert_covers};
-use super::mapping::{Lpn, Mapping};
+use super::lpn::Lpn;
+use super::mapping::Mapping;
 use super::spare::{Content, Record};
 use super::{Ftl, FtlError, PagePart};
 use crate::buffer::BufferId;

@@ -14,6 +14,7 @@ use sim::{Ledger, Simulation, Span, Time};
 
 use super::*;
 use crate::buffer::BufferId;
+use crate::part::Part;
 
 /// Blocks of a die, two planes of eight.
 const DIE: u32 = 16;
@@ -141,7 +142,7 @@ impl Bench {
         };
         let channel = Channel::new(&sim, &channel, 0);
         let buffers = Rc::new(Buffers::new(64, true));
-        let schedule = Schedule::start(
+        let schedule = Schedule::power_up(
             &sim,
             config,
             Rc::new(RefCell::new(nand)),
@@ -149,6 +150,7 @@ impl Bench {
             buffers.clone(),
             &Rc::new(Ledger::default()),
         );
+        schedule.clone().serve();
         Bench {
             simulation,
             schedule,

@@ -29,6 +29,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 
 /// Circles that may be. One that is gone must go from here, too.
 const CIRCLES: &[(&str, &str)] = &[
+    // An operation puts itself into a queue, which holds operations.
+    ("schedule/operation", "schedule/queue"),
     // Errors name what is placed. Both go when vectors are logical pages.
     ("bits/error", "bits/placement"),
     // A stage is asked for its pages and asks which part of a vector is wanted.
@@ -153,8 +155,8 @@ fn files_of_a_folder_form_no_circle() {
         "only {seen} arrows were seen: the check is blind"
     );
     expect_none("files of a folder that lean on each other:", &findings);
+    let gone = CIRCLES.iter().filter(|circle| !found.contains(circle));
     let gone: Vec<String> = gone
-        .iter()
         .map(|(one, other)| format!("{one} and {other}"))
         .collect();
     expect_none("circles that are gone, but still on the list:", &gone);

@@ -125,8 +125,10 @@ mod tests {
     #[test]
     fn every_row_decodes_its_own_opcode() {
         for row in commands() {
-            let mut entry = SubmissionEntry::default();
-            entry.opcode = row.opcode;
+            let mut entry = SubmissionEntry {
+                opcode: row.opcode,
+                ..SubmissionEntry::default()
+            };
             // A length or an action of zero is refused by some, for another reason.
             entry.cdw10.set(1);
             entry.cdw11.set(32);

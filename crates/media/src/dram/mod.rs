@@ -1,98 +1,178 @@
-//! The drive's DRAM: one channel that serves one access at a time, in the order
-//! in which they come.
+//! The drive's DRAM: channels, ranks, banks and rows. An access is posted with its address and is over
+//! at an instant that is known at once, as nothing overtakes on a bus.
 
-mod timing;
+mod banks;
+mod config;
+mod mqsim;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use serde::{Deserialize, Serialize};
 use sim::resource::Pipe;
 use sim::{Energy, Ledger, Sim, Span, Time};
 
-pub use timing::DramTiming;
+use banks::Banks;
+pub use banks::DramRow;
+pub use config::{DramConfig, DramTiming, Interleave, RowPolicy};
 
-/// What the DRAM is made of.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DramConfig {
-    /// How the time of an access follows from the numbers below.
-    pub timing: DramTiming,
-    /// Bytes of a row, over all chips of the channel.
-    pub row_bytes: u32,
-    /// Clock of the data bus, in megahertz; it moves data twice in a cycle.
-    pub clock_megahertz: u32,
-    /// Bytes moved each time, that is twice in a cycle: the width of the bus.
-    pub transfer_bytes: u32,
-    /// From the activation of a row to the column command (tRCD).
-    pub t_rcd_ns: u32,
-    /// From the column command to its first data (tCL).
-    pub t_cl_ns: u32,
-    /// Closing a row before another can be opened (tRP).
-    pub t_rp_ns: u32,
-    /// Energy of moving one byte, activations included, in picojoules.
-    pub transfer_pj_per_byte: u32,
+/// Which way data moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Toward {
+    /// Out of the DRAM.
+    Reader,
+    /// Into the DRAM.
+    Cells,
 }
 
-/// The DRAM channel, and what it has moved.
+/// Parts of one access that lie apart and move together.
+#[derive(Default)]
+#[must_use = "parts move when they are posted"]
+pub struct Parts {
+    bytes: u64,
+    over: Time,
+}
+
+/// The DRAM, and what it has moved.
 pub struct Dram {
+    sim: Sim,
     config: DramConfig,
-    channel: Pipe,
-    accesses: Cell<u64>,
-    /// The size of the last access and its span: most are of one size.
+    since: Time,
+    /// What `banks` says of addresses and rows.
+    banks: RefCell<Banks>,
+    /// The one channel of MQSim's timing, which serves whole accesses.
+    serial: Pipe,
+    /// The size of its last access and the span: most are of one size.
     last: Cell<(u64, Span)>,
+    accesses: Cell<u64>,
+    read_bytes: Cell<u64>,
+    written_bytes: Cell<u64>,
 }
 
 impl Dram {
-    /// An idle channel whose energy `ledger` meters.
+    /// A DRAM at rest whose energy `ledger` meters.
     pub fn new(sim: &Sim, config: &DramConfig, ledger: &Ledger) -> Rc<Dram> {
         let bytes_per_second =
             u64::from(config.clock_megahertz) * 2_000_000 * u64::from(config.transfer_bytes);
         let dram = Rc::new(Dram {
-            config: config.clone(),
-            channel: Pipe::new(sim, bytes_per_second),
-            accesses: Cell::new(0),
+            sim: sim.clone(),
+            since: sim.now(),
+            banks: RefCell::new(Banks::new(config)),
+            serial: Pipe::new(sim, bytes_per_second),
             last: Cell::default(),
+            accesses: Cell::new(0),
+            read_bytes: Cell::new(0),
+            written_bytes: Cell::new(0),
+            config: config.clone(),
         });
         let metered = dram.clone();
-        ledger.meter("dram", "data", move || metered.energy());
+        ledger.meter("dram", "data", move || metered.energy_of_data());
+        let metered = dram.clone();
+        ledger.meter("dram", "activation", move || metered.energy_of_rows());
+        let metered = dram.clone();
+        ledger.meter("dram", "refresh", move || metered.energy_of_refreshes());
         dram
     }
 
-    /// Queues an access of `bytes` behind those before it, and does not wait for it;
-    /// gives the instant of its end.
-    #[inline]
-    pub fn post(&self, bytes: u64) -> Time {
-        let span = self.span_of(bytes);
-        self.accesses.set(self.accesses.get() + 1);
-        self.channel.reserve(bytes, span)
+    /// What the DRAM is made of.
+    pub fn config(&self) -> &DramConfig {
+        &self.config
     }
 
-    /// How long an access of `bytes` occupies the channel.
+    /// Queues an access of `bytes` from `address` on behind those before it, and does not wait for
+    /// it; gives the instant of its end.
     #[inline]
-    pub fn span_of(&self, bytes: u64) -> Span {
+    pub fn post(&self, address: u64, bytes: u64, toward: Toward) -> Time {
+        let mut parts = Parts::default();
+        self.add(&mut parts, address, bytes, toward);
+        self.post_parts(parts).unwrap_or_else(|| self.sim.now())
+    }
+
+    /// Adds `bytes` from `address` on to an access of several parts.
+    #[inline]
+    pub fn add(&self, parts: &mut Parts, address: u64, bytes: u64, toward: Toward) {
+        let moved = match toward {
+            Toward::Reader => &self.read_bytes,
+            Toward::Cells => &self.written_bytes,
+        };
+        moved.set(moved.get() + bytes);
+        parts.bytes += bytes;
+        if self.config.timing == DramTiming::Banks {
+            debug_assert!(address + bytes <= self.config.capacity_bytes, "{address}");
+            let over = self
+                .banks
+                .borrow_mut()
+                .access(self.sim.now(), address, bytes);
+            parts.over = parts.over.max(over);
+        }
+    }
+
+    /// Queues an access of several parts; gives the instant of its end, or nothing if it has none.
+    #[inline]
+    pub fn post_parts(&self, parts: Parts) -> Option<Time> {
+        if parts.bytes == 0 {
+            return None;
+        }
+        self.accesses.set(self.accesses.get() + 1);
+        Some(match self.config.timing {
+            DramTiming::Banks => parts.over,
+            DramTiming::Mqsim => self
+                .serial
+                .reserve(parts.bytes, self.span_of_mqsim(parts.bytes)),
+        })
+    }
+
+    #[inline]
+    fn span_of_mqsim(&self, bytes: u64) -> Span {
         let (known, span) = self.last.get();
         if known == bytes {
             return span;
         }
-        let span = self.config.timing.access(&self.config, bytes);
+        let span = mqsim::span_of(&self.config, bytes);
         self.last.set((bytes, span));
         span
     }
 
     /// Bytes moved, both directions, counting what is promised.
     pub fn bytes(&self) -> u64 {
-        self.channel.bytes()
+        self.read_bytes.get() + self.written_bytes.get()
     }
 
-    /// How long the channel was occupied, counting what is promised.
+    /// How long a channel was occupied, the mean of all, counting what is promised.
     pub fn busy(&self) -> Span {
-        self.channel.busy()
+        match self.config.timing {
+            DramTiming::Banks => self.banks.borrow().busy() / u64::from(self.config.channels),
+            DramTiming::Mqsim => self.serial.busy(),
+        }
     }
 
-    /// What all accesses so far have cost, and how many they were.
-    fn energy(&self) -> (Energy, u64) {
-        let picojoules = self.bytes() * u64::from(self.config.transfer_pj_per_byte);
-        (Energy::from_pj(picojoules), self.accesses.get())
+    /// What moving data has cost so far, and in how many accesses.
+    fn energy_of_data(&self) -> (Energy, u64) {
+        let read = self.read_bytes.get() * self.config.read_pj_per_byte;
+        let written = self.written_bytes.get() * self.config.write_pj_per_byte;
+        (Energy::from_pj(read + written), self.accesses.get())
+    }
+
+    /// What opening rows has cost so far, and how many were.
+    fn energy_of_rows(&self) -> (Energy, u64) {
+        let activations = self.banks.borrow().activations();
+        (
+            Energy::from_pj(self.config.activate_pj) * activations,
+            activations,
+        )
+    }
+
+    /// What refreshes have cost since the power came, and how many fell due.
+    fn energy_of_refreshes(&self) -> (Energy, u64) {
+        let on = self.sim.now().since(self.since).as_ps();
+        let interval = Span::from_ns(u64::from(self.config.t_refi_ns)).as_ps();
+        let ranks = u64::from(self.config.channels) * u64::from(self.config.ranks);
+        let refreshes = on.checked_div(interval).unwrap_or(0) * ranks;
+        (
+            Energy::from_pj(self.config.refresh_pj) * refreshes,
+            refreshes,
+        )
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -142,7 +142,8 @@ impl Model {
         self.link(READ_REQUEST) + self.link(bytes)
     }
 
-    /// An access to the DRAM within one row.
+    /// An access to the DRAM at rest, its rows closed, that begins with a row: the others are opened
+    /// in their banks meanwhile.
     pub(crate) fn dram(&self, bytes: u64) -> u64 {
         let dram = &self.0.device.dram;
         let cycles = bytes.div_ceil(2 * u64::from(dram.transfer_bytes));

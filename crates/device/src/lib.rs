@@ -4,14 +4,15 @@
 
 mod backend;
 pub mod bits;
-mod buffer;
 pub mod cache;
 mod config;
+pub mod cores;
 mod device;
 mod energy;
 mod faults;
 pub mod frontend;
 pub mod ftl;
+pub mod memory;
 pub mod planted;
 pub mod port;
 pub mod schedule;

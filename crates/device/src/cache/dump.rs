@@ -6,6 +6,7 @@ use sim::Energy;
 use super::Cache;
 use super::sectors::Sectors;
 use super::table::SlotId;
+use crate::memory::Purpose;
 
 /// What was saved when the power went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +30,8 @@ impl Cache {
         let table = self.table.borrow();
         let unsaved: Vec<SlotId> = table.dirty().chain(table.flying()).collect();
         let mut dump = self.ftl.dump();
+        let room = self.buffers.try_room(Purpose::WriteBack);
+        let _room = room.expect("the write-backs have been dropped, and one buffer is theirs");
         let page = self.buffers.take();
         for id in unsaved {
             let slot = table.slot(id);

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use media::dram::{Parts, Toward};
 use sim::memory::zeroed;
 use sim::{Span, Time, join_all};
 
@@ -58,7 +59,7 @@ impl Cache {
             return self.write_through(parts).await;
         }
         // Parts that are admitted at the same time cross to DRAM together.
-        let (mut in_dram, mut admitted) = (self.sim.now(), 0);
+        let (mut in_dram, mut admitted) = (self.sim.now(), Parts::default());
         let mut turn = None;
         for part in parts {
             if !self.has_slot_for(part.lpn) {
@@ -77,8 +78,10 @@ impl Cache {
                 in_dram = self.to_dram(&mut admitted).unwrap_or(in_dram);
                 turn.relief().await;
             }
-            self.admit(part);
-            admitted += u64::from(part.bytes);
+            let id = self.admit(part);
+            let address = self.address(id, Sectors::of(part.column, part.bytes));
+            let bytes = u64::from(part.bytes);
+            self.dram.add(&mut admitted, address, bytes, Toward::Cells);
         }
         drop(turn);
         in_dram = self.to_dram(&mut admitted).unwrap_or(in_dram);
@@ -87,9 +90,8 @@ impl Cache {
     }
 
     /// Sends what was admitted to DRAM; gives the instant of its arrival.
-    fn to_dram(&self, admitted: &mut u64) -> Option<Time> {
-        let bytes = std::mem::take(admitted);
-        (bytes > 0).then(|| self.dram.post(bytes))
+    fn to_dram(&self, admitted: &mut Parts) -> Option<Time> {
+        self.dram.post_parts(std::mem::take(admitted))
     }
 
     /// Whether the page may be written to the cache: while write-backs fail, or a capacitor
@@ -105,8 +107,8 @@ impl Cache {
         slot.is_some_and(|slot| !(slot.dirty | slot.flying).is_empty() && !slot.failed)
     }
 
-    /// Puts a part into its slot, and starts what write-back follows from that.
-    fn admit(&self, part: &PagePart) {
+    /// Puts a part into its slot, which this gives, and starts what write-back follows from that.
+    fn admit(&self, part: &PagePart) -> SlotId {
         let found = self.table.borrow().find(part.lpn);
         let id = match found {
             Some(id) => {
@@ -123,6 +125,7 @@ impl Cache {
         if self.is_written_back_at_once(part.lpn) {
             self.launch_or_follow(id, self.sim.now());
         }
+        id
     }
 
     /// A slot that was to go is used again.
@@ -160,7 +163,7 @@ impl Cache {
     /// A new slot for `lpn`, empty.
     pub(super) fn new_slot(&self, lpn: Lpn) -> SlotId {
         self.evict_if_full();
-        let buffer = self.buffers.take().keep();
+        let buffer = self.buffers.take_slot();
         self.table.borrow_mut().insert(lpn, buffer)
     }
 
@@ -185,14 +188,15 @@ impl Cache {
         if dirty.is_empty() {
             return;
         }
-        let left_dram = self.dram.post(u64::from(dirty.bytes()));
+        let (address, bytes) = (self.address(id, dirty), u64::from(dirty.bytes()));
+        let left_dram = self.dram.post(address, bytes, Toward::Reader);
         self.launch_or_follow(id, left_dram);
     }
 
     /// Takes a clean slot out.
     pub(super) fn discard(&self, id: SlotId) {
         let buffer = self.table.borrow_mut().remove(id);
-        self.buffers.give_back(buffer);
+        self.buffers.give_back_slot(buffer);
     }
 
     /// Writes parts of logical pages to flash; what is in their slots follows.

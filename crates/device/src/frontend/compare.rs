@@ -21,21 +21,20 @@ impl Controller {
         self.check_transfer(bytes)?;
         let segments = self.port.locate(&compare.data, bytes).await?;
         self.port.fetch_bytes(bytes).await;
-        let pages = self
-            .read_pages(namespace, &compare.blocks, priority)
-            .await?;
-        self.health.read(bytes);
-        if !self.buffers.stores_data() {
-            return Ok(Answer::DONE);
-        }
         let mut expected = vec![0; bytes as usize];
-        segments.read(&*self.host.memory.borrow(), &mut expected)?;
-        let equal = pages.iter().all(|(piece, buffer)| {
+        if self.buffers.stores_data() {
+            segments.read(&*self.host.memory.borrow(), &mut expected)?;
+        }
+        let mut equal = true;
+        let pages = self.read_pages(namespace, &compare.blocks, priority, |piece, buffer| {
             let wanted = &expected[piece.offset as usize..][..piece.bytes as usize];
             let seen = piece.column as usize..(piece.column + piece.bytes) as usize;
-            let same = self.buffers.with(buffer.id(), |page| page[seen] == *wanted);
-            same.unwrap_or(true)
+            let same = self.buffers.with(buffer, |page| page[seen] == *wanted);
+            equal &= same.unwrap_or(true);
+            Ok(())
         });
+        pages.await?;
+        self.health.read(bytes);
         if equal {
             Ok(Answer::DONE)
         } else {
@@ -51,7 +50,8 @@ impl Controller {
         priority: Priority,
     ) -> Result<Answer, Status> {
         namespace.check_range(&verify.blocks)?;
-        self.read_pages(namespace, &verify.blocks, priority).await?;
+        self.read_pages(namespace, &verify.blocks, priority, |_, _| Ok(()))
+            .await?;
         self.health.read(namespace.bytes_of(&verify.blocks));
         Ok(Answer::DONE)
     }

@@ -9,13 +9,14 @@
 use std::rc::Rc;
 use std::task::Poll;
 
+use media::core::Work;
 use nvme::{AdminCommand, CommandId, CompletionEntry, IoCommand, QueueId, Status, SubmissionEntry};
 use sim::TaskId;
 use zerocopy::IntoBytes;
 
 use super::Controller;
 use super::queues::CompletionSlot;
-use crate::schedule::Priority;
+use crate::schedule::{Origin, Priority};
 
 /// A command to carry out, and where it came from.
 #[derive(Default)]
@@ -116,7 +117,8 @@ impl Controller {
         loop {
             self.lead(number).await;
             self.fetch_next(&mut job).await;
-            if self.start_direct(&job) {
+            // Firmware that takes time does it in a slot.
+            if !self.cores.takes_time() && self.start_direct(&job) {
                 continue;
             }
             self.pass_lead();
@@ -140,6 +142,7 @@ impl Controller {
 
     #[inline]
     async fn serve(self: &Rc<Controller>, job: &Job) {
+        self.charge(job.priority, Work::Fetch).await;
         let answer = if job.queue.get() == 0 {
             match AdminCommand::decode(&job.entry) {
                 Ok(AdminCommand::AsyncEventRequest) => match self.hold_event_request(job) {
@@ -158,10 +161,19 @@ impl Controller {
         if !answer.status.is_success() {
             self.log_error(job.source(), &job.entry, answer.status);
         }
+        self.charge(job.priority, Work::Complete).await;
         if !self.complete(job.source(), &answer) {
             self.complete_later(job.source(), &answer).await;
         }
         self.check_retired();
+    }
+
+    /// Waits for what the firmware does for a host command, if that takes time.
+    #[inline]
+    pub(super) async fn charge(&self, priority: Priority, work: Work) {
+        if self.cores.takes_time() {
+            self.cores.work(Origin::User(priority), work).await;
+        }
     }
 
     /// Waits while the completion queue is full.

@@ -1,5 +1,6 @@
 //! Vendor commands: in-flash computing.
 
+use media::core::Work;
 use nvme::command::{FcList, Home, VectorRecord};
 use nvme::{Status, VendorCommand};
 use zerocopy::IntoBytes;
@@ -7,7 +8,7 @@ use zerocopy::IntoBytes;
 use super::Controller;
 use super::slot::Answer;
 use crate::bits::{BitsError, ExecuteError};
-use crate::schedule::Fault;
+use crate::schedule::{Fault, Priority};
 
 /// The status that tells the host why a command was not carried out.
 fn status_of(error: &ExecuteError) -> Status {
@@ -22,6 +23,7 @@ fn status_of(error: &ExecuteError) -> Status {
         ExecuteError::Expression(error) => (*error).into(),
         ExecuteError::Length { .. } => Status::VECTOR_LENGTH_MISMATCH,
         ExecuteError::Host(status) => *status,
+        ExecuteError::Buffers { .. } => Status::COMMAND_SIZE_LIMIT_EXCEEDED,
         ExecuteError::Flash(Fault::Uncorrectable(_) | Fault::NeedsCorrection(_)) => {
             Status::UNRECOVERED_READ_ERROR
         }
@@ -31,7 +33,12 @@ fn status_of(error: &ExecuteError) -> Status {
 }
 
 impl Controller {
-    pub(super) async fn serve_vendor(&self, command: &VendorCommand) -> Result<Answer, Status> {
+    pub(super) async fn serve_vendor(
+        &self,
+        command: &VendorCommand,
+        priority: Priority,
+    ) -> Result<Answer, Status> {
+        self.charge(priority, Work::Plan).await;
         let done = match command {
             VendorCommand::FcWrite(write) => self.bits.write(write).await.map(|()| Answer::DONE),
             VendorCommand::FcRead(read) => self.bits.evaluate(read).await.map(|done| Answer {

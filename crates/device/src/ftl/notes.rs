@@ -11,6 +11,7 @@ use media::nand::Ppa;
 use super::checkpoint::RootNote;
 use super::spare::Content;
 use super::{Ftl, FtlError};
+use crate::memory::Purpose;
 
 /// The current note of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +77,7 @@ impl Ftl {
     pub async fn put_note(&self, key: u16, value: u64) -> Result<(), FtlError> {
         let version = self.next_version();
         let home = self.homes[key as usize % self.homes.len()];
+        let _room = self.buffers.room(Purpose::Record).await;
         let blank = self.buffers.take();
         self.buffers.with_mut(blank.id(), |page| page.fill(0xFF));
         let content = Content::Note { key, value };

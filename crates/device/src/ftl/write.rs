@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use media::core::Work;
 use media::nand::{PageAddress, PlaneId, ProgramMode};
 
 use super::blocks::{Stream, Use};
@@ -9,7 +10,7 @@ use super::mapping::{Lpn, Mapping};
 use super::range_lock::RangeLock;
 use super::spare::{Content, Record};
 use super::{Ftl, FtlError, PagePart};
-use crate::buffer::BufferId;
+use crate::memory::{BufferId, Purpose};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Fault, Origin, Priority, Program, Read};
 
@@ -50,6 +51,10 @@ impl Ftl {
             priority,
         } = part;
         self.count(|counts| counts.host_page_writes += 1);
+        if self.cores.takes_time() {
+            let origin = Origin::User(priority);
+            self.cores.work(origin, Work::WritePage).await;
+        }
         if self.is_cached {
             self.entry_for_write(lpn).await?;
         }
@@ -97,6 +102,11 @@ impl Ftl {
             page[..column as usize].fill(0);
             page[end as usize..].fill(0);
         });
+        if !matches!(self.lookup(lpn), Mapping::Data(_)) {
+            return Ok(());
+        }
+        // First, as collection may move the page while this waits.
+        let _room = self.buffers.room(Purpose::Rest).await;
         let Mapping::Data(old) = self.lookup(lpn) else {
             return Ok(());
         };
@@ -333,6 +343,7 @@ impl Ftl {
             count: last - first + 1,
         };
         let home = self.homes[first as usize % self.homes.len()];
+        let _room = self.buffers.room(Purpose::Record).await;
         let blank = self.buffers.take();
         self.buffers.with_mut(blank.id(), |page| page.fill(0xFF));
         self.deallocating.borrow_mut().insert(version);

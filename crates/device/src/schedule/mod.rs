@@ -24,7 +24,7 @@ use serde::Serialize;
 use sim::resource::Signal;
 use sim::{Counter, Ledger, Sim, Span};
 
-use crate::buffer::Buffers;
+use crate::memory::Buffers;
 pub use config::{Interleave, ProgramTransfer, ScheduleConfig, ScheduleConfigError, SuspendConfig};
 pub use fault::Fault;
 pub use notify::{Notify, Sink};

@@ -48,6 +48,8 @@ pub(super) struct Stage {
     /// Fetched pages wait in the accelerator's buffer.
     pub(super) through_accelerator: bool,
     pub(super) fetches_ahead: usize,
+    /// Page buffers that a lane has at a time.
+    buffers: u32,
     sink: Sink,
     ones: Cell<u64>,
     differing: Cell<u64>,
@@ -83,14 +85,21 @@ impl Stage {
         // Pages from several dies come in any order. Were they to wait in the accelerator's small
         // buffer, each could keep out the page that another lane waits for.
         let recipe = Recipe::new(&plan, matches!(sink, Sink::Count), check, across);
+        let wanted = if across {
+            FETCHES_AHEAD_ACROSS
+        } else {
+            FETCHES_AHEAD
+        };
+        let planes = bits.schedule.geometry().planes_per_die;
+        let held = recipe.pages_held() + u32::from(matches!(sink, Sink::Strings { .. }));
+        // Where buffers are few, fewer pages are on their way.
+        let spare = (bits.buffers.most_at_once() / planes).saturating_sub(held);
+        let fetches_ahead = wanted.min(spare as usize).max(1);
         Rc::new(Stage {
             bits: bits.clone(),
             through_accelerator: recipe.uses_accelerator(),
-            fetches_ahead: if across {
-                FETCHES_AHEAD_ACROSS
-            } else {
-                FETCHES_AHEAD
-            },
+            fetches_ahead,
+            buffers: (held + fetches_ahead as u32) * planes,
             plan,
             recipe,
             layout: layout.clone(),
@@ -119,6 +128,12 @@ impl Stage {
 
     /// Evaluates the chunks of one die.
     pub(super) async fn run_lane(&self, lane: u32) {
+        let most = self.bits.buffers.most_at_once();
+        if self.buffers > most {
+            let needed = self.buffers;
+            return self.failed.set(Some(Failure::Buffers { needed, most }));
+        }
+        let _room = self.bits.buffers.rooms(self.buffers).await;
         let mut fetches = Fetches::new(self, lane);
         let outcome = self.try_lane(lane, &mut fetches).await;
         if let Err(failure) = outcome {

@@ -7,16 +7,17 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use media::core::Work;
 use media::nand::{BlockId, PageAddress, PlaneId, Ppa};
 use sim::Random;
 
 use super::{Chooser, GcPace};
-use crate::buffer::BufferId;
 use crate::ftl::blocks::{Stream, Use};
 use crate::ftl::config::FtlConfig;
 use crate::ftl::mapping::Mapping;
 use crate::ftl::spare::{Content, Record};
 use crate::ftl::{Ftl, Lpn};
+use crate::memory::{self, BufferId, Held};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Copyback, Erase, Fault, Notify, Origin, Program, Read};
 use crate::slab::Slab;
@@ -55,6 +56,8 @@ struct Copy {
     from: PageAddress,
     /// Where the page is read to; a copyback needs none.
     buffer: Option<BufferId>,
+    /// The room for that.
+    room: Option<Held>,
     /// Where to and what, once it is being programmed.
     into: Option<(PageAddress, Record)>,
 }
@@ -284,6 +287,7 @@ impl Ftl {
                 job: number,
                 from,
                 buffer: None,
+                room: None,
                 into: None,
             });
             self.start_copy(copy, from);
@@ -308,23 +312,51 @@ impl Ftl {
         Some(from)
     }
 
-    /// Has a page copied by its die, or read, to be programmed from the controller's memory.
+    /// Has a page copied when the firmware has come to it.
     fn start_copy(&self, number: u32, from: PageAddress) {
+        let begins = self.cores.charge(Origin::Collection, Work::CollectPage);
+        if begins <= self.cores.now() {
+            return self.copy_page(number, from);
+        }
+        let ftl = self.myself();
+        self.cores.at(begins, move || ftl.copy_page(number, from));
+    }
+
+    /// Has a page copied by its die, or read, to be programmed from the controller's memory.
+    fn copy_page(&self, number: u32, from: PageAddress) {
         if self.config.gc.copyback && self.start_copyback(number, from) {
             return;
         }
         self.start_buffered_copy(number, from);
     }
 
-    /// Has the controller read a page, to program it elsewhere.
+    /// Has the controller read a page, to program it elsewhere, as soon as there is room for it.
     fn start_buffered_copy(&self, number: u32, from: PageAddress) {
+        let held = self.collections.copies.borrow()[number].room;
+        if let Some(held) = held {
+            return self.read_copy(number, from, held);
+        }
+        if let Some(room) = self.buffers.try_room(memory::Purpose::Copy) {
+            return self.read_copy(number, from, room.keep());
+        }
+        let ftl = self.myself();
+        self.cores.sim().spawn_detached(async move {
+            let room = ftl.buffers.room(memory::Purpose::Copy).await.keep();
+            ftl.read_copy(number, from, room);
+        });
+    }
+
+    fn read_copy(&self, number: u32, from: PageAddress, room: Held) {
         let buffer = if self.is_mapping_page(self.geometry.ppa(from)) {
             self.buffers.take_firmware()
         } else {
             self.buffers.take()
         };
         let buffer = buffer.keep();
-        self.collections.copies.borrow_mut()[number].buffer = Some(buffer);
+        {
+            let copy = &mut self.collections.copies.borrow_mut()[number];
+            (copy.buffer, copy.room) = (Some(buffer), Some(room));
+        }
         self.schedule.nand().borrow().prefetch(from);
         let read = Read {
             page: from,
@@ -523,6 +555,9 @@ impl Ftl {
     fn copy_done(&self, number: u32, copy: &Copy) {
         if let Some(buffer) = copy.buffer {
             self.buffers.give_back(buffer);
+        }
+        if let Some(room) = copy.room {
+            self.buffers.release(room);
         }
         self.collections.copies.borrow_mut().release(number);
         let mut freed = 0;

@@ -80,7 +80,7 @@ mod tests {
     use media::nand::{BlockId, PageAddress};
 
     use super::*;
-    use crate::buffer::BufferId;
+    use crate::memory::BufferId;
     use crate::schedule::Notify;
     use crate::schedule::operation::{Operation, Read};
     use crate::schedule::origin::Origin;

@@ -4,7 +4,7 @@ use media::nand::{Command, NandError, Outcome, PageStatus, PlaneMask};
 use sim::Time;
 
 use super::Unit;
-use crate::buffer::BufferId;
+use crate::memory::BufferId;
 use crate::schedule::ProgramTransfer;
 use crate::schedule::fault::Fault;
 use crate::schedule::operation::{PageData, PageProgram};

@@ -3,7 +3,7 @@
 use media::nand::Command;
 
 use super::Unit;
-use crate::buffer::BufferId;
+use crate::memory::BufferId;
 use crate::schedule::fault::Fault;
 use crate::schedule::operation::Read;
 use crate::schedule::origin::Origin;

@@ -6,6 +6,7 @@ mod bandwidth;
 mod cache;
 mod cells;
 mod copies;
+mod firmware;
 mod latency;
 mod mapping;
 mod model;

@@ -28,3 +28,6 @@ impl MemoryConfig {
         RESERVED + 2 * geometry.planes_per_die
     }
 }
+
+#[cfg(test)]
+mod tests;

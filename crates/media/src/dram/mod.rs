@@ -161,12 +161,15 @@ impl Dram {
         )
     }
 
-    /// What refreshes have cost since the power came, and how many fell due.
+    /// What refreshes have cost since the power came, and how many fell due; nothing if they are free.
     fn energy_of_refreshes(&self) -> (Energy, u64) {
         let on = self.sim.now().since(self.since).as_ps();
         let interval = Span::from_ns(u64::from(self.config.t_refi_ns)).as_ps();
         let ranks = u64::from(self.config.channels) * u64::from(self.config.ranks);
         let refreshes = on.checked_div(interval).unwrap_or(0) * ranks;
+        if self.config.refresh_pj == 0 {
+            return (Energy::ZERO, 0);
+        }
         (
             Energy::from_pj(self.config.refresh_pj) * refreshes,
             refreshes,

@@ -94,7 +94,7 @@ fn the_cores_bound_what_a_drive_does_in_a_second() {
         };
         let before = drive.statistics().expect("power");
         let report = drive
-            .run_flows(&[flow(1.0, 20_000)], |_| {})
+            .run_flows(&[flow(1.0, 60_000)], |_| {})
             .expect("reads");
         let rate = report.flows[0].requests_per_second;
         // Of pages that were never written: nothing else takes long.

@@ -75,9 +75,9 @@ impl Ftl {
     /// # Errors
     /// No space.
     pub async fn put_note(&self, key: u16, value: u64) -> Result<(), FtlError> {
+        let _room = self.buffers.room(Purpose::Record).await;
         let version = self.next_version();
         let home = self.homes[key as usize % self.homes.len()];
-        let _room = self.buffers.room(Purpose::Record).await;
         let blank = self.buffers.take();
         self.buffers.with_mut(blank.id(), |page| page.fill(0xFF));
         let content = Content::Note { key, value };

@@ -337,13 +337,14 @@ impl Ftl {
             }
             return Ok(());
         }
+        // First: from its version on, a deallocation must be among those under way.
+        let _room = self.buffers.room(Purpose::Record).await;
         let version = self.next_version();
         let content = Content::Tombstone {
             start: Lpn(first),
             count: last - first + 1,
         };
         let home = self.homes[first as usize % self.homes.len()];
-        let _room = self.buffers.room(Purpose::Record).await;
         let blank = self.buffers.take();
         self.buffers.with_mut(blank.id(), |page| page.fill(0xFF));
         self.deallocating.borrow_mut().insert(version);

@@ -6,7 +6,8 @@ use std::cell::{OnceCell, RefCell};
 use std::rc::{Rc, Weak};
 use std::task::Poll;
 
-use device::frontend::{AdminQueues, Controller, HostPort};
+use device::frontend::{AdminQueues, Controller};
+use device::port::HostPort;
 use host::{Buffer, Error, Memory, Transport};
 use nvme::command::{CreateCompletionQueue, CreateSubmissionQueue, opcode};
 use nvme::{

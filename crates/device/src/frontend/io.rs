@@ -222,7 +222,7 @@ impl Controller {
         namespace.check_range(&read.blocks)?;
         let bytes = namespace.bytes_of(&read.blocks);
         self.check_transfer(bytes)?;
-        let segments = self.locate(&read.data, bytes).await?;
+        let segments = self.port.locate(&read.data, bytes).await?;
         if read.force_unit_access && self.cache.is_volatile() {
             // What is read must be what the medium has.
             let pages = self.pages(namespace, &namespace.byte_range(&read.blocks));
@@ -233,7 +233,8 @@ impl Controller {
         self.health.read(bytes);
         for (piece, buffer) in &pages {
             let part = piece.column as usize..(piece.column + piece.bytes) as usize;
-            self.copy_out(&segments, piece.offset, buffer.id(), part)?;
+            self.port
+                .copy_out(&segments, piece.offset, buffer.id(), part)?;
         }
         Ok(Answer {
             data_bytes: bytes,
@@ -348,11 +349,12 @@ impl Controller {
     ) -> Result<Answer, Status> {
         let bytes = u64::from(piece.bytes);
         self.check_transfer(bytes)?;
-        let segments = self.locate(&write.data, bytes).await?;
-        self.fetch_bytes(bytes).await;
+        let segments = self.port.locate(&write.data, bytes).await?;
+        self.port.fetch_bytes(bytes).await;
         let buffer = self.buffers.take();
         let part = piece.column as usize..(piece.column + piece.bytes) as usize;
-        self.copy_in(&segments, piece.offset, buffer.id(), part)?;
+        self.port
+            .copy_in(&segments, piece.offset, buffer.id(), part)?;
         let part = piece.in_buffer(buffer.id());
         self.write_parts(namespace, &write.blocks, &[part], write.force_unit_access)
             .await
@@ -367,13 +369,14 @@ impl Controller {
         namespace.check_range(&write.blocks)?;
         let bytes = namespace.bytes_of(&write.blocks);
         self.check_transfer(bytes)?;
-        let segments = self.locate(&write.data, bytes).await?;
-        self.fetch_bytes(bytes).await;
+        let segments = self.port.locate(&write.data, bytes).await?;
+        self.port.fetch_bytes(bytes).await;
         let mut pages = Vec::new();
         for piece in self.pieces(namespace, &write.blocks, priority) {
             let buffer = self.buffers.take();
             let part = piece.column as usize..(piece.column + piece.bytes) as usize;
-            self.copy_in(&segments, piece.offset, buffer.id(), part)?;
+            self.port
+                .copy_in(&segments, piece.offset, buffer.id(), part)?;
             pages.push((piece, buffer));
         }
         self.write_pages(namespace, &write.blocks, pages, write.force_unit_access)
@@ -449,8 +452,8 @@ impl Controller {
         dataset: &DatasetManagement,
     ) -> Result<Answer, Status> {
         let bytes = usize::from(dataset.range_count) * size_of::<DatasetRange>();
-        let segments = self.locate(&dataset.data, bytes as u64).await?;
-        self.fetch_bytes(bytes as u64).await;
+        let segments = self.port.locate(&dataset.data, bytes as u64).await?;
+        self.port.fetch_bytes(bytes as u64).await;
         let mut list = vec![0; bytes];
         segments.read(&*self.host.memory.borrow(), &mut list)?;
         let ranges = DatasetRange::parse(&list)?;

@@ -31,8 +31,8 @@ impl Controller {
         }
         let part = &page[get.offset as usize..];
         let bytes = get.data_bytes().min(part.len() as u64);
-        let segments = self.locate(&get.data, bytes).await?;
-        self.transfer.write(&segments, &part[..bytes as usize])?;
+        let segments = self.port.locate(&get.data, bytes).await?;
+        self.port.write(&segments, &part[..bytes as usize])?;
         if !get.retain_event {
             if get.page == LogPageId::CHANGED_NAMESPACES {
                 self.changed_namespaces.borrow_mut().clear();

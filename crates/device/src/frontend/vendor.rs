@@ -64,8 +64,8 @@ impl Controller {
             })
             .collect();
         let bytes = (records.len() * VectorRecord::BYTES) as u64;
-        let segments = self.locate(&list.data, bytes).await?;
-        self.transfer.write(&segments, records.as_bytes())?;
+        let segments = self.port.locate(&list.data, bytes).await?;
+        self.port.write(&segments, records.as_bytes())?;
         Ok(Answer {
             dw0: records.len() as u32,
             data_bytes: bytes,

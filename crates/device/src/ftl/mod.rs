@@ -156,8 +156,25 @@ pub struct Ftl {
 }
 
 impl Ftl {
+    /// The translation layer at power-up, and what it found on the media, which takes simulated
+    /// time; nothing on `blank` media.
+    pub async fn power_up(
+        sim: &Sim,
+        config: &FtlConfig,
+        capacity: Capacity,
+        schedule: Rc<Schedule>,
+        buffers: Rc<Buffers>,
+        blank: bool,
+    ) -> (Rc<Ftl>, Option<Recovered>) {
+        if blank {
+            return (Ftl::blank(sim, config, capacity, schedule, buffers), None);
+        }
+        let (ftl, recovered) = Ftl::recover(sim, config, capacity, schedule, buffers).await;
+        (ftl, Some(recovered))
+    }
+
     /// The translation layer of a drive whose media is blank.
-    pub fn blank(
+    fn blank(
         sim: &Sim,
         config: &FtlConfig,
         capacity: Capacity,

@@ -20,8 +20,8 @@ use std::rc::Rc;
 use media::nand::{BlockId, PageAddress, PlaneId, ProgramMode};
 use nvme::{Expression, VectorId};
 use serde::Serialize;
+use sim::Sim;
 use sim::resource::Broadcast;
-use sim::{Ledger, Sim};
 
 use super::engine::{BitsConfig, Engine};
 use super::error::BitsError;
@@ -31,9 +31,10 @@ use super::placement::{
     BlockSource, DieBatch, Groups, Home, VectorPlacement, VectorSpare, rebuild,
 };
 use super::plan::{Limits, Plan, Weights};
+use crate::backend::Backend;
 use crate::buffer::{Buffer, BufferId, Buffers};
-use crate::frontend::HostTransfer;
 use crate::ftl::{Ftl, Recovered};
+use crate::port::HostTransfer;
 use crate::schedule::{self, Origin, Schedule, Ticket};
 pub(super) use accelerator::ACCELERATOR_UNIT_BYTES;
 use accelerator::Accelerator;
@@ -100,7 +101,7 @@ pub struct Bits {
     schedule: Rc<Schedule>,
     ftl: Rc<Ftl>,
     buffers: Rc<Buffers>,
-    transfer: Rc<HostTransfer>,
+    port: Rc<HostTransfer>,
     accelerator: Accelerator,
     counts: Cell<BitsCounts>,
     /// Tasks that erase strings in the background.
@@ -112,25 +113,17 @@ pub struct Bits {
 impl Bits {
     /// The vectors of a drive at power-up: none, or what recovery found. What is left of dead
     /// strings is erased, which takes simulated time.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "each is another part of the drive, of its own type"
-    )]
     pub async fn power_up(
-        sim: &Sim,
+        backend: &Backend,
         config: &BitsConfig,
         rates: Rates,
-        schedule: Rc<Schedule>,
-        ftl: Rc<Ftl>,
-        buffers: Rc<Buffers>,
-        transfer: Rc<HostTransfer>,
-        ledger: &Rc<Ledger>,
         recovered: Option<&Recovered>,
     ) -> Rc<Bits> {
+        let Backend { sim, schedule, .. } = backend;
         let geometry = schedule.geometry().clone();
         let groups = match recovered {
             None => Groups::new(geometry.clone()),
-            Some(recovered) => rebuild_groups(&schedule, recovered),
+            Some(recovered) => rebuild_groups(schedule, recovered),
         };
         let limits = Limits {
             blocks_max: schedule.nand().borrow().config().mws.blocks_max as usize,
@@ -144,11 +137,11 @@ impl Bits {
             limits,
             rates,
             meeting: config.meeting,
-            accelerator: Accelerator::new(sim, config, page_bytes, ledger),
-            schedule,
-            ftl,
-            buffers,
-            transfer,
+            accelerator: Accelerator::new(sim, config, page_bytes, &backend.ledger),
+            schedule: schedule.clone(),
+            ftl: backend.ftl.clone(),
+            buffers: backend.buffers.clone(),
+            port: backend.port.clone(),
             counts: Cell::default(),
             reclaiming: Cell::new(0),
             reclaimed: Broadcast::new(sim),

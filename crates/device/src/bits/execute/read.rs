@@ -75,7 +75,7 @@ impl Bits {
             true => Some(self.second_plan(&expression, engine)?),
             false => None,
         };
-        let located = self.transfer.locate(&command.data, command.data_bytes());
+        let located = self.port.locate(&command.data, command.data_bytes());
         let segments = located.await.map_err(ExecuteError::Host)?;
         let sink = match command.count_only {
             true => Sink::Count,
@@ -88,7 +88,7 @@ impl Bits {
             differing_bits: counted.differing,
         };
         if command.count_only {
-            let written = self.transfer.write(&segments, &counted.ones.to_le_bytes());
+            let written = self.port.write(&segments, &counted.ones.to_le_bytes());
             written.map_err(ExecuteError::Host)?;
             evaluated.data_bytes = command.data_bytes();
         }
@@ -96,11 +96,11 @@ impl Bits {
     }
 
     async fn fetch_expression(&self, command: &FcRead) -> Result<Expression, ExecuteError> {
-        self.transfer
+        self.port
             .fetch_bytes(u64::from(command.expression_bytes))
             .await;
         let mut bytes = vec![0; command.expression_bytes as usize];
-        let read = self.transfer.read(command.expression_address, &mut bytes);
+        let read = self.port.read(command.expression_address, &mut bytes);
         read.map_err(ExecuteError::Host)?;
         Ok(Expression::decode(&bytes)?)
     }

@@ -336,12 +336,12 @@ impl Stage {
                     .with_mut(page.id(), |page| mask_tail(page, left));
             }
             let (offset, part) = (chunk - self.part.chunks.start, 0..bytes as usize);
-            bits.transfer
+            bits.port
                 .copy_out(segments, offset * page_bytes, page.id(), part)
                 .map_err(Failure::Host)?;
             total += bytes;
         }
-        Ok(bits.transfer.post_bytes(total))
+        Ok(bits.port.post_bytes(total))
     }
 
     /// Begins to program a batch of the result into strings that were lent.

@@ -37,7 +37,7 @@ impl Bits {
     /// A length that does not fit its group, a group without room, host memory that is not there,
     /// or flash that keeps failing.
     pub async fn write(self: &Rc<Bits>, command: &FcWrite) -> Result<(), ExecuteError> {
-        let located = self.transfer.locate(&command.data, command.data_bytes());
+        let located = self.port.locate(&command.data, command.data_bytes());
         let segments = located.await.map_err(ExecuteError::Host)?;
         let mut placements = 0;
         loop {
@@ -168,12 +168,11 @@ impl WriteJob {
         let data_bytes = self.placement.bits.div_ceil(8);
         let length = |chunk: u64| page_bytes.min(data_bytes - chunk * page_bytes);
         let total = batch.iter().map(|&chunk| length(chunk)).sum();
-        bits.transfer.fetch_bytes(total).await;
+        bits.port.fetch_bytes(total).await;
         let pages = bits.take_pages(batch);
         for (&chunk, page) in batch.iter().zip(&pages) {
             let (offset, part) = (chunk * page_bytes, 0..length(chunk) as usize);
-            bits.transfer
-                .copy_in(&self.segments, offset, page.id(), part)?;
+            bits.port.copy_in(&self.segments, offset, page.id(), part)?;
             bits.buffers.with_mut(page.id(), |page| {
                 mask_tail(page, self.placement.bits - offset * 8);
                 if self.placement.inverse {

@@ -24,6 +24,8 @@ pub struct BlockDevice<T> {
     blocks: u64,
     /// Most blocks of a command that transfers them.
     blocks_per_command: u32,
+    /// Blocks of a logical page, which are best written together (NPWG).
+    blocks_per_page: u32,
 }
 
 impl<T: Transport> BlockDevice<T> {
@@ -48,6 +50,7 @@ impl<T: Transport> BlockDevice<T> {
             namespace,
             block_bytes,
             blocks: page.size.get(),
+            blocks_per_page: u32::from(page.write_granularity.get()) + 1,
             blocks_per_command: most.min(u64::from(BLOCKS_PER_COMMAND_MAX)) as u32,
         })
     }
@@ -60,6 +63,16 @@ impl<T: Transport> BlockDevice<T> {
     /// Logical blocks of the namespace.
     pub fn blocks(&self) -> u64 {
         self.blocks
+    }
+
+    /// Most blocks of a command that transfers them.
+    pub fn blocks_per_command(&self) -> u32 {
+        self.blocks_per_command
+    }
+
+    /// Blocks of a logical page, which are best written together (NPWG).
+    pub fn blocks_per_page(&self) -> u32 {
+        self.blocks_per_page
     }
 
     /// The way to the drive.
@@ -395,7 +408,7 @@ impl<T: Transport> BlockDevice<T> {
 }
 
 /// Cuts a range into commands of at most `most` blocks: first block and number of blocks of each.
-fn commands(lba: u64, blocks: u64, most: u32) -> impl Iterator<Item = (u64, u32)> {
+pub(crate) fn commands(lba: u64, blocks: u64, most: u32) -> impl Iterator<Item = (u64, u32)> {
     let most = u64::from(most);
     (0..blocks.div_ceil(most)).map(move |number| {
         let done = number * most;

@@ -4,6 +4,7 @@ mod admin;
 mod arbitration;
 mod commands;
 mod namespaces;
+mod placed;
 
 use bitline::{Config, Drive, Error, HostError, Status};
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use media::nand::{BlockId, DieId, Geometry, PlaneId};
 
 use super::rows::{Operand, Row, RowSetId};
-use crate::ftl::{Ftl, Lpn, Stored};
+use crate::ftl::{Lpn, Stored};
 use crate::region::{DieBatch, Home, StringAddress};
 
 /// Where one operand is in a chunk, as far as a plan needs to know.
@@ -74,10 +74,10 @@ pub struct Lane {
     pub batches: Vec<DieBatch>,
 }
 
-/// The classes of the chunks of operands that begin with these logical pages. All blocks of the region among them are
+/// The classes of the chunks of operands that begin with these logical pages, `stored` telling where each page is. All blocks of the region among them are
 /// reported to `pin`.
 pub fn classes(
-    ftl: &Ftl,
+    stored: impl Fn(Lpn) -> Stored,
     geometry: &Geometry,
     first: &[Lpn],
     chunks: Range<u32>,
@@ -90,8 +90,8 @@ pub fn classes(
     let planes = geometry.planes();
     for chunk in chunks {
         let mut outside = PlaneId(chunk % planes);
-        let stored = |lpn: &Lpn| ftl.stored(Lpn(lpn.0 + chunk));
-        describe(geometry, first.iter().map(stored), &mut signature, &mut strings, &mut outside);
+        let of_chunk = first.iter().map(|lpn| stored(Lpn(lpn.0 + chunk)));
+        describe(geometry, of_chunk, &mut signature, &mut strings, &mut outside);
         strings.iter().for_each(|string| pin(string.block));
         let number = match last {
             Some(last) if classes[last].signature == signature => last,
@@ -136,7 +136,7 @@ fn describe(
         let place = match stored {
             Stored::Zeroes => Place::Zeroes,
             Stored::Elsewhere(page) => {
-                *outside = geometry.plane_of_block(page.block);
+                *outside = page.map_or(*outside, |page| geometry.plane_of_block(page.block));
                 Place::Elsewhere
             }
             Stored::Placed { page, inverse } => {

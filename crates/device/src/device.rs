@@ -120,7 +120,7 @@ impl Device {
         };
         let cache = Cache::new(&backend, &config.cache);
         let rates = Rates::new(&config.nand, &config.channel, &config.link, &config.bits);
-        let bits = Bits::power_up(&backend, &config.bits, rates, recovered.as_ref()).await;
+        let bits = Bits::new(&backend, &config.bits, rates, cache.clone());
         let controller = Controller::enable(
             &backend,
             &config.frontend,

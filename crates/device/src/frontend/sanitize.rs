@@ -12,7 +12,6 @@ use sim::Span;
 
 use super::slot::Answer;
 use super::{Controller, note};
-use crate::schedule::Origin;
 
 /// How often the firmware looks after blocks being erased, and how often in vain before it gives
 /// up: copies have found no space.
@@ -119,13 +118,6 @@ impl Controller {
             self.sanitize
                 .progress
                 .set((number * 0x4000 / namespaces) as u16);
-        }
-        for (vector, _) in self.bits.vectors() {
-            // One that a command deleted meanwhile is gone as well.
-            let _ = self
-                .bits
-                .delete(vector.group, Some(vector.vector), Origin::default())
-                .await;
         }
         self.erase_blocks().await
     }

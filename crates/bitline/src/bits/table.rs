@@ -428,10 +428,7 @@ impl Vectors {
             let mut table = self.table.borrow_mut();
             let oldest = table.users.first().copied().unwrap_or(u64::MAX);
             let unused = |replaced: &mut (u64, u64, u64)| replaced.2 <= oldest;
-            table
-                .replaced
-                .extract_if(.., unused)
-                .collect::<Vec<_>>()
+            table.replaced.extract_if(.., unused).collect::<Vec<_>>()
         };
         for (page, pages, since) in replaced {
             let (lba, blocks) = (self.lba(page), self.lba(pages));

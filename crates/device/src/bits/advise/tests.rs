@@ -289,10 +289,6 @@ fn advice_is_never_worse_than_what_is_given() {
         let inverse: Vec<bool> = given.values().map(|given| given.inverse).collect();
         assert_eq!(sum(&found.before), total(&asked, &group, &inverse));
         assert!(sum(&found.after) <= sum(&found.before), "seed {seed}");
-        assert_eq!(
-            found,
-            advise(&asked, &given, &STRINGS),
-            "the same again"
-        );
+        assert_eq!(found, advise(&asked, &given, &STRINGS), "the same again");
     }
 }

@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use media::nand::cells::{CellsConfig, EccConfig};
 use media::nand::{
-    BlockId, BusTiming, Command, CommandPhases, EnergyConfig, Geometry, Latency, MwsLimits, MwsTime, Nand,
-    NandConfig, PageAddress, PageSet, Precharge, ProgramMode, Storage,
+    BlockId, BusTiming, Command, CommandPhases, EnergyConfig, Geometry, Latency, MwsLimits,
+    MwsTime, Nand, NandConfig, PageAddress, PageSet, Precharge, ProgramMode, Storage,
 };
 use nvme::{Expression, VectorId};
 use sim::Time;

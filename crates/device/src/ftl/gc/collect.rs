@@ -522,7 +522,8 @@ impl Ftl {
                 let purpose = self.collections.jobs.borrow()[copy.job].purpose;
                 let (page, origin) = match purpose {
                     Purpose::RegionLevelling(target) => {
-                        (self.same_place(copy.from, target), Origin::Collection)
+                        let page = self.same_place(copy.from, target);
+                        (page, self.origin_of(copy.job))
                     }
                     // In turn with writes of the host, which go to the same blocks.
                     _ => (self.copy_spot(copy.from, &placement), Origin::default()),
@@ -531,7 +532,7 @@ impl Ftl {
             }
             _ => {
                 let page = self.any_page_for_copy(copy);
-                (page, self.config.mode, Origin::Collection)
+                (page, self.config.mode, self.origin_of(copy.job))
             }
         };
         let (Some(page), Some(from)) = (page, copy.buffer) else {
@@ -539,7 +540,6 @@ impl Ftl {
             return self.copy_done(number, copy);
         };
         let record = self.place_copy(number, page, record);
-        let origin = self.origin_of(copy.job);
         let program = Program {
             page,
             mode,

@@ -77,7 +77,9 @@ impl Store {
 
     fn plan(&self, expression: &Expression, engine: Engine, limits: &Limits) -> Plan {
         let placements: BTreeMap<_, _> = self.vectors.iter().copied().collect();
-        plan(expression, engine, limits, |id| Operand::Row(placements[&id]))
+        plan(expression, engine, limits, |id| {
+            Operand::Row(placements[&id])
+        })
     }
 
     /// What the plan computes, after checking that every step is legal.
@@ -391,7 +393,10 @@ fn what_was_never_written_is_zeroes_and_is_not_sensed() {
     };
     let planned = |expression| plan(&expression, Engine::FlashCosmos, &LIMITS, find);
     let nothing = planned(Expression::And(vec![leaf(id(0)), leaf(id(1))]));
-    assert_eq!((nothing.senses(), nothing.root), (0, Source::Constant(false)));
+    assert_eq!(
+        (nothing.senses(), nothing.root),
+        (0, Source::Constant(false))
+    );
     let one = planned(Expression::Or(vec![leaf(id(0)), leaf(id(1))]));
     assert_eq!(one.senses(), 1, "{one}");
 }

@@ -11,6 +11,7 @@ use device::{Device, MediaState};
 use host::admin::Admin;
 use host::bits::BitsDevice;
 use host::block::BlockDevice;
+use host::volume::Volume;
 use media::nand::{Image, MediaError, Nand, Storage};
 use nvme::log::sanitize_state;
 use nvme::{NamespaceId, QueuePriority};
@@ -21,6 +22,7 @@ use crate::config::{Config, StorageKind};
 use crate::driver::{Driver, Queue};
 use crate::error::Error;
 use crate::statistics::Statistics;
+use crate::volume::Slot;
 
 const NAMESPACE: NamespaceId = NamespaceId::new(1);
 
@@ -37,6 +39,8 @@ pub struct Drive {
     off_since: Time,
     /// What a capacitor saved when the power was last cut.
     dumped: Dumped,
+    /// The volume of a drive that keeps only time, while it has no power.
+    volume: Option<Box<Volume<Queue>>>,
     image: Option<PathBuf>,
 }
 
@@ -65,6 +69,8 @@ pub struct Host {
     block: BlockDevice<Queue>,
     bits: BitsDevice<Queue>,
     pub(crate) computer: Rc<Computer>,
+    /// The named objects.
+    pub(crate) volume: Rc<Slot>,
     /// How vectors are cut into batches.
     pub(crate) cut: Cut,
     /// Whether the drive keeps data, or only time.
@@ -202,6 +208,7 @@ impl Drive {
             powered: None,
             off_since: Time::ZERO,
             dumped: Dumped::default(),
+            volume: None,
             image,
             config,
         };
@@ -232,6 +239,7 @@ impl Drive {
         let driver = Driver::new(&sim)?;
         let (config, nand) = (self.config.clone(), self.nand.clone());
         let since = simulation.now();
+        let volume = Rc::new(Slot::new(&sim, self.volume.take()));
         let (device, host) = simulation.block_on(async move {
             let host_config = &config.host;
             let device = Device::power_up(
@@ -257,6 +265,7 @@ impl Drive {
             let host = Host {
                 block: BlockDevice::open(queue.clone(), NAMESPACE).await?,
                 bits: BitsDevice::new(queue, NAMESPACE),
+                volume,
                 computer: Rc::new(Computer::new(&sim, host_config, &device.ledger)),
                 cut: Cut::new(
                     config.device.nand.geometry.page_bytes,
@@ -294,6 +303,7 @@ impl Drive {
         };
         self.off_since = powered.simulation.now();
         powered.simulation.cut();
+        self.volume = powered.host.volume.take_kept();
         self.nand.borrow_mut().power_cut(self.off_since)?;
         self.dumped = powered.device.power_lost();
         Ok(())
@@ -560,6 +570,7 @@ impl Drive {
         })??;
         if let Some(powered) = &mut self.powered {
             powered.host.block = block;
+            powered.host.volume.forget();
         }
         Ok(())
     }
@@ -569,6 +580,7 @@ impl Drive {
     /// # Errors
     /// What the drive reports; [`Error::Host`] if the operation failed.
     pub fn sanitize(&mut self) -> Result<(), Error> {
+        self.powered()?.host.volume.forget();
         Ok(self.run(|host| async move { sanitize(&host).await })??)
     }
 

@@ -8,6 +8,7 @@ use crate::workload::TraceError;
 
 /// Errors of the facade.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The configuration is wrong.
     #[error(transparent)]
@@ -21,6 +22,9 @@ pub enum Error {
     /// A command failed, or was not even sent.
     #[error(transparent)]
     Host(#[from] host::Error),
+    /// The volume, or what was asked of it.
+    #[error(transparent)]
+    Volume(#[from] host::volume::VolumeError),
     /// An expression over stored vectors that cannot be evaluated.
     #[error(transparent)]
     Bits(#[from] device::bits::BitsError),

@@ -24,7 +24,9 @@ mod explain;
 mod health;
 mod inventory;
 pub mod mqsim;
+mod query;
 mod statistics;
+mod volume;
 pub mod workload;
 
 pub use ageing::BlockQuality;
@@ -42,14 +44,20 @@ pub use error::Error;
 pub use explain::{EstimateReport, EstimatedEnergy, Explanation, Part, StepReport};
 pub use health::Health;
 pub use host::bits::{Checked, StoredVector};
+pub use host::volume::{
+    Array, Content, Extent, Group as GroupContent, Kind, Object, ObjectId, Vector as VectorContent,
+    VolumeError,
+};
 pub use host::{Error as HostError, StatusError};
 pub use inventory::{BlockRun, Identity, Inventory, VectorSpace};
 pub use media::nand::cells::Condition;
 pub use media::nand::{Ageing, DriveAge, MediaError, NandError, ProgramMode, StorageError};
 pub use nvme::command::Home;
 pub use nvme::{Expression, ExpressionError, Status, StatusType, VectorId};
-pub use sim::Span;
+pub use query::Query;
+pub use sim::{Span, Time};
 pub use statistics::{EnergyEntry, Statistics};
+pub use volume::{Group, GroupInfo, Objects, Rows, Usage, Vector};
 
 /// The README's examples, which run as documentation tests.
 #[cfg(doctest)]

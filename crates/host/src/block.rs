@@ -117,10 +117,24 @@ impl<T: Transport> BlockDevice<T> {
     /// As [`BlockDevice::read_into`].
     pub async fn read(&self, lba: u64, blocks: u64) -> Result<Vec<u8>, Error> {
         self.check_range(lba, blocks)?;
-        let buffer = Buffer::new(
-            self.transport.memory(),
-            blocks * u64::from(self.block_bytes),
-        )?;
+        let bytes = blocks * u64::from(self.block_bytes);
+        let buffer = Buffer::new(self.transport.memory(), bytes)?;
+        self.read_all(lba, blocks, buffer).await
+    }
+
+    /// As [`BlockDevice::read`], but what the drive does not transfer is zero: one that keeps only time transfers
+    /// nothing, and the memory may hold what was sent before.
+    ///
+    /// # Errors
+    /// As [`BlockDevice::read`].
+    pub(crate) async fn read_onto_zeroes(&self, lba: u64, blocks: u64) -> Result<Vec<u8>, Error> {
+        self.check_range(lba, blocks)?;
+        let zeroes = vec![0; blocks as usize * self.block_bytes as usize];
+        let buffer = Buffer::holding(self.transport.memory(), &zeroes)?;
+        self.read_all(lba, blocks, buffer).await
+    }
+
+    async fn read_all(&self, lba: u64, blocks: u64, buffer: Buffer) -> Result<Vec<u8>, Error> {
         for (first, count) in self.commands(lba, blocks) {
             let offset = (first - lba) * u64::from(self.block_bytes);
             let read = self.transfer(first, count, &buffer, offset)?;

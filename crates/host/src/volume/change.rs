@@ -104,6 +104,26 @@ impl<'v, T: Transport> Change<'v, T> {
         name: &str,
         inverse: bool,
     ) -> Result<ObjectId, VolumeError> {
+        let vector = self.next_vector(group, inverse)?;
+        self.create(name, Content::Vector(vector))
+    }
+
+    /// As [`Change::create_vector`], for a vector without extents, which the drive keeps by its group's handle and its
+    /// number. It must be stored there when the change is committed.
+    ///
+    /// # Errors
+    /// As [`Change::create_vector`].
+    pub fn name_vector(
+        &mut self,
+        group: ObjectId,
+        name: &str,
+        inverse: bool,
+    ) -> Result<ObjectId, VolumeError> {
+        let vector = self.next_vector(group, inverse)?;
+        self.create_in(name, Content::Vector(vector), false)
+    }
+
+    fn next_vector(&self, group: ObjectId, inverse: bool) -> Result<Vector, VolumeError> {
         let bits = self.group(group)?.bits;
         let number = self.volume.catalogue.next_number(group);
         let number = number.ok_or_else(|| VolumeError::Attribute {
@@ -111,13 +131,12 @@ impl<'v, T: Transport> Change<'v, T> {
             value: "beyond 32 bits".into(),
             allowed: "at most 4294967295: write the vectors to a new group".into(),
         })?;
-        let vector = Vector {
+        Ok(Vector {
             group,
             number,
             inverse,
             bits,
-        };
-        self.create(name, Content::Vector(vector))
+        })
     }
 
     /// Creates an array of `bytes` bytes in all.
@@ -145,6 +164,15 @@ impl<'v, T: Transport> Change<'v, T> {
     /// # Errors
     /// [`VolumeError::Name`], [`VolumeError::Taken`], [`VolumeError::Attribute`], [`VolumeError::NoSpace`].
     pub fn create(&mut self, name: &str, content: Content) -> Result<ObjectId, VolumeError> {
+        self.create_in(name, content, true)
+    }
+
+    fn create_in(
+        &mut self,
+        name: &str,
+        content: Content,
+        has_extents: bool,
+    ) -> Result<ObjectId, VolumeError> {
         name::check(name)?;
         let (id, runs) = (self.volume.catalogue.next_id(), Vec::new());
         let mut entry = Entry {
@@ -153,7 +181,9 @@ impl<'v, T: Transport> Change<'v, T> {
             runs,
         };
         self.check(&entry, None)?;
-        entry.runs = self.take(&entry.content)?;
+        if has_extents {
+            entry.runs = self.take(&entry.content)?;
+        }
         self.put(vec![(id, Some(entry))])?;
         Ok(id)
     }
@@ -380,7 +410,7 @@ impl<T: Transport> Volume<T> {
     }
 
     /// Whether the last commit is still on the drive and nothing newer behind it.
-    async fn check_unchanged(&self) -> Result<(), VolumeError> {
+    async fn check_unchanged(&mut self) -> Result<(), VolumeError> {
         let page_blocks = u64::from(self.layout.page_blocks);
         let last = self.layout.area(self.log.area) + u64::from(self.log.page - 1) * page_blocks;
         let pages = if self.log.page < self.layout.catalogue_pages {
@@ -388,13 +418,17 @@ impl<T: Transport> Volume<T> {
         } else {
             1
         };
-        let bytes = self.device.read(last, pages * page_blocks).await?;
+        let bytes = self
+            .device
+            .read_onto_zeroes(last, pages * page_blocks)
+            .await?;
         let (last_bytes, next_bytes) = bytes.split_at(self.layout.page_bytes());
         let is_last = page::decode(last_bytes, last)
             .is_some_and(|page| page.stamp == self.log.stamp && page.part + 1 == page.parts);
         let is_newer = page::decode(next_bytes, last + page_blocks)
             .is_some_and(|page| page.stamp.sequence > self.log.seen.sequence);
         if self.keeps_data && (!is_last || is_newer) {
+            self.is_unsure = true;
             return Err(VolumeError::Stale);
         }
         Ok(())

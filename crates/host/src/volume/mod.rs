@@ -237,7 +237,11 @@ impl<T: Transport> Volume<T> {
         for area in 0..2 {
             scan(&device, &self.layout, area).await?;
         }
-        Ok(Volume { device, ..self })
+        Ok(Volume {
+            device,
+            is_unsure: false,
+            ..self
+        })
     }
 
     /// Begins a change; nothing of it is there before it is committed.
@@ -249,6 +253,16 @@ impl<T: Transport> Volume<T> {
             return Err(VolumeError::Unsure);
         }
         Ok(Change::new(self))
+    }
+
+    /// Whether the drive gives back what it was given; one that keeps only time gives zeroes.
+    pub fn keeps_data(&self) -> bool {
+        self.keeps_data
+    }
+
+    /// Whether it is known what the drive holds; if not, only opening it again tells.
+    pub fn is_sure(&self) -> bool {
+        !self.is_unsure
     }
 
     /// The block device it lies on.
@@ -310,15 +324,38 @@ impl<T: Transport> Volume<T> {
         self.get(self.catalogue.named(group, name)?)
     }
 
+    /// A vector by its number in a group.
+    pub fn numbered(&self, group: ObjectId, number: u32) -> Option<Object> {
+        self.get(self.catalogue.numbered(group, number)?)
+    }
+
+    /// The number that a group's next vector gets; `None` if there is none left.
+    pub fn next_number(&self, group: ObjectId) -> Option<u32> {
+        self.catalogue.next_number(group)
+    }
+
+    /// The group that has a placement handle.
+    pub fn with_handle(&self, handle: u16) -> Option<Object> {
+        self.get(self.catalogue.with_handle(handle)?)
+    }
+
     /// What an object holds, as many bytes as it has.
     ///
     /// # Errors
-    /// [`VolumeError::NotFound`]; what the drive reports.
+    /// [`VolumeError::NotFound`]; [`VolumeError::Elsewhere`] for a vector without extents; what the drive reports.
     pub async fn read(&self, id: ObjectId) -> Result<Vec<u8>, VolumeError> {
         let object = self.get(id).ok_or_else(|| no_object(id))?;
+        if object.extents.is_empty() && object.content.kind() == Kind::Vector {
+            let name = object.name;
+            return Err(VolumeError::Elsewhere { name });
+        }
         let mut bytes = Vec::new();
         for extent in &object.extents {
-            bytes.extend(self.device.read(extent.first, extent.blocks).await?);
+            bytes.extend(
+                self.device
+                    .read_onto_zeroes(extent.first, extent.blocks)
+                    .await?,
+            );
         }
         bytes.truncate(usize::try_from(object.content.bytes()).unwrap_or(usize::MAX));
         Ok(bytes)
@@ -409,11 +446,11 @@ async fn read_superblocks<T: Transport>(
     first: u64,
 ) -> Result<Vec<u8>, VolumeError> {
     let page = u64::from(device.page_blocks());
-    let both = device.read(first, COPIES * page).await;
+    let both = device.read_onto_zeroes(first, COPIES * page).await;
     if both.is_ok() {
         return Ok(both?);
     }
-    match device.read(first, page).await {
+    match device.read_onto_zeroes(first, page).await {
         Ok(copy) => Ok(copy.repeat(COPIES as usize)),
         Err(_) => Ok(device
             .read(first + page, page)
@@ -447,7 +484,9 @@ async fn scan<T: Transport>(
         let first = pages.len() as u32;
         let count = PAGES_A_READ.min(layout.catalogue_pages - first);
         let lba = layout.area(area) + u64::from(first) * page_blocks;
-        let bytes = device.read(lba, u64::from(count) * page_blocks).await?;
+        let bytes = device
+            .read_onto_zeroes(lba, u64::from(count) * page_blocks)
+            .await?;
         let of_area = bytes.chunks_exact(layout.page_bytes()).enumerate();
         pages.extend(
             of_area.map(|(index, bytes)| page::decode(bytes, lba + index as u64 * page_blocks)),

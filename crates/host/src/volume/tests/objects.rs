@@ -301,3 +301,26 @@ fn ranges_that_hold_no_volume_are_told() {
     refused(100, 62, "the namespace has 160 blocks");
     refused(u64::MAX - 1, 4, "the namespace has 160 blocks");
 }
+
+#[test]
+fn a_vector_may_be_kept_by_its_number_alone() {
+    let (drive, mut volume) = fresh();
+    let free = volume.free_blocks();
+    let (group, vector) = commit(&mut volume, |change| {
+        let group = change.create_group("g", 100, 0, 0)?;
+        Ok((group, change.name_vector(group, "v", true)?))
+    })
+    .unwrap();
+    let mut volume = open(&drive).unwrap();
+    assert_eq!(volume.free_blocks(), free);
+    assert_eq!(volume.with_handle(1).unwrap().id, group);
+    assert_eq!(volume.numbered(group, 0).unwrap().id, vector);
+    assert_eq!(
+        (volume.numbered(group, 1), volume.with_handle(2)),
+        (None, None)
+    );
+    let error = now(volume.read(vector)).unwrap_err();
+    assert_eq!(error, VolumeError::Elsewhere { name: "v".into() });
+    commit(&mut volume, |change| change.remove(vector)).unwrap();
+    assert_eq!(volume.free_blocks(), free);
+}

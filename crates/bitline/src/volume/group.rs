@@ -222,9 +222,11 @@ impl Host {
                     change.commit().await?;
                 }
                 result?;
-                Ok(vectors_of(volume, group)
-                    .filter(|vector| stored.contains(&vector.number))
-                    .collect())
+                Ok::<_, Error>(
+                    vectors_of(volume, group)
+                        .filter(|vector| stored.contains(&vector.number))
+                        .collect(),
+                )
             });
         Ok(written.await?.unwrap_or_default())
     }

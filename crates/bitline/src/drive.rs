@@ -17,7 +17,7 @@ use nvme::log::sanitize_state;
 use nvme::{NamespaceId, QueuePriority};
 use sim::{Sim, Simulation, Span, Time};
 
-use crate::bits::{Computer, Cut};
+use crate::bits::{Computer, Cut, Table, Vectors};
 use crate::config::{Config, StorageKind};
 use crate::driver::{Driver, Queue};
 use crate::error::Error;
@@ -42,6 +42,8 @@ pub struct Drive {
     /// The volume of a drive that keeps only time, while it has no power.
     volume: Option<Box<Volume<Queue>>>,
     image: Option<PathBuf>,
+    /// Where vectors are; made at the first power-up.
+    vectors: Option<Rc<RefCell<Table>>>,
 }
 
 /// What is traced from a power-up on.
@@ -67,7 +69,8 @@ pub struct Host {
     sim: Sim,
     driver: Rc<Driver>,
     block: BlockDevice<Queue>,
-    bits: BitsDevice<Queue>,
+    bits: Vectors,
+    table: Rc<RefCell<Table>>,
     pub(crate) computer: Rc<Computer>,
     /// The named objects.
     pub(crate) volume: Rc<Slot>,
@@ -89,8 +92,22 @@ impl Host {
     }
 
     /// The computing interface, on the first queue pair.
-    pub fn bits(&self) -> &BitsDevice<Queue> {
+    pub fn bits(&self) -> &Vectors {
         &self.bits
+    }
+
+    /// Where vectors are.
+    pub(crate) fn table(&self) -> &Rc<RefCell<Table>> {
+        &self.table
+    }
+
+    /// The same on queue pair `pair`.
+    ///
+    /// # Errors
+    /// If there is no such pair.
+    pub async fn bits_on_queue(&self, pair: usize) -> Result<Vectors, host::Error> {
+        let block = self.block_on_queue(pair).await?;
+        Ok(Vectors::new(self.table.clone(), BitsDevice::new(block)))
     }
 
     /// Number of queue pairs.
@@ -210,6 +227,7 @@ impl Drive {
             dumped: Dumped::default(),
             volume: None,
             image,
+            vectors: None,
             config,
         };
         drive.power_up_on(media, Tracing::Off)?;
@@ -240,6 +258,7 @@ impl Drive {
         let (config, nand) = (self.config.clone(), self.nand.clone());
         let since = simulation.now();
         let volume = Rc::new(Slot::new(&sim, self.volume.take()));
+        let known = self.vectors.clone();
         let (device, host) = simulation.block_on(async move {
             let host_config = &config.host;
             let device = Device::power_up(
@@ -262,9 +281,13 @@ impl Drive {
             );
             connected.await?;
             let queue = Queue::new(driver.clone(), 0)?;
+            let block = BlockDevice::open(queue, NAMESPACE).await?;
+            let table = known.unwrap_or_else(|| Rc::new(RefCell::new(vector_table(&device))));
+            table.borrow_mut().power_lost();
             let host = Host {
-                block: BlockDevice::open(queue.clone(), NAMESPACE).await?,
-                bits: BitsDevice::new(queue, NAMESPACE),
+                bits: Vectors::new(table.clone(), BitsDevice::new(block.clone())),
+                block,
+                table,
                 volume,
                 computer: Rc::new(Computer::new(&sim, host_config, &device.ledger)),
                 cut: Cut::new(
@@ -283,6 +306,7 @@ impl Drive {
             let account = device.ledger.open("capacitor", "dump");
             device.ledger.spend(account, dumped.energy);
         }
+        self.vectors = Some(host.table.clone());
         self.powered = Some(Powered {
             host,
             device,
@@ -450,6 +474,19 @@ impl Drive {
         Ok(self.powered()?.host.block.blocks())
     }
 
+    /// Logical blocks that are for ordinary data: those before the area where vectors are.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    pub fn data_blocks(&self) -> Result<u64, Error> {
+        Ok(self.powered()?.host.bits.area().start)
+    }
+
+    /// Where vectors are.
+    pub(crate) fn vector_table(&self) -> Result<&Rc<RefCell<Table>>, Error> {
+        self.vectors.as_ref().ok_or(Error::NoPower)
+    }
+
     /// Reads `blocks` logical blocks from `lba` on.
     ///
     /// # Errors
@@ -569,8 +606,13 @@ impl Drive {
             host.block_on_queue(0).await
         })??;
         if let Some(powered) = &mut self.powered {
-            powered.host.block = block;
-            powered.host.volume.forget();
+            let host = &mut powered.host;
+            if namespace == NAMESPACE {
+                host.table.borrow_mut().clear();
+            }
+            host.bits = Vectors::new(host.table.clone(), BitsDevice::new(block.clone()));
+            host.block = block;
+            host.volume.forget();
         }
         Ok(())
     }
@@ -581,7 +623,9 @@ impl Drive {
     /// What the drive reports; [`Error::Host`] if the operation failed.
     pub fn sanitize(&mut self) -> Result<(), Error> {
         self.powered()?.host.volume.forget();
-        Ok(self.run(|host| async move { sanitize(&host).await })??)
+        self.run(|host| async move { sanitize(&host).await })??;
+        self.vector_table()?.borrow_mut().clear();
+        Ok(())
     }
 
     /// Sets up a drive on which `pages` hold data; each with a bit for each sector of 512 bytes
@@ -611,6 +655,17 @@ impl Drive {
             powered.simulation.now(),
         ))
     }
+}
+
+/// No vectors, in the last pages of the first namespace: as large a share of it as of the drive is what computing's share can
+/// hold.
+fn vector_table(device: &Device) -> Table {
+    let (all, data) = (device.ftl.logical_pages(), device.ftl.data_pages());
+    let pages = device.controller.pages_of(NAMESPACE);
+    let pages = pages.map_or(0, |pages| u64::from(pages.end - pages.start));
+    let area = pages * u64::from(all - data) / u64::from(all.max(1));
+    let geometry = device.schedule.geometry();
+    Table::new(pages - area..pages, geometry.page_bytes, geometry.dies())
 }
 
 /// Sanitizes, and looks every millisecond whether that is over.

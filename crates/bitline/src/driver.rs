@@ -6,7 +6,8 @@ use std::cell::{OnceCell, RefCell};
 use std::rc::{Rc, Weak};
 use std::task::Poll;
 
-use device::frontend::{AdminQueues, Controller, HostPort};
+use device::frontend::{AdminQueues, Controller};
+use device::port::HostPort;
 use host::{Buffer, Error, Memory, Transport};
 use nvme::command::{CreateCompletionQueue, CreateSubmissionQueue, opcode};
 use nvme::{
@@ -394,10 +395,7 @@ fn io_name(code: u8) -> &'static str {
         opcode::FLUSH => "flush",
         opcode::WRITE_ZEROES => "write zeroes",
         opcode::DATASET_MANAGEMENT => "deallocate",
-        opcode::FC_WRITE => "fc_write",
         opcode::FC_READ => "fc_read",
-        opcode::FC_DELETE => "fc_delete",
-        opcode::FC_LIST => "fc_list",
         _ => "command",
     }
 }

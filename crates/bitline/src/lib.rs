@@ -30,20 +30,19 @@ mod volume;
 pub mod workload;
 
 pub use ageing::BlockQuality;
-pub use bits::Platform;
+pub use bits::{Part as VectorPart, PlaceError, PlacedVectors, Platform, StoredVector, Vectors};
 pub use config::{
     Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, QueueClass,
     StorageKind,
 };
 pub use device::PowerUpError;
-pub use device::bits::{PlaceError, PlacedVectors};
 pub use device::ftl::{History, Precondition, PreconditionError, Preconditioned};
 pub use drive::{Drive, Host};
 pub use driver::{Queue, send_raw, send_raw_admin};
 pub use error::Error;
 pub use explain::{EstimateReport, EstimatedEnergy, Explanation, Part, StepReport};
 pub use health::Health;
-pub use host::bits::{Checked, StoredVector};
+pub use host::bits::Checked;
 pub use host::volume::{
     Array, Content, Extent, Group as GroupContent, Kind, Object, ObjectId, Vector as VectorContent,
     VolumeError,

@@ -156,7 +156,7 @@ fn groups_are_found_by_name_after_a_power_cut_and_in_an_image() {
 }
 
 #[test]
-fn what_cannot_be_written_is_told_and_what_was_has_its_name() {
+fn vectors_are_written_all_or_none() {
     let mut drive = open(&[]);
     drive.group("g").write(BITS, [row(0)]).expect("room");
     let rows = vec![row(1); 1000];
@@ -165,19 +165,18 @@ fn what_cannot_be_written_is_told_and_what_was_has_its_name() {
         .write(BITS, rows)
         .expect_err("no room for so many");
     assert!(full.to_string().contains("Vector Group Full"), "{full}");
-    let there = drive.group("g").vectors().expect("a volume");
-    assert!(
-        (2..1000).contains(&there.len()),
-        "those before it are stored"
-    );
-    let last = there.last().expect("some");
-    assert_eq!(
-        drive.query(&last.into()).read().expect("it is there"),
-        row(1)
-    );
-    drive.group("g").delete(None).expect("it is there");
-    drive.group("g").write(BITS, [row(0)]).expect("room");
-    let stored = |drive: &mut Drive| drive.vectors(None).expect("a list").len();
+    let stored = |drive: &mut Drive| drive.group("g").vectors().expect("a volume").len();
+    assert_eq!(stored(&mut drive), 1, "all or none");
+    let pages = drive.inventory().expect("power").vector_space.pages;
+    assert_eq!(pages, 3, "what was written of the others is deallocated");
+    // So there is room for others.
+    drive
+        .group("g")
+        .write(BITS, [row(2), row(3)])
+        .expect("room");
+    for number in [2, 1] {
+        drive.group("g").delete(Some(number)).expect("it is there");
+    }
     let wrong = drive
         .group("g")
         .write(BITS + 8, [[row(1), vec![1]].concat()]);
@@ -299,10 +298,22 @@ fn vectors_set_up_at_once_have_names() {
         0
     );
     let full = drive.group("a").place(BITS, 100_000, go_on);
-    assert!(matches!(full, Err(Error::Place(_))), "{full:?}");
-    let there = drive.group("a").vectors().expect("a volume").len();
-    assert_eq!(there, drive.vectors(None).expect("a list").len());
-    assert!(there > 7, "those that fit are there");
+    assert!(
+        matches!(full, Err(Error::Volume(VolumeError::NoSpace { .. }))),
+        "{full:?}"
+    );
+    let mut count = 0;
+    let broken_off = drive.group("b").place(BITS, 9, |vectors| {
+        count = vectors;
+        if vectors < 4 {
+            std::ops::ControlFlow::Continue(())
+        } else {
+            std::ops::ControlFlow::Break(())
+        }
+    });
+    assert_eq!((broken_off.expect("room").len(), count), (4, 4));
+    assert_eq!(drive.group("a").vectors().expect("a volume").len(), 7);
+    assert_eq!(drive.group("b").vectors().expect("a volume").len(), 4);
 }
 
 #[test]
@@ -363,4 +374,53 @@ fn files_and_tables_are_kept_beside_vectors() {
         .expect_err("it is gone")
         .to_string();
     assert_eq!(gone, "the volume has no object \"others\"");
+}
+
+#[test]
+fn blocks_of_a_vector_are_its_bits() {
+    let mut drive = open(&[]);
+    let plain = drive
+        .group("g")
+        .write(BITS, [row(1)])
+        .expect("room")
+        .remove(0);
+    let inverse = drive
+        .group("g")
+        .inverse()
+        .write(BITS, [row(2)])
+        .expect("room")
+        .remove(0);
+    for (vector, bits) in [(&plain, row(1)), (&inverse, row(2))] {
+        let [extent] = vector.extents[..] else {
+            panic!("a vector is one run: {vector:?}");
+        };
+        let read = drive
+            .read(extent.first, extent.blocks)
+            .expect("they are there");
+        assert_eq!(read[..3000], bits);
+        assert!(read[3000..].iter().all(|byte| *byte == 0));
+    }
+}
+
+#[test]
+fn vectors_by_number_and_names_do_not_share_a_drive() {
+    let mut drive = open(&[]);
+    let id = bitline::VectorId::new(0, 0);
+    drive.write_vector(id, 8, false, &[1]).expect("room");
+    let refused = drive
+        .group("g")
+        .write(8, [[1]])
+        .expect_err("numbers are there")
+        .to_string();
+    assert!(
+        refused.contains("vectors that were written by number"),
+        "{refused}"
+    );
+    let mut drive = open(&[]);
+    drive.group("g").write(8, [[1]]).expect("room");
+    let refused = drive
+        .write_vector(id, 8, false, &[1])
+        .expect_err("a volume is there")
+        .to_string();
+    assert!(refused.contains("to groups by name"), "{refused}");
 }

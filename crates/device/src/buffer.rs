@@ -4,6 +4,8 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
+use media::nand::Nand;
+
 /// Names a buffer of one page; [`BufferId::NONE`] where the drive keeps no data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferId(u32);
@@ -30,6 +32,11 @@ impl Buffers {
             pages: RefCell::default(),
             free: RefCell::default(),
         }
+    }
+
+    /// Buffers for the pages of `nand`.
+    pub fn of(nand: &Nand) -> Buffers {
+        Buffers::new(nand.geometry().page_bytes as usize, nand.holds_data())
     }
 
     /// A buffer of undefined content.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bits::BitsConfig;
 use crate::cache::{CacheConfig, CacheConfigError};
+use crate::faults::FaultConfig;
 use crate::frontend::{FrontendConfig, NamespaceError, check_namespaces};
 use crate::ftl::{Capacity, FtlConfig, FtlConfigError};
 use crate::schedule::{ScheduleConfig, ScheduleConfigError};
@@ -36,19 +37,6 @@ pub struct DeviceConfig {
     pub bits: BitsConfig,
     /// Flash that fails.
     pub faults: FaultConfig,
-}
-
-/// Random failures of flash operations.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FaultConfig {
-    /// Of a million blocks, so many are marked bad at the factory; never so many of a plane
-    /// that it could not hold its share of the capacity.
-    pub factory_bad_blocks_per_million: u32,
-    /// Of a million pages programmed, so many fail.
-    pub program_failures_per_million: u32,
-    /// Of a million blocks erased, so many fail.
-    pub erase_failures_per_million: u32,
 }
 
 /// A configuration that makes no drive. Messages name the key, the value and

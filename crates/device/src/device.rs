@@ -6,16 +6,19 @@ use std::rc::Rc;
 use media::channel::Channel;
 use media::dram::Dram;
 use media::link::Link;
-use media::nand::{BlockId, Failures, Nand, PlaneId};
+use media::nand::Nand;
 use sim::{Energy, Ledger, Sim};
 
+use crate::backend::Backend;
 use crate::bits::Bits;
 use crate::bits::meet::estimate::Rates;
 use crate::buffer::Buffers;
 use crate::cache::{Cache, Dumped};
 use crate::config::{ConfigError, DeviceConfig};
-use crate::frontend::{AdminQueues, Controller, HostPort, HostTransfer};
-use crate::ftl::{Capacity, Ftl, Recovered};
+use crate::faults::{inject_failures, mark_factory_bad_blocks, seed_cells};
+use crate::frontend::{AdminQueues, Controller};
+use crate::ftl::{Ftl, Recovered};
+use crate::port::{HostPort, HostTransfer};
 use crate::schedule::Schedule;
 
 /// A powered drive: everything volatile. Dropping it, and the tasks of its
@@ -78,23 +81,12 @@ impl Device {
         admin: AdminQueues,
     ) -> Result<Device, PowerUpError> {
         let capacity = config.validate()?;
-        let geometry = nand.borrow().geometry().clone();
         seed_cells(sim, &nand);
-        inject_failures(sim, config, &nand);
+        inject_failures(sim, &config.faults, &nand);
         let ledger = Rc::new(Ledger::default());
         let link = Link::new(sim, &config.link, &ledger);
-        let channels: Vec<Rc<Channel>> = (0..geometry.channels as usize)
-            .map(|number| Channel::new(sim, &config.channel, number))
-            .collect();
-        let metered = channels.clone();
-        ledger.meter("channel", "data", move || {
-            let readings = metered.iter().map(|channel| channel.energy());
-            readings.fold((Energy::ZERO, 0), |sum, (energy, count)| {
-                (sum.0 + energy, sum.1 + count)
-            })
-        });
-        let stores_data = nand.borrow().holds_data();
-        let buffers = Rc::new(Buffers::new(geometry.page_bytes as usize, stores_data));
+        let channels = channels(sim, config, &ledger);
+        let buffers = Rc::new(Buffers::of(&nand.borrow()));
         let schedule = Schedule::start(
             sim,
             &config.schedule,
@@ -103,82 +95,52 @@ impl Device {
             buffers.clone(),
             &ledger,
         );
-        let (ftl, recovered) = if media == MediaState::Blank {
-            mark_factory_bad_blocks(sim, config, capacity, schedule.nand());
-            (
-                Ftl::blank(
-                    sim,
-                    &config.ftl,
-                    capacity,
-                    schedule.clone(),
-                    buffers.clone(),
-                ),
-                None,
-            )
-        } else {
-            let recovery = Ftl::recover(
-                sim,
-                &config.ftl,
-                capacity,
-                schedule.clone(),
-                buffers.clone(),
-            );
-            let (ftl, recovered) = recovery.await;
-            (ftl, Some(recovered))
-        };
-        let dram = Dram::new(sim, &config.dram, &ledger);
-        let cache = Cache::new(
+        let blank = media == MediaState::Blank;
+        if blank {
+            mark_factory_bad_blocks(sim, &config.faults, capacity, schedule.nand());
+        }
+        let ftl = Ftl::power_up(
             sim,
-            &config.cache,
-            ftl.clone(),
-            buffers.clone(),
-            dram.clone(),
-            &geometry,
-        );
-        let transfer = Rc::new(HostTransfer::new(
-            sim,
-            link.clone(),
-            host.memory.clone(),
-            buffers.clone(),
-        ));
-        let bits = Bits::power_up(
-            sim,
-            &config.bits,
-            Rates::new(&config.nand, &config.channel, &config.link, &config.bits),
+            &config.ftl,
+            capacity,
             schedule.clone(),
-            ftl.clone(),
             buffers.clone(),
-            transfer.clone(),
-            &ledger,
-            recovered.as_ref(),
+            blank,
         );
-        let bits = bits.await;
-        let controller = Controller::enable(
-            sim,
-            &config.frontend,
-            link.clone(),
-            ftl.clone(),
-            cache.clone(),
+        let (ftl, recovered) = ftl.await;
+        let memory = host.memory.clone();
+        let backend = Backend {
+            sim: sim.clone(),
+            dram: Dram::new(sim, &config.dram, &ledger),
+            port: Rc::new(HostTransfer::new(sim, link, memory, buffers.clone())),
+            ledger,
+            schedule,
+            ftl,
             buffers,
-            geometry.page_bytes,
+        };
+        let cache = Cache::new(&backend, &config.cache);
+        let rates = Rates::new(&config.nand, &config.channel, &config.link, &config.bits);
+        let bits = Bits::new(&backend, &config.bits, rates, cache.clone());
+        let controller = Controller::enable(
+            &backend,
+            &config.frontend,
+            cache.clone(),
+            bits.clone(),
             host,
             admin,
-            transfer,
-            bits.clone(),
-            &ledger,
         )
         .map_err(PowerUpError::AdminQueues)?;
-        controller.resume(media == MediaState::Blank).await;
+        controller.resume(blank).await;
         Ok(Device {
             controller,
             cache,
-            dram,
-            ftl,
             bits,
-            schedule,
             channels,
-            link,
-            ledger,
+            link: backend.port.link().clone(),
+            dram: backend.dram,
+            ftl: backend.ftl,
+            schedule: backend.schedule,
+            ledger: backend.ledger,
             recovered,
         })
     }
@@ -190,47 +152,17 @@ impl Device {
     }
 }
 
-/// Marks blocks bad as a factory does before a drive is used for the first time.
-fn mark_factory_bad_blocks(
-    sim: &Sim,
-    config: &DeviceConfig,
-    capacity: Capacity,
-    nand: &RefCell<Nand>,
-) {
-    let rate = config.faults.factory_bad_blocks_per_million;
-    if rate == 0 {
-        return;
-    }
-    let mut random = sim.random("factory bad blocks");
-    let mut nand = nand.borrow_mut();
-    let geometry = nand.geometry().clone();
-    for plane in (0..geometry.planes()).map(PlaneId) {
-        let mut spare = capacity.spare_blocks_per_plane;
-        for block in geometry.blocks_of_plane(plane).map(BlockId) {
-            let bad = random.below(1_000_000) < u64::from(rate);
-            if bad && spare > 0 {
-                let marked = nand.mark_bad(block);
-                debug_assert!(marked.is_ok(), "marking a block bad: {marked:?}");
-                spare -= 1;
-            }
-        }
-    }
-}
-
-/// Gives the drive its own weak cells and good blocks, the same in every life.
-fn seed_cells(sim: &Sim, nand: &RefCell<Nand>) {
-    nand.borrow_mut().set_seed(sim.random("cells").bits());
-}
-
-/// Lets programs and erases fail as configured, from a stream of their own.
-fn inject_failures(sim: &Sim, config: &DeviceConfig, nand: &RefCell<Nand>) {
-    let faults = &config.faults;
-    let any = faults.program_failures_per_million > 0 || faults.erase_failures_per_million > 0;
-    // Each life has a stream of its own; one for all would begin anew with each.
-    let mut random = sim.random(&format!("faults from {} on", sim.now().as_ps()));
-    nand.borrow_mut().set_failures(any.then(|| Failures {
-        program_per_million: faults.program_failures_per_million,
-        erase_per_million: faults.erase_failures_per_million,
-        draw: Box::new(move || random.bits()),
-    }));
+/// The channels, and what they spent.
+fn channels(sim: &Sim, config: &DeviceConfig, ledger: &Ledger) -> Vec<Rc<Channel>> {
+    let channels: Vec<Rc<Channel>> = (0..config.nand.geometry.channels as usize)
+        .map(|number| Channel::new(sim, &config.channel, number))
+        .collect();
+    let metered = channels.clone();
+    ledger.meter("channel", "data", move || {
+        let readings = metered.iter().map(|channel| channel.energy());
+        readings.fold((Energy::ZERO, 0), |sum, (energy, count)| {
+            (sum.0 + energy, sum.1 + count)
+        })
+    });
+    channels
 }

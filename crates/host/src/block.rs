@@ -22,10 +22,10 @@ pub struct BlockDevice<T> {
     namespace: NamespaceId,
     block_bytes: u32,
     blocks: u64,
-    /// Blocks that the drive writes at once.
-    page_blocks: u32,
     /// Most blocks of a command that transfers them.
     blocks_per_command: u32,
+    /// Blocks of a logical page, which are best written together (NPWG).
+    blocks_per_page: u32,
 }
 
 impl<T: Transport> BlockDevice<T> {
@@ -50,7 +50,7 @@ impl<T: Transport> BlockDevice<T> {
             namespace,
             block_bytes,
             blocks: page.size.get(),
-            page_blocks: page.preferred_write_blocks(),
+            blocks_per_page: page.preferred_write_blocks(),
             blocks_per_command: most.min(u64::from(BLOCKS_PER_COMMAND_MAX)) as u32,
         })
     }
@@ -65,9 +65,14 @@ impl<T: Transport> BlockDevice<T> {
         self.blocks
     }
 
-    /// Logical blocks that the drive prefers to write and to deallocate at once, and at a multiple of which.
-    pub fn page_blocks(&self) -> u32 {
-        self.page_blocks
+    /// Most blocks of a command that transfers them.
+    pub fn blocks_per_command(&self) -> u32 {
+        self.blocks_per_command
+    }
+
+    /// Blocks of a logical page, which are best written together (NPWG).
+    pub fn blocks_per_page(&self) -> u32 {
+        self.blocks_per_page
     }
 
     /// The way to the drive.
@@ -417,7 +422,7 @@ impl<T: Transport> BlockDevice<T> {
 }
 
 /// Cuts a range into commands of at most `most` blocks: first block and number of blocks of each.
-fn commands(lba: u64, blocks: u64, most: u32) -> impl Iterator<Item = (u64, u32)> {
+pub(crate) fn commands(lba: u64, blocks: u64, most: u32) -> impl Iterator<Item = (u64, u32)> {
     let most = u64::from(most);
     (0..blocks.div_ceil(most)).map(move |number| {
         let done = number * most;

@@ -2,12 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use host::volume::{Change, Content, Extent, Kind, Object, ObjectId, Volume, VolumeError};
+use host::volume::{
+    Change, Content, Extent, Group as GroupContent, Kind, Object, ObjectId, Volume, VolumeError,
+};
 use nvme::command::Home;
 use nvme::{Expression, VectorId};
 
 use super::slot::Absent;
-use super::store::{self, Shape};
+use super::store;
 use crate::drive::{Drive, Host};
 use crate::driver::Queue;
 use crate::error::Error;
@@ -28,7 +30,7 @@ pub struct Vector {
     pub bits: u64,
     /// Whether its inverse is what is stored.
     pub inverse: bool,
-    /// The logical blocks it lies in; none while the drive keeps vectors by group and number.
+    /// The logical blocks it lies in: reading them gives its bits.
     pub extents: Vec<Extent>,
 }
 
@@ -121,8 +123,7 @@ impl<'d> Group<'d> {
         self
     }
 
-    /// Writes vectors of `bits` bits under the next free numbers, and names them with one commit: a power cut leaves all
-    /// of them or none. If an error ends the call early, those before it are stored.
+    /// Writes vectors of `bits` bits under the next free numbers: all of them, or none.
     ///
     /// # Errors
     /// As [`Host::write_vectors`].
@@ -185,8 +186,8 @@ impl<'d> Group<'d> {
 }
 
 impl Host {
-    /// Writes vectors to the group `name`, which is made if there is none, under the next free numbers, and names them
-    /// with one commit. If an error ends the call early, those before it are stored.
+    /// Writes vectors to the group `name`, which is made if there is none, under the next free numbers: all of them, or
+    /// none.
     ///
     /// # Errors
     /// Rows of other lengths; another length or home than the group has; [`Error::Volume`]; what the drive reports,
@@ -198,37 +199,23 @@ impl Host {
         rows: &[Vec<u8>],
     ) -> Result<Vec<Vector>, Error> {
         check_names(what, rows.len())?;
-        let written = self
-            .volume
-            .with(self.block(), Absent::Create, async |volume| {
-                let mut change = volume.change()?;
-                let (group, is_new) = group_for(&mut change, name, what)?;
-                let placed = Placed::of(change.volume(), group)?;
-                if is_new {
-                    // What a power cut left of an earlier group with this number.
-                    store::delete(self, placed.number, None).await?;
+        let write = async |volume: &mut Volume<Queue>| {
+            let mut change = volume.change()?;
+            let group = group_for(&mut change, name, what)?;
+            let first = change.volume().next_number(group).unwrap_or(0);
+            for (index, row) in rows.iter().enumerate() {
+                let written = self.write_row(&mut change, group, what, index, row).await;
+                if let Err(error) = written {
+                    change.abandon().await?;
+                    return Err(error);
                 }
-                let (mut stored, mut result) = (Vec::new(), Ok(()));
-                for (index, row) in rows.iter().enumerate() {
-                    match self.write_row(&mut change, group, what, index, row).await {
-                        Ok(number) => stored.push(number),
-                        Err(error) => {
-                            result = Err(error);
-                            break;
-                        }
-                    }
-                }
-                if !stored.is_empty() {
-                    change.commit().await?;
-                }
-                result?;
-                Ok::<_, Error>(
-                    vectors_of(volume, group)
-                        .filter(|vector| stored.contains(&vector.number))
-                        .collect(),
-                )
-            });
-        Ok(written.await?.unwrap_or_default())
+            }
+            change.commit().await?;
+            let written = |vector: &Vector| vector.number >= first;
+            Ok(vectors_of(volume, group).filter(written).collect())
+        };
+        let written = self.volume.with(self, Absent::Create, write).await?;
+        Ok(written.unwrap_or_default())
     }
 
     async fn write_row(
@@ -238,27 +225,11 @@ impl Host {
         what: &Rows,
         index: usize,
         row: &[u8],
-    ) -> Result<u32, Error> {
-        let placed = Placed::of(change.volume(), group)?;
-        let number = change.volume().next_number(group);
-        let name = what.name(index, number.unwrap_or(u32::MAX));
-        let id = change.name_vector(group, &name, what.inverse)?;
-        let Some(Content::Vector(vector)) = change.volume().get(id).map(|object| object.content)
-        else {
-            unreachable!("it was just made a vector");
-        };
-        let shape = Shape {
-            id: VectorId::new(placed.number, vector.number),
-            home: placed.home,
-            bits: vector.bits,
-            inverse: vector.inverse,
-        };
-        let written = store::write(self, shape, row).await;
-        if written.is_err() {
-            change.remove(id)?;
-        }
-        written?;
-        Ok(vector.number)
+    ) -> Result<(), Error> {
+        let content = group_content(change.volume(), group)?;
+        let vector = add_row(change, group, what, index)?;
+        let place = store::row(&change.extents(vector)?);
+        Ok(store::write(self, &content, what.inverse, place, row).await?)
     }
 
     /// The vectors of a group by number; none if there is no such group.
@@ -266,14 +237,12 @@ impl Host {
     /// # Errors
     /// What the drive reports; a damaged volume.
     pub async fn group_vectors(&self, name: &str) -> Result<Vec<Vector>, Error> {
-        let found = self
-            .volume
-            .with(self.block(), Absent::Leave, async |volume| {
-                let group = volume
-                    .named(name)
-                    .filter(|object| object.content.kind() == Kind::Group);
-                Ok::<_, Error>(group.map(|group| vectors_of(volume, group.id).collect()))
-            });
+        let found = self.volume.with(self, Absent::Leave, async |volume| {
+            let group = volume
+                .named(name)
+                .filter(|object| object.content.kind() == Kind::Group);
+            Ok::<_, Error>(group.map(|group| vectors_of(volume, group.id).collect()))
+        });
         Ok(found.await?.flatten().unwrap_or_default())
     }
 
@@ -282,24 +251,22 @@ impl Host {
     /// # Errors
     /// What the drive reports; a damaged volume.
     pub async fn groups(&self) -> Result<Vec<GroupInfo>, Error> {
-        let found = self
-            .volume
-            .with(self.block(), Absent::Leave, async |volume| {
-                let info = |object: Object| match object.content {
-                    Content::Group(group) => Some(GroupInfo {
-                        number: store::group_number(group.handle),
-                        bits: group.bits,
-                        home: Home {
-                            first: group.first_die,
-                            dies: group.dies,
-                        },
-                        vectors: volume.vectors(object.id).count(),
-                        name: object.name,
-                    }),
-                    _ => None,
-                };
-                Ok::<_, Error>(volume.objects().filter_map(info).collect())
-            });
+        let found = self.volume.with(self, Absent::Leave, async |volume| {
+            let info = |object: Object| match object.content {
+                Content::Group(group) => Some(GroupInfo {
+                    number: store::group_number(group.handle),
+                    bits: group.bits,
+                    home: Home {
+                        first: group.first_die,
+                        dies: group.dies,
+                    },
+                    vectors: volume.vectors(object.id).count(),
+                    name: object.name,
+                }),
+                _ => None,
+            };
+            Ok::<_, Error>(volume.objects().filter_map(info).collect())
+        });
         Ok(found.await?.unwrap_or_default())
     }
 
@@ -312,21 +279,19 @@ impl Host {
             Some(number) => format!("vector {number} of group {name:?}"),
             None => format!("group {name:?}"),
         };
-        let deleted = self
-            .volume
-            .with(self.block(), Absent::Leave, async |volume| {
-                let not_found = || VolumeError::NotFound { what: what() };
-                let group = volume.named(name).ok_or_else(not_found)?;
-                let placed = Placed::of(volume, group.id)?;
-                let object = match vector {
-                    Some(number) => volume.numbered(group.id, number).ok_or_else(not_found)?,
-                    None => group,
-                };
-                let mut change = volume.change()?;
-                change.remove(object.id)?;
-                change.commit().await?;
-                Ok::<_, Error>(store::delete(self, placed.number, vector).await?)
-            });
+        let deleted = self.volume.with(self, Absent::Leave, async |volume| {
+            let not_found = || VolumeError::NotFound { what: what() };
+            let group = volume.named(name).ok_or_else(not_found)?;
+            group_content(volume, group.id)?;
+            let object = match vector {
+                Some(number) => volume.numbered(group.id, number).ok_or_else(not_found)?,
+                None => group,
+            };
+            let mut change = volume.change()?;
+            change.remove(object.id)?;
+            change.commit().await?;
+            Ok::<_, Error>(())
+        });
         let deleted: Option<()> = deleted.await?;
         deleted.ok_or_else(|| VolumeError::NotFound { what: what() }.into())
     }
@@ -339,38 +304,57 @@ impl Host {
         let not_found = || VolumeError::NotFound {
             what: format!("object {old:?}"),
         };
-        let renamed = self
-            .volume
-            .with(self.block(), Absent::Leave, async |volume| {
-                let object = volume.named(old).ok_or_else(not_found)?;
-                let mut change = volume.change()?;
-                change.rename(object.id, new)?;
-                change.commit().await.map(drop)
-            });
+        let renamed = self.volume.with(self, Absent::Leave, async |volume| {
+            let object = volume.named(old).ok_or_else(not_found)?;
+            let mut change = volume.change()?;
+            change.rename(object.id, new)?;
+            change.commit().await.map(drop)
+        });
         renamed.await?.ok_or_else(|| not_found().into())
     }
 
-    /// Names `count` vectors that are to be stored already; gives the first's number, too. Stores nothing if
-    /// `count` is 0, but makes the group.
-    async fn name_rows(&self, name: &str, what: &Rows, count: u32) -> Result<(Placed, u32), Error> {
-        let named = self
-            .volume
-            .with(self.block(), Absent::Create, async |volume| {
-                let mut change = volume.change()?;
-                let (group, is_new) = group_for(&mut change, name, what)?;
-                let placed = Placed::of(change.volume(), group)?;
-                if is_new {
-                    store::delete(self, placed.number, None).await?;
+    /// Makes `count` vectors, whose blocks are not written.
+    async fn add_rows(
+        &self,
+        name: &str,
+        what: &Rows,
+        count: u32,
+    ) -> Result<(GroupContent, Vec<Vector>), Error> {
+        let add = async |volume: &mut Volume<Queue>| {
+            let mut change = volume.change()?;
+            let group = group_for(&mut change, name, what)?;
+            let first = change.volume().next_number(group).unwrap_or(0);
+            for index in 0..count as usize {
+                add_row(&mut change, group, what, index)?;
+            }
+            change.commit().await?;
+            let added = |vector: &Vector| vector.number >= first;
+            let vectors = vectors_of(volume, group).filter(added).collect();
+            Ok::<_, Error>((group_content(volume, group)?, vectors))
+        };
+        let added = self.volume.with(self, Absent::Create, add).await?;
+        Ok(added.expect("a volume is made where there is none"))
+    }
+
+    /// Removes vectors that were made and could not be set up; the group, too, if it has no others.
+    async fn remove_rows(&self, name: &str, numbers: &[u32]) -> Result<(), Error> {
+        let remove = async |volume: &mut Volume<Queue>| {
+            let mut change = volume.change()?;
+            if let Some(group) = change.volume().named(name) {
+                for number in numbers {
+                    if let Some(vector) = change.volume().numbered(group.id, *number) {
+                        change.remove(vector.id)?;
+                    }
                 }
-                let first = change.volume().next_number(group).unwrap_or(u32::MAX);
-                for index in 0..count {
-                    let name = what.name(index as usize, first.saturating_add(index));
-                    change.name_vector(group, &name, what.inverse)?;
+                if change.volume().vectors(group.id).next().is_none() {
+                    change.remove(group.id)?;
                 }
-                change.commit().await?;
-                Ok::<_, Error>((placed, first))
-            });
-        Ok(named.await?.expect("a volume is made where there is none"))
+            }
+            change.commit().await?;
+            Ok::<_, Error>(())
+        };
+        self.volume.with(self, Absent::Leave, remove).await?;
+        Ok(())
     }
 }
 
@@ -385,76 +369,67 @@ impl Drive {
     ) -> Result<Vec<Vector>, Error> {
         check_names(what, count as usize)?;
         let (name, what) = (name.to_owned(), what.clone());
-        let name_rows = |drive: &mut Drive, count| {
+        let add = {
             let (name, what) = (name.clone(), what.clone());
-            drive.run(move |host| async move { host.name_rows(&name, &what, count).await })?
+            move |host: Host| async move { host.add_rows(&name, &what, count).await }
         };
-        let (placed, first) = name_rows(self, 0)?;
-        let mut there = 0;
-        let id = VectorId::new(placed.number, first);
-        let result =
-            self.place_vectors_at(placed.home, id, count, what.bits, what.inverse, |count| {
-                there = count;
-                observe(count)
-            });
-        let there = result.as_ref().map_or(there, |placed| placed.vectors);
-        if there > 0 {
-            name_rows(self, there)?;
+        let (group, mut vectors) = self.run(add)??;
+        let (mut placed, mut result) = (0, Ok(()));
+        for vector in &vectors {
+            let (handle, row) = (store::handle_of(&group), store::row(&vector.extents));
+            result = self.set_up_row(vector.id, handle, row, what.inverse);
+            if result.is_err() {
+                break;
+            }
+            placed += 1;
+            if observe(placed).is_break() {
+                break;
+            }
         }
-        result?;
-        let vectors = self.run(|host| async move { host.group_vectors(&name).await })??;
-        Ok(vectors
-            .into_iter()
-            .filter(|vector| vector.number >= first)
-            .collect())
+        let rest = vectors.split_off(placed as usize);
+        if !rest.is_empty() {
+            let numbers: Vec<u32> = rest.iter().map(|vector| vector.number).collect();
+            self.run(|host| async move { host.remove_rows(&name, &numbers).await })??;
+        }
+        result.map(|()| vectors)
     }
 }
 
-/// Where the store has a group.
-#[derive(Clone, Copy)]
-struct Placed {
-    number: u32,
-    home: Home,
-}
-
-impl Placed {
-    fn of(volume: &Volume<Queue>, group: ObjectId) -> Result<Placed, VolumeError> {
-        let object = volume.get(group).ok_or_else(|| VolumeError::NotFound {
-            what: format!("object {}", group.get()),
-        })?;
-        match object.content {
-            Content::Group(group) => Ok(Placed {
-                number: store::group_number(group.handle),
-                home: Home {
-                    first: group.first_die,
-                    dies: group.dies,
-                },
-            }),
-            other => Err(VolumeError::WrongKind {
-                name: object.name,
-                found: other.kind(),
-                wanted: Kind::Group,
-            }),
-        }
+/// What a group is.
+fn group_content(volume: &Volume<Queue>, group: ObjectId) -> Result<GroupContent, VolumeError> {
+    let object = volume.get(group).ok_or_else(|| VolumeError::NotFound {
+        what: format!("object {}", group.get()),
+    })?;
+    match object.content {
+        Content::Group(group) => Ok(group),
+        other => Err(VolumeError::WrongKind {
+            name: object.name,
+            found: other.kind(),
+            wanted: Kind::Group,
+        }),
     }
 }
 
-/// The group `name`, made if there is none; and whether it was.
-fn group_for(
+/// Makes the vector for a row.
+fn add_row(
     change: &mut Change<'_, Queue>,
-    name: &str,
+    group: ObjectId,
     what: &Rows,
-) -> Result<(ObjectId, bool), Error> {
+    index: usize,
+) -> Result<ObjectId, VolumeError> {
+    let number = change.volume().next_number(group).unwrap_or(u32::MAX);
+    change.create_vector(group, &what.name(index, number), what.inverse)
+}
+
+/// The group `name`, made if there is none.
+fn group_for(change: &mut Change<'_, Queue>, name: &str, what: &Rows) -> Result<ObjectId, Error> {
     let Some(found) = change.volume().named(name) else {
         let home = what.home.unwrap_or(Home::ALL);
-        let group = change.create_group(name, what.bits, home.first, home.dies)?;
-        return Ok((group, true));
+        return Ok(change.create_group(name, what.bits, home.first, home.dies)?);
     };
     let usage = |message: String| Err(host::Error::Usage(message).into());
-    let home = Placed::of(change.volume(), found.id)?.home;
-    let Content::Group(group) = found.content else {
-        unreachable!("only groups are placed");
-    };
+    let group = group_content(change.volume(), found.id)?;
+    let home = store::home_of(&group);
     if let Some(wanted) = what.home.filter(|wanted| *wanted != home) {
         return usage(format!(
             "group {name:?} lies on {} dies from {} on, not on {} from {} on (0: all): ask for it without a home, or delete it first",
@@ -467,7 +442,7 @@ fn group_for(
             group.bits, what.bits
         ));
     }
-    Ok((found.id, false))
+    Ok(found.id)
 }
 
 fn check_names(what: &Rows, rows: usize) -> Result<(), Error> {

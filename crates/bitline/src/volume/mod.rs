@@ -126,7 +126,7 @@ impl Host {
     /// What the drive reports; a damaged volume.
     pub async fn objects(&self) -> Result<Vec<Object>, Error> {
         let list = async |volume: &mut Volume<Queue>| Ok::<_, Error>(volume.objects().collect());
-        let found = self.volume.with(self.block(), Absent::Leave, list).await?;
+        let found = self.volume.with(self, Absent::Leave, list).await?;
         Ok(found.unwrap_or_default())
     }
 
@@ -150,9 +150,7 @@ impl Host {
             change.commit().await?;
             Ok::<_, Error>(())
         };
-        self.volume
-            .with(self.block(), Absent::Create, write)
-            .await?;
+        self.volume.with(self, Absent::Create, write).await?;
         Ok(())
     }
 
@@ -167,7 +165,7 @@ impl Host {
             let data = volume.read(object.id).await?;
             Ok::<_, Error>((object, data))
         };
-        let found = self.volume.with(self.block(), Absent::Leave, read).await?;
+        let found = self.volume.with(self, Absent::Leave, read).await?;
         found.ok_or_else(|| not_found().into())
     }
 
@@ -182,15 +180,9 @@ impl Host {
             let mut change = volume.change()?;
             change.remove(object.id)?;
             change.commit().await?;
-            if let Content::Group(group) = object.content {
-                store::delete(self, store::group_number(group.handle), None).await?;
-            }
             Ok::<_, Error>(())
         };
-        let removed = self
-            .volume
-            .with(self.block(), Absent::Leave, remove)
-            .await?;
+        let removed = self.volume.with(self, Absent::Leave, remove).await?;
         removed.ok_or_else(|| not_found().into())
     }
 
@@ -206,7 +198,7 @@ impl Host {
                 free: volume.free_blocks(),
             })
         };
-        let found = self.volume.with(self.block(), Absent::Leave, usage).await?;
+        let found = self.volume.with(self, Absent::Leave, usage).await?;
         Ok(found.unwrap_or_default())
     }
 
@@ -223,11 +215,7 @@ impl Host {
                 _ => None,
             }))
         };
-        Ok(self
-            .volume
-            .with(self.block(), Absent::Leave, find)
-            .await?
-            .flatten())
+        Ok(self.volume.with(self, Absent::Leave, find).await?.flatten())
     }
 }
 

@@ -2,15 +2,18 @@
 //! a time.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
-use host::block::BlockDevice;
 use host::volume::{Volume, VolumeError, VolumeOptions};
+use nvme::command::Home;
 use sim::Sim;
 use sim::resource::Semaphore;
 
+use super::store;
+use crate::drive::Host;
 use crate::driver::Queue;
 
-/// Of so many parts of the namespace, the last one is the volume's.
+/// Of so many parts of the namespace, the last one is the volume's, on a drive that has no addresses for computing.
 const PARTS: u64 = 8;
 
 /// What is known of the volume.
@@ -25,6 +28,8 @@ enum State {
 pub(crate) struct Slot {
     state: RefCell<State>,
     turn: Semaphore,
+    /// Placement handles that were opened since power-up: anchor, pitch and home of each.
+    pub(super) open_handles: RefCell<BTreeMap<u16, (u64, u64, Home)>>,
 }
 
 /// Whether a volume is made where there is none.
@@ -40,12 +45,14 @@ impl Slot {
         Slot {
             state: RefCell::new(before.map_or(State::Closed, State::Before)),
             turn: Semaphore::new(sim, 1),
+            open_handles: RefCell::default(),
         }
     }
 
     /// Forgets the volume: a format has erased it, or will.
     pub(crate) fn forget(&self) {
         self.state.replace(State::Closed);
+        self.open_handles.borrow_mut().clear();
     }
 
     /// What outlives a power cut: on a drive that keeps only time, nothing else knows of the objects.
@@ -62,16 +69,17 @@ impl Slot {
     /// What opening, creating or the work reports.
     pub(crate) async fn with<R, E: From<VolumeError>>(
         &self,
-        block: &BlockDevice<Queue>,
+        host: &Host,
         absent: Absent,
         work: impl AsyncFnOnce(&mut Volume<Queue>) -> Result<R, E>,
     ) -> Result<Option<R>, E> {
         let _turn = self.turn.acquire(1).await;
-        let Some(volume) = self.open(block, absent).await? else {
+        let Some(volume) = self.open(host, absent).await? else {
             return Ok(None);
         };
         let mut loan = Loan {
             slot: self,
+            host,
             volume: Some(volume),
         };
         let volume = loan.volume.as_mut().expect("it was just put there");
@@ -80,10 +88,10 @@ impl Slot {
 
     async fn open(
         &self,
-        block: &BlockDevice<Queue>,
+        host: &Host,
         absent: Absent,
     ) -> Result<Option<Box<Volume<Queue>>>, VolumeError> {
-        let options = default_options(block);
+        let (block, options) = (host.block(), default_options(host));
         let opened = match self.state.replace(State::Closed) {
             State::Open(volume) => return Ok(Some(volume)),
             State::Before(volume) => volume.reopen(block.clone()).await,
@@ -92,6 +100,7 @@ impl Slot {
         match opened {
             Err(VolumeError::NoVolume { .. }) if absent == Absent::Leave => Ok(None),
             Err(VolumeError::NoVolume { .. }) => {
+                store::check_free(host)?;
                 let created = Volume::create(block.clone(), options).await?;
                 Ok(Some(Box::new(created)))
             }
@@ -100,9 +109,14 @@ impl Slot {
     }
 }
 
-/// Where a drive's volume lies unless one is created elsewhere: the last part of the namespace.
-pub(crate) fn default_options(block: &BlockDevice<Queue>) -> VolumeOptions {
-    let page = u64::from(block.page_blocks());
+/// Where a drive's volume lies: the addresses that are for computing, which come after those for data.
+pub(crate) fn default_options(host: &Host) -> VolumeOptions {
+    let block = host.block();
+    let area = host.bits().area();
+    if area.end > area.start {
+        return VolumeOptions::new(area.start, area.end - area.start);
+    }
+    let page = u64::from(block.blocks_per_page());
     let pages = block.blocks() / page;
     let first = pages - pages / PARTS;
     VolumeOptions::new(first * page, (pages - first) * page)
@@ -111,6 +125,7 @@ pub(crate) fn default_options(block: &BlockDevice<Queue>) -> VolumeOptions {
 /// The volume while somebody works with it. It comes back however the work ends, unless it must be opened again.
 struct Loan<'a> {
     slot: &'a Slot,
+    host: &'a Host,
     volume: Option<Box<Volume<Queue>>>,
 }
 
@@ -119,6 +134,9 @@ impl Drop for Loan<'_> {
         let volume = self.volume.take();
         // A drive without data cannot be asked again.
         let usable = volume.filter(|volume| volume.is_sure() || !volume.keeps_data());
+        if let Some(volume) = &usable {
+            store::tell(self.host, volume);
+        }
         self.slot
             .state
             .replace(usable.map_or(State::Closed, State::Open));

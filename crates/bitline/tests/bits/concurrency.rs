@@ -84,7 +84,7 @@ fn readers_see_whole_versions_while_strings_are_erased() {
     checked.expect("nothing hangs");
     let counts = drive.statistics().expect("power").bits;
     assert!(counts.blocks_erased > 0, "{counts:?}");
-    assert_eq!(counts.vectors_written, u64::from(VECTORS) * VERSIONS);
+    assert_eq!(counts.rows_written, u64::from(VECTORS) * VERSIONS);
 }
 
 /// Writes a pair of vectors and deletes their group, again and again.

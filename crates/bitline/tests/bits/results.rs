@@ -188,7 +188,7 @@ fn a_write_goes_elsewhere_when_programs_fail() {
     }
     let counts = drive.statistics().expect("power").bits;
     assert!(counts.write_retries > 0, "{counts:?}");
-    assert_eq!(counts.vectors_written, vectors.len() as u64);
+    assert_eq!(counts.rows_written, vectors.len() as u64);
 }
 
 #[test]

@@ -29,6 +29,7 @@ use serde::Serialize;
 use sim::Sim;
 use sim::resource::Broadcast;
 
+use crate::backend::Backend;
 use crate::buffer::Buffers;
 use crate::ftl::{Ftl, FtlError};
 pub use config::{CacheConfig, CacheConfigError, CacheMode, WriteBack};
@@ -97,14 +98,9 @@ const CHANGE_COUNTERS: usize = 1 << 12;
 
 impl Cache {
     /// An empty cache.
-    pub fn new(
-        sim: &Sim,
-        config: &CacheConfig,
-        ftl: Rc<Ftl>,
-        buffers: Rc<Buffers>,
-        dram: Rc<Dram>,
-        geometry: &Geometry,
-    ) -> Rc<Cache> {
+    pub fn new(backend: &Backend, config: &CacheConfig) -> Rc<Cache> {
+        let Backend { sim, ftl, .. } = backend;
+        let geometry = backend.schedule.geometry();
         let back_pressure = u64::from(config.back_pressure_pages) * u64::from(geometry.page_bytes);
         let cached_pages = if config.mode.is_on() {
             ftl.logical_pages()
@@ -128,9 +124,9 @@ impl Cache {
             changes: vec![Cell::new(0); CHANGE_COUNTERS],
             counts: RefCell::default(),
             config: config.clone(),
-            ftl,
-            buffers,
-            dram,
+            ftl: ftl.clone(),
+            buffers: backend.buffers.clone(),
+            dram: backend.dram.clone(),
         })
     }
 

@@ -44,7 +44,8 @@ impl Controller {
             return false;
         }
         // The controller looks through the entries that it has not fetched.
-        self.fetch_bytes(waiting * SubmissionEntry::BYTES as u64)
+        self.port
+            .fetch_bytes(waiting * SubmissionEntry::BYTES as u64)
             .await;
         let found = {
             let queues = self.queues.borrow();

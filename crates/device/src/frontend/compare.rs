@@ -19,8 +19,8 @@ impl Controller {
         namespace.check_range(&compare.blocks)?;
         let bytes = namespace.bytes_of(&compare.blocks);
         self.check_transfer(bytes)?;
-        let segments = self.locate(&compare.data, bytes).await?;
-        self.fetch_bytes(bytes).await;
+        let segments = self.port.locate(&compare.data, bytes).await?;
+        self.port.fetch_bytes(bytes).await;
         let pages = self
             .read_pages(namespace, &compare.blocks, priority)
             .await?;

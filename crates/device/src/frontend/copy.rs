@@ -73,8 +73,8 @@ impl Controller {
     /// The source ranges, read over the link.
     async fn copy_sources(&self, copy: &CopyBlocks) -> Result<Vec<BlockRange>, Status> {
         let bytes = copy.data_bytes();
-        let segments = self.locate(&copy.data, bytes).await?;
-        self.fetch_bytes(bytes).await;
+        let segments = self.port.locate(&copy.data, bytes).await?;
+        self.port.fetch_bytes(bytes).await;
         let mut list = vec![0; bytes as usize];
         segments.read(&*self.host.memory.borrow(), &mut list)?;
         let mut sources: Vec<BlockRange> = CopyRange::parse(&list)

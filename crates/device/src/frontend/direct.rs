@@ -287,7 +287,7 @@ impl Controller {
             .data
             .segments(u64::from(bytes), &*self.host.memory.borrow())?;
         let part = column as usize..(column + bytes) as usize;
-        self.copy_out(&segments, offset, direct.buffer, part)
+        self.port.copy_out(&segments, offset, direct.buffer, part)
     }
 }
 

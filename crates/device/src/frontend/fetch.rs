@@ -142,7 +142,7 @@ impl Controller {
     async fn fetch_over_link(&self) {
         match self.fetch_under_way.take() {
             Some(arrives) => self.sim.sleep_until(arrives).await,
-            None => self.fetch_bytes(SubmissionEntry::BYTES as u64).await,
+            None => self.port.fetch_bytes(SubmissionEntry::BYTES as u64).await,
         }
     }
 

@@ -22,7 +22,10 @@ const CONTROLLER: ControllerId = ControllerId::new(1);
 impl Controller {
     pub(super) async fn identify(&self, identify: &Identify) -> Result<Answer, Status> {
         let page = self.identify_page(identify)?;
-        let segments = self.locate(&identify.data, IDENTIFY_BYTES as u64).await?;
+        let segments = self
+            .port
+            .locate(&identify.data, IDENTIFY_BYTES as u64)
+            .await?;
         segments.write(&mut *self.host.memory.borrow_mut(), &page)?;
         Ok(Answer {
             data_bytes: IDENTIFY_BYTES as u64,

@@ -59,6 +59,7 @@ enum FromFlash<'a> {
 pub(super) fn status_of(error: FtlError, reading: bool) -> Status {
     match error {
         FtlError::NoSpace => Status::CAPACITY_EXCEEDED,
+        FtlError::NoComputeBlock(_) => Status::GROUP_FULL,
         FtlError::Flash(Fault::Uncorrectable(_) | Fault::NeedsCorrection(_)) => {
             Status::UNRECOVERED_READ_ERROR
         }
@@ -113,7 +114,8 @@ impl Controller {
             IoCommand::Verify(verify) => self.verify(namespace, verify, priority).await,
             IoCommand::WriteUncorrectable(mark) => self.write_uncorrectable(namespace, mark).await,
             IoCommand::Copy(copy) => self.copy(namespace, copy, priority).await,
-            IoCommand::Vendor(vendor) => self.serve_vendor(vendor).await,
+            IoCommand::WritePlaced(placed) => self.write_placed(namespace, placed, priority).await,
+            IoCommand::Vendor(vendor) => self.serve_vendor(namespace, vendor).await,
         }
     }
 
@@ -222,7 +224,7 @@ impl Controller {
         namespace.check_range(&read.blocks)?;
         let bytes = namespace.bytes_of(&read.blocks);
         self.check_transfer(bytes)?;
-        let segments = self.locate(&read.data, bytes).await?;
+        let segments = self.port.locate(&read.data, bytes).await?;
         if read.force_unit_access && self.cache.is_volatile() {
             // What is read must be what the medium has.
             let pages = self.pages(namespace, &namespace.byte_range(&read.blocks));
@@ -233,7 +235,8 @@ impl Controller {
         self.health.read(bytes);
         for (piece, buffer) in &pages {
             let part = piece.column as usize..(piece.column + piece.bytes) as usize;
-            self.copy_out(&segments, piece.offset, buffer.id(), part)?;
+            self.port
+                .copy_out(&segments, piece.offset, buffer.id(), part)?;
         }
         Ok(Answer {
             data_bytes: bytes,
@@ -348,11 +351,12 @@ impl Controller {
     ) -> Result<Answer, Status> {
         let bytes = u64::from(piece.bytes);
         self.check_transfer(bytes)?;
-        let segments = self.locate(&write.data, bytes).await?;
-        self.fetch_bytes(bytes).await;
+        let segments = self.port.locate(&write.data, bytes).await?;
+        self.port.fetch_bytes(bytes).await;
         let buffer = self.buffers.take();
         let part = piece.column as usize..(piece.column + piece.bytes) as usize;
-        self.copy_in(&segments, piece.offset, buffer.id(), part)?;
+        self.port
+            .copy_in(&segments, piece.offset, buffer.id(), part)?;
         let part = piece.in_buffer(buffer.id());
         self.write_parts(namespace, &write.blocks, &[part], write.force_unit_access)
             .await
@@ -367,13 +371,14 @@ impl Controller {
         namespace.check_range(&write.blocks)?;
         let bytes = namespace.bytes_of(&write.blocks);
         self.check_transfer(bytes)?;
-        let segments = self.locate(&write.data, bytes).await?;
-        self.fetch_bytes(bytes).await;
+        let segments = self.port.locate(&write.data, bytes).await?;
+        self.port.fetch_bytes(bytes).await;
         let mut pages = Vec::new();
         for piece in self.pieces(namespace, &write.blocks, priority) {
             let buffer = self.buffers.take();
             let part = piece.column as usize..(piece.column + piece.bytes) as usize;
-            self.copy_in(&segments, piece.offset, buffer.id(), part)?;
+            self.port
+                .copy_in(&segments, piece.offset, buffer.id(), part)?;
             pages.push((piece, buffer));
         }
         self.write_pages(namespace, &write.blocks, pages, write.force_unit_access)
@@ -449,8 +454,8 @@ impl Controller {
         dataset: &DatasetManagement,
     ) -> Result<Answer, Status> {
         let bytes = usize::from(dataset.range_count) * size_of::<DatasetRange>();
-        let segments = self.locate(&dataset.data, bytes as u64).await?;
-        self.fetch_bytes(bytes as u64).await;
+        let segments = self.port.locate(&dataset.data, bytes as u64).await?;
+        self.port.fetch_bytes(bytes as u64).await;
         let mut list = vec![0; bytes];
         segments.read(&*self.host.memory.borrow(), &mut list)?;
         let ranges = DatasetRange::parse(&list)?;

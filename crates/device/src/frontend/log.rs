@@ -31,8 +31,8 @@ impl Controller {
         }
         let part = &page[get.offset as usize..];
         let bytes = get.data_bytes().min(part.len() as u64);
-        let segments = self.locate(&get.data, bytes).await?;
-        self.transfer.write(&segments, &part[..bytes as usize])?;
+        let segments = self.port.locate(&get.data, bytes).await?;
+        self.port.write(&segments, &part[..bytes as usize])?;
         if !get.retain_event {
             if get.page == LogPageId::CHANGED_NAMESPACES {
                 self.changed_namespaces.borrow_mut().clear();
@@ -90,6 +90,8 @@ fn effects() -> CommandEffects {
         (SET_FEATURES, 0),
         (GET_FEATURES, 0),
         (ASYNC_EVENT_REQUEST, 0),
+        (DIRECTIVE_SEND, 0),
+        (DIRECTIVE_RECEIVE, 0),
         (FORMAT_NVM, reformats),
         (SANITIZE, effect::CHANGES_BLOCKS | effect::ALONE),
     ];
@@ -103,10 +105,7 @@ fn effects() -> CommandEffects {
         (DATASET_MANAGEMENT, effect::CHANGES_BLOCKS),
         (VERIFY, 0),
         (COPY, effect::CHANGES_BLOCKS),
-        (FC_WRITE, 0),
         (FC_READ, 0),
-        (FC_DELETE, 0),
-        (FC_LIST, 0),
     ];
     CommandEffects::new(&admin, &io)
 }

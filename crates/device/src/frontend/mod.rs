@@ -19,10 +19,10 @@ mod io;
 mod log;
 mod namespace;
 mod note;
+mod placed;
 mod queues;
 mod sanitize;
 mod slot;
-mod transfer;
 mod uncorrectable;
 mod vendor;
 
@@ -31,15 +31,17 @@ use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use media::link::Link;
-use nvme::{AsyncEvent, Dma, MEMORY_PAGE_BYTES, NamespaceId, QueueId, QueuePriority};
+use nvme::{AsyncEvent, MEMORY_PAGE_BYTES, NamespaceId, QueueId, QueuePriority};
 use serde::{Deserialize, Serialize};
 use sim::resource::Broadcast;
-use sim::{Ledger, Sim, TaskId, Time};
+use sim::{Sim, TaskId, Time};
 
+use crate::backend::Backend;
 use crate::bits::Bits;
 use crate::buffer::Buffers;
 use crate::cache::Cache;
 use crate::ftl::Ftl;
+use crate::port::{DOORBELL_BYTES, HostPort, HostTransfer};
 use activity::Activity;
 use arbitration::Arbiter;
 pub use arbitration::Arbitration;
@@ -54,14 +56,10 @@ pub use namespace::{NAMESPACES_MAX, NamespaceConfig, NamespaceError};
 use queues::Queues;
 use sanitize::Sanitizing;
 use slot::Slots;
-pub use transfer::HostTransfer;
 use uncorrectable::Marks;
 
 /// What Identify and the log of firmware slots call the firmware.
 const FIRMWARE_REVISION: &str = env!("CARGO_PKG_VERSION");
-
-/// Bytes of a doorbell write.
-pub(crate) const DOORBELL_BYTES: u64 = 4;
 
 /// How the front end is configured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,16 +91,6 @@ pub struct FrontendConfig {
     pub active_milliwatts: u64,
     /// What the drive's health is judged by.
     pub health: HealthConfig,
-}
-
-/// The host's side of a controller: what a driver gives it.
-#[derive(Clone)]
-pub struct HostPort {
-    /// Memory that the controller reads and writes.
-    pub memory: Rc<RefCell<dyn Dma>>,
-    /// Called when a completion for this completion queue is sent, with the instant
-    /// at which it arrives; the host must not act on it before.
-    pub interrupt: Rc<dyn Fn(QueueId, Time)>,
 }
 
 /// Where the admin queues lie, as the AQA, ASQ and ACQ registers say
@@ -176,7 +164,7 @@ pub struct Controller {
     changed_namespaces: RefCell<BTreeSet<NamespaceId>>,
     /// Abort commands under way.
     aborts: Cell<u8>,
-    transfer: Rc<HostTransfer>,
+    port: Rc<HostTransfer>,
     bits: Rc<Bits>,
 }
 
@@ -185,24 +173,16 @@ impl Controller {
     ///
     /// # Errors
     /// The status of creating the admin queues, if their size is not possible.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "each is another part of the drive, of its own type"
-    )]
     pub fn enable(
-        sim: &Sim,
+        backend: &Backend,
         config: &FrontendConfig,
-        link: Rc<Link>,
-        ftl: Rc<Ftl>,
         cache: Rc<Cache>,
-        buffers: Rc<Buffers>,
-        page_bytes: u32,
+        bits: Rc<Bits>,
         host: HostPort,
         admin: AdminQueues,
-        transfer: Rc<HostTransfer>,
-        bits: Rc<Bits>,
-        ledger: &Ledger,
     ) -> Result<Rc<Controller>, nvme::Status> {
+        let Backend { sim, ftl, .. } = backend;
+        let page_bytes = backend.schedule.geometry().page_bytes;
         let features = Features::new(config, cache.is_volatile());
         let arbiter = Arbiter::new(
             config.arbitration,
@@ -224,10 +204,10 @@ impl Controller {
         let controller = Rc::new(Controller {
             sim: sim.clone(),
             config: config.clone(),
-            link,
-            ftl,
+            link: backend.port.link().clone(),
+            ftl: ftl.clone(),
             cache,
-            buffers,
+            buffers: backend.buffers.clone(),
             host,
             page_bytes,
             transfer_bytes_max: match config.max_data_transfer {
@@ -245,7 +225,7 @@ impl Controller {
             direct_reads: RefCell::default(),
             cached_reads: CachedReads::new(),
             room: Room::new(config.commands_in_flight),
-            activity: Activity::new(sim, config.active_milliwatts, ledger),
+            activity: Activity::new(sim, config.active_milliwatts, &backend.ledger),
             counts: RefCell::default(),
             features,
             events: RefCell::default(),
@@ -254,7 +234,7 @@ impl Controller {
             sanitize: Sanitizing::default(),
             changed_namespaces: RefCell::default(),
             aborts: Cell::new(0),
-            transfer,
+            port: backend.port.clone(),
             bits,
         });
         let weak = Rc::downgrade(&controller);

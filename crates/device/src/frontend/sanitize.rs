@@ -119,10 +119,6 @@ impl Controller {
                 .progress
                 .set((number * 0x4000 / namespaces) as u16);
         }
-        for (vector, _) in self.bits.vectors() {
-            // One that a command deleted meanwhile is gone as well.
-            let _ = self.bits.delete(vector.group, Some(vector.vector)).await;
-        }
         self.erase_blocks().await
     }
 

@@ -33,7 +33,7 @@ impl Ftl {
         let nand = self.schedule.nand().borrow();
         let left: Vec<(BlockId, u32)> = (0..self.geometry.blocks())
             .map(BlockId)
-            .filter(|block| blocks.holds_pages(*block))
+            .filter(|block| blocks.holds_pages(*block) || blocks.is_compute(*block))
             .map(|block| (block, nand.block_state(block).erase_count))
             .collect();
         Purge {
@@ -50,6 +50,9 @@ impl Ftl {
                 let state = nand.block_state(*block);
                 state.condition != BlockCondition::Bad && state.erase_count == *erases
             });
+        }
+        for (block, _) in &purge.left {
+            self.look_at_region_block(*block);
         }
         for plane in (0..self.geometry.planes()).map(PlaneId) {
             if self.is_collecting(plane) {

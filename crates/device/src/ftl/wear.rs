@@ -62,8 +62,10 @@ impl Ftl {
             .coldest(plane)
             .filter(|(_, behind)| *behind > threshold);
         drop(blocks);
-        if let Some((block, _)) = coldest.filter(|_| spare) {
-            self.begin_levelling(plane, block);
+        match coldest.filter(|_| spare) {
+            Some((block, _)) => self.begin_levelling(plane, block),
+            None if spare => self.level_region(plane, threshold),
+            None => {}
         }
     }
 

@@ -197,8 +197,7 @@ impl Catalogue {
                 }
                 pages += u64::from(run.pages);
             }
-            let is_elsewhere = pages == 0 && entry.content.kind() == Kind::Vector;
-            if pages != layout.pages_for(entry.content.bytes()) && !is_elsewhere {
+            if pages != layout.pages_for(entry.content.bytes()) {
                 return Err(format!(
                     "{name:?} has {pages} pages for {} bytes",
                     entry.content.bytes()

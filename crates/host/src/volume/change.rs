@@ -108,21 +108,6 @@ impl<'v, T: Transport> Change<'v, T> {
         self.create(name, Content::Vector(vector))
     }
 
-    /// As [`Change::create_vector`], for a vector without extents, which the drive keeps by its group's handle and its
-    /// number. It must be stored there when the change is committed.
-    ///
-    /// # Errors
-    /// As [`Change::create_vector`].
-    pub fn name_vector(
-        &mut self,
-        group: ObjectId,
-        name: &str,
-        inverse: bool,
-    ) -> Result<ObjectId, VolumeError> {
-        let vector = self.next_vector(group, inverse)?;
-        self.create_in(name, Content::Vector(vector), false)
-    }
-
     fn next_vector(&self, group: ObjectId, inverse: bool) -> Result<Vector, VolumeError> {
         let bits = self.group(group)?.bits;
         let number = self.volume.catalogue.next_number(group);
@@ -164,15 +149,6 @@ impl<'v, T: Transport> Change<'v, T> {
     /// # Errors
     /// [`VolumeError::Name`], [`VolumeError::Taken`], [`VolumeError::Attribute`], [`VolumeError::NoSpace`].
     pub fn create(&mut self, name: &str, content: Content) -> Result<ObjectId, VolumeError> {
-        self.create_in(name, content, true)
-    }
-
-    fn create_in(
-        &mut self,
-        name: &str,
-        content: Content,
-        has_extents: bool,
-    ) -> Result<ObjectId, VolumeError> {
         name::check(name)?;
         let (id, runs) = (self.volume.catalogue.next_id(), Vec::new());
         let mut entry = Entry {
@@ -181,9 +157,7 @@ impl<'v, T: Transport> Change<'v, T> {
             runs,
         };
         self.check(&entry, None)?;
-        if has_extents {
-            entry.runs = self.take(&entry.content)?;
-        }
+        entry.runs = self.take(&entry.content)?;
         self.put(vec![(id, Some(entry))])?;
         Ok(id)
     }
@@ -305,6 +279,19 @@ impl<'v, T: Transport> Change<'v, T> {
         Ok(committed)
     }
 
+    /// Undoes the change and deallocates what was written for it.
+    ///
+    /// # Errors
+    /// What the drive reports; then the blocks are deallocated with a later change.
+    pub async fn abandon(mut self) -> Result<(), VolumeError> {
+        let taken = std::mem::take(&mut self.taken);
+        let before = std::mem::take(&mut self.before);
+        self.is_committed = true;
+        self.volume.catalogue.restore(before.into_iter().collect());
+        self.volume.freed.extend(taken);
+        self.volume.deallocate_freed().await.map(|_| ())
+    }
+
     fn entry(&self, id: ObjectId) -> Result<&Entry, VolumeError> {
         self.volume.catalogue.get(id).ok_or_else(|| no_object(id))
     }
@@ -343,6 +330,11 @@ impl<'v, T: Transport> Change<'v, T> {
             }
             _ => Alignment::ANY,
         };
+        // What computes on vectors takes each as one run of blocks.
+        let runs_max = match content {
+            Content::Vector(_) => 1,
+            _ => EXTENTS_MAX,
+        };
         let pages = self.volume.layout.pages_for(content.bytes());
         if pages == 0 {
             return Ok(Vec::new());
@@ -350,7 +342,7 @@ impl<'v, T: Transport> Change<'v, T> {
         let space = &mut self.volume.space;
         let runs = u32::try_from(pages)
             .ok()
-            .and_then(|pages| space.allocate(pages, place, EXTENTS_MAX));
+            .and_then(|pages| space.allocate(pages, place, runs_max));
         let runs = runs.ok_or_else(|| self.volume.no_space(pages))?;
         self.taken.extend(&runs);
         Ok(runs)

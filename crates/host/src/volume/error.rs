@@ -112,14 +112,6 @@ pub enum VolumeError {
         /// The object.
         name: String,
     },
-    /// A vector that the drive keeps by its group and number, not by logical blocks.
-    #[error(
-        "vector {name:?} has no extents: the drive keeps it by group and number, so evaluate it instead"
-    )]
-    Elsewhere {
-        /// The vector.
-        name: String,
-    },
     /// The volume has no room for the content.
     #[error(
         "{needed} blocks are needed and {free} are free in the volume, of which not all may fit"

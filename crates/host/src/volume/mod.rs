@@ -342,13 +342,9 @@ impl<T: Transport> Volume<T> {
     /// What an object holds, as many bytes as it has.
     ///
     /// # Errors
-    /// [`VolumeError::NotFound`]; [`VolumeError::Elsewhere`] for a vector without extents; what the drive reports.
+    /// [`VolumeError::NotFound`]; what the drive reports.
     pub async fn read(&self, id: ObjectId) -> Result<Vec<u8>, VolumeError> {
         let object = self.get(id).ok_or_else(|| no_object(id))?;
-        if object.extents.is_empty() && object.content.kind() == Kind::Vector {
-            let name = object.name;
-            return Err(VolumeError::Elsewhere { name });
-        }
         let mut bytes = Vec::new();
         for extent in &object.extents {
             bytes.extend(
@@ -395,7 +391,7 @@ fn new_layout<T: Transport>(
     device: &BlockDevice<T>,
     options: VolumeOptions,
 ) -> Result<Layout, VolumeError> {
-    let page_blocks = device.page_blocks();
+    let page_blocks = device.blocks_per_page();
     let (least, most) = CATALOGUE_PAGES_DEFAULT;
     let pages = options.blocks / u64::from(page_blocks) / PAGES_A_CATALOGUE_PAGE;
     let layout = Layout {
@@ -420,7 +416,7 @@ async fn read_layout<T: Transport>(
     device: &BlockDevice<T>,
     first: u64,
 ) -> Result<Layout, VolumeError> {
-    let page = device.page_blocks();
+    let page = device.blocks_per_page();
     let end = first.checked_add(COPIES * u64::from(page));
     if end.is_none_or(|end| end > device.blocks()) {
         return Err(VolumeError::NoVolume { first });
@@ -445,7 +441,7 @@ async fn read_superblocks<T: Transport>(
     device: &BlockDevice<T>,
     first: u64,
 ) -> Result<Vec<u8>, VolumeError> {
-    let page = u64::from(device.page_blocks());
+    let page = u64::from(device.blocks_per_page());
     let both = device.read_onto_zeroes(first, COPIES * page).await;
     if both.is_ok() {
         return Ok(both?);

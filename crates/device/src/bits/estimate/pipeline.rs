@@ -14,8 +14,8 @@ use sim::{JoinHandle, Ledger, Sim, Simulation, Span, Time};
 use super::{COMPLETION_BYTES, COUNT_BYTES, DOORBELL_BYTES, ENTRY_BYTES, Question, Rates, Stage};
 use crate::bits::execute::FETCHES_AHEAD;
 use crate::bits::execute::recipe::{Instruction, Recipe};
-use crate::bits::placement::{DieBatch, Layout};
 use crate::bits::plan::Plan;
+use crate::region::{DieBatch, Layout};
 
 /// How long an evaluation took, and of this its parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

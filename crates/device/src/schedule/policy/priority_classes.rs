@@ -96,6 +96,7 @@ mod tests {
                 column: 0,
                 bytes: 0,
                 into: BufferId::NONE,
+                inverse: false,
                 origin: Origin::User(*priority),
             };
             read.enqueue(&mut queue, Notify::Sink(0));

@@ -48,7 +48,7 @@ impl Unit {
         self.set_reference(die, level).await?;
         let command = Command::Read {
             pages: [read.page].into_iter().collect(),
-            inverse: false,
+            inverse: read.inverse,
         };
         self.step(die, &command).await?;
         let turn = self.turn(Visit::data_of(read.origin)).await;

@@ -303,24 +303,31 @@ fn ranges_that_hold_no_volume_are_told() {
 }
 
 #[test]
-fn a_vector_may_be_kept_by_its_number_alone() {
+fn vectors_are_found_by_number_and_groups_by_handle() {
     let (drive, mut volume) = fresh();
-    let free = volume.free_blocks();
     let (group, vector) = commit(&mut volume, |change| {
         let group = change.create_group("g", 100, 0, 0)?;
-        Ok((group, change.name_vector(group, "v", true)?))
+        Ok((group, change.create_vector(group, "v", true)?))
     })
     .unwrap();
-    let mut volume = open(&drive).unwrap();
-    assert_eq!(volume.free_blocks(), free);
+    let volume = open(&drive).unwrap();
     assert_eq!(volume.with_handle(1).unwrap().id, group);
     assert_eq!(volume.numbered(group, 0).unwrap().id, vector);
     assert_eq!(
         (volume.numbered(group, 1), volume.with_handle(2)),
         (None, None)
     );
-    let error = now(volume.read(vector)).unwrap_err();
-    assert_eq!(error, VolumeError::Elsewhere { name: "v".into() });
-    commit(&mut volume, |change| change.remove(vector)).unwrap();
-    assert_eq!(volume.free_blocks(), free);
+}
+
+#[test]
+fn an_abandoned_change_leaves_nothing_on_the_drive() {
+    let (drive, mut volume) = fresh();
+    let before = super::contents(&volume);
+    let mut change = volume.change().unwrap();
+    let id = change.create("a", content(&[5; 3000])).unwrap();
+    now(change.write(id, &[5; 3000])).unwrap();
+    let extent = change.extents(id).unwrap()[0];
+    now(change.abandon()).unwrap();
+    assert_eq!(drive.block(extent.first), vec![0; 512]);
+    assert_eq!(super::contents(&volume), before);
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use media::nand::WordlineBitmap;
 
-use crate::bits::placement::RowSetId;
+use crate::bits::rows::RowSetId;
 use crate::bits::plan::graph::{Graph, Lit, Node};
 
 /// Atoms that a table can tell apart.

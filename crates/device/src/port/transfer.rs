@@ -8,7 +8,6 @@ use media::link::{Link, READ_REQUEST_BYTES};
 use nvme::{DataPointer, Dma, SegmentList, Status};
 use sim::{Sim, Time};
 
-use super::Controller;
 use crate::buffer::{BufferId, Buffers};
 
 /// The drive's way to host memory: the link, what it costs, and the page buffers at this end.
@@ -33,6 +32,12 @@ impl HostTransfer {
             memory,
             buffers,
         }
+    }
+
+    /// The link that it leads over.
+    #[inline]
+    pub fn link(&self) -> &Rc<Link> {
+        &self.link
     }
 
     /// Where a command's data lies in host memory. A PRP list is itself read over
@@ -125,43 +130,6 @@ impl HostTransfer {
             })
         });
         copied.unwrap_or(Ok(()))
-    }
-}
-
-impl Controller {
-    #[inline]
-    pub(super) async fn locate(
-        &self,
-        data: &DataPointer,
-        bytes: u64,
-    ) -> Result<SegmentList, Status> {
-        self.transfer.locate(data, bytes).await
-    }
-
-    #[inline]
-    pub(super) async fn fetch_bytes(&self, bytes: u64) {
-        self.transfer.fetch_bytes(bytes).await;
-    }
-
-    pub(super) fn copy_in(
-        &self,
-        segments: &SegmentList,
-        offset: u64,
-        buffer: BufferId,
-        part: Range<usize>,
-    ) -> Result<(), Status> {
-        self.transfer.copy_in(segments, offset, buffer, part)
-    }
-
-    #[inline]
-    pub(super) fn copy_out(
-        &self,
-        segments: &SegmentList,
-        offset: u64,
-        buffer: BufferId,
-        part: Range<usize>,
-    ) -> Result<(), Status> {
-        self.transfer.copy_out(segments, offset, buffer, part)
     }
 }
 

@@ -1,0 +1,24 @@
+//! What crosses the drive's borders: the way to host memory, and what a host gives of itself.
+
+mod transfer;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use nvme::{Dma, QueueId};
+use sim::Time;
+
+pub use transfer::HostTransfer;
+
+/// Bytes of a doorbell write.
+pub const DOORBELL_BYTES: u64 = 4;
+
+/// The host's side of a controller: what a driver gives it.
+#[derive(Clone)]
+pub struct HostPort {
+    /// Memory that the controller reads and writes.
+    pub memory: Rc<RefCell<dyn Dma>>,
+    /// Called when a completion for this completion queue is sent, with the instant
+    /// at which it arrives; the host must not act on it before.
+    pub interrupt: Rc<dyn Fn(QueueId, Time)>,
+}

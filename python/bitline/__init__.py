@@ -7,7 +7,7 @@
 from bitline import cells
 from bitline._bitline import __version__
 from bitline.advice import Advice, advise
-from bitline.bits import PLATFORMS, BitExpression, BitVector, Group, Platform, nand, nor, xnor
+from bitline.bits import PLATFORMS, BitExpression, BitVector, Group, Groups, Platform, nand, nor, xnor
 from bitline.drive import Drive, open, presets  # noqa: A004 (bitline.open, as gzip.open)
 from bitline.errors import (
     BitlineError,
@@ -23,6 +23,7 @@ from bitline.errors import (
 from bitline.statistics import EnergyEntry, Statistics
 from bitline.symbols import Formula
 from bitline.units import Duration, Energy, Size
+from bitline.volume import Volume, VolumeObject
 from bitline.workload import Flow, FlowReport, Latency, Replay, Report, TraceReport
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "FlowReport",
     "Formula",
     "Group",
+    "Groups",
     "ImageError",
     "InternalError",
     "Latency",
@@ -53,6 +55,8 @@ __all__ = [
     "Statistics",
     "TraceReport",
     "UsageError",
+    "Volume",
+    "VolumeObject",
     "WrongResultError",
     "__version__",
     "advise",

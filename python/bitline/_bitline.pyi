@@ -8,6 +8,7 @@ __all__ = [
     "Config",
     "Drive",
     "Expression",
+    "Names",
     "__version__",
     "advise",
     "check_workloads",
@@ -78,6 +79,78 @@ class Expression:
     def __invert__(self) -> Expression: ...
     def vectors(self) -> list[tuple[int, int]]:
         """The distinct vectors named, as group and number, ascending."""
+
+@final
+class Names:
+    """The named objects of a drive. Extents are runs of logical blocks: first and number."""
+
+    def write_vectors(
+        self,
+        group: str,
+        rows: list[bytes],
+        bits: int,
+        inverse: bool,
+        names: list[str] | None = None,
+        home: tuple[int, int] | None = None,
+    ) -> list[tuple[str, int, int, bool, tuple[int, int], list[tuple[int, int]]]]:
+        """Write vectors to a group on so many dies from the first on (0: all), all or none.
+
+        Returns:
+            Of each its name, number, length in bits, whether inverted, name in expressions, and extents.
+        """
+
+    def place_vectors(
+        self,
+        group: str,
+        count: int,
+        bits: int,
+        inverse: bool,
+        names: list[str] | None = None,
+        progress: Callable[[int], object] | None = None,
+        home: tuple[int, int] | None = None,
+    ) -> list[tuple[str, int, int, bool, tuple[int, int], list[tuple[int, int]]]]:
+        """Set up vectors of zeroes at once."""
+
+    def group_vectors(
+        self, group: str
+    ) -> list[tuple[str, int, int, bool, tuple[int, int], list[tuple[int, int]]]]:
+        """The vectors of a group, by number."""
+
+    def groups(self) -> list[tuple[str, int, int, tuple[int, int], int]]:
+        """The groups: name, number on the drive, bits, first die and dies (0: all), and how many vectors."""
+
+    def delete_vectors(self, group: str, vector: int | None = None) -> None:
+        """Delete one vector of a group, or the whole group."""
+
+    def objects(
+        self,
+    ) -> list[tuple[str, str, int, str | None, list[int], bytes | None, list[tuple[int, int]]]]:
+        """Groups, arrays, files and tables: name, kind, bytes, type, shape, schema, extents."""
+
+    def write_object(
+        self,
+        name: str,
+        kind: str,
+        data: bytes,
+        dtype: str = "",
+        shape: list[int] = ...,
+        schema: bytes = ...,
+    ) -> None:
+        """Create or replace an `"array"`, `"file"` or `"table"`."""
+
+    def read_object(
+        self, name: str
+    ) -> tuple[tuple[str, str, int, str | None, list[int], bytes | None, list[tuple[int, int]]], bytes]:
+        """An array, file or table, and its bytes."""
+
+    def rename_object(self, old: str, new: str) -> None:
+        """Give a group, array, file or table another name."""
+
+    def remove_object(self, name: str) -> None:
+        """Remove an object; a group goes with its vectors."""
+
+    def volume_usage(self) -> tuple[int, int, int]:
+        """First block, blocks and free blocks of the volume; all zero if there is none."""
 
 @final
 class Drive:
@@ -156,32 +229,11 @@ class Drive:
     def sanitize(self) -> None:
         """Erases everything on the drive, beyond recovery."""
 
-    def write_vector(
-        self,
-        vector: tuple[int, int],
-        bits: int,
-        inverse: bool,
-        data: bytes,
-        home: tuple[int, int] = ...,
-    ) -> None:
-        """Write a vector, or its inverse, to a group on so many dies from the first on (0: all)."""
-
-    def home(self, group: int) -> tuple[int, int] | None:
-        """First die and number of dies (0: all) of a group that holds vectors."""
+    def names(self) -> Names:
+        """Its named objects."""
 
     def evaluate(self, expression: Expression, platform: str, bits: int) -> bytes:
         """Evaluate an expression over vectors of so many bits."""
-
-    def place_vectors(
-        self,
-        first: tuple[int, int],
-        count: int,
-        bits: int,
-        inverse: bool,
-        progress: Callable[[int], object] | None = None,
-        home: tuple[int, int] = ...,
-    ) -> str:
-        """Set up vectors of zeroes at once; what was set up as JSON."""
 
     def count_ones(self, expression: Expression, platform: str, bits: int, in_host: bool) -> int:
         """Count the ones of an expression's result, in the drive or in the host."""
@@ -199,15 +251,14 @@ class Drive:
         """How an expression would be evaluated, in words."""
 
     def explanation(
-        self, expression: Expression, platform: str, bits: int | None = None, count_only: bool = False
+        self,
+        expression: Expression,
+        platform: str,
+        bits: int | None,
+        count_only: bool,
+        labels: dict[tuple[int, int], str],
     ) -> str:
-        """How an expression would be evaluated and what that would take, as JSON."""
-
-    def delete_vectors(self, group: int, vector: int | None = None) -> None:
-        """Delete one vector of a group, or the whole group."""
-
-    def vectors(self, group: int | None = None) -> list[tuple[int, int, int, bool]]:
-        """The vectors of a group or of all: group, number, bits, whether inverted."""
+        """How an expression would be evaluated and what that would take, vectors called as told, as JSON."""
 
     def run_workloads(
         self,

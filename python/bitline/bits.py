@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import reduce
 from operator import and_, or_, xor
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from bitline.errors import DisagreementError, NvmeError, UsageError
 from bitline.expression import Node
@@ -41,6 +41,8 @@ PLATFORMS: tuple[Platform, ...] = ("host", "in-storage", "parabit", "flash-cosmo
 BITS_MAX = (1 << 48) - 1
 
 Vector: TypeAlias = ArrayLike | bytes | bytearray | memoryview
+#: Name, number, length in bits, whether inverted, name in expressions, extents.
+VectorRow: TypeAlias = tuple[str, int, int, bool, tuple[int, int], list[tuple[int, int]]]
 
 
 class BitExpression:
@@ -87,8 +89,7 @@ class BitExpression:
         )
 
     def __repr__(self) -> str:
-        words = self._drive._with_names(str(self._node.code()))
-        return f"<{type(self).__name__} {words} of {counted(self._length, 'bit')}>"
+        return f"<{type(self).__name__} {self._node.words()} of {counted(self._length, 'bit')}>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -101,9 +102,25 @@ class BitExpression:
         return self._drive
 
     @property
-    def vectors(self) -> list[tuple[int, int]]:
-        """The distinct vectors named, as group and number, ascending."""
-        return self._node.code().vectors()
+    def vectors(self) -> list[str]:
+        """The distinct vectors named, each as `group:vector`."""
+        return list(self._node.labels().values())
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("what a drive holds is read into a new array; copy=False cannot be had")
+        return self.read().astype(dtype or np.bool_, copy=False)
+
+    def __iter__(self) -> Iterator[np.bool_]:
+        return iter(self.read())
+
+    @overload
+    def __getitem__(self, index: int) -> np.bool_: ...
+    @overload
+    def __getitem__(self, index: slice | NDArray[Any]) -> NDArray[np.bool_]: ...
+    def __getitem__(self, index: Any) -> Any:
+        """Bits of the result, which is read as a whole."""
+        return self.read()[index]
 
     def read(self, platform: Platform = "flash-cosmos", *, check: bool = False) -> NDArray[np.bool_]:
         """Evaluate the expression and read the result.
@@ -185,7 +202,7 @@ class BitExpression:
 
         Nothing is carried out.
         """
-        return self._drive._with_names(self._drive._native.explain(self._node.code(), platform))
+        return self._drive._native.explain(self._node.code(), platform)
 
     def explanation(
         self, platform: Platform = "flash-cosmos", *, bits: int | None = None, count: bool = False
@@ -207,10 +224,16 @@ class BitExpression:
             UsageError: No such platform, or no bits.
             NvmeError: As `read`.
         """
+        return self._explanation(platform, bits, count, self._node.labels())
+
+    def _explanation(
+        self, platform: Platform, bits: int | None, count: bool, labels: dict[tuple[int, int], str]
+    ) -> dict[str, Any]:
+        """The same with vectors called as `labels` says."""
         if bits is not None and bits < 1:
             raise UsageError(f"bits = {bits}: a vector has at least one bit")
-        told = self._drive._native.explanation(self._node.code(), platform, bits, count)
-        explanation: dict[str, Any] = json.loads(self._drive._with_names(told))
+        told = self._drive._native.explanation(self._node.code(), platform, bits, count, labels)
+        explanation: dict[str, Any] = json.loads(told)
         return explanation
 
     def _agreed(self, differing: int) -> None:
@@ -228,9 +251,9 @@ class BitExpression:
         except NvmeError as error:
             if error.status != "Vector Not Found":
                 raise
-            stored = {(group, number) for group, number, *_ in self._drive._native.vectors()}
-            missing = [f"{group}:{number}" for group, number in self.vectors if (group, number) not in stored]
-            where = self._drive._with_names(", ".join(missing[:3]))
+            stored = {vector._id for group in self._drive.groups for vector in group}
+            missing = [label for vector, label in self._node.labels().items() if vector not in stored]
+            where = ", ".join(missing[:3])
             raise error.about(f"the drive does not hold {where}") from None
 
     def _with(self, operator: Literal["&", "|", "^"], other: "BitExpression") -> "BitExpression":
@@ -285,27 +308,30 @@ def _operands(*operands: BitExpression) -> tuple[BitExpression, ...]:
 class BitVector(BitExpression):
     """A vector of bits stored on a drive."""
 
-    __slots__ = ("group", "inverse", "number")
+    __slots__ = ("_id", "extents", "group", "inverse", "name", "number")
 
-    def __init__(self, group: "Group", number: int, length: int, inverse: bool) -> None:
-        super().__init__(group.drive, length, Node.of_vector(group.number, number))
+    def __init__(self, group: "Group", row: "VectorRow") -> None:
+        name, number, length, inverse, vector, extents = row
+        super().__init__(group.drive, length, Node.of_vector(vector, f"{group.name}:{name}"))
+        self._id = vector
         self.group = group
         """The group it belongs to."""
+        self.name = name
+        """Its name in the group; its number, if it was given none."""
         self.number = number
         """Its number in the group."""
         self.inverse = inverse
         """Whether its inverse is what is stored. Reading gives what was written, all the same."""
+        self.extents = extents
+        """Where it lies: first logical block and number of blocks of each run, as `drive.read` takes them."""
 
     def delete(self) -> None:
         """Delete it from the drive.
 
         Raises:
-            NvmeError: It is not there any more.
+            UsageError: It is not there any more.
         """
-        try:
-            self.drive._native.delete_vectors(self.group.number, self.number)
-        except NvmeError as error:
-            raise error.about(f"{self.group}, vector {self.number}") from None
+        self.drive._names.delete_vectors(self.group.name, self.number)
 
 
 class Group:
@@ -318,17 +344,16 @@ class Group:
     A group lies on all dies of the drive unless it was given a home, some of them. Groups of different homes
     do not meet in the latches: the controller combines them, or pages of one are brought to the other's dies,
     whichever is estimated to take less time (`bits.meeting`).
+
+    Its name and those of its vectors are kept on the drive. A group is a collection of its vectors: it has a length, is
+    iterated over, and `group["name"]` or `group[number]` is one of them.
     """
 
-    def __init__(
-        self, drive: "Drive", number: int, name: str | None, home: tuple[int, int] | None = None
-    ) -> None:
+    def __init__(self, drive: "Drive", name: str, home: tuple[int, int] | None = None) -> None:
         self.drive = drive
         """The drive."""
-        self.number = number
-        """Its number on the drive."""
         self.name = name
-        """The name it was asked for by, if any."""
+        """Its name."""
         self._wanted_home = home
 
     @property
@@ -337,59 +362,101 @@ class Group:
 
         Dies are counted channels first: with eight channels, dies 0 to 7 are the first of each.
         """
-        return self.drive._native.home(self.number) or self._wanted_home or (0, 0)
+        homes = [home for name, _, _, home, _ in self.drive._names.groups() if name == self.name]
+        return homes[0] if homes else self._wanted_home or (0, 0)
 
     def __repr__(self) -> str:
-        name = "" if self.name is None else f" {self.name!r}"
-        return f"<Group {self.number}{name}>"
+        return f"<Group {self.name!r}>"
 
     def __str__(self) -> str:
-        return f"group {self.number if self.name is None else repr(self.name)}"
+        return f"group {self.name!r}"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("groups live on a drive in this process and cannot be pickled")
 
+    def __len__(self) -> int:
+        return len(self.vectors())
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[BitVector]:
+        return iter(self.vectors())
+
+    def __contains__(self, name: object) -> bool:
+        return any(name == vector.name for vector in self.vectors())
+
+    def __getitem__(self, which: str | int) -> BitVector:
+        """A vector by its name or number.
+
+        Raises:
+            KeyError: There is none.
+        """
+        for vector in self.vectors():
+            if which == (vector.number if isinstance(which, int) else vector.name):
+                return vector
+        raise KeyError(f"{self} has no vector {which!r}")
+
+    def rename(self, name: str) -> None:
+        """Give it another name.
+
+        Raises:
+            UsageError: It is not on the drive, the name is taken, or is none.
+        """
+        self.drive._names.rename_object(self.name, name)
+        self.name = name
+
     def write(
-        self, vectors: Iterable[Vector], *, inverse: bool = False, bits: int | None = None
+        self,
+        vectors: Iterable[Vector],
+        *,
+        inverse: bool = False,
+        bits: int | None = None,
+        names: Iterable[str] | None = None,
     ) -> list[BitVector]:
-        """Write vectors, one after the other, under the next free numbers of the group.
+        """Write vectors, one after the other, under the next free numbers of the group: all of them, or none.
 
         Args:
             vectors: Each a one-dimensional array (or list) of bools; or packed bytes, bit i of the vector in
                 bit i % 8 (least significant first) of byte i // 8.
             inverse: Store the inverse of each, which suits ORs: an OR of inverted vectors is one sense.
             bits: Length of packed vectors; 8 bits a byte if not given.
+            names: A name for each, their numbers if not given. Names are UTF-8 of up to 255 bytes.
 
         Returns:
-            The vectors, in order. If an error ends the call early, those before it are stored.
+            The vectors, in order.
 
         Raises:
             TypeError: Something else than a collection of vectors of bits.
             UsageError: A vector of no bits, or of another length than the group has; `bits` that do not
-                fit; a home that the drive has not, or another than the group has.
+                fit; a home that the drive has not, or another than the group has; names that are taken.
             NvmeError: What the drive reports, such as a full group.
         """
         flat = isinstance(vectors, np.ndarray) and vectors.ndim < 2
-        single = flat or isinstance(vectors, bytes | bytearray | memoryview | str)
+        single = flat or isinstance(vectors, bytes | bytearray | memoryview | str | BitExpression)
         if single or not isinstance(vectors, Iterable):
             raise TypeError("write takes a collection of vectors; for a single one, give a list of it")
         home, stored = self._home_to_write(), self.vectors()
         free = max((vector.number for vector in stored), default=-1) + 1
-        written: list[BitVector] = []
+        wanted = len(stored[0]) if stored else None
+        rows: list[bytes] = []
         for number, vector in enumerate(vectors, free):
             packed, length = _pack(vector, bits)
-            others = (stored or written)[:1]
-            if others and len(others[0]) != length:
+            if wanted is not None and length != wanted:
                 raise UsageError(
                     f"{self}, vector {number}: it has {counted(length, 'bit')}, the others of the group have "
-                    f"{len(others[0]):,}; vectors of one group are equally long"
+                    f"{wanted:,}; vectors of one group are equally long"
                 )
-            try:
-                self.drive._native.write_vector((self.number, number), length, inverse, packed, home)
-            except NvmeError as error:
-                raise error.about(f"{self}, vector {number}{_full(error)}") from None
-            written.append(BitVector(self, number, length, inverse))
-        return written
+            wanted = length
+            rows.append(packed)
+        if wanted is None or not rows:
+            return []
+        given = None if names is None else list(names)
+        try:
+            written = self.drive._names.write_vectors(self.name, rows, wanted, inverse, given, home)
+        except NvmeError as error:
+            raise error.about(f"{self}{_full(error)}") from None
+        return [BitVector(self, row) for row in written]
 
     def place(
         self,
@@ -397,17 +464,19 @@ class Group:
         *,
         bits: int,
         inverse: bool = False,
+        names: Iterable[str] | None = None,
         progress: Callable[[int], object] | None = None,
     ) -> list[BitVector]:
         """Set up vectors of zeroes as if they had been written before, under the next free numbers.
 
-        They are where writing them one after the other would have put them, and cost neither time nor
-        energy: the data set that is in the drive when an experiment begins.
+        They are where writing them one after the other would have put them. They themselves cost neither time nor
+        energy, only their names do: the data set that is in the drive when an experiment begins.
 
         Args:
             count: How many, at least 1.
             bits: Length of each.
             inverse: Store the inverse of each, as in `write`.
+            names: A name for each, as in `write`.
             progress: Called with the number of vectors that are set up.
 
         Returns:
@@ -420,16 +489,16 @@ class Group:
             raise UsageError(
                 f"count = {count}, bits = {bits}: count is at least 1, bits from 1 to {BITS_MAX}"
             )
-        home, stored = self._home_to_write(), self.vectors()
-        first = max((vector.number for vector in stored), default=-1) + 1
+        home, before = self._home_to_write(), len(self)
+        given = None if names is None else list(names)
         try:
-            self.drive._native.place_vectors((self.number, first), count, bits, inverse, progress, home)
+            placed = self.drive._names.place_vectors(self.name, count, bits, inverse, given, progress, home)
         except UsageError as error:
-            placed = len(self.vectors()) - len(stored)
-            raise UsageError(f"{self}, {placed:,} of {count:,} vectors placed: {error}") from None
-        return [BitVector(self, number, bits, inverse) for number in range(first, first + count)]
+            there = len(self) - before
+            raise UsageError(f"{self}, {there:,} of {count:,} vectors placed: {error}") from None
+        return [BitVector(self, row) for row in placed]
 
-    def _home_to_write(self) -> tuple[int, int]:
+    def _home_to_write(self) -> tuple[int, int] | None:
         """The home, if it is the one that was asked for and the drive has such dies."""
         home, wanted = self.home, self._wanted_home
         if wanted is not None and home != wanted:
@@ -441,19 +510,47 @@ class Group:
 
     def vectors(self) -> list[BitVector]:
         """The group's vectors that the drive holds, by number."""
-        stored = self.drive._native.vectors(self.number)
-        return [BitVector(self, number, bits, inverse) for _, number, bits, inverse in stored]
+        return [BitVector(self, row) for row in self.drive._names.group_vectors(self.name)]
 
     def delete(self) -> None:
-        """Delete all vectors of the group.
+        """Delete it with all of its vectors.
 
         Raises:
-            NvmeError: It holds none.
+            UsageError: It is not there.
         """
-        try:
-            self.drive._native.delete_vectors(self.number)
-        except NvmeError as error:
-            raise error.about(str(self)) from None
+        self.drive._names.delete_vectors(self.name)
+
+
+class Groups:
+    """The groups of a drive: a collection that is iterated over by name, with `groups["name"]` for one that is there."""
+
+    def __init__(self, drive: "Drive") -> None:
+        self._drive = drive
+
+    def _stored(self) -> list[str]:
+        return [name for name, *_ in self._drive._names.groups()]
+
+    def __repr__(self) -> str:
+        return f"<Groups {', '.join(self._stored()) or 'none'}>"
+
+    def __len__(self) -> int:
+        return len(self._stored())
+
+    def __iter__(self) -> Iterator[Group]:
+        return iter([Group(self._drive, name) for name in self._stored()])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._stored()
+
+    def __getitem__(self, name: str) -> Group:
+        """A group that the drive holds.
+
+        Raises:
+            KeyError: There is none of this name.
+        """
+        if name not in self:
+            raise KeyError(f"the drive has no group {name!r}; it has {', '.join(self._stored()) or 'none'}")
+        return Group(self._drive, name)
 
 
 def _full(error: NvmeError) -> str:

@@ -15,9 +15,7 @@ import json
 import math
 import operator
 import os
-import re
 import tomllib
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -27,22 +25,18 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from bitline import _bitline
-from bitline.bits import Group
+from bitline.bits import Group, Groups
 from bitline.errors import ConfigError, UsageError
 from bitline.statistics import Statistics
 from bitline.timeline import Timeline
 from bitline.units import Duration
+from bitline.volume import Volume
 from bitline.workload import Flow, LatencyChunk, Replay, Report, _chunk, as_json
 
 Setting: TypeAlias = bool | int | float | str | Sequence[Any] | Mapping[str, Any]
 PathLike: TypeAlias = str | os.PathLike[str]
 #: A flow or a trace, or a mapping of the same keys to plain values.
 Workload: TypeAlias = Flow | Replay | Mapping[str, Any]
-
-#: Groups with a number of their own are below this; above it are the names'.
-_NAMED_GROUPS = 1 << 31
-#: Such a number before what follows a group's in the words of the drive: `GROUP:VECTOR`, `GROUP.STRING`.
-_DERIVED_NUMBER = re.compile(r"\b[2-4]\d{9}(?=[:.]\d)")
 
 #: Numbers of drives, which tell their statistics apart.
 _DRIVES = itertools.count(1)
@@ -184,7 +178,7 @@ class Drive:
 
     def __init__(self, native: _bitline.Drive) -> None:
         self._native = native
-        self._names: dict[int, str] = {}
+        self._names = native.names()
         self._config = native.config()
         self._is_closed = False
         self._number = next(_DRIVES)
@@ -447,13 +441,10 @@ class Drive:
     # Bits
 
     def group(self, name: str | int, *, first_die: int | None = None, dies: int | None = None) -> Group:
-        """A group of bit vectors, by name or by number.
+        """A group of bit vectors by name. It is made when it is first written.
 
         Args:
-            name: A number below 2^31; or any text, which stands for a number derived from it (its CRC-32
-                with the top bit set), so that an image opened again has the same group under the same name.
-                The name itself is not stored: of two names that stand for one number, as likely as one in two
-                thousand million for each pair, only the use of both in one session is noticed.
+            name: A name of up to 255 bytes of UTF-8, kept on the drive; a number stands for itself as text.
             first_die: The die of the first page of every vector, dies counted channels first; 0 if only
                 `dies` is given. Without either, a group lies where it was written, a new one on all dies.
             dies: Over how many dies, from that on, vectors are spread; all if only `first_die` is given. A
@@ -461,22 +452,24 @@ class Drive:
                 at the same time.
 
         Raises:
-            UsageError: A number or a home that cannot be.
+            UsageError: A negative number, or a home that cannot be.
         """
         home = self._home(first_die, dies)
         if not isinstance(name, int | str):
             raise TypeError(f"a group has a name or a number, not a {type(name).__name__}")
-        if isinstance(name, int):
-            # The number of a group with a name is known once it holds vectors.
-            named = _NAMED_GROUPS <= name < 2 * _NAMED_GROUPS and self._native.vectors(name)
-            if not 0 <= name < _NAMED_GROUPS and not named:
-                raise UsageError(f"group {name}: numbers of groups are 0 to {_NAMED_GROUPS - 1}")
-            return Group(self, name, None, home)
-        number = _NAMED_GROUPS | zlib.crc32(name.encode())
-        taken = self._names.setdefault(number, name)
-        if taken != name:
-            raise UsageError(f"group {name!r} would have the number of group {taken!r}; choose another name")
-        return Group(self, number, name, home)
+        if isinstance(name, int) and name < 0:
+            raise UsageError(f"group {name}: a number of a group is at least 0")
+        return Group(self, str(name), home)
+
+    @property
+    def groups(self) -> Groups:
+        """The groups that the drive holds, by name."""
+        return Groups(self)
+
+    @property
+    def volume(self) -> Volume:
+        """The drive's named objects: arrays, files and tables, beside the groups."""
+        return Volume(self)
 
     def _home(self, first_die: int | None, dies: int | None) -> tuple[int, int] | None:
         """First die and number of dies, 0 for all; None if neither is given."""
@@ -495,15 +488,6 @@ class Drive:
         geometry = tomllib.loads(self.config)["nand"]["geometry"]
         dies: int = geometry["channels"] * geometry["chips_per_channel"] * geometry["dies_per_chip"]
         return dies
-
-    def _with_names(self, text: str) -> str:
-        """A text with the names of groups instead of the numbers derived from them."""
-        return _DERIVED_NUMBER.sub(lambda found: self._names.get(int(found[0]), found[0]), text)
-
-    def groups(self) -> list[Group]:
-        """The groups that hold vectors, by number; those asked for by name before have it."""
-        numbers = dict.fromkeys(group for group, *_ in self._native.vectors())
-        return [Group(self, number, self._names.get(number)) for number in numbers]
 
     # Measuring
 

@@ -185,14 +185,12 @@ def test_the_host_reads_every_vector_whatever_comes_of_it(drive: Drive) -> None:
         never.explanation(bits=1 << 48)
 
 
-def test_vectors_of_a_named_group_are_found_by_its_number(tmp_path: Path) -> None:
+def test_vectors_of_an_image_are_told_by_name(tmp_path: Path) -> None:
     path = tmp_path / "named.img"
     with bitline.open(path=path, set={"nand.geometry.blocks_per_plane": 64}) as drive:
-        number = drive.group("days").number
-        drive.group("days").write([b"ab"])
-        with pytest.raises(UsageError, match="numbers of groups are 0 to"):
-            drive.group(number + 1)
-        with pytest.raises(UsageError, match="numbers of groups are 0 to"):
-            drive.group(-1)
+        drive.group("days").write([b"ab", b"cd"], names=["monday", "tuesday"])
     with bitline.open(path=path) as drive:
-        assert [vector.read_packed() for vector in drive.group(number).vectors()] == [b"ab"]
+        monday, tuesday = drive.group("days")
+        told = (monday & tuesday).explanation()
+        assert told["expression"] == "days:monday & days:tuesday"
+        assert told["root"]["steps"][-1]["c"] == "days:monday & days:tuesday"

@@ -257,7 +257,11 @@ impl Drive {
         let driver = Driver::new(&sim)?;
         let (config, nand) = (self.config.clone(), self.nand.clone());
         let since = simulation.now();
-        let volume = Rc::new(Slot::new(&sim, self.volume.take()));
+        let volume = Rc::new(Slot::new(
+            &sim,
+            self.volume.take(),
+            media == MediaState::Used,
+        ));
         let known = self.vectors.clone();
         let (device, host) = simulation.block_on(async move {
             let host_config = &config.host;

@@ -128,6 +128,7 @@ impl Query<'_> {
 impl Host {
     /// The length of an expression's vectors, bits: as it was told, or as the catalogue says.
     async fn length_of(&self, expression: &Expression, told: Option<u64>) -> Result<u64, Error> {
+        self.know_names().await?;
         let first = expression.vectors().first().copied();
         let known = match (told, first) {
             (Some(bits), _) => return Ok(bits),

@@ -1,12 +1,13 @@
 //! Drives for Python. Every call lets simulated time pass until it is done, and looks for
 //! Ctrl-C meanwhile.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use bitline::workload::{RunOptions, UnderWay};
-use bitline::{Error, Home, Host, HostError, Platform, VectorId};
+use bitline::{Error, Host, Platform, VectorId};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -14,6 +15,7 @@ use crate::config::Config;
 use crate::error::{file, internal, to_python, usage};
 use crate::expression::Expression;
 use crate::keeper::{Key, keep};
+use crate::names::Names;
 use crate::progress::Progress;
 use crate::workload::{columns, parse_precondition, parse_workloads};
 
@@ -224,65 +226,9 @@ impl Drive {
         self.with(bitline::Drive::sanitize)
     }
 
-    /// Writes a vector of `bits` bits, or its inverse, to a group whose home is so many dies from
-    /// the first on (0: all).
-    #[pyo3(signature = (vector, bits, inverse, data, home = (0, 0)))]
-    fn write_vector(
-        &self,
-        py: Python<'_>,
-        vector: (u32, u32),
-        bits: u64,
-        inverse: bool,
-        data: &[u8],
-        home: (u16, u16),
-    ) -> PyResult<()> {
-        check_size(data.len() as u64)?;
-        let (id, data) = (VectorId::new(vector.0, vector.1), data.to_vec());
-        let (first, dies) = home;
-        self.run(py, move |host| async move {
-            let bits_device = host.bits();
-            let home = Home { first, dies };
-            bits_device.write_at(home, id, bits, inverse, &data).await
-        })
-    }
-
-    /// Sets up vectors of zeroes at once; tells what was set up as JSON. `progress(vectors)` is called
-    /// now and then; an exception in it ends the call.
-    #[pyo3(signature = (first, count, bits, inverse, progress = None, home = (0, 0)))]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "they are those of the Python method"
-    )]
-    fn place_vectors(
-        &self,
-        py: Python<'_>,
-        first: (u32, u32),
-        count: u32,
-        bits: u64,
-        inverse: bool,
-        progress: Option<Bound<'_, PyAny>>,
-        home: (u16, u16),
-    ) -> PyResult<String> {
-        let first = VectorId::new(first.0, first.1);
-        let home = Home {
-            first: home.0,
-            dies: home.1,
-        };
-        let done = Progress::new(py, progress).watch(|progress| {
-            self.with(|drive| {
-                drive.place_vectors_at(home, first, count, bits, inverse, |vectors| {
-                    progress.go_on(u64::from(vectors))
-                })
-            })
-        })?;
-        json(&done)
-    }
-
-    /// First die and number of dies (0: all) of a group's home; none if it holds no vector.
-    fn home(&self, group: u32) -> PyResult<Option<(u16, u16)>> {
-        let vectors = self.with(|drive| drive.vectors(Some(group)))?;
-        let home = vectors.first().map(|vector| vector.home);
-        Ok(home.map(|home| (home.first, home.dies)))
+    /// Its named objects.
+    fn names(this: Py<Drive>) -> Names {
+        Names(this)
     }
 
     /// Evaluates an expression over vectors of `bits` bits.
@@ -295,7 +241,8 @@ impl Drive {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
         let result = self.run(py, move |host| async move {
-            host.evaluate(&expression, platform, bits).await
+            host.know_names().await?;
+            Ok::<_, Error>(host.evaluate(&expression, platform, bits).await?)
         })?;
         Ok(PyBytes::new(py, &result))
     }
@@ -311,10 +258,12 @@ impl Drive {
     ) -> PyResult<u64> {
         let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
         self.run(py, move |host| async move {
-            if in_host {
-                return host.count_ones_here(&expression, platform, bits).await;
-            }
-            host.count_ones(&expression, platform, bits).await
+            host.know_names().await?;
+            Ok::<_, Error>(if in_host {
+                host.count_ones_here(&expression, platform, bits).await?
+            } else {
+                host.count_ones(&expression, platform, bits).await?
+            })
         })
     }
 
@@ -328,7 +277,8 @@ impl Drive {
     ) -> PyResult<()> {
         let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
         self.run(py, move |host| async move {
-            host.stream(&expression, platform, bits).await
+            host.know_names().await?;
+            Ok::<_, Error>(host.stream(&expression, platform, bits).await?)
         })
     }
 
@@ -343,7 +293,8 @@ impl Drive {
     ) -> PyResult<(Bound<'py, PyBytes>, u32)> {
         let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
         let checked = self.run(py, move |host| async move {
-            host.evaluate_checked(&expression, platform, bits).await
+            host.know_names().await?;
+            Ok::<_, Error>(host.evaluate_checked(&expression, platform, bits).await?)
         })?;
         Ok((PyBytes::new(py, &checked.result), checked.differing_bits))
     }
@@ -358,7 +309,8 @@ impl Drive {
     ) -> PyResult<(u64, u32)> {
         let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
         let checked = self.run(py, move |host| async move {
-            host.count_ones_checked(&expression, platform, bits).await
+            host.know_names().await?;
+            Ok::<_, Error>(host.count_ones_checked(&expression, platform, bits).await?)
         })?;
         Ok((checked.result, checked.differing_bits))
     }
@@ -366,37 +318,31 @@ impl Drive {
     /// How an expression would be evaluated, in words.
     fn explain(&self, expression: &Expression, platform: &str) -> PyResult<String> {
         let platform = parse_platform(platform)?;
-        self.with(|drive| drive.explain(&expression.0, platform))
+        self.with(|drive| {
+            drive.run(|host| async move { host.know_names().await })??;
+            drive.explain(&expression.0, platform)
+        })
     }
 
     /// How an expression would be evaluated and what that would take, as JSON.
-    #[pyo3(signature = (expression, platform, bits = None, count_only = false))]
+    ///
+    /// Vectors are called as `labels` says, by group and number.
     fn explanation(
         &self,
         expression: &Expression,
         platform: &str,
         bits: Option<u64>,
         count_only: bool,
+        labels: BTreeMap<(u32, u32), String>,
     ) -> PyResult<String> {
         let platform = parse_platform(platform)?;
-        json(&self.with(|drive| drive.explanation(&expression.0, platform, bits, count_only))?)
-    }
-
-    /// Deletes one vector of a group, or the whole group.
-    #[pyo3(signature = (group, vector = None))]
-    fn delete_vectors(&self, group: u32, vector: Option<u32>) -> PyResult<()> {
-        self.with(|drive| drive.delete_vectors(group, vector))
-    }
-
-    /// The vectors of a group or of all: group, number, bits, whether inverted.
-    #[pyo3(signature = (group = None))]
-    fn vectors(&self, group: Option<u32>) -> PyResult<Vec<(u32, u32, u64, bool)>> {
-        let vectors = self.with(|drive| drive.vectors(group))?;
-        let rows = vectors.iter().map(|vector| {
-            let id = vector.id;
-            (id.group, id.vector, vector.bits, vector.inverse)
-        });
-        Ok(rows.collect())
+        let labels = labels.into_iter();
+        let labels = labels.map(|((group, number), label)| (VectorId::new(group, number), label));
+        let labels = labels.collect();
+        json(&self.with(|drive| {
+            drive.run(|host| async move { host.know_names().await })??;
+            drive.explanation_with(&expression.0, platform, bits, count_only, &labels)
+        })?)
     }
 
     /// Runs flows and traces, given as a JSON list; gives the report as JSON. `latencies`
@@ -468,7 +414,10 @@ impl Drive {
 
     /// What the media holds and how worn it is, as JSON.
     fn inventory(&self) -> PyResult<String> {
-        json(&self.with(|drive| drive.inventory())?)
+        json(&self.with(|drive| {
+            drive.run(|host| async move { host.know_names().await })??;
+            drive.inventory()
+        })?)
     }
 
     /// The logical blocks that hold data: runs of first block and number of blocks.
@@ -484,13 +433,21 @@ impl Drive {
 }
 
 impl Drive {
-    fn with<T>(&self, work: impl FnOnce(&mut bitline::Drive) -> Result<T, Error>) -> PyResult<T> {
+    pub(crate) fn with<T>(
+        &self,
+        work: impl FnOnce(&mut bitline::Drive) -> Result<T, Error>,
+    ) -> PyResult<T> {
         self.0.with(|drive| work(drive).map_err(to_python))
     }
 
-    fn run<T: 'static, F>(&self, py: Python<'_>, function: impl FnOnce(Host) -> F) -> PyResult<T>
+    pub(crate) fn run<T: 'static, E, F>(
+        &self,
+        py: Python<'_>,
+        function: impl FnOnce(Host) -> F,
+    ) -> PyResult<T>
     where
-        F: Future<Output = Result<T, HostError>> + 'static,
+        E: Into<Error> + 'static,
+        F: Future<Output = Result<T, E>> + 'static,
     {
         self.0.with(|drive| run(py, drive, function))
     }
@@ -512,13 +469,14 @@ fn hand_over(
 
 /// Runs an async function on the drive until it returns, or until Ctrl-C. What was sent
 /// before Ctrl-C goes on in the drive, in later calls' time; nobody looks at its result.
-fn run<T: 'static, F>(
+fn run<T: 'static, E, F>(
     py: Python<'_>,
     drive: &bitline::Drive,
     function: impl FnOnce(Host) -> F,
 ) -> PyResult<T>
 where
-    F: Future<Output = Result<T, HostError>> + 'static,
+    E: Into<Error> + 'static,
+    F: Future<Output = Result<T, E>> + 'static,
 {
     let simulation = drive.simulation().map_err(to_python)?;
     let host = drive.host().map_err(to_python)?;
@@ -537,7 +495,7 @@ where
     }
 }
 
-fn check_size(bytes: u64) -> PyResult<()> {
+pub(crate) fn check_size(bytes: u64) -> PyResult<()> {
     if bytes <= CALL_BYTES_MAX {
         return Ok(());
     }

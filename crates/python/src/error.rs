@@ -6,7 +6,7 @@ use std::path::Path;
 use bitline::workload::TraceError;
 use bitline::{
     Error, HostError, MediaError as OpenError, NandError, PlaceError, PowerUpError, StatusError,
-    StatusType, StorageError,
+    StatusType, StorageError, VolumeError,
 };
 use pyo3::PyErr;
 use pyo3::exceptions::PyOSError;
@@ -44,7 +44,13 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
             storage(error)
         }
         Error::Place(PlaceError::Media(NandError::Storage(error))) => storage(error),
-        Error::Host(HostError::Status(error)) => status(&error),
+        Error::Host(HostError::Status(error))
+        | Error::Volume(VolumeError::Device(HostError::Status(error))) => status(&error),
+        Error::Volume(VolumeError::Damaged { .. } | VolumeError::Version { .. }) => {
+            ImageError::new_err(message)
+        }
+        Error::Volume(VolumeError::Device(error)) => to_python(error),
+        Error::Place(PlaceError::Media(_)) => InternalError::new_err(message),
         Error::Trace(TraceError::Io { path, source }) => file(
             &path,
             &format!("cannot read the trace: {source}"),
@@ -53,17 +59,18 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
         Error::Host(HostError::Usage(_) | HostError::Memory(_))
         | Error::Bits(_)
         | Error::UnknownPlatform(_)
+        | Error::Volume(_)
         | Error::NoPower
         | Error::Precondition(_)
         | Error::Ageing { .. }
-        | Error::Place(PlaceError::Bits(_) | PlaceError::Numbers { .. })
+        | Error::Place(_)
         | Error::Trace(_)
         | Error::Workload(_) => UsageError::new_err(message),
         Error::Host(HostError::Protocol(_) | HostError::Transport(_))
         | Error::Flash(_)
-        | Error::Place(PlaceError::Media(_))
         | Error::PowerUp(_)
         | Error::Stalled(_) => InternalError::new_err(message),
+        _ => InternalError::new_err(message),
     }
 }
 

@@ -10,6 +10,7 @@ mod error;
 mod expression;
 mod keeper;
 mod mqsim;
+mod names;
 mod progress;
 mod tpch;
 mod workload;
@@ -35,6 +36,9 @@ mod _bitline {
 
     #[pymodule_export]
     use super::expression::Expression;
+
+    #[pymodule_export]
+    use super::names::Names;
 
     #[pymodule_export]
     use super::mqsim::{mqsim_requests, validate_mqsim};

@@ -1,7 +1,5 @@
 """`bitline explain`: what an expression would take, before anything is written or evaluated."""
 
-import json
-import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +17,6 @@ from bitline.units import counted
 
 #: Characters of a latch's contents that are shown on a line.
 _SHOWN = 100
-_VECTOR = re.compile(r"\b\d+:\d+\b")
 #: Times of an estimate, and whose they are.
 _PARTS = {
     "array_ns": "busiest die, sensing",
@@ -144,12 +141,12 @@ def _stored(drive: Drive, image: Path, name: str) -> BitVector:
     group, colon, number = name.partition(":")
     if not colon:
         raise UsageError(f"{name}: a vector of an image is named by its group and number, as {name}:0")
-    found = drive.group(int(group) if group.isdigit() else group)
+    found = drive.group(group)
     stored = found.vectors()
     for vector in stored:
-        if vector.number == int(number):
+        if vector.name == number:
             return vector
-    held = f"vectors {', '.join(str(vector.number) for vector in stored[:8])}" if stored else "no vectors"
+    held = f"vectors {', '.join(vector.name for vector in stored[:8])}" if stored else "no vectors"
     raise UsageError(f"{name}: {image} has {held} in {found}")
 
 
@@ -163,20 +160,19 @@ def _stripe_bits(drive: Drive) -> int:
     return bits
 
 
-def _words(vectors: dict[str, BitVector]) -> dict[str, str]:
+def _words(vectors: dict[str, BitVector]) -> dict[tuple[int, int], str]:
     """What the drive calls the vectors, and what the user does."""
-    return {f"{vector.group.number}:{vector.number}": name for name, vector in vectors.items()}
+    return {vector._id: name for name, vector in vectors.items()}
 
 
 def _result(
-    asked: BitExpression, text: str, platform: str, bits: int | None, count: bool, words: dict[str, str]
+    asked: BitExpression, text: str, platform: str, bits: int | None, count: bool, words: dict[tuple[int, int], str]
 ) -> Result:
     known: dict[str, Platform] = {name: name for name in PLATFORMS}
     if platform not in known:
         raise UsageError(f"--platform {platform}: it must be one of {', '.join(PLATFORMS)}")
-    told = json.dumps(asked.explanation(known[platform], bits=bits, count=count))
     # The user's names of vectors instead of the drive's.
-    told = json.loads(_VECTOR.sub(lambda found: words.get(found[0], found[0]), told))
+    told = asked._explanation(known[platform], bits, count, {**asked._node.labels(), **words})
     estimate = told["estimate"]
     chunks = counted(told["chunks"], "page")
     return Result(

@@ -69,7 +69,7 @@ def check(file: File, as_json: Json = False) -> None:
     """Read everything that an image holds. Exits with 3 if something cannot be read any more."""
     with bitline.open(path=file, create=False) as drive:
         lost = _unreadable_blocks(drive, quiet=as_json)
-        vectors = [vector for group in drive.groups() for vector in group.vectors()]
+        vectors = [vector for group in drive.groups for vector in group]
         with progress("Reading vectors", len(vectors), quiet=as_json) as advance:
             lost_vectors = 0
             for number, vector in enumerate(vectors, 1):
@@ -148,10 +148,10 @@ def _groups(drive: Drive) -> Table:
         Column("dies", "Dies, 0: all"),
     ]
     rows = []
-    for group in drive.groups():
+    for group in drive.groups:
         vectors = group.vectors()
         first_die, dies = group.home
-        row = {"group": group.number, "vectors": len(vectors), "bits": len(vectors[0])}
+        row = {"group": group.name, "vectors": len(vectors), "bits": len(vectors[0])}
         rows.append({**row, "first_die": first_die, "dies": dies})
     return Table(columns, rows)
 

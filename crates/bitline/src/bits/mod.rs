@@ -273,6 +273,7 @@ impl Drive {
         inverse: bool,
         observe: impl FnMut(u32) -> ControlFlow<()>,
     ) -> Result<PlacedVectors, Error> {
+        self.run(|host| async move { host.know_names().await })??;
         self.set_up_vectors(home, first, count, (bits, inverse), observe)
     }
 
@@ -292,12 +293,13 @@ impl Drive {
     ) -> Result<(), Error> {
         let data = data.to_vec();
         let write = move |host: Host| async move {
+            // A volume that was not opened yet is not to be overwritten.
+            host.know_names().await?;
             let bits_device = host.bits();
-            bits_device
-                .write_at(home, vector, bits, inverse, &data)
-                .await
+            let written = bits_device.write_at(home, vector, bits, inverse, &data);
+            Ok(written.await?)
         };
-        Ok(self.run(write)??)
+        self.run(write)?
     }
 
     /// Evaluates an expression twice inside the drive, as [`Host::evaluate_checked`].

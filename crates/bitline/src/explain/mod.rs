@@ -4,6 +4,8 @@
 mod outside;
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fmt;
 
 use device::bits::Engine;
 use device::bits::estimate::{Estimate, Question, Rates, Spending, estimate};
@@ -142,6 +144,22 @@ impl Drive {
         bits: Option<u64>,
         count_only: bool,
     ) -> Result<Explanation, Error> {
+        self.explanation_with(expression, platform, bits, count_only, &BTreeMap::new())
+    }
+
+    /// The same in words that call vectors by `labels`, and those without one by group and number.
+    ///
+    /// # Errors
+    /// As [`Drive::explanation`].
+    pub fn explanation_with(
+        &self,
+        expression: &Expression,
+        platform: Platform,
+        bits: Option<u64>,
+        count_only: bool,
+        labels: &BTreeMap<VectorId, String>,
+    ) -> Result<Explanation, Error> {
+        let labels = &Labels::of(expression, labels);
         let usage = |message: String| Error::Host(host::Error::Usage(message));
         if let Some(bits) = bits.filter(|bits| !(1..=BITS_MAX).contains(bits)) {
             let wrong = format!("a vector has from 1 to {BITS_MAX} bits, not {bits}");
@@ -169,7 +187,7 @@ impl Drive {
         let page_bits = u64::from(self.config().device.nand.geometry.page_bytes) * 8;
         let mut explanation = Explanation {
             platform,
-            expression: expression.to_string(),
+            expression: labels.words(expression),
             bits: question.bits,
             chunks: question.bits.div_ceil(page_bits),
             senses: plan.senses(),
@@ -183,7 +201,7 @@ impl Drive {
             let vectors = expression.vectors().len();
             (explanation.senses, explanation.page_transfers) = (vectors, vectors);
             explanation.controller_pages = 0;
-            explanation.root = outside::part(expression);
+            explanation.root = outside::part(expression, labels);
             let reading = |id| {
                 let vector = Expression::Vector(id);
                 let read = self.explained(&vector, Engine::FlashCosmos, bits, false)?;
@@ -196,7 +214,7 @@ impl Drive {
                 let received = Pace::of(&self.config().host).memory(question.bits.div_ceil(8));
                 explanation.estimate.add("host", "memory", received.as_pj());
             }
-            let mut writer = Writer::new(&plan, &rates, operands);
+            let mut writer = Writer::new(&plan, &rates, operands, labels);
             explanation.root = writer.part(&plan.root);
         }
         Ok(explanation)
@@ -210,10 +228,16 @@ struct Writer<'a> {
     /// The vectors, by the row that holds them, and whether it holds the inverse.
     rows: BTreeMap<(RowSetId, u32), (VectorId, bool)>,
     written: Vec<bool>,
+    labels: &'a Labels,
 }
 
 impl<'a> Writer<'a> {
-    fn new(plan: &'a Plan, rates: &'a Rates, operands: Vec<(VectorId, Operand)>) -> Writer<'a> {
+    fn new(
+        plan: &'a Plan,
+        rates: &'a Rates,
+        operands: Vec<(VectorId, Operand)>,
+        labels: &'a Labels,
+    ) -> Writer<'a> {
         let row = |(id, at): (VectorId, Operand)| match at {
             Operand::Row(row) => Some(((row.row_set, row.layer), (id, row.inverse))),
             Operand::Zeroes => None,
@@ -223,6 +247,7 @@ impl<'a> Writer<'a> {
             rates,
             rows: operands.into_iter().filter_map(row).collect(),
             written: vec![false; plan.programs.len()],
+            labels,
         }
     }
 
@@ -272,8 +297,8 @@ impl<'a> Writer<'a> {
                 action: step.to_string(),
                 blocks: slots.len(),
                 wordlines: slots.iter().map(|slot| slot.wordlines.count()).sum(),
-                s: words(&held.s),
-                c: words(&held.c),
+                s: self.labels.held(&held.s),
+                c: self.labels.held(&held.c),
                 time_ns: time.as_ns(),
                 energy_pj: energy.as_pj(),
             }
@@ -282,12 +307,58 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn words(held: &Held) -> String {
-    match held {
-        Held::Nothing => "-".to_owned(),
-        Held::Zeros => "0".to_owned(),
-        Held::Value(expression) => expression.to_string(),
-        Held::Long => format!("(of more than {OPERANDS_SHOWN} operands)"),
+/// What the vectors of an expression are called.
+struct Labels(BTreeMap<VectorId, String>);
+
+/// A vector and what it is called.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Label<'a>(VectorId, &'a str);
+
+impl fmt::Display for Label<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.1)
+    }
+}
+
+impl nvme::Operand for Label<'_> {
+    fn code(self) -> u64 {
+        self.0.code()
+    }
+
+    fn from_code(code: u64) -> Self {
+        Label(VectorId::from_code(code), "?")
+    }
+}
+
+impl Labels {
+    fn of(expression: &Expression, labels: &BTreeMap<VectorId, String>) -> Labels {
+        let label = |id: VectorId| {
+            (
+                id,
+                labels.get(&id).cloned().unwrap_or_else(|| id.to_string()),
+            )
+        };
+        Labels(expression.vectors().into_iter().map(label).collect())
+    }
+
+    fn label(&self, id: VectorId) -> &str {
+        self.0.get(&id).map_or("?", String::as_str)
+    }
+
+    fn words(&self, expression: &Expression) -> String {
+        let labelled = |id| Ok::<_, Infallible>(Label(id, self.label(id)));
+        match expression.try_map(labelled) {
+            Ok(expression) => expression.to_string(),
+        }
+    }
+
+    fn held(&self, held: &Held) -> String {
+        match held {
+            Held::Nothing => "-".to_owned(),
+            Held::Zeros => "0".to_owned(),
+            Held::Value(expression) => self.words(expression),
+            Held::Long => format!("(of more than {OPERANDS_SHOWN} operands)"),
+        }
     }
 }
 

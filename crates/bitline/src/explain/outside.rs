@@ -11,7 +11,7 @@ use nvme::{Expression, VectorId};
 use sim::resource::{Priority, Server};
 use sim::{Sim, Simulation, Span};
 
-use super::{EstimateReport, Part, entry};
+use super::{EstimateReport, Labels, Part, entry};
 use crate::bits::{AHEAD, Cut, Loop, Pace, Part as Share, Step, steps_of};
 use crate::config::Config;
 use crate::error::Error;
@@ -20,11 +20,11 @@ use crate::error::Error;
 const READ_BYTES: u64 = 9;
 
 /// The expression itself, as the host carries it out.
-pub(super) fn part(expression: &Expression) -> Part {
+pub(super) fn part(expression: &Expression, labels: &Labels) -> Part {
     let operator = match expression {
         Expression::Vector(id) => {
             return Part::Vector {
-                vector: id.to_string(),
+                vector: labels.label(*id).to_owned(),
             };
         }
         Expression::Not(_) => "not",
@@ -34,7 +34,11 @@ pub(super) fn part(expression: &Expression) -> Part {
     };
     Part::Combined {
         operator,
-        parts: expression.operands().iter().map(part).collect(),
+        parts: expression
+            .operands()
+            .iter()
+            .map(|operand| part(operand, labels))
+            .collect(),
     }
 }
 

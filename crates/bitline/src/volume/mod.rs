@@ -202,6 +202,14 @@ impl Host {
         Ok(found.unwrap_or_default())
     }
 
+    /// Learns where vectors that have names are, if that is not known since power-up: before they are evaluated.
+    ///
+    /// # Errors
+    /// What the drive reports; a damaged volume.
+    pub async fn know_names(&self) -> Result<(), Error> {
+        Ok(self.volume.know(self).await?)
+    }
+
     /// The length of a vector that has a name, bits; `None` if it has none.
     pub(crate) async fn bits_of(&self, id: VectorId) -> Result<Option<u64>, Error> {
         let Some(handle) = store::handle(id.group) else {

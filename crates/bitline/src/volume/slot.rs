@@ -1,7 +1,7 @@
 //! The volume of a drive, which everything in one process shares: opened when it is first asked for, lent to one user at
 //! a time.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use host::volume::{Volume, VolumeError, VolumeOptions};
@@ -28,6 +28,8 @@ enum State {
 pub(crate) struct Slot {
     state: RefCell<State>,
     turn: Semaphore,
+    /// Whether there may be a volume that nobody has opened since power-up.
+    may_exist: Cell<bool>,
     /// Placement handles that were opened since power-up: anchor, pitch and home of each.
     pub(super) open_handles: RefCell<BTreeMap<u16, (u64, u64, Home)>>,
 }
@@ -40,11 +42,13 @@ pub(crate) enum Absent {
 }
 
 impl Slot {
-    /// A slot with the volume that `before` the power went had.
-    pub(crate) fn new(sim: &Sim, before: Option<Box<Volume<Queue>>>) -> Slot {
+    /// A slot with the volume that a drive without data had `before` the power went; on media that were used, there
+    /// may be one.
+    pub(crate) fn new(sim: &Sim, before: Option<Box<Volume<Queue>>>, is_used: bool) -> Slot {
         Slot {
             state: RefCell::new(before.map_or(State::Closed, State::Before)),
             turn: Semaphore::new(sim, 1),
+            may_exist: Cell::new(is_used),
             open_handles: RefCell::default(),
         }
     }
@@ -86,6 +90,19 @@ impl Slot {
         work(volume).await.map(Some)
     }
 
+    /// Opens the volume, if there is one that was not opened since power-up, so that its vectors can be named in
+    /// expressions.
+    ///
+    /// # Errors
+    /// What opening reports.
+    pub(crate) async fn know(&self, host: &Host) -> Result<(), VolumeError> {
+        if self.may_exist.get() {
+            let nothing = async |_: &mut Volume<Queue>| Ok::<_, VolumeError>(());
+            self.with(host, Absent::Leave, nothing).await?;
+        }
+        Ok(())
+    }
+
     async fn open(
         &self,
         host: &Host,
@@ -97,6 +114,7 @@ impl Slot {
             State::Before(volume) => volume.reopen(block.clone()).await,
             State::Closed => Volume::open(block.clone(), options.first).await,
         };
+        self.may_exist.set(false);
         match opened {
             Err(VolumeError::NoVolume { .. }) if absent == Absent::Leave => Ok(None),
             Err(VolumeError::NoVolume { .. }) => {

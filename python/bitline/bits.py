@@ -345,8 +345,8 @@ class Group:
     do not meet in the latches: the controller combines them, or pages of one are brought to the other's dies,
     whichever is estimated to take less time (`bits.meeting`).
 
-    Its name and those of its vectors are kept on the drive. A group is a collection of its vectors: it has a length, is
-    iterated over, and `group["name"]` or `group[number]` is one of them.
+    Its name and those of its vectors are kept on the drive. A group is a collection of its vectors: it has a
+    length, is iterated over, and `group["name"]` or `group[number]` is one of them.
     """
 
     def __init__(self, drive: "Drive", name: str, home: tuple[int, int] | None = None) -> None:
@@ -469,8 +469,8 @@ class Group:
     ) -> list[BitVector]:
         """Set up vectors of zeroes as if they had been written before, under the next free numbers.
 
-        They are where writing them one after the other would have put them. They themselves cost neither time nor
-        energy, only their names do: the data set that is in the drive when an experiment begins.
+        They are where writing them one after the other would have put them. They themselves cost neither time
+        nor energy, only their names do: the data set that is in the drive when an experiment begins.
 
         Args:
             count: How many, at least 1.
@@ -522,7 +522,7 @@ class Group:
 
 
 class Groups:
-    """The groups of a drive: a collection that is iterated over by name, with `groups["name"]` for one that is there."""
+    """The groups of a drive: a collection in the order of names; `groups["name"]` is one that is there."""
 
     def __init__(self, drive: "Drive") -> None:
         self._drive = drive

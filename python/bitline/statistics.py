@@ -150,7 +150,7 @@ class BitsCounts:
     """Bulk bitwise computing."""
 
     rows_written: int
-    """Rows, and parts of rows, written with placement handles: a vector is a row, cut where a command is full."""
+    """Rows written with placement handles: a vector is a row, or several where a command is full."""
     pages_written: int
     """Pages of them."""
     page_programs: int

@@ -1,4 +1,4 @@
-"""The named objects of a drive: arrays, files and tables, in a volume that every process which opens it finds again.
+"""The named objects of a drive: arrays, files and tables, which every process that opens it finds again.
 
 ```python
 drive.volume["prices"] = np.arange(1000.0)
@@ -9,7 +9,7 @@ prices = drive.volume["prices"]
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from bitline.errors import UsageError
 
 if TYPE_CHECKING:
     from bitline.drive import Drive
+
+#: Name, kind, bytes, type, shape, schema, extents.
+ObjectRow: TypeAlias = tuple[str, str, int, str | None, list[int], bytes | None, list[tuple[int, int]]]
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ class Volume:
         return self._drive._names.volume_usage()[2]
 
 
-def _object(row: "tuple[str, str, int, str | None, list[int], bytes | None, list[tuple[int, int]]]") -> VolumeObject:
+def _object(row: ObjectRow) -> VolumeObject:
     name, kind, length, dtype, shape, schema, extents = row
     known: dict[str, Literal["group", "array", "file", "table"]]
     known = {"group": "group", "array": "array", "file": "file", "table": "table"}

@@ -82,7 +82,8 @@ def test_another_process_finds_everything_by_name(tmp_path: Path) -> None:
     with bitline.open(path=path, set=SMALL) as drive:
         drive.group("colours").write([b"\x0f", b"\x3c"], names=["red", "green"])
         drive.volume["notes"] = b"of this run"
-    told = subprocess.run([sys.executable, "-c", CHILD, str(path)], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", CHILD, str(path)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True)
     assert told.stdout == "red green 2 of this run\n"
     with bitline.open(path=path) as drive:
         assert [group.name for group in drive.groups] == ["colours", "more"]

@@ -166,7 +166,12 @@ def _words(vectors: dict[str, BitVector]) -> dict[tuple[int, int], str]:
 
 
 def _result(
-    asked: BitExpression, text: str, platform: str, bits: int | None, count: bool, words: dict[tuple[int, int], str]
+    asked: BitExpression,
+    text: str,
+    platform: str,
+    bits: int | None,
+    count: bool,
+    words: dict[tuple[int, int], str],
 ) -> Result:
     known: dict[str, Platform] = {name: name for name in PLATFORMS}
     if platform not in known:

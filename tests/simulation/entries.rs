@@ -48,10 +48,10 @@ fn entry(random: &mut Random, blocks: u64, scratch: &host::Buffer) -> Submission
     random.fill(&mut bytes);
     let mut entry = SubmissionEntry::from_bytes(bytes);
     if random.chance(0.9) {
-        const OPCODES: [u8; 13] = [
-            0x00, 0x01, 0x02, 0x04, 0x05, 0x08, 0x09, 0x0C, 0x19, 0x81, 0x82, 0x84, 0x86,
+        const OPCODES: [u8; 11] = [
+            0x00, 0x01, 0x02, 0x04, 0x05, 0x08, 0x09, 0x0C, 0x19, 0x81, 0x82,
         ];
-        entry.opcode = OPCODES[random.below(13) as usize];
+        entry.opcode = OPCODES[random.below(11) as usize];
     }
     if random.chance(0.8) {
         entry.flags = [0x00, 0x40][random.below(2) as usize];
@@ -77,8 +77,9 @@ fn entry(random: &mut Random, blocks: u64, scratch: &host::Buffer) -> Submission
     if random.chance(0.8) {
         entry.cdw10.set(random.below(2 * blocks) as u32);
         entry.cdw11.set(u32::from(random.chance(0.05)));
-        entry.cdw12.set(random.below(40) as u32);
-        entry.cdw13.set(0);
+        let directive = u32::from(random.chance(0.2)) * 0xF0_0000;
+        entry.cdw12.set(random.below(40) as u32 | directive);
+        entry.cdw13.set((random.below(4) as u32) << 16);
     }
     let writes = matches!(entry.opcode, 0x01 | 0x04 | 0x08 | 0x19);
     let low = u64::from(entry.cdw10.get()) < KEPT_BLOCKS;
@@ -97,10 +98,10 @@ fn entry(random: &mut Random, blocks: u64, scratch: &host::Buffer) -> Submission
 /// test itself uses, and the namespace whose blocks are kept.
 fn admin_entry(random: &mut Random, mut entry: SubmissionEntry) -> SubmissionEntry {
     if random.chance(0.9) {
-        const OPCODES: [u8; 12] = [
-            0x00, 0x01, 0x02, 0x04, 0x05, 0x06, 0x08, 0x09, 0x0A, 0x0C, 0x80, 0x84,
+        const OPCODES: [u8; 14] = [
+            0x00, 0x01, 0x02, 0x04, 0x05, 0x06, 0x08, 0x09, 0x0A, 0x0C, 0x19, 0x1A, 0x80, 0x84,
         ];
-        entry.opcode = OPCODES[random.below(12) as usize];
+        entry.opcode = OPCODES[random.below(14) as usize];
     }
     if random.chance(0.8) {
         entry.cdw10.set(match entry.opcode {
@@ -116,6 +117,12 @@ fn admin_entry(random: &mut Random, mut entry: SubmissionEntry) -> SubmissionEnt
             _ => random.below(32) as u32,
         });
         entry.cdw11.set(random.below(1 << 24) as u32);
+        if matches!(entry.opcode, 0x19 | 0x1A) {
+            let operation = 1 + random.below(3) as u32;
+            entry
+                .cdw11
+                .set(operation | 0x0F00 | (random.below(4) as u32) << 16);
+        }
         entry.cdw12.set(random.below(2) as u32 * 64);
     }
     let number = entry.cdw10.get();

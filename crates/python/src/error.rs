@@ -56,14 +56,14 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
             &format!("cannot read the trace: {source}"),
             source.raw_os_error(),
         ),
-        Error::Host(HostError::Usage(_) | HostError::Memory(_))
+        Error::Place(_)
+        | Error::Host(HostError::Usage(_) | HostError::Memory(_))
         | Error::Bits(_)
         | Error::UnknownPlatform(_)
         | Error::Volume(_)
         | Error::NoPower
         | Error::Precondition(_)
         | Error::Ageing { .. }
-        | Error::Place(_)
         | Error::Trace(_)
         | Error::Workload(_) => UsageError::new_err(message),
         Error::Host(HostError::Protocol(_) | HostError::Transport(_))

@@ -82,10 +82,11 @@ pub(crate) struct Table {
     vectors: BTreeMap<VectorId, Entry>,
     /// Handles open in this life of the drive, and as what.
     open: BTreeMap<u16, (u64, Home)>,
-    /// Evaluations and writes under way, which may use what was replaced.
-    users: u32,
-    /// What was replaced and is not deallocated yet: first page and number.
-    replaced: Vec<(u64, u64)>,
+    /// Evaluations and writes under way, numbered as they came, which may use what was replaced since.
+    users: BTreeSet<u64>,
+    next_user: u64,
+    /// What was replaced and is not deallocated yet: first page and number, and the first user that came later.
+    replaced: Vec<(u64, u64, u64)>,
     /// A volume has the area: nothing is written by number.
     pub(crate) has_volume: bool,
 }
@@ -101,7 +102,8 @@ impl Table {
             groups: BTreeMap::new(),
             vectors: BTreeMap::new(),
             open: BTreeMap::new(),
-            users: 0,
+            users: BTreeSet::new(),
+            next_user: 0,
             replaced: Vec::new(),
             has_volume: false,
         };
@@ -152,7 +154,7 @@ impl Table {
     /// The power went: handles are closed, and whoever used vectors is gone.
     pub(crate) fn power_lost(&mut self) {
         self.open.clear();
-        self.users = 0;
+        self.users.clear();
     }
 
     /// Pages where vectors may be.
@@ -173,9 +175,17 @@ impl Table {
         }
     }
 
+    /// Pages are not needed any more but by those who use vectors now.
+    fn replace(&mut self, page: u64, pages: u64) {
+        self.replaced.push((page, pages, self.next_user));
+    }
+
     /// The group of a vector of so many bits, made if it has none or no vector.
     fn group_for(&mut self, home: Home, id: VectorId, bits: u64) -> Result<Group, Status> {
         let home = self.canonical(home);
+        if u32::from(home.first) >= self.dies || u32::from(home.dies) > self.dies {
+            return Err(Status::INVALID_FIELD);
+        }
         let is_used = self.of_group(id.group).next().is_some();
         if let Some(group) = self.groups.get(&id.group).filter(|_| is_used) {
             return match *group {
@@ -279,7 +289,7 @@ impl Table {
         };
         if let Some(old) = self.vectors.insert(id, entry) {
             let pages = self.pages(old.bits);
-            self.replaced.push((old.page, pages));
+            self.replace(old.page, pages);
         }
         self.open.insert(group.handle, (pages, group.home));
         Ok((page..page + pages, group.handle, group.home))
@@ -302,19 +312,21 @@ pub struct Vectors {
 }
 
 /// Somebody uses vectors: what is replaced meanwhile stays.
-struct User<'a>(&'a RefCell<Table>);
+struct User<'a>(&'a RefCell<Table>, u64);
 
 impl<'a> User<'a> {
     fn new(table: &'a RefCell<Table>) -> User<'a> {
-        table.borrow_mut().users += 1;
-        User(table)
+        let mut known = table.borrow_mut();
+        let number = known.next_user;
+        known.next_user += 1;
+        known.users.insert(number);
+        User(table, number)
     }
 }
 
 impl Drop for User<'_> {
     fn drop(&mut self) {
-        let mut table = self.0.borrow_mut();
-        table.users = table.users.saturating_sub(1);
+        self.0.borrow_mut().users.remove(&self.1);
     }
 }
 
@@ -436,7 +448,7 @@ impl Vectors {
             };
             if let Some(old) = old {
                 let pages = table.pages(old.bits);
-                table.replaced.push((old.page, pages));
+                table.replace(old.page, pages);
             }
         }
         drop(user);
@@ -468,17 +480,17 @@ impl Vectors {
     async fn deallocate_replaced(&self) -> Result<(), Error> {
         let replaced = {
             let mut table = self.table.borrow_mut();
-            match table.users {
-                0 => std::mem::take(&mut table.replaced),
-                _ => Vec::new(),
-            }
+            let oldest = table.users.first().copied().unwrap_or(u64::MAX);
+            let unused = |replaced: &mut (u64, u64, u64)| replaced.2 <= oldest;
+            table.replaced.extract_if(.., unused).collect::<Vec<_>>()
         };
-        for (page, pages) in replaced {
+        for (page, pages, since) in replaced {
             let (lba, blocks) = (self.lba(page), self.lba(pages));
             match self.device.block().deallocate(lba, blocks).await {
                 Ok(()) => self.table.borrow_mut().give_back(page, pages),
                 Err(error) => {
-                    self.table.borrow_mut().replaced.push((page, pages));
+                    let mut table = self.table.borrow_mut();
+                    table.replaced.push((page, pages, since));
                     return Err(error);
                 }
             }
@@ -634,7 +646,7 @@ impl Vectors {
             for id in found {
                 if let Some(old) = table.vectors.remove(&id) {
                     let pages = table.pages(old.bits);
-                    table.replaced.push((old.page, pages));
+                    table.replace(old.page, pages);
                 }
             }
         }

@@ -12,7 +12,7 @@ mod handle;
 mod layout;
 mod owner;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 

@@ -83,7 +83,7 @@ fn pages_of_a_block_ascend_whatever_is_written() {
     let mut bench = Bench::new(Home { first: 3, dies: 1 });
     let mut last: BTreeMap<u32, u32> = BTreeMap::new();
     let mut closed = BTreeSet::new();
-    for step in 0..60u64 {
+    for step in 0..200u64 {
         let allocated = bench.allocate(step * 7 % CHUNKS);
         let Some(Allocated { page, closed: full }) = allocated else {
             break;

@@ -499,16 +499,22 @@ impl Ftl {
 
     /// Programs a copy to a page of its plane, or of another if that has none.
     fn program_copy(&self, number: u32, copy: &Copy, record: Record) {
-        let (page, mode) = match record.content {
+        let (page, mode, origin) = match record.content {
             Content::Placed { placement, .. } => {
                 let purpose = self.collections.jobs.borrow()[copy.job].purpose;
-                let page = match purpose {
-                    Purpose::RegionLevelling(target) => self.same_place(copy.from, target),
-                    _ => self.copy_spot(copy.from, &placement),
+                let (page, origin) = match purpose {
+                    Purpose::RegionLevelling(target) => {
+                        (self.same_place(copy.from, target), Origin::Collection)
+                    }
+                    // In turn with writes of the host, which go to the same blocks.
+                    _ => (self.copy_spot(copy.from, &placement), Origin::default()),
                 };
-                (page, ProgramMode::Esp)
+                (page, ProgramMode::Esp, origin)
             }
-            _ => (self.any_page_for_copy(copy), self.config.mode),
+            _ => {
+                let page = self.any_page_for_copy(copy);
+                (page, self.config.mode, Origin::Collection)
+            }
         };
         let (Some(page), Some(from)) = (page, copy.buffer) else {
             self.change_job(copy.job, |job| job.stuck = true);
@@ -521,7 +527,7 @@ impl Ftl {
             from,
             bytes: self.geometry.page_bytes,
             spare: record.encode(),
-            origin: Origin::Collection,
+            origin,
         };
         let die = self.geometry.die_of_block(page.block);
         self.schedule.push(die, program, Notify::Collector(number));

@@ -62,7 +62,7 @@ impl Bits {
     ) -> Result<Evaluated, ExecuteError> {
         let expression = self.fetch_expression(command).await?;
         let asked = number(&expression, page_of)?;
-        let chunks = command.bits.div_ceil(self.page_bytes() * 8) as u32;
+        let chunks = self.unit().of_bits(command.bits) as u32;
         for lpn in &asked.first {
             self.ftl.entries_for(lpn.0..lpn.0 + chunks).await?;
         }

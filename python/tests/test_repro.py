@@ -209,7 +209,7 @@ def test_what_cannot_be_placed_or_counted(drive: Drive) -> None:
     group = drive.group(0)
     with pytest.raises(UsageError, match="count = 0, bits = 8: count is from 1"):
         group.place(0, bits=8)
-    with pytest.raises(UsageError, match="count = 1, bits = 0: .*bits from 1"):
+    with pytest.raises(UsageError, match=r"count = 1, bits = 0: .*bits from 1"):
         group.place(1, bits=0)
     (vector,) = group.place(1, bits=8)
     with pytest.raises(UsageError, match="has 9 bits where 8 are required"):

@@ -54,7 +54,7 @@ fn the_capacitor_must_hold_what_the_formula_says() {
             "capacitor.energy_millijoules = {} is too little",
             millijoules - 1
         ),
-        "the write cache (cache.capacity_bytes)".to_owned(),
+        "the cache (cache.capacity_bytes)".to_owned(),
         format!("{SLOTS} pages"),
         format!("takes {millijoules}"),
         "lower cache.capacity_bytes".to_owned(),

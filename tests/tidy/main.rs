@@ -2,7 +2,9 @@
 //! of the code, held against the code.
 
 mod arrows;
+mod commands;
 mod docs;
+mod layers;
 mod licences;
 mod metadata;
 mod python;

@@ -787,3 +787,22 @@ impl Drop for Drive {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a blank drive, and of one that has something to recover.
+    #[test]
+    fn parts_are_powered_up_in_one_order() {
+        let config = Config::preset("flash-cosmos").expect("a preset");
+        let mut drive = Drive::open(config).expect("a drive");
+        for _ in 0..2 {
+            let powered = drive.powered().expect("it has power");
+            let order: Vec<_> = powered.device.parts().collect();
+            assert_eq!(order, ["schedule", "ftl", "cache", "bits", "front end"]);
+            drive.power_cut().expect("no image");
+            drive.power_up().expect("it recovers");
+        }
+    }
+}

@@ -9,7 +9,7 @@ use std::task::Poll;
 use device::frontend::{AdminQueues, Controller};
 use device::port::HostPort;
 use host::{Buffer, Error, Memory, Transport};
-use nvme::command::{CreateCompletionQueue, CreateSubmissionQueue, opcode};
+use nvme::command::{CommandSet, CreateCompletionQueue, CreateSubmissionQueue, row};
 use nvme::{
     AdminCommand, CommandId, CompletionEntry, Cursor, HostMemory, QueueId, QueuePriority, Ring,
     Status, SubmissionEntry,
@@ -356,11 +356,12 @@ impl QueuePair {
     #[inline]
     fn trace_command(&self, sim: &Sim, opcode: u8, begin: Time) {
         if let Some((track, _)) = self.lines {
-            let name = if self.id.get() == 0 {
-                "admin"
+            let set = if self.id.get() == 0 {
+                CommandSet::Admin
             } else {
-                io_name(opcode)
+                CommandSet::Nvm
             };
+            let name = row(set, opcode).map_or("command", |row| row.label);
             sim.trace().slice(track, name, begin, sim.now());
             self.trace_outstanding(sim);
         }
@@ -395,22 +396,6 @@ impl QueuePair {
         state.free.push(id);
         self.room.release(1);
         is_newest
-    }
-}
-
-/// What a trace calls an I/O command.
-fn io_name(code: u8) -> &'static str {
-    match code {
-        opcode::READ => "read",
-        opcode::WRITE => "write",
-        opcode::FLUSH => "flush",
-        opcode::WRITE_ZEROES => "write zeroes",
-        opcode::DATASET_MANAGEMENT => "deallocate",
-        opcode::FC_WRITE => "fc_write",
-        opcode::FC_READ => "fc_read",
-        opcode::FC_DELETE => "fc_delete",
-        opcode::FC_LIST => "fc_list",
-        _ => "command",
     }
 }
 

@@ -13,12 +13,13 @@ use crate::backend::Backend;
 use crate::bits::Bits;
 use crate::bits::meet::estimate::Rates;
 use crate::buffer::Buffers;
-use crate::cache::{CACHE_PART, Cache};
+use crate::cache::Cache;
 use crate::config::{ConfigError, DeviceConfig};
 use crate::faults::{inject_failures, mark_factory_bad_blocks, seed_cells};
 use crate::frontend::{AdminQueues, Controller};
 use crate::ftl::{Ftl, Recovered};
 use crate::memory::{Capacitor, Dumped};
+use crate::part::Parts;
 use crate::port::{HostPort, HostTransfer};
 use crate::schedule::Schedule;
 
@@ -46,6 +47,7 @@ pub struct Device {
     /// What power-up found on the media; nothing on a blank drive.
     pub recovered: Option<Recovered>,
     capacitor: Capacitor,
+    parts: Parts,
 }
 
 /// What is known of the media at power-up.
@@ -89,7 +91,8 @@ impl Device {
         let link = Link::new(sim, &config.link, &ledger);
         let channels = channels(sim, config, &ledger);
         let buffers = Rc::new(Buffers::of(&nand.borrow()));
-        let schedule = Schedule::start(
+        let mut parts = Parts::default();
+        let schedule = Schedule::power_up(
             sim,
             &config.schedule,
             nand,
@@ -97,6 +100,7 @@ impl Device {
             buffers.clone(),
             &ledger,
         );
+        parts.serve(schedule.clone());
         let blank = media == MediaState::Blank;
         if blank {
             mark_factory_bad_blocks(sim, &config.faults, capacity, schedule.nand());
@@ -110,6 +114,7 @@ impl Device {
             blank,
         );
         let (ftl, recovered) = ftl.await;
+        parts.serve(ftl.clone());
         let memory = host.memory.clone();
         let backend = Backend {
             sim: sim.clone(),
@@ -120,21 +125,22 @@ impl Device {
             ftl,
             buffers,
         };
-        let cache = Cache::new(&backend, &config.cache);
-        let mut capacitor = Capacitor::new(config.claims());
-        capacitor.cover(CACHE_PART, cache.clone());
+        let cache = Cache::power_up(&backend, &config.cache);
+        parts.serve(cache.clone());
         let rates = Rates::new(&config.nand, &config.channel, &config.link, &config.bits);
         let bits = Bits::power_up(&backend, &config.bits, rates, recovered.as_ref()).await;
-        let controller = Controller::enable(
+        parts.serve(bits.clone());
+        let controller = Controller::power_up(
             &backend,
             &config.frontend,
             cache.clone(),
             bits.clone(),
             host,
             admin,
-        )
-        .map_err(PowerUpError::AdminQueues)?;
-        controller.resume(blank).await;
+            blank,
+        );
+        let controller = controller.await.map_err(PowerUpError::AdminQueues)?;
+        parts.serve(controller.clone());
         Ok(Device {
             controller,
             cache,
@@ -146,14 +152,20 @@ impl Device {
             schedule: backend.schedule,
             ledger: backend.ledger,
             recovered,
-            capacitor,
+            capacitor: Capacitor::new(config.claims()),
+            parts,
         })
+    }
+
+    /// The names of the parts in the order of power-up.
+    pub fn parts(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.parts.names()
     }
 
     /// The power is gone: tasks have been dropped, and what the flash was at is torn. The
     /// capacitor saves what it covers; that takes no simulated time.
     pub fn power_lost(&self) -> Dumped {
-        self.capacitor.power_lost(&self.ftl)
+        self.parts.power_lost(&self.capacitor, &self.ftl)
     }
 }
 

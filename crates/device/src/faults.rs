@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use media::OutOfRange;
 use media::nand::{BlockId, Failures, Nand, PlaneId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,22 @@ pub struct FaultConfig {
     pub program_failures_per_million: u32,
     /// Of a million blocks erased, so many fail.
     pub erase_failures_per_million: u32,
+}
+
+impl FaultConfig {
+    /// Checks everything.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn validate(&self) -> Result<(), OutOfRange> {
+        const MILLION: u64 = 1_000_000;
+        let bad = self.factory_bad_blocks_per_million;
+        OutOfRange::check("factory_bad_blocks_per_million", bad, 0, MILLION)?;
+        let programs = self.program_failures_per_million;
+        OutOfRange::check("program_failures_per_million", programs, 0, MILLION)?;
+        let erases = self.erase_failures_per_million;
+        OutOfRange::check("erase_failures_per_million", erases, 0, MILLION)
+    }
 }
 
 /// Marks blocks bad as a factory does before a drive is used for the first time.

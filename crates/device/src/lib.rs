@@ -14,6 +14,7 @@ pub mod frontend;
 pub mod ftl;
 pub mod journal;
 pub mod memory;
+mod part;
 pub mod planted;
 pub mod port;
 pub mod schedule;

@@ -21,7 +21,24 @@ pub struct ChannelConfig {
     pub transfer_pj_per_byte: u32,
 }
 
+/// A data rate that no bus has.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("megabytes_per_second = {0} is out of range; it must be 1 to 1000000")]
+pub struct RateOutOfRange(pub f64);
+
 impl ChannelConfig {
+    /// Checks everything.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn validate(&self) -> Result<(), RateOutOfRange> {
+        let rate = self.megabytes_per_second;
+        if !(1.0..=1e6).contains(&rate) {
+            return Err(RateOutOfRange(rate));
+        }
+        Ok(())
+    }
+
     /// How long `bytes` occupy the bus.
     pub fn span_of(&self, bytes: u64) -> Span {
         Span::of_transfer(bytes, self.bytes_per_second())

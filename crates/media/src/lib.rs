@@ -4,3 +4,6 @@ pub mod channel;
 pub mod dram;
 pub mod link;
 pub mod nand;
+mod range;
+
+pub use range::OutOfRange;

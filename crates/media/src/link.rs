@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use sim::resource::Pipe;
 use sim::{ByTenant, Energy, Ledger, Sim, Span, Tenant, Time, Track};
 
+use crate::OutOfRange;
+
 /// What the link is made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -25,6 +27,17 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
+    /// Checks everything.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn validate(&self) -> Result<(), OutOfRange> {
+        OutOfRange::check("lanes", self.lanes, 1, 64)?;
+        let lane = self.megabytes_per_second_per_lane;
+        OutOfRange::check("megabytes_per_second_per_lane", lane, 1, 1_000_000)?;
+        OutOfRange::check("packet_payload_bytes", self.packet_payload_bytes, 1, 4096)
+    }
+
     /// Bytes on the wire of a message of `payload` bytes: packets, each with its overhead.
     pub fn wire_bytes(&self, payload: u64) -> u64 {
         let packets = payload.div_ceil(u64::from(self.packet_payload_bytes));

@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use proptest::prelude::*;
-use sim::resource::{Pipe, Priority, Semaphore, Server, Signal, channel, oneshot};
+use sim::resource::{
+    Access, Pipe, Priority, RangeLock, Semaphore, Server, Signal, channel, oneshot,
+};
 use sim::{Either, Sim, Simulation, Span, select};
 
 const URGENT: Priority = Priority(0);
@@ -363,4 +365,112 @@ fn an_announcement_wakes_all_who_waited_before_it() {
     simulation.run();
     let ends: Vec<f64> = ends.iter().map(|end| end.get()).collect();
     assert_eq!(ends, [10.0, 10.0, 20.0]);
+}
+
+/// When each visitor that comes at 0 ns, 1 ns, ... and holds its ranges for 10 ns has gone.
+fn range_visits(visits: &[&[(std::ops::Range<u64>, Access)]]) -> Vec<f64> {
+    let simulation = Simulation::new(0);
+    let sim = simulation.handle();
+    let lock = Rc::new(RangeLock::new(&sim));
+    let ends: Vec<_> = visits
+        .iter()
+        .zip(0..)
+        .map(|(ranges, arrival)| {
+            let (sim_too, lock, ranges) = (sim.clone(), lock.clone(), ranges.to_vec());
+            visitor(&sim, arrival, async move || {
+                let _guard = match ranges.as_slice() {
+                    [(range, access)] => lock.lock(range.clone(), *access).await,
+                    _ => lock.lock_all(ranges).await,
+                };
+                sim_too.sleep(ns(10)).await;
+            })
+        })
+        .collect();
+    simulation.run();
+    ends.iter().map(|end| end.get()).collect()
+}
+
+#[test]
+fn ranges_that_overlap_are_locked_in_turn() {
+    use Access::{Exclusive, Shared};
+    assert_eq!(
+        range_visits(&[
+            &[(0..8, Exclusive)],
+            &[(7..9, Exclusive)],
+            &[(8..9, Exclusive)]
+        ]),
+        // The third waits for the second, which came first.
+        [10.0, 20.0, 30.0]
+    );
+    assert_eq!(
+        range_visits(&[&[(0..8, Exclusive)], &[(8..9, Exclusive)]]),
+        [10.0, 11.0],
+        "ranges that only touch"
+    );
+    assert_eq!(
+        range_visits(&[
+            &[(0..8, Shared)],
+            &[(0..8, Shared)],
+            &[(3..4, Exclusive)],
+            &[(0..8, Shared)]
+        ]),
+        // Who came after the exclusive claim does not overtake it.
+        [10.0, 11.0, 21.0, 31.0]
+    );
+}
+
+#[test]
+fn ranges_locked_together_are_granted_together() {
+    use Access::{Exclusive, Shared};
+    let crossed = range_visits(&[
+        &[(0..1, Exclusive), (5..6, Exclusive)],
+        &[(5..6, Exclusive), (0..1, Exclusive)],
+        &[(5..6, Shared), (9..10, Exclusive)],
+        &[(9..10, Shared)],
+    ]);
+    assert_eq!(crossed, [10.0, 20.0, 30.0, 40.0]);
+    // The two of one lock do not bar each other, nor does one that is no range.
+    let own = range_visits(&[
+        &[(0..4, Shared), (2..6, Exclusive)],
+        &[],
+        &[(6..6, Exclusive)],
+    ]);
+    assert_eq!(own, [10.0, 11.0, 12.0]);
+}
+
+#[test]
+fn who_stops_waiting_for_a_range_bars_nobody() {
+    let simulation = Simulation::new(0);
+    let sim = simulation.handle();
+    let lock = Rc::new(RangeLock::new(&sim));
+    let hold = |arrival, span, access| {
+        let (sim_too, lock) = (sim.clone(), lock.clone());
+        visitor(&sim, arrival, async move || {
+            let guard = lock.lock(0..4, access).await;
+            assert!(guard.covers(&(1..4), access) && guard.covers(&(0..4), Access::Shared));
+            assert!(!guard.covers(&(3..5), Access::Shared));
+            assert_eq!(
+                guard.covers(&(0..1), Access::Exclusive),
+                access == Access::Exclusive
+            );
+            sim_too.sleep(ns(span)).await;
+        })
+    };
+    let first = hold(0, 10, Access::Shared);
+    let (sim_too, lock_too) = (sim.clone(), lock.clone());
+    let gives_up = visitor(&sim, 1, async move || {
+        let waiting = lock_too.lock(0..4, Access::Exclusive);
+        let given_up = select(waiting, sim_too.sleep(ns(3))).await;
+        assert!(matches!(given_up, Either::Right(())));
+    });
+    let third = hold(2, 10, Access::Shared);
+    let last = hold(3, 1, Access::Exclusive);
+    simulation.run();
+    assert_eq!(gives_up.get(), 4.0);
+    assert_eq!(
+        (first.get(), third.get()),
+        (10.0, 14.0),
+        "granted when the wait was given up"
+    );
+    assert_eq!(last.get(), 15.0);
 }

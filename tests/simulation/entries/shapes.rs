@@ -1,6 +1,6 @@
 //! One legal entry of each command that the drive supports, drawn at random: what the test then spoils.
 //!
-//! A command that is new needs a line in [`IO`] or [`ADMIN`]; the drive's own list of commands says so.
+//! A command that is new needs a line in [`IO`] or [`ADMIN`]; the table of commands says so.
 
 use nvme::command::{
     BlockCommand, BlockRange, CopyBlocks, CopyRange, DatasetManagement, DatasetRange, Engine,
@@ -16,7 +16,6 @@ use super::world::World;
 
 /// A command, and a legal entry of it.
 pub(crate) struct Shape {
-    pub(crate) name: &'static str,
     pub(crate) opcode: u8,
     /// How often it is sent, beside the others.
     pub(crate) weight: u64,
@@ -27,13 +26,8 @@ pub(crate) struct Shape {
     pub(crate) spare: fn(&mut SubmissionEntry),
 }
 
-const fn shape(
-    name: &'static str,
-    opcode: u8,
-    legal: fn(&mut World, &mut Random) -> SubmissionEntry,
-) -> Shape {
+const fn shape(opcode: u8, legal: fn(&mut World, &mut Random) -> SubmissionEntry) -> Shape {
     Shape {
-        name,
         opcode,
         weight: 4,
         least_percent: 10,
@@ -44,114 +38,90 @@ const fn shape(
 
 /// I/O commands.
 pub(crate) const IO: [Shape; 13] = [
-    shape("flush", opcode::FLUSH, flush),
+    shape(opcode::FLUSH, flush),
     Shape {
         spare: spare_blocks,
-        ..shape("write", opcode::WRITE, write)
+        ..shape(opcode::WRITE, write)
     },
-    shape("read", opcode::READ, read),
+    shape(opcode::READ, read),
     Shape {
         // What is marked cannot be read, compared or copied.
         weight: 1,
         spare: spare_blocks,
-        ..shape(
-            "write uncorrectable",
-            opcode::WRITE_UNCORRECTABLE,
-            uncorrectable,
-        )
+        ..shape(opcode::WRITE_UNCORRECTABLE, uncorrectable)
     },
     // Data seldom are equal.
     Shape {
         least_percent: 5,
-        ..shape("compare", opcode::COMPARE, compare)
+        ..shape(opcode::COMPARE, compare)
     },
     Shape {
         spare: spare_blocks,
-        ..shape("write zeroes", opcode::WRITE_ZEROES, zeroes)
+        ..shape(opcode::WRITE_ZEROES, zeroes)
     },
     Shape {
         spare: spare_ranges,
-        ..shape("dataset management", opcode::DATASET_MANAGEMENT, dataset)
+        ..shape(opcode::DATASET_MANAGEMENT, dataset)
     },
-    shape("verify", opcode::VERIFY, verify),
+    shape(opcode::VERIFY, verify),
     Shape {
         spare: spare_blocks,
-        ..shape("copy", opcode::COPY, copy)
+        ..shape(opcode::COPY, copy)
     },
     Shape {
         least_percent: 5,
-        ..shape("fc_write", opcode::FC_WRITE, fc_write)
+        ..shape(opcode::FC_WRITE, fc_write)
     },
     Shape {
         least_percent: 34,
-        ..shape("fc_read", opcode::FC_READ, fc_read)
+        ..shape(opcode::FC_READ, fc_read)
     },
     Shape {
         weight: 1,
         least_percent: 5,
-        ..shape("fc_delete", opcode::FC_DELETE, fc_delete)
+        ..shape(opcode::FC_DELETE, fc_delete)
     },
-    shape("fc_list", opcode::FC_LIST, fc_list),
+    shape(opcode::FC_LIST, fc_list),
 ];
 
 /// Admin commands.
 pub(crate) const ADMIN: [Shape; 12] = [
     Shape {
         spare: spare_queue,
-        ..shape(
-            "delete submission queue",
-            opcode::DELETE_SUBMISSION_QUEUE,
-            queue,
-        )
+        ..shape(opcode::DELETE_SUBMISSION_QUEUE, queue)
     },
     Shape {
         spare: spare_queue,
-        ..shape(
-            "create submission queue",
-            opcode::CREATE_SUBMISSION_QUEUE,
-            queue,
-        )
+        ..shape(opcode::CREATE_SUBMISSION_QUEUE, queue)
     },
-    shape("get log page", opcode::GET_LOG_PAGE, log_page),
+    shape(opcode::GET_LOG_PAGE, log_page),
     Shape {
         spare: spare_queue,
-        ..shape(
-            "delete completion queue",
-            opcode::DELETE_COMPLETION_QUEUE,
-            queue,
-        )
+        ..shape(opcode::DELETE_COMPLETION_QUEUE, queue)
     },
     Shape {
         spare: spare_queue,
-        ..shape(
-            "create completion queue",
-            opcode::CREATE_COMPLETION_QUEUE,
-            queue,
-        )
+        ..shape(opcode::CREATE_COMPLETION_QUEUE, queue)
     },
-    shape("identify", opcode::IDENTIFY, identify),
-    shape("abort", opcode::ABORT, abort),
-    shape("set features", opcode::SET_FEATURES, feature),
-    shape("get features", opcode::GET_FEATURES, feature),
+    shape(opcode::IDENTIFY, identify),
+    shape(opcode::ABORT, abort),
+    shape(opcode::SET_FEATURES, feature),
+    shape(opcode::GET_FEATURES, feature),
     // Those that are held until there is an event are not carried out yet.
     Shape {
         weight: 1,
         least_percent: 0,
-        ..shape(
-            "asynchronous event request",
-            opcode::ASYNC_EVENT_REQUEST,
-            plain,
-        )
+        ..shape(opcode::ASYNC_EVENT_REQUEST, plain)
     },
     Shape {
         weight: 1,
         spare: spare_namespace,
-        ..shape("format", opcode::FORMAT_NVM, format)
+        ..shape(opcode::FORMAT_NVM, format)
     },
     Shape {
         weight: 1,
         spare: spare_everything,
-        ..shape("sanitize", opcode::SANITIZE, plain)
+        ..shape(opcode::SANITIZE, plain)
     },
 ];
 

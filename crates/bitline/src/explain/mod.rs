@@ -160,7 +160,7 @@ impl Drive {
             expression_bytes: encoded.len() as u64,
             count_only,
         };
-        let rates = Rates::of(&self.config().device);
+        let rates = self.config().device.rates();
         let page_bits = u64::from(self.config().device.nand.geometry.page_bytes) * 8;
         let mut explanation = Explanation {
             platform,

@@ -4,6 +4,7 @@
 pub mod advise;
 pub mod combine;
 pub mod command;
+pub mod config;
 pub mod engine;
 pub mod error;
 pub mod estimate;
@@ -12,9 +13,11 @@ pub mod execute;
 pub mod meet;
 pub mod placement;
 pub mod plan;
+mod recipe;
 #[cfg(test)]
 mod tests;
 
-pub use engine::{BitsConfig, Engine};
+pub use config::BitsConfig;
+pub use engine::Engine;
 pub use error::BitsError;
 pub use execute::{Bits, BitsCounts, ExecuteError, PlaceError, PlacedVectors};

@@ -6,25 +6,30 @@ use super::sectors::Sectors;
 use super::table::SlotId;
 use super::{Cache, CacheConfig};
 use crate::ftl::Dump;
-use crate::memory::{Claim, Covered, Dumped};
+use crate::memory::{Claim, Dumped};
+use crate::part::Part;
 
-/// The part of the firmware that the cache is.
-pub(crate) const PART: &str = "the write cache";
+/// What the cache is called.
+const NAME: &str = "cache";
 
 impl CacheConfig {
     /// What may have to be saved: every slot, if there is a capacitor and writes complete from the cache.
     pub(crate) fn claim(&self, geometry: &Geometry) -> Option<Claim> {
         let covered = self.capacitor && self.mode.caches_writes();
         covered.then(|| Claim {
-            part: PART,
+            part: NAME,
             key: "cache.capacity_bytes",
             pages: self.capacity_pages(geometry),
         })
     }
 }
 
-impl Covered for Cache {
-    fn save(&self, dump: &mut Dump<'_>, dumped: &mut Dumped) {
+impl Part for Cache {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn power_lost(&self, dump: &mut Dump<'_>, dumped: &mut Dumped) {
         let table = self.table.borrow();
         let unsaved: Vec<SlotId> = table.dirty().chain(table.flying()).collect();
         let page = self.buffers.take();

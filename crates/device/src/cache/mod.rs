@@ -33,7 +33,6 @@ use crate::backend::Backend;
 use crate::buffer::Buffers;
 use crate::ftl::{Ftl, FtlError};
 pub use config::{CacheConfig, CacheConfigError, CacheMode, WriteBack};
-pub(crate) use dump::PART as CACHE_PART;
 use pressure::Pressure;
 pub use read::{Lookup, ReadStamp, Rest};
 use table::Table;
@@ -97,8 +96,8 @@ pub struct Cache {
 const CHANGE_COUNTERS: usize = 1 << 12;
 
 impl Cache {
-    /// An empty cache.
-    pub fn new(backend: &Backend, config: &CacheConfig) -> Rc<Cache> {
+    /// An empty cache: what it held is on flash, or was lost.
+    pub fn power_up(backend: &Backend, config: &CacheConfig) -> Rc<Cache> {
         let Backend { sim, ftl, .. } = backend;
         let geometry = backend.schedule.geometry();
         let back_pressure = u64::from(config.back_pressure_pages) * u64::from(geometry.page_bytes);

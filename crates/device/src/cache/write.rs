@@ -8,7 +8,7 @@ use sim::{Span, Tenant, Time, join_all};
 use super::sectors::Sectors;
 use super::table::SlotId;
 use super::{Cache, WriteBack};
-use crate::ftl::{FtlError, Lpn, PagePart, WithoutSpace};
+use crate::ftl::{FtlError, Lpn, PagePart, SoleWriter, WithoutSpace, WriteLock};
 use crate::schedule::Origin;
 use crate::tenants;
 
@@ -49,15 +49,21 @@ impl Touched {
 }
 
 impl Cache {
-    /// Writes parts of logical pages; the caller holds their lock. When this returns, they are
+    /// Writes parts of logical pages, which `lock` covers. When this returns, they are
     /// where a completed write has to be: in the cache, or on flash if `force` asks for what no
     /// power cut can take.
     ///
     /// # Errors
     /// Those of [`crate::ftl::Ftl::write`], if flash is waited for.
-    pub async fn write(&self, parts: &[PagePart], force: bool) -> Result<(), FtlError> {
+    pub async fn write(
+        &self,
+        lock: &WriteLock<'_>,
+        parts: &[PagePart],
+        force: bool,
+    ) -> Result<(), FtlError> {
+        debug_assert!(parts.iter().all(|part| covers(lock, part.lpn)));
         if !self.caches_writes.get() || (force && self.is_volatile()) {
-            return self.write_through(parts).await;
+            return self.write_through(lock, parts).await;
         }
         // Parts that are admitted at the same time cross to DRAM together.
         let (mut in_dram, mut admitted) = (self.sim.now(), 0);
@@ -69,7 +75,7 @@ impl Cache {
             if !self.has_slot_for(part.lpn) {
                 turn = None;
                 in_dram = self.to_dram(tenant, &mut admitted).unwrap_or(in_dram);
-                self.write_through(std::slice::from_ref(part)).await?;
+                self.write_through(lock, std::slice::from_ref(part)).await?;
                 continue;
             }
             if turn.is_none() && !self.pressure.allows() {
@@ -203,17 +209,26 @@ impl Cache {
     }
 
     /// Writes parts of logical pages to flash; what is in their slots follows.
-    async fn write_through(&self, parts: &[PagePart]) -> Result<(), FtlError> {
+    async fn write_through(
+        &self,
+        lock: &WriteLock<'_>,
+        parts: &[PagePart],
+    ) -> Result<(), FtlError> {
         match parts {
-            [part] => self.write_page_through(part).await,
+            [part] => self.write_page_through(lock, part).await,
             parts => {
-                let written = join_all(parts.iter().map(|part| self.write_page_through(part)));
+                let written =
+                    join_all(parts.iter().map(|part| self.write_page_through(lock, part)));
                 written.await.into_iter().collect()
             }
         }
     }
 
-    async fn write_page_through(&self, part: &PagePart) -> Result<(), FtlError> {
+    async fn write_page_through(
+        &self,
+        lock: &WriteLock<'_>,
+        part: &PagePart,
+    ) -> Result<(), FtlError> {
         if self.is_on() {
             let found = self.table.borrow().find(part.lpn);
             let unsaved = found.filter(|id| {
@@ -227,7 +242,7 @@ impl Cache {
             }
             self.forget_clean(part.lpn.0..part.lpn.0 + 1);
         }
-        let written = self.ftl.write(*part).await;
+        let written = self.ftl.write(lock, *part).await;
         if self.is_on() {
             // Reads may have brought the old content meanwhile.
             self.forget_clean(part.lpn.0..part.lpn.0 + 1);
@@ -259,27 +274,31 @@ impl Cache {
         })
     }
 
-    /// Makes whole logical pages read as zeroes; the caller holds their lock. When this
+    /// Makes whole logical pages, which `lock` covers, read as zeroes. When this
     /// returns, that is on flash.
     ///
     /// # Errors
     /// No space for the record of it; the pages are then as they were, or as `without_space` says.
     pub async fn deallocate(
         &self,
+        lock: &WriteLock<'_>,
         pages: Range<u32>,
         without_space: WithoutSpace,
         origin: Origin,
     ) -> Result<(), FtlError> {
         if !self.is_on() {
-            return self.ftl.deallocate(pages, without_space, origin).await;
+            return self
+                .ftl
+                .deallocate(lock, pages, without_space, origin)
+                .await;
         }
         // No write-back may bring data back behind the record: what is dirty is held as if
         // it were flying.
-        let held = self.hold(&pages).await;
+        let held = self.hold(lock, &pages).await;
         self.forget_clean(pages.clone());
         let deallocated = self
             .ftl
-            .deallocate(pages.clone(), without_space, origin)
+            .deallocate(lock, pages.clone(), without_space, origin)
             .await;
         self.let_go(&held, deallocated.is_ok());
         if deallocated.is_ok() {
@@ -294,8 +313,13 @@ impl Cache {
             return;
         }
         let all = 0..self.ftl.logical_pages();
-        let held = self.hold(&all).await;
+        let lock = self.ftl.lock(all.clone()).await;
+        let held = self.hold(&lock, &all).await;
         self.let_go(&held, true);
         self.forget_clean(all);
     }
+}
+
+fn covers(lock: &WriteLock<'_>, lpn: Lpn) -> bool {
+    lock.covers(&(lpn.0..lpn.0 + 1))
 }

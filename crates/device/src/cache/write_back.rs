@@ -10,7 +10,7 @@ use super::Cache;
 use super::sectors::Sectors;
 use super::table::SlotId;
 use crate::buffer::BufferId;
-use crate::ftl::{FtlError, Lpn, PagePart};
+use crate::ftl::{FtlError, Lpn, PagePart, SoleWriter, WriteLock};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Origin, Priority};
 
@@ -19,6 +19,21 @@ use crate::schedule::{Origin, Priority};
 struct Job {
     slot: SlotId,
     left_dram: Time,
+}
+
+/// The write-back of a slot that is flying. While it is, no other of its page begins, and host
+/// commands change the slot only.
+struct Flight<'a> {
+    cache: &'a Cache,
+    id: SlotId,
+}
+
+impl SoleWriter for Flight<'_> {
+    fn covers(&self, pages: &Range<u32>) -> bool {
+        let table = self.cache.table.borrow();
+        let slot = table.slot(self.id);
+        !slot.flying.is_empty() && *pages == (slot.lpn.0..slot.lpn.0 + 1)
+    }
 }
 
 /// The tasks that write back, and what each is to do.
@@ -100,20 +115,18 @@ impl Cache {
             self.copy(slot.buffer, page.id(), slot.present);
             (slot.lpn, slot.present, slot.tenant)
         };
+        let flight = Flight { cache: self, id };
         let hull = known.hull();
         let bytes = hull.end - hull.start;
         if bytes == known.bytes() {
-            return self
-                .ftl
-                .write(part_for(tenant, lpn, hull.start, bytes, page.id()))
-                .await;
+            let part = part_for(tenant, lpn, hull.start, bytes, page.id());
+            return self.ftl.write(&flight, part).await;
         }
         // What is missing lies in several places: it is read at once.
         let missing = Sectors::of(0, page_bytes) & !known;
         self.fill(tenant, lpn, missing, page.id()).await?;
-        self.ftl
-            .write(part_for(tenant, lpn, 0, page_bytes, page.id()))
-            .await
+        let part = part_for(tenant, lpn, 0, page_bytes, page.id());
+        self.ftl.write(&flight, part).await
     }
 
     /// Reads sectors of a logical page from flash to their places in `page`.
@@ -263,9 +276,10 @@ impl Cache {
         })
     }
 
-    /// Waits for the write-backs of `pages`, which the caller has locked, and keeps others
-    /// from beginning; gives the slots held so, for [`Cache::let_go`].
-    pub(super) async fn hold(&self, pages: &Range<u32>) -> Vec<SlotId> {
+    /// Waits for the write-backs of `pages`, which `lock` covers, and keeps others from
+    /// beginning; gives the slots held so, for [`Cache::let_go`].
+    pub(super) async fn hold(&self, lock: &WriteLock<'_>, pages: &Range<u32>) -> Vec<SlotId> {
+        debug_assert!(lock.covers(pages));
         while self.is_any_flying(pages) {
             self.landed.next().await;
         }

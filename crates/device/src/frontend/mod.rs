@@ -1,38 +1,23 @@
 //! The front end: fetches commands, has them carried out, and posts completions.
 //!
-//! Slots are tasks that fetch and carry out one command after another.
+//! `transport` brings commands in and takes completions out; `dispatch` hands a command, by its command set and
+//! opcode, to the job that carries it out; `admin` carries out those of the admin queue itself.
 
-mod abort;
-mod activity;
 mod admin;
-mod arbitration;
-mod compare;
-mod copy;
-mod direct;
-mod event;
-mod feature;
-mod fetch;
-mod format;
-mod health;
-mod identify;
-mod io;
-mod log;
+mod answer;
+mod config;
+mod dispatch;
 mod namespace;
 mod note;
-mod queues;
-mod sanitize;
-mod slot;
-mod uncorrectable;
-mod vendor;
+mod transport;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use media::link::Link;
-use nvme::{AsyncEvent, MEMORY_PAGE_BYTES, NamespaceId, QueueId, QueuePriority};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use nvme::{MEMORY_PAGE_BYTES, NamespaceId, QueueId, QueuePriority};
+use serde::Serialize;
 use sim::resource::Broadcast;
 use sim::{Sim, TaskId, Tenant, Time};
 
@@ -41,59 +26,20 @@ use crate::bits::Bits;
 use crate::buffer::Buffers;
 use crate::cache::Cache;
 use crate::ftl::Ftl;
-use crate::port::{DOORBELL_BYTES, HostPort, HostTransfer};
+use crate::part::Part;
+use crate::port::{HostPort, HostTransfer};
 use crate::served::{Served, ServedFor};
-use crate::tenants;
-use activity::Activity;
-use arbitration::Arbiter;
-pub use arbitration::Arbitration;
-use direct::{CachedReads, DirectReads, Room};
-use event::Events;
-use feature::Features;
-use health::Health;
-pub use health::HealthConfig;
+pub use admin::HealthConfig;
+use admin::{Events, Features, Health, Sanitizing};
+pub use config::{FrontendConfig, FrontendConfigError};
+use dispatch::{CachedReads, DirectReads, Marks};
 use namespace::Namespaces;
-pub(crate) use namespace::check_namespaces;
 pub use namespace::{NAMESPACES_MAX, NamespaceConfig, NamespaceError};
-use queues::Queues;
-use sanitize::Sanitizing;
-use slot::Slots;
-use uncorrectable::Marks;
+pub use transport::Arbitration;
+use transport::{Activity, Arbiter, Doorbell, Queues, Room, Slots};
 
 /// What Identify and the log of firmware slots call the firmware.
 const FIRMWARE_REVISION: &str = env!("CARGO_PKG_VERSION");
-
-/// How the front end is configured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FrontendConfig {
-    /// I/O queue pairs that may exist.
-    pub io_queues: u16,
-    /// Largest queue, in entries.
-    pub queue_entries: u32,
-    /// Commands fetched and not completed, over all queues.
-    pub commands_in_flight: u32,
-    /// Commands of one I/O queue fetched and not completed (MQSim's `Queue_Fetch_Size`).
-    pub fetch_limit_per_queue: u32,
-    /// How queues take turns.
-    pub arbitration: Arbitration,
-    /// Commands fetched from a queue in one turn, log2; 7 is no limit. The host can set it.
-    pub arbitration_burst: u8,
-    /// Commands of the high, medium and low class in one round of weighted arbitration, 1 to 256
-    /// each. The host can set them.
-    pub arbitration_weights: [u32; 3],
-    /// The most data of one command, log2 of pages of 4096 bytes (MDTS); 0 is no limit.
-    pub max_data_transfer: u8,
-    /// Size of a logical block, in bytes; divides the page size.
-    pub block_bytes: u32,
-    /// The namespaces; none here stands for one of all blocks.
-    pub namespaces: Vec<NamespaceConfig>,
-    /// Power of the controller and its DRAM while any command is in flight, in milliwatts; arrays, channels
-    /// and link have accounts of their own.
-    pub active_milliwatts: u64,
-    /// What the drive's health is judged by.
-    pub health: HealthConfig,
-}
 
 /// Where the admin queues lie, as the AQA, ASQ and ACQ registers say
 /// (NVMe Base 2.1, 3.1.4).
@@ -105,14 +51,6 @@ pub struct AdminQueues {
     pub completion: u64,
     /// Entries of each.
     pub entries: u32,
-}
-
-/// A doorbell on its way over the link.
-#[derive(Clone, Copy)]
-struct Doorbell {
-    arrives: Time,
-    queue: QueueId,
-    tail: u16,
 }
 
 /// Counts of the front end.
@@ -173,17 +111,19 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller with its admin queues, ready for commands.
+    /// A controller with its admin queues, and what an earlier life left on media that are not
+    /// `blank`: formats, marks, saved features, counts, and what it had begun, which is ended.
     ///
     /// # Errors
     /// The status of creating the admin queues, if their size is not possible.
-    pub fn enable(
+    pub async fn power_up(
         backend: &Backend,
         config: &FrontendConfig,
         cache: Rc<Cache>,
         bits: Rc<Bits>,
         host: HostPort,
         admin: AdminQueues,
+        blank: bool,
     ) -> Result<Rc<Controller>, nvme::Status> {
         let Backend { sim, ftl, .. } = backend;
         let page_bytes = backend.schedule.geometry().page_bytes;
@@ -248,16 +188,11 @@ impl Controller {
                 controller.page_read(number, fault);
             }
         }));
-        if controller.cache.is_on() {
-            sim.spawn_detached(controller.clone().finish_cached_reads());
-        }
-        controller.pass_lead();
+        controller.resume(blank).await;
         Ok(controller)
     }
 
-    /// Takes up what an earlier life left: formats, marks, saved features, counts, and what it
-    /// had begun. Commands come after this.
-    pub async fn resume(self: &Rc<Controller>, blank: bool) {
+    async fn resume(self: &Rc<Controller>, blank: bool) {
         if !blank {
             self.restore_features();
             self.restore_marks();
@@ -276,42 +211,7 @@ impl Controller {
     pub async fn shut_down(&self) -> Result<(), nvme::Status> {
         let flushed = self.cache.flush().await;
         self.keep_health().await?;
-        flushed.map_err(|error| io::status_of(error, false))
-    }
-
-    /// The host writes a submission queue's tail doorbell.
-    #[inline]
-    pub fn ring_submission(&self, queue: QueueId, tail: u16) {
-        let arrives = self.link.down.post(tenants::DRIVE, DOORBELL_BYTES);
-        self.doorbells.borrow_mut().push_back(Doorbell {
-            arrives,
-            queue,
-            tail,
-        });
-        let fetcher = self.fetcher.replace(TaskId::NONE);
-        if fetcher != TaskId::NONE {
-            self.sim.wake_at(self.expect_fetch(queue, arrives), fetcher);
-        }
-    }
-
-    /// The host writes a completion queue's head doorbell. Nothing waits for it
-    /// unless the queue was full, so it takes effect as it is sent.
-    #[inline]
-    pub fn ring_completion(self: &Rc<Controller>, queue: QueueId, head: u16) {
-        self.link.down.post(tenants::DRIVE, DOORBELL_BYTES);
-        let moved = self
-            .queues
-            .borrow_mut()
-            .completion_mut(queue)
-            .map(|queue| queue.ring.set_head(head));
-        if !matches!(moved, Some(Ok(_))) {
-            self.count(|counts| counts.invalid_doorbells += 1);
-            self.raise(match moved {
-                None => AsyncEvent::INVALID_DOORBELL,
-                Some(_) => AsyncEvent::INVALID_DOORBELL_VALUE,
-            });
-        }
-        self.completions_taken.announce();
+        flushed.map_err(|error| answer::status_of(error, false))
     }
 
     /// The logical pages of a namespace, if there is one of this identifier.
@@ -339,5 +239,20 @@ impl Controller {
     #[inline]
     fn count(&self, change: impl FnOnce(&mut FrontendCounts)) {
         change(&mut self.counts.borrow_mut());
+    }
+}
+
+impl Part for Controller {
+    fn name(&self) -> &'static str {
+        "front end"
+    }
+
+    /// Takes commands.
+    fn serve(self: Rc<Controller>) {
+        if self.cache.is_on() {
+            let finisher = self.clone().finish_cached_reads();
+            self.sim.spawn_detached(finisher);
+        }
+        self.pass_lead();
     }
 }

@@ -4,7 +4,7 @@ use nvme::Status;
 use nvme::command::FeatureId;
 
 use super::Controller;
-use super::io::status_of;
+use super::answer::status_of;
 use crate::journal::{FactKey, Part};
 
 /// Counts of health and power.

@@ -5,16 +5,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::CheckpointConfig;
-use super::gc::GcConfig;
+use super::gc::{GC_RESERVE_BLOCKS, GcConfig};
 use super::mapping::{MappingConfig, MappingKind};
 use super::order::AllocationOrder;
 use super::slc_cache::SlcCacheConfig;
 use super::wear::WearLevellingConfig;
 use super::written::PartialPages;
 
-/// Free blocks of each plane that only garbage collection may take: one that it
-/// fills, and one for what power cuts tear while it does.
-pub(super) const GC_RESERVE_BLOCKS: u32 = 2;
+/// Spare bytes that a page needs for the record of what it holds, and more than any has.
+const SPARE_BYTES_MIN: u32 = 32;
+const SPARE_BYTES_MAX: u32 = 65_535;
 
 /// Configuration of the flash translation layer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -111,6 +111,11 @@ pub enum FtlConfigError {
         /// Blocks that must not hold exported data.
         needed: u32,
     },
+    /// Spare bytes that hold no record of the page.
+    #[error(
+        "nand.geometry.spare_bytes = {0} is out of range; it must be {SPARE_BYTES_MIN} to {SPARE_BYTES_MAX}"
+    )]
+    SpareBytes(u32),
     /// The mapping table's entries have 31 bits.
     #[error("the geometry has {0} pages; the mapping table can name {max}", max = super::mapping::PAGES_MAX)]
     Pages(u64),
@@ -130,17 +135,20 @@ pub struct Capacity {
 }
 
 impl FtlConfig {
-    /// How much of `geometry` is exported when `compute_percent` of the blocks
+    /// Checks everything, and says how much of `geometry` is exported when `compute_percent` of the blocks
     /// are set aside for computing, and `dump_blocks` of each plane for what a capacitor saves.
     ///
     /// # Errors
     /// If the configuration cannot work with this geometry.
-    pub fn capacity(
+    pub fn validate(
         &self,
         geometry: &Geometry,
         compute_percent: u32,
         dump_blocks: u32,
     ) -> Result<Capacity, FtlConfigError> {
+        if geometry.spare_bytes < SPARE_BYTES_MIN || geometry.spare_bytes > SPARE_BYTES_MAX {
+            return Err(FtlConfigError::SpareBytes(geometry.spare_bytes));
+        }
         if !(0.0..1.0).contains(&self.overprovisioning) {
             return Err(FtlConfigError::Overprovisioning(self.overprovisioning));
         }

@@ -8,7 +8,8 @@ use media::nand::{BlockId, Command, Feature, Outcome, PageAddress, PageStatus, P
 use sim::{Energy, Time};
 
 use super::Ftl;
-use super::mapping::{Lpn, Mapping};
+use super::lpn::Lpn;
+use super::mapping::Mapping;
 use super::spare::{Content, Record};
 use crate::buffer::BufferId;
 

@@ -12,11 +12,12 @@ mod config;
 mod dump;
 mod gc;
 mod journal;
+mod lock;
+mod lpn;
 mod mapping;
 mod order;
 mod precondition;
 mod purge;
-mod range_lock;
 mod read;
 mod recovery;
 mod slc_cache;
@@ -32,10 +33,11 @@ use std::rc::Rc;
 use media::nand::{BlockCondition, BlockId, Geometry, Nand, PlaneId, Ppa, ProgramMode};
 use serde::Serialize;
 use sim::Sim;
-use sim::resource::Broadcast;
+use sim::resource::{Broadcast, RangeLock};
 
 use crate::buffer::Buffers;
 use crate::journal::Facts;
+use crate::part::Part;
 use crate::schedule::{Erase, Origin, Schedule, Sink, Ticket};
 use crate::tenants;
 use blocks::{Blocks, Orders, Shares, Stream};
@@ -46,12 +48,13 @@ pub(crate) use dump::{DUMP_FAILURES, Dump};
 use gc::Collections;
 pub use gc::{GcConfig, GcPace, GcPolicy};
 use journal::JournalWriter;
-pub use mapping::{Lpn, Mapping, MappingConfig, MappingKind};
+pub use lock::{SoleWriter, WriteLock};
+pub use lpn::Lpn;
+pub use mapping::{Mapping, MappingConfig, MappingKind};
 use mapping::{MappingTable, WriteBacks};
 pub use order::{AllocationOrder, OrderError};
 pub use precondition::{History, Precondition, PreconditionError, Preconditioned};
 pub use purge::Purge;
-use range_lock::RangeLocks;
 pub use read::PagePart;
 pub use recovery::Recovered;
 pub use slc_cache::SlcCacheConfig;
@@ -144,7 +147,7 @@ pub struct Ftl {
     collections: Collections,
     /// The home planes of logical pages 0, 1, 2, ..., in turn.
     homes: Vec<PlaneId>,
-    locks: RangeLocks,
+    locks: RangeLock,
     /// Live logical pages of each record of deallocation.
     tombstones: RefCell<BTreeMap<Ppa, u32>>,
     facts: RefCell<Facts>,
@@ -190,7 +193,7 @@ impl Ftl {
             ftl.blocks.borrow_mut().open_frontiers();
         }
         ftl.store_mapping_table();
-        ftl.start(sim)
+        Rc::new(ftl)
     }
 
     /// A drive leaves the factory with its mapping pages on flash, all of them empty.
@@ -247,7 +250,7 @@ impl Ftl {
                     pages_per_block: geometry.pages_per_block(config.mode),
                     slc_pages_per_block: geometry.pages_per_block(ProgramMode::Slc),
                     slc_cache: config.slc_cache,
-                    reserve: config::GC_RESERVE_BLOCKS,
+                    reserve: gc::GC_RESERVE_BLOCKS,
                     host_waits_below: config.gc.hard_threshold_blocks,
                     opens_ahead: config.frontiers == Frontiers::Ahead,
                     compute_blocks: capacity.compute_blocks_per_plane,
@@ -266,13 +269,13 @@ impl Ftl {
                 })
                 .collect(),
             collections: Collections::new(
-                config,
+                &config.gc,
                 geometry.planes(),
                 geometry.blocks_per_plane,
                 sim.random("garbage collection"),
             ),
             homes: config.plane_allocation.planes(&geometry),
-            locks: RangeLocks::new(sim),
+            locks: RangeLock::new(sim),
             tombstones: RefCell::default(),
             facts: RefCell::new(Facts::new(geometry.page_bytes)),
             journal: JournalWriter::new(sim),
@@ -310,20 +313,6 @@ impl Ftl {
                 }
             }
         }
-    }
-
-    /// Starts collecting garbage, and writing the mapping table.
-    fn start(self, sim: &Sim) -> Rc<Ftl> {
-        let ftl = Rc::new(self);
-        ftl.start_collecting();
-        if ftl.keeps_mapping_pages() {
-            ftl.start_fetching();
-            ftl.start_writing_back(sim);
-        }
-        if ftl.config.checkpoint.interval_pages > 0 {
-            sim.spawn_detached(ftl.clone().make_checkpoints());
-        }
-        ftl
     }
 
     /// The flash packages, to look at the state of blocks.
@@ -434,5 +423,24 @@ impl Ftl {
     #[inline]
     fn count(&self, change: impl FnOnce(&mut FtlCounts)) {
         change(&mut self.counts.borrow_mut());
+    }
+}
+
+impl Part for Ftl {
+    fn name(&self) -> &'static str {
+        "ftl"
+    }
+
+    /// Collects garbage, and writes the mapping table.
+    fn serve(self: Rc<Ftl>) {
+        let sim = self.schedule.sim();
+        self.start_collecting();
+        if self.keeps_mapping_pages() {
+            self.start_fetching();
+            self.start_writing_back(sim);
+        }
+        if self.config.checkpoint.interval_pages > 0 {
+            sim.spawn_detached(self.clone().make_checkpoints());
+        }
     }
 }

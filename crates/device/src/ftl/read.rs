@@ -3,7 +3,8 @@
 use media::nand::DieId;
 
 use super::Ftl;
-use super::mapping::{Lpn, Mapping};
+use super::lpn::Lpn;
+use super::mapping::Mapping;
 use crate::buffer::BufferId;
 use crate::schedule::{Notify, Origin, Read};
 

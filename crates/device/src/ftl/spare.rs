@@ -3,7 +3,7 @@
 
 use crate::schedule::SpareBytes;
 
-use super::mapping::Lpn;
+use super::lpn::Lpn;
 
 /// Bytes of the record of a data page, of which there are very many.
 const SHORT: usize = 16;

@@ -5,19 +5,15 @@ use std::ops::Range;
 use media::nand::{PageAddress, PlaneId, ProgramMode};
 
 use super::blocks::{Stream, Use};
-use super::mapping::{Lpn, Mapping};
-use super::range_lock::RangeLock;
+use super::lock::{SoleWriter, debug_assert_covers};
+use super::lpn::Lpn;
+use super::mapping::Mapping;
 use super::spare::{Content, Record};
 use super::{Ftl, FtlError, PagePart};
 use crate::buffer::BufferId;
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Fault, Origin, Program, Read};
 use crate::tenants;
-
-/// Logical pages that only its holder may write or deallocate.
-pub struct WriteLock<'a> {
-    _lock: RangeLock<'a>,
-}
 
 /// What becomes of pages for whose deallocation there is no space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,19 +26,12 @@ pub enum WithoutSpace {
 }
 
 impl Ftl {
-    /// Waits until nobody else writes or deallocates any of `pages`.
-    pub async fn lock(&self, pages: Range<u32>) -> WriteLock<'_> {
-        WriteLock {
-            _lock: self.locks.lock(pages).await,
-        }
-    }
-
-    /// Writes a part of a logical page; the caller holds its lock. The rest of the page keeps
+    /// Writes a part of a logical page, which nobody else does meanwhile. The rest of the page keeps
     /// its content. When this returns, the data is on flash.
     ///
     /// # Errors
     /// No space, or the old content of a partly written page cannot be read.
-    pub async fn write(&self, part: PagePart) -> Result<(), FtlError> {
+    pub async fn write(&self, sole: &impl SoleWriter, part: PagePart) -> Result<(), FtlError> {
         let PagePart {
             lpn,
             column,
@@ -50,6 +39,7 @@ impl Ftl {
             buffer,
             origin,
         } = part;
+        debug_assert_covers(sole, lpn.0..lpn.0 + 1);
         self.count(|counts| counts.host_page_writes += 1);
         if self.is_cached {
             self.entry_for_write(lpn).await?;
@@ -307,17 +297,19 @@ impl Ftl {
         }
     }
 
-    /// Makes whole logical pages read as zeroes; the caller holds their lock. When
+    /// Makes whole logical pages, which nobody else changes meanwhile, read as zeroes. When
     /// this returns, that is on flash: one record stands for all of them.
     ///
     /// # Errors
     /// No space for the record.
     pub async fn deallocate(
         &self,
+        sole: &impl SoleWriter,
         pages: Range<u32>,
         without_space: WithoutSpace,
         origin: Origin,
     ) -> Result<(), FtlError> {
+        debug_assert_covers(sole, pages.clone());
         let holds_data = |lpn: &u32| matches!(self.lookup(Lpn(*lpn)), Mapping::Data(_));
         let Some(first) = pages.clone().find(holds_data) else {
             return Ok(());

@@ -9,7 +9,7 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::mapping::Lpn;
+use super::lpn::Lpn;
 
 /// What the firmware knows of pages that were written in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -5,15 +5,13 @@
 //! claims together decide how many blocks stay erased, and power-up checks that the capacitor's energy is
 //! enough for them.
 
-use std::rc::Rc;
-
 use media::nand::{Geometry, ProgramMode};
 use serde::{Deserialize, Serialize};
 use sim::{Energy, Span};
 
 use crate::config::DeviceConfig;
 use crate::energy;
-use crate::ftl::{DUMP_FAILURES, Dump, Ftl};
+use crate::ftl::DUMP_FAILURES;
 
 /// What the capacitor is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -47,6 +45,25 @@ pub(crate) struct Need {
     pub(crate) energy: Energy,
 }
 
+/// Too little energy for what is to be saved when the power goes.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error(
+    "capacitor.energy_millijoules = {given} is too little: {claims} may leave {pages} pages to save when the power \
+     goes, which takes {needed}; raise it to that, or lower {keys}"
+)]
+pub struct TooWeak {
+    /// What was given.
+    pub given: u32,
+    /// Who may leave pages to save, and how many.
+    pub claims: String,
+    /// All of these.
+    pub pages: u32,
+    /// What they need, in millijoules.
+    pub needed: u64,
+    /// The keys that say how many.
+    pub keys: String,
+}
+
 /// What was saved when the power went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dumped {
@@ -58,16 +75,29 @@ pub struct Dumped {
     pub energy: Energy,
 }
 
-/// A part of the firmware whose memory the capacitor covers.
-pub(crate) trait Covered {
-    /// The power is gone, and every task of the drive with it: saves what flash misses.
-    fn save(&self, dump: &mut Dump<'_>, dumped: &mut Dumped);
-}
-
 /// The capacitor of a powered drive.
 pub(crate) struct Capacitor {
     claims: Vec<Claim>,
-    covered: Vec<Rc<dyn Covered>>,
+}
+
+impl CapacitorConfig {
+    /// # Errors
+    /// Less energy than `claims` need together.
+    pub(crate) fn validate(&self, claims: &[Claim], need: &Need) -> Result<(), TooWeak> {
+        let (given, needed) = (self.energy_millijoules, need.millijoules());
+        if needed <= u64::from(given) {
+            return Ok(());
+        }
+        let named = |claim: &Claim| format!("the {} ({})", claim.part, claim.key);
+        let list = |names: Vec<String>| names.join(" and ");
+        Err(TooWeak {
+            given,
+            claims: list(claims.iter().map(named).collect()),
+            pages: need.pages,
+            needed,
+            keys: list(claims.iter().map(|claim| claim.key.to_owned()).collect()),
+        })
+    }
 }
 
 impl Need {
@@ -121,27 +151,11 @@ fn with_failures(pages: u32) -> u32 {
 impl Capacitor {
     /// A capacitor that is strong enough for `claims`, as [`DeviceConfig::validate`] has found.
     pub(crate) fn new(claims: Vec<Claim>) -> Capacitor {
-        Capacitor {
-            claims,
-            covered: Vec::new(),
-        }
+        Capacitor { claims }
     }
 
-    /// Covers the memory of a part, if that claims any.
-    pub(crate) fn cover(&mut self, part: &str, covered: Rc<dyn Covered>) {
-        if self.claims.iter().any(|claim| claim.part == part) {
-            self.covered.push(covered);
-        }
-    }
-
-    /// The power is gone; the flash is at rest. Takes no simulated time.
-    pub(crate) fn power_lost(&self, ftl: &Ftl) -> Dumped {
-        let mut dumped = Dumped::default();
-        let mut dump = ftl.dump();
-        for part in &self.covered {
-            part.save(&mut dump, &mut dumped);
-        }
-        dumped.energy = dump.energy();
-        dumped
+    /// Whether the memory of a part is saved when the power goes.
+    pub(crate) fn covers(&self, part: &str) -> bool {
+        self.claims.iter().any(|claim| claim.part == part)
     }
 }

@@ -2,5 +2,5 @@
 
 mod capacitor;
 
-pub(crate) use capacitor::{Capacitor, Claim, Covered, Need};
-pub use capacitor::{CapacitorConfig, Dumped};
+pub(crate) use capacitor::{Capacitor, Claim, Need};
+pub use capacitor::{CapacitorConfig, Dumped, TooWeak};

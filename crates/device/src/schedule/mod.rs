@@ -27,6 +27,7 @@ use sim::resource::Signal;
 use sim::{Counter, Ledger, Sim, Span, Tenant, Time};
 
 use crate::buffer::Buffers;
+use crate::part::Part;
 use crate::served::{Served, ServedFor};
 use crate::tenants;
 use computation::Computation;
@@ -115,6 +116,8 @@ pub struct Schedule {
     queues: Vec<RefCell<UnitQueue>>,
     /// Rung when something arrives for a unit.
     bells: Vec<Signal>,
+    /// The units, until they serve.
+    idle_units: RefCell<Vec<Unit>>,
     tickets: Tickets,
     sink: OnceCell<Sink>,
     collector: OnceCell<Sink>,
@@ -133,8 +136,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Idle queues, and a task for each unit.
-    pub fn start(
+    /// Idle queues and units.
+    pub fn power_up(
         sim: &Sim,
         config: &ScheduleConfig,
         nand: Rc<RefCell<Nand>>,
@@ -170,6 +173,7 @@ impl Schedule {
                 })
                 .collect(),
             bells: (0..units).map(|_| Signal::new(sim)).collect(),
+            idle_units: RefCell::default(),
             tickets: Tickets::new(sim),
             sink: OnceCell::new(),
             collector: OnceCell::new(),
@@ -202,9 +206,14 @@ impl Schedule {
                 turns,
                 ledger,
             );
-            sim.spawn_detached(unit.run());
+            schedule.idle_units.borrow_mut().push(unit);
         }
         schedule
+    }
+
+    /// Simulated time.
+    pub(crate) fn sim(&self) -> &Sim {
+        &self.sim
     }
 
     /// The number of the unit that a die is, or is part of.
@@ -393,6 +402,19 @@ impl Schedule {
 
     fn count(&self, change: impl FnOnce(&mut FlashCounts)) {
         change(&mut self.counts.borrow_mut());
+    }
+}
+
+impl Part for Schedule {
+    fn name(&self) -> &'static str {
+        "schedule"
+    }
+
+    /// Gives each unit its task.
+    fn serve(self: Rc<Schedule>) {
+        for unit in self.idle_units.take() {
+            self.sim.spawn_detached(unit.run());
+        }
     }
 }
 

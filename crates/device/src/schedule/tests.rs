@@ -16,6 +16,7 @@ use sim::{Ledger, Simulation, Span, Time};
 
 use super::*;
 use crate::buffer::BufferId;
+use crate::part::Part;
 
 /// Blocks of a die, two planes of eight.
 const DIE: u32 = 16;
@@ -146,7 +147,7 @@ impl Bench {
         let channel = Channel::new(&sim, &channel, 0);
         let buffers = Rc::new(Buffers::new(64, true));
         let ledger = Rc::new(Ledger::default());
-        let schedule = Schedule::start(
+        let schedule = Schedule::power_up(
             &sim,
             config,
             Rc::new(RefCell::new(nand)),
@@ -154,6 +155,7 @@ impl Bench {
             buffers.clone(),
             &ledger,
         );
+        schedule.clone().serve();
         Bench {
             simulation,
             schedule,

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use sim::resource::Pipe;
 use sim::{ByTenant, Energy, Ledger, Sim, Span, Tenant, Time};
 
+use crate::OutOfRange;
 pub use timing::DramTiming;
 
 /// What the DRAM is made of.
@@ -33,6 +34,21 @@ pub struct DramConfig {
     pub t_rp_ns: u32,
     /// Energy of moving one byte, activations included, in picojoules.
     pub transfer_pj_per_byte: u32,
+}
+
+impl DramConfig {
+    /// Checks everything.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn validate(&self) -> Result<(), OutOfRange> {
+        OutOfRange::check("row_bytes", self.row_bytes, 64, 1 << 20)?;
+        OutOfRange::check("clock_megahertz", self.clock_megahertz, 1, 100_000)?;
+        OutOfRange::check("transfer_bytes", self.transfer_bytes, 1, 1024)?;
+        OutOfRange::check("t_rcd_ns", self.t_rcd_ns, 0, 1_000_000)?;
+        OutOfRange::check("t_cl_ns", self.t_cl_ns, 0, 1_000_000)?;
+        OutOfRange::check("t_rp_ns", self.t_rp_ns, 0, 1_000_000)
+    }
 }
 
 /// The DRAM channel, and what it has moved.

@@ -1,8 +1,7 @@
 //! Admin commands (Base 5).
 
-use crate::command::{
-    FormatNvm, Sanitize, bit, check_flags, halves, join_dwords, join_halves, opcode,
-};
+use crate::command::row::{CommandSet, Decoded, Field, Row, Usual, effect};
+use crate::command::{FormatNvm, Sanitize, bit, halves, join_dwords, join_halves, opcode};
 use crate::data_pointer::DataPointer;
 use crate::entry::SubmissionEntry;
 use crate::identifier::{CommandId, ControllerId, NamespaceId, QueueId, QueuePriority};
@@ -221,37 +220,6 @@ pub struct Abort {
 }
 
 impl AdminCommand {
-    /// The command that `entry` asks for. Both forms of data pointer are taken; a transport that
-    /// allows PRPs only (PCIe) checks that itself.
-    ///
-    /// # Errors
-    /// Invalid Command Opcode; Invalid Field for fused operations and reserved values; PRP Offset
-    /// Invalid for queues that are not page-aligned; the statuses of [`DataPointer::decode`].
-    pub fn decode(entry: &SubmissionEntry) -> Result<AdminCommand, Status> {
-        let queue = QueueId::new(halves(entry.cdw10.get()).0);
-        let command = match entry.opcode {
-            opcode::DELETE_SUBMISSION_QUEUE => AdminCommand::DeleteSubmissionQueue(queue),
-            opcode::DELETE_COMPLETION_QUEUE => AdminCommand::DeleteCompletionQueue(queue),
-            opcode::CREATE_SUBMISSION_QUEUE => {
-                AdminCommand::CreateSubmissionQueue(CreateSubmissionQueue::decode(entry)?)
-            }
-            opcode::CREATE_COMPLETION_QUEUE => {
-                AdminCommand::CreateCompletionQueue(CreateCompletionQueue::decode(entry)?)
-            }
-            opcode::GET_LOG_PAGE => AdminCommand::GetLogPage(GetLogPage::decode(entry)?),
-            opcode::IDENTIFY => AdminCommand::Identify(Identify::decode(entry)?),
-            opcode::ABORT => AdminCommand::Abort(Abort::decode(entry)),
-            opcode::SET_FEATURES => AdminCommand::SetFeatures(SetFeatures::decode(entry)?),
-            opcode::GET_FEATURES => AdminCommand::GetFeatures(GetFeatures::decode(entry)?),
-            opcode::ASYNC_EVENT_REQUEST => AdminCommand::AsyncEventRequest,
-            opcode::FORMAT_NVM => AdminCommand::FormatNvm(FormatNvm::decode(entry)?),
-            opcode::SANITIZE => AdminCommand::Sanitize(Sanitize::decode(entry)?),
-            _ => return Err(Status::INVALID_OPCODE),
-        };
-        check_flags(entry)?;
-        Ok(command)
-    }
-
     /// The entry that asks for this command under `command_id`.
     ///
     /// # Panics
@@ -305,6 +273,11 @@ fn decode_queue_base(entry: &SubmissionEntry) -> Result<u64, Status> {
         DataPointer::Prp { .. } => Err(Status::INVALID_PRP_OFFSET),
         DataPointer::Sgl { .. } => Err(Status::INVALID_FIELD),
     }
+}
+
+/// QID, from CDW10.
+fn decode_queue(entry: &SubmissionEntry) -> QueueId {
+    QueueId::new(halves(entry.cdw10.get()).0)
 }
 
 /// QID and the queue's size, from CDW10.
@@ -511,4 +484,222 @@ impl Abort {
         entry.cdw10.set(cdw10);
         entry
     }
+}
+
+const QUEUE: Field = Field::new(10, 0, 16, "QID", "the queue", Usual::Below(8));
+const QUEUE_SIZE: Field = Field::new(
+    10,
+    16,
+    16,
+    "QSIZE",
+    "its entries, less one",
+    Usual::Below(16),
+);
+const CONTIGUOUS: Field = Field::flag(11, 0, "PC", "the memory is one piece");
+const FEATURE: Field = Field::new(10, 0, 8, "FID", "the feature", Usual::Below(32));
+const VALUE: Field = Field::new(
+    11,
+    0,
+    32,
+    "value",
+    "specific to the feature",
+    Usual::OneOf(&[0, 1, 7, 350, 0x0001_0001]),
+);
+/// Log pages, some that do not exist.
+const LOG_PAGES: Usual = Usual::OneOf(&[0, 1, 2, 3, 4, 5, 0x81, 0x42]);
+
+/// The commands of the admin queue.
+pub(super) const ROWS: [Decoded<AdminCommand>; 12] = [
+    admin(
+        opcode::DELETE_SUBMISSION_QUEUE,
+        "Delete I/O Submission Queue",
+        "Base 5.2.4",
+    )
+    .fields(&[QUEUE])
+    .decoded_by(|entry| Ok(AdminCommand::DeleteSubmissionQueue(decode_queue(entry)))),
+    admin(
+        opcode::CREATE_SUBMISSION_QUEUE,
+        "Create I/O Submission Queue",
+        "Base 5.2.2",
+    )
+    .fields(&[
+        QUEUE,
+        QUEUE_SIZE,
+        CONTIGUOUS,
+        Field::new(11, 1, 2, "QPRIO", "its class", Usual::Below(4)),
+        Field::new(11, 16, 16, "CQID", "where it completes", Usual::Below(8)),
+    ])
+    .decoded_by(|entry| {
+        let create = CreateSubmissionQueue::decode(entry)?;
+        Ok(AdminCommand::CreateSubmissionQueue(create))
+    }),
+    admin(opcode::GET_LOG_PAGE, "Get Log Page", "Base 5.1.12")
+        .fields(&[
+            Field::new(10, 0, 8, "LID", "the page", LOG_PAGES),
+            Field::new(10, 8, 7, "LSP", "specific to the page", Usual::OneOf(&[0])),
+            Field::flag(10, 15, "RAE", "leave its event outstanding"),
+            Field::new(
+                10,
+                16,
+                16,
+                "NUMDL",
+                "dwords, less one, low half",
+                Usual::Below(0x4001),
+            ),
+            Field::new(
+                11,
+                0,
+                16,
+                "NUMDU",
+                "dwords, less one, high half",
+                Usual::OneOf(&[0, 1]),
+            ),
+            Field::new(
+                11,
+                16,
+                16,
+                "LSI",
+                "specific to the page",
+                Usual::OneOf(&[0]),
+            ),
+            Field::new(
+                12,
+                0,
+                64,
+                "LPO",
+                "first byte of the page",
+                Usual::OneOf(&[0, 64]),
+            ),
+            Field::new(
+                14,
+                23,
+                1,
+                "OT",
+                "offsets by index, unsupported",
+                Usual::OneOf(&[0]),
+            ),
+        ])
+        .decoded_by(|entry| Ok(AdminCommand::GetLogPage(GetLogPage::decode(entry)?))),
+    admin(
+        opcode::DELETE_COMPLETION_QUEUE,
+        "Delete I/O Completion Queue",
+        "Base 5.2.3",
+    )
+    .fields(&[QUEUE])
+    .decoded_by(|entry| Ok(AdminCommand::DeleteCompletionQueue(decode_queue(entry)))),
+    admin(
+        opcode::CREATE_COMPLETION_QUEUE,
+        "Create I/O Completion Queue",
+        "Base 5.2.1",
+    )
+    .fields(&[
+        QUEUE,
+        QUEUE_SIZE,
+        CONTIGUOUS,
+        Field::flag(11, 1, "IEN", "completions raise an interrupt"),
+        Field::new(11, 16, 16, "IV", "which one", Usual::Below(8)),
+    ])
+    .decoded_by(|entry| {
+        let create = CreateCompletionQueue::decode(entry)?;
+        Ok(AdminCommand::CreateCompletionQueue(create))
+    }),
+    admin(opcode::IDENTIFY, "Identify", "Base 5.1.13")
+        .fields(&[
+            Field::new(10, 0, 8, "CNS", "the page", Usual::Below(32)),
+            Field::new(10, 16, 16, "CNTID", "a controller", Usual::OneOf(&[0, 1])),
+            Field::new(
+                11,
+                0,
+                16,
+                "CNSSI",
+                "specific to the page",
+                Usual::OneOf(&[0]),
+            ),
+            Field::new(11, 24, 8, "CSI", "the command set", Usual::OneOf(&[0, 1])),
+        ])
+        .decoded_by(|entry| Ok(AdminCommand::Identify(Identify::decode(entry)?))),
+    admin(opcode::ABORT, "Abort", "Base 5.1.1")
+        .fields(&[
+            Field::new(10, 0, 16, "SQID", "the command's queue", Usual::Below(3)),
+            Field::new(10, 16, 16, "CID", "the command", Usual::Below(1024)),
+        ])
+        .decoded_by(|entry| Ok(AdminCommand::Abort(Abort::decode(entry)))),
+    admin(opcode::SET_FEATURES, "Set Features", "Base 5.1.25")
+        .fields(&[
+            FEATURE,
+            Field::flag(10, 31, "SV", "keep it through resets"),
+            VALUE,
+            Field::new(
+                12,
+                0,
+                32,
+                "more",
+                "more of the value",
+                Usual::OneOf(&[0, 64]),
+            ),
+        ])
+        .decoded_by(|entry| Ok(AdminCommand::SetFeatures(SetFeatures::decode(entry)?))),
+    admin(opcode::GET_FEATURES, "Get Features", "Base 5.1.11")
+        .fields(&[
+            FEATURE,
+            Field::new(
+                10,
+                8,
+                3,
+                "SEL",
+                "current, default, saved, capabilities",
+                Usual::Below(4),
+            ),
+            VALUE,
+        ])
+        .decoded_by(|entry| Ok(AdminCommand::GetFeatures(GetFeatures::decode(entry)?))),
+    admin(
+        opcode::ASYNC_EVENT_REQUEST,
+        "Asynchronous Event Request",
+        "Base 5.1.2",
+    )
+    .decoded_by(|_| Ok(AdminCommand::AsyncEventRequest)),
+    admin(opcode::FORMAT_NVM, "Format NVM", "Base 5.1.10")
+        .effects(effect::CHANGES_BLOCKS | effect::CHANGES_NAMESPACE | effect::ALONE_IN_NAMESPACE)
+        .fields(&[
+            Field::new(
+                10,
+                0,
+                4,
+                "LBAFL",
+                "index of the LBA format, low bits",
+                Usual::Below(4),
+            ),
+            Field::new(10, 4, 1, "MSET", "metadata inline", Usual::OneOf(&[0])),
+            Field::new(10, 5, 3, "PI", "end-to-end protection", Usual::OneOf(&[0])),
+            Field::new(
+                10,
+                9,
+                3,
+                "SES",
+                "none, user data, cryptographic",
+                Usual::Below(3),
+            ),
+            Field::new(
+                10,
+                12,
+                2,
+                "LBAFU",
+                "index of the LBA format, high bits",
+                Usual::OneOf(&[0]),
+            ),
+        ])
+        .decoded_by(|entry| Ok(AdminCommand::FormatNvm(FormatNvm::decode(entry)?))),
+    admin(opcode::SANITIZE, "Sanitize", "Base 5.1.22")
+        .effects(effect::CHANGES_BLOCKS | effect::ALONE)
+        .fields(&[
+            Field::new(10, 0, 3, "SANACT", "what to do", Usual::Below(5)),
+            Field::flag(10, 3, "AUSE", "a failure may be left unrepaired"),
+            Field::flag(10, 9, "NDAS", "blocks stay allocated"),
+        ])
+        .decoded_by(|entry| Ok(AdminCommand::Sanitize(Sanitize::decode(entry)?))),
+];
+
+const fn admin(opcode: u8, name: &'static str, source: &'static str) -> Row {
+    Row::new(CommandSet::Admin, opcode, name, "admin", source)
 }

@@ -1,7 +1,8 @@
 //! I/O commands of the NVM command set, and the vendor's beside them (NVM 3).
 
+use crate::command::row::{CommandSet, Decoded, Field, Row, Usual, effect};
 use crate::command::vendor::VendorCommand;
-use crate::command::{bit, check_flags, join_dwords, opcode};
+use crate::command::{bit, join_dwords, opcode};
 use crate::data_pointer::DataPointer;
 use crate::entry::SubmissionEntry;
 use crate::identifier::{CommandId, Lba, NamespaceId};
@@ -136,7 +137,9 @@ impl BlockRange {
             .map(Lba::new)
     }
 
-    fn decode(entry: &SubmissionEntry) -> BlockRange {
+    /// The range that the entry of a Read, a Write or another command of blocks names.
+    #[inline]
+    pub fn decode(entry: &SubmissionEntry) -> BlockRange {
         BlockRange {
             start: Lba::new(join_dwords(entry.cdw10.get(), entry.cdw11.get())),
             count: (entry.cdw12.get() & 0xFFFF) + 1,
@@ -158,40 +161,6 @@ impl BlockRange {
 }
 
 impl IoCommand {
-    /// The command that `entry` asks for.
-    ///
-    /// # Errors
-    /// Invalid Command Opcode; Invalid Field for fused operations, reserved values and directives,
-    /// which are unsupported; the statuses of [`DataPointer::decode`].
-    #[inline]
-    pub fn decode(entry: &SubmissionEntry) -> Result<IoCommand, Status> {
-        let command = match entry.opcode {
-            opcode::READ => IoCommand::Read(ReadWrite::decode(entry)?),
-            opcode::WRITE => {
-                if entry.cdw12.get() & DIRECTIVE_TYPE_MASK != 0 {
-                    return Err(Status::INVALID_FIELD);
-                }
-                IoCommand::Write(ReadWrite::decode(entry)?)
-            }
-            opcode::FLUSH => IoCommand::Flush {
-                namespace: entry.namespace(),
-            },
-            opcode::WRITE_ZEROES => IoCommand::WriteZeroes(WriteZeroes::decode(entry)),
-            opcode::DATASET_MANAGEMENT => {
-                IoCommand::DatasetManagement(DatasetManagement::decode(entry)?)
-            }
-            opcode::COMPARE => IoCommand::Compare(ReadWrite::decode(entry)?),
-            opcode::VERIFY => IoCommand::Verify(BlockCommand::decode(entry)),
-            opcode::WRITE_UNCORRECTABLE => {
-                IoCommand::WriteUncorrectable(BlockCommand::decode(entry))
-            }
-            opcode::COPY => IoCommand::Copy(CopyBlocks::decode(entry)?),
-            _ => IoCommand::Vendor(VendorCommand::decode(entry)?),
-        };
-        check_flags(entry)?;
-        Ok(command)
-    }
-
     /// The entry that asks for this command under `command_id`.
     ///
     /// # Panics
@@ -361,4 +330,127 @@ impl DatasetManagement {
         self.data.encode_into(&mut entry);
         entry
     }
+}
+
+#[inline]
+pub(super) fn decode_read(entry: &SubmissionEntry) -> Result<IoCommand, Status> {
+    Ok(IoCommand::Read(ReadWrite::decode(entry)?))
+}
+
+/// # Errors
+/// Invalid Field for directives, which are unsupported.
+#[inline]
+pub(super) fn decode_write(entry: &SubmissionEntry) -> Result<IoCommand, Status> {
+    if entry.cdw12.get() & DIRECTIVE_TYPE_MASK != 0 {
+        return Err(Status::INVALID_FIELD);
+    }
+    Ok(IoCommand::Write(ReadWrite::decode(entry)?))
+}
+
+const START: Field = Field::new(10, 0, 64, "SLBA", "first logical block", Usual::Block);
+const COUNT: Field = Field::new(
+    12,
+    0,
+    16,
+    "NLB",
+    "logical blocks, less one",
+    Usual::Below(40),
+);
+const DIRECTIVE: Field = Field::new(12, 20, 4, "DTYPE", "directive: none", Usual::OneOf(&[0]));
+const FORCE: Field = Field::flag(
+    12,
+    FORCE_UNIT_ACCESS_BIT as u8,
+    "FUA",
+    "durable before completion, or from the medium",
+);
+const LIMITED: Field = Field::flag(
+    12,
+    LIMITED_RETRY_BIT as u8,
+    "LR",
+    "the drive may give up sooner",
+);
+
+/// The commands of the NVM command set.
+pub(super) const ROWS: [Decoded<IoCommand>; 9] = [
+    nvm(opcode::FLUSH, "Flush", "flush", "Base 7.2").decoded_by(|entry| {
+        Ok(IoCommand::Flush {
+            namespace: entry.namespace(),
+        })
+    }),
+    nvm(opcode::WRITE, "Write", "write", "NVM 3.3.6")
+        .effects(effect::CHANGES_BLOCKS)
+        .fields(&[START, COUNT, DIRECTIVE, FORCE, LIMITED])
+        .decoded_by(decode_write),
+    nvm(opcode::READ, "Read", "read", "NVM 3.3.4")
+        .fields(&[START, COUNT, FORCE, LIMITED])
+        .decoded_by(decode_read),
+    nvm(
+        opcode::WRITE_UNCORRECTABLE,
+        "Write Uncorrectable",
+        "write uncorrectable",
+        "NVM 3.3.7",
+    )
+    .effects(effect::CHANGES_BLOCKS)
+    .fields(&[START, COUNT])
+    .decoded_by(|entry| {
+        let mark = BlockCommand::decode(entry);
+        Ok(IoCommand::WriteUncorrectable(mark))
+    }),
+    nvm(opcode::COMPARE, "Compare", "compare", "NVM 3.3.1")
+        .fields(&[START, COUNT, FORCE, LIMITED])
+        .decoded_by(|entry| Ok(IoCommand::Compare(ReadWrite::decode(entry)?))),
+    nvm(
+        opcode::WRITE_ZEROES,
+        "Write Zeroes",
+        "write zeroes",
+        "NVM 3.3.8",
+    )
+    .effects(effect::CHANGES_BLOCKS)
+    .fields(&[
+        START,
+        COUNT,
+        Field::flag(
+            12,
+            DEALLOCATE_ZEROES_BIT as u8,
+            "DEAC",
+            "deallocate, if the blocks then read as zeroes",
+        ),
+        FORCE,
+    ])
+    .decoded_by(|entry| Ok(IoCommand::WriteZeroes(WriteZeroes::decode(entry)))),
+    nvm(
+        opcode::DATASET_MANAGEMENT,
+        "Dataset Management",
+        "deallocate",
+        "NVM 3.3.3",
+    )
+    .effects(effect::CHANGES_BLOCKS)
+    .fields(&[
+        Field::new(10, 0, 8, "NR", "ranges, less one", Usual::Below(40)),
+        Field::flag(11, 0, "IDR", "hint: read as a whole soon"),
+        Field::flag(11, 1, "IDW", "hint: written as a whole soon"),
+        Field::flag(11, 2, "AD", "deallocate"),
+    ])
+    .decoded_by(|entry| {
+        let dataset = DatasetManagement::decode(entry)?;
+        Ok(IoCommand::DatasetManagement(dataset))
+    }),
+    nvm(opcode::VERIFY, "Verify", "verify", "NVM 3.3.5")
+        .fields(&[START, COUNT])
+        .decoded_by(|entry| Ok(IoCommand::Verify(BlockCommand::decode(entry)))),
+    nvm(opcode::COPY, "Copy", "copy", "NVM 3.3.2")
+        .effects(effect::CHANGES_BLOCKS)
+        .fields(&[
+            Field::new(10, 0, 64, "SDLBA", "first block written", Usual::Block),
+            Field::new(12, 0, 8, "NR", "source ranges, less one", Usual::Below(40)),
+            Field::new(12, 8, 4, "DESFMT", "format of ranges", Usual::OneOf(&[0])),
+            DIRECTIVE,
+            FORCE,
+            LIMITED,
+        ])
+        .decoded_by(|entry| Ok(IoCommand::Copy(CopyBlocks::decode(entry)?))),
+];
+
+const fn nvm(opcode: u8, name: &'static str, label: &'static str, source: &'static str) -> Row {
+    Row::new(CommandSet::Nvm, opcode, name, label, source)
 }

@@ -10,6 +10,8 @@ mod copy;
 mod dataset;
 mod erase;
 mod io;
+mod row;
+mod table;
 mod vendor;
 
 pub use admin::{
@@ -22,6 +24,8 @@ pub use erase::{FormatNvm, Sanitize, SanitizeAction, SecureErase};
 pub use io::{
     BlockCommand, BlockRange, CopyBlocks, DatasetManagement, IoCommand, ReadWrite, WriteZeroes,
 };
+pub use row::{CommandSet, Field, Row, Usual, effect};
+pub use table::{Command, commands, row};
 pub use vendor::{Engine, FcDelete, FcList, FcRead, FcWrite, Home, VectorRecord, VendorCommand};
 
 use crate::entry::{Fuse, SubmissionEntry};

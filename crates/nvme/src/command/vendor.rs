@@ -1,13 +1,5 @@
-//! Vendor commands of in-flash bulk bitwise computing (Flash-Cosmos 6.3).
-//!
-//! | opcode | command | CDW10 | CDW11 | CDW12, CDW13 | CDW14 | CDW15 | MPTR | DPTR |
-//! |---|---|---|---|---|---|---|---|---|
-//! | 81h | FcWrite | group | vector | bits | bit 0: store inverse | home | | vector bytes |
-//! | 82h | FcRead | expression bytes | engine | bits | bit 0: count only, bit 1: a part, bit 2: check | first page of the part | expression | result |
-//! | 84h | FcDelete | group | vector, or all ones: the whole group | | | | | |
-//! | 86h | FcList | group, or all ones: all groups | buffer bytes | first index (CDW12) | | | | records |
-//!
-//! A home is the first die in bits 15:0 and the number of dies, zero for all, in bits 31:16.
+//! Vendor commands of in-flash bulk bitwise computing (Flash-Cosmos 6.3). Their fields are in [`ROWS`], and from there in
+//! `docs/reference/commands.md`.
 //!
 //! Bit i of a vector is bit i mod 8, least significant first, of byte i / 8. The low two bits of
 //! an opcode give the direction of its data, as everywhere in NVMe.
@@ -17,6 +9,7 @@ use std::mem::size_of;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+use crate::command::row::{CommandSet, Decoded, Field, Row, Usual};
 use crate::command::{bit, join_dwords, opcode};
 use crate::data_pointer::DataPointer;
 use crate::entry::SubmissionEntry;
@@ -234,21 +227,6 @@ impl VectorRecord {
 }
 
 impl VendorCommand {
-    /// The command that `entry` asks for.
-    ///
-    /// # Errors
-    /// Invalid Command Opcode; Invalid Field for lengths of zero, names of all ones, unknown
-    /// engines and buffers that hold no whole number of records.
-    pub(super) fn decode(entry: &SubmissionEntry) -> Result<VendorCommand, Status> {
-        match entry.opcode {
-            opcode::FC_WRITE => Ok(VendorCommand::FcWrite(FcWrite::decode(entry)?)),
-            opcode::FC_READ => Ok(VendorCommand::FcRead(FcRead::decode(entry)?)),
-            opcode::FC_DELETE => Ok(VendorCommand::FcDelete(FcDelete::decode(entry)?)),
-            opcode::FC_LIST => Ok(VendorCommand::FcList(FcList::decode(entry)?)),
-            _ => Err(Status::INVALID_OPCODE),
-        }
-    }
-
     pub(super) fn encode(&self, command_id: CommandId) -> SubmissionEntry {
         let entry = |opcode| SubmissionEntry::new(opcode, command_id, self.namespace());
         match self {
@@ -413,4 +391,108 @@ impl FcList {
         self.data.encode_into(&mut entry);
         entry
     }
+}
+
+const BITS: Field = Field::new(
+    12,
+    0,
+    64,
+    "bits",
+    "length in bits, at least 1",
+    Usual::Below(1 << 16),
+);
+const GROUP: Field = Field::new(10, 0, 32, "group", "group", Usual::Below(16));
+const VECTOR: Field = Field::new(11, 0, 32, "vector", "vector of the group", Usual::Below(16));
+/// Where "all" may be meant.
+const SOME_OR_ALL: Usual = Usual::OneOf(&[0, 1, 2, 3, ALL as u64]);
+
+/// The commands of the family.
+pub(super) const ROWS: [Decoded<VendorCommand>; 4] = [
+    bits(opcode::FC_WRITE, "FcWrite", "fc_write")
+        .fields(&[
+            GROUP,
+            VECTOR,
+            BITS,
+            Field::flag(14, 0, "inverse", "store the complement"),
+            Field::new(
+                15,
+                0,
+                16,
+                "first die",
+                "home: first die",
+                Usual::OneOf(&[0, 1]),
+            ),
+            Field::new(
+                15,
+                16,
+                16,
+                "dies",
+                "home: dies, zero for all",
+                Usual::OneOf(&[0, 1]),
+            ),
+        ])
+        .decoded_by(|entry| Ok(VendorCommand::FcWrite(FcWrite::decode(entry)?))),
+    bits(opcode::FC_READ, "FcRead", "fc_read")
+        .fields(&[
+            Field::new(
+                10,
+                0,
+                32,
+                "length",
+                "bytes of the expression, which lies at the metadata pointer",
+                Usual::Below(40),
+            ),
+            Field::new(
+                11,
+                0,
+                32,
+                "engine",
+                "who evaluates: 0 Flash-Cosmos, 1 ParaBit, 2 the controller",
+                Usual::Below(3),
+            ),
+            BITS,
+            Field::flag(14, 0, "count", "only how many bits are set"),
+            Field::flag(14, 1, "part", "a part of the vectors"),
+            Field::flag(14, 2, "check", "evaluate twice and compare"),
+            Field::new(15, 0, 32, "page", "first page of the part", Usual::Below(8)),
+        ])
+        .decoded_by(|entry| Ok(VendorCommand::FcRead(FcRead::decode(entry)?))),
+    bits(opcode::FC_DELETE, "FcDelete", "fc_delete")
+        .fields(&[
+            GROUP,
+            Field::new(
+                11,
+                0,
+                32,
+                "vector",
+                "vector, all ones: the whole group",
+                SOME_OR_ALL,
+            ),
+        ])
+        .decoded_by(|entry| Ok(VendorCommand::FcDelete(FcDelete::decode(entry)?))),
+    bits(opcode::FC_LIST, "FcList", "fc_list")
+        .fields(&[
+            Field::new(
+                10,
+                0,
+                32,
+                "group",
+                "group, all ones: all groups",
+                SOME_OR_ALL,
+            ),
+            Field::new(
+                11,
+                0,
+                32,
+                "length",
+                "bytes of the buffer, a multiple of 32",
+                Usual::OneOf(&[32, 64, 320, 100]),
+            ),
+            Field::new(12, 0, 32, "start", "records to pass over", Usual::Below(8)),
+        ])
+        .decoded_by(|entry| Ok(VendorCommand::FcList(FcList::decode(entry)?))),
+];
+
+const fn bits(opcode: u8, name: &'static str, label: &'static str) -> Row {
+    Row::new(CommandSet::Nvm, opcode, name, label, "Flash-Cosmos 6.3")
 }

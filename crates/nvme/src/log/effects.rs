@@ -5,21 +5,7 @@ use std::mem::size_of;
 use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::command::LogPageId;
-
-/// Bits of a command's effects.
-pub mod effect {
-    /// CSUPP: the command is supported.
-    pub const SUPPORTED: u32 = 1 << 0;
-    /// LBCC: the content of logical blocks may change.
-    pub const CHANGES_BLOCKS: u32 = 1 << 1;
-    /// NCC: the capabilities of a namespace may change.
-    pub const CHANGES_NAMESPACE: u32 = 1 << 2;
-    /// CSE = 001b: no other command to the same namespace meanwhile.
-    pub const ALONE_IN_NAMESPACE: u32 = 1 << 16;
-    /// CSE = 010b: no other command to any namespace meanwhile.
-    pub const ALONE: u32 = 2 << 16;
-}
+use crate::command::{CommandSet, LogPageId, commands, effect};
 
 /// The Commands Supported and Effects page.
 #[derive(
@@ -27,7 +13,7 @@ pub mod effect {
 )]
 #[repr(C)]
 pub struct CommandEffects {
-    /// Admin commands by opcode: bits of [`effect`].
+    /// Admin commands by opcode: bits of [`crate::command::effect`].
     pub admin: [U32; 256],
     /// I/O commands by opcode.
     pub io: [U32; 256],
@@ -35,14 +21,15 @@ pub struct CommandEffects {
 }
 
 impl CommandEffects {
-    /// The page of a drive that supports these commands, each with its effects.
-    pub fn new(admin: &[(u8, u32)], io: &[(u8, u32)]) -> CommandEffects {
+    /// The page of a drive that supports all commands of the table.
+    pub fn of_table() -> CommandEffects {
         let mut page = CommandEffects::new_zeroed();
-        for (opcode, effects) in admin {
-            page.admin[usize::from(*opcode)].set(effect::SUPPORTED | effects);
-        }
-        for (opcode, effects) in io {
-            page.io[usize::from(*opcode)].set(effect::SUPPORTED | effects);
+        for row in commands() {
+            let of_set = match row.set {
+                CommandSet::Admin => &mut page.admin,
+                CommandSet::Nvm => &mut page.io,
+            };
+            of_set[usize::from(row.opcode)].set(effect::SUPPORTED | row.effects);
         }
         page
     }
@@ -80,8 +67,9 @@ mod tests {
 
     #[test]
     fn a_command_lies_at_its_opcode() {
-        let page = CommandEffects::new(&[(0x80, effect::CHANGES_NAMESPACE)], &[(0x02, 0)]);
-        assert_eq!(page.as_bytes()[0x80 * 4..0x80 * 4 + 4], [5, 0, 0, 0]);
+        let page = CommandEffects::of_table();
+        assert_eq!(page.as_bytes()[0x80 * 4..0x80 * 4 + 4], [7, 0, 1, 0]);
+        assert_eq!(page.as_bytes()[0x7F * 4..0x80 * 4], [0; 4]);
         assert_eq!(page.as_bytes()[1024 + 8..1024 + 12], [1, 0, 0, 0]);
         let logs = SupportedLogs::new(&[LogPageId::HEALTH]);
         assert_eq!(logs.as_bytes()[..12], [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]);

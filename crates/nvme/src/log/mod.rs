@@ -6,7 +6,7 @@ mod firmware;
 mod health;
 mod sanitize;
 
-pub use effects::{CommandEffects, SupportedLogs, effect};
+pub use effects::{CommandEffects, SupportedLogs};
 pub use error::ErrorEntry;
 pub use firmware::FirmwareSlots;
 pub use health::{HealthLog, critical_warning};

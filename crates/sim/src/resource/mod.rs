@@ -1,4 +1,4 @@
-//! What tasks wait for: servers, pipes, semaphores, channels.
+//! What tasks wait for: servers, pipes, semaphores, locks on ranges, channels.
 //!
 //! A resource knows how long it was busy, so utilization comes for free. Its
 //! guards and waiting futures give back what they hold when they are dropped, in
@@ -7,6 +7,7 @@
 mod channel;
 mod oneshot;
 mod pipe;
+mod range_lock;
 mod semaphore;
 mod server;
 mod signal;
@@ -14,6 +15,7 @@ mod signal;
 pub use channel::{Receiver, Sender, channel};
 pub use oneshot::{OneshotReceiver, OneshotSender, oneshot};
 pub use pipe::Pipe;
+pub use range_lock::{Access, RangeGuard, RangeLock};
 pub use semaphore::{Permit, Reserve, Semaphore};
 pub use server::{Hold, Priority, Serve, Server};
 pub use signal::{Broadcast, Signal};

@@ -12,11 +12,10 @@ use media::nand::{BlockId, Command, MwsPlane, MwsSlot, NandConfig, PlaneMask};
 use nvme::{CompletionEntry, SubmissionEntry};
 use sim::{Energy, Span};
 
-use super::BitsConfig;
-use super::execute::ACCELERATOR_UNIT_BYTES;
+use super::config::BitsConfig;
+use super::engine::ACCELERATOR_UNIT_BYTES;
 use super::placement::Layout;
 use super::plan::{Plan, Sense, Step};
-use crate::config::DeviceConfig;
 use crate::port::DOORBELL_BYTES;
 pub use pipeline::{Busy, Pipeline};
 
@@ -32,11 +31,11 @@ const STRIPES_MIN: u64 = 4;
 /// What the parts of a drive can do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
-    nand: NandConfig,
-    channel: ChannelConfig,
-    link: LinkConfig,
-    bits: BitsConfig,
-    active_milliwatts: u64,
+    pub(crate) nand: NandConfig,
+    pub(crate) channel: ChannelConfig,
+    pub(crate) link: LinkConfig,
+    pub(crate) bits: BitsConfig,
+    pub(crate) active_milliwatts: u64,
 }
 
 /// What is asked of a plan.
@@ -116,17 +115,6 @@ impl Estimate {
 }
 
 impl Rates {
-    /// Those of a drive of this configuration.
-    pub fn of(config: &DeviceConfig) -> Rates {
-        Rates {
-            nand: config.nand.clone(),
-            channel: config.channel.clone(),
-            link: config.link.clone(),
-            bits: config.bits,
-            active_milliwatts: config.frontend.active_milliwatts,
-        }
-    }
-
     /// What one step takes in a die and spends in each plane of it.
     pub fn step(&self, step: &Step) -> (Span, Energy) {
         step_cost(&self.nand, step)

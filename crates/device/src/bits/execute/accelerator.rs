@@ -5,10 +5,8 @@ use std::rc::Rc;
 use sim::resource::{Priority, Semaphore, Server};
 use sim::{AccountId, Energy, Ledger, Sim, Span, Tenant};
 
-use crate::bits::BitsConfig;
-
-/// Bytes of operands that the accelerator's energy is stated for.
-pub(in crate::bits) const ACCELERATOR_UNIT_BYTES: u64 = 64;
+use crate::bits::config::BitsConfig;
+use crate::bits::engine::ACCELERATOR_UNIT_BYTES;
 
 /// One operation at a time on the operands in its buffer. An operand page passes through it once:
 /// it is combined with a page that lies in the controller's memory, or becomes that page.

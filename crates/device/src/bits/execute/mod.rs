@@ -9,7 +9,6 @@ mod fetch;
 mod locks;
 mod place;
 mod read;
-pub(super) mod recipe;
 mod reclaim;
 mod stage;
 mod write;
@@ -21,12 +20,13 @@ use media::nand::{BlockId, PageAddress, PlaneId, ProgramMode};
 use nvme::{Expression, VectorId};
 use serde::Serialize;
 use sim::Sim;
-use sim::resource::Broadcast;
+use sim::resource::{Broadcast, RangeLock};
 
-use super::engine::{BitsConfig, Engine};
+use super::config::{BitsConfig, Meeting};
+use super::engine::Engine;
 use super::error::BitsError;
 use super::meet::estimate::Rates;
-use super::meet::{Choice, Meeting, Routes, route};
+use super::meet::{Choice, Routes, route};
 use super::placement::{
     BlockSource, DieBatch, Groups, Home, VectorPlacement, VectorSpare, rebuild,
 };
@@ -34,17 +34,13 @@ use super::plan::{Limits, Plan, Weights};
 use crate::backend::Backend;
 use crate::buffer::{Buffer, BufferId, Buffers};
 use crate::ftl::{Ftl, Recovered};
+use crate::part::Part;
 use crate::port::HostTransfer;
 use crate::schedule::{self, Origin, Schedule, Ticket};
-pub(super) use accelerator::ACCELERATOR_UNIT_BYTES;
 use accelerator::Accelerator;
 pub use error::ExecuteError;
-use locks::GroupLocks;
 pub use place::{PlaceError, PlacedVectors};
 pub use read::Evaluated;
-
-/// Pages of each plane that are on their way from the array at the same time.
-pub(super) const FETCHES_AHEAD: usize = 2;
 
 /// Page buffers of the chunks of a batch, in their order.
 type Pages<'a> = arrayvec::ArrayVec<Buffer<'a>, { media::nand::PLANES_PER_DIE_MAX }>;
@@ -94,7 +90,7 @@ pub struct BitsCounts {
 pub struct Bits {
     sim: Sim,
     groups: RefCell<Groups>,
-    locks: GroupLocks,
+    locks: RangeLock,
     limits: Limits,
     rates: Rates,
     meeting: Meeting,
@@ -133,7 +129,7 @@ impl Bits {
         let bits = Rc::new(Bits {
             sim: sim.clone(),
             groups: RefCell::new(groups),
-            locks: GroupLocks::new(sim),
+            locks: RangeLock::new(sim),
             limits,
             rates,
             meeting: config.meeting,
@@ -244,6 +240,12 @@ impl Bits {
         let mut counts = self.counts.get();
         change(&mut counts);
         self.counts.set(counts);
+    }
+}
+
+impl Part for Bits {
+    fn name(&self) -> &'static str {
+        "bits"
     }
 }
 

@@ -7,7 +7,7 @@ use nvme::Expression;
 use nvme::command::FcRead;
 
 use super::error::Failure;
-use super::locks::Access;
+use super::locks::{Access, lock};
 use super::stage::{Sink, Stage};
 use super::{Bits, Blocks, ExecuteError};
 use crate::bits::BitsError;
@@ -70,7 +70,7 @@ impl Bits {
         let expression = self.fetch_expression(command, origin).await?;
         let mut groups: Vec<u32> = expression.vectors().iter().map(|id| id.group).collect();
         groups.dedup();
-        let _lock = self.locks.lock(groups, Access::Read).await;
+        let _lock = lock(&self.locks, groups, Access::Read).await;
         let engine = engine_of(command.engine);
         let routes = self.routes(&expression, engine, command.count_only)?;
         let stored = routes.chosen.plan.bits;

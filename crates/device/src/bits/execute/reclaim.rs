@@ -6,7 +6,7 @@ use media::nand::BlockId;
 use nvme::VectorId;
 use sim::join_all;
 
-use super::locks::Access;
+use super::locks::{Access, lock};
 use super::{Bits, Blocks, ExecuteError};
 use crate::bits::BitsError;
 use crate::bits::placement::{Deletion, Reclaim, RowSetId};
@@ -33,7 +33,7 @@ impl Bits {
                 self.delete_vector(vector, origin).await?;
             }
             None => {
-                let _lock = self.locks.lock([group], Access::Exclusive).await;
+                let _lock = lock(&self.locks, [group], Access::Exclusive).await;
                 let reclaims = self.groups.borrow_mut().delete_group(group)?;
                 self.erase_all(reclaims).await;
             }
@@ -50,7 +50,7 @@ impl Bits {
     ) -> Result<(), ExecuteError> {
         let mut placements = 0;
         loop {
-            let lock = self.locks.lock([vector.group], Access::Exclusive).await;
+            let held = lock(&self.locks, [vector.group], Access::Exclusive).await;
             let deletion = self
                 .groups
                 .borrow_mut()
@@ -76,7 +76,7 @@ impl Bits {
                 },
                 // As in a write: what is being erased must not wait for us.
                 Err(BitsError::OutOfBlocks { .. }) if self.blocks_will_come() => {
-                    drop(lock);
+                    drop(held);
                     self.reclaimed.next().await;
                 }
                 Err(error) => return Err(error.into()),
@@ -105,7 +105,7 @@ impl Bits {
 
     async fn reclaim(self: Rc<Bits>, group: u32) {
         {
-            let _lock = self.locks.lock([group], Access::Exclusive).await;
+            let _lock = lock(&self.locks, [group], Access::Exclusive).await;
             // Handed out and erased under one lock, so that no two tasks erase strings of one
             // group out of order.
             let reclaims = self.groups.borrow_mut().reclaim_group(group);

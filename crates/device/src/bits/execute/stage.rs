@@ -11,12 +11,13 @@ use sim::Time;
 use super::error::Failure;
 use super::fetch::Fetches;
 use super::read::Part;
-use super::recipe::{Instruction, Recipe};
-use super::{Bits, FETCHES_AHEAD, Pages};
+use super::{Bits, Pages};
 use crate::bits::combine::{count_ones, invert, mask_tail};
 use crate::bits::command::{commands, layout_of};
+use crate::bits::engine::FETCHES_AHEAD;
 use crate::bits::placement::{DieBatch, Layout, RowSetId};
 use crate::bits::plan::{Plan, Source};
+use crate::bits::recipe::{Instruction, Recipe};
 use crate::schedule::{Origin, Ticket};
 
 /// As [`FETCHES_AHEAD`] where they come from different dies, each to wait for the other.

@@ -7,7 +7,7 @@ use nvme::command::FcWrite;
 use nvme::{SegmentList, Status};
 
 use super::error::Failure;
-use super::locks::Access;
+use super::locks::{Access, lock};
 use super::{Bits, Blocks, ExecuteError, Pages};
 use crate::bits::BitsError;
 use crate::bits::combine::{invert, mask_tail};
@@ -48,13 +48,13 @@ impl Bits {
         let segments = located.await.map_err(ExecuteError::Host)?;
         let mut placements = 0;
         loop {
-            let lock = self.locks.lock([command.vector.group], Access::Write).await;
+            let held = lock(&self.locks, [command.vector.group], Access::Write).await;
             let placed = self.place(command);
             let failure = match placed {
                 Ok(write) => match self.program_all(&write, &segments, origin).await {
                     Ok(()) => {
                         self.groups.borrow_mut().commit(write);
-                        drop(lock);
+                        drop(held);
                         self.count(|counts| counts.vectors_written += 1);
                         self.reclaim_later();
                         return Ok(());
@@ -68,13 +68,13 @@ impl Bits {
                 },
                 // Blocks that are being erased or lent may be what is missing; they must not wait for us.
                 Err(BitsError::OutOfBlocks { .. }) if self.blocks_will_come() => {
-                    drop(lock);
+                    drop(held);
                     self.reclaimed.next().await;
                     continue;
                 }
                 Err(error) => return Err(error.into()),
             };
-            drop(lock);
+            drop(held);
             self.reclaim_later();
             let again = matches!(failure, Failure::Flash(Fault::ProgramFailed(_)));
             if !again || placements == PLACEMENTS_MAX {

@@ -8,7 +8,7 @@ use media::link::LinkConfig;
 use media::nand::NandConfig;
 use sim::Span;
 
-use crate::bits::BitsConfig;
+use crate::bits::config::BitsConfig;
 use crate::bits::estimate::step_cost;
 use crate::bits::placement::Layout;
 use crate::bits::plan::{Plan, Program};

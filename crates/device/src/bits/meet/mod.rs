@@ -15,29 +15,15 @@ mod tests;
 use std::fmt::{self, Display, Formatter};
 
 use nvme::{Expression, VectorId};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use sim::Span;
 
+use super::config::Meeting;
 use super::engine::Engine;
 use super::error::BitsError;
 use super::placement::{Groups, Home, Layout, RowSetId, TEMPORARY, VectorPlacement};
 use super::plan::{Limits, Plan, Program, Source, Step, plan};
 use estimate::{Loads, Rates};
 use split::{Operator, Part, split};
-
-/// How vectors of different homes meet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Meeting {
-    /// As is estimated to take less time.
-    #[default]
-    Fastest,
-    /// In the controller.
-    Controller,
-    /// In temporary strings, where there is room for them.
-    Gather,
-}
 
 /// The row set that stands for the temporary strings until they are lent.
 pub const TO_BE_LENT: RowSetId = RowSetId {

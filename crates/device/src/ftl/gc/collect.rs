@@ -10,10 +10,9 @@ use std::rc::Rc;
 use media::nand::{BlockId, PageAddress, PlaneId, Ppa};
 use sim::Random;
 
-use super::{Chooser, GcPace};
+use super::{Chooser, GcConfig, GcPace};
 use crate::buffer::BufferId;
 use crate::ftl::blocks::{Stream, Use};
-use crate::ftl::config::FtlConfig;
 use crate::ftl::mapping::Mapping;
 use crate::ftl::spare::{Content, Record};
 use crate::ftl::{Ftl, Lpn};
@@ -98,7 +97,7 @@ const IS_JOB: u32 = 1 << 31;
 
 impl Collections {
     pub(in crate::ftl) fn new(
-        config: &FtlConfig,
+        config: &GcConfig,
         planes: u32,
         blocks_per_plane: u32,
         random: Random,
@@ -108,7 +107,7 @@ impl Collections {
             copies: RefCell::default(),
             planes: (0..planes).map(|_| Cell::default()).collect(),
             any_stuck: Cell::new(false),
-            chooser: RefCell::new(Chooser::new(&config.gc, blocks_per_plane, random)),
+            chooser: RefCell::new(Chooser::new(config, blocks_per_plane, random)),
         }
     }
 

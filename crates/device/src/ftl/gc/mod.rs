@@ -18,6 +18,10 @@ use sim::Random;
 
 use super::blocks::View;
 
+/// Free blocks of each plane that only garbage collection may take: one that it
+/// fills, and one for what power cuts tear while it does.
+pub(super) const GC_RESERVE_BLOCKS: u32 = 2;
+
 /// How garbage is collected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

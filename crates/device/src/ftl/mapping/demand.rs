@@ -6,10 +6,10 @@
 
 use std::rc::Rc;
 
-use super::Lpn;
 use super::cache::{Presence, Room};
 use super::pages::Waiter;
 use crate::buffer::BufferId;
+use crate::ftl::lpn::Lpn;
 use crate::ftl::spare::{Content, Record};
 use crate::ftl::{Ftl, FtlError, PagePart};
 use crate::schedule::{Fault, Notify, Origin, Read};

@@ -14,6 +14,7 @@ mod write_back;
 use media::nand::Ppa;
 use sim::memory::{self, zeroed};
 
+use super::lpn::Lpn;
 use crate::planted::{Bug, is_planted};
 use cache::Cache;
 pub use config::{MappingConfig, MappingKind};
@@ -22,10 +23,6 @@ pub(super) use write_back::WriteBacks;
 
 /// Most physical pages that an entry can name.
 pub(crate) const PAGES_MAX: u32 = (1 << 31) - 2;
-
-/// A logical page number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Lpn(pub u32);
 
 /// What the table says of a logical page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

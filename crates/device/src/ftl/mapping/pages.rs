@@ -2,8 +2,8 @@
 
 use media::nand::Ppa;
 
-use super::Lpn;
 use crate::ftl::PagePart;
+use crate::ftl::lpn::Lpn;
 use crate::schedule::Notify;
 
 /// Who waits for a mapping page to be read.

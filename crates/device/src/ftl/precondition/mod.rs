@@ -10,8 +10,9 @@ use media::nand::{BlockId, NandError, PageAddress, PlaneId};
 use serde::{Deserialize, Serialize};
 use sim::Random;
 
-use super::config::{Frontiers, GC_RESERVE_BLOCKS};
-use super::mapping::Lpn;
+use super::config::Frontiers;
+use super::gc::GC_RESERVE_BLOCKS;
+use super::lpn::Lpn;
 use super::spare::{Content, Record};
 use super::{Ftl, GcPolicy};
 use staged::{PLACES, Staged};

@@ -5,7 +5,8 @@
 use media::nand::Ppa;
 use sim::memory::zeroed;
 
-use super::super::mapping::{Lpn, Mapping, MappingTable};
+use super::super::lpn::Lpn;
+use super::super::mapping::{Mapping, MappingTable};
 
 /// Entries of four bytes in a cache line: so many planes are gathered at a time.
 pub(super) const PLACES: u32 = 16;

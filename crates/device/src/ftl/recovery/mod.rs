@@ -16,7 +16,8 @@ use sim::{Sim, Time};
 
 use super::blocks::{Blocks, Stream, Use};
 use super::config::Capacity;
-use super::mapping::{Lpn, Mapping};
+use super::lpn::Lpn;
+use super::mapping::Mapping;
 use super::spare::{Content, Record};
 use super::{Ftl, FtlConfig};
 use crate::buffer::Buffers;
@@ -80,7 +81,7 @@ impl Ftl {
         drop(scan);
         recovered.finished_at = sim.now();
         ftl.rebuild_blocks(&recovered, &scanned, root.as_ref());
-        (ftl.start(sim), recovered)
+        (Rc::new(ftl), recovered)
     }
 
     fn rebuild_mapping(&self, records: &[(Ppa, Record)]) {

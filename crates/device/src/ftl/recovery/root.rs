@@ -15,7 +15,8 @@ use super::is_better;
 use super::scan::{First, Scanner};
 use crate::ftl::Ftl;
 use crate::ftl::checkpoint::Root;
-use crate::ftl::mapping::{Lpn, Mapping};
+use crate::ftl::lpn::Lpn;
+use crate::ftl::mapping::Mapping;
 use crate::ftl::spare::{Content, Record};
 use crate::planted::{Bug, is_planted};
 

@@ -2,15 +2,15 @@
 
 use std::rc::Rc;
 
-use nvme::command::{GetLogPage, LogPageId, opcode};
+use nvme::command::{GetLogPage, LogPageId};
 use nvme::identify::NamespaceList;
-use nvme::log::{CommandEffects, ErrorEntry, FirmwareSlots, SupportedLogs, effect};
+use nvme::log::{CommandEffects, ErrorEntry, FirmwareSlots, SupportedLogs};
 use nvme::{BROADCAST_NAMESPACE, NamespaceId, Status};
 use zerocopy::IntoBytes;
 
 use super::health::ERROR_ENTRIES;
-use super::slot::Answer;
-use super::{Controller, FIRMWARE_REVISION};
+use crate::frontend::answer::Answer;
+use crate::frontend::{Controller, FIRMWARE_REVISION};
 use crate::tenants;
 
 const PAGES: [LogPageId; 7] = [
@@ -25,7 +25,10 @@ const PAGES: [LogPageId; 7] = [
 
 impl Controller {
     /// Sends the part of a page that is asked for; past its end nothing is sent.
-    pub(super) async fn get_log(self: &Rc<Controller>, get: &GetLogPage) -> Result<Answer, Status> {
+    pub(in crate::frontend) async fn get_log(
+        self: &Rc<Controller>,
+        get: &GetLogPage,
+    ) -> Result<Answer, Status> {
         let page = self.log_page(get)?;
         if get.offset > page.len() as u64 {
             return Err(Status::INVALID_FIELD);
@@ -68,46 +71,10 @@ impl Controller {
                 let list = NamespaceList::new(changed.iter().copied(), NamespaceId::new(0));
                 list.as_bytes().to_vec()
             }
-            LogPageId::COMMANDS_SUPPORTED => effects().as_bytes().to_vec(),
+            LogPageId::COMMANDS_SUPPORTED => CommandEffects::of_table().as_bytes().to_vec(),
             LogPageId::SANITIZE_STATUS => self.sanitize.log().as_bytes().to_vec(),
             _ => return Err(Status::INVALID_LOG_PAGE),
         };
         Ok(page)
     }
-}
-
-/// What the drive can do, and what that does.
-fn effects() -> CommandEffects {
-    use opcode::*;
-    let reformats = effect::CHANGES_BLOCKS | effect::CHANGES_NAMESPACE | effect::ALONE_IN_NAMESPACE;
-    let admin = [
-        (DELETE_SUBMISSION_QUEUE, 0),
-        (CREATE_SUBMISSION_QUEUE, 0),
-        (GET_LOG_PAGE, 0),
-        (DELETE_COMPLETION_QUEUE, 0),
-        (CREATE_COMPLETION_QUEUE, 0),
-        (IDENTIFY, 0),
-        (ABORT, 0),
-        (SET_FEATURES, 0),
-        (GET_FEATURES, 0),
-        (ASYNC_EVENT_REQUEST, 0),
-        (FORMAT_NVM, reformats),
-        (SANITIZE, effect::CHANGES_BLOCKS | effect::ALONE),
-    ];
-    let io = [
-        (FLUSH, 0),
-        (WRITE, effect::CHANGES_BLOCKS),
-        (READ, 0),
-        (WRITE_UNCORRECTABLE, effect::CHANGES_BLOCKS),
-        (COMPARE, 0),
-        (WRITE_ZEROES, effect::CHANGES_BLOCKS),
-        (DATASET_MANAGEMENT, effect::CHANGES_BLOCKS),
-        (VERIFY, 0),
-        (COPY, effect::CHANGES_BLOCKS),
-        (FC_WRITE, 0),
-        (FC_READ, 0),
-        (FC_DELETE, 0),
-        (FC_LIST, 0),
-    ];
-    CommandEffects::new(&admin, &io)
 }

@@ -6,10 +6,10 @@ use nvme::command::{BlockRange, CopyBlocks, CopyRange};
 use nvme::identify::CopyLimits;
 use nvme::{Lba, Status};
 
-use super::Controller;
 use super::io::Piece;
-use super::namespace::Namespace;
-use super::slot::Answer;
+use crate::frontend::Controller;
+use crate::frontend::answer::Answer;
+use crate::frontend::namespace::Namespace;
 use crate::planted::{Bug, is_planted};
 use crate::schedule::Origin;
 
@@ -20,7 +20,7 @@ const COPY_BYTES_MAX: u32 = 4 << 20;
 const RANGES_MAX: u16 = 128;
 
 /// What a Copy may ask of a namespace with blocks of `block_bytes`.
-pub(super) fn copy_limits(block_bytes: u32) -> CopyLimits {
+pub(in crate::frontend) fn copy_limits(block_bytes: u32) -> CopyLimits {
     CopyLimits {
         range_blocks: (RANGE_BYTES_MAX / block_bytes) as u16,
         blocks: COPY_BYTES_MAX / block_bytes,
@@ -31,7 +31,7 @@ pub(super) fn copy_limits(block_bytes: u32) -> CopyLimits {
 impl Controller {
     /// All sources are read before anything is written, so ranges may overlap. What fails, fails
     /// as a whole; dword 0 names the first range that was not copied.
-    pub(super) async fn copy(
+    pub(in crate::frontend) async fn copy(
         &self,
         namespace: &Namespace,
         copy: &CopyBlocks,

@@ -5,15 +5,16 @@ use std::rc::Rc;
 use nvme::command::LogPageId;
 use nvme::{AsyncEvent, CommandId, QueueId, Status};
 
-use super::Controller;
-use super::slot::{Answer, Job, Source};
+use crate::frontend::Controller;
+use crate::frontend::answer::Answer;
+use crate::frontend::transport::{Job, Source};
 
 /// Requests that may be held.
-pub(super) const HELD_MAX: u8 = 8;
+pub(in crate::frontend) const HELD_MAX: u8 = 8;
 
 /// Requests held, and events that wait for one.
 #[derive(Default)]
-pub(super) struct Events {
+pub(in crate::frontend) struct Events {
     held: Vec<Source>,
     waiting: Vec<AsyncEvent>,
     /// Types told and not yet cleared by reading their log page, a bit each, and that page.
@@ -25,7 +26,10 @@ impl Controller {
     ///
     /// # Errors
     /// Asynchronous Event Request Limit Exceeded.
-    pub(super) fn hold_event_request(self: &Rc<Controller>, job: &Job) -> Result<(), Status> {
+    pub(in crate::frontend) fn hold_event_request(
+        self: &Rc<Controller>,
+        job: &Job,
+    ) -> Result<(), Status> {
         {
             let held = &mut self.events.borrow_mut().held;
             if held.len() >= usize::from(HELD_MAX) {
@@ -38,7 +42,7 @@ impl Controller {
     }
 
     /// Something happened that the host may want to know.
-    pub(super) fn raise(self: &Rc<Controller>, event: AsyncEvent) {
+    pub(in crate::frontend) fn raise(self: &Rc<Controller>, event: AsyncEvent) {
         if !self.features.wants(event) {
             return;
         }
@@ -78,7 +82,7 @@ impl Controller {
     }
 
     /// A log page was read: events of the types that it answers may be told again.
-    pub(super) fn clear_events(self: &Rc<Controller>, page: LogPageId) {
+    pub(in crate::frontend) fn clear_events(self: &Rc<Controller>, page: LogPageId) {
         self.events
             .borrow_mut()
             .masked
@@ -87,20 +91,10 @@ impl Controller {
     }
 
     /// Takes back the held request of this identifier.
-    pub(super) fn take_event_request(&self, command: CommandId) -> Option<Source> {
+    pub(in crate::frontend) fn take_event_request(&self, command: CommandId) -> Option<Source> {
         let held = &mut self.events.borrow_mut().held;
         let wanted = Source::new(QueueId::new(0), command, self.sim.now());
         let place = held.iter().position(|source| source.is(&wanted))?;
         Some(held.remove(place))
-    }
-
-    /// Posts a completion now, or as soon as its queue has room.
-    pub(super) fn complete_soon(self: &Rc<Controller>, source: Source, answer: Answer) {
-        if !self.complete(source, &answer) {
-            let controller = self.clone();
-            self.sim.spawn_detached(async move {
-                controller.complete_later(source, &answer).await;
-            });
-        }
     }
 }

@@ -1,35 +1,53 @@
-//! Admin commands.
+//! Admin commands: what the drive says of itself, how it is set, and how all of it is erased.
+
+mod abort;
+mod event;
+mod feature;
+mod format;
+mod health;
+mod identify;
+mod log;
+mod sanitize;
 
 use std::rc::Rc;
 
 use nvme::command::{CreateCompletionQueue, CreateSubmissionQueue};
 use nvme::{AdminCommand, Status};
 
-use super::Controller;
-use super::slot::Answer;
+use crate::frontend::Controller;
+use crate::frontend::answer::Answer;
+pub(super) use event::Events;
+pub(super) use feature::Features;
+pub(super) use format::PAGES_AT_ONCE;
+pub(super) use health::Health;
+pub use health::HealthConfig;
+pub(super) use sanitize::Sanitizing;
 
 impl Controller {
-    pub(super) async fn serve_admin(self: &Rc<Controller>, command: AdminCommand) -> Answer {
+    pub(in crate::frontend) async fn serve_admin(
+        self: &Rc<Controller>,
+        command: &AdminCommand,
+    ) -> Answer {
         let outcome = match command {
-            AdminCommand::Identify(identify) => self.identify(&identify).await,
-            AdminCommand::CreateCompletionQueue(create) => self.create_completion_queue(&create),
-            AdminCommand::CreateSubmissionQueue(create) => self.create_submission_queue(&create),
+            AdminCommand::Identify(identify) => self.identify(identify).await,
+            AdminCommand::CreateCompletionQueue(create) => self.create_completion_queue(create),
+            AdminCommand::CreateSubmissionQueue(create) => self.create_submission_queue(create),
             AdminCommand::DeleteCompletionQueue(queue) => self
                 .queues
                 .borrow_mut()
-                .delete_completion(queue)
+                .delete_completion(*queue)
                 .map(|()| Answer::DONE),
             AdminCommand::DeleteSubmissionQueue(queue) => self
                 .queues
                 .borrow_mut()
-                .delete_submission(queue)
+                .delete_submission(*queue)
                 .map(|()| Answer::DONE),
-            AdminCommand::GetFeatures(get) => self.get_feature(&get),
-            AdminCommand::SetFeatures(set) => self.set_feature(&set).await,
-            AdminCommand::Abort(abort) => self.abort(&abort).await,
-            AdminCommand::GetLogPage(get) => self.get_log(&get).await,
-            AdminCommand::FormatNvm(format) => self.format(&format).await,
-            AdminCommand::Sanitize(sanitize) => self.start_sanitize(&sanitize).await,
+            AdminCommand::GetFeatures(get) => self.get_feature(get),
+            AdminCommand::SetFeatures(set) => self.set_feature(set).await,
+            AdminCommand::Abort(abort) => self.abort(abort).await,
+            AdminCommand::GetLogPage(get) => self.get_log(get).await,
+            AdminCommand::FormatNvm(format) => self.format(format).await,
+            AdminCommand::Sanitize(sanitize) => self.start_sanitize(sanitize).await,
             AdminCommand::AsyncEventRequest => unreachable!("held back before it gets here"),
         };
         outcome.unwrap_or_else(Answer::from)

@@ -10,7 +10,7 @@ use crate::energy;
 use crate::tenants;
 
 /// How long commands have been in flight.
-pub(super) struct Activity {
+pub(in crate::frontend) struct Activity {
     sim: Sim,
     milliwatts: u64,
     in_flight: Cell<u64>,
@@ -23,7 +23,7 @@ pub(super) struct Activity {
 
 impl Activity {
     /// At rest; `ledger` meters its energy.
-    pub(super) fn new(sim: &Sim, milliwatts: u64, ledger: &Ledger) -> Rc<Activity> {
+    pub(in crate::frontend) fn new(sim: &Sim, milliwatts: u64, ledger: &Ledger) -> Rc<Activity> {
         let activity = Rc::new(Activity {
             sim: sim.clone(),
             milliwatts,
@@ -45,7 +45,7 @@ impl Activity {
 
     /// A command was fetched.
     #[inline]
-    pub(super) fn begin(&self) {
+    pub(in crate::frontend) fn begin(&self) {
         let in_flight = self.in_flight.get();
         if in_flight == 0 {
             self.since.set(self.sim.now());
@@ -56,7 +56,7 @@ impl Activity {
 
     /// It is done.
     #[inline]
-    pub(super) fn end(&self) {
+    pub(in crate::frontend) fn end(&self) {
         let in_flight = self.in_flight.get() - 1;
         self.in_flight.set(in_flight);
         if in_flight == 0 {

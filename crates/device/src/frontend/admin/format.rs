@@ -10,10 +10,10 @@ use nvme::command::{FormatNvm, SecureErase};
 use nvme::identify::LBA_FORMAT_BYTES;
 use nvme::{AsyncEvent, BROADCAST_NAMESPACE, Status};
 
-use super::io::status_of;
-use super::namespace::Namespace;
-use super::slot::Answer;
-use super::{Controller, note};
+use crate::frontend::answer::Answer;
+use crate::frontend::answer::status_of;
+use crate::frontend::namespace::Namespace;
+use crate::frontend::{Controller, note};
 use crate::ftl::WithoutSpace;
 use crate::planted::{Bug, is_planted};
 use crate::schedule::Origin;
@@ -25,10 +25,10 @@ const ERASES: u64 = 1 << 9;
 /// Steps in which a namespace is emptied at least, so that progress can be told.
 const STEPS: u32 = 16;
 /// Logical pages that are deallocated at once at most, so that no event keeps the simulator long.
-pub(super) const PAGES_AT_ONCE: u32 = 1 << 20;
+pub(in crate::frontend) const PAGES_AT_ONCE: u32 = 1 << 20;
 
 impl Controller {
-    pub(super) async fn format(
+    pub(in crate::frontend) async fn format(
         self: &Rc<Controller>,
         format: &FormatNvm,
     ) -> Result<Answer, Status> {
@@ -100,9 +100,12 @@ impl Controller {
     }
 
     /// Deallocates everything in a namespace, its marks included.
-    pub(super) async fn empty_namespace(&self, namespace: &Namespace) -> Result<(), Status> {
+    pub(in crate::frontend) async fn empty_namespace(
+        &self,
+        namespace: &Namespace,
+    ) -> Result<(), Status> {
         let pages = namespace.pages();
-        let _lock = self.ftl.lock(pages.clone()).await;
+        let lock = self.ftl.lock(pages.clone()).await;
         let origin = Origin::own(self.namespaces.tenant_of(namespace.id));
         let all = pages.end - pages.start;
         let steps = STEPS.max(all.div_ceil(PAGES_AT_ONCE));
@@ -113,7 +116,7 @@ impl Controller {
             // That the namespace is to be emptied has been noted.
             let emptied = self
                 .cache
-                .deallocate(first..end, WithoutSpace::Forget, origin)
+                .deallocate(&lock, first..end, WithoutSpace::Forget, origin)
                 .await;
             emptied.map_err(|error| status_of(error, false))?;
             self.sim.yield_now().await;
@@ -122,12 +125,12 @@ impl Controller {
                 namespace.format_left.set(left.max(1) as u8);
             }
         }
-        self.clear_marks(namespace, 0..namespace.capacity_bytes())
+        self.clear_marks(&lock, namespace, 0..namespace.capacity_bytes())
             .await
     }
 
     /// Gives namespaces the formats of an earlier life, and ends what that one began.
-    pub(super) async fn restore_formats(self: &Rc<Controller>) {
+    pub(in crate::frontend) async fn restore_formats(self: &Rc<Controller>) {
         for (number, namespace) in self.namespaces.iter().enumerate() {
             let Some(value) = self.kept(note::format(number)) else {
                 continue;

@@ -2,33 +2,33 @@
 
 use std::ops::Range;
 
+use nvme::Status;
 use nvme::command::{BlockRange, DatasetManagement, DatasetRange, ReadWrite, WriteZeroes};
-use nvme::{BROADCAST_NAMESPACE, IoCommand, Status};
 
-use super::Controller;
-use super::format::PAGES_AT_ONCE;
-use super::namespace::Namespace;
-use super::slot::Answer;
 use crate::buffer::{Buffer, BufferId};
 use crate::cache::{Lookup, ReadStamp, Rest};
-use crate::ftl::{FtlError, Lpn, PagePart, WithoutSpace};
-use crate::schedule::{Fault, Notify, Origin};
+use crate::frontend::Controller;
+use crate::frontend::admin::PAGES_AT_ONCE;
+use crate::frontend::answer::{Answer, status_of};
+use crate::frontend::namespace::Namespace;
+use crate::ftl::{Lpn, PagePart, WithoutSpace};
+use crate::schedule::{Notify, Origin};
 
 /// The part of one logical page that a command covers.
 #[derive(Clone, Copy)]
-pub(super) struct Piece {
-    pub(super) lpn: Lpn,
-    pub(super) column: u32,
-    pub(super) bytes: u32,
+pub(in crate::frontend) struct Piece {
+    pub(in crate::frontend) lpn: Lpn,
+    pub(in crate::frontend) column: u32,
+    pub(in crate::frontend) bytes: u32,
     /// Where in the command's data the piece begins.
-    pub(super) offset: u64,
-    pub(super) origin: Origin,
+    pub(in crate::frontend) offset: u64,
+    pub(in crate::frontend) origin: Origin,
 }
 
 impl Piece {
     /// The piece, which lies at its place in `buffer`.
     #[inline]
-    pub(super) fn in_buffer(&self, buffer: BufferId) -> PagePart {
+    pub(in crate::frontend) fn in_buffer(&self, buffer: BufferId) -> PagePart {
         PagePart {
             lpn: self.lpn,
             column: self.column,
@@ -56,20 +56,6 @@ enum FromFlash<'a> {
     Rest(Rest, Buffer<'a>),
 }
 
-/// The status that tells the host of an error of the translation layer.
-pub(super) fn status_of(error: FtlError, reading: bool) -> Status {
-    match error {
-        FtlError::NoSpace => Status::CAPACITY_EXCEEDED,
-        FtlError::Flash(Fault::Uncorrectable(_) | Fault::NeedsCorrection(_)) => {
-            Status::UNRECOVERED_READ_ERROR
-        }
-        FtlError::Flash(Fault::ProgramFailed(_) | Fault::EraseFailed(_)) if !reading => {
-            Status::WRITE_FAULT
-        }
-        FtlError::Flash(_) => Status::INTERNAL_ERROR,
-    }
-}
-
 /// Whether a write must be on flash before it may clear a mark: the note that a mark is gone is
 /// durable, and after a power cut what a cache lost would show the data beneath the mark.
 #[inline]
@@ -78,93 +64,10 @@ fn must_outlive_marks(namespace: &Namespace) -> bool {
 }
 
 impl Controller {
-    #[inline]
-    pub(super) async fn serve_io(&self, command: &IoCommand, origin: Origin) -> Answer {
-        let outcome = match self.namespace_of(command) {
-            Err(status) => Err(status),
-            Ok(None) => Box::pin(self.flush()).await,
-            Ok(Some(namespace)) => {
-                // What erases the namespace waits for those that came before it.
-                let _admitted = namespace.admit();
-                match command {
-                    IoCommand::Read(read) => self.read(namespace, read, origin).await,
-                    IoCommand::Write(write) => {
-                        match self.only_piece(namespace, &write.blocks, origin) {
-                            Some(piece) => self.write_piece(namespace, write, piece).await,
-                            None => Box::pin(self.write(namespace, write, origin)).await,
-                        }
-                    }
-                    other => Box::pin(self.serve_other(namespace, other, origin)).await,
-                }
-            }
-        };
-        outcome.unwrap_or_else(Answer::from)
-    }
-
-    /// Commands that are rarer than reads and writes.
-    async fn serve_other(
-        &self,
-        namespace: &Namespace,
-        command: &IoCommand,
-        origin: Origin,
-    ) -> Result<Answer, Status> {
-        match command {
-            IoCommand::Read(read) => self.read(namespace, read, origin).await,
-            IoCommand::Write(write) => self.write(namespace, write, origin).await,
-            IoCommand::Flush { .. } => self.flush().await,
-            IoCommand::WriteZeroes(zeroes) => self.write_zeroes(namespace, zeroes, origin).await,
-            IoCommand::DatasetManagement(dataset) => {
-                self.manage_dataset(namespace, dataset, origin).await
-            }
-            IoCommand::Compare(compare) => self.compare(namespace, compare, origin).await,
-            IoCommand::Verify(verify) => self.verify(namespace, verify, origin).await,
-            IoCommand::WriteUncorrectable(mark) => self.write_uncorrectable(namespace, mark).await,
-            IoCommand::Copy(copy) => self.copy(namespace, copy, origin).await,
-            IoCommand::Vendor(vendor) => self.serve_vendor(vendor, origin).await,
-        }
-    }
-
-    /// The namespace that a command is for; none for a Flush, which is for all of them.
-    ///
-    /// # Errors
-    /// Invalid Namespace or Format; the status of a namespace or drive that is being erased.
-    #[inline]
-    fn namespace_of(&self, command: &IoCommand) -> Result<Option<&Namespace>, Status> {
-        let named = command.namespace();
-        if matches!(command, IoCommand::Flush { .. }) {
-            if named != BROADCAST_NAMESPACE {
-                self.namespaces.get(named)?;
-            }
-            return Ok(None);
-        }
-        let namespace = self.namespaces.get(named)?;
-        if !namespace.plain.get() {
-            self.check_obstacles(namespace)?;
-        }
-        Ok(Some(namespace))
-    }
-
-    #[cold]
-    fn check_obstacles(&self, namespace: &Namespace) -> Result<(), Status> {
-        if self.sanitize.is_under_way() {
-            return Err(Status::SANITIZE_IN_PROGRESS);
-        }
-        if self.sanitize.has_failed() {
-            return Err(Status::SANITIZE_FAILED);
-        }
-        if namespace.format_left.get() > 0 {
-            return Err(Status::FORMAT_IN_PROGRESS);
-        }
-        if namespace.failed.get() {
-            return Err(Status::NAMESPACE_NOT_READY);
-        }
-        Ok(())
-    }
-
     /// # Errors
     /// Invalid Field if a command's data is more than MDTS allows.
     #[inline]
-    pub(super) fn check_transfer(&self, bytes: u64) -> Result<(), Status> {
+    pub(in crate::frontend) fn check_transfer(&self, bytes: u64) -> Result<(), Status> {
         if bytes > self.transfer_bytes_max {
             return Err(Status::INVALID_FIELD);
         }
@@ -172,7 +75,7 @@ impl Controller {
     }
 
     /// What was completed before, for any namespace, is then where no power cut can take it.
-    async fn flush(&self) -> Result<Answer, Status> {
+    pub(super) async fn flush(&self) -> Result<Answer, Status> {
         if self.cache.is_volatile() {
             let flushed = self.cache.flush().await;
             flushed.map_err(|error| status_of(error, false))?;
@@ -182,7 +85,7 @@ impl Controller {
 
     /// The pieces of pages that `bytes` of a namespace cover, in order.
     #[inline]
-    pub(super) fn pieces(
+    pub(in crate::frontend) fn pieces(
         &self,
         namespace: &Namespace,
         bytes: &Range<u64>,
@@ -205,7 +108,11 @@ impl Controller {
     }
 
     /// The logical pages that a range of bytes of a namespace touches.
-    pub(super) fn pages(&self, namespace: &Namespace, bytes: &Range<u64>) -> Range<u32> {
+    pub(in crate::frontend) fn pages(
+        &self,
+        namespace: &Namespace,
+        bytes: &Range<u64>,
+    ) -> Range<u32> {
         let page_bytes = u64::from(self.page_bytes);
         let (start, end) = (bytes.start / page_bytes, bytes.end.div_ceil(page_bytes));
         namespace.lpns(start as u32..end as u32)
@@ -220,7 +127,7 @@ impl Controller {
     }
 
     #[inline]
-    async fn read(
+    pub(super) async fn read(
         &self,
         namespace: &Namespace,
         read: &ReadWrite,
@@ -254,7 +161,7 @@ impl Controller {
     /// # Errors
     /// Unrecovered Read Error for blocks that are lost or marked.
     #[inline]
-    pub(super) async fn read_pages(
+    pub(in crate::frontend) async fn read_pages(
         &self,
         namespace: &Namespace,
         range: &Range<u64>,
@@ -330,7 +237,7 @@ impl Controller {
 
     /// The piece of a page that `blocks` are, if they are in range and of one page.
     #[inline]
-    fn only_piece(
+    pub(super) fn only_piece(
         &self,
         namespace: &Namespace,
         blocks: &BlockRange,
@@ -345,7 +252,7 @@ impl Controller {
     /// As [`Controller::write`], within one page: by far the most frequent write, which asks
     /// nothing of the allocator.
     #[inline]
-    async fn write_piece(
+    pub(super) async fn write_piece(
         &self,
         namespace: &Namespace,
         write: &ReadWrite,
@@ -368,7 +275,7 @@ impl Controller {
             .await
     }
 
-    async fn write(
+    pub(super) async fn write(
         &self,
         namespace: &Namespace,
         write: &ReadWrite,
@@ -393,7 +300,7 @@ impl Controller {
 
     /// Writes page buffers to bytes of a namespace; when this returns, they are where a completed write has to
     /// be: in the cache, or on flash if `force` asks for that.
-    pub(super) async fn write_pages(
+    pub(in crate::frontend) async fn write_pages(
         &self,
         namespace: &Namespace,
         range: Range<u64>,
@@ -415,23 +322,23 @@ impl Controller {
         parts: &[PagePart],
         force: bool,
     ) -> Result<Answer, Status> {
-        let _lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
+        let lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = force || must_outlive_marks(namespace);
-        let written = self.cache.write(parts, force).await;
+        let written = self.cache.write(&lock, parts, force).await;
         written.map_err(|error| status_of(error, false))?;
         self.health.write(bytes.end - bytes.start);
-        self.clear_marks(namespace, bytes).await?;
+        self.clear_marks(&lock, namespace, bytes).await?;
         Ok(Answer::DONE)
     }
 
-    async fn write_zeroes(
+    pub(super) async fn write_zeroes(
         &self,
         namespace: &Namespace,
         zeroes: &WriteZeroes,
         origin: Origin,
     ) -> Result<Answer, Status> {
         let bytes = namespace.byte_range(&zeroes.blocks)?;
-        let _lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
+        let lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = zeroes.force_unit_access || must_outlive_marks(namespace);
         for piece in self
             .pieces(namespace, &bytes, origin)
@@ -440,22 +347,22 @@ impl Controller {
             let buffer = self.buffers.take();
             self.buffers.with_mut(buffer.id(), |page| page.fill(0));
             let part = piece.in_buffer(buffer.id());
-            let written = self.cache.write(&[part], force).await;
+            let written = self.cache.write(&lock, &[part], force).await;
             written.map_err(|error| status_of(error, false))?;
         }
         let whole = self.whole_pages(namespace, &bytes);
         let deallocated = self
             .cache
-            .deallocate(whole, WithoutSpace::Keep, origin)
+            .deallocate(&lock, whole, WithoutSpace::Keep, origin)
             .await;
         deallocated.map_err(|error| status_of(error, false))?;
-        self.clear_marks(namespace, bytes).await?;
+        self.clear_marks(&lock, namespace, bytes).await?;
         Ok(Answer::DONE)
     }
 
     /// Deallocation is a hint (NVM 3.3.3): of a range, the pages it covers
     /// entirely are deallocated, and parts of pages keep their content.
-    async fn manage_dataset(
+    pub(super) async fn manage_dataset(
         &self,
         namespace: &Namespace,
         dataset: &DatasetManagement,
@@ -482,21 +389,21 @@ impl Controller {
             if pages.is_empty() {
                 continue;
             }
-            let _lock = self.ftl.lock(pages.clone()).await;
+            let lock = self.ftl.lock(pages.clone()).await;
             let page_bytes = u64::from(self.page_bytes);
             let start = bytes.start.next_multiple_of(page_bytes);
             let covered = start..start + u64::from(pages.end - pages.start) * page_bytes;
             for first in pages.clone().step_by(PAGES_AT_ONCE as usize) {
                 let end = first.saturating_add(PAGES_AT_ONCE).min(pages.end);
-                let deallocated = self
-                    .cache
-                    .deallocate(first..end, WithoutSpace::Keep, origin);
+                let deallocated =
+                    self.cache
+                        .deallocate(&lock, first..end, WithoutSpace::Keep, origin);
                 deallocated.await.map_err(|error| status_of(error, false))?;
                 if end < pages.end {
                     self.sim.yield_now().await;
                 }
             }
-            self.clear_marks(namespace, covered).await?;
+            self.clear_marks(&lock, namespace, covered).await?;
         }
         Ok(Answer::DONE)
     }

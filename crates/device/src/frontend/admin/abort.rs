@@ -6,12 +6,13 @@ use nvme::command::Abort;
 use nvme::{CommandId, Status, SubmissionEntry};
 use zerocopy::IntoBytes;
 
-use super::Controller;
-use super::slot::{Answer, Source};
+use crate::frontend::Controller;
+use crate::frontend::answer::Answer;
+use crate::frontend::transport::Source;
 use crate::tenants;
 
 /// Aborts that may be under way.
-pub(super) const ABORTS_MAX: u8 = 4;
+pub(in crate::frontend) const ABORTS_MAX: u8 = 4;
 
 /// Bit 0 of dword 0: the command was not aborted.
 const NOT_ABORTED: u32 = 1;
@@ -19,7 +20,10 @@ const NOT_ABORTED: u32 = 1;
 impl Controller {
     /// Aborts a command that still waits in its queue, or an event request that is held; the
     /// aborted command completes first. What is under way goes on.
-    pub(super) async fn abort(self: &Rc<Controller>, abort: &Abort) -> Result<Answer, Status> {
+    pub(in crate::frontend) async fn abort(
+        self: &Rc<Controller>,
+        abort: &Abort,
+    ) -> Result<Answer, Status> {
         if self.aborts.get() >= ABORTS_MAX {
             return Err(Status::ABORT_LIMIT_EXCEEDED);
         }

@@ -11,9 +11,9 @@ use nvme::log::{SanitizeLog, sanitize_state};
 use nvme::{AsyncEvent, Status};
 use sim::Span;
 
-use super::namespace::Namespace;
-use super::slot::Answer;
-use super::{Controller, note};
+use crate::frontend::answer::Answer;
+use crate::frontend::namespace::Namespace;
+use crate::frontend::{Controller, note};
 use crate::ftl::Purge;
 
 /// How often the firmware looks after blocks being erased, and how often in vain before it gives
@@ -25,7 +25,7 @@ const ALLOW_UNRESTRICTED_EXIT: u32 = 1 << 3;
 
 /// How far the last sanitize operation has come.
 #[derive(Default)]
-pub(super) struct Sanitizing {
+pub(in crate::frontend) struct Sanitizing {
     state: Cell<u16>,
     /// CDW10 of the command that began it.
     command: Cell<u32>,
@@ -35,16 +35,16 @@ pub(super) struct Sanitizing {
 
 impl Sanitizing {
     #[inline]
-    pub(super) fn is_under_way(&self) -> bool {
+    pub(in crate::frontend) fn is_under_way(&self) -> bool {
         self.state.get() == sanitize_state::IN_PROGRESS
     }
 
     /// Whether the last one failed: then nothing may be read or written.
-    pub(super) fn has_failed(&self) -> bool {
+    pub(in crate::frontend) fn has_failed(&self) -> bool {
         self.state.get() == sanitize_state::FAILED
     }
 
-    pub(super) fn log(&self) -> SanitizeLog {
+    pub(in crate::frontend) fn log(&self) -> SanitizeLog {
         let progress = match self.is_under_way() {
             true => self.progress.get(),
             false => u16::MAX,
@@ -64,7 +64,7 @@ impl Sanitizing {
 }
 
 impl Controller {
-    pub(super) async fn start_sanitize(
+    pub(in crate::frontend) async fn start_sanitize(
         self: &Rc<Controller>,
         command: &Sanitize,
     ) -> Result<Answer, Status> {
@@ -202,7 +202,7 @@ impl Controller {
     }
 
     /// Takes the state of an earlier life, and goes on with what that one began.
-    pub(super) fn restore_sanitize(self: &Rc<Controller>) {
+    pub(in crate::frontend) fn restore_sanitize(self: &Rc<Controller>) {
         let Some(value) = self.kept(note::SANITIZE) else {
             return;
         };

@@ -9,10 +9,11 @@ use nvme::command::BlockCommand;
 use sim::Sim;
 use sim::resource::Semaphore;
 
-use super::Controller;
-use super::namespace::Namespace;
-use super::note;
-use super::slot::Answer;
+use crate::frontend::Controller;
+use crate::frontend::answer::Answer;
+use crate::frontend::namespace::Namespace;
+use crate::frontend::note;
+use crate::ftl::{SoleWriter, WriteLock};
 
 /// Marks that Write Uncorrectable may make; writes into them may split them further.
 const MARKS_MAX: usize = 1024;
@@ -22,14 +23,14 @@ const SECTOR_BYTES: u64 = 512;
 const COUNT_BITS: u32 = 24;
 
 /// Ranges of sectors that cannot be read, by the slot of their fact.
-pub(super) struct Marks {
+pub(in crate::frontend) struct Marks {
     slots: RefCell<Vec<Range<u64>>>,
     /// Changes are made one after another.
     turn: Semaphore,
 }
 
 impl Marks {
-    pub(super) fn new(sim: &Sim) -> Marks {
+    pub(in crate::frontend) fn new(sim: &Sim) -> Marks {
         Marks {
             slots: RefCell::default(),
             turn: Semaphore::new(sim, 1),
@@ -38,7 +39,7 @@ impl Marks {
 
     /// Whether some of `sectors` cannot be read.
     #[inline]
-    pub(super) fn overlap(&self, sectors: &Range<u64>) -> bool {
+    pub(in crate::frontend) fn overlap(&self, sectors: &Range<u64>) -> bool {
         let slots = self.slots.borrow();
         slots.iter().any(|mark| overlaps(mark, sectors))
     }
@@ -86,7 +87,11 @@ fn decode(value: u64) -> Range<u64> {
 
 impl Controller {
     /// The sectors of a range of bytes of a namespace, among those of the drive.
-    pub(super) fn sectors(&self, namespace: &Namespace, bytes: Range<u64>) -> Range<u64> {
+    pub(in crate::frontend) fn sectors(
+        &self,
+        namespace: &Namespace,
+        bytes: Range<u64>,
+    ) -> Range<u64> {
         let base = u64::from(namespace.pages().start) * u64::from(self.page_bytes);
         (base + bytes.start) / SECTOR_BYTES..(base + bytes.end) / SECTOR_BYTES
     }
@@ -94,7 +99,7 @@ impl Controller {
     /// # Errors
     /// Unrecovered Read Error if some of `bytes` are marked.
     #[inline]
-    pub(super) fn check_marks(
+    pub(in crate::frontend) fn check_marks(
         &self,
         namespace: &Namespace,
         bytes: Range<u64>,
@@ -105,7 +110,7 @@ impl Controller {
         Err(Status::UNRECOVERED_READ_ERROR)
     }
 
-    pub(super) async fn write_uncorrectable(
+    pub(in crate::frontend) async fn write_uncorrectable(
         &self,
         namespace: &Namespace,
         command: &BlockCommand,
@@ -124,15 +129,17 @@ impl Controller {
         Ok(Answer::DONE)
     }
 
-    /// `bytes` of a namespace were written: their marks go, on flash too. The caller holds the
-    /// lock of their pages. A power cut on the way leaves marks standing on what was never
+    /// `bytes` of a namespace, whose pages `lock` covers, were written: their marks go, on flash
+    /// too. A power cut on the way leaves marks standing on what was never
     /// acknowledged.
     #[inline]
-    pub(super) async fn clear_marks(
+    pub(in crate::frontend) async fn clear_marks(
         &self,
+        lock: &WriteLock<'_>,
         namespace: &Namespace,
         bytes: Range<u64>,
     ) -> Result<(), Status> {
+        debug_assert!(lock.covers(&self.pages(namespace, &bytes)));
         if namespace.plain.get() {
             return Ok(());
         }
@@ -174,19 +181,19 @@ impl Controller {
     }
 
     /// All marks go: everything was erased.
-    pub(super) async fn clear_all_marks(&self) -> Result<(), Status> {
+    pub(in crate::frontend) async fn clear_all_marks(&self) -> Result<(), Status> {
         self.clear_sectors(0..u64::MAX).await
     }
 
     /// Takes the marks of an earlier life.
-    pub(super) fn restore_marks(&self) {
+    pub(in crate::frontend) fn restore_marks(&self) {
         for (slot, mark) in self.ftl.facts_of(note::MARKS) {
             self.marks.set(slot as usize, decode(note::number(&mark)));
         }
     }
 
     /// Decides of each namespace whether its reads may go directly.
-    pub(super) fn look_for_obstacles(&self) {
+    pub(in crate::frontend) fn look_for_obstacles(&self) {
         let sanitizing = self.sanitize.is_under_way() || self.sanitize.has_failed();
         for namespace in self.namespaces.iter() {
             let all = self.sectors(namespace, 0..namespace.capacity_bytes());

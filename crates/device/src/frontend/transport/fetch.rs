@@ -1,15 +1,15 @@
 //! Fetching submission queue entries over the link.
 
 use std::rc::Rc;
-use std::task::Poll;
 
 use media::link::READ_REQUEST_BYTES;
-use nvme::{IoCommand, QueueId, QueuePriority, SubmissionEntry};
+use nvme::command::{BlockRange, opcode};
+use nvme::{QueueId, QueuePriority, SubmissionEntry};
 use sim::{TaskId, Tenant, Time};
 use zerocopy::IntoBytes;
 
-use super::Controller;
-use super::slot::Job;
+use super::Job;
+use crate::frontend::Controller;
 use crate::schedule::{Origin, Priority};
 use crate::tenants;
 
@@ -28,7 +28,7 @@ impl Controller {
     /// Fetches the next entry into `job`, as queues have them: waits for a doorbell if none has, and
     /// while as many commands are in flight as may be.
     #[inline]
-    pub(super) async fn fetch_next(self: &Rc<Controller>, job: &mut Job) {
+    pub(in crate::frontend) async fn fetch_next(self: &Rc<Controller>, job: &mut Job) {
         self.take_room().await;
         loop {
             self.deliver_doorbells();
@@ -43,6 +43,7 @@ impl Controller {
                         let tenant = self.tenant_of(queue, &job.entry);
                         job.origin = Origin::new(tenant, priority_of(priority));
                         job.fetched = self.sim.now();
+                        job.decode();
                         self.activity.begin();
                         return;
                     }
@@ -54,7 +55,7 @@ impl Controller {
     /// Sees to it that the slot of `task`, which does not wait for it itself, runs
     /// when there is something to fetch.
     #[inline]
-    pub(super) fn summon(&self, task: TaskId) {
+    pub(in crate::frontend) fn summon(&self, task: TaskId) {
         if self.queues.borrow().has_waiting() {
             return self.sim.wake(task);
         }
@@ -67,7 +68,7 @@ impl Controller {
 
     /// A queue that was held back may be fetched from again.
     #[cold]
-    pub(super) fn fetch_again(&self) {
+    pub(in crate::frontend) fn fetch_again(&self) {
         let fetcher = self.fetcher_held_back.replace(TaskId::NONE);
         if fetcher != TaskId::NONE {
             self.fetcher.set(TaskId::NONE);
@@ -75,60 +76,11 @@ impl Controller {
         }
     }
 
-    /// Waits until the first doorbell has crossed the link.
-    fn wait_for_doorbell(&self) -> impl Future<Output = ()> + '_ {
-        let mut timer_set = false;
-        std::future::poll_fn(move |_| {
-            if self.queues.borrow().has_waiting() {
-                return Poll::Ready(());
-            }
-            self.fetcher_held_back.set(self.sim.current());
-            let first = self
-                .doorbells
-                .borrow()
-                .front()
-                .map(|doorbell| doorbell.arrives);
-            match first {
-                Some(arrives) if arrives <= self.sim.now() => return Poll::Ready(()),
-                Some(arrives) if !timer_set => {
-                    timer_set = true;
-                    self.sim.wake_at(arrives, self.sim.current());
-                }
-                Some(_) => {}
-                None => {
-                    // Whoever rings next sets the timer, for when it arrives.
-                    timer_set = true;
-                    self.fetcher.set(self.sim.current());
-                }
-            }
-            Poll::Pending
-        })
-    }
-
-    /// Doorbells whose message has crossed the link take effect.
-    #[inline]
-    fn deliver_doorbells(self: &Rc<Controller>) {
-        let mut doorbells = self.doorbells.borrow_mut();
-        while let Some(doorbell) = doorbells.front()
-            && doorbell.arrives <= self.sim.now()
-        {
-            let moved = self
-                .queues
-                .borrow_mut()
-                .move_tail(doorbell.queue, doorbell.tail);
-            if let Err(event) = moved {
-                self.count(|counts| counts.invalid_doorbells += 1);
-                self.raise(event);
-            }
-            doorbells.pop_front();
-        }
-    }
-
     /// The leader will fetch as soon as a doorbell arrives. If the link is idle,
     /// that fetch is put on it at once, and the leader need only wake for the
     /// entry: gives the instant at which it is to wake.
     #[inline]
-    pub(super) fn expect_fetch(&self, queue: QueueId, doorbell_arrives: Time) -> Time {
+    pub(in crate::frontend) fn expect_fetch(&self, queue: QueueId, doorbell_arrives: Time) -> Time {
         let (up, down) = (&self.link.up, &self.link.down);
         let held_back = self.queues.borrow().is_held_back(queue);
         if held_back || !up.is_idle() || self.fetch_under_way.get().is_some() {
@@ -164,9 +116,8 @@ impl Controller {
             .borrow()
             .read(address, entry.as_mut_bytes());
         if read.is_ok()
-            && let Ok(IoCommand::Read(command) | IoCommand::Write(command)) =
-                IoCommand::decode(&entry)
-            && let Some(lpn) = self.first_page_of(&command)
+            && matches!(entry.opcode, opcode::READ | opcode::WRITE)
+            && let Some(lpn) = self.first_page_of(entry.namespace(), &BlockRange::decode(&entry))
         {
             self.cache.prefetch(lpn);
         }

@@ -4,9 +4,9 @@ use nvme::command::{FcList, Home, VectorRecord};
 use nvme::{Status, VendorCommand};
 use zerocopy::IntoBytes;
 
-use super::Controller;
-use super::slot::Answer;
 use crate::bits::{BitsError, ExecuteError};
+use crate::frontend::Controller;
+use crate::frontend::answer::Answer;
 use crate::schedule::{Fault, Origin};
 
 /// The status that tells the host why a command was not carried out.
@@ -31,7 +31,7 @@ fn status_of(error: &ExecuteError) -> Status {
 }
 
 impl Controller {
-    pub(super) async fn serve_vendor(
+    pub(in crate::frontend) async fn serve_vendor(
         &self,
         command: &VendorCommand,
         origin: Origin,

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use nvme::command::{FeatureId, FeatureSelect, GetFeatures, SetFeatures};
 use nvme::{AsyncEvent, BROADCAST_NAMESPACE, Status};
 
-use super::arbitration::Shares;
-use super::io::status_of;
-use super::slot::Answer;
-use super::{Controller, FrontendConfig, note};
+use crate::frontend::answer::Answer;
+use crate::frontend::answer::status_of;
+use crate::frontend::transport::Shares;
+use crate::frontend::{Controller, FrontendConfig, note};
 
 /// A feature whose value is one dword.
 struct Feature {
@@ -24,7 +24,7 @@ struct Feature {
 }
 
 /// All features.
-pub(super) struct Features(Vec<Feature>);
+pub(in crate::frontend) struct Features(Vec<Feature>);
 
 /// Bits of the asynchronous event configuration: all health warnings, and changed namespaces.
 const EVENTS_SUPPORTED: u32 = 0x1F | NAMESPACE_NOTICES;
@@ -39,7 +39,7 @@ const UNDER_TEMPERATURE: u32 = 1;
 
 impl Features {
     /// Every feature with its default; that of the volatile write cache if there `has_volatile_cache`.
-    pub(super) fn new(config: &FrontendConfig, has_volatile_cache: bool) -> Features {
+    pub(in crate::frontend) fn new(config: &FrontendConfig, has_volatile_cache: bool) -> Features {
         let feature = |id, selector, default, saveable, changeable| Feature {
             id,
             selector,
@@ -121,7 +121,7 @@ impl Features {
     }
 
     /// Whether the host wants to be told of `event`.
-    pub(super) fn wants(&self, event: AsyncEvent) -> bool {
+    pub(in crate::frontend) fn wants(&self, event: AsyncEvent) -> bool {
         let wanted = self.current(FeatureId::ASYNC_EVENT_CONFIGURATION, 0);
         match event {
             AsyncEvent::SPARE => wanted & 1 != 0,
@@ -133,7 +133,7 @@ impl Features {
     }
 
     /// Whether a composite temperature is beyond a threshold.
-    pub(super) fn is_beyond_threshold(&self, kelvin: u16) -> bool {
+    pub(in crate::frontend) fn is_beyond_threshold(&self, kelvin: u16) -> bool {
         let threshold =
             |selector| self.current(FeatureId::TEMPERATURE_THRESHOLD, selector) & 0xFFFF;
         let kelvin = u32::from(kelvin);
@@ -147,7 +147,7 @@ impl Features {
 
     /// Burst and weights (Base 5.1.25.1.1): AB in bits 2:0, where 7 is no limit; the weights of
     /// low, medium and high in the other bytes, each less one.
-    pub(super) fn shares(&self) -> Shares {
+    pub(in crate::frontend) fn shares(&self) -> Shares {
         let value = self.current(FeatureId::ARBITRATION, 0);
         let weight = |byte: u32| (value >> (8 * byte) & 0xFF) + 1;
         Shares {
@@ -171,7 +171,7 @@ fn threshold_selector(cdw11: u32) -> Result<u32, Status> {
 }
 
 impl Controller {
-    pub(super) fn get_feature(&self, get: &GetFeatures) -> Result<Answer, Status> {
+    pub(in crate::frontend) fn get_feature(&self, get: &GetFeatures) -> Result<Answer, Status> {
         let feature = self.features.find(get.feature, get.cdw11)?;
         let value = match get.select {
             FeatureSelect::Current => feature.current.get(),
@@ -188,7 +188,7 @@ impl Controller {
         })
     }
 
-    pub(super) async fn set_feature(
+    pub(in crate::frontend) async fn set_feature(
         self: &Rc<Controller>,
         set: &SetFeatures,
     ) -> Result<Answer, Status> {
@@ -268,7 +268,7 @@ impl Controller {
     }
 
     /// Takes the values that were saved in an earlier life.
-    pub(super) fn restore_features(&self) {
+    pub(in crate::frontend) fn restore_features(&self) {
         for feature in &self.features.0 {
             let key = note::feature(feature.id, feature.selector);
             if let Some(value) = self.kept(key) {

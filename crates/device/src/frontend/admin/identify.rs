@@ -10,18 +10,21 @@ use nvme::{BROADCAST_NAMESPACE, ControllerId, NamespaceId, Status};
 use zerocopy::IntoBytes;
 
 use super::abort::ABORTS_MAX;
-use super::copy::copy_limits;
 use super::event::HELD_MAX;
 use super::health::ERROR_ENTRIES;
-use super::namespace::Namespace;
-use super::slot::Answer;
-use super::{Controller, FIRMWARE_REVISION};
+use crate::frontend::answer::Answer;
+use crate::frontend::dispatch::copy::copy_limits;
+use crate::frontend::namespace::Namespace;
+use crate::frontend::{Controller, FIRMWARE_REVISION};
 use crate::tenants;
 
 const CONTROLLER: ControllerId = ControllerId::new(1);
 
 impl Controller {
-    pub(super) async fn identify(&self, identify: &Identify) -> Result<Answer, Status> {
+    pub(in crate::frontend) async fn identify(
+        &self,
+        identify: &Identify,
+    ) -> Result<Answer, Status> {
         let page = self.identify_page(identify)?;
         let segments = self
             .port

@@ -3,14 +3,14 @@
 use nvme::Status;
 use nvme::command::{BlockCommand, ReadWrite};
 
-use super::Controller;
-use super::namespace::Namespace;
-use super::slot::Answer;
+use crate::frontend::Controller;
+use crate::frontend::answer::Answer;
+use crate::frontend::namespace::Namespace;
 use crate::schedule::Origin;
 
 impl Controller {
     /// Compares blocks with host memory (NVM 3.3.1). A drive that keeps no data finds them equal.
-    pub(super) async fn compare(
+    pub(in crate::frontend) async fn compare(
         &self,
         namespace: &Namespace,
         compare: &ReadWrite,
@@ -45,7 +45,7 @@ impl Controller {
     }
 
     /// Reads blocks to see that they can be read (NVM 3.3.5).
-    pub(super) async fn verify(
+    pub(in crate::frontend) async fn verify(
         &self,
         namespace: &Namespace,
         verify: &BlockCommand,

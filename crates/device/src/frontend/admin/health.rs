@@ -12,12 +12,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::Time;
 
-use super::slot::Source;
-use super::{Controller, note};
+use crate::frontend::transport::Source;
+use crate::frontend::{Controller, note};
 use crate::journal::FactKey;
 
 /// Entries of the error log.
-pub(super) const ERROR_ENTRIES: u8 = 64;
+pub(in crate::frontend) const ERROR_ENTRIES: u8 = 64;
 const SECTOR_BYTES: u64 = 512;
 /// A data unit of the health log is a thousand sectors.
 const SECTORS_PER_UNIT: u64 = 1000;
@@ -39,7 +39,7 @@ pub struct HealthConfig {
 }
 
 /// Counts over all lives, and the newest errors of this one.
-pub(super) struct Health {
+pub(in crate::frontend) struct Health {
     powered_at: Time,
     reads: Cell<u64>,
     writes: Cell<u64>,
@@ -63,7 +63,7 @@ fn add(cell: &Cell<u64>, amount: u64) {
 }
 
 impl Health {
-    pub(super) fn new(powered_at: Time) -> Health {
+    pub(in crate::frontend) fn new(powered_at: Time) -> Health {
         Health {
             powered_at,
             reads: Cell::new(0),
@@ -83,14 +83,14 @@ impl Health {
 
     /// A command read so many bytes.
     #[inline]
-    pub(super) fn read(&self, bytes: u64) {
+    pub(in crate::frontend) fn read(&self, bytes: u64) {
         add(&self.reads, 1);
         add(&self.sectors_read, bytes / SECTOR_BYTES);
     }
 
     /// A command wrote so many bytes.
     #[inline]
-    pub(super) fn write(&self, bytes: u64) {
+    pub(in crate::frontend) fn write(&self, bytes: u64) {
         add(&self.writes, 1);
         add(&self.sectors_written, bytes / SECTOR_BYTES);
     }
@@ -106,7 +106,7 @@ impl Health {
     }
 
     /// The error log, newest first.
-    pub(super) fn errors(&self) -> Vec<ErrorEntry> {
+    pub(in crate::frontend) fn errors(&self) -> Vec<ErrorEntry> {
         self.log.borrow().iter().copied().collect()
     }
 }
@@ -114,7 +114,7 @@ impl Health {
 impl Controller {
     /// A command failed: the log gets an entry, and health is looked at again.
     #[cold]
-    pub(super) fn log_error(
+    pub(in crate::frontend) fn log_error(
         self: &Rc<Controller>,
         source: Source,
         entry: &SubmissionEntry,
@@ -129,7 +129,7 @@ impl Controller {
 
     /// As [`Controller::log_error`], of a command whose entry is gone.
     #[cold]
-    pub(super) fn log_failure(
+    pub(in crate::frontend) fn log_failure(
         self: &Rc<Controller>,
         source: Source,
         opcode: u8,
@@ -162,7 +162,7 @@ impl Controller {
     }
 
     /// Looks at health again if blocks went out of use since the last time.
-    pub(super) fn check_retired(self: &Rc<Controller>) {
+    pub(in crate::frontend) fn check_retired(self: &Rc<Controller>) {
         let retired = self.ftl.counts().blocks_retired;
         if self.health.retired.replace(retired) != retired {
             self.check_health();
@@ -170,7 +170,7 @@ impl Controller {
     }
 
     /// Tells the host of warnings that are new.
-    pub(super) fn check_health(self: &Rc<Controller>) {
+    pub(in crate::frontend) fn check_health(self: &Rc<Controller>) {
         let warnings = self.critical_warnings();
         let new = warnings & !self.health.warnings.replace(warnings);
         if new & critical_warning::SPARE != 0 {
@@ -233,7 +233,7 @@ impl Controller {
         u8::try_from(erases * 100 / rated.max(1)).unwrap_or(u8::MAX)
     }
 
-    pub(super) fn health_log(&self) -> HealthLog {
+    pub(in crate::frontend) fn health_log(&self) -> HealthLog {
         let (health, config) = (&self.health, &self.config.health);
         let units = |sectors: u64| u128::from(sectors.div_ceil(SECTORS_PER_UNIT)).into();
         let mut page = HealthLog::zeroed();
@@ -258,7 +258,7 @@ impl Controller {
     }
 
     /// Takes the counts of earlier lives, and counts this one; `blank` media had none.
-    pub(super) async fn restore_health(self: &Rc<Controller>, blank: bool) {
+    pub(in crate::frontend) async fn restore_health(self: &Rc<Controller>, blank: bool) {
         let health = &self.health;
         let note = |key| self.kept(key).unwrap_or(0);
         // A life that left no note was the first, and did not end in order.
@@ -286,7 +286,7 @@ impl Controller {
     }
 
     /// Keeps the counts for the next life; the last thing before the power goes in order.
-    pub(super) async fn keep_health(&self) -> Result<(), Status> {
+    pub(in crate::frontend) async fn keep_health(&self) -> Result<(), Status> {
         let health = &self.health;
         let errors = u64::from(health.media_errors.get()) << 32 | u64::from(health.errors.get());
         let notes = [

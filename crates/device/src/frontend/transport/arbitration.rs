@@ -16,11 +16,11 @@ pub enum Arbitration {
 
 /// The numbers that arbitration goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shares {
+pub(in crate::frontend) struct Shares {
     /// Commands fetched from a queue in one turn.
-    pub(super) burst: u32,
+    pub(in crate::frontend) burst: u32,
     /// Commands of the high, medium and low class in one round.
-    pub(super) weights: [u32; 3],
+    pub(in crate::frontend) weights: [u32; 3],
 }
 
 /// A set of queues that take turns among themselves.
@@ -34,7 +34,7 @@ struct Class {
 }
 
 /// All queues that have entries.
-pub(super) struct Arbiter {
+pub(in crate::frontend) struct Arbiter {
     policy: Arbitration,
     shares: Shares,
     classes: Vec<Class>,
@@ -49,7 +49,7 @@ const HIGH: usize = 2;
 
 impl Arbiter {
     /// Nobody waits among `queues` queues.
-    pub(super) fn new(policy: Arbitration, shares: Shares, queues: usize) -> Arbiter {
+    pub(in crate::frontend) fn new(policy: Arbitration, shares: Shares, queues: usize) -> Arbiter {
         let classes = match policy {
             Arbitration::RoundRobin => 1,
             Arbitration::WeightedRoundRobin => 5,
@@ -67,7 +67,7 @@ impl Arbiter {
         }
     }
 
-    pub(super) fn set_shares(&mut self, shares: Shares) {
+    pub(in crate::frontend) fn set_shares(&mut self, shares: Shares) {
         self.shares = shares;
         self.credits = shares.weights;
         for class in &mut self.classes {
@@ -91,28 +91,28 @@ impl Arbiter {
 
     /// `queue` may have entries.
     #[inline]
-    pub(super) fn wait(&mut self, queue: usize, priority: QueuePriority) {
+    pub(in crate::frontend) fn wait(&mut self, queue: usize, priority: QueuePriority) {
         let class = self.class_of(queue, priority);
         self.classes[class].waiting[queue / 64] |= 1 << (queue % 64);
     }
 
     /// `queue` has none, or may not be fetched from.
     #[inline]
-    pub(super) fn rest(&mut self, queue: usize, priority: QueuePriority) {
+    pub(in crate::frontend) fn rest(&mut self, queue: usize, priority: QueuePriority) {
         let class = self.class_of(queue, priority);
         self.classes[class].waiting[queue / 64] &= !(1 << (queue % 64));
     }
 
     /// Whether some queue may have entries.
     #[inline]
-    pub(super) fn has_waiting(&self) -> bool {
+    pub(in crate::frontend) fn has_waiting(&self) -> bool {
         let mut classes = self.classes.iter();
         classes.any(|class| class.waiting.iter().any(|word| *word != 0))
     }
 
     /// The queue whose turn it is, if any may have entries.
     #[inline]
-    pub(super) fn turn(&mut self) -> Option<usize> {
+    pub(in crate::frontend) fn turn(&mut self) -> Option<usize> {
         match self.policy {
             Arbitration::RoundRobin => self.classes[0].next_waiting(),
             Arbitration::WeightedRoundRobin => self.weighted_turn(),
@@ -139,7 +139,7 @@ impl Arbiter {
 
     /// An entry of `queue`, whose turn it was, is fetched.
     #[inline]
-    pub(super) fn fetched(&mut self, queue: usize, priority: QueuePriority) {
+    pub(in crate::frontend) fn fetched(&mut self, queue: usize, priority: QueuePriority) {
         let class = self.class_of(queue, priority);
         if class >= HIGH {
             self.credits[class - HIGH] = self.credits[class - HIGH].saturating_sub(1);

@@ -5,11 +5,11 @@ use nvme::{AsyncEvent, CompletionEntry, QueueId, QueuePriority, Ring, Status, Su
 use super::arbitration::Arbiter;
 
 /// A submission queue, consumed by the controller.
-pub(super) struct SubmissionQueue {
-    pub(super) base: u64,
-    pub(super) ring: Ring,
-    pub(super) completion_queue: QueueId,
-    pub(super) priority: QueuePriority,
+pub(in crate::frontend) struct SubmissionQueue {
+    pub(in crate::frontend) base: u64,
+    pub(in crate::frontend) ring: Ring,
+    pub(in crate::frontend) completion_queue: QueueId,
+    pub(in crate::frontend) priority: QueuePriority,
     /// Commands fetched and not completed.
     in_flight: u32,
     /// Has entries that are not fetched because so many are in flight.
@@ -17,15 +17,15 @@ pub(super) struct SubmissionQueue {
 }
 
 /// A completion queue, filled by the controller.
-pub(super) struct CompletionQueue {
-    pub(super) base: u64,
-    pub(super) ring: Ring,
+pub(in crate::frontend) struct CompletionQueue {
+    pub(in crate::frontend) base: u64,
+    pub(in crate::frontend) ring: Ring,
     /// Submission queues that complete here.
-    pub(super) users: u32,
+    pub(in crate::frontend) users: u32,
 }
 
 /// All queues, by identifier; the admin queues are number 0.
-pub(super) struct Queues {
+pub(in crate::frontend) struct Queues {
     submission: Vec<Option<SubmissionQueue>>,
     completion: Vec<Option<CompletionQueue>>,
     arbiter: Arbiter,
@@ -37,7 +37,7 @@ pub(super) struct Queues {
 
 impl Queues {
     /// Room for the admin queues and as many I/O queues as `arbiter` was made for.
-    pub(super) fn new(io_queues: u16, fetch_limit: u32, arbiter: Arbiter) -> Queues {
+    pub(in crate::frontend) fn new(io_queues: u16, fetch_limit: u32, arbiter: Arbiter) -> Queues {
         let slots = usize::from(io_queues) + 1;
         Queues {
             submission: (0..slots).map(|_| None).collect(),
@@ -51,7 +51,7 @@ impl Queues {
     /// # Errors
     /// Invalid Queue Identifier if it is out of range or in use, Invalid Queue Size, Invalid Field if
     /// it would end beyond the last address.
-    pub(super) fn create_completion(
+    pub(in crate::frontend) fn create_completion(
         &mut self,
         queue: QueueId,
         base: u64,
@@ -76,7 +76,7 @@ impl Queues {
 
     /// # Errors
     /// As [`Queues::create_completion`]; Completion Queue Invalid if that does not exist.
-    pub(super) fn create_submission(
+    pub(in crate::frontend) fn create_submission(
         &mut self,
         queue: QueueId,
         base: u64,
@@ -112,7 +112,7 @@ impl Queues {
 
     /// # Errors
     /// Invalid Queue Identifier if there is no such I/O queue.
-    pub(super) fn delete_submission(&mut self, queue: QueueId) -> Result<(), Status> {
+    pub(in crate::frontend) fn delete_submission(&mut self, queue: QueueId) -> Result<(), Status> {
         let slot = match queue.get() {
             0 => None,
             number => self.submission.get_mut(usize::from(number)),
@@ -132,7 +132,7 @@ impl Queues {
     /// # Errors
     /// Invalid Queue Identifier if there is no such I/O queue, Invalid Queue
     /// Deletion while a submission queue completes there.
-    pub(super) fn delete_completion(&mut self, queue: QueueId) -> Result<(), Status> {
+    pub(in crate::frontend) fn delete_completion(&mut self, queue: QueueId) -> Result<(), Status> {
         let slot = match queue.get() {
             0 => None,
             number => self.completion.get_mut(usize::from(number)),
@@ -148,22 +148,28 @@ impl Queues {
     }
 
     #[inline]
-    pub(super) fn submission_mut(&mut self, queue: QueueId) -> Option<&mut SubmissionQueue> {
+    pub(in crate::frontend) fn submission_mut(
+        &mut self,
+        queue: QueueId,
+    ) -> Option<&mut SubmissionQueue> {
         self.submission.get_mut(usize::from(queue.get()))?.as_mut()
     }
 
     #[inline]
-    pub(super) fn completion_mut(&mut self, queue: QueueId) -> Option<&mut CompletionQueue> {
+    pub(in crate::frontend) fn completion_mut(
+        &mut self,
+        queue: QueueId,
+    ) -> Option<&mut CompletionQueue> {
         self.completion.get_mut(usize::from(queue.get()))?.as_mut()
     }
 
     /// Whether an I/O queue was created.
-    pub(super) fn any_io(&self) -> bool {
+    pub(in crate::frontend) fn any_io(&self) -> bool {
         self.completion.iter().skip(1).any(Option::is_some)
     }
 
     /// How queues share the drive from now on.
-    pub(super) fn arbiter_mut(&mut self) -> &mut Arbiter {
+    pub(in crate::frontend) fn arbiter_mut(&mut self) -> &mut Arbiter {
         &mut self.arbiter
     }
 
@@ -172,7 +178,11 @@ impl Queues {
     /// # Errors
     /// The event that tells the host why it cannot be there.
     #[inline]
-    pub(super) fn move_tail(&mut self, queue: QueueId, tail: u16) -> Result<(), AsyncEvent> {
+    pub(in crate::frontend) fn move_tail(
+        &mut self,
+        queue: QueueId,
+        tail: u16,
+    ) -> Result<(), AsyncEvent> {
         let number = usize::from(queue.get());
         let Some(Some(entries)) = self.submission.get_mut(number) else {
             return Err(AsyncEvent::INVALID_DOORBELL);
@@ -188,7 +198,7 @@ impl Queues {
 
     /// Arbitration: the next queue that has an entry, its priority, and where that entry lies.
     #[inline]
-    pub(super) fn arbitrate(&mut self) -> Option<(QueueId, QueuePriority, u64)> {
+    pub(in crate::frontend) fn arbitrate(&mut self) -> Option<(QueueId, QueuePriority, u64)> {
         loop {
             let number = self.arbiter.turn()?;
             let queue = QueueId::new(number as u16);
@@ -221,7 +231,7 @@ impl Queues {
     /// A command of `queue` is not in flight any more; says whether the queue was held back and
     /// may be fetched from again.
     #[inline]
-    pub(super) fn leave(&mut self, queue: QueueId) -> bool {
+    pub(in crate::frontend) fn leave(&mut self, queue: QueueId) -> bool {
         let number = usize::from(queue.get());
         let Some(Some(entries)) = self.submission.get_mut(number) else {
             return false;
@@ -237,7 +247,7 @@ impl Queues {
 
     /// Whether the next entry of `queue` must wait until another command completes.
     #[inline]
-    pub(super) fn is_held_back(&self, queue: QueueId) -> bool {
+    pub(in crate::frontend) fn is_held_back(&self, queue: QueueId) -> bool {
         let entries = self.submission.get(usize::from(queue.get()));
         entries.is_some_and(|entries| {
             entries.as_ref().is_some_and(|entries| {
@@ -247,7 +257,10 @@ impl Queues {
     }
 
     /// The entries of `queue` that were not fetched: slot and address.
-    pub(super) fn waiting_entries(&self, queue: QueueId) -> impl Iterator<Item = (u16, u64)> + '_ {
+    pub(in crate::frontend) fn waiting_entries(
+        &self,
+        queue: QueueId,
+    ) -> impl Iterator<Item = (u16, u64)> + '_ {
         let entries = self.submission.get(usize::from(queue.get()));
         let entries = entries.and_then(Option::as_ref).into_iter();
         entries
@@ -263,13 +276,13 @@ impl Queues {
     }
 
     /// The entry in `slot`, which was not fetched, is not to be carried out.
-    pub(super) fn skip(&mut self, queue: QueueId, slot: u16) {
+    pub(in crate::frontend) fn skip(&mut self, queue: QueueId, slot: u16) {
         self.skipped.push((queue, slot));
     }
 
     /// Whether some queue may have entries.
     #[inline]
-    pub(super) fn has_waiting(&self) -> bool {
+    pub(in crate::frontend) fn has_waiting(&self) -> bool {
         self.arbiter.has_waiting()
     }
 
@@ -277,7 +290,7 @@ impl Queues {
     /// phase and the submission queue's head to report. `None` while the
     /// completion queue is full.
     #[inline]
-    pub(super) fn completion_slot(&mut self, submission: QueueId) -> CompletionSlot {
+    pub(in crate::frontend) fn completion_slot(&mut self, submission: QueueId) -> CompletionSlot {
         let Some(queue) = self.submission_mut(submission) else {
             return CompletionSlot::Gone;
         };
@@ -304,7 +317,7 @@ fn check_base(base: u64, entries: u32, entry_bytes: usize) -> Result<(), Status>
 }
 
 /// Where a completion goes.
-pub(super) enum CompletionSlot {
+pub(in crate::frontend) enum CompletionSlot {
     /// Here.
     Free {
         address: u64,

@@ -7,15 +7,17 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::Poll;
 
-use nvme::command::{ReadWrite, opcode};
-use nvme::{DataPointer, IoCommand, Lba, NamespaceId, QueueId, Status};
+use nvme::command::{BlockRange, ReadWrite, opcode};
+use nvme::{Command, DataPointer, IoCommand, Lba, NamespaceId, Status};
 use sim::{TaskId, Tenant, Time};
 
-use super::Controller;
-use super::io::{Piece, status_of};
-use super::slot::{Answer, Job, Source};
+use super::io::Piece;
 use crate::buffer::BufferId;
 use crate::cache::{Lookup, ReadStamp};
+use crate::frontend::Controller;
+use crate::frontend::answer::Answer;
+use crate::frontend::answer::status_of;
+use crate::frontend::transport::{Job, Source};
 use crate::ftl::Lpn;
 use crate::schedule::{Fault, Notify, Origin};
 use crate::slab::Slab;
@@ -33,14 +35,14 @@ struct DirectRead {
 }
 
 /// Direct reads that the cache had, on their way out of DRAM: number and arrival, in order.
-pub(super) struct CachedReads {
+pub(in crate::frontend) struct CachedReads {
     queue: RefCell<VecDeque<(Time, u32)>>,
     /// The task that completes them, while there is none.
     finisher: Cell<TaskId>,
 }
 
 impl CachedReads {
-    pub(super) fn new() -> CachedReads {
+    pub(in crate::frontend) fn new() -> CachedReads {
         CachedReads {
             queue: RefCell::default(),
             finisher: Cell::new(TaskId::NONE),
@@ -50,66 +52,17 @@ impl CachedReads {
 
 /// All direct reads under way, by number.
 #[derive(Default)]
-pub(super) struct DirectReads(Slab<Option<DirectRead>>);
-
-/// What bounds the commands in flight.
-pub(super) struct Room {
-    /// Commands that may still be fetched.
-    left: Cell<u32>,
-    /// The leader, while it waits for one to complete.
-    waiter: Cell<TaskId>,
-}
-
-impl Room {
-    pub(super) fn new(commands: u32) -> Room {
-        Room {
-            left: Cell::new(commands),
-            waiter: Cell::new(TaskId::NONE),
-        }
-    }
-}
+pub(in crate::frontend) struct DirectReads(Slab<Option<DirectRead>>);
 
 impl Controller {
-    /// Waits until another command may be in flight, and counts it.
-    #[inline]
-    pub(super) fn take_room(&self) -> impl Future<Output = ()> + '_ {
-        std::future::poll_fn(|_| match self.room.left.get() {
-            0 => {
-                self.room.waiter.set(self.sim.current());
-                std::task::Poll::Pending
-            }
-            left => {
-                self.room.left.set(left - 1);
-                std::task::Poll::Ready(())
-            }
-        })
-    }
-
-    /// A command is not in flight any more.
-    #[inline]
-    pub(super) fn give_room(&self, queue: QueueId) {
-        self.activity.end();
-        if self.queues.borrow_mut().leave(queue) {
-            self.fetch_again();
-        }
-        self.room.left.set(self.room.left.get() + 1);
-        let waiter = self.room.waiter.replace(TaskId::NONE);
-        if waiter != TaskId::NONE {
-            self.sim.wake(waiter);
-        }
-    }
-
     /// Starts `job` if it is a legal read within one page whose data pointer needs
     /// no fetching; false if a slot has to see to it.
     #[inline]
-    pub(super) fn start_direct(self: &Rc<Controller>, job: &Job) -> bool {
-        if job.queue.get() == 0 {
-            return false;
-        }
-        let Ok(IoCommand::Read(read)) = IoCommand::decode(&job.entry) else {
+    pub(in crate::frontend) fn start_direct(self: &Rc<Controller>, job: &Job) -> bool {
+        let Ok(Command::Nvm(IoCommand::Read(read))) = &job.command else {
             return false;
         };
-        let Some(piece) = self.direct_piece(&read, job.origin) else {
+        let Some(piece) = self.direct_piece(read, job.origin) else {
             return false;
         };
         if read.force_unit_access && self.cache.is_volatile() {
@@ -160,7 +113,7 @@ impl Controller {
     }
 
     /// Completes the direct reads that the cache had, for ever.
-    pub(super) async fn finish_cached_reads(self: Rc<Controller>) {
+    pub(in crate::frontend) async fn finish_cached_reads(self: Rc<Controller>) {
         loop {
             let (arrives, number) = self.next_cached_read().await;
             self.sim.sleep_until(arrives).await;
@@ -209,11 +162,15 @@ impl Controller {
         deliverable.then_some(piece)
     }
 
-    /// The logical page in which the blocks of a command begin, if the namespace has them.
+    /// The logical page in which `blocks` begin, if the namespace has them.
     #[inline]
-    pub(super) fn first_page_of(&self, command: &ReadWrite) -> Option<Lpn> {
-        let namespace = self.namespaces.get(command.namespace).ok()?;
-        let (page, _) = self.page_of(namespace.byte_range(&command.blocks).ok()?.start);
+    pub(in crate::frontend) fn first_page_of(
+        &self,
+        namespace: NamespaceId,
+        blocks: &BlockRange,
+    ) -> Option<Lpn> {
+        let namespace = self.namespaces.get(namespace).ok()?;
+        let (page, _) = self.page_of(namespace.byte_range(blocks).ok()?.start);
         Some(namespace.lpn(page))
     }
 
@@ -230,7 +187,7 @@ impl Controller {
     }
 
     /// The page of direct read `number` is in its buffer, or lost.
-    pub(super) fn page_read(self: &Rc<Controller>, number: u32, fault: Option<Fault>) {
+    pub(in crate::frontend) fn page_read(self: &Rc<Controller>, number: u32, fault: Option<Fault>) {
         let direct = self.direct_reads.borrow_mut().take(number);
         self.finish_direct(direct, fault);
     }

@@ -1,0 +1,79 @@
+//! Who may change logical pages: writes and deallocations of the same page happen one after another,
+//! in the order of their arrival.
+
+use std::ops::Range;
+
+use sim::resource::{Access, RangeGuard};
+
+use super::Ftl;
+
+/// What shows that nobody else writes or deallocates some logical pages meanwhile. Whoever changes
+/// pages asks for it.
+pub trait SoleWriter {
+    /// Whether it holds for all of `pages`.
+    fn covers(&self, pages: &Range<u32>) -> bool;
+}
+
+/// Logical pages that only its holder may write or deallocate.
+pub struct WriteLock<'a>(RangeGuard<'a>);
+
+impl SoleWriter for WriteLock<'_> {
+    fn covers(&self, pages: &Range<u32>) -> bool {
+        pages.is_empty() || self.0.covers(&wide(pages), Access::Exclusive)
+    }
+}
+
+fn wide(pages: &Range<u32>) -> Range<u64> {
+    pages.start.into()..pages.end.into()
+}
+
+impl Ftl {
+    /// Waits until nobody else writes or deallocates any of `pages`.
+    #[inline]
+    pub async fn lock(&self, pages: Range<u32>) -> WriteLock<'_> {
+        WriteLock(self.locks.lock(wide(&pages), Access::Exclusive).await)
+    }
+}
+
+/// That `sole` holds for `pages`: a mistake of the firmware otherwise.
+#[inline]
+pub(super) fn debug_assert_covers(sole: &impl SoleWriter, pages: Range<u32>) {
+    debug_assert!(
+        sole.covers(&pages),
+        "logical pages {pages:?} are changed by who has not locked them"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use sim::resource::RangeLock;
+    use sim::{Sim, Simulation};
+
+    use super::*;
+
+    /// Changes `pages` under a lock of 4..8.
+    fn change(pages: Range<u32>) {
+        let simulation = Simulation::new(1);
+        let sim: Sim = simulation.handle();
+        let changed = simulation.handle().spawn(async move {
+            let locks = RangeLock::new(&sim);
+            let lock = WriteLock(locks.lock(4..8, Access::Exclusive).await);
+            debug_assert_covers(&lock, pages);
+        });
+        simulation.run();
+        changed.take().expect("nothing hangs");
+    }
+
+    #[test]
+    fn what_is_locked_may_be_changed() {
+        change(4..8);
+        change(5..6);
+        change(9..9);
+    }
+
+    #[test]
+    #[should_panic(expected = "logical pages 7..9 are changed by who has not locked them")]
+    fn what_is_not_locked_may_not_be_changed() {
+        change(7..9);
+    }
+}

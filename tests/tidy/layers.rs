@@ -1,0 +1,246 @@
+//! The arrows inside the device crate (ARCHITECTURE.md), as those between crates: they run one way. And files of a
+//! folder do not lean on each other in a circle.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::tree::{Source, expect_none, sources};
+
+const DEVICE: &str = "crates/device/src/";
+
+/// The arrows as drawn, from below. A folder may use what its arrows reach, directly or through others.
+const ARROWS: &[(&str, &[&str])] = &[
+    // What is beside all of it.
+    ("slab", &[]),
+    ("planted", &[]),
+    ("energy", &[]),
+    ("part", &["slab", "planted", "energy"]),
+    ("buffer", &["part"]),
+    ("schedule", &["buffer"]),
+    ("ftl", &["schedule"]),
+    ("port", &["buffer"]),
+    ("backend", &["ftl", "port"]),
+    ("cache", &["backend"]),
+    ("bits", &["cache"]),
+    ("frontend", &["bits"]),
+    ("faults", &["ftl"]),
+    ("config", &["frontend", "faults"]),
+    ("device", &["config"]),
+];
+
+/// Circles that may be. One that is gone must go from here, too.
+const CIRCLES: &[(&str, &str)] = &[
+    // An operation puts itself into a queue, which holds operations.
+    ("schedule/operation", "schedule/queue"),
+    // Errors name what is placed. Both go when vectors are logical pages.
+    ("bits/error", "bits/placement"),
+    // A stage is asked for its pages and asks which part of a vector is wanted.
+    ("bits/execute/fetch", "bits/execute/stage"),
+    ("bits/execute/read", "bits/execute/stage"),
+    // Formulas are made of the smallest ones, which are formulas.
+    (
+        "bits/plan/synthesis/formula",
+        "bits/plan/synthesis/smallest",
+    ),
+];
+
+#[test]
+fn arrows_inside_the_device_run_one_way() {
+    let mut findings = Vec::new();
+    let mut seen = 0;
+    for source in device() {
+        let from = folder(&source.path);
+        if from == "lib" {
+            continue;
+        }
+        let Some(allowed) = reach(from) else {
+            findings.push(format!("{from} has no arrows in {}", file!()));
+            continue;
+        };
+        for (number, to) in used(&source.text) {
+            seen += usize::from(to != from);
+            let is_folder = ARROWS.iter().any(|(name, _)| *name == to);
+            if is_folder && to != from && !allowed.contains(to.as_str()) {
+                findings.push(format!("{}:{number}: {from} -> {to}", source.path));
+            }
+        }
+    }
+    assert!(
+        seen > 50,
+        "only {seen} arrows were seen: the check is blind"
+    );
+    findings.sort();
+    findings.dedup();
+    expect_none(
+        "arrows inside the device that ARCHITECTURE.md does not draw:",
+        &findings,
+    );
+}
+
+/// What the drive is made of: no unit tests, which look at it from outside.
+fn device() -> impl Iterator<Item = Source> {
+    let all = sources(DEVICE, "rs").into_iter();
+    all.filter(|source| !source.path.ends_with("/tests.rs") && !source.path.contains("/tests/"))
+}
+
+/// The folder, or file, of the crate's root that a file belongs to.
+fn folder(path: &str) -> &str {
+    let inside = path.strip_prefix(DEVICE).unwrap_or(path);
+    let first = inside.split('/').next().unwrap_or(inside);
+    first.strip_suffix(".rs").unwrap_or(first)
+}
+
+/// The lines of code, with their numbers; nothing after the unit tests begin.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().map(str::trim).zip(1..);
+    let code = lines.take_while(|(line, _)| *line != "#[cfg(test)]");
+    code.filter(|(line, _)| !line.starts_with("//"))
+        .map(|(line, number)| (number, line))
+}
+
+/// What a file names of the crate: the first word after each `crate::`.
+fn used(text: &str) -> impl Iterator<Item = (usize, String)> + '_ {
+    code(text).flat_map(|(number, line)| {
+        let paths = line
+            .match_indices("crate::")
+            .map(|(place, word)| &line[place + word.len()..]);
+        paths.map(move |path| (number, first_word(path)))
+    })
+}
+
+fn first_word(path: &str) -> String {
+    path.chars()
+        .take_while(|letter| letter.is_alphanumeric() || *letter == '_')
+        .collect()
+}
+
+/// Everything the arrows from `name` reach; none when it has no entry.
+fn reach(name: &str) -> Option<BTreeSet<&'static str>> {
+    let direct = ARROWS.iter().find(|(from, _)| *from == name)?.1;
+    let mut reached: BTreeSet<_> = direct.iter().copied().collect();
+    for next in direct {
+        reached.extend(reach(next)?);
+    }
+    Some(reached)
+}
+
+#[test]
+fn files_of_a_folder_form_no_circle() {
+    let files: Vec<Source> = device().collect();
+    let mut seen = 0;
+    let (mut findings, mut found) = (Vec::new(), BTreeSet::new());
+    let folders: BTreeSet<&str> = files
+        .iter()
+        .filter_map(|source| parent(&source.path))
+        .collect();
+    for folder in folders {
+        let arrows = siblings(&files, folder);
+        seen += arrows.values().map(BTreeSet::len).sum::<usize>();
+        for (one, others) in &arrows {
+            for other in others {
+                let circle = reaches(&arrows, other, one) && one < other;
+                let (one, other) = (format!("{folder}{one}"), format!("{folder}{other}"));
+                let meant = CIRCLES.iter().find(|circle| **circle == (&one, &other));
+                match meant {
+                    Some(meant) if circle => {
+                        found.insert(meant);
+                    }
+                    None if circle => findings.push(format!("{one} and {other}")),
+                    _ => {}
+                }
+            }
+        }
+    }
+    assert!(
+        seen > 50,
+        "only {seen} arrows were seen: the check is blind"
+    );
+    expect_none("files of a folder that lean on each other:", &findings);
+    let gone = CIRCLES.iter().filter(|circle| !found.contains(circle));
+    let gone: Vec<String> = gone
+        .map(|(one, other)| format!("{one} and {other}"))
+        .collect();
+    expect_none("circles that are gone, but still on the list:", &gone);
+}
+
+/// The folder of a file below the crate's root, with a slash; none for those of the root.
+fn parent(path: &str) -> Option<&str> {
+    let inside = path.strip_prefix(DEVICE)?;
+    Some(&inside[..=inside.rfind('/')?])
+}
+
+/// Which of its siblings each file or folder in `folder` names.
+fn siblings(files: &[Source], folder: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let inside = |source: &Source| {
+        let path = source.path.strip_prefix(DEVICE)?.strip_prefix(folder)?;
+        let name = first_word(path);
+        (name != "mod").then_some((name, path.matches('/').count()))
+    };
+    let names: BTreeSet<String> = files
+        .iter()
+        .filter_map(|source| Some(inside(source)?.0))
+        .collect();
+    let mut arrows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let absolute = format!("crate::{}", folder.replace('/', "::"));
+    for source in files {
+        let Some((name, depth)) = inside(source) else {
+            continue;
+        };
+        // A file names its sibling by one `super` for each folder between, or from the root.
+        let is_mod = source.path.ends_with("/mod.rs");
+        let relative = "super::".repeat(depth + usize::from(!is_mod));
+        for (_, line) in code(&source.text) {
+            let by_super = line.match_indices(&relative).filter(|(place, _)| {
+                !line[..*place].ends_with("super::")
+                    && !line[place + relative.len()..].starts_with("super::")
+            });
+            let by_root = line.match_indices(&absolute);
+            for (place, path) in by_super.chain(by_root) {
+                let to = first_word(&line[place + path.len()..]);
+                if to != name && names.contains(&to) {
+                    arrows.entry(name.clone()).or_default().insert(to);
+                }
+            }
+        }
+    }
+    arrows
+}
+
+fn reaches(arrows: &BTreeMap<String, BTreeSet<String>>, from: &str, to: &str) -> bool {
+    let (mut left, mut seen) = (vec![from], BTreeSet::new());
+    while let Some(next) = left.pop() {
+        if next == to {
+            return true;
+        }
+        if seen.insert(next) {
+            left.extend(arrows.get(next).into_iter().flatten().map(String::as_str));
+        }
+    }
+    false
+}
+
+#[test]
+fn an_upward_arrow_and_a_circle_are_seen() {
+    let schedule = reach("schedule").unwrap();
+    assert!(schedule.contains("buffer") && !schedule.contains("ftl"));
+    assert!(reach("bits").unwrap().contains("ftl"), "through the cache");
+    assert!(!reach("bits").unwrap().contains("frontend"));
+    let text = "use crate::ftl::Ftl;\n// crate::bits\nlet a: crate::port::X = crate::cache::y();\n#[cfg(test)]\nuse crate::z;";
+    let found: Vec<_> = used(text).map(|(_, to)| to).collect();
+    assert_eq!(found, ["ftl", "port", "cache"]);
+    let file = |path: &str, text: &str| Source {
+        path: format!("{DEVICE}x/{path}"),
+        text: text.to_owned(),
+    };
+    let files = [
+        file("a.rs", "use super::b::B;"),
+        file("b.rs", "use super::c::C;"),
+        file("c/mod.rs", "mod d;"),
+        file("c/d.rs", "use super::super::a::A;\nuse crate::x::b::B;"),
+    ];
+    let arrows = siblings(&files, "x/");
+    assert_eq!(
+        arrows["c"],
+        BTreeSet::from(["a".to_owned(), "b".to_owned()])
+    );
+    assert!(reaches(&arrows, "b", "a") && !reaches(&arrows, "a", "x"));
+}

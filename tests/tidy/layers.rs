@@ -13,8 +13,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("slab", &[]),
     ("planted", &[]),
     ("energy", &[]),
-    ("part", &["slab", "planted", "energy"]),
-    ("buffer", &["part"]),
+    ("tenants", &[]),
+    ("served", &[]),
+    ("journal", &[]),
+    ("memory", &["energy"]),
+    ("part", &["memory"]),
+    (
+        "buffer",
+        &["part", "slab", "planted", "tenants", "served", "journal"],
+    ),
     ("schedule", &["buffer"]),
     ("ftl", &["schedule"]),
     ("port", &["buffer"]),
@@ -29,8 +36,6 @@ const ARROWS: &[(&str, &[&str])] = &[
 
 /// Circles that may be. One that is gone must go from here, too.
 const CIRCLES: &[(&str, &str)] = &[
-    // An operation puts itself into a queue, which holds operations.
-    ("schedule/operation", "schedule/queue"),
     // Errors name what is placed. Both go when vectors are logical pages.
     ("bits/error", "bits/placement"),
     // A stage is asked for its pages and asks which part of a vector is wanted.

@@ -14,7 +14,7 @@ use crate::cache::{CacheConfig, CacheConfigError};
 use crate::faults::FaultConfig;
 use crate::frontend::{FrontendConfig, FrontendConfigError};
 use crate::ftl::{Capacity, FtlConfig, FtlConfigError};
-use crate::memory::{CapacitorConfig, Claim, Need, TooWeak};
+use crate::memory::{CapacitorConfig, Claim, Means, Need, TooWeak};
 use crate::schedule::{ScheduleConfig, ScheduleConfigError};
 
 /// Everything that makes a drive what it is. Every key must be given: presets
@@ -100,7 +100,15 @@ impl DeviceConfig {
         self.cache.validate(geometry)?;
         self.faults.validate().map_err(ConfigError::Faults)?;
         let claims = self.claims();
-        let need = Need::of(&claims, self);
+        let need = Need::of(
+            &claims,
+            Means {
+                nand: &self.nand,
+                channel: &self.channel,
+                mode: self.ftl.mode,
+                active_milliwatts: self.frontend.active_milliwatts,
+            },
+        );
         let dump_blocks = need.blocks_per_plane(geometry, self.ftl.mode);
         let compute = self.bits.compute_blocks_percent;
         let capacity = self.ftl.validate(geometry, compute, dump_blocks)?;

@@ -165,7 +165,7 @@ impl Device {
     /// The power is gone: tasks have been dropped, and what the flash was at is torn. The
     /// capacitor saves what it covers; that takes no simulated time.
     pub fn power_lost(&self) -> Dumped {
-        self.parts.power_lost(&self.capacitor, &self.ftl)
+        self.parts.power_lost(&self.capacitor)
     }
 }
 

@@ -4,9 +4,9 @@
 //! `power_up`, a function of its own because each needs other parts: those that it names as arguments must have been
 //! powered up before, which is what keeps the order. Then it serves, until the power is lost.
 
+use std::ops::Add;
 use std::rc::Rc;
 
-use crate::ftl::{Dump, Ftl};
 use crate::memory::{Capacitor, Dumped};
 
 /// A part of a powered drive.
@@ -20,7 +20,9 @@ pub(crate) trait Part {
 
     /// The power is gone and every task of the drive with it; the flash is at rest. A part that has a claim on the
     /// capacitor saves now what flash misses, in no simulated time.
-    fn power_lost(&self, _dump: &mut Dump<'_>, _dumped: &mut Dumped) {}
+    fn power_lost(&self) -> Dumped {
+        Dumped::default()
+    }
 }
 
 /// The parts of a drive in the order in which they are powered up; the power leaves them in the other order.
@@ -46,13 +48,9 @@ impl Parts {
     }
 
     /// Tells the parts that the power is lost; gives what was saved.
-    pub(crate) fn power_lost(&self, capacitor: &Capacitor, ftl: &Ftl) -> Dumped {
-        let (mut dump, mut dumped) = (ftl.dump(), Dumped::default());
-        for part in self.covered(capacitor) {
-            part.power_lost(&mut dump, &mut dumped);
-        }
-        dumped.energy = dump.energy();
-        dumped
+    pub(crate) fn power_lost(&self, capacitor: &Capacitor) -> Dumped {
+        let saved = self.covered(capacitor).map(|part| part.power_lost());
+        saved.fold(Dumped::default(), Dumped::add)
     }
 }
 

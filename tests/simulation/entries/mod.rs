@@ -138,6 +138,7 @@ fn plausible(world: &World, random: &mut Random, set: CommandSet) -> SubmissionE
 }
 
 fn draw(world: &mut World, random: &mut Random) -> Sent {
+    world.begin_entry();
     let admin = random.chance(ADMIN_SHARE);
     let shapes: &[Shape] = if admin { &ADMIN } else { &IO };
     if random.chance(PLAUSIBLE) {

@@ -80,6 +80,11 @@ impl World {
         self.spaces = spaces.expect("it has power").expect("Identify works");
     }
 
+    /// An entry is drawn: what is garbled from now on is a list of its own, not that of a legal one before it.
+    pub(crate) fn begin_entry(&mut self) {
+        self.last_list = 0..0;
+    }
+
     pub(crate) fn space(&self, random: &mut Random) -> Space {
         self.spaces[random.below(self.spaces.len() as u64) as usize]
     }

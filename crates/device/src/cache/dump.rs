@@ -5,7 +5,6 @@ use media::nand::Geometry;
 use super::sectors::Sectors;
 use super::table::SlotId;
 use super::{Cache, CacheConfig};
-use crate::ftl::Dump;
 use crate::memory::{Claim, Dumped};
 use crate::part::Part;
 
@@ -29,7 +28,8 @@ impl Part for Cache {
         NAME
     }
 
-    fn power_lost(&self, dump: &mut Dump<'_>, dumped: &mut Dumped) {
+    fn power_lost(&self) -> Dumped {
+        let (mut dump, mut dumped) = (self.ftl.dump(), Dumped::default());
         let table = self.table.borrow();
         let unsaved: Vec<SlotId> = table.dirty().chain(table.flying()).collect();
         let page = self.buffers.take();
@@ -43,5 +43,7 @@ impl Part for Cache {
             dumped.pages += u64::from(saved);
             dumped.lost += u64::from(!saved);
         }
+        dumped.energy = dump.energy();
+        dumped
     }
 }

@@ -13,6 +13,9 @@ use sim::Tenant;
 use crate::ftl::Lpn;
 use crate::tenants;
 
+/// Logical pages that are deallocated at once at most, so that no event keeps the simulator long.
+pub(super) const PAGES_AT_ONCE: u32 = 1 << 20;
+
 /// Most namespaces of a drive.
 pub const NAMESPACES_MAX: usize = 1024;
 

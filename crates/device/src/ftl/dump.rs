@@ -13,27 +13,27 @@ use super::mapping::Mapping;
 use super::spare::{Content, Record};
 use crate::buffer::BufferId;
 
-/// Programs of a dump that may fail: so many, and one in 64.
-pub(crate) const DUMP_FAILURES: u32 = 2;
+/// Where the next page that is saved goes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct DumpFrontier {
+    /// The next page of the block being filled.
+    next: Option<PageAddress>,
+    /// The plane that gives the next block.
+    plane: u32,
+}
 
 /// A dump under way. Pages are written as any others, with records that make them the
 /// current ones: recovery finds nothing special.
 pub(crate) struct Dump<'a> {
     ftl: &'a Ftl,
-    /// The next page of the block being filled.
-    next: Option<PageAddress>,
-    /// The plane that gives the next block.
-    plane: u32,
     energy: Energy,
 }
 
 impl Ftl {
-    /// Begins a dump. The flash is at rest.
+    /// Begins a dump, or goes on with that of another part. The flash is at rest.
     pub(crate) fn dump(&self) -> Dump<'_> {
         Dump {
             ftl: self,
-            next: None,
-            plane: 0,
             energy: Energy::ZERO,
         }
     }
@@ -137,7 +137,7 @@ impl Dump<'_> {
                 Some(Outcome::Done) => return true,
                 // Recovery will see that the block is failing; there is no other to spare now.
                 Some(_) => {}
-                None => self.next = None,
+                None => self.leave_block(),
             }
         }
         false
@@ -147,27 +147,38 @@ impl Dump<'_> {
     fn next_page(&mut self) -> Option<PageAddress> {
         let ftl = self.ftl;
         let pages_per_block = ftl.geometry.pages_per_block(ftl.config.mode);
-        let next = match self.next {
+        let mut frontier = ftl.dump_frontier.get();
+        let next = match frontier.next {
             Some(next) if next.page < pages_per_block => next,
             _ => PageAddress {
-                block: self.next_block()?,
+                block: self.next_block(&mut frontier)?,
                 page: 0,
             },
         };
-        self.next = Some(PageAddress {
+        frontier.next = Some(PageAddress {
             page: next.page + 1,
             ..next
         });
+        ftl.dump_frontier.set(frontier);
         Some(next)
     }
 
+    /// What comes next goes to another block.
+    fn leave_block(&self) {
+        let frontier = self.ftl.dump_frontier.get();
+        self.ftl.dump_frontier.set(DumpFrontier {
+            next: None,
+            ..frontier
+        });
+    }
+
     /// An erased block, from one plane after the other.
-    fn next_block(&mut self) -> Option<BlockId> {
+    fn next_block(&self, frontier: &mut DumpFrontier) -> Option<BlockId> {
         let planes = self.ftl.geometry.planes();
         let blocks = &mut *self.ftl.blocks.borrow_mut();
         (0..planes).find_map(|_| {
-            let plane = PlaneId(self.plane);
-            self.plane = (self.plane + 1) % planes;
+            let plane = PlaneId(frontier.plane);
+            frontier.plane = (frontier.plane + 1) % planes;
             blocks.take_for_dump(plane)
         })
     }

@@ -44,7 +44,7 @@ use blocks::{Blocks, Orders, Shares, Stream};
 pub use checkpoint::CheckpointConfig;
 use checkpoint::Checkpoints;
 pub use config::{Capacity, Frontiers, FtlConfig, FtlConfigError};
-pub(crate) use dump::{DUMP_FAILURES, Dump};
+use dump::DumpFrontier;
 use gc::Collections;
 pub use gc::{GcConfig, GcPace, GcPolicy};
 use journal::JournalWriter;
@@ -155,6 +155,7 @@ pub struct Ftl {
     /// Versions of deallocations that are not in the table yet.
     deallocating: RefCell<BTreeSet<u64>>,
     checkpoints: Checkpoints,
+    dump_frontier: Cell<DumpFrontier>,
     written: RefCell<WrittenSectors>,
     next_version: Cell<u64>,
     next_sequence: Cell<u64>,
@@ -280,6 +281,7 @@ impl Ftl {
             facts: RefCell::new(Facts::new(geometry.page_bytes)),
             journal: JournalWriter::new(sim),
             deallocating: RefCell::default(),
+            dump_frontier: Cell::default(),
             checkpoints: Checkpoints::new(sim),
             written: RefCell::new(WrittenSectors::new(
                 config.partial_pages,

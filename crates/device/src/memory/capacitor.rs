@@ -5,13 +5,17 @@
 //! claims together decide how many blocks stay erased, and power-up checks that the capacitor's energy is
 //! enough for them.
 
-use media::nand::{Geometry, ProgramMode};
+use std::ops::Add;
+
+use media::channel::ChannelConfig;
+use media::nand::{Geometry, NandConfig, ProgramMode};
 use serde::{Deserialize, Serialize};
 use sim::{Energy, Span};
 
-use crate::config::DeviceConfig;
 use crate::energy;
-use crate::ftl::DUMP_FAILURES;
+
+/// Programs of a dump that may fail: so many, and one in 64.
+pub(crate) const DUMP_FAILURES: u32 = 2;
 
 /// What the capacitor is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -75,6 +79,29 @@ pub struct Dumped {
     pub energy: Energy,
 }
 
+impl Add for Dumped {
+    type Output = Dumped;
+
+    fn add(self, other: Dumped) -> Dumped {
+        Dumped {
+            pages: self.pages + other.pages,
+            lost: self.lost + other.lost,
+            energy: self.energy + other.energy,
+        }
+    }
+}
+
+/// What saves a page, and at what cost.
+#[derive(Clone, Copy)]
+pub(crate) struct Means<'a> {
+    pub(crate) nand: &'a NandConfig,
+    pub(crate) channel: &'a ChannelConfig,
+    /// How pages are programmed.
+    pub(crate) mode: ProgramMode,
+    /// What the controller draws while it is awake.
+    pub(crate) active_milliwatts: u64,
+}
+
 /// The capacitor of a powered drive.
 pub(crate) struct Capacitor {
     claims: Vec<Claim>,
@@ -101,24 +128,24 @@ impl CapacitorConfig {
 }
 
 impl Need {
-    /// For these claims on a drive of this configuration.
-    pub(crate) fn of(claims: &[Claim], config: &DeviceConfig) -> Need {
-        let nand = &config.nand;
+    /// For these claims.
+    pub(crate) fn of(claims: &[Claim], means: Means<'_>) -> Need {
+        let Means { nand, channel, .. } = means;
         let geometry = &nand.geometry;
         let pages = claims.iter().map(|claim| claim.pages).sum();
         let programs = with_failures(pages);
         // A page that is there in part is read first, to save the whole of it.
         let (read, program) = (
-            nand.longest_read(config.ftl.mode),
-            nand.longest_program(config.ftl.mode),
+            nand.longest_read(means.mode),
+            nand.longest_program(means.mode),
         );
         let rounds = u64::from(programs.div_ceil(geometry.planes()));
         let moved = 2 * u64::from(programs) * u64::from(geometry.page_bytes);
         let channel_bytes = moved.div_ceil(u64::from(geometry.channels));
-        let time = (read.span + program.span) * rounds + config.channel.span_of(channel_bytes);
+        let time = (read.span + program.span) * rounds + channel.span_of(channel_bytes);
         let array = (read.energy + program.energy) * u64::from(programs);
-        let channels = Energy::from_pj(moved * u64::from(config.channel.transfer_pj_per_byte));
-        let controller = energy::of_power(config.frontend.active_milliwatts, time);
+        let channels = Energy::from_pj(moved * u64::from(channel.transfer_pj_per_byte));
+        let controller = energy::of_power(means.active_milliwatts, time);
         Need {
             pages,
             programs,
@@ -149,7 +176,7 @@ fn with_failures(pages: u32) -> u32 {
 }
 
 impl Capacitor {
-    /// A capacitor that is strong enough for `claims`, as [`DeviceConfig::validate`] has found.
+    /// A capacitor that is strong enough for `claims`, as [`CapacitorConfig::validate`] has found.
     pub(crate) fn new(claims: Vec<Claim>) -> Capacitor {
         Capacitor { claims }
     }

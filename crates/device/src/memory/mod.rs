@@ -2,5 +2,5 @@
 
 mod capacitor;
 
-pub(crate) use capacitor::{Capacitor, Claim, Need};
+pub(crate) use capacitor::{Capacitor, Claim, DUMP_FAILURES, Means, Need};
 pub use capacitor::{CapacitorConfig, Dumped, TooWeak};

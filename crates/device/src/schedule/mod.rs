@@ -35,9 +35,10 @@ pub use config::{Interleave, ProgramTransfer, ScheduleConfig, ScheduleConfigErro
 pub use fault::Fault;
 use lane::{Kind, Lane};
 pub use notify::{Notify, Sink};
-pub use operation::{Compute, Copyback, Erase, Operation, Outputs, Program, Read, SpareBytes};
+pub use operation::{Compute, Copyback, Erase, Outputs, Program, Read, SpareBytes};
 pub use origin::{Origin, Priority};
 pub use policy::Policy;
+pub use queue::Operation;
 use queue::{UnitQueue, Waiting};
 
 use ticket::Tickets;

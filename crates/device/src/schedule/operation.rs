@@ -4,12 +4,9 @@ use std::rc::Rc;
 
 use arrayvec::ArrayVec;
 use media::nand::{BlockId, Command, PLANES_PER_DIE_MAX, PageAddress, PlaneId, ProgramMode};
-use sim::Time;
 use sim::resource::Semaphore;
 
-use super::notify::Notify;
 use super::origin::Origin;
-use super::queue::UnitQueue;
 use crate::buffer::BufferId;
 
 /// The out-of-band bytes of a page, as programmed.
@@ -92,12 +89,6 @@ pub struct Compute {
     pub room: Option<Rc<Semaphore>>,
     /// For whom.
     pub origin: Origin,
-}
-
-/// An operation that can be queued.
-pub trait Operation: Sized {
-    /// Puts it at the end of its queue, `now`.
-    fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time);
 }
 
 /// Where the data of a programmed page comes from.

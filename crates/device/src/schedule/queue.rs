@@ -11,10 +11,14 @@ use sim::Time;
 use super::computation::Computation;
 use super::lane::{CLASSES, Choice, Kind, Lane};
 use super::notify::Notify;
-use super::operation::{
-    Compute, Copyback, Erase, Operation, PageProgram, PlaneOperation, Program, Read,
-};
+use super::operation::{Compute, Copyback, Erase, PageProgram, PlaneOperation, Program, Read};
 use super::origin::{Class, Origin, Priority};
+
+/// An operation that can be queued.
+pub trait Operation: Sized {
+    /// Puts it at the end of its queue, `now`.
+    fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time);
+}
 
 /// An operation in its queue, and who waits for it.
 #[derive(Clone, Debug)]

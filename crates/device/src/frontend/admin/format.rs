@@ -12,7 +12,7 @@ use nvme::{AsyncEvent, BROADCAST_NAMESPACE, Status};
 
 use crate::frontend::answer::Answer;
 use crate::frontend::answer::status_of;
-use crate::frontend::namespace::Namespace;
+use crate::frontend::namespace::{Namespace, PAGES_AT_ONCE};
 use crate::frontend::{Controller, note};
 use crate::ftl::WithoutSpace;
 use crate::planted::{Bug, is_planted};
@@ -24,8 +24,6 @@ const UNDER_WAY: u64 = 1 << 8;
 const ERASES: u64 = 1 << 9;
 /// Steps in which a namespace is emptied at least, so that progress can be told.
 const STEPS: u32 = 16;
-/// Logical pages that are deallocated at once at most, so that no event keeps the simulator long.
-pub(in crate::frontend) const PAGES_AT_ONCE: u32 = 1 << 20;
 
 impl Controller {
     pub(in crate::frontend) async fn format(

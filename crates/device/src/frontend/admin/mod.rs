@@ -18,7 +18,6 @@ use crate::frontend::Controller;
 use crate::frontend::answer::Answer;
 pub(super) use event::Events;
 pub(super) use feature::Features;
-pub(super) use format::PAGES_AT_ONCE;
 pub(super) use health::Health;
 pub use health::HealthConfig;
 pub(super) use sanitize::Sanitizing;

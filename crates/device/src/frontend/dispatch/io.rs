@@ -8,9 +8,8 @@ use nvme::command::{BlockRange, DatasetManagement, DatasetRange, ReadWrite, Writ
 use crate::buffer::{Buffer, BufferId};
 use crate::cache::{Lookup, ReadStamp, Rest};
 use crate::frontend::Controller;
-use crate::frontend::admin::PAGES_AT_ONCE;
 use crate::frontend::answer::{Answer, status_of};
-use crate::frontend::namespace::Namespace;
+use crate::frontend::namespace::{Namespace, PAGES_AT_ONCE};
 use crate::ftl::{Lpn, PagePart, WithoutSpace};
 use crate::schedule::{Notify, Origin};
 

@@ -12,6 +12,7 @@ use media::nand::{BlockId, Geometry, PageAddress, PlaneId, Ppa};
 use sim::memory;
 
 use super::SlcCacheConfig;
+use crate::memory::DUMP_FAILURES;
 use candidates::Candidates;
 pub(super) use candidates::View;
 use free::FreeBlocks;
@@ -677,7 +678,7 @@ impl Blocks {
             free.saturating_sub(reserve).min(dump_blocks)
         };
         let room = self.planes.iter().map(kept).sum::<u32>() * pages_per_block;
-        room.saturating_sub(room / 64 + super::DUMP_FAILURES)
+        room.saturating_sub(room / 64 + DUMP_FAILURES)
     }
 
     /// Where to count the pages that a dump would have to save.
@@ -691,7 +692,7 @@ impl Blocks {
         let unsaved = self.unsaved.get();
         let free: usize = self.planes.iter().map(|plane| plane.free.len()).sum();
         let left = (free as u32).saturating_sub(1) * self.shares.pages_per_block;
-        unsaved > 0 && left < unsaved + unsaved / 64 + super::DUMP_FAILURES
+        unsaved > 0 && left < unsaved + unsaved / 64 + DUMP_FAILURES
     }
 
     /// Takes a free block of `plane` for a dump, whoever it was kept for: no life goes on

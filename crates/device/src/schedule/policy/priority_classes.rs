@@ -91,8 +91,9 @@ mod tests {
     use super::*;
     use crate::buffer::BufferId;
     use crate::schedule::Notify;
-    use crate::schedule::operation::{Operation, Read};
+    use crate::schedule::operation::Read;
     use crate::schedule::origin::Origin;
+    use crate::schedule::queue::Operation;
     use crate::tenants;
 
     fn queue(priorities: &[Priority]) -> UnitQueue {

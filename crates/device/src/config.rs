@@ -1,6 +1,8 @@
 //! The whole configuration of a drive.
 
+use media::OutOfRange;
 use media::channel::ChannelConfig;
+use media::core::CoresConfig;
 use media::dram::DramConfig;
 use media::link::LinkConfig;
 use media::nand::NandConfig;
@@ -12,7 +14,7 @@ use crate::cache::{CacheConfig, CacheConfigError};
 use crate::faults::FaultConfig;
 use crate::frontend::{FrontendConfig, NamespaceError, check_namespaces};
 use crate::ftl::{Capacity, FtlConfig, FtlConfigError};
-use crate::memory::{CapacitorConfig, Claim, Need};
+use crate::memory::{CapacitorConfig, Claim, MemoryConfig, Need, Quotas, Regions, TooSmall};
 use crate::schedule::{ScheduleConfig, ScheduleConfigError};
 
 /// Everything that makes a drive what it is. Every key must be given: presets
@@ -27,8 +29,12 @@ pub struct DeviceConfig {
     pub link: LinkConfig,
     /// Queues and commands.
     pub frontend: FrontendConfig,
+    /// The controller's cores, and what firmware's work costs them.
+    pub cores: CoresConfig,
     /// The drive's DRAM.
     pub dram: DramConfig,
+    /// How its memory is shared out.
+    pub memory: MemoryConfig,
     /// The data cache.
     pub cache: CacheConfig,
     /// What keeps memory through a power cut, where a part of the drive asks for that.
@@ -62,6 +68,15 @@ pub enum ConfigError {
     /// The data cache.
     #[error(transparent)]
     Cache(#[from] CacheConfigError),
+    /// The controller's cores.
+    #[error("cores.{0}")]
+    Cores(OutOfRange),
+    /// The DRAM.
+    #[error("dram.{0}")]
+    Dram(OutOfRange),
+    /// A DRAM that does not hold what must be in it.
+    #[error(transparent)]
+    TooSmall(#[from] TooSmall),
     /// Too little energy for what is to be saved when the power goes.
     #[error(
         "capacitor.energy_millijoules = {given} is too little: {claims} may leave {pages} pages to save when the power \
@@ -168,7 +183,14 @@ impl DeviceConfig {
             90,
         )?;
         self.check_accelerator()?;
-        self.check_dram()?;
+        self.cores.validate().map_err(ConfigError::Cores)?;
+        self.dram.validate().map_err(ConfigError::Dram)?;
+        self.check(
+            "memory.page_buffers",
+            self.memory.page_buffers,
+            MemoryConfig::page_buffers_min(geometry),
+            1 << 24,
+        )?;
         self.cache.validate(geometry)?;
         let faults = &self.faults;
         self.check(
@@ -199,6 +221,7 @@ impl DeviceConfig {
             geometry.page_bytes,
         )?;
         self.check_capacitor(&need)?;
+        self.regions(capacity)?;
         Ok(capacity)
     }
 
@@ -224,14 +247,19 @@ impl DeviceConfig {
         })
     }
 
-    fn check_dram(&self) -> Result<(), ConfigError> {
-        let dram = &self.dram;
-        self.check("dram.row_bytes", dram.row_bytes, 64, 1 << 20)?;
-        self.check("dram.clock_megahertz", dram.clock_megahertz, 1, 100_000)?;
-        self.check("dram.transfer_bytes", dram.transfer_bytes, 1, 1024)?;
-        self.check("dram.t_rcd_ns", dram.t_rcd_ns, 0, 1_000_000)?;
-        self.check("dram.t_cl_ns", dram.t_cl_ns, 0, 1_000_000)?;
-        self.check("dram.t_rp_ns", dram.t_rp_ns, 0, 1_000_000)
+    /// What of the DRAM is whose, on a drive of that capacity.
+    ///
+    /// # Errors
+    /// If it does not hold all of it.
+    pub fn regions(&self, capacity: Capacity) -> Result<Regions, TooSmall> {
+        let geometry = &self.nand.geometry;
+        let page_bytes = u64::from(geometry.page_bytes);
+        let quotas = Quotas {
+            mapping: self.ftl.mapping.bytes_at_hand(capacity.logical_pages),
+            cache: self.cache.slot_bytes(geometry),
+            buffers: u64::from(self.memory.page_buffers) * page_bytes,
+        };
+        quotas.lay_out(&self.dram)
     }
 
     fn check_arbitration(&self) -> Result<(), ConfigError> {

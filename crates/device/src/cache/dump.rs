@@ -6,7 +6,7 @@ use super::sectors::Sectors;
 use super::table::SlotId;
 use super::{Cache, CacheConfig};
 use crate::ftl::Dump;
-use crate::memory::{Claim, Covered, Dumped};
+use crate::memory::{Claim, Covered, Dumped, Purpose};
 
 /// The part of the firmware that the cache is.
 pub(crate) const PART: &str = "the write cache";
@@ -27,6 +27,8 @@ impl Covered for Cache {
     fn save(&self, dump: &mut Dump<'_>, dumped: &mut Dumped) {
         let table = self.table.borrow();
         let unsaved: Vec<SlotId> = table.dirty().chain(table.flying()).collect();
+        let room = self.buffers.try_room(Purpose::WriteBack);
+        let _room = room.expect("the write-backs have been dropped, and one buffer is theirs");
         let page = self.buffers.take();
         for id in unsaved {
             let slot = table.slot(id);

@@ -9,6 +9,7 @@
 use std::rc::Rc;
 use std::task::Poll;
 
+use media::core::Work;
 use nvme::{AdminCommand, CommandId, CompletionEntry, IoCommand, QueueId, Status, SubmissionEntry};
 use sim::{TaskId, Tenant, Time};
 use zerocopy::IntoBytes;
@@ -134,7 +135,8 @@ impl Controller {
         loop {
             self.lead(number).await;
             self.fetch_next(&mut job).await;
-            if self.start_direct(&job) {
+            // Firmware that takes time does it in a slot.
+            if !self.cores.takes_time() && self.start_direct(&job) {
                 continue;
             }
             self.pass_lead();
@@ -158,6 +160,7 @@ impl Controller {
 
     #[inline]
     async fn serve(self: &Rc<Controller>, job: &Job) {
+        self.charge(job.origin, Work::Fetch).await;
         let answer = if job.queue.get() == 0 {
             match AdminCommand::decode(&job.entry) {
                 Ok(AdminCommand::AsyncEventRequest) => match self.hold_event_request(job) {
@@ -176,10 +179,19 @@ impl Controller {
         if !answer.status.is_success() {
             self.log_error(job.source(), &job.entry, answer.status);
         }
+        self.charge(job.origin, Work::Complete).await;
         if !self.complete(job.source(), &answer) {
             self.complete_later(job.source(), &answer).await;
         }
         self.check_retired();
+    }
+
+    /// Waits for what the firmware does for a host command, if that takes time.
+    #[inline]
+    pub(super) async fn charge(&self, origin: Origin, work: Work) {
+        if self.cores.takes_time() {
+            self.cores.work(origin, work).await;
+        }
     }
 
     /// Waits while the completion queue is full.

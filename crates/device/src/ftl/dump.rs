@@ -10,7 +10,7 @@ use sim::{Energy, Time};
 use super::Ftl;
 use super::mapping::{Lpn, Mapping};
 use super::spare::{Content, Record};
-use crate::buffer::BufferId;
+use crate::memory::BufferId;
 
 /// Programs of a dump that may fail: so many, and one in 64.
 pub(crate) const DUMP_FAILURES: u32 = 2;

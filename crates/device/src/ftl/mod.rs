@@ -25,17 +25,18 @@ mod wear;
 mod write;
 mod written;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use media::nand::{BlockCondition, BlockId, Geometry, Nand, PlaneId, Ppa, ProgramMode};
 use serde::Serialize;
 use sim::Sim;
 use sim::resource::Broadcast;
 
-use crate::buffer::Buffers;
+use crate::cores::Cores;
 use crate::journal::Facts;
+use crate::memory::Buffers;
 use crate::schedule::{Erase, Origin, Schedule, Sink, Ticket};
 use crate::tenants;
 use blocks::{Blocks, Orders, Shares, Stream};
@@ -133,6 +134,9 @@ struct PlaneState {
 pub struct Ftl {
     schedule: Rc<Schedule>,
     buffers: Rc<Buffers>,
+    cores: Rc<Cores>,
+    /// For what goes on later, without a command that waits for it.
+    me: OnceCell<Weak<Ftl>>,
     config: FtlConfig,
     geometry: Geometry,
     mapping: RefCell<MappingTable>,
@@ -167,12 +171,15 @@ impl Ftl {
         capacity: Capacity,
         schedule: Rc<Schedule>,
         buffers: Rc<Buffers>,
+        cores: Rc<Cores>,
         blank: bool,
     ) -> (Rc<Ftl>, Option<Recovered>) {
         if blank {
-            return (Ftl::blank(sim, config, capacity, schedule, buffers), None);
+            let ftl = Ftl::blank(sim, config, capacity, schedule, buffers, cores);
+            return (ftl, None);
         }
-        let (ftl, recovered) = Ftl::recover(sim, config, capacity, schedule, buffers).await;
+        let recovery = Ftl::recover(sim, config, capacity, schedule, buffers, cores);
+        let (ftl, recovered) = recovery.await;
         (ftl, Some(recovered))
     }
 
@@ -183,8 +190,9 @@ impl Ftl {
         capacity: Capacity,
         schedule: Rc<Schedule>,
         buffers: Rc<Buffers>,
+        cores: Rc<Cores>,
     ) -> Rc<Ftl> {
-        let ftl = Ftl::new(sim, config, capacity, schedule, buffers);
+        let ftl = Ftl::new(sim, config, capacity, schedule, buffers, cores);
         ftl.find_blank_blocks();
         if config.frontiers == Frontiers::Ahead {
             ftl.blocks.borrow_mut().open_frontiers();
@@ -230,6 +238,7 @@ impl Ftl {
         capacity: Capacity,
         schedule: Rc<Schedule>,
         buffers: Rc<Buffers>,
+        cores: Rc<Cores>,
     ) -> Ftl {
         let geometry = schedule.geometry().clone();
         Ftl {
@@ -288,6 +297,8 @@ impl Ftl {
             config: config.clone(),
             schedule,
             buffers,
+            cores,
+            me: OnceCell::new(),
             geometry,
         }
     }
@@ -315,6 +326,8 @@ impl Ftl {
     /// Starts collecting garbage, and writing the mapping table.
     fn start(self, sim: &Sim) -> Rc<Ftl> {
         let ftl = Rc::new(self);
+        let fresh = ftl.me.set(Rc::downgrade(&ftl));
+        debug_assert!(fresh.is_ok(), "a translation layer is started once");
         ftl.start_collecting();
         if ftl.keeps_mapping_pages() {
             ftl.start_fetching();
@@ -324,6 +337,12 @@ impl Ftl {
             sim.spawn_detached(ftl.clone().make_checkpoints());
         }
         ftl
+    }
+
+    /// Itself, for a task of its own.
+    fn myself(&self) -> Rc<Ftl> {
+        let me = self.me.get().and_then(Weak::upgrade);
+        me.expect("set when the layer is started, and whoever asks holds it")
     }
 
     /// The flash packages, to look at the state of blocks.

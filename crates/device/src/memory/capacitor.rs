@@ -88,7 +88,8 @@ impl Need {
         let time = (read.span + program.span) * rounds + config.channel.span_of(channel_bytes);
         let array = (read.energy + program.energy) * u64::from(programs);
         let channels = Energy::from_pj(moved * u64::from(config.channel.transfer_pj_per_byte));
-        let controller = energy::of_power(config.frontend.active_milliwatts, time);
+        let cores = u64::from(config.cores.count) * config.cores.active_milliwatts;
+        let controller = energy::of_power(config.frontend.active_milliwatts + cores, time);
         Need {
             pages,
             programs,

@@ -26,7 +26,7 @@ use serde::Serialize;
 use sim::resource::Signal;
 use sim::{Counter, Ledger, Sim, Span, Tenant, Time};
 
-use crate::buffer::Buffers;
+use crate::memory::Buffers;
 use crate::served::{Served, ServedFor};
 use crate::tenants;
 use computation::Computation;
@@ -42,6 +42,7 @@ use queue::{UnitQueue, Waiting};
 use ticket::Tickets;
 pub use ticket::{Ticket, TicketId};
 use turns::Turns;
+pub(crate) use unit::SAVED_PAGES;
 use unit::Unit;
 
 /// What the dies have done, in commands and pages.

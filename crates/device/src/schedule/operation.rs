@@ -10,7 +10,7 @@ use sim::resource::Semaphore;
 use super::notify::Notify;
 use super::origin::Origin;
 use super::queue::UnitQueue;
-use crate::buffer::BufferId;
+use crate::memory::BufferId;
 
 /// The out-of-band bytes of a page, as programmed.
 pub type SpareBytes = ArrayVec<u8, 32>;

@@ -15,7 +15,7 @@ use media::nand::{
 use sim::{Ledger, Simulation, Span, Time};
 
 use super::*;
-use crate::buffer::BufferId;
+use crate::memory::BufferId;
 
 /// Blocks of a die, two planes of eight.
 const DIE: u32 = 16;
@@ -144,7 +144,7 @@ impl Bench {
             transfer_pj_per_byte: 1,
         };
         let channel = Channel::new(&sim, &channel, 0);
-        let buffers = Rc::new(Buffers::new(64, true));
+        let buffers = Rc::new(Buffers::new(&sim, 64, 64, true));
         let ledger = Rc::new(Ledger::default());
         let schedule = Schedule::start(
             &sim,
@@ -185,7 +185,7 @@ impl Bench {
             page: address(block, page),
             column: 0,
             bytes: 64,
-            into: self.buffers.take().keep(),
+            into: self.buffers.take_slot(),
             origin,
         }
     }
@@ -218,7 +218,7 @@ impl Bench {
     }
 
     fn filled(&self, byte: u8) -> BufferId {
-        let buffer = self.buffers.take().keep();
+        let buffer = self.buffers.take_slot();
         self.buffers.with_mut(buffer, |bytes| bytes.fill(byte));
         buffer
     }

@@ -29,6 +29,7 @@ use super::turns::{Turn, Turns};
 use super::{ProgramTransfer, Schedule, ScheduleConfig};
 use crate::energy::FlashAccounts;
 use lease::Lease;
+pub(crate) use lease::SAVED_PAGES;
 use phases::Tenants;
 use suspension::Suspensions;
 

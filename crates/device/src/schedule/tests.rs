@@ -15,7 +15,7 @@ use media::nand::{
 use sim::{Ledger, Simulation, Span, Time};
 
 use super::*;
-use crate::memory::BufferId;
+use crate::memory::{BufferId, Purpose};
 
 /// Blocks of a die, two planes of eight.
 const DIE: u32 = 16;
@@ -145,6 +145,11 @@ impl Bench {
         };
         let channel = Channel::new(&sim, &channel, 0);
         let buffers = Rc::new(Buffers::new(&sim, 64, 64, true));
+        // Whoever asks the schedule for something has room for it.
+        for _ in 0..48 {
+            let room = buffers.try_room(Purpose::Command);
+            let _held = room.expect("nobody else has any").keep();
+        }
         let ledger = Rc::new(Ledger::default());
         let schedule = Schedule::start(
             &sim,

@@ -315,6 +315,8 @@ class Statistics:
     """The mean over all dies, of the array only."""
     dram_utilization: float
     """The drive's DRAM."""
+    core_utilization: float
+    """The mean over the controller's cores: firmware whose work takes time."""
     channel_utilizations: tuple[float, ...]
     """Each channel by itself."""
     die_utilizations: tuple[float, ...]
@@ -403,6 +405,7 @@ class Statistics:
             channel_utilization=utilization("channel_utilization"),
             die_utilization=utilization("die_utilization"),
             dram_utilization=utilization("dram_utilization"),
+            core_utilization=utilization("core_utilization"),
             channel_utilizations=each("channel_utilizations"),
             die_utilizations=each("die_utilizations"),
             _drive=self._drive,
@@ -452,6 +455,7 @@ _UTILIZATIONS = (
     "channel_utilization",
     "die_utilization",
     "dram_utilization",
+    "core_utilization",
 )
 _UTILIZATIONS_EACH = ("channel_utilizations", "die_utilizations")
 

@@ -37,7 +37,9 @@ fn needed(model: &Model) -> u64 {
     let channels = u64::from(geometry.channels);
     let rounds = programs.div_ceil(u64::from(geometry.planes()));
     let time = rounds * (model.sense() + model.program()) + model.channel(moved.div_ceil(channels));
-    let controller = u128::from(time) * u128::from(device.frontend.active_milliwatts) / 1000;
+    let cores = u64::from(device.cores.count) * device.cores.active_milliwatts;
+    let milliwatts = device.frontend.active_milliwatts + cores;
+    let controller = u128::from(time) * u128::from(milliwatts) / 1000;
     let wires = moved * u64::from(device.channel.transfer_pj_per_byte);
     programs * page + wires + controller as u64
 }

@@ -64,16 +64,18 @@ fn requests(model: &Model) -> Vec<(u64, u64)> {
     ]
 }
 
+/// The firmware looks the pages up one after another.
 fn read_formula(model: &Model, lba: u64, blocks: u64) -> u64 {
-    let flash = pieces(model, lba, blocks)
-        .iter()
-        .map(|(first, last)| model.page_read(last - first))
+    let page = model.firmware(model.work().read_page_cycles);
+    let flash = (1..)
+        .zip(pieces(model, lba, blocks))
+        .map(|(number, (first, last))| number * page + model.page_read(last - first))
         .max();
     model.fetch() + flash.expect("a page") + model.link(blocks * BLOCK) + model.completion()
 }
 
 /// A write of pages that hold data already if `mapped`: what it does not replace
-/// is read first, in one piece.
+/// is read first, in one piece. The cores give the pages their places, each the next one.
 fn write_formula(model: &Model, lba: u64, blocks: u64, mapped: bool) -> u64 {
     let page = model.page_bytes();
     let missing = |(first, last): (u64, u64)| match (first, page - last) {
@@ -81,14 +83,17 @@ fn write_formula(model: &Model, lba: u64, blocks: u64, mapped: bool) -> u64 {
         (before, 0) => before,
         _ => page,
     };
-    let flash = pieces(model, lba, blocks)
-        .into_iter()
-        .map(|piece| {
+    let page_work = model.firmware(model.work().write_page_cycles);
+    let cores = u64::from(model.0.device.cores.count);
+    let flash = (0..)
+        .zip(pieces(model, lba, blocks))
+        .map(|(number, piece)| {
             let program = model.part_program(piece.1 - piece.0);
+            let turn = (number / cores + 1) * page_work;
             match missing(piece) {
-                0 => program,
-                _ if !mapped => program,
-                missing => model.page_read(missing) + program,
+                0 => turn + program,
+                _ if !mapped => turn + program,
+                missing => turn + model.page_read(missing) + program,
             }
         })
         .max();
@@ -146,7 +151,10 @@ fn what_needs_no_flash_takes_the_link_only() {
         let flushed = timed(&mut drive, |host| async move { host.block().flush().await });
         assert_eq!(flushed, link, "{preset}: flush");
         let read = timed_read(&mut drive, 0, 3);
-        assert_eq!(read, link + model.link(3 * BLOCK), "{preset}: unwritten");
+        let pages = pieces(&model, 0, 3).len() as u64;
+        let looked_up = pages * model.firmware(model.work().read_page_cycles);
+        let expected = link + looked_up + model.link(3 * BLOCK);
+        assert_eq!(read, expected, "{preset}: unwritten");
     }
 }
 

@@ -7,6 +7,7 @@ mod cache;
 mod capacitor;
 mod cells;
 mod copies;
+mod firmware;
 mod journal;
 mod latency;
 mod mapping;

@@ -3,6 +3,7 @@
 
 use bitline::{Config, Drive};
 use device::schedule::ProgramTransfer;
+use media::core::WorkConfig;
 use media::nand::ProgramMode;
 
 /// Bytes of a queue entry, a completion, a doorbell, and a read request on the link.
@@ -132,9 +133,21 @@ impl Model {
         self.program_command(1) + self.channel(moved) + self.program()
     }
 
-    /// What a command takes before the drive knows it: doorbell, request, entry.
+    /// What a command takes before the drive knows it: doorbell, request, entry, and what the
+    /// firmware makes of that.
     pub(crate) fn fetch(&self) -> u64 {
-        self.link(DOORBELL) + self.link(READ_REQUEST) + self.link(ENTRY)
+        let work = self.firmware(self.work().fetch_cycles);
+        self.link(DOORBELL) + self.link(READ_REQUEST) + self.link(ENTRY) + work
+    }
+
+    /// What firmware's work costs, in cycles.
+    pub(crate) fn work(&self) -> &WorkConfig {
+        &self.0.device.cores.work
+    }
+
+    /// How long a core takes for so many cycles.
+    pub(crate) fn firmware(&self, cycles: u64) -> u64 {
+        (cycles * 1_000_000).div_ceil(self.0.device.cores.clock_megahertz.into())
     }
 
     /// Host memory read by the drive.
@@ -142,7 +155,8 @@ impl Model {
         self.link(READ_REQUEST) + self.link(bytes)
     }
 
-    /// An access to the DRAM within one row.
+    /// An access to the DRAM at rest, its rows closed, that begins with a row: the others are opened
+    /// in their banks meanwhile.
     pub(crate) fn dram(&self, bytes: u64) -> u64 {
         let dram = &self.0.device.dram;
         let cycles = bytes.div_ceil(2 * u64::from(dram.transfer_bytes));
@@ -151,7 +165,7 @@ impl Model {
     }
 
     pub(crate) fn completion(&self) -> u64 {
-        self.link(COMPLETION)
+        self.firmware(self.work().complete_cycles) + self.link(COMPLETION)
     }
 
     /// What a read of `bytes` occupies of the direction to the host.

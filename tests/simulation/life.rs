@@ -203,9 +203,9 @@ fn config(seed: u64, random: &mut Random) -> Config {
         ),
     ];
     let preset = Config::preset("flash-cosmos").expect("the preset exists");
-    let copies = copies(seed, mode);
+    let (copies, controller) = (copies(seed, mode), controller(seed));
     let with = |namespaces: &str, copies: &[(&str, String)]| {
-        let pairs = keys.iter().chain(copies);
+        let pairs = keys.iter().chain(&controller).chain(copies);
         let pairs = pairs.map(|(key, value)| (*key, value.as_str()));
         preset.with(pairs.chain([("frontend.namespaces", namespaces)]))
     };
@@ -231,6 +231,37 @@ fn copies(seed: u64, mode: &str) -> Vec<(&'static str, String)> {
     let cached = mode != "slc" && random.chance(0.5);
     let cache = cache.into_iter().filter(|_| cached);
     [copyback].into_iter().chain(cache).collect()
+}
+
+/// Page buffers, often so few that everybody waits for one; cores that take their time, or none; what
+/// DRAM does with its rows.
+fn controller(seed: u64) -> Vec<(&'static str, String)> {
+    let random = &mut Random::named(seed, "life: controller");
+    // The fewest with which a drive of two planes a die can be.
+    let fewest = 10;
+    let buffers = match random.below(4) {
+        0 => fewest,
+        1 => fewest + random.below(24),
+        _ => 32_768,
+    };
+    let busy = random.chance(0.3);
+    let cycles = |random: &mut Random| match busy {
+        true => random.below(30_000).to_string(),
+        false => "0".to_owned(),
+    };
+    let policy = ["open", "closed"][random.below(2) as usize];
+    vec![
+        ("memory.page_buffers", buffers.to_string()),
+        ("cores.count", (1 + random.below(4)).to_string()),
+        ("cores.work.fetch_cycles", cycles(random)),
+        ("cores.work.read_page_cycles", cycles(random)),
+        ("cores.work.write_page_cycles", cycles(random)),
+        ("cores.work.plan_cycles", cycles(random)),
+        ("cores.work.complete_cycles", cycles(random)),
+        ("cores.work.mapping_miss_cycles", cycles(random)),
+        ("cores.work.collect_page_cycles", cycles(random)),
+        ("dram.row_policy", policy.to_owned()),
+    ]
 }
 
 /// One namespace, or a few that share the drive.

@@ -11,6 +11,7 @@
 
 #![expect(unreachable_pub, reason = "a test program has no outside")]
 
+mod buffers;
 #[cfg(feature = "planted-bugs")]
 mod check;
 mod clients;

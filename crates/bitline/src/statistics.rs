@@ -44,6 +44,8 @@ pub struct Statistics {
     pub die_utilization: f64,
     /// The drive's DRAM.
     pub dram_utilization: f64,
+    /// The mean over the controller's cores: firmware whose work takes time.
+    pub core_utilization: f64,
     /// Each channel by itself.
     pub channel_utilizations: Vec<f64>,
     /// Each die by itself.
@@ -164,6 +166,7 @@ impl Statistics {
             channel_utilization: mean(channels.iter().sum(), channels.len()),
             die_utilization: mean(dies.iter().sum(), dies.len()),
             dram_utilization: share(device.dram.busy().as_seconds()),
+            core_utilization: share(device.cores.busy().as_seconds()),
             channel_utilizations: each(&channels),
             die_utilizations: each(&dies),
             energy_pj: device.ledger.total().as_pj(),

@@ -571,3 +571,35 @@ fn the_reference_page_of_keys_is_current() {
         "{path} is stale: write it anew with BITLINE_BLESS=1"
     );
 }
+
+#[test]
+fn memory_that_cannot_be_is_refused_with_its_figures() {
+    let preset = Config::preset("flash-cosmos").expect("a preset");
+    let refused = |changes: &[(&str, &str)]| {
+        let error = preset.with(changes.iter().copied()).expect_err("nonsense");
+        error.to_string()
+    };
+    let small = refused(&[("dram.capacity_bytes", "1073741824")]);
+    for part in [
+        "dram.capacity_bytes = 1073741824 is too small",
+        "the page buffers 536870912",
+        "in all",
+    ] {
+        assert!(small.contains(part), "{small}");
+    }
+    let few = refused(&[("memory.page_buffers", "9")]);
+    assert!(
+        few.contains("memory.page_buffers = 9 is out of range; it must be 10 to"),
+        "{few}"
+    );
+    let none = refused(&[("cores.count", "0")]);
+    assert!(
+        none.contains("cores.count = 0 is out of range; it must be 1 to"),
+        "{none}"
+    );
+    let odd = refused(&[("dram.banks", "7")]);
+    assert!(
+        odd.contains("dram.capacity_bytes") && odd.contains("a row of each bank"),
+        "{odd}"
+    );
+}

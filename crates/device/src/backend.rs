@@ -5,8 +5,9 @@ use std::rc::Rc;
 use media::dram::Dram;
 use sim::{Ledger, Sim};
 
-use crate::buffer::Buffers;
+use crate::cores::Cores;
 use crate::ftl::Ftl;
+use crate::memory::{Buffers, Regions};
 use crate::port::HostTransfer;
 use crate::schedule::Schedule;
 
@@ -26,6 +27,10 @@ pub struct Backend {
     pub buffers: Rc<Buffers>,
     /// The drive's DRAM.
     pub dram: Rc<Dram>,
+    /// What of it is whose.
+    pub regions: Regions,
+    /// The controller's cores.
+    pub cores: Rc<Cores>,
     /// The way to host memory.
     pub port: Rc<HostTransfer>,
 }

@@ -2,6 +2,7 @@
 
 use media::OutOfRange;
 use media::channel::{ChannelConfig, RateOutOfRange};
+use media::core::CoresConfig;
 use media::dram::DramConfig;
 use media::link::LinkConfig;
 use media::nand::NandConfig;
@@ -14,7 +15,9 @@ use crate::cache::{CacheConfig, CacheConfigError};
 use crate::faults::FaultConfig;
 use crate::frontend::{FrontendConfig, FrontendConfigError};
 use crate::ftl::{Capacity, FtlConfig, FtlConfigError};
-use crate::memory::{CapacitorConfig, Claim, Means, Need, TooWeak};
+use crate::memory::{
+    CapacitorConfig, Claim, Means, MemoryConfig, Need, Quotas, Regions, TooSmall, TooWeak,
+};
 use crate::schedule::{ScheduleConfig, ScheduleConfigError};
 
 /// Everything that makes a drive what it is. Every key must be given: presets
@@ -29,8 +32,12 @@ pub struct DeviceConfig {
     pub link: LinkConfig,
     /// Queues and commands.
     pub frontend: FrontendConfig,
+    /// The controller's cores, and what firmware's work costs them.
+    pub cores: CoresConfig,
     /// The drive's DRAM.
     pub dram: DramConfig,
+    /// How its memory is shared out.
+    pub memory: MemoryConfig,
     /// The data cache.
     pub cache: CacheConfig,
     /// What keeps memory through a power cut, where a part of the drive asks for that.
@@ -70,9 +77,18 @@ pub enum ConfigError {
     /// The front end.
     #[error(transparent)]
     Frontend(#[from] FrontendConfigError),
+    /// The controller's cores.
+    #[error("cores.{0}")]
+    Cores(OutOfRange),
     /// The drive's DRAM.
     #[error("dram.{0}")]
     Dram(OutOfRange),
+    /// A DRAM that does not hold what must be in it.
+    #[error(transparent)]
+    TooSmall(#[from] TooSmall),
+    /// How memory is shared out.
+    #[error("memory.{0}")]
+    Memory(OutOfRange),
     /// The capacitor.
     #[error(transparent)]
     Capacitor(#[from] TooWeak),
@@ -95,7 +111,11 @@ impl DeviceConfig {
         self.schedule.validate()?;
         self.channel.validate()?;
         self.link.validate().map_err(ConfigError::Link)?;
+        self.cores.validate().map_err(ConfigError::Cores)?;
         self.dram.validate().map_err(ConfigError::Dram)?;
+        self.memory
+            .validate(geometry)
+            .map_err(ConfigError::Memory)?;
         self.bits.validate(geometry).map_err(ConfigError::Bits)?;
         self.cache.validate(geometry)?;
         self.faults.validate().map_err(ConfigError::Faults)?;
@@ -106,7 +126,8 @@ impl DeviceConfig {
                 nand: &self.nand,
                 channel: &self.channel,
                 mode: self.ftl.mode,
-                active_milliwatts: self.frontend.active_milliwatts,
+                active_milliwatts: self.frontend.active_milliwatts
+                    + u64::from(self.cores.count) * self.cores.active_milliwatts,
             },
         );
         let dump_blocks = need.blocks_per_plane(geometry, self.ftl.mode);
@@ -115,12 +136,28 @@ impl DeviceConfig {
         self.frontend
             .validate(geometry.page_bytes, capacity.logical_pages)?;
         self.capacitor.validate(&claims, &need)?;
+        self.regions(capacity)?;
         Ok(capacity)
     }
 
     /// The memory that a capacitor has to cover, by the part of the firmware that has it.
     pub(crate) fn claims(&self) -> Vec<Claim> {
         self.cache.claim(&self.nand.geometry).into_iter().collect()
+    }
+
+    /// What of the DRAM is whose, on a drive of that capacity.
+    ///
+    /// # Errors
+    /// If it does not hold all of it.
+    pub fn regions(&self, capacity: Capacity) -> Result<Regions, TooSmall> {
+        let geometry = &self.nand.geometry;
+        let page_bytes = u64::from(geometry.page_bytes);
+        let quotas = Quotas {
+            mapping: self.ftl.mapping.bytes_at_hand(capacity.logical_pages),
+            cache: self.cache.slot_bytes(geometry),
+            buffers: u64::from(self.memory.page_buffers) * page_bytes,
+        };
+        quotas.lay_out(&self.dram)
     }
 
     /// What a step, a page and a byte take and cost on each resource that an evaluation uses.

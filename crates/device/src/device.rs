@@ -12,16 +12,17 @@ use sim::{Energy, Ledger, Sim};
 use crate::backend::Backend;
 use crate::bits::Bits;
 use crate::bits::meet::estimate::Rates;
-use crate::buffer::Buffers;
 use crate::cache::Cache;
 use crate::config::{ConfigError, DeviceConfig};
+use crate::cores::Cores;
 use crate::faults::{inject_failures, mark_factory_bad_blocks, seed_cells};
 use crate::frontend::{AdminQueues, Controller};
 use crate::ftl::{Ftl, Recovered};
-use crate::memory::{Capacitor, Dumped};
+use crate::memory::{Buffers, Capacitor, Dumped, Regions};
 use crate::part::Parts;
 use crate::port::{HostPort, HostTransfer};
 use crate::schedule::Schedule;
+use crate::tenants;
 
 /// A powered drive: everything volatile. Dropping it, and the tasks of its
 /// simulation, is a power cut; the media stays with whoever holds it.
@@ -32,6 +33,10 @@ pub struct Device {
     pub cache: Rc<Cache>,
     /// The drive's DRAM.
     pub dram: Rc<Dram>,
+    /// What of it is whose.
+    pub regions: Regions,
+    /// The controller's cores.
+    pub cores: Rc<Cores>,
     /// The translation layer.
     pub ftl: Rc<Ftl>,
     /// Bulk bitwise computing.
@@ -90,7 +95,8 @@ impl Device {
         let ledger = Rc::new(Ledger::default());
         let link = Link::new(sim, &config.link, &ledger);
         let channels = channels(sim, config, &ledger);
-        let buffers = Rc::new(Buffers::of(&nand.borrow()));
+        let buffers = Rc::new(Buffers::of(sim, &config.memory, &nand.borrow()));
+        let cores = Cores::new(sim, &config.cores, &ledger);
         let mut parts = Parts::default();
         let schedule = Schedule::power_up(
             sim,
@@ -111,6 +117,7 @@ impl Device {
             capacity,
             schedule.clone(),
             buffers.clone(),
+            cores.clone(),
             blank,
         );
         let (ftl, recovered) = ftl.await;
@@ -118,7 +125,9 @@ impl Device {
         let memory = host.memory.clone();
         let backend = Backend {
             sim: sim.clone(),
-            dram: Dram::new(sim, &config.dram, &ledger),
+            dram: Dram::new(sim, &config.dram, &ledger, tenants::DRIVE),
+            regions: config.regions(capacity).map_err(ConfigError::from)?,
+            cores,
             port: Rc::new(HostTransfer::new(sim, link, memory, buffers.clone())),
             ledger,
             schedule,
@@ -148,6 +157,8 @@ impl Device {
             channels,
             link: backend.port.link().clone(),
             dram: backend.dram,
+            regions: backend.regions,
+            cores: backend.cores,
             ftl: backend.ftl,
             schedule: backend.schedule,
             ledger: backend.ledger,

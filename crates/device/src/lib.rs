@@ -4,9 +4,9 @@
 
 mod backend;
 pub mod bits;
-mod buffer;
 pub mod cache;
 mod config;
+pub mod cores;
 mod device;
 mod energy;
 mod faults;

@@ -1,6 +1,7 @@
-//! What physically exists in a drive: NAND packages, channels, DRAM, the host link.
+//! What physically exists in a drive: NAND packages, channels, DRAM, the controller's cores, the host link.
 
 pub mod channel;
+pub mod core;
 pub mod dram;
 pub mod link;
 pub mod nand;

@@ -37,6 +37,16 @@ impl ByTenant {
         let counts = self.0.borrow();
         counts.get(tenant.index()).copied().unwrap_or(0)
     }
+
+    /// What all of them have together.
+    pub fn sum(&self) -> u64 {
+        self.0.borrow().iter().sum()
+    }
+
+    /// The sum of what `value` says of what each of them has.
+    pub fn sum_of<T: std::iter::Sum>(&self, value: impl FnMut(u64) -> T) -> T {
+        self.0.borrow().iter().copied().map(value).sum()
+    }
 }
 
 /// Makes room for a tenant that had nothing before.

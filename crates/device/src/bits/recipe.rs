@@ -97,6 +97,40 @@ impl Recipe {
         self.instructions.iter().any(operand)
     }
 
+    /// The most pages of a chunk that wait on the stack, or to be used again, at a time.
+    pub(in crate::bits) fn pages_held(&self) -> u32 {
+        let (mut kept, mut own, mut most) = (0, 0, 0);
+        // Whether each page on the stack is nobody else's.
+        let mut stack: Vec<bool> = Vec::new();
+        for instruction in &self.instructions {
+            let operand = match instruction {
+                Instruction::Combine { .. } | Instruction::Compare { .. } => stack.pop(),
+                _ => None,
+            };
+            let was_own = match instruction {
+                Instruction::Fetch { keep: true, .. } => {
+                    kept += 1;
+                    stack.push(false);
+                    continue;
+                }
+                Instruction::Again { .. } => {
+                    stack.push(false);
+                    continue;
+                }
+                Instruction::Fetch { .. } | Instruction::Constant(_) => false,
+                // What is changed is copied first if it is needed again.
+                _ => stack.pop().unwrap_or(false),
+            };
+            own += u32::from(!was_own);
+            most = most.max(own + kept);
+            own -= u32::from(operand.unwrap_or(false));
+            stack.push(true);
+        }
+        // The result is nobody else's.
+        let copied = u32::from(stack.pop() == Some(false));
+        most.max(own + kept + copied)
+    }
+
     fn note_uses(&mut self, source: &Source) {
         match source {
             Source::Constant(_) => {}

@@ -118,6 +118,15 @@ impl CacheConfig {
         Ok(())
     }
 
+    /// Bytes of the page slots, if there are any.
+    pub fn slot_bytes(&self, geometry: &Geometry) -> u64 {
+        if self.mode.is_on() {
+            u64::from(self.capacity_pages(geometry)) * u64::from(geometry.page_bytes)
+        } else {
+            0
+        }
+    }
+
     /// Page slots.
     pub(super) fn capacity_pages(&self, geometry: &Geometry) -> u32 {
         (self.capacity_bytes / u64::from(geometry.page_bytes)) as u32

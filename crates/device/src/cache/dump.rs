@@ -5,7 +5,7 @@ use media::nand::Geometry;
 use super::sectors::Sectors;
 use super::table::SlotId;
 use super::{Cache, CacheConfig};
-use crate::memory::{Claim, Dumped};
+use crate::memory::{Claim, Dumped, Purpose};
 use crate::part::Part;
 
 /// What the cache is called.
@@ -32,6 +32,8 @@ impl Part for Cache {
         let (mut dump, mut dumped) = (self.ftl.dump(), Dumped::default());
         let table = self.table.borrow();
         let unsaved: Vec<SlotId> = table.dirty().chain(table.flying()).collect();
+        let room = self.buffers.try_room(Purpose::WriteBack);
+        let _room = room.expect("the write-backs have been dropped, and one buffer is theirs");
         let page = self.buffers.take();
         for id in unsaved {
             let slot = table.slot(id);

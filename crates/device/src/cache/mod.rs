@@ -30,11 +30,11 @@ use sim::Sim;
 use sim::resource::Broadcast;
 
 use crate::backend::Backend;
-use crate::buffer::Buffers;
 use crate::ftl::{Ftl, FtlError};
+use crate::memory::{Buffers, Region};
 pub use config::{CacheConfig, CacheConfigError, CacheMode, WriteBack};
 use pressure::Pressure;
-pub use read::{Lookup, ReadStamp, Rest};
+pub use read::{Found, Lookup, ReadStamp, Rest};
 use table::Table;
 use write::Touched;
 use write_back::Workers;
@@ -71,6 +71,8 @@ pub struct Cache {
     ftl: Rc<Ftl>,
     buffers: Rc<Buffers>,
     dram: Rc<Dram>,
+    /// Where in it the slots lie.
+    region: Region,
     table: RefCell<Table>,
     pressure: Pressure,
     touched: RefCell<Touched>,
@@ -126,6 +128,7 @@ impl Cache {
             ftl: ftl.clone(),
             buffers: backend.buffers.clone(),
             dram: backend.dram.clone(),
+            region: backend.regions.cache,
         })
     }
 

@@ -2,19 +2,21 @@
 
 use std::ops::Range;
 
+use media::dram::{Parts, Toward};
 use sim::{Tenant, Time};
 
 use super::sectors::Sectors;
+use super::table::SlotId;
 use super::{CHANGE_COUNTERS, Cache};
-use crate::buffer::BufferId;
 use crate::ftl::{Lpn, PagePart};
+use crate::memory::BufferId;
 use crate::planted::{Bug, is_planted};
 
 /// What the cache has of a part of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// All of it; it has been copied to the buffer.
-    Hit,
+    Hit(Found),
     /// Some of it, which has been copied; the rest is to be read from flash.
     Part(Rest),
     /// Nothing.
@@ -25,8 +27,15 @@ pub enum Lookup {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rest {
     missing: Sectors,
-    /// Bytes that the cache had.
-    pub copied: u32,
+    /// What the cache had.
+    pub found: Found,
+}
+
+/// What the cache had, which is still to leave DRAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    address: u64,
+    bytes: u32,
 }
 
 impl Rest {
@@ -72,14 +81,15 @@ impl Cache {
         table.touch(id);
         self.copy(table.slot(id).buffer, buffer, there);
         let missing = wanted & !there;
+        let found = Found {
+            address: self.address(id, there),
+            bytes: there.bytes(),
+        };
         if missing.is_empty() || is_planted(Bug::CacheHitTakesStaleSectors) {
             self.count(|counts| counts.read_hits += 1);
-            return Lookup::Hit;
+            return Lookup::Hit(Found { bytes, ..found });
         }
-        Lookup::Part(Rest {
-            missing,
-            copied: there.bytes(),
-        })
+        Lookup::Part(Rest { missing, found })
     }
 
     /// Puts what a lookup did not find, and flash had, beside what it found.
@@ -99,8 +109,29 @@ impl Cache {
 
     /// Moves what a hit found out of DRAM; gives the instant at which it is there.
     #[inline]
-    pub fn post_hit(&self, tenant: Tenant, bytes: u32) -> Time {
-        self.dram.post(tenant, u64::from(bytes))
+    pub fn post_hit(&self, tenant: Tenant, found: Found) -> Time {
+        let bytes = u64::from(found.bytes);
+        self.dram.post(tenant, found.address, bytes, Toward::Reader)
+    }
+
+    /// As [`Cache::post_hit`], for one of several that leave DRAM together.
+    #[inline]
+    pub fn add_hit(&self, parts: &mut Parts, tenant: Tenant, found: Found) {
+        let (address, bytes) = (found.address, u64::from(found.bytes));
+        self.dram.add(parts, tenant, address, bytes, Toward::Reader);
+    }
+
+    /// When what was added has left DRAM, if anything was.
+    #[inline]
+    pub fn post_hits(&self, parts: Parts) -> Option<Time> {
+        self.dram.post_parts(parts)
+    }
+
+    /// Where sectors of a slot begin in DRAM. A slot that was evicted has left it.
+    pub(super) fn address(&self, id: SlotId, sectors: Sectors) -> u64 {
+        let slot = u64::from(id % self.capacity);
+        let page_bytes = u64::from(self.geometry.page_bytes);
+        self.region.address(slot * page_bytes) + u64::from(sectors.hull().start)
     }
 
     /// Must be taken when a read of flash begins whose data [`Cache::keep`] is to keep.
@@ -132,7 +163,10 @@ impl Cache {
         let table = &mut *self.table.borrow_mut();
         let slot = table.slot_mut(id);
         slot.present = slot.present | new;
-        self.dram.post(tenant, u64::from(new.bytes()));
+        if !new.is_empty() {
+            let (address, bytes) = (self.address(id, new), u64::from(new.bytes()));
+            self.dram.post(tenant, address, bytes, Toward::Cells);
+        }
     }
 
     /// The page's content changes: what reads under way bring must not be kept.

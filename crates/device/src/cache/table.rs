@@ -7,8 +7,8 @@ use std::rc::Rc;
 use sim::Tenant;
 use sim::memory::{self, zeroed};
 
-use crate::buffer::BufferId;
 use crate::ftl::Lpn;
+use crate::memory::BufferId;
 
 use super::sectors::Sectors;
 

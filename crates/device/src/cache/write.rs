@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use media::dram::{Parts, Toward};
 use sim::memory::zeroed;
 use sim::{Span, Tenant, Time, join_all};
 
@@ -10,7 +11,6 @@ use super::table::SlotId;
 use super::{Cache, WriteBack};
 use crate::ftl::{FtlError, Lpn, PagePart, SoleWriter, WithoutSpace, WriteLock};
 use crate::schedule::Origin;
-use crate::tenants;
 
 /// How long a page counts as written before, from the first write on: a second.
 const MEMORY: Span = Span::from_us(1_000_000);
@@ -66,15 +66,12 @@ impl Cache {
             return self.write_through(lock, parts).await;
         }
         // Parts that are admitted at the same time cross to DRAM together.
-        let (mut in_dram, mut admitted) = (self.sim.now(), 0);
-        let tenant = parts
-            .first()
-            .map_or(tenants::DRIVE, |part| part.origin.tenant);
+        let (mut in_dram, mut admitted) = (self.sim.now(), Parts::default());
         let mut turn = None;
         for part in parts {
             if !self.has_slot_for(part.lpn) {
                 turn = None;
-                in_dram = self.to_dram(tenant, &mut admitted).unwrap_or(in_dram);
+                in_dram = self.to_dram(&mut admitted).unwrap_or(in_dram);
                 self.write_through(lock, std::slice::from_ref(part)).await?;
                 continue;
             }
@@ -85,22 +82,24 @@ impl Cache {
                 && !turn.is_next()
             {
                 self.count(|counts| counts.back_pressure_waits += 1);
-                in_dram = self.to_dram(tenant, &mut admitted).unwrap_or(in_dram);
+                in_dram = self.to_dram(&mut admitted).unwrap_or(in_dram);
                 turn.relief().await;
             }
-            self.admit(part);
-            admitted += u64::from(part.bytes);
+            let id = self.admit(part);
+            let address = self.address(id, Sectors::of(part.column, part.bytes));
+            let (tenant, bytes) = (part.origin.tenant, u64::from(part.bytes));
+            self.dram
+                .add(&mut admitted, tenant, address, bytes, Toward::Cells);
         }
         drop(turn);
-        in_dram = self.to_dram(tenant, &mut admitted).unwrap_or(in_dram);
+        in_dram = self.to_dram(&mut admitted).unwrap_or(in_dram);
         self.sim.sleep_until(in_dram).await;
         Ok(())
     }
 
     /// Sends what was admitted to DRAM; gives the instant of its arrival.
-    fn to_dram(&self, tenant: Tenant, admitted: &mut u64) -> Option<Time> {
-        let bytes = std::mem::take(admitted);
-        (bytes > 0).then(|| self.dram.post(tenant, bytes))
+    fn to_dram(&self, admitted: &mut Parts) -> Option<Time> {
+        self.dram.post_parts(std::mem::take(admitted))
     }
 
     /// Whether the page may be written to the cache: while write-backs fail, or a capacitor
@@ -116,8 +115,8 @@ impl Cache {
         slot.is_some_and(|slot| !(slot.dirty | slot.flying).is_empty() && !slot.failed)
     }
 
-    /// Puts a part into its slot, and starts what write-back follows from that.
-    fn admit(&self, part: &PagePart) {
+    /// Puts a part into its slot, which this gives, and starts what write-back follows from that.
+    fn admit(&self, part: &PagePart) -> SlotId {
         let found = self.table.borrow().find(part.lpn);
         let id = match found {
             Some(id) => {
@@ -134,6 +133,7 @@ impl Cache {
         if self.is_written_back_at_once(part.lpn) {
             self.launch_or_follow(id, self.sim.now());
         }
+        id
     }
 
     /// A slot that was to go is used again.
@@ -173,7 +173,7 @@ impl Cache {
     /// A new slot for `lpn`, empty.
     pub(super) fn new_slot(&self, lpn: Lpn, tenant: Tenant) -> SlotId {
         self.evict_if_full();
-        let buffer = self.buffers.take().keep();
+        let buffer = self.buffers.take_slot();
         self.table.borrow_mut().insert(lpn, buffer, tenant)
     }
 
@@ -198,14 +198,15 @@ impl Cache {
         if dirty.is_empty() {
             return;
         }
-        let left_dram = self.dram.post(tenant, u64::from(dirty.bytes()));
+        let (address, bytes) = (self.address(id, dirty), u64::from(dirty.bytes()));
+        let left_dram = self.dram.post(tenant, address, bytes, Toward::Reader);
         self.launch_or_follow(id, left_dram);
     }
 
     /// Takes a clean slot out.
     pub(super) fn discard(&self, id: SlotId) {
         let buffer = self.table.borrow_mut().remove(id);
-        self.buffers.give_back(buffer);
+        self.buffers.give_back_slot(buffer);
     }
 
     /// Writes parts of logical pages to flash; what is in their slots follows.

@@ -9,8 +9,8 @@ use sim::{TaskId, Tenant, Time};
 use super::Cache;
 use super::sectors::Sectors;
 use super::table::SlotId;
-use crate::buffer::BufferId;
 use crate::ftl::{FtlError, Lpn, PagePart, SoleWriter, WriteLock};
+use crate::memory::{BufferId, Purpose};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Origin, Priority};
 
@@ -108,6 +108,7 @@ impl Cache {
     /// Writes to flash what the slot holds, which may be more than what is flying.
     async fn write_back(&self, id: SlotId) -> Result<(), FtlError> {
         let page_bytes = self.geometry.page_bytes;
+        let _room = self.buffers.room(Purpose::WriteBack).await;
         let page = self.buffers.take();
         let (lpn, known, tenant) = {
             let table = self.table.borrow();
@@ -137,6 +138,7 @@ impl Cache {
         missing: Sectors,
         page: BufferId,
     ) -> Result<(), FtlError> {
+        let _room = self.buffers.room(Purpose::Rest).await;
         let rest = self.buffers.take();
         let (hull, ticket) = (missing.hull(), self.ftl.ticket());
         let (column, bytes) = (hull.start, hull.end - hull.start);

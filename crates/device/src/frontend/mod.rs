@@ -23,9 +23,10 @@ use sim::{Sim, TaskId, Tenant, Time};
 
 use crate::backend::Backend;
 use crate::bits::Bits;
-use crate::buffer::Buffers;
 use crate::cache::Cache;
+use crate::cores::Cores;
 use crate::ftl::Ftl;
+use crate::memory::Buffers;
 use crate::part::Part;
 use crate::port::{HostPort, HostTransfer};
 use crate::served::{Served, ServedFor};
@@ -74,6 +75,7 @@ pub struct Controller {
     ftl: Rc<Ftl>,
     cache: Rc<Cache>,
     buffers: Rc<Buffers>,
+    cores: Rc<Cores>,
     host: HostPort,
     page_bytes: u32,
     /// The most data of one command, bytes.
@@ -152,6 +154,7 @@ impl Controller {
             ftl: ftl.clone(),
             cache,
             buffers: backend.buffers.clone(),
+            cores: backend.cores.clone(),
             host,
             page_bytes,
             transfer_bytes_max: match config.max_data_transfer {

@@ -11,7 +11,7 @@ use super::Ftl;
 use super::lpn::Lpn;
 use super::mapping::Mapping;
 use super::spare::{Content, Record};
-use crate::buffer::BufferId;
+use crate::memory::BufferId;
 
 /// Where the next page that is saved goes.
 #[derive(Clone, Copy, Default)]

@@ -11,6 +11,7 @@ use sim::{Sim, join_all};
 use super::spare::Content;
 use super::{Ftl, FtlError};
 use crate::journal::{Change, Draft, FactKey, Part};
+use crate::memory::Purpose;
 use crate::schedule::Origin;
 
 /// Puts that wait to be written together.
@@ -119,6 +120,7 @@ impl Ftl {
         let number = self.facts.borrow().written() + u64::from(part);
         let home = self.homes[number as usize % self.homes.len()];
         let bytes = &draft.pages[usize::from(part)];
+        let _room = self.buffers.room(Purpose::Record).await;
         let buffer = self.buffers.take_firmware();
         self.buffers.with_mut(buffer.id(), |page| {
             page[..bytes.len()].copy_from_slice(bytes);

@@ -26,17 +26,18 @@ mod wear;
 mod write;
 mod written;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use media::nand::{BlockCondition, BlockId, Geometry, Nand, PlaneId, Ppa, ProgramMode};
 use serde::Serialize;
 use sim::Sim;
 use sim::resource::{Broadcast, RangeLock};
 
-use crate::buffer::Buffers;
+use crate::cores::Cores;
 use crate::journal::Facts;
+use crate::memory::Buffers;
 use crate::part::Part;
 use crate::schedule::{Erase, Origin, Schedule, Sink, Ticket};
 use crate::tenants;
@@ -136,6 +137,9 @@ struct PlaneState {
 pub struct Ftl {
     schedule: Rc<Schedule>,
     buffers: Rc<Buffers>,
+    cores: Rc<Cores>,
+    /// For what goes on later, without a command that waits for it.
+    me: OnceCell<Weak<Ftl>>,
     config: FtlConfig,
     geometry: Geometry,
     mapping: RefCell<MappingTable>,
@@ -171,12 +175,15 @@ impl Ftl {
         capacity: Capacity,
         schedule: Rc<Schedule>,
         buffers: Rc<Buffers>,
+        cores: Rc<Cores>,
         blank: bool,
     ) -> (Rc<Ftl>, Option<Recovered>) {
         if blank {
-            return (Ftl::blank(sim, config, capacity, schedule, buffers), None);
+            let ftl = Ftl::blank(sim, config, capacity, schedule, buffers, cores);
+            return (ftl, None);
         }
-        let (ftl, recovered) = Ftl::recover(sim, config, capacity, schedule, buffers).await;
+        let recovery = Ftl::recover(sim, config, capacity, schedule, buffers, cores);
+        let (ftl, recovered) = recovery.await;
         (ftl, Some(recovered))
     }
 
@@ -187,8 +194,9 @@ impl Ftl {
         capacity: Capacity,
         schedule: Rc<Schedule>,
         buffers: Rc<Buffers>,
+        cores: Rc<Cores>,
     ) -> Rc<Ftl> {
-        let ftl = Ftl::new(sim, config, capacity, schedule, buffers);
+        let ftl = Ftl::new(sim, config, capacity, schedule, buffers, cores);
         ftl.find_blank_blocks();
         if config.frontiers == Frontiers::Ahead {
             ftl.blocks.borrow_mut().open_frontiers();
@@ -234,6 +242,7 @@ impl Ftl {
         capacity: Capacity,
         schedule: Rc<Schedule>,
         buffers: Rc<Buffers>,
+        cores: Rc<Cores>,
     ) -> Ftl {
         let geometry = schedule.geometry().clone();
         Ftl {
@@ -293,6 +302,8 @@ impl Ftl {
             config: config.clone(),
             schedule,
             buffers,
+            cores,
+            me: OnceCell::new(),
             geometry,
         }
     }
@@ -315,6 +326,12 @@ impl Ftl {
                 }
             }
         }
+    }
+
+    /// Itself, for a task of its own.
+    fn myself(&self) -> Rc<Ftl> {
+        let me = self.me.get().and_then(Weak::upgrade);
+        me.expect("set when the layer began to serve, and whoever asks holds it")
     }
 
     /// The flash packages, to look at the state of blocks.
@@ -435,6 +452,8 @@ impl Part for Ftl {
 
     /// Collects garbage, and writes the mapping table.
     fn serve(self: Rc<Ftl>) {
+        let fresh = self.me.set(Rc::downgrade(&self));
+        debug_assert!(fresh.is_ok(), "a translation layer serves once");
         let sim = self.schedule.sim();
         self.start_collecting();
         if self.keeps_mapping_pages() {

@@ -5,7 +5,7 @@ use media::nand::DieId;
 use super::Ftl;
 use super::lpn::Lpn;
 use super::mapping::Mapping;
-use crate::buffer::BufferId;
+use crate::memory::BufferId;
 use crate::schedule::{Notify, Origin, Read};
 
 /// A part of one logical page that is read or written, and the buffer in which it lies at that

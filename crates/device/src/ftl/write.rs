@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use media::core::Work;
 use media::nand::{PageAddress, PlaneId, ProgramMode};
 
 use super::blocks::{Stream, Use};
@@ -10,7 +11,7 @@ use super::lpn::Lpn;
 use super::mapping::Mapping;
 use super::spare::{Content, Record};
 use super::{Ftl, FtlError, PagePart};
-use crate::buffer::BufferId;
+use crate::memory::{BufferId, Purpose};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Fault, Origin, Program, Read};
 use crate::tenants;
@@ -41,6 +42,9 @@ impl Ftl {
         } = part;
         debug_assert_covers(sole, lpn.0..lpn.0 + 1);
         self.count(|counts| counts.host_page_writes += 1);
+        if self.cores.takes_time() {
+            self.cores.work(origin, Work::WritePage).await;
+        }
         if self.is_cached {
             self.entry_for_write(lpn).await?;
         }
@@ -88,6 +92,11 @@ impl Ftl {
             page[..column as usize].fill(0);
             page[end as usize..].fill(0);
         });
+        if !matches!(self.lookup(lpn), Mapping::Data(_)) {
+            return Ok(());
+        }
+        // First, as collection may move the page while this waits.
+        let _room = self.buffers.room(Purpose::Rest).await;
         let Mapping::Data(old) = self.lookup(lpn) else {
             return Ok(());
         };
@@ -321,6 +330,8 @@ impl Ftl {
             }
             return Ok(());
         }
+        // First: from its version on, a deallocation must be among those under way.
+        let _room = self.buffers.room(Purpose::Record).await;
         let version = self.next_version();
         let content = Content::Tombstone {
             start: Lpn(first),

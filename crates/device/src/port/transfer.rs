@@ -8,7 +8,7 @@ use media::link::{Link, READ_REQUEST_BYTES};
 use nvme::{DataPointer, Dma, SegmentList, Status};
 use sim::{Sim, Tenant, Time};
 
-use crate::buffer::{BufferId, Buffers};
+use crate::memory::{BufferId, Buffers};
 
 /// The drive's way to host memory: the link, what it costs, and the page buffers at this end.
 pub struct HostTransfer {

@@ -7,7 +7,7 @@ use media::nand::{Command, Latches, PageStatus, PlaneId};
 
 use super::fault::Fault;
 use super::operation::Compute;
-use crate::buffer::BufferId;
+use crate::memory::BufferId;
 
 /// A computation on its way through the schedule.
 #[derive(Clone, Debug)]
@@ -43,6 +43,8 @@ pub(super) struct SavedPage {
     /// Of the S-latch, else of the C-latch.
     pub(super) sensing: bool,
     pub(super) buffer: BufferId,
+    /// The buffer is that of an output, into which nothing goes before the end.
+    pub(super) in_output: bool,
     /// What is known of it.
     pub(super) status: PageStatus,
 }

@@ -26,7 +26,7 @@ use serde::Serialize;
 use sim::resource::Signal;
 use sim::{Counter, Ledger, Sim, Span, Tenant, Time};
 
-use crate::buffer::Buffers;
+use crate::memory::Buffers;
 use crate::part::Part;
 use crate::served::{Served, ServedFor};
 use crate::tenants;

@@ -7,7 +7,7 @@ use media::nand::{BlockId, Command, PLANES_PER_DIE_MAX, PageAddress, PlaneId, Pr
 use sim::resource::Semaphore;
 
 use super::origin::Origin;
-use crate::buffer::BufferId;
+use crate::memory::BufferId;
 
 /// The out-of-band bytes of a page, as programmed.
 pub type SpareBytes = ArrayVec<u8, 32>;

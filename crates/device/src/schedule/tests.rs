@@ -15,7 +15,7 @@ use media::nand::{
 use sim::{Ledger, Simulation, Span, Time};
 
 use super::*;
-use crate::buffer::BufferId;
+use crate::memory::{BufferId, Purpose};
 use crate::part::Part;
 
 /// Blocks of a die, two planes of eight.
@@ -145,7 +145,12 @@ impl Bench {
             transfer_pj_per_byte: 1,
         };
         let channel = Channel::new(&sim, &channel, 0);
-        let buffers = Rc::new(Buffers::new(64, true));
+        let buffers = Rc::new(Buffers::new(&sim, 64, 64, true));
+        // Whoever asks the schedule for something has room for it.
+        for _ in 0..48 {
+            let room = buffers.try_room(Purpose::Command);
+            let _held = room.expect("nobody else has any").keep();
+        }
         let ledger = Rc::new(Ledger::default());
         let schedule = Schedule::power_up(
             &sim,
@@ -187,7 +192,7 @@ impl Bench {
             page: address(block, page),
             column: 0,
             bytes: 64,
-            into: self.buffers.take().keep(),
+            into: self.buffers.take_slot(),
             origin,
         }
     }
@@ -220,7 +225,7 @@ impl Bench {
     }
 
     fn filled(&self, byte: u8) -> BufferId {
-        let buffer = self.buffers.take().keep();
+        let buffer = self.buffers.take_slot();
         self.buffers.with_mut(buffer, |bytes| bytes.fill(byte));
         buffer
     }

@@ -1,123 +1,215 @@
-//! The drive's DRAM: one channel that serves one access at a time, in the order
-//! in which they come.
+//! The drive's DRAM: channels, ranks, banks and rows. An access is posted with its address and is over
+//! at an instant that is known at once, as nothing overtakes on a bus.
 
-mod timing;
+mod banks;
+mod config;
+mod mqsim;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use sim::resource::Pipe;
 use sim::{ByTenant, Energy, Ledger, Sim, Span, Tenant, Time};
 
-use crate::OutOfRange;
-pub use timing::DramTiming;
+use banks::Banks;
+pub use banks::DramRow;
+pub use config::{DramConfig, DramTiming, Interleave, RowPolicy};
 
-/// What the DRAM is made of.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DramConfig {
-    /// How the time of an access follows from the numbers below.
-    pub timing: DramTiming,
-    /// Bytes of a row, over all chips of the channel.
-    pub row_bytes: u32,
-    /// Clock of the data bus, in megahertz; it moves data twice in a cycle.
-    pub clock_megahertz: u32,
-    /// Bytes moved each time, that is twice in a cycle: the width of the bus.
-    pub transfer_bytes: u32,
-    /// From the activation of a row to the column command (tRCD).
-    pub t_rcd_ns: u32,
-    /// From the column command to its first data (tCL).
-    pub t_cl_ns: u32,
-    /// Closing a row before another can be opened (tRP).
-    pub t_rp_ns: u32,
-    /// Energy of moving one byte, activations included, in picojoules.
-    pub transfer_pj_per_byte: u32,
+/// Which way data moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Toward {
+    /// Out of the DRAM.
+    Reader,
+    /// Into the DRAM.
+    Cells,
 }
 
-impl DramConfig {
-    /// Checks everything.
-    ///
-    /// # Errors
-    /// The first thing that is wrong.
-    pub fn validate(&self) -> Result<(), OutOfRange> {
-        OutOfRange::check("row_bytes", self.row_bytes, 64, 1 << 20)?;
-        OutOfRange::check("clock_megahertz", self.clock_megahertz, 1, 100_000)?;
-        OutOfRange::check("transfer_bytes", self.transfer_bytes, 1, 1024)?;
-        OutOfRange::check("t_rcd_ns", self.t_rcd_ns, 0, 1_000_000)?;
-        OutOfRange::check("t_cl_ns", self.t_cl_ns, 0, 1_000_000)?;
-        OutOfRange::check("t_rp_ns", self.t_rp_ns, 0, 1_000_000)
-    }
+/// Parts of one access that lie apart and move together.
+#[derive(Default)]
+#[must_use = "parts move when they are posted"]
+pub struct Parts {
+    bytes: u64,
+    over: Time,
 }
 
-/// The DRAM channel, and what it has moved.
+/// The DRAM, and what it has moved.
 pub struct Dram {
+    sim: Sim,
     config: DramConfig,
-    channel: Pipe,
-    accesses: Cell<u64>,
-    /// Bytes moved for each tenant.
-    bytes_for: ByTenant,
-    /// The size of the last access and its span: most are of one size.
+    since: Time,
+    /// What `banks` says of addresses and rows.
+    banks: RefCell<Banks>,
+    /// The one channel of MQSim's timing, which serves whole accesses.
+    serial: Pipe,
+    /// The size of its last access and the span: most are of one size.
     last: Cell<(u64, Span)>,
+    accesses: Cell<u64>,
+    /// Bytes that each tenant has had moved out, and in.
+    read_for: ByTenant,
+    written_for: ByTenant,
+    /// Rows opened for each tenant.
+    activations_for: ByTenant,
 }
 
 impl Dram {
-    /// An idle channel whose energy `ledger` meters.
-    pub fn new(sim: &Sim, config: &DramConfig, ledger: &Ledger) -> Rc<Dram> {
+    /// A DRAM at rest whose energy `ledger` meters; refreshes are `standing`'s, everything else is
+    /// that of whoever has it moved.
+    pub fn new(sim: &Sim, config: &DramConfig, ledger: &Ledger, standing: Tenant) -> Rc<Dram> {
         let bytes_per_second =
             u64::from(config.clock_megahertz) * 2_000_000 * u64::from(config.transfer_bytes);
         let dram = Rc::new(Dram {
-            config: config.clone(),
-            channel: Pipe::new(sim, bytes_per_second),
-            accesses: Cell::new(0),
-            bytes_for: ByTenant::default(),
+            sim: sim.clone(),
+            since: sim.now(),
+            banks: RefCell::new(Banks::new(config)),
+            serial: Pipe::new(sim, bytes_per_second),
             last: Cell::default(),
+            accesses: Cell::new(0),
+            read_for: ByTenant::default(),
+            written_for: ByTenant::default(),
+            activations_for: ByTenant::default(),
+            config: config.clone(),
         });
         let (metered, shared) = (dram.clone(), dram.clone());
-        let share = move |tenant| shared.energy_of(shared.bytes_for.of(tenant));
-        ledger.meter("dram", "data", move || metered.energy(), share);
+        let share = move |tenant| shared.energy_of_data_for(tenant);
+        ledger.meter("dram", "data", move || metered.energy_of_data(), share);
+        let (metered, shared) = (dram.clone(), dram.clone());
+        let share = move |tenant| shared.energy_of_rows_for(tenant);
+        ledger.meter(
+            "dram",
+            "activation",
+            move || metered.energy_of_rows(),
+            share,
+        );
+        let (metered, shared) = (dram.clone(), dram.clone());
+        let share = move |tenant| match tenant == standing {
+            true => shared.energy_of_refreshes().0,
+            false => Energy::ZERO,
+        };
+        ledger.meter(
+            "dram",
+            "refresh",
+            move || metered.energy_of_refreshes(),
+            share,
+        );
         dram
     }
 
-    /// Queues an access of `bytes` for `tenant` behind those before it, and does not wait for it;
-    /// gives the instant of its end.
-    #[inline]
-    pub fn post(&self, tenant: Tenant, bytes: u64) -> Time {
-        let span = self.span_of(bytes);
-        self.bytes_for.add(tenant, bytes);
-        self.accesses.set(self.accesses.get() + 1);
-        self.channel.reserve(bytes, span)
+    /// What the DRAM is made of.
+    pub fn config(&self) -> &DramConfig {
+        &self.config
     }
 
-    /// How long an access of `bytes` occupies the channel.
+    /// Queues an access of `bytes` from `address` on for `tenant` behind those before it, and does not
+    /// wait for it; gives the instant of its end.
     #[inline]
-    pub fn span_of(&self, bytes: u64) -> Span {
+    pub fn post(&self, tenant: Tenant, address: u64, bytes: u64, toward: Toward) -> Time {
+        let mut parts = Parts::default();
+        self.add(&mut parts, tenant, address, bytes, toward);
+        self.post_parts(parts).unwrap_or_else(|| self.sim.now())
+    }
+
+    /// Adds `bytes` from `address` on, moved for `tenant`, to an access of several parts.
+    #[inline]
+    pub fn add(&self, parts: &mut Parts, tenant: Tenant, address: u64, bytes: u64, toward: Toward) {
+        let moved_for = match toward {
+            Toward::Reader => &self.read_for,
+            Toward::Cells => &self.written_for,
+        };
+        moved_for.add(tenant, bytes);
+        parts.bytes += bytes;
+        if self.config.timing == DramTiming::Banks {
+            debug_assert!(address + bytes <= self.config.capacity_bytes, "{address}");
+            let banks = &mut *self.banks.borrow_mut();
+            let before = banks.activations();
+            let over = banks.access(self.sim.now(), address, bytes);
+            self.activations_for
+                .add(tenant, banks.activations() - before);
+            parts.over = parts.over.max(over);
+        }
+    }
+
+    /// Queues an access of several parts; gives the instant of its end, or nothing if it has none.
+    #[inline]
+    pub fn post_parts(&self, parts: Parts) -> Option<Time> {
+        if parts.bytes == 0 {
+            return None;
+        }
+        self.accesses.set(self.accesses.get() + 1);
+        Some(match self.config.timing {
+            DramTiming::Banks => parts.over,
+            DramTiming::Mqsim => self
+                .serial
+                .reserve(parts.bytes, self.span_of_mqsim(parts.bytes)),
+        })
+    }
+
+    #[inline]
+    fn span_of_mqsim(&self, bytes: u64) -> Span {
         let (known, span) = self.last.get();
         if known == bytes {
             return span;
         }
-        let span = self.config.timing.access(&self.config, bytes);
+        let span = mqsim::span_of(&self.config, bytes);
         self.last.set((bytes, span));
         span
     }
 
     /// Bytes moved, both directions, counting what is promised.
     pub fn bytes(&self) -> u64 {
-        self.channel.bytes()
+        self.read_for.sum() + self.written_for.sum()
     }
 
-    /// How long the channel was occupied, counting what is promised.
+    /// How long a channel was occupied, the mean of all, counting what is promised.
     pub fn busy(&self) -> Span {
-        self.channel.busy()
+        match self.config.timing {
+            DramTiming::Banks => self.banks.borrow().busy() / u64::from(self.config.channels),
+            DramTiming::Mqsim => self.serial.busy(),
+        }
     }
 
-    /// What all accesses so far have cost, and how many they were.
-    fn energy(&self) -> (Energy, u64) {
-        (self.energy_of(self.bytes()), self.accesses.get())
+    /// What moving data has cost so far, and in how many accesses.
+    fn energy_of_data(&self) -> (Energy, u64) {
+        let energy = self.energy_of_bytes(self.read_for.sum(), self.written_for.sum());
+        (energy, self.accesses.get())
     }
 
-    fn energy_of(&self, bytes: u64) -> Energy {
-        Energy::from_pj(bytes * u64::from(self.config.transfer_pj_per_byte))
+    fn energy_of_data_for(&self, tenant: Tenant) -> Energy {
+        self.energy_of_bytes(self.read_for.of(tenant), self.written_for.of(tenant))
+    }
+
+    fn energy_of_bytes(&self, read: u64, written: u64) -> Energy {
+        Energy::from_pj(self.config.read_pj_per_byte) * read
+            + Energy::from_pj(self.config.write_pj_per_byte) * written
+    }
+
+    /// What opening rows has cost so far, and how many were.
+    fn energy_of_rows(&self) -> (Energy, u64) {
+        let activations = self.banks.borrow().activations();
+        (
+            Energy::from_pj(self.config.activate_pj) * activations,
+            activations,
+        )
+    }
+
+    fn energy_of_rows_for(&self, tenant: Tenant) -> Energy {
+        Energy::from_pj(self.config.activate_pj) * self.activations_for.of(tenant)
+    }
+
+    /// What refreshes have cost since the power came, and how many fell due; nothing if they are free.
+    fn energy_of_refreshes(&self) -> (Energy, u64) {
+        let on = self.sim.now().since(self.since).as_ps();
+        let interval = Span::from_ns(u64::from(self.config.t_refi_ns)).as_ps();
+        let ranks = u64::from(self.config.channels) * u64::from(self.config.ranks);
+        let refreshes = on.checked_div(interval).unwrap_or(0) * ranks;
+        if self.config.refresh_pj == 0 {
+            return (Energy::ZERO, 0);
+        }
+        (
+            Energy::from_pj(self.config.refresh_pj) * refreshes,
+            refreshes,
+        )
     }
 }
+
+#[cfg(test)]
+mod tests;

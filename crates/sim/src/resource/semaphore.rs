@@ -112,6 +112,7 @@ impl Semaphore {
     }
 
     /// Takes `permits` if they are free and nobody waits.
+    #[inline]
     pub fn try_acquire(&self, permits: u64) -> Option<Permit<'_>> {
         if !self.waiting.borrow().is_empty() || self.available.get() < permits {
             return None;
@@ -129,11 +130,13 @@ impl Semaphore {
     }
 
     /// Adds permits that nobody held.
+    #[inline]
     pub fn release(&self, permits: u64) {
         self.available.set(self.available.get() + permits);
         self.wake_first();
     }
 
+    #[inline]
     fn wake_first(&self) {
         if let Some(first) = self.waiting.borrow().front()
             && first.permits <= self.available.get()
@@ -213,8 +216,9 @@ impl std::fmt::Debug for Semaphore {
 
 impl Permit<'_> {
     /// Leaves the permits taken: somebody else gives them back by [`Semaphore::release`].
-    pub fn keep(mut self) {
-        self.permits = 0;
+    #[inline]
+    pub fn keep(self) {
+        std::mem::forget(self);
     }
 }
 

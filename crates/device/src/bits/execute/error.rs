@@ -28,6 +28,16 @@ pub enum ExecuteError {
     /// Data cannot be moved from or to host memory.
     #[error("host memory: {0}")]
     Host(Status),
+    /// Some die's share takes more page buffers at a time than there are.
+    #[error(
+        "the expression takes {needed} page buffers at a time, and the drive has {most} for commands (memory.page_buffers)"
+    )]
+    Buffers {
+        /// What it takes.
+        needed: u32,
+        /// What there is.
+        most: u32,
+    },
     /// The flash lost data, or refused.
     #[error(transparent)]
     Flash(#[from] Fault),
@@ -38,6 +48,7 @@ pub enum ExecuteError {
 pub(super) enum Failure {
     Host(Status),
     Flash(Fault),
+    Buffers { needed: u32, most: u32 },
 }
 
 impl From<Failure> for ExecuteError {
@@ -45,6 +56,7 @@ impl From<Failure> for ExecuteError {
         match failure {
             Failure::Host(status) => ExecuteError::Host(status),
             Failure::Flash(fault) => ExecuteError::Flash(fault),
+            Failure::Buffers { needed, most } => ExecuteError::Buffers { needed, most },
         }
     }
 }

@@ -32,8 +32,8 @@ use super::placement::{
 };
 use super::plan::{Limits, Plan, Weights};
 use crate::backend::Backend;
-use crate::buffer::{Buffer, BufferId, Buffers};
 use crate::ftl::{Ftl, Recovered};
+use crate::memory::{Buffer, BufferId, Buffers};
 use crate::part::Part;
 use crate::port::HostTransfer;
 use crate::schedule::{self, Origin, Schedule, Ticket};

@@ -18,10 +18,11 @@ use crate::bits::engine::FETCHES_AHEAD;
 use crate::bits::placement::{DieBatch, Layout, RowSetId};
 use crate::bits::plan::{Plan, Source};
 use crate::bits::recipe::{Instruction, Recipe};
+use crate::memory::SAVED_PAGES;
 use crate::schedule::{Origin, Ticket};
 
 /// As [`FETCHES_AHEAD`] where they come from different dies, each to wait for the other.
-const FETCHES_AHEAD_ACROSS: usize = 4;
+const FETCHES_AHEAD_ACROSS: u32 = 4;
 
 /// What becomes of the pages of a result.
 #[derive(Clone)]
@@ -50,6 +51,8 @@ pub(super) struct Stage {
     pub(super) through_accelerator: bool,
     pub(super) fetches_ahead: usize,
     pub(super) origin: Origin,
+    /// Page buffers that a lane has at a time.
+    buffers: u32,
     sink: Sink,
     ones: Cell<u64>,
     differing: Cell<u64>,
@@ -86,14 +89,22 @@ impl Stage {
         // Pages from several dies come in any order. Were they to wait in the accelerator's small
         // buffer, each could keep out the page that another lane waits for.
         let recipe = Recipe::new(&plan, matches!(sink, Sink::Count), check, across);
+        let wanted = if across {
+            FETCHES_AHEAD_ACROSS
+        } else {
+            FETCHES_AHEAD as u32
+        };
+        let planes = bits.schedule.geometry().planes_per_die;
+        let held = recipe.pages_held() + u32::from(matches!(sink, Sink::Strings { .. }));
+        // Each fetch may have to stand back; where buffers are few, fewer pages are on their way.
+        let each = 1 + SAVED_PAGES;
+        let spare = (bits.buffers.most_at_once() / planes).saturating_sub(held);
+        let fetches_ahead = (spare / each).clamp(1, wanted);
         Rc::new(Stage {
             bits: bits.clone(),
             through_accelerator: recipe.uses_accelerator(),
-            fetches_ahead: if across {
-                FETCHES_AHEAD_ACROSS
-            } else {
-                FETCHES_AHEAD
-            },
+            fetches_ahead: fetches_ahead as usize,
+            buffers: (held + fetches_ahead * each) * planes,
             plan,
             recipe,
             layout: layout.clone(),
@@ -123,6 +134,12 @@ impl Stage {
 
     /// Evaluates the chunks of one die.
     pub(super) async fn run_lane(&self, lane: u32) {
+        let most = self.bits.buffers.most_at_once();
+        if self.buffers > most {
+            let needed = self.buffers;
+            return self.failed.set(Some(Failure::Buffers { needed, most }));
+        }
+        let _room = self.bits.buffers.rooms(self.buffers).await;
         let mut fetches = Fetches::new(self, lane);
         let outcome = self.try_lane(lane, &mut fetches).await;
         if let Err(failure) = outcome {

@@ -12,6 +12,7 @@ use super::{Bits, Blocks, ExecuteError, Pages};
 use crate::bits::BitsError;
 use crate::bits::combine::{invert, mask_tail};
 use crate::bits::placement::{DieBatch, Layout, PendingWrite, VectorPlacement, VectorSpare};
+use crate::memory::Purpose;
 use crate::schedule::{Fault, Origin, Ticket};
 
 /// How often a vector is placed anew after a program of one of its pages failed.
@@ -133,6 +134,7 @@ impl Bits {
         write: &PendingWrite,
         origin: Origin,
     ) -> Result<(), Fault> {
+        let _room = self.buffers.room(Purpose::Record).await;
         let blank = self.buffers.take();
         self.buffers.with_mut(blank.id(), |page| page.fill(u8::MAX));
         let (page, record) = {
@@ -156,6 +158,9 @@ impl WriteJob {
     }
 
     async fn try_lane(&self, lane: u32) -> Result<(), Failure> {
+        // One batch is fetched while the one before is programmed.
+        let planes = self.layout.geometry().planes_per_die;
+        let _room = self.bits.buffers.rooms(2 * planes).await;
         let batches = self.layout.lane(lane, 0..self.chunks);
         let mut running: Option<(Ticket<'_>, Pages<'_>)> = None;
         for batch in batches {

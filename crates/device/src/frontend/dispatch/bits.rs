@@ -1,5 +1,6 @@
 //! Vendor commands: in-flash computing.
 
+use media::core::Work;
 use nvme::command::{FcList, Home, VectorRecord};
 use nvme::{Status, VendorCommand};
 use zerocopy::IntoBytes;
@@ -22,6 +23,7 @@ fn status_of(error: &ExecuteError) -> Status {
         ExecuteError::Expression(error) => (*error).into(),
         ExecuteError::Length { .. } => Status::VECTOR_LENGTH_MISMATCH,
         ExecuteError::Host(status) => *status,
+        ExecuteError::Buffers { .. } => Status::COMMAND_SIZE_LIMIT_EXCEEDED,
         ExecuteError::Flash(Fault::Uncorrectable(_) | Fault::NeedsCorrection(_)) => {
             Status::UNRECOVERED_READ_ERROR
         }
@@ -36,6 +38,7 @@ impl Controller {
         command: &VendorCommand,
         origin: Origin,
     ) -> Result<Answer, Status> {
+        self.charge(origin, Work::Plan).await;
         let done = match command {
             VendorCommand::FcWrite(write) => {
                 self.bits.write(write, origin).await.map(|()| Answer::DONE)

@@ -24,19 +24,20 @@ impl Controller {
             .locate(origin.tenant, &compare.data, bytes)
             .await?;
         self.port.fetch_bytes(origin.tenant, bytes).await;
-        let pages = self.read_pages(namespace, &range, origin).await?;
-        self.health.read(bytes);
-        if !self.buffers.stores_data() {
-            return Ok(Answer::DONE);
-        }
         let mut expected = vec![0; bytes as usize];
-        segments.read(&*self.host.memory.borrow(), &mut expected)?;
-        let equal = pages.iter().all(|(piece, buffer)| {
+        if self.buffers.stores_data() {
+            segments.read(&*self.host.memory.borrow(), &mut expected)?;
+        }
+        let mut equal = true;
+        let pages = self.read_pages(namespace, &range, origin, |piece, buffer| {
             let wanted = &expected[piece.offset as usize..][..piece.bytes as usize];
             let seen = piece.column as usize..(piece.column + piece.bytes) as usize;
-            let same = self.buffers.with(buffer.id(), |page| page[seen] == *wanted);
-            same.unwrap_or(true)
+            let same = self.buffers.with(buffer, |page| page[seen] == *wanted);
+            equal &= same.unwrap_or(true);
+            Ok(())
         });
+        pages.await?;
+        self.health.read(bytes);
         if equal {
             Ok(Answer::DONE)
         } else {
@@ -52,7 +53,8 @@ impl Controller {
         origin: Origin,
     ) -> Result<Answer, Status> {
         let range = namespace.byte_range(&verify.blocks)?;
-        self.read_pages(namespace, &range, origin).await?;
+        self.read_pages(namespace, &range, origin, |_, _| Ok(()))
+            .await?;
         self.health.read(range.end - range.start);
         Ok(Answer::DONE)
     }

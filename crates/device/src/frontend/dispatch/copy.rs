@@ -6,7 +6,7 @@ use nvme::command::{BlockRange, CopyBlocks, CopyRange};
 use nvme::identify::CopyLimits;
 use nvme::{Lba, Status};
 
-use super::io::Piece;
+use super::io::Data;
 use crate::frontend::Controller;
 use crate::frontend::answer::Answer;
 use crate::frontend::namespace::Namespace;
@@ -45,30 +45,17 @@ impl Controller {
         let (sources, destination) = check_sources(namespace, copy.destination, &sources, limits)?;
         let mut staged = Vec::new();
         for source in &sources {
-            let pages = self.read_pages(namespace, source, origin).await?;
-            self.health.read(source.end - source.start);
-            for (piece, buffer) in &pages {
+            let pages = self.read_pages(namespace, source, origin, |piece, buffer| {
                 let part = piece.column as usize..(piece.column + piece.bytes) as usize;
                 self.buffers
-                    .with(buffer.id(), |page| staged.extend_from_slice(&page[part]));
-            }
-        }
-        let mut pages = Vec::new();
-        for piece in self.pieces(namespace, &destination, origin) {
-            let buffer = self.buffers.take();
-            let Piece {
-                column,
-                bytes,
-                offset,
-                ..
-            } = piece;
-            self.buffers.with_mut(buffer.id(), |page| {
-                let data = &staged[offset as usize..][..bytes as usize];
-                page[column as usize..(column + bytes) as usize].copy_from_slice(data);
+                    .with(buffer, |page| staged.extend_from_slice(&page[part]));
+                Ok(())
             });
-            pages.push((piece, buffer));
+            pages.await?;
+            self.health.read(source.end - source.start);
         }
-        self.write_pages(namespace, destination, pages, copy.force_unit_access)
+        let (data, force) = (Data::Staged(&staged), copy.force_unit_access);
+        self.write_pages(namespace, destination, origin, data, force)
             .await
     }
 

@@ -12,13 +12,12 @@ use nvme::{Command, DataPointer, IoCommand, Lba, NamespaceId, Status};
 use sim::{TaskId, Tenant, Time};
 
 use super::io::Piece;
-use crate::buffer::BufferId;
-use crate::cache::{Lookup, ReadStamp};
+use crate::cache::{Found, Lookup, ReadStamp};
 use crate::frontend::Controller;
-use crate::frontend::answer::Answer;
-use crate::frontend::answer::status_of;
+use crate::frontend::answer::{Answer, status_of};
 use crate::frontend::transport::{Job, Source};
 use crate::ftl::Lpn;
+use crate::memory::{BufferId, Held, Purpose};
 use crate::schedule::{Fault, Notify, Origin};
 use crate::slab::Slab;
 
@@ -27,6 +26,8 @@ struct DirectRead {
     source: Source,
     piece: Piece,
     buffer: BufferId,
+    /// The room for that.
+    room: Held,
     data: DataPointer,
     namespace: NamespaceId,
     lba: Lba,
@@ -56,7 +57,7 @@ pub(in crate::frontend) struct DirectReads(Slab<Option<DirectRead>>);
 
 impl Controller {
     /// Starts `job` if it is a legal read within one page whose data pointer needs
-    /// no fetching; false if a slot has to see to it.
+    /// no fetching, and there is room for the page; false if a slot has to see to it.
     #[inline]
     pub(in crate::frontend) fn start_direct(self: &Rc<Controller>, job: &Job) -> bool {
         let Ok(Command::Nvm(IoCommand::Read(read))) = &job.command else {
@@ -68,13 +69,16 @@ impl Controller {
         if read.force_unit_access && self.cache.is_volatile() {
             return false;
         }
+        let Some(room) = self.buffers.try_room(Purpose::Command) else {
+            return false;
+        };
         let buffer = self.buffers.take();
         let found = self
             .cache
             .lookup(piece.lpn, piece.column, piece.bytes, buffer.id());
-        let stamp = match found {
-            Lookup::Miss => Some(self.cache.read_stamp(piece.lpn)),
-            Lookup::Hit => None,
+        let (stamp, cached) = match found {
+            Lookup::Miss => (Some(self.cache.read_stamp(piece.lpn)), None),
+            Lookup::Hit(found) => (None, Some(found)),
             Lookup::Part(_) => return false,
         };
         let reads = &mut *self.direct_reads.borrow_mut();
@@ -83,13 +87,14 @@ impl Controller {
             source: job.source(),
             piece,
             buffer,
+            room: room.keep(),
             data: read.data,
             namespace: read.namespace,
             lba: read.blocks.start,
             stamp,
         });
-        if found == Lookup::Hit {
-            self.wait_for_dram(number, piece.origin.tenant, piece.bytes);
+        if let Some(found) = cached {
+            self.wait_for_dram(number, piece.origin.tenant, found);
             return true;
         }
         let to = Notify::Sink(number);
@@ -102,8 +107,8 @@ impl Controller {
     }
 
     /// Has direct read `number`, whose page was in the cache, completed when it has left DRAM.
-    fn wait_for_dram(&self, number: u32, tenant: Tenant, bytes: u32) {
-        let arrives = self.cache.post_hit(tenant, bytes);
+    fn wait_for_dram(&self, number: u32, tenant: Tenant, found: Found) {
+        let arrives = self.cache.post_hit(tenant, found);
         let cached = &self.cached_reads;
         cached.queue.borrow_mut().push_back((arrives, number));
         let finisher = cached.finisher.replace(TaskId::NONE);
@@ -219,6 +224,7 @@ impl Controller {
             }
         };
         self.buffers.give_back(direct.buffer);
+        self.buffers.release(direct.room);
         self.give_room(direct.source.queue());
         // If the completion queue is full, somebody has to wait for the host.
         self.complete_soon(direct.source, answer);

@@ -2,16 +2,19 @@
 
 use std::ops::Range;
 
-use nvme::Status;
+use media::core::Work;
+use media::dram::Parts;
 use nvme::command::{BlockRange, DatasetManagement, DatasetRange, ReadWrite, WriteZeroes};
+use nvme::{SegmentList, Status};
 
-use crate::buffer::{Buffer, BufferId};
 use crate::cache::{Lookup, ReadStamp, Rest};
 use crate::frontend::Controller;
 use crate::frontend::answer::{Answer, status_of};
 use crate::frontend::namespace::{Namespace, PAGES_AT_ONCE};
 use crate::ftl::{Lpn, PagePart, WithoutSpace};
+use crate::memory::{Buffer, BufferId, Purpose};
 use crate::schedule::{Notify, Origin};
+use crate::tenants;
 
 /// The part of one logical page that a command covers.
 #[derive(Clone, Copy)]
@@ -43,6 +46,15 @@ struct PieceRead<'a> {
     piece: Piece,
     buffer: Buffer<'a>,
     from_flash: FromFlash<'a>,
+}
+
+/// Where the data of a write is.
+#[derive(Clone, Copy)]
+pub(in crate::frontend) enum Data<'a> {
+    /// In host memory, from where it is fetched.
+    Host(&'a SegmentList),
+    /// In the controller's memory; nothing if the drive keeps no data.
+    Staged(&'a [u8]),
 }
 
 /// What flash has to give of a piece.
@@ -142,60 +154,85 @@ impl Controller {
             let saved = self.cache.save(pages).await;
             saved.map_err(|error| status_of(error, false))?;
         }
-        let pages = self.read_pages(namespace, &range, origin).await?;
-        self.health.read(bytes);
-        for (piece, buffer) in &pages {
+        let pages = self.read_pages(namespace, &range, origin, |piece, buffer| {
             let part = piece.column as usize..(piece.column + piece.bytes) as usize;
-            self.port
-                .copy_out(&segments, piece.offset, buffer.id(), part)?;
-        }
+            self.port.copy_out(&segments, piece.offset, buffer, part)
+        });
+        pages.await?;
+        self.health.read(bytes);
         Ok(Answer {
             data_bytes: bytes,
             ..Answer::DONE
         })
     }
 
-    /// Reads bytes of a namespace into page buffers, from the cache where it has them, else from flash.
+    /// Reads bytes of a namespace into page buffers, from the cache where it has them, else from flash, as
+    /// many at a time as there is room for; `take` is given each piece and where it lies.
     ///
     /// # Errors
-    /// Unrecovered Read Error for blocks that are lost or marked.
+    /// Unrecovered Read Error for blocks that are lost or marked; those of `take`.
     #[inline]
     pub(in crate::frontend) async fn read_pages(
         &self,
         namespace: &Namespace,
         range: &Range<u64>,
         origin: Origin,
-    ) -> Result<Vec<(Piece, Buffer<'_>)>, Status> {
+        mut take: impl FnMut(&Piece, BufferId) -> Result<(), Status>,
+    ) -> Result<(), Status> {
         self.check_marks(namespace, range.clone())?;
+        // What the cache has only a part of needs a second buffer.
+        let each = 1 + u32::from(self.cache.is_on());
+        let most = self.buffers.most_at_once() / each;
+        let mut pieces = self.pieces(namespace, range, origin);
+        let mut left = self.pages(namespace, range).len() as u32;
+        while left > 0 {
+            let count = left.min(most);
+            let _room = self.buffers.rooms(count * each).await;
+            let window = pieces.by_ref().take(count as usize);
+            self.read_window(window, &mut take).await?;
+            left -= count;
+        }
+        Ok(())
+    }
+
+    /// Reads pieces for all of which there is room.
+    #[inline]
+    async fn read_window(
+        &self,
+        pieces: impl Iterator<Item = Piece>,
+        take: &mut impl FnMut(&Piece, BufferId) -> Result<(), Status>,
+    ) -> Result<(), Status> {
         let ticket = self.ftl.ticket();
-        let (mut cached_bytes, mut reads) = (0, Vec::new());
-        for piece in self.pieces(namespace, range, origin) {
-            let read = self.start_piece(piece, ticket.id().into(), &mut cached_bytes);
+        let (mut cached, mut reads) = (Parts::default(), Vec::new());
+        for piece in pieces {
+            self.charge(piece.origin, Work::ReadPage).await;
+            let read = self.start_piece(piece, ticket.id().into(), &mut cached);
             reads.push(read);
         }
-        let cached = (cached_bytes > 0).then(|| self.cache.post_hit(origin.tenant, cached_bytes));
+        let cached = self.cache.post_hits(cached);
         ticket
             .await
             .map_err(|fault| status_of(fault.into(), true))?;
         if let Some(arrives) = cached {
             self.sim.sleep_until(arrives).await;
         }
-        Ok(reads
-            .into_iter()
-            .map(|read| self.finish_piece(read))
-            .collect())
+        for read in reads {
+            let (piece, buffer) = self.finish_piece(read);
+            take(&piece, buffer.id())?;
+        }
+        Ok(())
     }
 
     /// Looks for a piece in the cache, and has flash read what is not there.
-    fn start_piece(&self, piece: Piece, to: Notify, cached_bytes: &mut u32) -> PieceRead<'_> {
+    fn start_piece(&self, piece: Piece, to: Notify, cached: &mut Parts) -> PieceRead<'_> {
         let Piece {
             lpn, column, bytes, ..
         } = piece;
         let buffer = self.buffers.take();
         let stamp = self.cache.read_stamp(lpn);
         let from_flash = match self.cache.lookup(lpn, column, bytes, buffer.id()) {
-            Lookup::Hit => {
-                *cached_bytes += bytes;
+            Lookup::Hit(found) => {
+                self.cache.add_hit(cached, piece.origin.tenant, found);
                 FromFlash::Nothing
             }
             Lookup::Miss => {
@@ -203,7 +240,7 @@ impl Controller {
                 FromFlash::All(stamp)
             }
             Lookup::Part(rest) => {
-                *cached_bytes += rest.copied;
+                self.cache.add_hit(cached, piece.origin.tenant, rest.found);
                 let (hull, into) = (rest.hull(), self.buffers.take());
                 let hull = PagePart {
                     column: hull.start,
@@ -264,6 +301,7 @@ impl Controller {
             .port
             .locate(piece.origin.tenant, &write.data, bytes)
             .await?;
+        let _room = self.buffers.room(Purpose::Command).await;
         self.port.fetch_bytes(piece.origin.tenant, bytes).await;
         let buffer = self.buffers.take();
         let part = piece.column as usize..(piece.column + piece.bytes) as usize;
@@ -284,33 +322,77 @@ impl Controller {
         let bytes = range.end - range.start;
         self.check_transfer(bytes)?;
         let segments = self.port.locate(origin.tenant, &write.data, bytes).await?;
-        self.port.fetch_bytes(origin.tenant, bytes).await;
-        let mut pages = Vec::new();
-        for piece in self.pieces(namespace, &range, origin) {
-            let buffer = self.buffers.take();
-            let part = piece.column as usize..(piece.column + piece.bytes) as usize;
-            self.port
-                .copy_in(&segments, piece.offset, buffer.id(), part)?;
-            pages.push((piece, buffer));
-        }
-        self.write_pages(namespace, range, pages, write.force_unit_access)
+        let (data, force) = (Data::Host(&segments), write.force_unit_access);
+        self.write_pages(namespace, range, origin, data, force)
             .await
     }
 
-    /// Writes page buffers to bytes of a namespace; when this returns, they are where a completed write has to
-    /// be: in the cache, or on flash if `force` asks for that.
+    /// Writes `data` to bytes of a namespace, as many pages at a time as there is room for; when this
+    /// returns, they are where a completed write has to be: in the cache, or on flash if `force` asks for that.
     pub(in crate::frontend) async fn write_pages(
         &self,
         namespace: &Namespace,
         range: Range<u64>,
-        pages: Vec<(Piece, Buffer<'_>)>,
+        origin: Origin,
+        data: Data<'_>,
         force: bool,
     ) -> Result<Answer, Status> {
-        let parts: Vec<PagePart> = pages
+        let pieces: Vec<Piece> = self.pieces(namespace, &range, origin).collect();
+        for window in pieces.chunks(self.buffers.most_at_once() as usize) {
+            self.write_window(namespace, range.start, window, data, force)
+                .await?;
+        }
+        Ok(Answer::DONE)
+    }
+
+    /// Writes pieces of a command that begins at byte `start` of the namespace; room for all of them
+    /// is taken first, so that whoever has some never waits for more.
+    async fn write_window(
+        &self,
+        namespace: &Namespace,
+        start: u64,
+        pieces: &[Piece],
+        data: Data<'_>,
+        force: bool,
+    ) -> Result<Answer, Status> {
+        let _room = self.buffers.rooms(pieces.len() as u32).await;
+        let first = pieces.first().map_or(0, |piece| piece.offset);
+        let count: u64 = pieces.iter().map(|piece| u64::from(piece.bytes)).sum();
+        if let Data::Host(_) = data {
+            let tenant = pieces
+                .first()
+                .map_or(tenants::DRIVE, |piece| piece.origin.tenant);
+            self.port.fetch_bytes(tenant, count).await;
+        }
+        let mut buffers = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let buffer = self.buffers.take();
+            self.fill(piece, buffer.id(), data)?;
+            buffers.push(buffer);
+        }
+        let parts: Vec<PagePart> = pieces
             .iter()
+            .zip(&buffers)
             .map(|(piece, buffer)| piece.in_buffer(buffer.id()))
             .collect();
-        self.write_parts(namespace, range, &parts, force).await
+        let begin = start + first;
+        self.write_parts(namespace, begin..begin + count, &parts, force)
+            .await
+    }
+
+    /// Puts a piece of a command's data into its page buffer.
+    fn fill(&self, piece: &Piece, buffer: BufferId, data: Data<'_>) -> Result<(), Status> {
+        let part = piece.column as usize..(piece.column + piece.bytes) as usize;
+        match data {
+            Data::Host(segments) => self.port.copy_in(segments, piece.offset, buffer, part),
+            Data::Staged(bytes) => {
+                self.buffers.with_mut(buffer, |page| {
+                    let from = piece.offset as usize..piece.offset as usize + part.len();
+                    page[part].copy_from_slice(&bytes[from]);
+                });
+                Ok(())
+            }
+        }
     }
 
     #[inline]
@@ -337,6 +419,8 @@ impl Controller {
         origin: Origin,
     ) -> Result<Answer, Status> {
         let bytes = namespace.byte_range(&zeroes.blocks)?;
+        // Before the lock: whoever has room waits for locks, so nobody may have it the other way.
+        let _room = self.buffers.room(Purpose::Command).await;
         let lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = zeroes.force_unit_access || must_outlive_marks(namespace);
         for piece in self

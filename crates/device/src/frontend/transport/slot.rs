@@ -9,10 +9,12 @@
 use std::rc::Rc;
 use std::task::Poll;
 
+use media::core::Work;
 use sim::TaskId;
 
 use super::Job;
 use crate::frontend::Controller;
+use crate::schedule::Origin;
 
 /// Which slots there are, and who fetches.
 #[derive(Default)]
@@ -44,7 +46,8 @@ impl Controller {
         loop {
             self.lead(number).await;
             self.fetch_next(&mut job).await;
-            if self.start_direct(&job) {
+            // Firmware that takes time does it in a slot.
+            if !self.cores.takes_time() && self.start_direct(&job) {
                 continue;
             }
             self.pass_lead();
@@ -68,15 +71,25 @@ impl Controller {
 
     #[inline]
     async fn serve(self: &Rc<Controller>, job: &Job) {
+        self.charge(job.origin, Work::Fetch).await;
         let Some(answer) = self.dispatch(job).await else {
             return;
         };
         if !answer.status.is_success() {
             self.log_error(job.source(), &job.entry, answer.status);
         }
+        self.charge(job.origin, Work::Complete).await;
         if !self.complete(job.source(), &answer) {
             self.complete_later(job.source(), &answer).await;
         }
         self.check_retired();
+    }
+
+    /// Waits for what the firmware does for a host command, if that takes time.
+    #[inline]
+    pub(in crate::frontend) async fn charge(&self, origin: Origin, work: Work) {
+        if self.cores.takes_time() {
+            self.cores.work(origin, work).await;
+        }
     }
 }

@@ -21,6 +21,7 @@ use sim::resource::{Broadcast, Signal};
 use super::mapping::MappingPages;
 use super::spare::{Content, Record};
 use super::{Ftl, FtlError};
+use crate::memory::Purpose;
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Fault, Origin, Program};
 use crate::tenants;
@@ -221,6 +222,7 @@ impl Ftl {
         for (part, bytes) in parts.iter().enumerate() {
             let page = first + part as u32;
             self.checkpoints.frontier.set(Some((block, page + 1)));
+            let _room = self.buffers.room(Purpose::Record).await;
             let buffer = self.buffers.take_firmware();
             self.buffers.with_mut(buffer.id(), |page| {
                 page.fill(0);

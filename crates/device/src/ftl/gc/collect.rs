@@ -7,15 +7,16 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use media::core::Work;
 use media::nand::{BlockId, PageAddress, PlaneId, Ppa};
 use sim::Random;
 
 use super::{Chooser, GcConfig, GcPace};
-use crate::buffer::BufferId;
 use crate::ftl::blocks::{Stream, Use};
 use crate::ftl::mapping::Mapping;
 use crate::ftl::spare::{Content, Record};
 use crate::ftl::{Ftl, Lpn};
+use crate::memory::{self, BufferId, Held};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Copyback, Erase, Fault, Notify, Origin, Program, Read};
 use crate::slab::Slab;
@@ -66,6 +67,8 @@ struct Copy {
     from: PageAddress,
     /// Where the page is read to; a copyback needs none.
     buffer: Option<BufferId>,
+    /// The room for that.
+    room: Option<Held>,
     /// Where to and what, once it is being programmed.
     into: Option<(PageAddress, Record)>,
 }
@@ -307,6 +310,7 @@ impl Ftl {
                 job: number,
                 from,
                 buffer: None,
+                room: None,
                 into: None,
             });
             self.start_copy(copy, from);
@@ -331,8 +335,19 @@ impl Ftl {
         Some(from)
     }
 
-    /// Has a page copied by its die, or read, to be programmed from the controller's memory.
+    /// Has a page copied when the firmware has come to it.
     fn start_copy(&self, number: u32, from: PageAddress) {
+        let origin = self.origin_of(self.collections.copies.borrow()[number].job);
+        let begins = self.cores.charge(origin, Work::CollectPage);
+        if begins <= self.cores.now() {
+            return self.copy_page(number, from);
+        }
+        let ftl = self.myself();
+        self.cores.at(begins, move || ftl.copy_page(number, from));
+    }
+
+    /// Has a page copied by its die, or read, to be programmed from the controller's memory.
+    fn copy_page(&self, number: u32, from: PageAddress) {
         // Facts pass through the controller, which looks at their checksum.
         let inside = self.config.gc.copyback && !self.is_journal_page(from);
         if inside && self.start_copyback(number, from) {
@@ -341,8 +356,23 @@ impl Ftl {
         self.start_buffered_copy(number, from);
     }
 
-    /// Has the controller read a page, to program it elsewhere.
+    /// Has the controller read a page, to program it elsewhere, as soon as there is room for it.
     fn start_buffered_copy(&self, number: u32, from: PageAddress) {
+        let held = self.collections.copies.borrow()[number].room;
+        if let Some(held) = held {
+            return self.read_copy(number, from, held);
+        }
+        if let Some(room) = self.buffers.try_room(memory::Purpose::Copy) {
+            return self.read_copy(number, from, room.keep());
+        }
+        let ftl = self.myself();
+        self.cores.sim().spawn_detached(async move {
+            let room = ftl.buffers.room(memory::Purpose::Copy).await.keep();
+            ftl.read_copy(number, from, room);
+        });
+    }
+
+    fn read_copy(&self, number: u32, from: PageAddress, room: Held) {
         let firmware = self.is_mapping_page(self.geometry.ppa(from)) || self.is_journal_page(from);
         let buffer = if firmware {
             self.buffers.take_firmware()
@@ -352,7 +382,7 @@ impl Ftl {
         let buffer = buffer.keep();
         let job = {
             let copy = &mut self.collections.copies.borrow_mut()[number];
-            copy.buffer = Some(buffer);
+            (copy.buffer, copy.room) = (Some(buffer), Some(room));
             copy.job
         };
         let origin = self.origin_of(job);
@@ -567,6 +597,9 @@ impl Ftl {
     fn copy_done(&self, number: u32, copy: &Copy) {
         if let Some(buffer) = copy.buffer {
             self.buffers.give_back(buffer);
+        }
+        if let Some(room) = copy.room {
+            self.buffers.release(room);
         }
         self.collections.copies.borrow_mut().release(number);
         let mut freed = 0;

@@ -55,6 +55,15 @@ impl MappingConfig {
         Ok(())
     }
 
+    /// Bytes of the entries that are at hand at most, of so many logical pages.
+    pub(crate) fn bytes_at_hand(&self, logical_pages: u32) -> u64 {
+        let entries = match self.kind {
+            MappingKind::Ideal => logical_pages,
+            MappingKind::Cached => self.cache_entries.min(logical_pages),
+        };
+        u64::from(entries) * u64::from(self.entry_bytes)
+    }
+
     /// Mapping pages that the entries of `logical_pages` take.
     pub(in crate::ftl) fn pages(&self, logical_pages: u64, page_bytes: u32) -> u64 {
         logical_pages.div_ceil(u64::from(page_bytes / self.entry_bytes))

@@ -6,12 +6,14 @@
 
 use std::rc::Rc;
 
+use media::core::Work;
+
 use super::cache::{Presence, Room};
 use super::pages::Waiter;
-use crate::buffer::BufferId;
 use crate::ftl::lpn::Lpn;
 use crate::ftl::spare::{Content, Record};
 use crate::ftl::{Ftl, FtlError, PagePart};
+use crate::memory::BufferId;
 use crate::schedule::{Fault, Notify, Origin, Read};
 use crate::tenants;
 
@@ -112,6 +114,21 @@ impl Ftl {
         bytes: u32,
     ) {
         self.count(|counts| counts.mapping_page_reads += 1);
+        let origin = Origin::own(tenants::MAPPING);
+        let asked = self.cores.charge(origin, Work::MappingMiss);
+        if asked <= self.cores.now() {
+            return self.push_mapping_read(number, at, column, bytes);
+        }
+        let ftl = self.myself();
+        self.cores.at(asked, move || {
+            // Collection may have moved the page meanwhile.
+            let moved = ftl.with_pages(|pages| pages.page_mut(number).at).flatten();
+            ftl.push_mapping_read(number, moved.unwrap_or(at), column, bytes);
+        });
+    }
+
+    #[inline]
+    fn push_mapping_read(&self, number: u32, at: media::nand::Ppa, column: u32, bytes: u32) {
         let page = self.geometry.page_address(at);
         let read = Read {
             page,

@@ -14,6 +14,7 @@ use super::pages::Waiter;
 use crate::ftl::blocks::Stream;
 use crate::ftl::spare::Content;
 use crate::ftl::{Ftl, FtlError};
+use crate::memory::Purpose;
 use crate::schedule::Origin;
 use crate::tenants;
 
@@ -85,6 +86,7 @@ impl Ftl {
     }
 
     async fn write_entries(&self, number: u32, home: PlaneId) -> Result<(), FtlError> {
+        let _room = self.buffers.room(Purpose::Record).await;
         let buffer = self.buffers.take_firmware();
         self.buffers.with_mut(buffer.id(), |page| {
             self.mapping.borrow().encode(number, page);

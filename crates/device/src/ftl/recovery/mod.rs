@@ -20,7 +20,8 @@ use super::lpn::Lpn;
 use super::mapping::Mapping;
 use super::spare::{Content, Record};
 use super::{Ftl, FtlConfig};
-use crate::buffer::Buffers;
+use crate::cores::Cores;
+use crate::memory::Buffers;
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Schedule, SpareBytes};
 use root::FoundRoot;
@@ -47,8 +48,16 @@ impl Ftl {
         capacity: Capacity,
         schedule: Rc<Schedule>,
         buffers: Rc<Buffers>,
+        cores: Rc<Cores>,
     ) -> (Rc<Ftl>, Recovered) {
-        let ftl = Ftl::new(sim, config, capacity, schedule.clone(), buffers.clone());
+        let ftl = Ftl::new(
+            sim,
+            config,
+            capacity,
+            schedule.clone(),
+            buffers.clone(),
+            cores,
+        );
         let scanner = Scanner::new(sim, schedule, buffers);
         scanner.read_first_pages().await;
         let root = match ftl.with_pages(|pages| pages.count()) {

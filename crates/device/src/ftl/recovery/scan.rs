@@ -8,8 +8,8 @@ use media::nand::{BlockCondition, BlockId, DieId, Geometry, PageAddress, Ppa, Pr
 use sim::Sim;
 
 use super::Recovered;
-use crate::buffer::Buffers;
 use crate::ftl::spare::Record;
+use crate::memory::{Buffers, Purpose};
 use crate::schedule::{Origin, Read, Schedule};
 use crate::tenants;
 
@@ -120,6 +120,7 @@ impl Scanner {
         let begin = self.scan.borrow().blocks[block.0 as usize].1;
         for page in begin..until {
             let address = PageAddress { block, page };
+            let _room = self.buffers.room(Purpose::Record).await;
             let buffer = self.buffers.take();
             let read = Read {
                 page: address,
@@ -201,6 +202,7 @@ impl Scanner {
         whole: bool,
         take: impl FnOnce(Record, &[u8]),
     ) {
+        let _room = self.buffers.room(Purpose::Record).await;
         let buffer = self.buffers.take_firmware();
         let read = Read {
             page,

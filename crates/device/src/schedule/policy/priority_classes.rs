@@ -89,7 +89,7 @@ mod tests {
     use sim::Time;
 
     use super::*;
-    use crate::buffer::BufferId;
+    use crate::memory::BufferId;
     use crate::schedule::Notify;
     use crate::schedule::operation::Read;
     use crate::schedule::origin::Origin;

@@ -6,6 +6,10 @@
 //! goes on: the C-latch as it is; the S-latch through the C-latch, by the moves that end a sequence of
 //! cache reads and that load data to be programmed. The media refuses whatever would change leased
 //! latches, so none is lost by mistake.
+//!
+//! A unit waits for no room: the first page of a plane goes to the buffer of that plane's output, into
+//! which nothing goes before the end, and for a second one whoever computes has taken room
+//! ([`crate::memory::SAVED_PAGES`]).
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,6 +17,7 @@ use std::rc::Rc;
 use media::nand::{Command, DieId, Latches, NandError, PageStatus, PlaneId, PlaneMask};
 
 use super::Unit;
+use crate::memory::BufferId;
 use crate::planted::{Bug, is_planted};
 use crate::schedule::computation::{Computation, Left, SavedPage};
 use crate::schedule::fault::Fault;
@@ -28,8 +33,9 @@ pub(super) struct Lease {
     latches: Latches,
     origin: Origin,
     left: Rc<RefCell<Left>>,
-    /// The latches hold nothing but these, and go there if they are needed.
-    outputs: Option<Outputs>,
+    outputs: Outputs,
+    /// The latches hold nothing but the outputs, and go there if they are needed.
+    over: bool,
 }
 
 impl Unit {
@@ -52,7 +58,8 @@ impl Unit {
             latches,
             origin: compute.origin,
             left,
-            outputs: over.then(|| compute.outputs.clone()),
+            outputs: compute.outputs.clone(),
+            over,
         };
         let before = self.lease.borrow_mut().replace(lease);
         debug_assert!(before.is_none(), "a unit has one lease at most");
@@ -60,7 +67,7 @@ impl Unit {
 
     fn planes_of_outputs<'a>(
         &self,
-        outputs: impl Iterator<Item = &'a (PlaneId, crate::buffer::BufferId)>,
+        outputs: impl Iterator<Item = &'a (PlaneId, BufferId)>,
     ) -> PlaneMask {
         let geometry = &self.schedule.geometry;
         let bit = |&(plane, _)| PlaneMask::single(geometry.plane_in_die(plane)).0;
@@ -100,12 +107,11 @@ impl Unit {
     /// Moves what is leased out, and then takes a turn for what comes next.
     async fn save<'a>(&'a self, lease: Lease, turn: Option<Turn<'a>>) -> Option<Turn<'a>> {
         drop(turn);
-        let (left, pages) = match &lease.outputs {
-            Some(outputs) => {
-                let fault = self.latches_out(outputs, lease.origin).await;
-                (Left::Delivered(fault), outputs.len())
-            }
-            None => match self.read_out(&lease).await {
+        let (left, pages) = if lease.over {
+            let fault = self.latches_out(&lease.outputs, lease.origin).await;
+            (Left::Delivered(fault), lease.outputs.len())
+        } else {
+            match self.read_out(&lease).await {
                 Ok(pages) => {
                     let count = pages.len();
                     (Left::Saved(pages), count)
@@ -115,7 +121,7 @@ impl Unit {
                     let block = self.schedule.geometry.block_of_plane(PlaneId(0), 0);
                     (Left::Delivered(Some(Fault::Refused(block))), 0)
                 }
-            },
+            }
         };
         self.end_lease(&lease);
         *lease.left.borrow_mut() = left;
@@ -155,9 +161,12 @@ impl Unit {
     /// Reads the C-latches out, which hold what is leased of them, or what the S-latches held.
     async fn read_out_c(&self, lease: &Lease, sensing: bool, pages: &mut Vec<SavedPage>) {
         let bytes = self.schedule.geometry.page_bytes;
-        for plane in lease.planes.iter() {
-            let plane = self.schedule.geometry.plane_of_die(lease.die, plane);
-            let buffer = self.schedule.buffers.take().keep();
+        let in_output = pages.is_empty();
+        for &(plane, output) in &lease.outputs {
+            let buffer = match in_output {
+                true => output,
+                false => self.schedule.buffers.take().keep(),
+            };
             let turn = self.turn(Visit::UserData).await;
             self.move_data(lease.origin.tenant, self.data_out_setup, u64::from(bytes))
                 .await;
@@ -167,6 +176,7 @@ impl Unit {
                 plane,
                 sensing,
                 buffer,
+                in_output,
                 status,
             });
         }
@@ -207,7 +217,7 @@ impl Unit {
                     let block = self.schedule.geometry.block_of_plane(PlaneId(0), 0);
                     computation.fault = Some(Fault::Refused(block));
                 }
-                for page in &pages {
+                for page in pages.iter().filter(|page| !page.in_output) {
                     self.schedule.buffers.give_back(page.buffer);
                 }
                 (self.turn(Visit::Continuation).await, false)

@@ -5,7 +5,7 @@ use sim::Time;
 
 use super::phases::Tenants;
 use super::{Unit, tenants_of};
-use crate::buffer::BufferId;
+use crate::memory::BufferId;
 use crate::schedule::ProgramTransfer;
 use crate::schedule::fault::Fault;
 use crate::schedule::lane::{Choice, Kind};

@@ -3,7 +3,7 @@
 use media::nand::Command;
 
 use super::{Unit, tenants_of};
-use crate::buffer::BufferId;
+use crate::memory::BufferId;
 use crate::schedule::fault::Fault;
 use crate::schedule::lane::{Choice, Kind};
 use crate::schedule::operation::Read;

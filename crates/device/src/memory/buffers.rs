@@ -1,10 +1,14 @@
 //! Page buffers in the controller's memory, where data waits between the
 //! channels and the link.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
 use media::nand::Nand;
+use sim::Sim;
+
+use super::MemoryConfig;
+use super::rooms::{Held, Purpose, Room, Rooms};
 
 /// Names a buffer of one page; [`BufferId::NONE`] where the drive keeps no data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,8 +19,12 @@ impl BufferId {
     pub const NONE: BufferId = BufferId(u32::MAX);
 }
 
-/// All page buffers. They are kept for reuse, so steady traffic allocates none.
+/// All page buffers. Whoever wants some takes room for them first ([`Buffers::room`]); whether there
+/// is data in them or not, there are so many. They are kept for reuse, so steady traffic allocates none.
 pub struct Buffers {
+    rooms: Rooms,
+    /// Page buffers in use, counted in debug builds: nobody may use one without room for it.
+    used: Cell<u32>,
     page_bytes: usize,
     stores_data: bool,
     pages: RefCell<Vec<Box<[u8]>>>,
@@ -24,9 +32,11 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// Buffers of `page_bytes` each; none at all unless the drive `stores_data`.
-    pub fn new(page_bytes: usize, stores_data: bool) -> Buffers {
+    /// So many buffers of `page_bytes` each, with nothing in them unless the drive `stores_data`.
+    pub fn new(sim: &Sim, page_buffers: u32, page_bytes: usize, stores_data: bool) -> Buffers {
         Buffers {
+            rooms: Rooms::new(sim, page_buffers),
+            used: Cell::new(0),
             page_bytes,
             stores_data,
             pages: RefCell::default(),
@@ -35,28 +45,88 @@ impl Buffers {
     }
 
     /// Buffers for the pages of `nand`.
-    pub fn of(nand: &Nand) -> Buffers {
-        Buffers::new(nand.geometry().page_bytes as usize, nand.holds_data())
+    pub fn of(sim: &Sim, config: &MemoryConfig, nand: &Nand) -> Buffers {
+        let page_bytes = nand.geometry().page_bytes as usize;
+        Buffers::new(sim, config.page_buffers, page_bytes, nand.holds_data())
     }
 
-    /// A buffer of undefined content.
+    /// Waits for room for a buffer.
+    #[inline]
+    pub fn room(&self, purpose: Purpose) -> impl Future<Output = Room<'_>> {
+        self.rooms.one(purpose)
+    }
+
+    /// Room for a buffer, if there is some now and nobody waits for it.
+    #[inline]
+    pub fn try_room(&self, purpose: Purpose) -> Option<Room<'_>> {
+        self.rooms.try_one(purpose)
+    }
+
+    /// Waits for room for the buffers of a command, all of them at once; at most
+    /// [`Buffers::most_at_once`].
+    pub fn rooms(&self, count: u32) -> impl Future<Output = Room<'_>> {
+        self.rooms.several(count)
+    }
+
+    /// The most buffers that a command can have at once.
+    pub fn most_at_once(&self) -> u32 {
+        self.rooms.most()
+    }
+
+    /// Gives back room that was kept.
+    #[inline]
+    pub fn release(&self, held: Held) {
+        self.rooms.release(held);
+    }
+
+    /// A buffer of undefined content; the caller has room for it.
     #[inline]
     pub fn take(&self) -> Buffer<'_> {
         let id = if self.stores_data {
-            self.take_id()
+            self.take_counted()
         } else {
             BufferId::NONE
         };
         Buffer { buffers: self, id }
     }
 
-    /// A buffer of undefined content for what the firmware keeps for itself, which is kept even
-    /// where the host's data is not.
+    /// Memory for a page of the data cache, which is none of the page buffers.
+    pub fn take_slot(&self) -> BufferId {
+        if self.stores_data {
+            self.take_id()
+        } else {
+            BufferId::NONE
+        }
+    }
+
+    /// Gives back what [`Buffers::take_slot`] gave.
+    pub fn give_back_slot(&self, id: BufferId) {
+        if id != BufferId::NONE {
+            self.free.borrow_mut().push(id.0);
+        }
+    }
+
+    /// As [`Buffers::take`], for what the firmware keeps for itself, which is kept even where the
+    /// host's data is not.
     pub fn take_firmware(&self) -> Buffer<'_> {
         Buffer {
             buffers: self,
-            id: self.take_id(),
+            id: self.take_counted(),
         }
+    }
+
+    #[inline]
+    fn take_counted(&self) -> BufferId {
+        if cfg!(debug_assertions) {
+            self.used.set(self.used.get() + 1);
+            debug_assert!(
+                self.used.get() <= self.rooms.granted(),
+                "{} page buffers in use, and room was taken for {}",
+                self.used.get(),
+                self.rooms.granted()
+            );
+        }
+        self.take_id()
     }
 
     fn take_id(&self) -> BufferId {
@@ -72,6 +142,9 @@ impl Buffers {
     #[inline]
     pub fn give_back(&self, id: BufferId) {
         if id != BufferId::NONE {
+            if cfg!(debug_assertions) {
+                self.used.set(self.used.get() - 1);
+            }
             self.free.borrow_mut().push(id.0);
         }
     }

@@ -1,0 +1,93 @@
+//! What of the drive's DRAM is whose: regions, one after another.
+
+use media::dram::DramConfig;
+
+/// A range of the DRAM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Region {
+    base: u64,
+    bytes: u64,
+}
+
+impl Region {
+    /// Bytes of it.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The DRAM's address of the byte at `offset`.
+    ///
+    /// # Panics
+    /// In debug builds, if the region does not reach so far.
+    #[inline]
+    pub fn address(&self, offset: u64) -> u64 {
+        debug_assert!(offset < self.bytes, "byte {offset} of {self:?}");
+        self.base + offset
+    }
+}
+
+/// How many bytes each part of the firmware needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quotas {
+    /// The entries of the mapping table that are at hand.
+    pub mapping: u64,
+    /// The slots of the data cache.
+    pub cache: u64,
+    /// The page buffers.
+    pub buffers: u64,
+}
+
+/// Where each part's memory lies. Each begins with a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Regions {
+    /// The entries of the mapping table that are at hand.
+    pub mapping: Region,
+    /// The slots of the data cache.
+    pub cache: Region,
+    /// The page buffers.
+    pub buffers: Region,
+}
+
+/// Quotas that the DRAM does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "dram.capacity_bytes = {capacity} is too small: the mapping table takes {} bytes, the data cache {} and the page buffers {}, with whole rows {needed} in all",
+    .quotas.mapping, .quotas.cache, .quotas.buffers
+)]
+pub struct TooSmall {
+    /// Bytes of the DRAM.
+    pub capacity: u64,
+    /// What is wanted of it.
+    pub quotas: Quotas,
+    /// All of that, in whole rows.
+    pub needed: u64,
+}
+
+impl Quotas {
+    /// Gives each part its region.
+    ///
+    /// # Errors
+    /// If the DRAM does not hold all of them.
+    pub fn lay_out(self, dram: &DramConfig) -> Result<Regions, TooSmall> {
+        let row_bytes = u64::from(dram.row_bytes);
+        let mut base = 0;
+        let mut region = |bytes: u64| {
+            let region = Region { base, bytes };
+            base += bytes.next_multiple_of(row_bytes);
+            region
+        };
+        let regions = Regions {
+            mapping: region(self.mapping),
+            cache: region(self.cache),
+            buffers: region(self.buffers),
+        };
+        if base > dram.capacity_bytes {
+            return Err(TooSmall {
+                capacity: dram.capacity_bytes,
+                quotas: self,
+                needed: base,
+            });
+        }
+        Ok(regions)
+    }
+}

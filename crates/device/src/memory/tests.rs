@@ -1,0 +1,161 @@
+//! Who gets room for page buffers when, and what of the DRAM is whose.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use media::dram::{DramConfig, DramTiming, Interleave, RowPolicy};
+use sim::{Simulation, Span, Time};
+
+use super::{Buffers, Purpose, Quotas, RESERVED};
+
+/// Buffers with so many that are anybody's.
+fn buffers(simulation: &Simulation, common: u32) -> Rc<Buffers> {
+    Rc::new(Buffers::new(
+        &simulation.handle(),
+        RESERVED + common,
+        64,
+        true,
+    ))
+}
+
+/// What happened, and when, in nanoseconds.
+type Log = Rc<RefCell<Vec<(&'static str, u64)>>>;
+
+/// Has somebody ask for room at `at` and keep it for `keep`, both in nanoseconds.
+fn user(
+    simulation: &Simulation,
+    buffers: &Rc<Buffers>,
+    log: &Log,
+    name: &'static str,
+    (purpose, count): (Purpose, u32),
+    (at, keep): (u64, u64),
+) {
+    let (sim, buffers, log) = (simulation.handle(), buffers.clone(), log.clone());
+    simulation.handle().spawn_detached(async move {
+        sim.sleep_until(Time::ZERO + Span::from_ns(at)).await;
+        let _room = match purpose {
+            Purpose::Command => buffers.rooms(count).await,
+            purpose => buffers.room(purpose).await,
+        };
+        log.borrow_mut().push((name, sim.now().as_ps() / 1000));
+        sim.sleep(Span::from_ns(keep)).await;
+    });
+}
+
+#[test]
+fn commands_wait_in_turn_for_as_many_as_they_need() {
+    let simulation = Simulation::new(1);
+    let (buffers, log) = (buffers(&simulation, 4), Log::default());
+    let command = |name, count, at, keep| {
+        let what = (Purpose::Command, count);
+        user(&simulation, &buffers, &log, name, what, (at, keep));
+    };
+    command("three", 3, 0, 100);
+    command("four", 4, 10, 50);
+    // One is free, but who asked before goes before.
+    command("one", 1, 20, 10);
+    simulation.run();
+    assert_eq!(*log.borrow(), [("three", 0), ("four", 100), ("one", 150)]);
+    assert!(buffers.try_room(Purpose::Command).is_some());
+}
+
+#[test]
+fn each_purpose_of_the_firmware_has_one_that_commands_cannot_take() {
+    let simulation = Simulation::new(1);
+    let (buffers, log) = (buffers(&simulation, 2), Log::default());
+    let all = (Purpose::Command, 2);
+    user(&simulation, &buffers, &log, "all", all, (0, 1000));
+    let firmware = [
+        ("write-back", Purpose::WriteBack),
+        ("rest", Purpose::Rest),
+        ("record", Purpose::Record),
+        ("copy", Purpose::Copy),
+    ];
+    for (name, purpose) in firmware {
+        user(&simulation, &buffers, &log, name, (purpose, 1), (10, 100));
+    }
+    let second = (Purpose::Copy, 1);
+    user(&simulation, &buffers, &log, "second copy", second, (20, 5));
+    simulation.run();
+    let expected = [
+        ("all", 0),
+        ("write-back", 10),
+        ("rest", 10),
+        ("record", 10),
+        ("copy", 10),
+        ("second copy", 110),
+    ];
+    assert_eq!(*log.borrow(), expected);
+}
+
+#[test]
+fn whoever_stops_waiting_gives_up_its_turn() {
+    let simulation = Simulation::new(1);
+    let (buffers, log) = (buffers(&simulation, 2), Log::default());
+    let all = (Purpose::Command, 2);
+    user(&simulation, &buffers, &log, "all", all, (0, 100));
+    let (sim, waited) = (simulation.handle(), buffers.clone());
+    simulation.handle().spawn_detached(async move {
+        let timeout = sim.sleep(Span::from_ns(50));
+        let either = sim::select(waited.rooms(2), timeout).await;
+        assert!(matches!(either, sim::Either::Right(())));
+    });
+    let one = (Purpose::Command, 1);
+    user(&simulation, &buffers, &log, "one", one, (10, 10));
+    simulation.run();
+    assert_eq!(*log.borrow(), [("all", 0), ("one", 100)]);
+}
+
+#[test]
+#[should_panic(expected = "1 page buffers in use, and room was taken for 0")]
+fn a_buffer_without_room_for_it_is_noticed() {
+    let simulation = Simulation::new(1);
+    let buffers = buffers(&simulation, 2);
+    let _buffer = buffers.take();
+}
+
+#[test]
+fn regions_lie_one_after_another_and_must_fit() {
+    let dram = DramConfig {
+        timing: DramTiming::Banks,
+        capacity_bytes: 1 << 20,
+        channels: 1,
+        ranks: 1,
+        banks: 8,
+        row_bytes: 8192,
+        interleave: Interleave::Banks,
+        row_policy: RowPolicy::Open,
+        clock_megahertz: 1600,
+        transfer_bytes: 4,
+        burst_transfers: 16,
+        t_rcd_ns: 18,
+        t_cl_ns: 18,
+        t_rp_ns: 18,
+        t_ras_ns: 42,
+        t_refi_ns: 0,
+        t_rfc_ns: 0,
+        activate_pj: 0,
+        read_pj_per_byte: 0,
+        write_pj_per_byte: 0,
+        refresh_pj: 0,
+    };
+    let quotas = Quotas {
+        mapping: 100,
+        cache: 2 * 8192 + 1,
+        buffers: 1 << 19,
+    };
+    let regions = quotas.lay_out(&dram).expect("they fit");
+    assert_eq!(regions.mapping.address(99), 99);
+    assert_eq!(regions.cache.address(0), 8192);
+    assert_eq!(regions.buffers.address(5), 4 * 8192 + 5);
+    let more = Quotas {
+        buffers: 1 << 20,
+        ..quotas
+    };
+    let refused = more.lay_out(&dram).expect_err("too much").to_string();
+    assert_eq!(
+        refused,
+        "dram.capacity_bytes = 1048576 is too small: the mapping table takes 100 bytes, the data cache \
+         16385 and the page buffers 1048576, with whole rows 1081344 in all"
+    );
+}

@@ -1,0 +1,134 @@
+//! How many cores the controller has, how fast they are, and what firmware's work costs them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sim::Span;
+
+use crate::OutOfRange;
+
+/// The most cycles that a kind of work may take, and the most power of a core in milliwatts.
+const MOST: u64 = 1_000_000_000;
+
+/// The controller's embedded cores, all alike.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CoresConfig {
+    /// Cores that run firmware.
+    pub count: u32,
+    /// Clock of each, in megahertz.
+    pub clock_megahertz: u32,
+    /// Power of a core at work, in milliwatts.
+    pub active_milliwatts: u64,
+    /// Power of a core that has nothing to do, in milliwatts.
+    pub idle_milliwatts: u64,
+    /// What work costs.
+    pub work: WorkConfig,
+}
+
+/// Cycles of a core that each kind of firmware work takes. All zero: firmware takes no time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkConfig {
+    /// A command fetched, decoded and checked.
+    pub fetch_cycles: u64,
+    /// A page of a read looked up, and its transaction queued.
+    pub read_page_cycles: u64,
+    /// A page of a write looked up and given a place, and its transaction queued.
+    pub write_page_cycles: u64,
+    /// A vendor command planned.
+    pub plan_cycles: u64,
+    /// A completion posted.
+    pub complete_cycles: u64,
+    /// A page of the mapping table asked for, because an entry was not at hand.
+    pub mapping_miss_cycles: u64,
+    /// A page copied by collection, folding or wear levelling.
+    pub collect_page_cycles: u64,
+}
+
+/// A kind of firmware work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// A command fetched, decoded and checked.
+    Fetch,
+    /// A page of a read looked up, and its transaction queued.
+    ReadPage,
+    /// A page of a write looked up and given a place, and its transaction queued.
+    WritePage,
+    /// A vendor command planned.
+    Plan,
+    /// A completion posted.
+    Complete,
+    /// A page of the mapping table asked for.
+    MappingMiss,
+    /// A page copied by collection.
+    CollectPage,
+}
+
+impl Work {
+    /// All of them.
+    pub const ALL: [Work; 7] = [
+        Work::Fetch,
+        Work::ReadPage,
+        Work::WritePage,
+        Work::Plan,
+        Work::Complete,
+        Work::MappingMiss,
+        Work::CollectPage,
+    ];
+
+    /// The key of its cycles.
+    fn key(self) -> &'static str {
+        match self {
+            Work::Fetch => "work.fetch_cycles",
+            Work::ReadPage => "work.read_page_cycles",
+            Work::WritePage => "work.write_page_cycles",
+            Work::Plan => "work.plan_cycles",
+            Work::Complete => "work.complete_cycles",
+            Work::MappingMiss => "work.mapping_miss_cycles",
+            Work::CollectPage => "work.collect_page_cycles",
+        }
+    }
+}
+
+impl WorkConfig {
+    /// Cycles that `work` takes.
+    #[inline]
+    pub fn cycles(&self, work: Work) -> u64 {
+        match work {
+            Work::Fetch => self.fetch_cycles,
+            Work::ReadPage => self.read_page_cycles,
+            Work::WritePage => self.write_page_cycles,
+            Work::Plan => self.plan_cycles,
+            Work::Complete => self.complete_cycles,
+            Work::MappingMiss => self.mapping_miss_cycles,
+            Work::CollectPage => self.collect_page_cycles,
+        }
+    }
+
+    /// Whether any work takes time.
+    pub fn takes_time(&self) -> bool {
+        Work::ALL.iter().any(|work| self.cycles(*work) > 0)
+    }
+}
+
+impl CoresConfig {
+    /// Checks that there can be such cores.
+    ///
+    /// # Errors
+    /// The first number that cannot be.
+    pub fn validate(&self) -> Result<(), OutOfRange> {
+        OutOfRange::check("count", self.count, 1, 1024)?;
+        OutOfRange::check("clock_megahertz", self.clock_megahertz, 1, 100_000)?;
+        OutOfRange::check("active_milliwatts", self.active_milliwatts, 0, MOST)?;
+        OutOfRange::check("idle_milliwatts", self.idle_milliwatts, 0, MOST)?;
+        Work::ALL
+            .iter()
+            .try_for_each(|work| OutOfRange::check(work.key(), self.work.cycles(*work), 0, MOST))
+    }
+
+    /// How long a core takes for so many cycles, rounded up to a picosecond.
+    #[inline]
+    pub fn span_of(&self, cycles: u64) -> Span {
+        Span::of_transfer(cycles, u64::from(self.clock_megahertz) * 1_000_000)
+    }
+}

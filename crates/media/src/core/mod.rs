@@ -1,0 +1,188 @@
+//! The controller's embedded cores: each does one piece of work at a time. Work goes to the core
+//! that is free first, in the order in which it is asked for.
+
+mod config;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+pub use config::{CoresConfig, Work, WorkConfig};
+use sim::{ByTenant, Energy, Ledger, Sim, Span, Tenant, Time};
+
+/// The cores, and what they have done.
+pub struct Cores {
+    config: CoresConfig,
+    /// When each core is free.
+    free_at: RefCell<Box<[Time]>>,
+    /// Picoseconds at work for each tenant.
+    busy_for: ByTenant,
+    works: Cell<u64>,
+}
+
+impl Cores {
+    /// Idle cores.
+    pub fn new(config: &CoresConfig) -> Cores {
+        Cores {
+            config: config.clone(),
+            free_at: RefCell::new(vec![Time::ZERO; config.count as usize].into_boxed_slice()),
+            busy_for: ByTenant::default(),
+            works: Cell::new(0),
+        }
+    }
+
+    /// Has `ledger` meter what the cores spend from now on: at work for whom they work, idle for
+    /// `standing`.
+    pub fn meter(cores: &Rc<Cores>, sim: &Sim, ledger: &Ledger, standing: Tenant) {
+        let (metered, clock, since) = (cores.clone(), sim.clone(), sim.now());
+        let on = move || clock.now().since(since);
+        let (shared, idle_on) = (cores.clone(), on.clone());
+        let share = move |tenant| {
+            let idle = match tenant == standing {
+                true => shared.idle_energy(idle_on()),
+                false => Energy::ZERO,
+            };
+            shared.active_energy(shared.busy_for(tenant)) + idle
+        };
+        let read = move || (metered.energy(on()), metered.works());
+        ledger.meter("controller", "cores", read, share);
+    }
+
+    /// What the cores are made of.
+    pub fn config(&self) -> &CoresConfig {
+        &self.config
+    }
+
+    /// Has the core that is free first work `cycles` cycles for `tenant`, from `at` on if it is free
+    /// by then; gives the instant at which it is done. Calls must not go back in time.
+    #[inline]
+    pub fn run(&self, tenant: Tenant, at: Time, cycles: u64) -> Time {
+        let span = self.config.span_of(cycles);
+        let free_at = &mut *self.free_at.borrow_mut();
+        let first = free_at.iter_mut().min();
+        let core = first.expect("a configuration without cores is refused");
+        *core = (*core).max(at) + span;
+        self.busy_for.add(tenant, span.as_ps());
+        self.works.set(self.works.get() + 1);
+        *core
+    }
+
+    /// How long the cores were at work, all of them together, counting what is promised.
+    pub fn busy(&self) -> Span {
+        Span::from_ps(self.busy_for.sum())
+    }
+
+    /// How long they were at work for `tenant`, counting what is promised.
+    pub fn busy_for(&self, tenant: Tenant) -> Span {
+        Span::from_ps(self.busy_for.of(tenant))
+    }
+
+    /// Pieces of work.
+    pub fn works(&self) -> u64 {
+        self.works.get()
+    }
+
+    /// What the cores have spent if they were on for `on`.
+    pub fn energy(&self, on: Span) -> Energy {
+        let active: Energy = self
+            .busy_for
+            .sum_of(|busy| self.active_energy(Span::from_ps(busy)));
+        active + self.idle_energy(on)
+    }
+
+    fn active_energy(&self, busy: Span) -> Energy {
+        energy_of(self.config.active_milliwatts, busy)
+    }
+
+    fn idle_energy(&self, on: Span) -> Energy {
+        let idle = (on * u64::from(self.config.count)).saturating_sub(self.busy());
+        energy_of(self.config.idle_milliwatts, idle)
+    }
+}
+
+/// What a power spends in a time.
+fn energy_of(milliwatts: u64, span: Span) -> Energy {
+    // A milliwatt for a nanosecond is a picojoule.
+    let picojoules = u128::from(milliwatts) * u128::from(span.as_ps()) / 1_000;
+    Energy::from_pj(picojoules as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cores(count: u32) -> Cores {
+        Cores::new(&CoresConfig {
+            count,
+            clock_megahertz: 1500,
+            active_milliwatts: 100,
+            idle_milliwatts: 10,
+            work: WorkConfig::default(),
+        })
+    }
+
+    const DRIVE: Tenant = Tenant(0);
+    const USER: Tenant = Tenant(3);
+    const OTHER: Tenant = Tenant(5);
+
+    fn at(nanoseconds: u64) -> Time {
+        Time::from_ps(1000 * nanoseconds)
+    }
+
+    #[test]
+    fn work_takes_its_cycles_and_waits_for_a_core() {
+        let cores = cores(2);
+        assert_eq!(cores.run(USER, at(10), 1500), at(1010));
+        assert_eq!(cores.run(USER, at(10), 3000), at(2010), "the other core");
+        assert_eq!(
+            cores.run(USER, at(20), 1500),
+            at(2010),
+            "the first one again"
+        );
+        assert_eq!(cores.run(USER, at(5000), 3), at(5002), "both were idle");
+        assert_eq!((cores.busy(), cores.works()), (Span::from_ns(4002), 4));
+    }
+
+    #[test]
+    fn a_saturated_controller_does_cores_times_clock_over_cycles() {
+        for count in [1, 4, 5] {
+            let cores = cores(count);
+            let (works, cycles) = (10_000, 2_250);
+            let ends = (0..works).map(|_| cores.run(USER, Time::ZERO, cycles));
+            let last = ends.max().expect("there was work");
+            let bound = f64::from(count) * 1.5e9 / cycles as f64;
+            let rate = works as f64 / last.as_seconds();
+            assert!((rate / bound - 1.0).abs() < 1e-3, "{count}: {rate} {bound}");
+        }
+    }
+
+    #[test]
+    fn energy_is_power_times_time_at_work_and_idle() {
+        let cores = cores(2);
+        cores.run(USER, Time::ZERO, 1500);
+        // 1000 ns at 100 mW, and 2 x 5000 - 1000 at 10.
+        assert_eq!(
+            cores.energy(Span::from_ns(5000)),
+            Energy::from_pj(100_000 + 90_000)
+        );
+        assert_eq!(
+            cores.energy(Span::ZERO),
+            Energy::from_pj(100_000),
+            "promised work is counted, idleness before it is not"
+        );
+    }
+
+    #[test]
+    fn whoever_is_worked_for_pays_the_work_and_the_drive_what_is_idle() {
+        let (simulation, ledger) = (sim::Simulation::new(1), Ledger::default());
+        let cores = Rc::new(cores(2));
+        Cores::meter(&cores, &simulation.handle(), &ledger, DRIVE);
+        cores.run(USER, Time::ZERO, 1501);
+        cores.run(OTHER, Time::ZERO, 3001);
+        simulation.run_until(at(5000));
+        let spent = [USER, OTHER, DRIVE].map(|tenant| ledger.spent_for(tenant).as_pj());
+        // 1501 cycles take 1000.667 ns, 3001 take 2000.667, of 2 x 5000.
+        assert_eq!(spent, [100_066, 200_066, 69_986]);
+        assert_eq!(ledger.total().as_pj(), spent.iter().sum::<u64>());
+        assert_eq!(cores.busy_for(OTHER), Span::from_ps(2_000_667));
+    }
+}

@@ -6,7 +6,7 @@ use super::sectors::Sectors;
 use super::table::SlotId;
 use super::{Cache, CacheConfig};
 use crate::ftl::Dump;
-use crate::memory::{Claim, Covered, Dumped, Purpose};
+use crate::memory::{Claim, Covered, Dumped};
 
 /// The part of the firmware that the cache is.
 pub(crate) const PART: &str = "the write cache";
@@ -27,18 +27,18 @@ impl Covered for Cache {
     fn save(&self, dump: &mut Dump<'_>, dumped: &mut Dumped) {
         let table = self.table.borrow();
         let unsaved: Vec<SlotId> = table.dirty().chain(table.flying()).collect();
-        let room = self.buffers.try_room(Purpose::WriteBack);
-        let _room = room.expect("the write-backs have been dropped, and one buffer is theirs");
-        let page = self.buffers.take();
+        // Every task is gone, and whatever page buffers they had with them: nobody is asked for room.
+        let page = self.buffers.take_slot();
         for id in unsaved {
             let slot = table.slot(id);
             let missing = Sectors::of(0, self.geometry.page_bytes) & !slot.present;
-            let saved = (missing.is_empty() || dump.load(slot.lpn, page.id())) && {
-                self.copy(slot.buffer, page.id(), slot.present);
-                dump.save(slot.lpn, page.id())
+            let saved = (missing.is_empty() || dump.load(slot.lpn, page)) && {
+                self.copy(slot.buffer, page, slot.present);
+                dump.save(slot.lpn, page)
             };
             dumped.pages += u64::from(saved);
             dumped.lost += u64::from(!saved);
         }
+        self.buffers.give_back_slot(page);
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use bitline::{Config, Drive, Expression, LatencyEntry, Statistics, TenantEntry, VectorId};
+use bitline::{
+    Config, Drive, EnergyEntry, Expression, LatencyEntry, Statistics, TenantEntry, VectorId,
+};
 use host::bits::BitsDevice;
 use nvme::NamespaceId;
 use nvme::command::Engine;
@@ -85,10 +87,44 @@ fn sum(statistics: &Statistics, of: fn(&TenantEntry) -> LatencyEntry) -> u64 {
     tenants.map(|entry| of(entry).count).sum()
 }
 
+/// Cores at work and a DRAM that is refreshed, of odd powers, so that what is rounded is seen.
+const BUSY: [(&str, &str); 11] = [
+    ("cores.count", "2"),
+    ("cores.active_milliwatts", "173"),
+    ("cores.idle_milliwatts", "19"),
+    ("cores.work.fetch_cycles", "333"),
+    ("cores.work.read_page_cycles", "77"),
+    ("cores.work.write_page_cycles", "111"),
+    ("cores.work.plan_cycles", "555"),
+    ("cores.work.complete_cycles", "99"),
+    ("cores.work.mapping_miss_cycles", "33"),
+    ("cores.work.collect_page_cycles", "1111"),
+    ("dram.refresh_pj", "1234"),
+];
+
 #[test]
 fn energy_and_wear_of_all_tenants_are_those_of_the_drive() {
-    let mut drive = open(&[]);
-    work(&mut drive);
+    sums_hold(&mut open(&[]));
+    let mut busy = open(&BUSY);
+    sums_hold(&mut busy);
+    let accounts = busy.statistics().expect("power").energy;
+    for (component, cause) in [
+        ("controller", "cores"),
+        ("dram", "data"),
+        ("dram", "activation"),
+        ("dram", "refresh"),
+    ] {
+        let of = |entry: &&EnergyEntry| entry.component == component && entry.cause == cause;
+        let entry = accounts.iter().find(of);
+        assert!(
+            entry.is_some_and(|entry| entry.energy_pj > 0),
+            "{component}, {cause}"
+        );
+    }
+}
+
+fn sums_hold(drive: &mut Drive) {
+    work(drive);
     let before = drive.statistics().expect("power");
     assert!(before.ftl.gc_blocks > 0, "{:?}", before.ftl);
     assert!(before.ftl.wear_levelling_blocks > 0, "{:?}", before.ftl);
@@ -104,7 +140,7 @@ fn energy_and_wear_of_all_tenants_are_those_of_the_drive() {
     assert_eq!(names.keys().copied().collect::<Vec<_>>(), expected);
     drive.power_cut().expect("a capacitor");
     drive.power_up().expect("a recovery");
-    work(&mut drive);
+    work(drive);
     let after = drive.statistics().expect("power");
     assert!(by_name(&after).contains_key("recovery"));
     for statistics in [&before, &after] {

@@ -5,7 +5,7 @@ use media::nand::Geometry;
 use super::sectors::Sectors;
 use super::table::SlotId;
 use super::{Cache, CacheConfig};
-use crate::memory::{Claim, Dumped, Purpose};
+use crate::memory::{Claim, Dumped};
 use crate::part::Part;
 
 /// What the cache is called.
@@ -32,19 +32,19 @@ impl Part for Cache {
         let (mut dump, mut dumped) = (self.ftl.dump(), Dumped::default());
         let table = self.table.borrow();
         let unsaved: Vec<SlotId> = table.dirty().chain(table.flying()).collect();
-        let room = self.buffers.try_room(Purpose::WriteBack);
-        let _room = room.expect("the write-backs have been dropped, and one buffer is theirs");
-        let page = self.buffers.take();
+        // Every task is gone, and whatever page buffers they had with them: nobody is asked for room.
+        let page = self.buffers.take_slot();
         for id in unsaved {
             let slot = table.slot(id);
             let missing = Sectors::of(0, self.geometry.page_bytes) & !slot.present;
-            let saved = (missing.is_empty() || dump.load(slot.lpn, page.id())) && {
-                self.copy(slot.buffer, page.id(), slot.present);
-                dump.save(slot.lpn, page.id())
+            let saved = (missing.is_empty() || dump.load(slot.lpn, page)) && {
+                self.copy(slot.buffer, page, slot.present);
+                dump.save(slot.lpn, page)
             };
             dumped.pages += u64::from(saved);
             dumped.lost += u64::from(!saved);
         }
+        self.buffers.give_back_slot(page);
         dumped.energy = dump.energy();
         dumped
     }

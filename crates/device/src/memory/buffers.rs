@@ -90,7 +90,7 @@ impl Buffers {
         Buffer { buffers: self, id }
     }
 
-    /// Memory for a page of the data cache, which is none of the page buffers.
+    /// Memory for a page that is none of the page buffers: a slot of the data cache, or what a dump works in.
     pub fn take_slot(&self) -> BufferId {
         if self.stores_data {
             self.take_id()

@@ -15,7 +15,7 @@ use media::nand::{
 use sim::{Ledger, Simulation, Span, Time};
 
 use super::*;
-use crate::memory::{BufferId, Purpose};
+use crate::memory::{BufferId, Purpose, SAVED_PAGES};
 use crate::part::Part;
 
 /// Blocks of a die, two planes of eight.
@@ -146,11 +146,6 @@ impl Bench {
         };
         let channel = Channel::new(&sim, &channel, 0);
         let buffers = Rc::new(Buffers::new(&sim, 64, 64, true));
-        // Whoever asks the schedule for something has room for it.
-        for _ in 0..48 {
-            let room = buffers.try_room(Purpose::Command);
-            let _held = room.expect("nobody else has any").keep();
-        }
         let ledger = Rc::new(Ledger::default());
         let schedule = Schedule::power_up(
             &sim,
@@ -168,6 +163,15 @@ impl Bench {
             channel,
             ledger,
         }
+    }
+
+    /// A buffer for an output of a plane, and room for what else the computation may take for it.
+    fn output(&self) -> BufferId {
+        for _ in 0..1 + SAVED_PAGES {
+            let room = self.buffers.try_room(Purpose::Command);
+            let _held = room.expect("64 are enough").keep();
+        }
+        self.buffers.take().keep()
     }
 
     /// Queues `operation` at `ns`.
@@ -218,7 +222,7 @@ impl Bench {
         let plane = self.schedule.geometry().plane_of_block(BlockId(block));
         Compute {
             steps: vec![sense; senses].into(),
-            outputs: std::iter::once((plane, self.buffers.take().keep())).collect(),
+            outputs: std::iter::once((plane, self.output())).collect(),
             room: None,
             origin: user(priority),
         }

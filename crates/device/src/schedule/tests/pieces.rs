@@ -69,7 +69,7 @@ fn serial_and(count: usize) -> Vec<Command> {
 
 /// A computation on both planes of the first die, and where its outputs go.
 fn computation(bench: &Bench, steps: Vec<Command>) -> (Compute, [BufferId; 2]) {
-    let buffers = [(); 2].map(|()| bench.buffers.take().keep());
+    let buffers = [(); 2].map(|()| bench.output());
     let compute = Compute {
         steps: steps.into(),
         outputs: [PlaneId(0), PlaneId(1)].into_iter().zip(buffers).collect(),
@@ -132,6 +132,36 @@ fn a_read_waits_for_a_piece_and_for_what_is_in_its_way() {
             let and = all.fold(u8::MAX, |and, byte| and & byte);
             assert_eq!(byte(&bench, buffer), and);
         }
+    }
+}
+
+#[test]
+fn both_latches_are_saved_to_the_outputs_and_one_page_more_a_plane() {
+    let (bench, begin) = bench(&with_pieces(1));
+    let flags = |init_s, init_c, transfer| Iscm {
+        inverse: false,
+        init_s,
+        init_c,
+        transfer,
+    };
+    let steps = vec![
+        sense(flags(true, true, true), 0, 0),
+        sense(flags(true, false, false), 1, 0),
+        sense(flags(false, false, true), 2, 0),
+    ];
+    let first = bench.schedule.nand().borrow().command_span(&steps[0]);
+    let (compute, outputs) = computation(&bench, steps);
+    let computed = bench.at(begin, 0, compute);
+    // It comes during the second step, after which both latches are needed. Were there room for less,
+    // debug builds would tell.
+    let read = bench.read_at(begin + first.as_ps() / 1000 + T_R + 1, 5, 0);
+    bench.run();
+    assert!(ended(&read) < ended(&computed));
+    let counts = bench.schedule.counts();
+    assert_eq!((counts.latches_saved, counts.latches_restored), (4, 4));
+    for (plane, buffer) in (0u32..).zip(outputs) {
+        let value = |block| operand(8 * plane + block, 0);
+        assert_eq!(byte(&bench, buffer), value(0) | (value(1) & value(2)));
     }
 }
 

@@ -74,7 +74,7 @@ def policies() -> None:
         "schedule.suspend.erases": True,
         "schedule.policy": "priority_classes",
     }
-    for changed in (more, {"schedule.interleave": "chip", "ftl.gc.policy": "cost_benefit"}):
+    for changed in (more, {"compatibility.interleave": "chip", "ftl.gc.policy": "cost_benefit"}):
         with bitline.open("mqsim-default", set={**SMALL, **changed}) as drive:
             drive.precondition("sequential", occupied=0.7)
             drive.run(Flow(read_fraction=0.5, range_blocks=0, requests=REQUESTS // 8, prefill=False))

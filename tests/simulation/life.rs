@@ -145,7 +145,7 @@ fn config(seed: u64, random: &mut Random) -> Config {
         ("ftl.overprovisioning", "0.25".into()),
         ("ftl.plane_allocation", order.into()),
         ("ftl.gc.policy", collector.into()),
-        ("ftl.gc.pace", pace.into()),
+        ("compatibility.gc_pace", pace.into()),
         ("ftl.gc.preemptible", random.chance(0.5).to_string()),
         ("ftl.mapping.kind", kind.into()),
         ("ftl.mapping.cache_entries", number(1 + random.below(60))),
@@ -166,17 +166,17 @@ fn config(seed: u64, random: &mut Random) -> Config {
             "faults.factory_bad_blocks_per_million",
             number(random.below(2) * 50_000),
         ),
-        ("schedule.interleave", interleave.into()),
+        ("compatibility.interleave", interleave.into()),
         (
-            "schedule.program_transfer",
+            "compatibility.program_transfer",
             ["page", "written"][random.below(2) as usize].into(),
         ),
         (
-            "ftl.frontiers",
+            "compatibility.frontiers",
             ["on_demand", "ahead"][random.below(2) as usize].into(),
         ),
         (
-            "ftl.wear_levelling.static_rule",
+            "compatibility.static_rule",
             ["erases", "numbers"][random.below(2) as usize].into(),
         ),
         (

@@ -27,7 +27,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bits", &["cache"]),
     ("frontend", &["bits"]),
     ("faults", &["ftl"]),
-    ("config", &["frontend", "faults"]),
+    ("compatibility", &["ftl"]),
+    ("config", &["frontend", "faults", "compatibility"]),
     ("device", &["config"]),
 ];
 

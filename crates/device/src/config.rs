@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::bits::BitsConfig;
 use crate::bits::estimate::Rates;
 use crate::cache::{CacheConfig, CacheConfigError};
+use crate::compatibility::CompatibilityConfig;
 use crate::faults::FaultConfig;
 use crate::frontend::{FrontendConfig, FrontendConfigError};
 use crate::ftl::{Capacity, FtlConfig, FtlConfigError};
@@ -23,6 +24,7 @@ use crate::schedule::{ScheduleConfig, ScheduleConfigError};
 /// Everything that makes a drive what it is. Every key must be given: presets
 /// inherit from a complete file, so that no number hides in the code.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "Sections", into = "Sections")]
 pub struct DeviceConfig {
     /// The flash packages.
     pub nand: NandConfig,
@@ -50,6 +52,95 @@ pub struct DeviceConfig {
     pub bits: BitsConfig,
     /// Flash that fails.
     pub faults: FaultConfig,
+}
+
+/// The sections of a file. What imitates others has one of its own, wherever it takes effect.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Sections {
+    /// The flash packages.
+    nand: NandConfig,
+    /// The buses between controller and flash.
+    channel: ChannelConfig,
+    /// The link to the host.
+    link: LinkConfig,
+    /// Queues and commands.
+    frontend: FrontendConfig,
+    /// The controller's cores, and what firmware's work costs them.
+    cores: CoresConfig,
+    /// The drive's DRAM.
+    dram: DramConfig,
+    /// How its memory is shared out.
+    memory: MemoryConfig,
+    /// The data cache.
+    cache: CacheConfig,
+    /// What keeps memory through a power cut, where a part of the drive asks for that.
+    capacitor: CapacitorConfig,
+    /// The flash translation layer.
+    ftl: FtlConfig,
+    /// The order of flash transactions.
+    schedule: ScheduleConfig,
+    /// In-flash computing.
+    bits: BitsConfig,
+    /// Flash that fails.
+    faults: FaultConfig,
+    /// What a drive does only to imitate a simulator.
+    compatibility: CompatibilityConfig,
+}
+
+impl From<Sections> for DeviceConfig {
+    fn from(sections: Sections) -> DeviceConfig {
+        let Sections {
+            mut nand,
+            mut dram,
+            mut ftl,
+            mut schedule,
+            compatibility,
+            ..
+        } = sections;
+        nand.bus.phases = compatibility.command_phases;
+        dram.timing = compatibility.dram_timing;
+        schedule.interleave = compatibility.interleave;
+        schedule.program_transfer = compatibility.program_transfer;
+        ftl.frontiers = compatibility.frontiers;
+        ftl.gc.pace = compatibility.gc_pace;
+        ftl.wear_levelling.static_rule = compatibility.static_rule;
+        DeviceConfig {
+            nand,
+            channel: sections.channel,
+            link: sections.link,
+            frontend: sections.frontend,
+            cores: sections.cores,
+            dram,
+            memory: sections.memory,
+            cache: sections.cache,
+            capacitor: sections.capacitor,
+            ftl,
+            schedule,
+            bits: sections.bits,
+            faults: sections.faults,
+        }
+    }
+}
+
+impl From<DeviceConfig> for Sections {
+    fn from(config: DeviceConfig) -> Sections {
+        Sections {
+            compatibility: config.compatibility(),
+            nand: config.nand,
+            channel: config.channel,
+            link: config.link,
+            frontend: config.frontend,
+            cores: config.cores,
+            dram: config.dram,
+            memory: config.memory,
+            cache: config.cache,
+            capacitor: config.capacitor,
+            ftl: config.ftl,
+            schedule: config.schedule,
+            bits: config.bits,
+            faults: config.faults,
+        }
+    }
 }
 
 /// A configuration that makes no drive. Messages name the key, the value and
@@ -95,12 +186,28 @@ pub enum ConfigError {
     /// In-flash computing.
     #[error("bits.{0}")]
     Bits(OutOfRange),
+    /// What imitates a simulator.
+    #[error("compatibility.command_phases.{0}")]
+    Compatibility(OutOfRange),
     /// Flash that fails.
     #[error("faults.{0}")]
     Faults(OutOfRange),
 }
 
 impl DeviceConfig {
+    /// What it does only to imitate a simulator.
+    pub fn compatibility(&self) -> CompatibilityConfig {
+        CompatibilityConfig {
+            command_phases: self.nand.bus.phases,
+            dram_timing: self.dram.timing,
+            interleave: self.schedule.interleave,
+            program_transfer: self.schedule.program_transfer,
+            frontiers: self.ftl.frontiers,
+            gc_pace: self.ftl.gc.pace,
+            static_rule: self.ftl.wear_levelling.static_rule,
+        }
+    }
+
     /// Has every part check its own, and says what is left for the host.
     ///
     /// # Errors
@@ -108,6 +215,9 @@ impl DeviceConfig {
     pub fn validate(&self) -> Result<Capacity, ConfigError> {
         let geometry = &self.nand.geometry;
         self.nand.validate()?;
+        self.compatibility()
+            .validate()
+            .map_err(ConfigError::Compatibility)?;
         self.schedule.validate()?;
         self.channel.validate()?;
         self.link.validate().map_err(ConfigError::Link)?;

@@ -5,6 +5,7 @@
 mod backend;
 pub mod bits;
 pub mod cache;
+mod compatibility;
 mod config;
 pub mod cores;
 mod device;
@@ -28,6 +29,7 @@ pub mod tenants;
 pub const CONTENT_VERSION: u32 = 1;
 
 pub use backend::Backend;
+pub use compatibility::CompatibilityConfig;
 pub use config::{ConfigError, DeviceConfig};
 pub use device::{Device, MediaState, PowerUpError};
 pub use faults::FaultConfig;

@@ -146,7 +146,7 @@ fn steady_drive(blocks_per_plane: u32) -> Result<Drive, Error> {
         ("ftl.gc.threshold_blocks", threshold.as_str()),
         ("ftl.gc.hard_threshold_blocks", "3"),
         ("ftl.gc.urgent_threshold_blocks", "3"),
-        ("ftl.gc.pace", "refill"),
+        ("compatibility.gc_pace", "refill"),
         ("cache.mode", "off"),
     ])?;
     let mut drive = Drive::open(config)?;

@@ -76,7 +76,7 @@ fn results_are_right_whatever_goes_between() {
     for (policy, interleave, suspends) in lives {
         let mut drive = open(&[
             ("schedule.policy", policy),
-            ("schedule.interleave", interleave),
+            ("compatibility.interleave", interleave),
             ("schedule.suspend.programs", suspends),
             ("schedule.suspend.erases", suspends),
             ("schedule.piece_max_us", "1"),

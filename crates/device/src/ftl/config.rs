@@ -30,7 +30,8 @@ pub struct FtlConfig {
     pub mapping: MappingConfig,
     /// When checkpoints are made, so that recovery reads little.
     pub checkpoint: CheckpointConfig,
-    /// Since when planes have a block open for each purpose.
+    /// Since when planes have a block open for each purpose. Set in `[compatibility]`.
+    #[serde(skip)]
     pub frontiers: Frontiers,
     /// What is known of pages that were written in part.
     pub partial_pages: PartialPages,
@@ -43,10 +44,11 @@ pub struct FtlConfig {
 }
 
 /// Since when a plane has a block open for the host, for collection and for mapping pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Frontiers {
     /// Since there was something to write to it.
+    #[default]
     OnDemand,
     /// From the first life on, used or not. As MQSim.
     Ahead,

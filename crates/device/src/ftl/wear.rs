@@ -19,15 +19,17 @@ pub struct WearLevellingConfig {
     /// When a block with data was erased so many times less than the most erased block of
     /// its plane, its content is moved; 0 means never.
     pub static_threshold: u32,
-    /// What static levelling compares with the threshold.
+    /// What static levelling compares with the threshold. Set in `[compatibility]`.
+    #[serde(skip)]
     pub static_rule: StaticRule,
 }
 
 /// What static levelling compares with its threshold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StaticRule {
     /// By how many erases the least worn block with data is behind the most worn block.
+    #[default]
     Erases,
     /// By how much the number of the most worn block exceeds that of the least worn one, and what
     /// is moved goes where collection writes: MQSim's slip. It empties the first blocks of a

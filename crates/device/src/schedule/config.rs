@@ -14,7 +14,8 @@ pub struct ScheduleConfig {
     /// Whether transactions for the same page offset in different planes of a
     /// die become one multi-plane command.
     pub multi_plane: bool,
-    /// What works on its own: each die, or each chip as a whole.
+    /// What works on its own: each die, or each chip as a whole. Set in `[compatibility]`.
+    #[serde(skip)]
     pub interleave: Interleave,
     /// How many transactions may go before the one that has waited longest; 0: any number, so
     /// that reads without end keep a program waiting without end. `first_come` lets none.
@@ -25,27 +26,30 @@ pub struct ScheduleConfig {
     pub piece_max_us: u64,
     /// Shares of the priorities high, medium and low under `priority_classes`.
     pub priority_weights: [u32; 3],
-    /// What of a page crosses the channel to be programmed.
+    /// What of a page crosses the channel to be programmed. Set in `[compatibility]`.
+    #[serde(skip)]
     pub program_transfer: ProgramTransfer,
     /// Programs and erases that step back for reads.
     pub suspend: SuspendConfig,
 }
 
 /// What of a page crosses the channel to be programmed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramTransfer {
     /// All of it: a register has to be filled, whatever was written.
+    #[default]
     Page,
     /// As much as was written, though the die gets all of it. As MQSim.
     Written,
 }
 
 /// What takes commands independently of the others of its channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Interleave {
     /// Each die; whoever comes first has the channel, commands before data.
+    #[default]
     Die,
     /// Each chip: its dies never overlap, and the chips of a channel take turns. As MQSim.
     Chip,

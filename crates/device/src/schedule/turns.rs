@@ -1,4 +1,4 @@
-//! Who uses a channel next where chips take turns (`schedule.interleave = "chip"`), as in MQSim.
+//! Who uses a channel next where chips take turns (`compatibility.interleave = "chip"`), as in MQSim.
 //!
 //! A chip takes one command, or one multi-plane command, at a time, and nothing else until that
 //! is over: its array has finished and, of a read, the last page has left the registers. Its dies

@@ -11,7 +11,8 @@ use crate::OutOfRange;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DramConfig {
-    /// How the time of an access follows from the numbers below.
+    /// How the time of an access follows from the numbers below. Set in `[compatibility]`.
+    #[serde(skip)]
     pub timing: DramTiming,
     /// Bytes of all of it.
     pub capacity_bytes: u64,
@@ -56,10 +57,11 @@ pub struct DramConfig {
 }
 
 /// How the time of an access is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DramTiming {
     /// From the rows that it opens in their banks, and the bus.
+    #[default]
     Banks,
     /// As MQSim computes it, to compare with it: one access at a time, whatever its address; of one
     /// of several rows it counts every other whole row, and what is left over as good as not at all.

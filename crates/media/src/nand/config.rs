@@ -8,6 +8,7 @@ use super::cells::{CellsConfig, EccConfig};
 use super::geometry::{Geometry, GeometryError};
 use super::mode::ProgramMode;
 use super::mws::MwsLimits;
+use crate::OutOfRange;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::{Energy, Span};
@@ -70,6 +71,9 @@ pub struct Latency {
     pub reset_ns: u64,
 }
 
+/// An hour in nanoseconds: beyond it picoseconds and energies could overflow.
+const HOUR_NS: u64 = 3_600_000_000_000;
+
 /// Times of the command and address phases on the channel, in nanoseconds (ONFI 4.2, section 4).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -82,15 +86,17 @@ pub struct BusTiming {
     pub t_adl_ns: u64,
     /// From the die showing ready to data coming out (tRR); paid once a data-out phase.
     pub t_rr_ns: u64,
-    /// How long command phases of page reads, programs and erases are.
+    /// How long command phases of page reads, programs and erases are. Set in `[compatibility]`.
+    #[serde(skip)]
     pub phases: CommandPhases,
 }
 
 /// How long command phases of page reads, programs (copybacks included) and erases are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandPhases {
-    /// Every cycle of the command as it is on the bus counts, with the times above.
+    /// Every cycle of the command as it is on the bus counts, with the times of `nand.bus`.
+    #[default]
     Cycles,
     /// As stated, whatever the cycles: for models that give the phases as a whole.
     Stated(StatedPhases),
@@ -202,8 +208,6 @@ impl NandConfig {
     }
 
     fn check_times(&self) -> Result<(), ConfigError> {
-        // An hour in nanoseconds: beyond it picoseconds and energies could overflow.
-        const HOUR_NS: u64 = 3_600_000_000_000;
         let (latency, bus) = (&self.latency, &self.bus);
         let positive = [
             ("latency.read_slc_ns", latency.read_slc_ns),
@@ -237,7 +241,7 @@ impl NandConfig {
             ("bus.t_adl_ns", bus.t_adl_ns),
             ("bus.t_rr_ns", bus.t_rr_ns),
         ];
-        for (key, value) in others.into_iter().chain(bus.phases.stated()) {
+        for (key, value) in others {
             check_range(key, value, 0..=HOUR_NS, "0 to 3600000000000 (an hour)")?;
         }
         Ok(())
@@ -294,23 +298,23 @@ impl Latency {
 }
 
 impl CommandPhases {
-    /// The keys and values stated.
-    fn stated(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let stated = match *self {
-            CommandPhases::Cycles => None,
-            CommandPhases::Stated(phases) => Some([
-                ("bus.phases.stated.read_ns", phases.read_ns),
-                ("bus.phases.stated.read_plane_ns", phases.read_plane_ns),
-                ("bus.phases.stated.program_ns", phases.program_ns),
-                (
-                    "bus.phases.stated.program_plane_ns",
-                    phases.program_plane_ns,
-                ),
-                ("bus.phases.stated.erase_ns", phases.erase_ns),
-                ("bus.phases.stated.erase_plane_ns", phases.erase_plane_ns),
-            ]),
+    /// # Errors
+    /// A span of more than an hour.
+    pub fn validate(&self) -> Result<(), OutOfRange> {
+        let CommandPhases::Stated(phases) = *self else {
+            return Ok(());
         };
-        stated.into_iter().flatten()
+        let stated = [
+            ("stated.read_ns", phases.read_ns),
+            ("stated.read_plane_ns", phases.read_plane_ns),
+            ("stated.program_ns", phases.program_ns),
+            ("stated.program_plane_ns", phases.program_plane_ns),
+            ("stated.erase_ns", phases.erase_ns),
+            ("stated.erase_plane_ns", phases.erase_plane_ns),
+        ];
+        stated
+            .into_iter()
+            .try_for_each(|(key, value)| OutOfRange::check(key, value, 0, HOUR_NS))
     }
 }
 

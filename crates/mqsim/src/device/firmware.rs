@@ -103,8 +103,8 @@ impl Import<'_> {
         self.set_checked(&hard, "ftl.gc.hard_threshold_blocks", 10.min(threshold - 1))?;
         let urgent: u32 = hard_blocks.clamp(1, threshold);
         self.set_checked(&hard, "ftl.gc.urgent_threshold_blocks", urgent)?;
-        self.set_checked(&start, "ftl.frontiers", "ahead")?;
-        self.set_checked(&start, "ftl.gc.pace", "per_block")?;
+        self.set_checked(&start, "compatibility.frontiers", "ahead")?;
+        self.set_checked(&start, "compatibility.gc_pace", "per_block")?;
         self.set_checked(&start, "ftl.gc.concurrent_blocks", 10)?;
         self.set_checked(&start, "ftl.gc.concurrent_copies", self.pages_per_block)?;
         let dynamic = device.given(&["Dynamic_Wearleveling_Enabled"])?;
@@ -115,7 +115,7 @@ impl Import<'_> {
         let behind: u32 = behind.map_or(Ok(100), |given| given.number(1..=1 << 30))?;
         let behind = if level.flag()? { behind } else { 0 };
         self.set_checked(&level, "ftl.wear_levelling.static_threshold", behind)?;
-        self.set_checked(&level, "ftl.wear_levelling.static_rule", "numbers")?;
+        self.set_checked(&level, "compatibility.static_rule", "numbers")?;
         if behind > 0 {
             let reason = "compares block numbers in MQSim, not erases, and here: it empties the first block of a plane once";
             self.note(&level, reason);

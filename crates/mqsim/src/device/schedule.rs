@@ -14,8 +14,8 @@ impl Import<'_> {
             ("PRIORITY_OUT_OF_ORDER", "priority_classes"),
         ])?;
         self.set_checked(&policy, "schedule.policy", name)?;
-        self.set_checked(&policy, "schedule.interleave", "chip")?;
-        self.set_checked(&policy, "schedule.program_transfer", "written")?;
+        self.set_checked(&policy, "compatibility.interleave", "chip")?;
+        self.set_checked(&policy, "compatibility.program_transfer", "written")?;
         self.set_checked(&policy, "schedule.bypass_max", 0)?;
         let weights: Vec<Value> = [4, 2, 1].map(Value::from).to_vec();
         self.set_checked(&policy, "schedule.priority_weights", weights)?;
@@ -46,12 +46,12 @@ impl Import<'_> {
     pub(super) fn channels(&mut self, device: &Section<'_>) -> Result<(), MqsimError> {
         only(device, "Flash_Comm_Protocol", "NVDDR2")?;
         let protocol = device.given(&["Flash_Comm_Protocol"])?;
-        self.set_checked(&protocol, "nand.bus.phases", command_phases())?;
+        self.set_checked(&protocol, "compatibility.command_phases", command_phases())?;
         if self
             .builder
             .leaves()
             .iter()
-            .any(|(key, _)| key.starts_with("nand.bus.phases"))
+            .any(|(key, _)| key.starts_with("compatibility.command_phases"))
         {
             // It is part of the phases as MQSim has them.
             self.set("nand.bus.t_rr_ns", 0);

@@ -41,7 +41,8 @@ pub struct GcConfig {
     /// Whether dies copy pages within their planes, so that these do not cross the channel. A copy
     /// that finds no page in its plane still goes through the controller.
     pub copyback: bool,
-    /// When the next block of a plane short of free ones is emptied.
+    /// When the next block of a plane short of free ones is emptied. Set in `[compatibility]`.
+    #[serde(skip)]
     pub pace: GcPace,
     /// Blocks of a plane emptied at the same time, at most.
     pub concurrent_blocks: u32,
@@ -69,10 +70,11 @@ pub enum GcPolicy {
 }
 
 /// When collection goes on in a plane with fewer free blocks than the threshold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GcPace {
     /// At once, until the threshold is reached again.
+    #[default]
     Refill,
     /// One block for each that is filled, by the host or by collection, and below the hard
     /// threshold one after the other: what MQSim does.

@@ -7,6 +7,7 @@
 mod pipeline;
 
 use media::channel::ChannelConfig;
+use media::core::CoresConfig;
 use media::link::{LinkConfig, READ_REQUEST_BYTES};
 use media::nand::{BlockId, Command, MwsPlane, MwsSlot, NandConfig, PlaneMask};
 use nvme::{CompletionEntry, SubmissionEntry};
@@ -37,6 +38,7 @@ pub struct Rates {
     link: LinkConfig,
     bits: BitsConfig,
     active_milliwatts: u64,
+    cores: CoresConfig,
 }
 
 /// What is asked of a plan.
@@ -124,6 +126,7 @@ impl Rates {
             link: config.link.clone(),
             bits: config.bits,
             active_milliwatts: config.frontend.active_milliwatts,
+            cores: config.cores.clone(),
         }
     }
 
@@ -227,7 +230,7 @@ pub fn estimate(plan: &Plan, question: &Question, rates: &Rates) -> Estimate {
         accelerator: busy.accelerator,
         link: busy.link,
         bound: busy.bound(),
-        energy: with_activity(energies(plan, question, rates), busy.active, rates),
+        energy: with_activity(energies(plan, question, rates), &busy, rates),
     }
 }
 
@@ -248,13 +251,18 @@ pub fn live(bits: u64, steps: u64, rates: &Rates, lived: impl Fn(u64) -> Busy) -
     long_lived.extended(short_lived, stripes - long, long / 2)
 }
 
-/// Adds what the controller draws in so long with commands in flight.
-pub fn with_activity(mut energies: Vec<Spending>, active: Span, rates: &Rates) -> Vec<Spending> {
-    energies.push(Spending {
+/// Adds what the controller draws while commands are in flight, and its cores at work and idle.
+pub fn with_activity(mut energies: Vec<Spending>, busy: &Busy, rates: &Rates) -> Vec<Spending> {
+    let of = |cause, energy| Spending {
         component: "controller",
-        cause: "active",
-        energy: rates.active(active),
-    });
+        cause,
+        energy,
+    };
+    energies.push(of("active", rates.active(busy.active)));
+    let cores = rates.cores.energy(busy.time, busy.cores);
+    if cores > Energy::ZERO {
+        energies.push(of("cores", cores));
+    }
     energies
 }
 

@@ -102,7 +102,6 @@ mod tests {
             ("nand.geometry.channels", "65536"),
             ("nand.geometry.chips_per_channel", "16"),
             ("nand.geometry.blocks_per_plane", "32"),
-            ("dram.capacity_bytes", "17179869184"),
         ]);
         let needed = huge.table_bytes().expect("it is a drive");
         assert!(needed > 10 << 30, "{needed}");

@@ -278,6 +278,7 @@ impl DeviceConfig {
             link: self.link.clone(),
             bits: self.bits,
             active_milliwatts: self.frontend.active_milliwatts,
+            cores: self.cores.clone(),
         }
     }
 }

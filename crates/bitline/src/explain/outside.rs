@@ -186,7 +186,7 @@ impl Host {
             add(host("compute", energy));
             add(host("memory", self.pace.memory(traffic)));
         }
-        let spent = with_activity(spent, busy.active, rates);
+        let spent = with_activity(spent, &busy, rates);
         let parts = [busy.array, busy.channel, busy.accelerator, busy.link];
         let is_longest = parts.iter().all(|part| *part < computed);
         let total = spent.iter().map(|spending| spending.energy.as_pj());

@@ -9,7 +9,7 @@ use crate::open;
 
 /// Drives that are bound by different parts: stripes of few and of many dies, pages small and large,
 /// an accelerator that is fast, slow or short of room.
-const DRIVES: [&[(&str, &str)]; 4] = [
+const DRIVES: [&[(&str, &str)]; 5] = [
     &[("data.storage", "none")],
     &[
         ("data.storage", "none"),
@@ -36,6 +36,16 @@ const DRIVES: [&[(&str, &str)]; 4] = [
         ("bits.accelerator_buffer_bytes", "65536"),
         ("link.lanes", "1"),
         ("host.batch_bytes", "10000"),
+    ],
+    // Firmware takes its time.
+    &[
+        ("data.storage", "none"),
+        ("cores.count", "2"),
+        ("cores.active_milliwatts", "200"),
+        ("cores.idle_milliwatts", "2"),
+        ("cores.work.fetch_cycles", "1850"),
+        ("cores.work.plan_cycles", "20000"),
+        ("cores.work.complete_cycles", "794"),
     ],
 ];
 
@@ -118,7 +128,7 @@ fn check(drive: &mut Drive, expression: &Expression, platform: Platform, bits: u
         let mut entry =
             entries.filter(|entry| (&entry.component, &entry.cause) == (&account.0, &account.1));
         let estimated = entry.next().map_or(0, |entry| entry.energy_pj);
-        if account.1 == "active" {
+        if account.1 == "active" || account.1 == "cores" && spent > 0 {
             let ratio = estimated as f64 / spent as f64;
             assert!(
                 (0.995..1.005).contains(&ratio),

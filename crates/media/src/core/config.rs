@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sim::Span;
+use sim::{Energy, Span};
 
 use crate::OutOfRange;
 
@@ -126,9 +126,32 @@ impl CoresConfig {
             .try_for_each(|work| OutOfRange::check(work.key(), self.work.cycles(*work), 0, MOST))
     }
 
+    /// What the cores spend in `on` if they are at work for `busy`, all of them together.
+    pub fn energy(&self, on: Span, busy: Span) -> Energy {
+        self.active_energy(busy) + self.idle_energy(on, busy)
+    }
+
+    /// What they spend at work.
+    pub(super) fn active_energy(&self, busy: Span) -> Energy {
+        energy_of(self.active_milliwatts, busy)
+    }
+
+    /// What they spend in `on` while they are not at work.
+    pub(super) fn idle_energy(&self, on: Span, busy: Span) -> Energy {
+        let idle = (on * u64::from(self.count)).saturating_sub(busy);
+        energy_of(self.idle_milliwatts, idle)
+    }
+
     /// How long a core takes for so many cycles, rounded up to a picosecond.
     #[inline]
     pub fn span_of(&self, cycles: u64) -> Span {
         Span::of_transfer(cycles, u64::from(self.clock_megahertz) * 1_000_000)
     }
+}
+
+/// What a power spends in a time.
+fn energy_of(milliwatts: u64, span: Span) -> Energy {
+    // A milliwatt for a nanosecond is a picojoule.
+    let picojoules = u128::from(milliwatts) * u128::from(span.as_ps()) / 1_000;
+    Energy::from_pj(picojoules as u64)
 }

@@ -38,10 +38,10 @@ impl Cores {
         let (shared, idle_on) = (cores.clone(), on.clone());
         let share = move |tenant| {
             let idle = match tenant == standing {
-                true => shared.idle_energy(idle_on()),
+                true => shared.config.idle_energy(idle_on(), shared.busy()),
                 false => Energy::ZERO,
             };
-            shared.active_energy(shared.busy_for(tenant)) + idle
+            shared.config.active_energy(shared.busy_for(tenant)) + idle
         };
         let read = move || (metered.energy(on()), metered.works());
         ledger.meter("controller", "cores", read, share);
@@ -85,25 +85,9 @@ impl Cores {
     pub fn energy(&self, on: Span) -> Energy {
         let active: Energy = self
             .busy_for
-            .sum_of(|busy| self.active_energy(Span::from_ps(busy)));
-        active + self.idle_energy(on)
+            .sum_of(|busy| self.config.active_energy(Span::from_ps(busy)));
+        active + self.config.idle_energy(on, self.busy())
     }
-
-    fn active_energy(&self, busy: Span) -> Energy {
-        energy_of(self.config.active_milliwatts, busy)
-    }
-
-    fn idle_energy(&self, on: Span) -> Energy {
-        let idle = (on * u64::from(self.config.count)).saturating_sub(self.busy());
-        energy_of(self.config.idle_milliwatts, idle)
-    }
-}
-
-/// What a power spends in a time.
-fn energy_of(milliwatts: u64, span: Span) -> Energy {
-    // A milliwatt for a nanosecond is a picojoule.
-    let picojoules = u128::from(milliwatts) * u128::from(span.as_ps()) / 1_000;
-    Energy::from_pj(picojoules as u64)
 }
 
 #[cfg(test)]

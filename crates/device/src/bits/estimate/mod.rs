@@ -7,6 +7,7 @@
 mod pipeline;
 
 use media::channel::ChannelConfig;
+use media::core::CoresConfig;
 use media::link::{LinkConfig, READ_REQUEST_BYTES};
 use media::nand::{BlockId, Command, MwsPlane, MwsSlot, NandConfig, PlaneMask};
 use nvme::{CompletionEntry, SubmissionEntry};
@@ -36,6 +37,7 @@ pub struct Rates {
     pub(crate) link: LinkConfig,
     pub(crate) bits: BitsConfig,
     pub(crate) active_milliwatts: u64,
+    pub(crate) cores: CoresConfig,
 }
 
 /// What is asked of a plan.
@@ -215,7 +217,7 @@ pub fn estimate(plan: &Plan, question: &Question, rates: &Rates) -> Estimate {
         accelerator: busy.accelerator,
         link: busy.link,
         bound: busy.bound(),
-        energy: with_activity(energies(plan, question, rates), busy.active, rates),
+        energy: with_activity(energies(plan, question, rates), &busy, rates),
     }
 }
 
@@ -236,13 +238,18 @@ pub fn live(bits: u64, steps: u64, rates: &Rates, lived: impl Fn(u64) -> Busy) -
     long_lived.extended(short_lived, stripes - long, long / 2)
 }
 
-/// Adds what the controller draws in so long with commands in flight.
-pub fn with_activity(mut energies: Vec<Spending>, active: Span, rates: &Rates) -> Vec<Spending> {
-    energies.push(Spending {
+/// Adds what the controller draws while commands are in flight, and its cores at work and idle.
+pub fn with_activity(mut energies: Vec<Spending>, busy: &Busy, rates: &Rates) -> Vec<Spending> {
+    let of = |cause, energy| Spending {
         component: "controller",
-        cause: "active",
-        energy: rates.active(active),
-    });
+        cause,
+        energy,
+    };
+    energies.push(of("active", rates.active(busy.active)));
+    let cores = rates.cores.energy(busy.time, busy.cores);
+    if cores > Energy::ZERO {
+        energies.push(of("cores", cores));
+    }
     energies
 }
 

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use media::channel::Channel;
+use media::core::{Cores, Work};
 use media::link::{Link, READ_REQUEST_BYTES};
 use sim::resource::{Priority, Semaphore, Server};
 use sim::{JoinHandle, Ledger, Sim, Simulation, Span, Tenant, Time};
@@ -35,6 +36,8 @@ pub struct Busy {
     pub link: Span,
     /// Commands were in flight.
     pub active: Span,
+    /// The controller's cores, all of them together.
+    pub cores: Span,
 }
 
 impl Busy {
@@ -52,6 +55,7 @@ impl Busy {
             accelerator: extend(|busy| busy.accelerator),
             link: extend(|busy| busy.link),
             active: extend(|busy| busy.active),
+            cores: extend(|busy| busy.cores),
         }
     }
 
@@ -80,6 +84,7 @@ pub struct Pipeline {
     accelerator: Server,
     room: Semaphore,
     link: Rc<Link>,
+    cores: Cores,
     in_flight: Cell<u64>,
     active_since: Cell<Time>,
     active: Cell<Span>,
@@ -114,6 +119,7 @@ impl Pipeline {
             accelerator: Server::new(sim),
             room: Semaphore::new(sim, room),
             link: Link::new(sim, &rates.link, &Ledger::default()),
+            cores: Cores::new(&rates.cores),
             in_flight: Cell::new(0),
             active_since: Cell::new(sim.now()),
             active: Cell::default(),
@@ -141,6 +147,7 @@ impl Pipeline {
             accelerator: self.accelerator.busy(),
             link: self.link.up.busy(),
             active: self.active.get(),
+            cores: self.cores.busy(),
         }
     }
 
@@ -194,6 +201,14 @@ impl Pipeline {
         self.link.down.transfer(NOBODY, bytes).await;
     }
 
+    async fn firmware(&self, work: Work) {
+        let cycles = self.rates.cores.work.cycles(work);
+        if cycles > 0 {
+            let done = self.cores.run(NOBODY, self.sim.now(), cycles);
+            self.sim.sleep_until(done).await;
+        }
+    }
+
     async fn accelerate(&self, pages: u64) {
         if pages == 0 {
             return;
@@ -210,6 +225,8 @@ impl Evaluation {
         link.down.transfer(NOBODY, DOORBELL_BYTES).await;
         self.pipeline.fetch_from_host(ENTRY_BYTES).await;
         self.pipeline.count(true);
+        self.pipeline.firmware(Work::Fetch).await;
+        self.pipeline.firmware(Work::Plan).await;
         self.pipeline.fetch_from_host(expression_bytes).await;
         let lanes = self.pipeline.layout.lanes(self.chunks.clone());
         let lanes: Vec<JoinHandle<()>> = lanes
@@ -218,6 +235,7 @@ impl Evaluation {
         for lane in lanes {
             lane.await;
         }
+        self.pipeline.firmware(Work::Complete).await;
         if self.count_only {
             link.up.post(NOBODY, COUNT_BYTES);
         }

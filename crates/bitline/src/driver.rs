@@ -406,10 +406,7 @@ fn io_name(code: u8) -> &'static str {
         opcode::FLUSH => "flush",
         opcode::WRITE_ZEROES => "write zeroes",
         opcode::DATASET_MANAGEMENT => "deallocate",
-        opcode::FC_WRITE => "fc_write",
         opcode::FC_READ => "fc_read",
-        opcode::FC_DELETE => "fc_delete",
-        opcode::FC_LIST => "fc_list",
         _ => "command",
     }
 }

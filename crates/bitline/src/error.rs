@@ -26,10 +26,10 @@ pub enum Error {
     WriteBack(#[from] device::ftl::FtlError),
     /// An expression over stored vectors that cannot be evaluated.
     #[error(transparent)]
-    Bits(#[from] device::bits::BitsError),
+    Bits(#[from] device::bits::ExecuteError),
     /// Vectors that cannot be set up at once.
     #[error("placing vectors: {0}")]
-    Place(#[from] device::bits::PlaceError),
+    Place(#[from] crate::bits::PlaceError),
     /// No platform of this name.
     #[error("there is no platform {0:?}; it must be host, in-storage, parabit or flash-cosmos")]
     UnknownPlatform(String),

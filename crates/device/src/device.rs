@@ -124,7 +124,7 @@ impl Device {
         let mut capacitor = Capacitor::new(config.claims());
         capacitor.cover(CACHE_PART, cache.clone());
         let rates = Rates::new(&config.nand, &config.channel, &config.link, &config.bits);
-        let bits = Bits::power_up(&backend, &config.bits, rates, recovered.as_ref()).await;
+        let bits = Bits::new(&backend, &config.bits, rates, cache.clone());
         let controller = Controller::enable(
             &backend,
             &config.frontend,

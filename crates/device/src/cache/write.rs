@@ -259,6 +259,28 @@ impl Cache {
         })
     }
 
+    /// Lets whole logical pages be written to flash past the cache, by `write`; the caller holds their lock.
+    /// Nothing that was cached before goes there behind it.
+    ///
+    /// # Errors
+    /// Those of `write`; what was cached of pages stays then.
+    pub async fn write_past<E>(
+        &self,
+        pages: Range<u32>,
+        write: impl Future<Output = Result<(), E>>,
+    ) -> Result<(), E> {
+        if !self.is_on() {
+            return write.await;
+        }
+        let held = self.hold(&pages).await;
+        self.forget_clean(pages.clone());
+        let written = write.await;
+        self.let_go(&held, written.is_ok());
+        // Some pages may have been written even if not all were.
+        self.forget_clean(pages);
+        written
+    }
+
     /// Makes whole logical pages read as zeroes; the caller holds their lock. When this
     /// returns, that is on flash.
     ///

@@ -28,6 +28,8 @@ impl Controller {
             AdminCommand::SetFeatures(set) => self.set_feature(&set).await,
             AdminCommand::Abort(abort) => self.abort(&abort).await,
             AdminCommand::GetLogPage(get) => self.get_log(&get).await,
+            AdminCommand::DirectiveSend(send) => self.send_directive(&send).await,
+            AdminCommand::DirectiveReceive(receive) => self.receive_directive(&receive).await,
             AdminCommand::FormatNvm(format) => self.format(&format).await,
             AdminCommand::Sanitize(sanitize) => self.start_sanitize(&sanitize).await,
             AdminCommand::AsyncEventRequest => unreachable!("held back before it gets here"),

@@ -60,6 +60,7 @@ enum FromFlash<'a> {
 pub(super) fn status_of(error: FtlError, reading: bool) -> Status {
     match error {
         FtlError::NoSpace => Status::CAPACITY_EXCEEDED,
+        FtlError::NoComputeBlock(_) => Status::GROUP_FULL,
         FtlError::Flash(Fault::Uncorrectable(_) | Fault::NeedsCorrection(_)) => {
             Status::UNRECOVERED_READ_ERROR
         }
@@ -120,7 +121,8 @@ impl Controller {
             IoCommand::Verify(verify) => self.verify(namespace, verify, origin).await,
             IoCommand::WriteUncorrectable(mark) => self.write_uncorrectable(namespace, mark).await,
             IoCommand::Copy(copy) => self.copy(namespace, copy, origin).await,
-            IoCommand::Vendor(vendor) => self.serve_vendor(vendor, origin).await,
+            IoCommand::WritePlaced(placed) => self.write_placed(namespace, placed, origin).await,
+            IoCommand::Vendor(vendor) => self.serve_vendor(namespace, vendor, origin).await,
         }
     }
 

@@ -91,6 +91,8 @@ fn effects() -> CommandEffects {
         (SET_FEATURES, 0),
         (GET_FEATURES, 0),
         (ASYNC_EVENT_REQUEST, 0),
+        (DIRECTIVE_SEND, 0),
+        (DIRECTIVE_RECEIVE, 0),
         (FORMAT_NVM, reformats),
         (SANITIZE, effect::CHANGES_BLOCKS | effect::ALONE),
     ];
@@ -104,10 +106,7 @@ fn effects() -> CommandEffects {
         (DATASET_MANAGEMENT, effect::CHANGES_BLOCKS),
         (VERIFY, 0),
         (COPY, effect::CHANGES_BLOCKS),
-        (FC_WRITE, 0),
         (FC_READ, 0),
-        (FC_DELETE, 0),
-        (FC_LIST, 0),
     ];
     CommandEffects::new(&admin, &io)
 }

@@ -19,6 +19,7 @@ mod io;
 mod log;
 mod namespace;
 mod note;
+mod placed;
 mod queues;
 mod sanitize;
 mod slot;

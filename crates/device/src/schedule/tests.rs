@@ -186,6 +186,7 @@ impl Bench {
             column: 0,
             bytes: 64,
             into: self.buffers.take().keep(),
+            inverse: false,
             origin,
         }
     }

@@ -1,7 +1,8 @@
 //! Admin commands (Base 5).
 
 use crate::command::{
-    FormatNvm, Sanitize, bit, check_flags, halves, join_dwords, join_halves, opcode,
+    DirectiveReceive, DirectiveSend, FormatNvm, Sanitize, bit, check_flags, halves, join_dwords,
+    join_halves, opcode,
 };
 use crate::data_pointer::DataPointer;
 use crate::entry::SubmissionEntry;
@@ -33,6 +34,10 @@ pub enum AdminCommand {
     GetFeatures(GetFeatures),
     /// Completes when the drive has an event to tell (Base 5.1.2).
     AsyncEventRequest,
+    /// Opens or releases a placement handle (Base 5.1.7).
+    DirectiveSend(DirectiveSend),
+    /// Tells of directives and of placement handles (Base 5.1.6).
+    DirectiveReceive(DirectiveReceive),
     /// Gives namespaces a format and erases them (Base 5.1.10).
     FormatNvm(FormatNvm),
     /// Erases all user data, beyond recovery (Base 5.1.22).
@@ -244,6 +249,10 @@ impl AdminCommand {
             opcode::SET_FEATURES => AdminCommand::SetFeatures(SetFeatures::decode(entry)?),
             opcode::GET_FEATURES => AdminCommand::GetFeatures(GetFeatures::decode(entry)?),
             opcode::ASYNC_EVENT_REQUEST => AdminCommand::AsyncEventRequest,
+            opcode::DIRECTIVE_SEND => AdminCommand::DirectiveSend(DirectiveSend::decode(entry)?),
+            opcode::DIRECTIVE_RECEIVE => {
+                AdminCommand::DirectiveReceive(DirectiveReceive::decode(entry)?)
+            }
             opcode::FORMAT_NVM => AdminCommand::FormatNvm(FormatNvm::decode(entry)?),
             opcode::SANITIZE => AdminCommand::Sanitize(Sanitize::decode(entry)?),
             _ => return Err(Status::INVALID_OPCODE),
@@ -284,6 +293,12 @@ impl AdminCommand {
                 get.encode(entry(opcode::GET_FEATURES, get.namespace))
             }
             AdminCommand::AsyncEventRequest => entry(opcode::ASYNC_EVENT_REQUEST, none),
+            AdminCommand::DirectiveSend(send) => {
+                send.encode(entry(opcode::DIRECTIVE_SEND, send.namespace))
+            }
+            AdminCommand::DirectiveReceive(receive) => {
+                receive.encode(entry(opcode::DIRECTIVE_RECEIVE, receive.namespace))
+            }
             AdminCommand::FormatNvm(format) => {
                 format.encode(entry(opcode::FORMAT_NVM, format.namespace))
             }

@@ -14,10 +14,10 @@ use sim::{Energy, Span};
 
 use super::BitsConfig;
 use super::execute::ACCELERATOR_UNIT_BYTES;
-use super::placement::Layout;
 use super::plan::{Plan, Sense, Step};
 use crate::config::DeviceConfig;
 use crate::port::DOORBELL_BYTES;
+use crate::region::Layout;
 pub use pipeline::{Busy, Pipeline};
 
 /// Bytes of the messages that come with a command besides its expression and data.

@@ -14,8 +14,8 @@ use sim::{JoinHandle, Ledger, Sim, Simulation, Span, Tenant, Time};
 use super::{COMPLETION_BYTES, COUNT_BYTES, DOORBELL_BYTES, ENTRY_BYTES, Question, Rates, Stage};
 use crate::bits::execute::FETCHES_AHEAD;
 use crate::bits::execute::recipe::{Instruction, Recipe};
-use crate::bits::placement::{DieBatch, Layout};
 use crate::bits::plan::Plan;
+use crate::region::{DieBatch, Layout};
 
 /// For whom nothing is counted.
 const NOBODY: Tenant = Tenant(0);

@@ -8,8 +8,11 @@ use media::nand::PLANES_PER_DIE_MAX;
 use super::Pages;
 use super::error::Failure;
 use super::stage::Stage;
-use crate::bits::command::layout_of;
-use crate::bits::placement::{DieBatch, Layout};
+use super::work::Work;
+use crate::bits::classes::Lane;
+use crate::bits::plan::Program;
+use crate::ftl::PagePart;
+use crate::region::DieBatch;
 use crate::schedule::{Compute, Ticket};
 
 /// A page of each chunk of a batch that is on its way from the array.
@@ -21,7 +24,7 @@ struct Fetch<'a> {
 /// The pages of one lane on their way from the array, in the order of the recipe, batch after batch.
 pub(super) struct Fetches<'a> {
     stage: &'a Stage,
-    batches: Box<dyn Iterator<Item = DieBatch>>,
+    batches: std::vec::IntoIter<DieBatch>,
     batch: DieBatch,
     /// Place in the recipe's order of the program fetched next.
     next: usize,
@@ -29,11 +32,10 @@ pub(super) struct Fetches<'a> {
 }
 
 impl<'a> Fetches<'a> {
-    pub(super) fn new(stage: &'a Stage, lane: u32) -> Fetches<'a> {
-        let batches = stage.layout.lane(lane, stage.part.chunks.clone());
+    pub(super) fn new(stage: &'a Stage, lane: &Lane) -> Fetches<'a> {
         Fetches {
             stage,
-            batches: Box::new(batches),
+            batches: lane.batches.clone().into_iter(),
             batch: DieBatch::new(),
             next: stage.recipe.order.len(),
             flying: VecDeque::with_capacity(stage.fetches_ahead),
@@ -73,26 +75,33 @@ impl<'a> Fetches<'a> {
     }
 
     /// Starts the fetch of a program's pages of the batch: they are on one die, or on several if the
-    /// vectors of the program have another home than the lanes.
+    /// rows of the program are at another site than the lanes.
     fn start(&self, program: usize) -> Fetch<'a> {
         let (stage, bits) = (self.stage, &self.stage.bits);
+        let (work, program) = (&*stage.work, &stage.plan.programs[program]);
         let pages = bits.take_pages(&self.batch);
-        let groups = bits.groups.borrow();
-        let layout = layout_of(&stage.plan.programs[program], &groups);
         let ticket = bits.schedule.ticket();
-        for part in parts_of(layout, &self.batch) {
-            let chunks: DieBatch = part.iter().map(|&place| self.batch[place]).collect();
+        if let Some(operand) = program.first_row_set().and_then(|rows| rows.operand()) {
+            let page_bytes = work.geometry().page_bytes;
+            for (&place, page) in self.batch.iter().zip(&pages) {
+                let part = PagePart::new(work.class.lpn(operand, place), 0, page_bytes, page.id());
+                bits.ftl.read(part, ticket.id().into());
+            }
+            return Fetch { ticket, pages };
+        }
+        for part in parts_of(work, program, &self.batch) {
+            let places: DieBatch = part.iter().map(|&at| self.batch[at]).collect();
             let outputs = part
                 .iter()
-                .map(|&place| (layout.plane(self.batch[place]), pages[place].id()));
+                .map(|&at| (work.plane(program, self.batch[at]), pages[at].id()));
             let room = stage.through_accelerator;
             let compute = Compute {
-                steps: stage.commands(program, &chunks),
+                steps: work.commands(program, &places),
                 outputs: outputs.collect(),
                 origin: stage.origin,
                 room: room.then(|| bits.accelerator.room().clone()),
             };
-            let die = layout.geometry().die_of_plane(layout.plane(chunks[0]));
+            let die = work.geometry().die_of_plane(work.plane(program, places[0]));
             bits.schedule.push(die, compute, ticket.id().into());
         }
         Fetch { ticket, pages }
@@ -119,20 +128,24 @@ impl<'a> Fetches<'a> {
 /// Places in a batch.
 type Places = ArrayVec<usize, PLANES_PER_DIE_MAX>;
 
-/// The batch in parts that a layout has on one die each, in different planes of it.
-fn parts_of(layout: &Layout, batch: &DieBatch) -> ArrayVec<Places, PLANES_PER_DIE_MAX> {
-    let geometry = layout.geometry();
+/// The batch in parts that a program senses on one die each, in different planes of it.
+fn parts_of(
+    work: &Work,
+    program: &Program,
+    batch: &DieBatch,
+) -> ArrayVec<Places, PLANES_PER_DIE_MAX> {
+    let geometry = work.geometry();
     let mut parts: ArrayVec<Places, PLANES_PER_DIE_MAX> = ArrayVec::new();
-    for (place, &chunk) in batch.iter().enumerate() {
-        let plane = layout.plane(chunk);
+    for (at, &place) in batch.iter().enumerate() {
+        let plane = work.plane(program, place);
         let die = geometry.die_of_plane(plane);
         let joins = |part: &&mut Places| {
-            let mut planes = part.iter().map(|&other| layout.plane(batch[other]));
+            let mut planes = part.iter().map(|&other| work.plane(program, batch[other]));
             planes.all(|other| other != plane && geometry.die_of_plane(other) == die)
         };
         match parts.iter_mut().find(joins) {
-            Some(part) => part.push(place),
-            None => parts.push(Places::from_iter([place])),
+            Some(part) => part.push(at),
+            None => parts.push(Places::from_iter([at])),
         }
     }
     parts

@@ -42,10 +42,19 @@ impl Ftl {
 
     /// Waits until the entry of a page that is to be written is at hand.
     pub(in crate::ftl) async fn entry_for_write(&self, lpn: Lpn) -> Result<(), FtlError> {
+        self.entry_for(lpn, Purpose::Write).await
+    }
+
+    /// The same of one whose place is asked for.
+    pub(in crate::ftl) async fn entry_for_lookup(&self, lpn: Lpn) -> Result<(), FtlError> {
+        self.entry_for(lpn, Purpose::Read).await
+    }
+
+    async fn entry_for(&self, lpn: Lpn, purpose: Purpose) -> Result<(), FtlError> {
         let ticket = self.schedule.ticket();
         let notify = ticket.id().into();
         let waiter = Waiter::Entry { lpn, notify };
-        if self.demand(lpn, Purpose::Write, waiter, notify) {
+        if self.demand(lpn, purpose, waiter, notify) {
             return Ok(());
         }
         Ok(ticket.await?)
@@ -118,6 +127,7 @@ impl Ftl {
             column,
             bytes,
             into: BufferId::NONE,
+            inverse: false,
             origin: Origin::own(tenants::MAPPING),
         };
         let die = self.geometry.die_of_block(page.block);

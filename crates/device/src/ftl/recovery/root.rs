@@ -18,6 +18,7 @@ use crate::ftl::checkpoint::Root;
 use crate::ftl::mapping::{Lpn, Mapping};
 use crate::ftl::spare::{Content, Record};
 use crate::planted::{Bug, is_planted};
+use crate::region::Owner;
 
 /// A root, and the block that it is in.
 pub(super) struct FoundRoot {
@@ -48,9 +49,6 @@ impl Scanner {
     pub(super) fn sort(&self) {
         let mut scan = self.scan.borrow_mut();
         scan.records.sort_unstable_by_key(|(page, _)| *page);
-        scan.recovered
-            .foreign
-            .sort_unstable_by_key(|(page, _)| *page);
     }
 
     /// The root of the last checkpoint that was completed, for a table of so many mapping pages.
@@ -137,6 +135,12 @@ impl Scanner {
             };
             match scan.blocks[block.0 as usize].0 {
                 First::None | First::Foreign => true,
+                // Which of their pages are stored inverted is in their records only.
+                First::Record(first)
+                    if matches!(first.content.owner(), Owner::Compute | Owner::Temporary) =>
+                {
+                    true
+                }
                 First::Record(first) => first.sequence >= root.begin || listed.contains(block),
             }
         };
@@ -220,10 +224,9 @@ impl Rebuild<'_> {
     fn entry(&self, lpn: Lpn) -> Option<(Ppa, Named)> {
         match self.ftl.lookup(lpn) {
             Mapping::Unmapped => None,
-            Mapping::Data(page) => Some((
-                page,
-                self.named(page, |content| content == Content::Data(lpn)),
-            )),
+            Mapping::Data(page) => {
+                Some((page, self.named(page, |content| content.lpn() == Some(lpn))))
+            }
             Mapping::Tombstone(page) => Some((
                 page,
                 self.named(page, |content| {
@@ -310,7 +313,7 @@ impl Rebuild<'_> {
         let mut best: BTreeMap<u32, ((u64, u64), Ppa)> = BTreeMap::new();
         for (page, record) in self.records() {
             let version = (record.version, record.sequence);
-            if let Content::Data(lpn) = record.content
+            if let Some(lpn) = record.content.lpn()
                 && lpn.0 < self.ftl.logical_pages()
                 && best
                     .get(&lpn.0)
@@ -452,6 +455,11 @@ impl Rebuild<'_> {
             }
         }
         tombstones.keys().for_each(|page| blocks.validate(*page));
+        for (page, record) in &self.scanner.scan.borrow().records {
+            if let Content::Placed { placement, .. } = record.content {
+                blocks.set_inverse(*page, placement.inverse);
+            }
+        }
         let facts = self.ftl.facts.borrow();
         facts.pages().for_each(|page| blocks.validate(page));
         let places = self.ftl.with_pages(|pages| pages.places());

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bitline::{Drive, Expression, Home, Platform, VectorId};
-use device::ftl::page_owner;
+use device::ftl::PageRecord;
 use device::region::Owner;
 use media::nand::{BlockId, PageAddress};
 use nvme::Status;
@@ -126,8 +126,8 @@ fn temporary_pages(drive: &Drive) -> usize {
         (0..geometry.wordlines_per_block()).map(move |page| PageAddress { block, page })
     });
     pages
-        .filter_map(|page| page_owner(nand.spare(geometry.ppa(page))?))
-        .filter(|(owner, _)| *owner == Owner::Temporary)
+        .filter_map(|page| PageRecord::decode(nand.spare(geometry.ppa(page))?))
+        .filter(|record| record.owner == Owner::Temporary)
         .count()
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bitline::{Drive, VectorId};
-use device::ftl::page_owner;
+use device::ftl::PageRecord;
 use device::region::Placement;
 use media::nand::{BlockId, Command, PageAddress, ProgramMode};
 use sim::{Span, Time};
@@ -37,8 +37,9 @@ fn pages(drive: &Drive, names: &Names, mut now: Time) -> Pages {
     for block in (0..geometry.blocks()).map(BlockId) {
         for page in 0..geometry.wordlines_per_block() {
             let address = PageAddress { block, page };
-            let owner = nand.spare(geometry.ppa(address)).and_then(page_owner);
-            let Some((_, Some((lpn, placement)))) = owner else {
+            let record = nand.spare(geometry.ppa(address));
+            let placed = record.and_then(|spare| PageRecord::decode(spare)?.placed);
+            let Some((lpn, placement)) = placed else {
                 continue;
             };
             assert_eq!(nand.block_state(block).mode, Some(ProgramMode::Esp));

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use bitline::{Drive, Expression, Platform, VectorId};
-use device::ftl::{Lpn, page_owner};
+use device::ftl::{Lpn, PageRecord};
 use device::region::Placement;
 use media::nand::{PageState, Ppa};
 
@@ -42,8 +42,8 @@ fn pages(drive: &Drive) -> Vec<(u32, Option<(Lpn, Placement)>)> {
         .map(Ppa)
         .filter(|&page| nand.page_state(page) == PageState::Programmed)
         .map(|page| {
-            let owner = page_owner(nand.spare(page).expect("programmed"));
-            (page.0, owner.expect("it has one").1)
+            let record = PageRecord::decode(nand.spare(page).expect("programmed"));
+            (page.0, record.expect("it has one").placed)
         })
         .collect()
 }

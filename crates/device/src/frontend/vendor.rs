@@ -38,7 +38,13 @@ impl Controller {
         read: &FcRead,
         origin: Origin,
     ) -> Result<Answer, Status> {
-        let operand = |lba| namespace.operand(lba, read.bits, self.page_bytes);
+        let operand = |lba: nvme::Lba| {
+            let first = namespace.operand(lba, read.bits, self.page_bytes)?;
+            let bytes = read.bits.div_ceil(8).next_multiple_of(512);
+            let start = lba.get() * u64::from(namespace.block_bytes());
+            self.check_marks(namespace, start..start + bytes)?;
+            Ok(first)
+        };
         let evaluated = self.bits.evaluate(read, origin, operand).await;
         let done = evaluated.map_err(|error| status_of(&error))?;
         Ok(Answer {

@@ -58,7 +58,7 @@ use range_lock::RangeLocks;
 pub use read::PagePart;
 pub use recovery::Recovered;
 pub use slc_cache::SlcCacheConfig;
-pub use spare::page_owner;
+pub use spare::PageRecord;
 use spare::{Content, Record};
 pub use wear::{StaticRule, WearLevellingConfig};
 pub use write::WithoutSpace;

@@ -53,15 +53,38 @@ pub(super) enum Content {
     Root { part: u16, parts: u16 },
 }
 
-/// Whose a page is by its spare bytes, and of a placed one which logical page and how it is placed: for those who look at
-/// the media past the firmware.
-pub fn page_owner(spare: &[u8]) -> Option<(Owner, Option<(Lpn, Placement)>)> {
-    let content = Record::decode(spare)?.content;
-    let placed = match content {
-        Content::Placed { lpn, placement } => Some((lpn, placement)),
-        _ => None,
-    };
-    Some((content.owner(), placed))
+/// What the spare bytes of a page say of it: for those who look at the media past the firmware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageRecord {
+    /// Whose it is.
+    pub owner: Owner,
+    /// Of a placed page, which logical page it is and how it is placed.
+    pub placed: Option<(Lpn, Placement)>,
+    /// Rises with every change that the host asks for.
+    pub version: u64,
+    /// Rises with every program.
+    pub sequence: u64,
+}
+
+impl PageRecord {
+    /// The record in these spare bytes; none if they hold none.
+    pub fn decode(spare: &[u8]) -> Option<PageRecord> {
+        let Record {
+            content,
+            version,
+            sequence,
+        } = Record::decode(spare)?;
+        let placed = match content {
+            Content::Placed { lpn, placement } => Some((lpn, placement)),
+            _ => None,
+        };
+        Some(PageRecord {
+            owner: content.owner(),
+            placed,
+            version,
+            sequence,
+        })
+    }
 }
 
 /// Writes numbers one after another, little-endian.

@@ -140,7 +140,7 @@ impl Life {
         }
         let nand = self.drive.nand().borrow();
         let geometry = nand.geometry();
-        let mut places: BTreeMap<(VectorId, u32), (u64, PageAddress, Placement)> = BTreeMap::new();
+        let mut found: Vec<((VectorId, u32), u64, PageAddress, Placement)> = Vec::new();
         for block in (0..geometry.blocks()).map(BlockId) {
             for page in 0..geometry.wordlines_per_block() {
                 let address = PageAddress { block, page };
@@ -151,12 +151,23 @@ impl Life {
                 if let Some((lpn, placement)) = record.placed
                     && let Some(name) = names.get(&lpn.0)
                 {
-                    let found = (record.sequence, address, placement);
-                    let kept = places.entry(*name).or_insert(found);
-                    if kept.0 < record.sequence {
-                        *kept = found;
-                    }
+                    found.push((*name, record.sequence, address, placement));
                 }
+            }
+        }
+        // A block that is being moved has numbers that its copy has, too, which has fewer pages until it is whole.
+        let mut pages: BTreeMap<u32, u32> = BTreeMap::new();
+        for (_, _, address, _) in &found {
+            *pages.entry(address.block.0).or_default() += 1;
+        }
+        let rank = |sequence: u64, address: &PageAddress| {
+            (sequence, pages[&address.block.0], address.block.0)
+        };
+        let mut places: BTreeMap<(VectorId, u32), (u64, PageAddress, Placement)> = BTreeMap::new();
+        for (name, sequence, address, placement) in found {
+            let kept = places.entry(name).or_insert((sequence, address, placement));
+            if rank(kept.0, &kept.1) < rank(sequence, &address) {
+                *kept = (sequence, address, placement);
             }
         }
         let places = places.into_iter();

@@ -9,7 +9,7 @@ use std::ops::Range;
 use media::nand::{BlockId, DieId, Geometry, PlaneId};
 
 use super::rows::{Operand, Row, RowSetId};
-use crate::ftl::{Ftl, Lpn, Stored};
+use crate::ftl::{Lpn, Stored};
 use crate::region::{DieBatch, Home, StringAddress};
 
 /// Where one operand is in a chunk, as far as a plan needs to know.
@@ -74,10 +74,10 @@ pub struct Lane {
     pub batches: Vec<DieBatch>,
 }
 
-/// The classes of the chunks of operands that begin with these logical pages. All blocks of the region among them are
+/// The classes of the chunks of operands that begin with these logical pages, `stored` telling where each page is. All blocks of the region among them are
 /// reported to `pin`.
 pub fn classes(
-    ftl: &Ftl,
+    stored: impl Fn(Lpn) -> Stored,
     geometry: &Geometry,
     first: &[Lpn],
     chunks: Range<u32>,
@@ -90,10 +90,10 @@ pub fn classes(
     let planes = geometry.planes();
     for chunk in chunks {
         let mut outside = PlaneId(chunk % planes);
-        let stored = |lpn: &Lpn| ftl.stored(Lpn(lpn.0 + chunk));
+        let of_chunk = first.iter().map(|lpn| stored(Lpn(lpn.0 + chunk)));
         describe(
             geometry,
-            first.iter().map(stored),
+            of_chunk,
             &mut signature,
             &mut strings,
             &mut outside,
@@ -142,7 +142,7 @@ fn describe(
         let place = match stored {
             Stored::Zeroes => Place::Zeroes,
             Stored::Elsewhere(page) => {
-                *outside = geometry.plane_of_block(page.block);
+                *outside = page.map_or(*outside, |page| geometry.plane_of_block(page.block));
                 Place::Elsewhere
             }
             Stored::Placed { page, inverse } => {

@@ -35,8 +35,8 @@ pub enum Stored {
         /// It holds the complement.
         inverse: bool,
     },
-    /// In this page, behind its code and randomized.
-    Elsewhere(PageAddress),
+    /// In this page, if it is on flash at all, behind its code and randomized.
+    Elsewhere(Option<PageAddress>),
 }
 
 /// What setting up placed pages at once has come to.
@@ -100,7 +100,7 @@ impl Ftl {
                 inverse,
             }
         } else {
-            Stored::Elsewhere(address)
+            Stored::Elsewhere(Some(address))
         }
     }
 

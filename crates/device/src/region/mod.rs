@@ -97,8 +97,9 @@ pub struct Found {
     pub column: u32,
     /// Its first page that can still be programmed.
     pub next_page: u32,
-    /// The highest sequence number of its pages: where a column has several blocks with room, the last written goes on.
-    pub sequence: u64,
+    /// The highest version of its pages: where a column has several blocks with room, the one written last by the host goes
+    /// on, wherever collection put others.
+    pub version: u64,
     /// Whether a program failed there.
     pub failed: bool,
 }
@@ -338,7 +339,7 @@ impl Region {
 
     /// Takes the blocks that recovery found: of each column, the block written last goes on if it has room.
     pub fn rebuild(&mut self, mut found: Vec<Found>) {
-        found.sort_unstable_by_key(|found| found.sequence);
+        found.sort_unstable_by_key(|found| found.version);
         for Found {
             block,
             handle,

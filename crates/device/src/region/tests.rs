@@ -135,7 +135,7 @@ fn a_column_goes_on_after_recovery_where_it_was_written_last() {
             column: held.column,
             // The first three rows fill a block of which one string may be unused.
             next_page: if held.open { 2 } else { 5 },
-            sequence: if held.open { 9 } else { 1 },
+            version: if held.open { 9 } else { 1 },
             failed: false,
         });
     }

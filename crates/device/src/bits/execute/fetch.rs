@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use arrayvec::ArrayVec;
 use media::nand::PLANES_PER_DIE_MAX;
+use sim::Time;
 
 use super::Pages;
 use super::error::Failure;
@@ -11,6 +12,8 @@ use super::stage::Stage;
 use super::work::Work;
 use crate::bits::classes::Lane;
 use crate::bits::plan::Program;
+use crate::buffer::Buffer;
+use crate::cache::{Lookup, Rest};
 use crate::ftl::PagePart;
 use crate::region::DieBatch;
 use crate::schedule::{Compute, Ticket};
@@ -19,6 +22,10 @@ use crate::schedule::{Compute, Ticket};
 struct Fetch<'a> {
     ticket: Ticket<'a>,
     pages: Pages<'a>,
+    /// What of pages the data cache does not have: the number of the page among them, and where it comes to.
+    rests: Vec<(usize, Rest, Buffer<'a>)>,
+    /// When what the data cache has of pages is out of DRAM.
+    cached: Time,
 }
 
 /// The pages of one lane on their way from the array, in the order of the recipe, batch after batch.
@@ -49,11 +56,21 @@ impl<'a> Fetches<'a> {
             .flying
             .pop_front()
             .expect("there are as many fetches as the recipe takes");
-        let pages = fetch.pages;
-        if let Err(fault) = fetch.ticket.await {
+        let Fetch {
+            ticket,
+            pages,
+            rests,
+            cached,
+        } = fetch;
+        if let Err(fault) = ticket.await {
             self.forget(pages.len());
             return Err(Failure::Flash(fault));
         }
+        let bits = &self.stage.bits;
+        for (at, rest, from) in rests {
+            bits.cache.merge(&rest, from.id(), pages[at].id());
+        }
+        bits.sim.sleep_until(cached).await;
         self.top_up();
         Ok(pages)
     }
@@ -82,12 +99,7 @@ impl<'a> Fetches<'a> {
         let pages = bits.take_pages(&self.batch);
         let ticket = bits.schedule.ticket();
         if let Some(operand) = program.first_row_set().and_then(|rows| rows.operand()) {
-            let page_bytes = work.geometry().page_bytes;
-            for (&place, page) in self.batch.iter().zip(&pages) {
-                let part = PagePart::new(work.class.lpn(operand, place), 0, page_bytes, page.id());
-                bits.ftl.read(part, ticket.id().into());
-            }
-            return Fetch { ticket, pages };
+            return self.read_pages(operand, ticket, pages);
         }
         for part in parts_of(work, program, &self.batch) {
             let places: DieBatch = part.iter().map(|&at| self.batch[at]).collect();
@@ -104,7 +116,48 @@ impl<'a> Fetches<'a> {
             let die = work.geometry().die_of_plane(work.plane(program, places[0]));
             bits.schedule.push(die, compute, ticket.id().into());
         }
-        Fetch { ticket, pages }
+        Fetch {
+            ticket,
+            pages,
+            rests: Vec::new(),
+            cached: Time::ZERO,
+        }
+    }
+
+    /// Starts reading the pages of an operand that lies outside of the region, as any read does: from the data cache
+    /// where it has them.
+    fn read_pages(&self, operand: u32, ticket: Ticket<'a>, pages: Pages<'a>) -> Fetch<'a> {
+        let (stage, bits, work) = (self.stage, &self.stage.bits, &self.stage.work);
+        let page_bytes = work.geometry().page_bytes;
+        let (mut rests, mut cached_bytes) = (Vec::new(), 0);
+        for (at, (&place, page)) in self.batch.iter().zip(&pages).enumerate() {
+            let lpn = work.class.lpn(operand, place);
+            let part = PagePart::new(lpn, 0, page_bytes, page.id());
+            match bits.cache.lookup(lpn, 0, page_bytes, page.id()) {
+                Lookup::Hit => cached_bytes += page_bytes,
+                Lookup::Miss => {
+                    bits.ftl.read(part, ticket.id().into());
+                }
+                Lookup::Part(rest) => {
+                    cached_bytes += rest.copied;
+                    let (hull, into) = (rest.hull(), bits.buffers.take());
+                    let bytes = hull.end - hull.start;
+                    let part = PagePart::new(lpn, hull.start, bytes, into.id());
+                    bits.ftl.read(part, ticket.id().into());
+                    rests.push((at, rest, into));
+                }
+            }
+        }
+        let cached = match cached_bytes {
+            0 => Time::ZERO,
+            bytes => bits.cache.post_hit(stage.origin.tenant, bytes),
+        };
+        Fetch {
+            ticket,
+            pages,
+            rests,
+            cached,
+        }
     }
 
     /// Waits for what is on its way and forgets it.

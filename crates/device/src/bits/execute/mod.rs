@@ -171,7 +171,8 @@ impl Bits {
         let asked = read::number(expression, page_of)?;
         let chunks = bits.div_ceil(self.page_bytes() * 8) as u32;
         let geometry = self.schedule.geometry();
-        let classes = classes(&self.ftl, geometry, &asked.first, 0..chunks.max(1), |_| {});
+        let stored = |lpn| self.stored(lpn);
+        let classes = classes(stored, geometry, &asked.first, 0..chunks.max(1), |_| {});
         let largest = classes.iter().rev().max_by_key(|class| class.len());
         let class = largest.expect("one chunk makes a class");
         let names = expression.vectors().into_iter();

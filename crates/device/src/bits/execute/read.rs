@@ -16,7 +16,7 @@ use crate::bits::engine::Engine;
 use crate::bits::meet::{Choice, Route, Routes, renumbered, route};
 use crate::bits::plan::{Plan, Program, Source};
 use crate::bits::rows::Leaf;
-use crate::ftl::Lpn;
+use crate::ftl::{Lpn, Stored};
 use crate::schedule::{Fault, Origin};
 
 /// What an evaluation gave, besides the result in host memory.
@@ -75,10 +75,13 @@ impl Bits {
         let expression = self.fetch_expression(command, origin.tenant).await?;
         let asked = number(&expression, page_of)?;
         let chunks = command.bits.div_ceil(self.page_bytes() * 8) as u32;
-        self.settle_operands(&asked.first, chunks).await?;
+        for lpn in &asked.first {
+            self.ftl.entries_for(lpn.0..lpn.0 + chunks).await?;
+        }
         let mut pins = Vec::new();
         let geometry = self.schedule.geometry();
-        let classes = classes(&self.ftl, geometry, &asked.first, 0..chunks, |block| {
+        let stored = |lpn| self.stored(lpn);
+        let classes = classes(stored, geometry, &asked.first, 0..chunks, |block| {
             self.ftl.pin(block);
             pins.push(block);
         });
@@ -91,13 +94,12 @@ impl Bits {
         pins.iter().for_each(|block| self.ftl.unpin(*block));
     }
 
-    /// Sees to it that the mapping says where the operands are, and that flash has all of them.
-    async fn settle_operands(&self, first: &[Lpn], chunks: u32) -> Result<(), ExecuteError> {
-        for lpn in first {
-            self.cache.save(lpn.0..lpn.0 + chunks).await?;
-            self.ftl.entries_for(lpn.0..lpn.0 + chunks).await?;
+    /// Where a logical page is: where the data cache has what flash misses, it is nowhere that could be sensed.
+    pub(super) fn stored(&self, lpn: Lpn) -> Stored {
+        if self.cache.has_unsaved(lpn) {
+            return Stored::Elsewhere(None);
         }
-        Ok(())
+        self.ftl.stored(lpn)
     }
 
     async fn evaluate_pinned(

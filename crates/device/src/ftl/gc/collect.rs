@@ -460,7 +460,13 @@ impl Ftl {
 
     /// Settles where a copy goes; gives its record. In one block sequences rise from page to page.
     fn place_copy(&self, number: u32, to: PageAddress, record: Record) -> Record {
-        let sequence = self.next_sequence();
+        let job = self.collections.copies.borrow()[number].job;
+        let purpose = self.collections.jobs.borrow()[job].purpose;
+        // What moves as a block keeps its number until all of it is there: recovery then takes the whole one.
+        let sequence = match purpose {
+            Purpose::RegionLevelling(_) => record.sequence,
+            _ => self.next_sequence(),
+        };
         self.note_program(sequence);
         let record = Record { sequence, ..record };
         self.collections.copies.borrow_mut()[number].into = Some((to, record));
@@ -603,6 +609,10 @@ impl Ftl {
             Purpose::Region => counts.compute_page_copies += 1,
             Purpose::RegionLevelling(_) => counts.wear_levelling_page_copies += 1,
         });
+        if let Purpose::RegionLevelling(_) = purpose {
+            // The mapping follows when the whole block is there.
+            return self.settle(into, false);
+        }
         let still_needed =
             self.blocks.borrow().is_valid(old) || is_planted(Bug::CollectionIgnoresOvertaking);
         self.settle(into, still_needed);
@@ -673,6 +683,11 @@ impl Ftl {
         if job.stuck && job.purpose.is_of_region() {
             return self.abandon_region_job(number, job);
         }
+        if let Purpose::RegionLevelling(target) = job.purpose
+            && !job.lost
+        {
+            self.switch_to(job.victim, target);
+        }
         if job.purpose.is_of_region() && self.region.borrow().is_pinned(job.victim) {
             self.collections
                 .parked
@@ -690,6 +705,9 @@ impl Ftl {
                 .change_plane(plane, |jobs| jobs.stuck = stuck);
             self.collections.any_stuck.set(true);
             return self.note_exhaustion(plane);
+        }
+        if job.lost && matches!(job.purpose, Purpose::RegionLevelling(_)) {
+            return self.abandon_region_job(number, job);
         }
         if job.lost {
             self.retire(job.victim);
@@ -716,6 +734,21 @@ impl Ftl {
         if let Some(number) = parked {
             let job = self.collections.jobs.borrow()[number];
             self.finish(number, &job);
+        }
+    }
+
+    /// All of a block of the region is in another one: the mapping follows, where the host has not overtaken.
+    fn switch_to(&self, from: BlockId, to: BlockId) {
+        loop {
+            let next = self.blocks.borrow().next_valid(from, 0);
+            let Some(page) = next else { return };
+            let record = self.record_of(page);
+            let copy = self.geometry.ppa(PageAddress {
+                block: to,
+                page: page.page,
+            });
+            self.blocks.borrow_mut().validate(copy);
+            self.moved(record, self.geometry.ppa(page), copy);
         }
     }
 

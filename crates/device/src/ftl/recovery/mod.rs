@@ -9,9 +9,12 @@ mod journal;
 mod root;
 mod scan;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use media::nand::{BlockCondition, BlockId, BlockState, PageAddress, PageState, Ppa, ProgramMode};
+use media::nand::{
+    BlockCondition, BlockId, BlockState, Geometry, PageAddress, PageState, Ppa, ProgramMode,
+};
 use sim::{Sim, Time};
 
 use super::blocks::{Blocks, Stream, Use};
@@ -88,11 +91,13 @@ impl Ftl {
         let logical_pages = mapping.len();
         // (version, sequence) of the best page found; zero pages cost no memory.
         let mut best = vec![(0u64, 0u64); logical_pages as usize];
+        let moves = Moves::of(&self.geometry, records);
         for (page, record) in records {
             let found = (record.version, record.sequence);
             if let Some(lpn) = record.content.lpn()
                 && lpn.0 < logical_pages
-                && is_better(best[lpn.0 as usize], found)
+                && (is_better(best[lpn.0 as usize], found)
+                    || best[lpn.0 as usize] == found && moves.prefers(*page, mapping.get(lpn)))
             {
                 best[lpn.0 as usize] = found;
                 mapping.set(lpn, Mapping::Data(*page));
@@ -265,6 +270,42 @@ impl Ftl {
             let page = self.geometry.ppa(PageAddress { block, page });
             nand.page_state(page) == PageState::Failed
         })
+    }
+}
+
+/// Blocks of the region that were moved as a whole when the power went: a page and its copy have the same numbers then.
+struct Moves {
+    geometry: Geometry,
+    /// Placed pages of each block that has some.
+    pages: BTreeMap<BlockId, u32>,
+}
+
+impl Moves {
+    fn of(geometry: &Geometry, records: &[(Ppa, Record)]) -> Moves {
+        let mut pages = BTreeMap::new();
+        for (page, record) in records {
+            if let Content::Placed { .. } = record.content {
+                let block = geometry.page_address(*page).block;
+                *pages.entry(block).or_default() += 1;
+            }
+        }
+        Moves {
+            geometry: geometry.clone(),
+            pages,
+        }
+    }
+
+    /// Whether a page is to be preferred to another with the same numbers: the one whose block has more, which is the one that
+    /// was moved unless all of it was; so that pages stay together.
+    fn prefers(&self, page: Ppa, other: Mapping) -> bool {
+        let Mapping::Data(other) = other else {
+            return false;
+        };
+        let rank = |page| {
+            let block = self.geometry.page_address(page).block;
+            (self.pages.get(&block).copied().unwrap_or(0), block)
+        };
+        rank(page) > rank(other)
     }
 }
 

@@ -11,8 +11,8 @@ use std::rc::Rc;
 
 use media::nand::{BlockId, PageAddress, Ppa};
 
-use super::is_better;
 use super::scan::{First, Scanner};
+use super::{Moves, is_better};
 use crate::ftl::Ftl;
 use crate::ftl::checkpoint::Root;
 use crate::ftl::mapping::{Lpn, Mapping};
@@ -311,13 +311,16 @@ impl Rebuild<'_> {
     /// Data that scanned pages hold takes the place of what the entries say, where it is newer.
     async fn apply_data(&mut self) {
         let mut best: BTreeMap<u32, ((u64, u64), Ppa)> = BTreeMap::new();
-        for (page, record) in self.records() {
+        let records = self.records();
+        let moves = Moves::of(&self.ftl.geometry, &records);
+        for (page, record) in records {
             let version = (record.version, record.sequence);
             if let Some(lpn) = record.content.lpn()
                 && lpn.0 < self.ftl.logical_pages()
-                && best
-                    .get(&lpn.0)
-                    .is_none_or(|(kept, _)| is_better(*kept, version))
+                && best.get(&lpn.0).is_none_or(|(kept, known)| {
+                    is_better(*kept, version)
+                        || *kept == version && moves.prefers(page, Mapping::Data(*known))
+                })
             {
                 best.insert(lpn.0, (version, page));
             }
@@ -338,7 +341,8 @@ impl Rebuild<'_> {
                 // Older than the mapping page, and so than this record.
                 Some((_, Named::Unread)) | Some((_, Named::Gone)) | None => (0, 0),
             };
-            if version > current && !is_planted(Bug::RecoveryTrustsCheckpoint) {
+            // With the same numbers it is the same page, or one of a block that moved.
+            if version >= current && !is_planted(Bug::RecoveryTrustsCheckpoint) {
                 self.ftl
                     .mapping
                     .borrow_mut()

@@ -241,10 +241,10 @@ impl Scan {
                 handle,
                 column,
                 next_page: 0,
-                sequence: 0,
+                version: 0,
                 failed: false,
             });
-            found.sequence = found.sequence.max(record.sequence);
+            found.version = found.version.max(record.version);
         }
         blocks.into_values().collect()
     }

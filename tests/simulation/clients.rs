@@ -219,7 +219,7 @@ impl Client {
 
     /// Writes the pages that the range covers with a placement handle, if it covers any.
     async fn place(&mut self, range: &Range) {
-        let per_page = u64::from(range.device.blocks_per_page());
+        let per_page = u64::from(range.device.page_blocks());
         let first = range.lba.next_multiple_of(per_page);
         let end = (range.lba + range.count) / per_page * per_page;
         if first >= end {
@@ -251,7 +251,7 @@ impl Client {
     /// One of the handles of a namespace, now and then of another shape.
     fn handle(&mut self, space: usize, device: &BlockDevice<Queue>) -> Handle {
         let number = self.random.below(HANDLES);
-        let pages = device.blocks() / u64::from(device.blocks_per_page());
+        let pages = device.blocks() / u64::from(device.page_blocks());
         let (pitch, anchor, dies) = if self.random.chance(0.8) {
             (number + 1, 0, 0)
         } else {
@@ -263,8 +263,8 @@ impl Client {
         };
         Handle {
             number: (space as u64 * HANDLES + number) as u16,
-            anchor: anchor * u64::from(device.blocks_per_page()),
-            pitch: pitch * u64::from(device.blocks_per_page()),
+            anchor: anchor * u64::from(device.page_blocks()),
+            pitch: pitch * u64::from(device.page_blocks()),
             home: Home {
                 first: 0,
                 dies: dies as u16,
@@ -528,7 +528,7 @@ impl Client {
             // Its format is changing.
             return;
         };
-        let per_page = u64::from(device.blocks_per_page());
+        let per_page = u64::from(device.page_blocks());
         let pages = device.blocks() / per_page;
         let length = (1 + self.random.below(PAGES_MAX)).min(pages);
         if length == 0 || device.block_bytes() != self.shared.oracle.borrow().block_bytes(space) {

@@ -7,9 +7,7 @@ use nvme::command::{
     DirectiveOperation, DirectiveQuery, DirectiveReceive, DirectiveSend, Engine, FcRead,
     HandleAttributes, HandleRecord, Home, PlacedWrite, ReadWrite, WriteZeroes, opcode,
 };
-use nvme::{
-    CommandId, DataPointer, IoCommand, Lba, MEMORY_PAGE_BYTES, SubmissionEntry, VendorCommand,
-};
+use nvme::{CommandId, DataPointer, IoCommand, MEMORY_PAGE_BYTES, SubmissionEntry, VendorCommand};
 use sim::Random;
 use zerocopy::IntoBytes;
 

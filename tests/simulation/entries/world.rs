@@ -85,7 +85,7 @@ impl World {
                     block_bytes: block.block_bytes().into(),
                 };
                 let open = BitsDevice::new(block).handles().await?.into_iter();
-                handles.extend(open.map(|record| (space, record.handle.get())));
+                handles.extend(open.map(|(handle, _)| (space, handle.number)));
                 spaces.push(space);
             }
             Ok::<_, bitline::HostError>((spaces, handles))

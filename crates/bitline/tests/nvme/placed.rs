@@ -47,6 +47,15 @@ fn and(rows: &[u64]) -> Vec<u8> {
     rows.reduce(both).expect("rows")
 }
 
+/// The AND of rows, as the array computes it.
+async fn evaluated(
+    bits: &BitsDevice<bitline::Queue>,
+    rows: &[u64],
+) -> Result<Vec<u8>, host::Error> {
+    bits.evaluate(&all(rows), Engine::FlashCosmos, BYTES as u64 * 8)
+        .await
+}
+
 /// Writes rows with handle 1, every other one inverted.
 async fn fill(host: &Host, rows: &[u64]) -> Result<(), host::Error> {
     let bits = bits(host);
@@ -237,8 +246,7 @@ fn handles_are_listed_and_close_with_the_power_but_strings_go_on() {
         // Opened again, further rows join the strings of those before.
         fill(&host, &[2, 4]).await?;
         assert_eq!(bits(&host).handles().await?, [(handle(1), 3)]);
-        let result = bits(&host).evaluate(&all(&[0, 2, 4]), Engine::FlashCosmos, BYTES as u64 * 8);
-        assert_eq!(result.await?, and(&[0, 2, 4]));
+        assert_eq!(evaluated(&bits(&host), &[0, 2, 4]).await?, and(&[0, 2, 4]));
         Ok(())
     });
     let counts = drive.statistics().expect("power").bits;
@@ -266,8 +274,7 @@ fn the_data_cache_and_placed_pages_agree() {
         assert_eq!(host.block().read(0, ROW).await?, row(4));
         host.block().flush().await?;
         assert_eq!(host.block().read(0, ROW).await?, row(4));
-        let result = bits.evaluate(&all(&[0, 2]), Engine::FlashCosmos, BYTES as u64 * 8);
-        assert_eq!(result.await?, and(&[4, 2]));
+        assert_eq!(evaluated(&bits, &[0, 2]).await?, and(&[4, 2]));
         Ok(())
     });
 }
@@ -355,8 +362,7 @@ fn namespaces_have_handles_of_their_own() {
                 .await?,
             row(7)
         );
-        let result = bits(&host).evaluate(&all(&[0, 2]), Engine::FlashCosmos, BYTES as u64 * 8);
-        assert_eq!(result.await?, and(&[0, 2]));
+        assert_eq!(evaluated(&bits(&host), &[0, 2]).await?, and(&[0, 2]));
         Ok(())
     });
 }

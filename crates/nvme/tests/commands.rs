@@ -294,17 +294,6 @@ fn io_refusals_carry_the_specified_status() {
         "legal, but unsupported"
     );
     let invalid = Some(Status::INVALID_FIELD);
-    assert_eq!(
-        refusal(&[(0, 0x81), (10, u32::MAX), (12, 1)]),
-        invalid,
-        "group of all ones"
-    );
-    assert_eq!(
-        refusal(&[(0, 0x81), (11, u32::MAX), (12, 1)]),
-        invalid,
-        "vector of all ones"
-    );
-    assert_eq!(refusal(&[(0, 0x81)]), invalid, "no bits");
     assert_eq!(refusal(&[(0, 0x82), (12, 1)]), invalid, "no expression");
     assert_eq!(
         refusal(&[(0, 0x82), (10, 49_153), (12, 1)]),
@@ -316,12 +305,12 @@ fn io_refusals_carry_the_specified_status() {
         invalid,
         "no such engine"
     );
-    assert_eq!(
-        refusal(&[(0, 0x84), (10, u32::MAX)]),
-        invalid,
-        "delete all groups"
-    );
-    assert_eq!(refusal(&[(0, 0x86), (11, 33)]), invalid, "part of a record");
+    for opcode in [0x81, 0x84, 0x86] {
+        assert_eq!(
+            refusal(&[(0, opcode), (12, 1)]),
+            Some(Status::INVALID_OPCODE)
+        );
+    }
 }
 
 #[test]

@@ -281,15 +281,17 @@ impl Ftl {
         self.schedule.push(die, program, notify);
     }
 
-    /// Waits until the entries of `lpns` are at hand.
+    /// Waits until the entries of `lpns` have been at hand, all asked for together: one read of a mapping page serves
+    /// all that are in it.
     ///
     /// # Errors
     /// An entry cannot be read.
-    pub(crate) async fn entries_for(&self, lpns: std::ops::Range<u32>) -> Result<(), FtlError> {
+    pub(crate) async fn entries_for(
+        &self,
+        lpns: impl Iterator<Item = Lpn>,
+    ) -> Result<(), FtlError> {
         if self.is_cached {
-            for lpn in lpns.map(Lpn) {
-                self.entry_for_lookup(lpn).await?;
-            }
+            self.entries_for_lookup(lpns).await?;
         }
         Ok(())
     }

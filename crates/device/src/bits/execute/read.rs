@@ -75,9 +75,11 @@ impl Bits {
         let expression = self.fetch_expression(command, origin.tenant).await?;
         let asked = number(&expression, page_of)?;
         let chunks = command.bits.div_ceil(self.page_bytes() * 8) as u32;
-        for lpn in &asked.first {
-            self.ftl.entries_for(lpn.0..lpn.0 + chunks).await?;
-        }
+        let all = asked
+            .first
+            .iter()
+            .flat_map(|first| first.0..first.0 + chunks);
+        self.ftl.entries_for(all.map(Lpn)).await?;
         let mut pins = Vec::new();
         let geometry = self.schedule.geometry();
         let stored = |lpn| self.stored(lpn);

@@ -42,22 +42,31 @@ impl Ftl {
 
     /// Waits until the entry of a page that is to be written is at hand.
     pub(in crate::ftl) async fn entry_for_write(&self, lpn: Lpn) -> Result<(), FtlError> {
-        self.entry_for(lpn, Purpose::Write).await
-    }
-
-    /// The same of one whose place is asked for.
-    pub(in crate::ftl) async fn entry_for_lookup(&self, lpn: Lpn) -> Result<(), FtlError> {
-        self.entry_for(lpn, Purpose::Read).await
-    }
-
-    async fn entry_for(&self, lpn: Lpn, purpose: Purpose) -> Result<(), FtlError> {
         let ticket = self.schedule.ticket();
         let notify = ticket.id().into();
         let waiter = Waiter::Entry { lpn, notify };
-        if self.demand(lpn, purpose, waiter, notify) {
+        if self.demand(lpn, Purpose::Write, waiter, notify) {
             return Ok(());
         }
         Ok(ticket.await?)
+    }
+
+    /// The same of those whose places are asked for.
+    pub(in crate::ftl) async fn entries_for_lookup(
+        &self,
+        lpns: impl Iterator<Item = Lpn>,
+    ) -> Result<(), FtlError> {
+        let ticket = self.schedule.ticket();
+        let notify = ticket.id().into();
+        let mut missing = false;
+        for lpn in lpns {
+            let waiter = Waiter::Entry { lpn, notify };
+            missing |= !self.demand(lpn, Purpose::Read, waiter, notify);
+        }
+        if missing {
+            ticket.await?;
+        }
+        Ok(())
     }
 
     /// Whether the entry of `lpn` is at hand; if not, it is fetched and `waiter` waits.

@@ -335,7 +335,7 @@ impl Drive {
         let driver = Driver::new(&sim)?;
         let (config, nand) = (self.config.clone(), self.nand.clone());
         let since = simulation.now();
-        let known = self.vectors.clone();
+        let (known, in_image) = (self.vectors.clone(), self.image.is_some());
         let task = simulation.handle().spawn(async move {
             let host_config = &config.host;
             let device = Device::power_up(
@@ -359,10 +359,18 @@ impl Drive {
             connected.await?;
             let queue = Queue::new(driver.clone(), 0)?;
             let block = BlockDevice::open(queue, NAMESPACE).await?;
-            let table = known.unwrap_or_else(|| Rc::new(RefCell::new(vector_table(&device))));
+            let is_known = known.is_some();
+            let table = known.unwrap_or_else(|| {
+                let table = vector_table(&device, in_image);
+                Rc::new(RefCell::new(table))
+            });
             table.borrow_mut().power_lost();
+            let bits = Vectors::new(table.clone(), BitsDevice::new(block.clone()));
+            if media == MediaState::Used && !is_known {
+                bits.load().await?;
+            }
             let host = Host {
-                bits: Vectors::new(table.clone(), BitsDevice::new(block.clone())),
+                bits,
                 block,
                 table,
                 computer: Rc::new(Computer::new(&sim, host_config, &device.ledger)),
@@ -491,6 +499,9 @@ impl Drive {
     }
 
     fn power_down(&mut self) -> Result<(), Error> {
+        if self.powered.is_some() {
+            self.run(|host| async move { host.bits.save().await })??;
+        }
         self.settle()?;
         self.power_cut()?;
         self.sync()
@@ -646,7 +657,10 @@ impl Drive {
     /// What the drive reports, or if the image file cannot be written, such as on a full disk. Nothing is lost
     /// then: the drive keeps it in memory, and flushing again tries again.
     pub fn flush(&mut self) -> Result<(), Error> {
-        self.run(|host| async move { host.block.flush().await })??;
+        self.run(|host| async move {
+            host.bits.save().await?;
+            Ok::<_, Error>(host.block.flush().await?)
+        })??;
         // A cache that a capacitor protects need not be flushed for the drive's sake, but the
         // image has only what is on flash.
         let written = self.write_back_cache()?;
@@ -798,13 +812,14 @@ impl Drive {
 
 /// No vectors, in the last pages of the first namespace: as large a share of it as of the drive is what computing's share can
 /// hold.
-fn vector_table(device: &Device) -> Table {
+fn vector_table(device: &Device, durable: bool) -> Table {
     let (all, data) = (device.ftl.logical_pages(), device.ftl.data_pages());
     let pages = device.controller.pages_of(NAMESPACE);
     let pages = pages.map_or(0, |pages| u64::from(pages.end - pages.start));
     let area = pages * u64::from(all - data) / u64::from(all.max(1));
     let geometry = device.schedule.geometry();
-    Table::new(pages - area..pages, geometry.page_bytes, geometry.dies())
+    let (page_bytes, dies) = (geometry.page_bytes, geometry.dies());
+    Table::new(pages - area..pages, page_bytes, dies, durable)
 }
 
 /// Sanitizes, and looks every millisecond whether that is over.

@@ -30,6 +30,9 @@ pub enum Error {
     /// Vectors that cannot be set up at once.
     #[error("placing vectors: {0}")]
     Place(#[from] crate::bits::PlaceError),
+    /// The table of vectors, in a small volume on the drive, cannot be read or written.
+    #[error("the table of vectors: {0}")]
+    Vectors(#[from] host::volume::VolumeError),
     /// No platform of this name.
     #[error("there is no platform {0:?}; it must be host, in-storage, parabit or flash-cosmos")]
     UnknownPlatform(String),

@@ -5,6 +5,7 @@ mod computer;
 mod outside;
 mod parts;
 mod place;
+mod saved;
 mod table;
 
 use std::fmt;

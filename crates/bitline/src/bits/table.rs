@@ -1,5 +1,5 @@
-//! An adapter, to be replaced by the host library's volume: vectors named by group and number, in a table that is in
-//! host memory only. It survives power cuts of its drive and nothing else.
+//! Vectors named by group and number, in a table in host memory. It survives power cuts of its drive; of a drive in an image
+//! it is written to the drive itself when that is flushed or closed ([`super::saved`]).
 //!
 //! Every vector is a run of logical pages in the *area*, the last addresses of the namespace: as many as computing's share of
 //! the drive can hold. A group is a placement handle whose rows are as long as its vectors. A vector that is written again goes
@@ -12,9 +12,10 @@ use std::rc::Rc;
 
 use host::bits::{BitsDevice, Checked, Handle};
 use host::{Buffer, Error, StatusError};
-use nvme::command::{Engine, Home};
+use nvme::command::{Engine, HANDLE_MAX, Home};
 use nvme::{Expression, Lba, Status, VectorId};
 
+use super::saved::{Saved, volume_pages};
 use crate::driver::Queue;
 
 /// A vector that the drive holds.
@@ -41,19 +42,19 @@ pub struct Part {
 
 /// What the vectors of a group have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Group {
-    handle: u16,
-    bits: u64,
-    home: Home,
+pub(super) struct Group {
+    pub(super) handle: u16,
+    pub(super) bits: u64,
+    pub(super) home: Home,
 }
 
 /// A vector's place.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+pub(super) struct Entry {
     /// Its first page in the namespace.
-    page: u64,
-    bits: u64,
-    inverse: bool,
+    pub(super) page: u64,
+    pub(super) bits: u64,
+    pub(super) inverse: bool,
 }
 
 /// What the host knows of vectors.
@@ -71,13 +72,37 @@ pub(crate) struct Table {
     /// Evaluations and writes under way, numbered as they came, which may use what was replaced since.
     users: BTreeSet<u64>,
     next_user: u64,
-    /// What was replaced and is not deallocated yet: first page and number, and the first user that came later.
-    replaced: Vec<(u64, u64, u64)>,
+    /// What was replaced and is not deallocated yet.
+    replaced: Vec<Replaced>,
+    /// Pages of the namespace where the table itself is written.
+    on_drive: Option<Range<u64>>,
+    /// How often vectors have changed, and how often they had when the table was written last.
+    changes: u64,
+    saved: u64,
+    /// Free pages may hold what a process that was killed wrote and never named.
+    has_leftovers: bool,
+}
+
+/// Pages that a vector had.
+#[derive(Clone, Copy, Debug)]
+struct Replaced {
+    page: u64,
+    pages: u64,
+    /// The first user that came later.
+    since: u64,
+    /// The change that replaced them.
+    change: u64,
 }
 
 impl Table {
-    /// No vectors, in an area of the pages of a namespace.
-    pub(crate) fn new(area: Range<u64>, page_bytes: u32, dies: u32) -> Table {
+    /// No vectors, in an area of the pages of a namespace; the last of them are for the table itself if it is `durable`.
+    pub(crate) fn new(mut area: Range<u64>, page_bytes: u32, dies: u32, durable: bool) -> Table {
+        let pages = volume_pages(area.end - area.start, page_bytes);
+        let is_large_enough = area.end - area.start > 2 * pages;
+        let on_drive = (durable && is_large_enough).then(|| area.end - pages..area.end);
+        if let Some(place) = &on_drive {
+            area.end = place.start;
+        }
         let mut table = Table {
             page_bytes: page_bytes.into(),
             dies,
@@ -89,6 +114,10 @@ impl Table {
             users: BTreeSet::new(),
             next_user: 0,
             replaced: Vec::new(),
+            on_drive,
+            changes: 0,
+            saved: 0,
+            has_leftovers: false,
         };
         table.clear();
         table
@@ -100,6 +129,80 @@ impl Table {
         self.free = BTreeMap::from([(self.area.start, length)]);
         self.vectors.clear();
         self.replaced.clear();
+        // What was written of it is erased, too.
+        self.saved = self.changes;
+    }
+
+    /// Where the table is written, if it is.
+    pub(super) fn place_on_drive(&self) -> Option<Range<u64>> {
+        self.on_drive.clone()
+    }
+
+    /// Where the table is to be written, the number of its last change, and what it says; none if that was written.
+    pub(super) fn unsaved(&self) -> Option<(Range<u64>, u64, Saved)> {
+        let place = self.on_drive.clone()?;
+        (self.saved < self.changes).then(|| (place, self.changes, Saved::of(self)))
+    }
+
+    /// All changes up to this one are on the drive.
+    pub(super) fn is_saved(&mut self, change: u64) {
+        self.saved = self.saved.max(change);
+    }
+
+    /// Takes up what was written.
+    ///
+    /// # Errors
+    /// What cannot be: vectors outside of the area, on one another, or without a group.
+    pub(super) fn take_up(&mut self, saved: &Saved) -> Result<(), String> {
+        self.groups = saved.groups().collect();
+        for (id, entry) in saved.vectors() {
+            let group = self.groups.get(&id.group);
+            let fits = group.is_some_and(|group| group.bits == entry.bits);
+            let pages = self.pages(entry.bits);
+            if !fits || !self.take_run(entry.page, pages) {
+                return Err(format!(
+                    "vector {} of group {} is not where one can be",
+                    id.vector, id.group
+                ));
+            }
+            self.vectors.insert(id, entry);
+        }
+        self.has_leftovers = true;
+        Ok(())
+    }
+
+    /// Takes a run of pages if all of it is free.
+    fn take_run(&mut self, page: u64, pages: u64) -> bool {
+        let run = self.free.range(..=page).next_back();
+        let Some((first, length)) = run.map(|(&first, &length)| (first, length)) else {
+            return false;
+        };
+        let (end, run_end) = (page.saturating_add(pages), first + length);
+        if pages == 0 || end > run_end {
+            return false;
+        }
+        self.free.remove(&first);
+        if page > first {
+            self.free.insert(first, page - first);
+        }
+        if end < run_end {
+            self.free.insert(end, run_end - end);
+        }
+        true
+    }
+
+    /// The vectors, by name.
+    pub(super) fn vectors(&self) -> impl Iterator<Item = (&VectorId, &Entry)> {
+        self.vectors.iter()
+    }
+
+    /// The groups that have vectors, by number.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (u32, &Group)> {
+        let used = |(number, _): &(&u32, &Group)| self.of_group(**number).next().is_some();
+        self.groups
+            .iter()
+            .filter(used)
+            .map(|(number, group)| (*number, group))
     }
 
     /// The power went: handles are closed, and whoever used vectors is gone.
@@ -128,7 +231,13 @@ impl Table {
 
     /// Pages are not needed any more but by those who use vectors now.
     fn replace(&mut self, page: u64, pages: u64) {
-        self.replaced.push((page, pages, self.next_user));
+        self.changes += 1;
+        self.replaced.push(Replaced {
+            page,
+            pages,
+            since: self.next_user,
+            change: self.changes,
+        });
     }
 
     /// The group of a vector of so many bits, made if it has none or no vector.
@@ -147,11 +256,17 @@ impl Table {
         }
         let handle = match self.groups.get(&id.group) {
             Some(group) => group.handle,
-            None => u16::try_from(self.groups.len()).map_err(|_| Status::GROUP_FULL)?,
+            None => self.free_handle().ok_or(Status::GROUP_FULL)?,
         };
         let group = Group { handle, bits, home };
         self.groups.insert(id.group, group);
         Ok(group)
+    }
+
+    /// The lowest handle that no group has.
+    fn free_handle(&self) -> Option<u16> {
+        let used: BTreeSet<u16> = self.groups.values().map(|group| group.handle).collect();
+        (0..=HANDLE_MAX).find(|handle| !used.contains(handle))
     }
 
     fn of_group(&self, group: u32) -> impl Iterator<Item = (VectorId, Entry)> + '_ {
@@ -164,18 +279,18 @@ impl Table {
     fn take(&mut self, pitch: u64) -> Result<u64, Status> {
         let fits = |(&first, &pages): (&u64, &u64)| {
             let row = self.area.start + (first - self.area.start).next_multiple_of(pitch);
-            (row + pitch <= first + pages).then_some((first, pages, row))
+            (row + pitch <= first + pages).then_some(row)
         };
         let found = self.free.iter().find_map(fits);
-        let (first, pages, row) = found.ok_or(Status::GROUP_FULL)?;
-        self.free.remove(&first);
-        if row > first {
-            self.free.insert(first, row - first);
-        }
-        if row + pitch < first + pages {
-            self.free.insert(row + pitch, first + pages - row - pitch);
-        }
+        let row = found.ok_or(Status::GROUP_FULL)?;
+        let taken = self.take_run(row, pitch);
+        debug_assert!(taken, "the row is within a free run");
         Ok(row)
+    }
+
+    /// Whether pages are held back only because what the drive says of vectors is old.
+    fn has_unsaved_room(&self) -> bool {
+        self.on_drive.is_some() && self.replaced.iter().any(|old| old.change > self.saved)
     }
 
     fn give_back(&mut self, page: u64, pages: u64) {
@@ -242,6 +357,7 @@ impl Table {
             let pages = self.pages(old.bits);
             self.replace(old.page, pages);
         }
+        self.changes += 1;
         self.open.insert(group.handle, (pages, group.home));
         Ok((page..page + pages, group.handle, group.home))
     }
@@ -291,7 +407,11 @@ impl Vectors {
         &self.device
     }
 
-    fn lba(&self, page: u64) -> u64 {
+    pub(super) fn table(&self) -> &RefCell<Table> {
+        &self.table
+    }
+
+    pub(super) fn lba(&self, page: u64) -> u64 {
         page * u64::from(self.device.block().page_blocks())
     }
 
@@ -365,12 +485,21 @@ impl Vectors {
         data: &Buffer,
     ) -> Result<(), Error> {
         let pages = self.table.borrow().pages(bits);
-        let (group, page) = {
-            let mut table = self.table.borrow_mut();
-            let refused = |status| refusal("fc_write", status);
-            let group = table.group_for(home, vector, bits).map_err(refused)?;
-            (group, table.take(pages).map_err(refused)?)
+        self.deallocate_leftovers().await?;
+        let refused = |status| refusal("fc_write", status);
+        let group = self.table.borrow_mut().group_for(home, vector, bits);
+        let group = group.map_err(refused)?;
+        let taken = self.table.borrow_mut().take(pages);
+        let page = match taken {
+            // What was replaced may go when the table says so on the drive.
+            Err(_) if self.table.borrow().has_unsaved_room() => {
+                let saved = self.save().await;
+                saved.map_err(|error| Error::Protocol(format!("the table of vectors: {error}")))?;
+                self.table.borrow_mut().take(pages)
+            }
+            taken => taken,
         };
+        let page = page.map_err(refused)?;
         let user = User::new(&self.table);
         let written = match self.open(&group, pages).await {
             Ok(()) => {
@@ -388,6 +517,7 @@ impl Vectors {
                 bits,
                 inverse,
             };
+            table.changes += 1;
             let old = match written {
                 Ok(()) => table.vectors.insert(vector, entry),
                 Err(_) => Some(entry),
@@ -422,24 +552,37 @@ impl Vectors {
         opened
     }
 
-    /// Deallocates what was replaced, once nobody uses it.
-    async fn deallocate_replaced(&self) -> Result<(), Error> {
+    /// Deallocates what was replaced, once nobody uses it and nothing on the drive names it.
+    pub(super) async fn deallocate_replaced(&self) -> Result<(), Error> {
         let replaced = {
             let mut table = self.table.borrow_mut();
             let oldest = table.users.first().copied().unwrap_or(u64::MAX);
-            let unused = |replaced: &mut (u64, u64, u64)| replaced.2 <= oldest;
+            let saved = table.on_drive.as_ref().map_or(u64::MAX, |_| table.saved);
+            let unused = |old: &mut Replaced| old.since <= oldest && old.change <= saved;
             table.replaced.extract_if(.., unused).collect::<Vec<_>>()
         };
-        for (page, pages, since) in replaced {
-            let (lba, blocks) = (self.lba(page), self.lba(pages));
+        for old in replaced {
+            let (lba, blocks) = (self.lba(old.page), self.lba(old.pages));
             match self.device.block().deallocate(lba, blocks).await {
-                Ok(()) => self.table.borrow_mut().give_back(page, pages),
+                Ok(()) => self.table.borrow_mut().give_back(old.page, old.pages),
                 Err(error) => {
-                    let mut table = self.table.borrow_mut();
-                    table.replaced.push((page, pages, since));
+                    self.table.borrow_mut().replaced.push(old);
                     return Err(error);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Deallocates what a process that was killed wrote to pages that are free.
+    async fn deallocate_leftovers(&self) -> Result<(), Error> {
+        if !std::mem::take(&mut self.table.borrow_mut().has_leftovers) {
+            return Ok(());
+        }
+        let free = self.table.borrow().free.clone();
+        for (page, pages) in free {
+            let (lba, blocks) = (self.lba(page), self.lba(pages));
+            self.device.block().deallocate(lba, blocks).await?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use super::spare::{Content, Record};
 use super::{Ftl, FtlError};
 use crate::buffer::BufferId;
 use crate::planted::{Bug, is_planted};
-use crate::region::{Handle, HandleError, Placement, Shape, Spot};
+use crate::region::{Handle, HandleError, Placement, Shape, Spot, next_of_string};
 use crate::schedule::{Fault, Notify, Origin, Program};
 
 /// A placed page whose program is under way.
@@ -296,20 +296,22 @@ impl Ftl {
         Ok(())
     }
 
-    /// Waits until a block of `plane` was won for computing, or something else changed.
+    /// Waits until a page may have been won for a spot, or something else changed.
     ///
     /// # Errors
     /// Nothing is under way that could win one.
-    pub(crate) async fn win_compute_block(&self, plane: PlaneId) -> Result<(), FtlError> {
-        if !self.compact(plane) && self.lent.get() == 0 {
-            return Err(FtlError::NoComputeBlock(plane.0));
+    pub(crate) async fn win_compute_page(&self, spot: &Spot) -> Result<(), FtlError> {
+        if !self.compact(spot) && self.lent.get() == 0 {
+            return Err(FtlError::NoComputeBlock(spot.plane.0));
         }
         self.region_changed.next().await;
         Ok(())
     }
 
-    /// Begins to empty a block of the region of `plane`, if that wins one; whether anything is under way.
-    fn compact(&self, plane: PlaneId) -> bool {
+    /// Begins to empty a block of the region in the plane of a spot, if that wins a page for it; whether anything is
+    /// under way.
+    fn compact(&self, spot: &Spot) -> bool {
+        let plane = spot.plane;
         let region = self.region.borrow();
         let coming = {
             let blocks = self.blocks.borrow();
@@ -321,7 +323,7 @@ impl Ftl {
         if coming || self.is_region_stuck(plane) {
             return coming;
         }
-        let victim = self.region_victim(plane);
+        let victim = self.region_victim(spot);
         drop(region);
         if let Some(block) = victim {
             self.begin_region(block);
@@ -329,12 +331,13 @@ impl Ftl {
         victim.is_some()
     }
 
-    /// The block of the region that is emptied for the fewest copies, if that wins one: where its column has room for
-    /// them, or another of the column fits into a fresh block together with it.
-    fn region_victim(&self, plane: PlaneId) -> Option<BlockId> {
+    /// The block of the region that is emptied for the fewest copies, if that wins a block: where its column has room for
+    /// them, or another of the column fits into a fresh block together with it. Otherwise one of the spot's own column
+    /// that would not fill a fresh block: then that has room.
+    fn region_victim(&self, spot: &Spot) -> Option<BlockId> {
         let region = self.region.borrow();
         let mut columns: Vec<(u16, u32, u32, u32, BlockId)> = Vec::new();
-        for (block, held) in region.blocks_of(plane) {
+        for (block, held) in region.blocks_of(spot.plane) {
             if !held.open && !region.is_pinned(block) {
                 let valid = self.blocks.borrow().valid_pages(block);
                 let height = self.layers_needed(block);
@@ -344,30 +347,34 @@ impl Ftl {
         columns.sort_unstable();
         let layers = self.geometry.cells_per_string;
         let mut best: Option<(u32, BlockId)> = None;
+        let mut own = None;
         for of_column in columns.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
             let (handle, column, height, valid, block) = of_column[0];
             let into_open = height <= region.room(handle, column);
             let together = of_column
                 .get(1)
                 .is_some_and(|next| height + next.2 <= layers);
+            if (handle, column) == (spot.handle, spot.column) && height < layers {
+                own = Some(block);
+            }
             if (into_open || together) && best.is_none_or(|(least, _)| valid < least) {
                 best = Some((valid, block));
             }
         }
-        best.map(|(_, block)| block)
+        best.map(|(_, block)| block).or(own)
     }
 
-    /// The most needed pages that a string of a block has: so many layers they take elsewhere.
+    /// The layers that the needed pages of a block take in another, one after the other.
     fn layers_needed(&self, block: BlockId) -> u32 {
-        let strings = self.geometry.strings_per_block as usize;
-        let mut needed = vec![0; strings];
+        let strings = self.geometry.strings_per_block;
         let blocks = self.blocks.borrow();
-        let mut next = blocks.next_valid(block, 0);
-        while let Some(page) = next {
-            needed[page.page as usize % strings] += 1;
-            next = blocks.next_valid(block, page.page + 1);
+        let mut free = 0;
+        let mut needed = blocks.next_valid(block, 0);
+        while let Some(page) = needed {
+            free = next_of_string(free, page.page % strings, strings) + 1;
+            needed = blocks.next_valid(block, page.page + 1);
         }
-        needed.into_iter().max().unwrap_or(0)
+        free.div_ceil(strings)
     }
 
     /// Empties a block of the region if it is failing, or erases it if nothing of it is needed; unless an evaluation or

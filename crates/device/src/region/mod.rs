@@ -118,6 +118,11 @@ pub struct Region {
     pins: Vec<u32>,
 }
 
+/// The first page of a string from a page on: what is passed over stays unwritten.
+pub fn next_of_string(from: u32, string: u32, strings: u32) -> u32 {
+    from + (string + strings - from % strings) % strings
+}
+
 impl Region {
     /// No blocks, on a drive of this geometry.
     pub fn new(geometry: &Geometry) -> Region {
@@ -199,8 +204,7 @@ impl Region {
             columns.resize(spot.column as usize + 1, None);
         }
         let frontier = &mut columns[spot.column as usize];
-        // The next page of the chunk's string: what is passed over stays unwritten.
-        let next = |from: u32| from + (spot.string + strings - from % strings) % strings;
+        let next = |from: u32| next_of_string(from, spot.string, strings);
         let mut closed = None;
         let open = frontier.filter(|open| next(open.next_page) < self.pages_per_block);
         let (block, page) = match open {

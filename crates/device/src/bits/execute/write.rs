@@ -216,7 +216,7 @@ impl WriteJob {
                 return Ok((placed, ticket));
             }
             drop(ticket);
-            let won = bits.ftl.win_compute_block(spot.plane).await;
+            let won = bits.ftl.win_compute_page(spot).await;
             won.map_err(Failure::Ftl)?;
         }
     }

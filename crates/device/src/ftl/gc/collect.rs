@@ -370,10 +370,10 @@ impl Ftl {
     fn next_to_copy(&self, number: u32) -> Option<PageAddress> {
         let mut jobs = self.collections.jobs.borrow_mut();
         let job = &mut jobs[number];
-        // What goes to the same places of another block goes there in their order.
-        let most = match job.purpose {
-            Purpose::RegionLevelling(_) => 1,
-            _ => self.config.gc.concurrent_copies,
+        // What is to take no more layers elsewhere goes there in its order.
+        let most = match job.purpose.is_of_region() {
+            true => 1,
+            false => self.config.gc.concurrent_copies,
         };
         if job.stuck || job.copies_in_flight >= most {
             return None;

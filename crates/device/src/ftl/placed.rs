@@ -313,14 +313,16 @@ impl Ftl {
     fn compact(&self, spot: &Spot) -> bool {
         let plane = spot.plane;
         let region = self.region.borrow();
+        let stuck = self.is_region_stuck(plane);
         let coming = {
             let blocks = self.blocks.borrow();
             let mut held = region.blocks_of(plane);
             held.any(|(block, held)| {
-                held.busy || held.failed || (!held.open && blocks.valid_pages(block) == 0)
+                let settled = blocks.is_drained(block) && blocks.valid_pages(block) > 0;
+                held.busy || (held.failed && !stuck) || (!held.open && !settled)
             })
         };
-        if coming || self.is_region_stuck(plane) {
+        if coming || stuck {
             return coming;
         }
         let victim = self.region_victim(spot);
@@ -338,7 +340,8 @@ impl Ftl {
         let region = self.region.borrow();
         let mut columns: Vec<(u16, u32, u32, u32, BlockId)> = Vec::new();
         for (block, held) in region.blocks_of(spot.plane) {
-            if !held.open && !region.is_pinned(block) {
+            let at_rest = !held.open && self.blocks.borrow().is_drained(block);
+            if at_rest && !region.is_pinned(block) {
                 let valid = self.blocks.borrow().valid_pages(block);
                 let height = self.layers_needed(block);
                 columns.push((held.handle, held.column, height, valid, block));
@@ -420,7 +423,8 @@ impl Ftl {
         let coldest = {
             let (region, blocks) = (self.region.borrow(), self.blocks.borrow());
             let at_rest = region.blocks_of(plane).filter(|(block, held)| {
-                !held.open && !held.busy && !held.failed && !region.is_pinned(*block)
+                let closed = !held.open && blocks.is_drained(*block);
+                closed && !held.busy && !held.failed && !region.is_pinned(*block)
             });
             let coldest = at_rest.min_by_key(|(block, _)| blocks.erases(*block));
             let most = blocks.most_erases(plane);

@@ -231,6 +231,7 @@ impl Ftl {
     fn look_after(&self, block: media::nand::BlockId) {
         if self.blocks.borrow().is_compute(block) {
             self.look_at_region_block(block);
+            self.region_changed.announce();
         } else {
             self.collect(self.geometry.plane_of_block(block));
         }

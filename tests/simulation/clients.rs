@@ -3,23 +3,23 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use bitline::{Drive, Host, Queue};
-use host::bits::BitsDevice;
+use bitline::{Host, Queue};
+use host::bits::{BitsDevice, Handle};
 use host::block::BlockDevice;
 use media::nand::Nand;
 use nvme::command::{Engine, Home};
 use nvme::log::sanitize_state;
-use nvme::{Expression, NamespaceId, Status, VectorId};
+use nvme::{Expression, Lba, NamespaceId, Status};
 use sim::{Random, Span};
 
 use crate::inventory::Inventory;
-use crate::oracle::{Oracle, UNCORRECTABLE, Value, vector_content};
+use crate::oracle::{Oracle, UNCORRECTABLE, Value};
 
-/// Groups of vectors that clients write, each with its length in bits.
-const GROUPS: [(u32, u64); 3] = [(1, 5000), (2, 16384), (7, 40_001)];
-const VECTORS_PER_GROUP: u64 = 4;
-/// Group 7 lies on the first die alone, the others on all.
-const NARROW: (u32, Home) = (7, Home { first: 0, dies: 1 });
+/// Placement handles that clients open in each namespace.
+const HANDLES: u64 = 3;
+/// Operands of an expression at most, and their pages.
+const OPERANDS_MAX: u64 = 5;
+const PAGES_MAX: u64 = 5;
 
 /// What the clients of one round share.
 pub struct Shared {
@@ -30,6 +30,7 @@ pub struct Shared {
     /// A client is about to sanitize, or does: the others begin nothing.
     sanitizing: Cell<bool>,
     sanitized: Cell<u64>,
+    computed: Cell<u64>,
     complaint: RefCell<Option<String>>,
 }
 
@@ -42,6 +43,7 @@ impl Shared {
             in_flight: Cell::new(0),
             sanitizing: Cell::new(false),
             sanitized: Cell::new(0),
+            computed: Cell::new(0),
             complaint: RefCell::default(),
         })
     }
@@ -57,6 +59,11 @@ impl Shared {
     /// Sanitize operations that clients saw to their end.
     pub fn sanitized(&self) -> u64 {
         self.sanitized.get()
+    }
+
+    /// Expressions computed and compared.
+    pub fn computed(&self) -> u64 {
+        self.computed.get()
     }
 
     /// # Errors
@@ -99,10 +106,6 @@ impl Client {
     /// Works for ever.
     pub async fn run(mut self) {
         let queue = self.random.below(self.shared.host.queue_pairs() as u64) as usize;
-        let Ok(transport) = self.shared.host.queue(queue) else {
-            return self.shared.complain("there is no such queue".into());
-        };
-        let bits = BitsDevice::new(transport, NamespaceId::new(1));
         loop {
             while self.shared.sanitizing.get() {
                 self.shared.sim().sleep(Span::from_us(100)).await;
@@ -110,19 +113,11 @@ impl Client {
             self.shared.in_flight.set(self.shared.in_flight.get() + 1);
             match self.random.below(2000) {
                 0 => self.sanitize().await,
-                1..=499 => self.write_vectors(&bits).await,
+                1..=199 => self.compute(queue).await,
                 _ => self.work_on_blocks(queue).await,
             }
             self.shared.in_flight.set(self.shared.in_flight.get() - 1);
             self.shared.host.sim().yield_now().await;
-        }
-    }
-
-    async fn write_vectors(&mut self, bits: &BitsDevice<Queue>) {
-        match self.random.below(5) {
-            0 | 1 => self.write_vector(bits).await,
-            2 => self.delete_vectors(bits).await,
-            _ => self.evaluate(bits).await,
         }
     }
 
@@ -173,7 +168,8 @@ impl Client {
 
     async fn work_on(&mut self, range: &Range) {
         match self.random.below(20) {
-            0..=8 => self.write(range).await,
+            0..=5 => self.write(range).await,
+            6..=8 => self.place(range).await,
             9..=11 => self.observe(range).await,
             12 | 13 => self.deallocate(range).await,
             14 => self.flush(range).await,
@@ -219,6 +215,61 @@ impl Client {
             range.device.write(range.lba, &data).await
         };
         self.settle(&outcome, range, value, durable);
+    }
+
+    /// Writes the pages that the range covers with a placement handle, if it covers any.
+    async fn place(&mut self, range: &Range) {
+        let per_page = u64::from(range.device.page_blocks());
+        let first = range.lba.next_multiple_of(per_page);
+        let end = (range.lba + range.count) / per_page * per_page;
+        if first >= end {
+            return self.write(range).await;
+        }
+        let bits = BitsDevice::new(range.device.clone());
+        let handle = self.handle(range.space, &range.device);
+        let opened = bits.open_handle(&handle).await;
+        if let Err(error) = opened {
+            return self.shared.complain(format!("{handle:?}: {error}"));
+        }
+        let range = &Range {
+            device: range.device.clone(),
+            space: range.space,
+            lba: first,
+            count: end - first,
+        };
+        let value = self.shared.oracle.borrow_mut().fresh_value();
+        let bytes = range.device.block_bytes() as usize;
+        let data: Vec<u8> = (first..end)
+            .flat_map(|lba| self.shared.oracle.borrow().content(lba, value, bytes))
+            .collect();
+        self.begin(range, value);
+        let inverse = self.random.chance(0.5);
+        let outcome = bits.write(handle.number, inverse, first, &data).await;
+        self.settle(&outcome, range, value, true);
+    }
+
+    /// One of the handles of a namespace, now and then of another shape.
+    fn handle(&mut self, space: usize, device: &BlockDevice<Queue>) -> Handle {
+        let number = self.random.below(HANDLES);
+        let pages = device.blocks() / u64::from(device.page_blocks());
+        let (pitch, anchor, dies) = if self.random.chance(0.8) {
+            (number + 1, 0, 0)
+        } else {
+            (
+                1 + self.random.below(8),
+                self.random.below(pages),
+                self.random.below(2),
+            )
+        };
+        Handle {
+            number: (space as u64 * HANDLES + number) as u16,
+            anchor: anchor * u64::from(device.page_blocks()),
+            pitch: pitch * u64::from(device.page_blocks()),
+            home: Home {
+                first: 0,
+                dies: dies as u16,
+            },
+        }
     }
 
     async fn deallocate(&mut self, range: &Range) {
@@ -391,10 +442,6 @@ impl Client {
         if !self.shared.oracle.borrow_mut().claim(space, 0, blocks) {
             return;
         }
-        // Commands with vectors go to the first namespace, and meet its format.
-        if space == 0 && !self.claim_all_groups() {
-            return self.shared.oracle.borrow_mut().release(space, 0, blocks);
-        }
         let block_bytes = 512 << self.random.below(3);
         self.shared
             .oracle
@@ -407,11 +454,6 @@ impl Client {
             match admin.format(id, block_bytes).await {
                 Ok(()) => {
                     let mut oracle = self.shared.oracle.borrow_mut();
-                    if space == 0 {
-                        GROUPS
-                            .iter()
-                            .for_each(|(group, _)| oracle.release_group(*group));
-                    }
                     return oracle.acknowledge_format(space, block_bytes);
                 }
                 Err(error) if is_want_of_space(&error) || is_busy(&error) => {
@@ -461,11 +503,8 @@ impl Client {
         self.shared.sanitizing.set(false);
     }
 
-    /// Claims all blocks and vectors; false, and none are claimed, if another client has some.
+    /// Claims all blocks; false, and none are claimed, if another client has some.
     fn claim_everything(&self) -> bool {
-        if !self.claim_all_groups() {
-            return false;
-        }
         let mut oracle = self.shared.oracle.borrow_mut();
         let spaces = oracle.spaces();
         for space in 0..spaces {
@@ -475,161 +514,112 @@ impl Client {
                     let blocks = oracle.blocks(claimed);
                     oracle.release(claimed, 0, blocks);
                 }
-                GROUPS
-                    .iter()
-                    .for_each(|(group, _)| oracle.release_group(*group));
                 return false;
             }
         }
         true
     }
 
-    /// Claims every group of vectors; false, and none is claimed, if another client has one.
-    fn claim_all_groups(&self) -> bool {
-        let mut oracle = self.shared.oracle.borrow_mut();
-        for (claimed, (group, _)) in GROUPS.iter().enumerate() {
-            if !oracle.claim_group(*group) {
-                GROUPS[..claimed]
-                    .iter()
-                    .for_each(|(group, _)| oracle.release_group(*group));
-                return false;
+    /// Computes an AND, OR or XOR of pages of a namespace that nobody works on, by whatever engine.
+    async fn compute(&mut self, queue: usize) {
+        let spaces = self.shared.oracle.borrow().spaces() as u64;
+        let space = self.random.below(spaces) as usize;
+        let Ok(device) = self.device(queue, space).await else {
+            // Its format is changing.
+            return;
+        };
+        let per_page = u64::from(device.page_blocks());
+        let pages = device.blocks() / per_page;
+        let length = (1 + self.random.below(PAGES_MAX)).min(pages);
+        if length == 0 || device.block_bytes() != self.shared.oracle.borrow().block_bytes(space) {
+            return;
+        }
+        let mut operands = Vec::new();
+        for _ in 0..1 + self.random.below(OPERANDS_MAX) {
+            let lba = self.random.below(pages - length + 1) / 2 * per_page;
+            let blocks = length * per_page;
+            if self.shared.oracle.borrow_mut().claim(space, lba, blocks) {
+                operands.push(lba);
             }
         }
-        true
+        if !operands.is_empty() {
+            self.compare_computed(&device, space, &operands, length * per_page)
+                .await;
+        }
+        for lba in operands {
+            let mut oracle = self.shared.oracle.borrow_mut();
+            oracle.release(space, lba, length * per_page);
+        }
     }
 
-    async fn write_vector(&mut self, device: &BitsDevice<Queue>) {
-        let (group, bits) = GROUPS[self.random.below(3) as usize];
-        if !self.shared.oracle.borrow_mut().claim_group(group) {
-            return;
-        }
-        let name = (group, self.random.below(VECTORS_PER_GROUP) as u32);
-        let value = self.shared.oracle.borrow_mut().fresh_value();
-        self.shared.oracle.borrow_mut().begin_vector(name, value);
-        let id = VectorId {
-            group,
-            vector: name.1,
-        };
-        let data = vector_content(name, value, bits);
-        let home = if group == NARROW.0 {
-            NARROW.1
-        } else {
-            Home::ALL
-        };
-        let inverse = self.random.chance(0.5);
-        let outcome = device.write_at(home, id, bits, inverse, &data).await;
-        self.expect_success(&outcome);
-        if outcome.is_ok() {
-            self.shared
-                .oracle
-                .borrow_mut()
-                .acknowledge_vector(name, value);
-        }
-        self.shared.oracle.borrow_mut().release_group(group);
-    }
-
-    async fn delete_vectors(&mut self, device: &BitsDevice<Queue>) {
-        let (group, _) = GROUPS[self.random.below(3) as usize];
-        if !self.shared.oracle.borrow_mut().claim_group(group) {
-            return;
-        }
-        let one = self
-            .random
-            .chance(0.7)
-            .then(|| self.random.below(VECTORS_PER_GROUP) as u32);
-        let names = match one {
-            Some(vector) => vec![(group, vector)],
-            None => self.shared.oracle.borrow().vectors_of(group),
-        };
-        for name in &names {
-            self.shared.oracle.borrow_mut().begin_vector(*name, 0);
-        }
-        let outcome = device.delete(group, one).await;
-        let missing = matches!(&outcome, Err(host::Error::Status(error)) if error.status.is(Status::VECTOR_NOT_FOUND));
-        if !missing {
-            self.expect_success(&outcome);
-        }
-        if outcome.is_ok() || missing {
-            for name in names {
-                self.shared.oracle.borrow_mut().acknowledge_vector(name, 0);
-            }
-        }
-        self.shared.oracle.borrow_mut().release_group(group);
-    }
-
-    /// Evaluates an AND, OR or XOR of vectors of a group, by whatever engine.
-    async fn evaluate(&mut self, device: &BitsDevice<Queue>) {
-        let (group, bits) = GROUPS[self.random.below(3) as usize];
-        if !self.shared.oracle.borrow_mut().claim_group(group) {
-            return;
-        }
-        let known: Vec<((u32, u32), Value)> = {
-            let oracle = self.shared.oracle.borrow();
-            let named = oracle.vectors_of(group).into_iter();
-            named
-                .filter_map(|name| {
-                    Some((
-                        name,
-                        oracle.settled_vector(name).filter(|value| *value != 0)?,
-                    ))
-                })
-                .collect()
-        };
-        if !known.is_empty() {
-            let engine = [Engine::FlashCosmos, Engine::ParaBit, Engine::InStorage]
-                [self.random.below(3) as usize];
-            self.compare(device, &known, bits, engine).await;
-        }
-        self.shared.oracle.borrow_mut().release_group(group);
-    }
-
-    async fn compare(
+    async fn compare_computed(
         &mut self,
-        device: &BitsDevice<Queue>,
-        known: &[((u32, u32), Value)],
-        bits: u64,
-        engine: Engine,
+        device: &BlockDevice<Queue>,
+        space: usize,
+        operands: &[u64],
+        blocks: u64,
     ) {
-        let operands = || {
-            known.iter().map(|((group, vector), _)| {
-                Expression::from(VectorId {
-                    group: *group,
-                    vector: *vector,
-                })
-            })
-        };
+        let bytes = device.block_bytes() as usize;
+        let bits = blocks * bytes as u64 * 8 - self.random.below(2000);
+        let mut contents: Vec<Vec<u8>> = Vec::new();
+        let mut readable = true;
+        for lba in operands {
+            let mut oracle = self.shared.oracle.borrow_mut();
+            let Some(values) = oracle.settled(space, *lba, blocks) else {
+                return;
+            };
+            readable &= !values.contains(&UNCORRECTABLE);
+            let of_block = |(lba, value)| oracle.content(lba, value, bytes);
+            contents.push((*lba..).zip(values).flat_map(of_block).collect());
+        }
         let operator = self.random.below(3);
+        let names = operands.iter().map(|lba| Lba::new(*lba));
         let expression = match operator {
-            0 => Expression::all(operands()),
-            1 => Expression::any(operands()),
-            _ => Expression::parity(operands()),
+            0 => Expression::all(names),
+            1 => Expression::any(names),
+            _ => Expression::parity(names),
         };
-        let expression = expression.expect("there is an operand");
-        let expected = known
-            .iter()
-            .map(|(name, value)| vector_content(*name, *value, bits))
-            .reduce(|mut left, right| {
-                for (left, right) in left.iter_mut().zip(right) {
-                    *left = match operator {
-                        0 => *left & right,
-                        1 => *left | right,
-                        _ => *left ^ right,
-                    };
-                }
-                left
-            });
-        match device.evaluate(&expression, engine, bits).await {
+        let expression: Expression<Lba> = expression.expect("there is an operand");
+        let engines = [Engine::FlashCosmos, Engine::ParaBit, Engine::InStorage];
+        let engine = engines[self.random.below(3) as usize];
+        let evaluated = BitsDevice::new(device.clone())
+            .evaluate(&expression, engine, bits)
+            .await;
+        let expected = combined(&contents, operator, bits);
+        match evaluated {
             // A drive with few page buffers refuses what takes more at a time.
             Err(host::Error::Status(error))
                 if error.status.is(Status::COMMAND_SIZE_LIMIT_EXCEEDED) => {}
+            Err(host::Error::Status(error))
+                if !readable && error.status.is(Status::UNRECOVERED_READ_ERROR) => {}
             Err(error) => self.shared.complain(format!("{expression}: {error}")),
-            Ok(result) if Some(&result) != expected.as_ref() => {
-                self.shared
-                    .complain(format!("{engine:?} computes {expression} wrongly"));
+            Ok(result) if readable && result == expected => {
+                self.shared.computed.set(self.shared.computed.get() + 1);
             }
-            Ok(_) => {}
+            Ok(_) => self
+                .shared
+                .complain(format!("{engine:?} computes {expression} wrongly")),
         }
     }
+}
+
+/// The first `bits` bits of what an operator makes of contents.
+fn combined(contents: &[Vec<u8>], operator: u64, bits: u64) -> Vec<u8> {
+    let mut result = contents[0].clone();
+    for other in &contents[1..] {
+        for (left, right) in result.iter_mut().zip(other) {
+            *left = match operator {
+                0 => *left & right,
+                1 => *left | right,
+                _ => *left ^ right,
+            };
+        }
+    }
+    result.truncate(bits.div_ceil(8) as usize);
+    if let (Some(last), used @ 1..) = (result.last_mut(), bits % 8) {
+        *last &= (1 << used) - 1;
+    }
+    result
 }
 
 fn is_want_of_space(error: &host::Error) -> bool {
@@ -676,47 +666,4 @@ pub async fn observe(
         }
         Err(error) => Err(format!("read of {count} blocks from {lba}: {error}")),
     }
-}
-
-/// Reads every vector and compares; gives how many exist.
-pub fn check_vectors(drive: &mut Drive, oracle: &Rc<RefCell<Oracle>>) -> Result<u64, String> {
-    let names = oracle.borrow().vectors();
-    let oracle = oracle.clone();
-    let checked = drive.run(|host| async move {
-        let listed = host
-            .bits()
-            .list(None)
-            .await
-            .map_err(|error| error.to_string())?;
-        if let Some(stranger) = listed
-            .iter()
-            .find(|vector| !names.contains(&(vector.id.group, vector.id.vector)))
-        {
-            return Err(format!("{:?} was never written", stranger.id));
-        }
-        for name in &names {
-            let bits = GROUPS
-                .iter()
-                .find(|(group, _)| *group == name.0)
-                .map_or(0, |(_, bits)| *bits);
-            let id = VectorId {
-                group: name.0,
-                vector: name.1,
-            };
-            let seen = if listed.iter().any(|vector| vector.id == id) {
-                let read = host
-                    .bits()
-                    .evaluate(&Expression::from(id), Engine::FlashCosmos, bits)
-                    .await;
-                Some(read.map_err(|error| format!("{name:?}: {error}"))?)
-            } else {
-                None
-            };
-            oracle
-                .borrow_mut()
-                .observe_vector(*name, bits, seen.as_deref())?;
-        }
-        Ok(listed.len() as u64)
-    });
-    checked.map_err(|error| error.to_string())?
 }

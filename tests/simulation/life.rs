@@ -27,7 +27,7 @@ pub struct Cuts {
     pub collected: u64,
     pub program_failures: u64,
     pub erase_failures_or_retired: u64,
-    pub vectors_checked: u64,
+    pub computed: u64,
     /// Pages read again, since the cells had leaked.
     pub retried: u64,
     /// Sanitize operations that ended.
@@ -46,7 +46,7 @@ impl AddAssign for Cuts {
         self.collected += other.collected;
         self.program_failures += other.program_failures;
         self.erase_failures_or_retired += other.erase_failures_or_retired;
-        self.vectors_checked += other.vectors_checked;
+        self.computed += other.computed;
         self.retried += other.retried;
         self.sanitized += other.sanitized;
         self.worn_out += other.worn_out;
@@ -59,14 +59,14 @@ impl fmt::Display for Cuts {
         write!(
             f,
             "{} power cuts, {} commands ({} in flight at a cut), {} blocks collected, {} failed programs, \
-             {} blocks retired, {} vectors checked, {} pages read again, {} sanitized, {} drives worn out",
+             {} blocks retired, {} expressions computed, {} pages read again, {} sanitized, {} drives worn out",
             self.cuts,
             self.commands,
             self.in_flight,
             self.collected,
             self.program_failures,
             self.erase_failures_or_retired,
-            self.vectors_checked,
+            self.computed,
             self.retried,
             self.sanitized,
             self.worn_out
@@ -321,6 +321,7 @@ pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
             erase_failures_or_retired: statistics.ftl.blocks_retired,
             retried: statistics.flash.pages_retried,
             sanitized: shared.sanitized(),
+            computed: shared.computed(),
             ..Cuts::default()
         };
         drive.power_cut().map_err(|error| error.to_string())?;
@@ -339,8 +340,7 @@ pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
             return Ok(total);
         }
         oracle.borrow_mut().release_all();
-        total.vectors_checked +=
-            check(&mut drive, &oracle).map_err(|loss| format!("after cut {round}: {loss}"))?;
+        check(&mut drive, &oracle).map_err(|loss| format!("after cut {round}: {loss}"))?;
         oracle.borrow_mut().recovered();
     }
     Ok(total)
@@ -485,7 +485,7 @@ async fn keep_facts(
 }
 
 /// Reads everything and compares.
-fn check(drive: &mut Drive, oracle: &Rc<RefCell<Oracle>>) -> Result<u64, String> {
+fn check(drive: &mut Drive, oracle: &Rc<RefCell<Oracle>>) -> Result<(), String> {
     for (space, (block_bytes, blocks)) in spaces(drive)?.into_iter().enumerate() {
         oracle.borrow_mut().observe_format(space, block_bytes)?;
         if oracle.borrow().blocks(space) != blocks {
@@ -503,6 +503,5 @@ fn check(drive: &mut Drive, oracle: &Rc<RefCell<Oracle>>) -> Result<u64, String>
     let device = drive.device().map_err(|error| error.to_string())?;
     oracle
         .borrow_mut()
-        .observe_facts(|key| device.ftl.fact(FACTS.key(key)))?;
-    crate::clients::check_vectors(drive, oracle)
+        .observe_facts(|key| device.ftl.fact(FACTS.key(key)))
 }

@@ -1,11 +1,11 @@
-//! What the drive should hold: for each block, vector and fact the value that was
+//! What the drive should hold: for each block and fact the value that was
 //! acknowledged, and those that may have taken its place since.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use sim::Random;
 
-/// A value of a logical block or a vector; zero stands for "nothing".
+/// A value of a logical block; zero stands for "nothing".
 pub type Value = u64;
 
 /// Something that holds a value, and may be in flux.
@@ -34,13 +34,11 @@ struct Space {
     blocks: Vec<Cell>,
 }
 
-/// The oracle. Blocks are numbered, in numbered namespaces, facts by key; vectors are named by group and number.
+/// The oracle. Blocks are numbered, in numbered namespaces, facts by key.
 #[derive(Debug, Default)]
 pub struct Oracle {
     spaces: Vec<Space>,
-    vectors: BTreeMap<(u32, u32), Cell>,
     facts: BTreeMap<u32, Cell>,
-    groups_busy: BTreeSet<u32>,
     next_value: Value,
     /// Values that a copy made: the block and the value that they look like.
     copies: BTreeMap<Value, (u64, Value)>,
@@ -239,93 +237,25 @@ impl Oracle {
         filled(value, lba.wrapping_mul(0x9E37_79B9_7F4A_7C15), bytes)
     }
 
-    /// All that blocks and vectors hold is to go.
+    /// All that blocks hold is to go.
     pub fn begin_sanitize(&mut self) {
-        let vectors = self.vectors.values_mut();
         let blocks = self.spaces.iter_mut().flat_map(|space| &mut space.blocks);
-        blocks.chain(vectors).for_each(|cell| cell.pending.push(0));
+        blocks.for_each(|cell| cell.pending.push(0));
     }
 
     /// A sanitize operation began: nothing comes back any more, whatever happens to it.
     pub fn acknowledge_sanitize(&mut self) {
-        let vectors = self.vectors.values_mut();
         let blocks = self.spaces.iter_mut().flat_map(|space| &mut space.blocks);
-        for cell in blocks.chain(vectors) {
+        for cell in blocks {
             (cell.acknowledged, cell.pending, cell.earlier) = (0, Vec::new(), Vec::new());
         }
     }
 
-    /// Claims a group for one client; false if it is another's.
-    pub fn claim_group(&mut self, group: u32) -> bool {
-        self.groups_busy.insert(group)
-    }
-
-    pub fn release_group(&mut self, group: u32) {
-        self.groups_busy.remove(&group);
-    }
-
     /// After a power cut nobody claims anything.
     pub fn release_all(&mut self) {
-        self.groups_busy.clear();
         for space in &mut self.spaces {
             space.blocks.iter_mut().for_each(|block| block.busy = false);
         }
-    }
-
-    pub fn begin_vector(&mut self, name: (u32, u32), value: Value) {
-        self.vectors.entry(name).or_default().pending.push(value);
-    }
-
-    pub fn acknowledge_vector(&mut self, name: (u32, u32), value: Value) {
-        let vector = self.vectors.entry(name).or_default();
-        vector.acknowledged = value;
-        vector.pending.clear();
-    }
-
-    /// Names of a group's vectors that may exist.
-    pub fn vectors_of(&self, group: u32) -> Vec<(u32, u32)> {
-        self.vectors
-            .range((group, 0)..=(group, u32::MAX))
-            .map(|(name, _)| *name)
-            .collect()
-    }
-
-    pub fn vectors(&self) -> Vec<(u32, u32)> {
-        self.vectors.keys().copied().collect()
-    }
-
-    /// The value of a vector that nobody is changing.
-    pub fn settled_vector(&self, name: (u32, u32)) -> Option<Value> {
-        self.vectors
-            .get(&name)
-            .filter(|vector| vector.pending.is_empty())
-            .map(|vector| vector.acknowledged)
-    }
-
-    /// Checks what was read of a vector (`None`: it does not exist), and holds the
-    /// drive to it from now on.
-    pub fn observe_vector(
-        &mut self,
-        name: (u32, u32),
-        bits: u64,
-        seen: Option<&[u8]>,
-    ) -> Result<(), String> {
-        let vector = self.vectors.entry(name).or_default();
-        let matches = |value: &Value| match seen {
-            None => *value == 0,
-            Some(bytes) => *value != 0 && vector_content(name, *value, bits) == bytes,
-        };
-        let Some(value) = vector.values().find(matches) else {
-            let what = seen.map_or("is missing".to_owned(), |bytes| {
-                format!("holds {:02x?}...", &bytes[..4])
-            });
-            return Err(format!(
-                "vector {name:?} {what}, expected one of {vector:?}"
-            ));
-        };
-        vector.acknowledged = value;
-        vector.pending.clear();
-        Ok(())
     }
 }
 
@@ -395,21 +325,6 @@ impl Cell {
     fn values(&self) -> impl Iterator<Item = Value> + '_ {
         self.pending.iter().copied().chain([self.acknowledged])
     }
-}
-
-/// The bytes of a vector of `bits` that holds `value`; bits past its end are zero.
-pub fn vector_content(name: (u32, u32), value: Value, bits: u64) -> Vec<u8> {
-    let mut bytes = filled(
-        value,
-        u64::from(name.0) << 32 | u64::from(name.1),
-        bits.div_ceil(8) as usize,
-    );
-    if let Some(last) = bytes.last_mut()
-        && !bits.is_multiple_of(8)
-    {
-        *last &= (1 << (bits % 8)) - 1;
-    }
-    bytes
 }
 
 /// The bytes of a fact: none, a few, or several pages.

@@ -20,7 +20,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("part", &["memory"]),
     ("schedule", &["part", "planted", "served"]),
     ("cores", &["schedule"]),
-    ("ftl", &["cores", "journal"]),
+    ("region", &["energy"]),
+    ("ftl", &["cores", "journal", "region"]),
     ("port", &["part", "tenants"]),
     ("backend", &["ftl", "port"]),
     ("cache", &["backend"]),
@@ -34,8 +35,6 @@ const ARROWS: &[(&str, &[&str])] = &[
 
 /// Circles that may be. One that is gone must go from here, too.
 const CIRCLES: &[(&str, &str)] = &[
-    // Errors name what is placed. Both go when vectors are logical pages.
-    ("bits/error", "bits/placement"),
     // A stage is asked for its pages and asks which part of a vector is wanted.
     ("bits/execute/fetch", "bits/execute/stage"),
     ("bits/execute/read", "bits/execute/stage"),

@@ -28,5 +28,5 @@ pub fn advise(
         },
         cells_per_string: nand.geometry.cells_per_string,
     };
-    Ok(advise_for(asked, given, &strings)?)
+    Ok(advise_for(asked, given, &strings))
 }

@@ -16,7 +16,7 @@ use nvme::log::sanitize_state;
 use nvme::{NamespaceId, QueuePriority};
 use sim::{JoinHandle, Sim, Simulation, Span, Stalled, Time};
 
-use crate::bits::{Computer, Cut};
+use crate::bits::{Computer, Cut, Table, Vectors};
 use crate::config::{Config, StorageKind};
 use crate::driver::{Driver, Queue};
 use crate::error::{Error, Unclosed};
@@ -58,6 +58,8 @@ pub struct Drive {
     watch: Watch,
     /// The process that opened it. A fork of it has a copy, but the image is not the copy's to write.
     process: u32,
+    /// Where vectors are; made at the first power-up.
+    vectors: Option<Rc<RefCell<Table>>>,
 }
 
 /// What is traced from a power-up on.
@@ -83,7 +85,8 @@ pub struct Host {
     sim: Sim,
     driver: Rc<Driver>,
     block: BlockDevice<Queue>,
-    bits: BitsDevice<Queue>,
+    bits: Vectors,
+    table: Rc<RefCell<Table>>,
     pub(crate) computer: Rc<Computer>,
     /// How vectors are cut into batches.
     pub(crate) cut: Cut,
@@ -103,8 +106,17 @@ impl Host {
     }
 
     /// The computing interface, on the first queue pair.
-    pub fn bits(&self) -> &BitsDevice<Queue> {
+    pub fn bits(&self) -> &Vectors {
         &self.bits
+    }
+
+    /// The same on queue pair `pair`.
+    ///
+    /// # Errors
+    /// If there is no such pair.
+    pub async fn bits_on_queue(&self, pair: usize) -> Result<Vectors, host::Error> {
+        let block = self.block_on_queue(pair).await?;
+        Ok(Vectors::new(self.table.clone(), BitsDevice::new(block)))
     }
 
     /// Number of queue pairs.
@@ -292,6 +304,7 @@ impl Drive {
             image,
             watch,
             process: std::process::id(),
+            vectors: None,
             config,
         };
         drive.power_up_on(media, Tracing::Off)?;
@@ -322,6 +335,7 @@ impl Drive {
         let driver = Driver::new(&sim)?;
         let (config, nand) = (self.config.clone(), self.nand.clone());
         let since = simulation.now();
+        let (known, in_image) = (self.vectors.clone(), self.image.is_some());
         let task = simulation.handle().spawn(async move {
             let host_config = &config.host;
             let device = Device::power_up(
@@ -344,9 +358,21 @@ impl Drive {
             );
             connected.await?;
             let queue = Queue::new(driver.clone(), 0)?;
+            let block = BlockDevice::open(queue, NAMESPACE).await?;
+            let is_known = known.is_some();
+            let table = known.unwrap_or_else(|| {
+                let table = vector_table(&device, in_image);
+                Rc::new(RefCell::new(table))
+            });
+            table.borrow_mut().power_lost();
+            let bits = Vectors::new(table.clone(), BitsDevice::new(block.clone()));
+            if media == MediaState::Used && !is_known {
+                bits.load().await?;
+            }
             let host = Host {
-                block: BlockDevice::open(queue.clone(), NAMESPACE).await?,
-                bits: BitsDevice::new(queue, NAMESPACE),
+                bits,
+                block,
+                table,
                 computer: Rc::new(Computer::new(&sim, host_config, &device.ledger)),
                 cut: Cut::new(
                     config.device.nand.geometry.page_bytes,
@@ -374,6 +400,7 @@ impl Drive {
             let account = device.ledger.open("capacitor", "dump");
             device.ledger.spend(account, tenants::DRIVE, dumped.energy);
         }
+        self.vectors = Some(host.table.clone());
         self.powered = Some(Powered {
             host,
             device,
@@ -472,6 +499,9 @@ impl Drive {
     }
 
     fn power_down(&mut self) -> Result<(), Error> {
+        if self.powered.is_some() {
+            self.run(|host| async move { host.bits.save().await })??;
+        }
         self.settle()?;
         self.power_cut()?;
         self.sync()
@@ -590,6 +620,19 @@ impl Drive {
         Ok(self.powered()?.host.block.blocks())
     }
 
+    /// Logical blocks that are for ordinary data: those before the area where vectors are.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    pub fn data_blocks(&self) -> Result<u64, Error> {
+        Ok(self.powered()?.host.bits.area().start)
+    }
+
+    /// Where vectors are.
+    pub(crate) fn vector_table(&self) -> Result<&Rc<RefCell<Table>>, Error> {
+        self.vectors.as_ref().ok_or(Error::NoPower)
+    }
+
     /// Reads `blocks` logical blocks from `lba` on.
     ///
     /// # Errors
@@ -614,7 +657,10 @@ impl Drive {
     /// What the drive reports, or if the image file cannot be written, such as on a full disk. Nothing is lost
     /// then: the drive keeps it in memory, and flushing again tries again.
     pub fn flush(&mut self) -> Result<(), Error> {
-        self.run(|host| async move { host.block.flush().await })??;
+        self.run(|host| async move {
+            host.bits.save().await?;
+            Ok::<_, Error>(host.block.flush().await?)
+        })??;
         // A cache that a capacitor protects need not be flushed for the drive's sake, but the
         // image has only what is on flash.
         let written = self.write_back_cache()?;
@@ -714,7 +760,12 @@ impl Drive {
             host.block_on_queue(0).await
         })??;
         if let Some(powered) = &mut self.powered {
-            powered.host.block = block;
+            let host = &mut powered.host;
+            if namespace == NAMESPACE {
+                host.table.borrow_mut().clear();
+            }
+            host.bits = Vectors::new(host.table.clone(), BitsDevice::new(block.clone()));
+            host.block = block;
         }
         self.sync()
     }
@@ -725,6 +776,7 @@ impl Drive {
     /// What the drive reports; [`Error::Host`] if the operation failed.
     pub fn sanitize(&mut self) -> Result<(), Error> {
         self.run(|host| async move { sanitize(&host).await })??;
+        self.vector_table()?.borrow_mut().clear();
         // An image gives up what was erased when it is durable that it was.
         self.sync()
     }
@@ -756,6 +808,18 @@ impl Drive {
             powered.simulation.now(),
         ))
     }
+}
+
+/// No vectors, in the last pages of the first namespace: as large a share of it as of the drive is what computing's share can
+/// hold.
+fn vector_table(device: &Device, durable: bool) -> Table {
+    let (all, data) = (device.ftl.logical_pages(), device.ftl.data_pages());
+    let pages = device.controller.pages_of(NAMESPACE);
+    let pages = pages.map_or(0, |pages| u64::from(pages.end - pages.start));
+    let area = pages * u64::from(all - data) / u64::from(all.max(1));
+    let geometry = device.schedule.geometry();
+    let (page_bytes, dies) = (geometry.page_bytes, geometry.dies());
+    Table::new(pages - area..pages, page_bytes, dies, durable)
 }
 
 /// Sanitizes, and looks every millisecond whether that is over.

@@ -26,10 +26,13 @@ pub enum Error {
     WriteBack(#[from] device::ftl::FtlError),
     /// An expression over stored vectors that cannot be evaluated.
     #[error(transparent)]
-    Bits(#[from] device::bits::BitsError),
+    Bits(#[from] device::bits::ExecuteError),
     /// Vectors that cannot be set up at once.
     #[error("placing vectors: {0}")]
-    Place(#[from] device::bits::PlaceError),
+    Place(#[from] crate::bits::PlaceError),
+    /// The table of vectors, in a small volume on the drive, cannot be read or written.
+    #[error("the table of vectors: {0}")]
+    Vectors(#[from] host::volume::VolumeError),
     /// No platform of this name.
     #[error("there is no platform {0:?}; it must be host, in-storage, parabit or flash-cosmos")]
     UnknownPlatform(String),

@@ -132,7 +132,7 @@ impl Drive {
             page_bytes: nand.geometry().page_bytes,
             logical_pages: u64::from(pages.end),
             mapped_pages: mapped as u64,
-            vectors: device.bits.vectors().len() as u64,
+            vectors: self.vector_table()?.borrow().list(None).len() as u64,
             vector_space: self.vector_space()?,
             flash_blocks: wear.blocks,
             flash_blocks_used: wear.used,
@@ -147,16 +147,15 @@ impl Drive {
         let config = &self.config().device;
         let capacity = config.validate().map_err(PowerUpError::Config)?;
         let geometry = &config.nand.geometry;
-        let bits = &self.device()?.bits;
         let page_bytes = u64::from(geometry.page_bytes);
         let page_bits = page_bytes * 8;
-        let vectors = bits.vectors();
+        let vectors = self.vector_table()?.borrow().list(None);
         let pages = vectors
             .iter()
-            .map(|(_, placement)| placement.bits.div_ceil(page_bits))
+            .map(|vector| vector.bits.div_ceil(page_bits))
             .sum();
         let bits_per_cell = config.ftl.mode.bits_per_cell();
-        let blocks = bits.blocks() as u64;
+        let blocks = self.device()?.ftl.compute_blocks() as u64;
         let block_pages = u64::from(geometry.pages_per_block(config.ftl.mode));
         let bytes = pages * page_bytes;
         let bytes_as_data = bytes * u64::from(bits_per_cell);

@@ -28,20 +28,19 @@ mod statistics;
 pub mod workload;
 
 pub use ageing::BlockQuality;
-pub use bits::Platform;
+pub use bits::{Part as VectorPart, PlaceError, PlacedVectors, Platform, StoredVector, Vectors};
 pub use config::{
     Choice, Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, Key,
     QueueClass, StorageKind, most_similar, reference_of_keys,
 };
 pub use device::PowerUpError;
-pub use device::bits::{PlaceError, PlacedVectors};
 pub use device::ftl::{History, Lpn, Precondition, PreconditionError, Preconditioned};
 pub use drive::{Drive, Host, Watch};
 pub use driver::{Queue, send_raw, send_raw_admin};
 pub use error::{Error, Unclosed};
 pub use explain::{EstimateReport, EstimatedEnergy, Explanation, Part, StepReport};
 pub use health::Health;
-pub use host::bits::{Checked, StoredVector};
+pub use host::bits::Checked;
 pub use host::{Error as HostError, StatusError};
 pub use inventory::{BlockRun, Identity, Inventory, VectorSpace};
 pub use media::nand::cells::Condition;

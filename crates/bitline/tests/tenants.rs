@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use bitline::{
-    Config, Drive, EnergyEntry, Expression, LatencyEntry, Statistics, TenantEntry, VectorId,
+    Config, Drive, EnergyEntry, Expression, LatencyEntry, Queue, Statistics, TenantEntry,
 };
-use host::bits::BitsDevice;
-use nvme::NamespaceId;
-use nvme::command::Engine;
+use host::bits::{BitsDevice, Handle};
+use nvme::command::{Engine, Home};
+use nvme::{Lba, NamespaceId};
 
 /// Two namespaces of a drive so small that writing soon has it collect and level wear.
 const SMALL: [(&str, &str); 18] = [
@@ -32,7 +32,9 @@ const SMALL: [(&str, &str); 18] = [
 ];
 const NAMESPACES: &str =
     "[{ share = 0.5, block_bytes = 4096 }, { share = 0.25, block_bytes = 4096 }]";
-const BITS: u64 = 4096 * 8 * 12;
+/// Blocks of a vector, each a logical page.
+const BLOCKS: u64 = 12;
+const BITS: u64 = 4096 * 8 * BLOCKS;
 const ROUNDS: u64 = 6000;
 
 fn open(changes: &[(&str, &str)]) -> Drive {
@@ -42,18 +44,36 @@ fn open(changes: &[(&str, &str)]) -> Drive {
     Drive::open(config).expect("a drive in memory")
 }
 
+/// Writes so many vectors with a placement handle to the end of a namespace; gives the AND of them.
+async fn write_vectors(
+    bits: &BitsDevice<Queue>,
+    number: u16,
+    vectors: u64,
+) -> Result<Expression<Lba>, host::Error> {
+    let anchor = bits.block().blocks() - vectors * BLOCKS;
+    let handle = Handle {
+        number,
+        anchor,
+        pitch: BLOCKS,
+        home: Home::ALL,
+    };
+    bits.open_handle(&handle).await?;
+    let begins = |vector| anchor + vector * BLOCKS;
+    for vector in 0..vectors {
+        let data = [0x35; BITS as usize / 8];
+        bits.write(number, false, begins(vector), &data).await?;
+    }
+    let operands = (0..vectors).map(|vector| Lba::new(begins(vector)));
+    Ok(Expression::all(operands).expect("there are some"))
+}
+
 /// Overwrites a third of each namespace at random, reads from it, and has the second one compute.
 fn work(drive: &mut Drive) {
     let worked = drive.run(|host| async move {
         let mut random = host.sim().random("work");
         let second = NamespaceId::new(2);
-        let bits = BitsDevice::new(host.queue(1)?, second);
-        let vectors: Vec<_> = (0..3).map(|number| VectorId::new(1, number)).collect();
-        for &vector in &vectors {
-            bits.write(vector, BITS, false, &[0x35; BITS as usize / 8])
-                .await?;
-        }
-        let all = Expression::all(vectors).expect("there are some");
+        let bits = BitsDevice::new(host.namespace(1, second).await?);
+        let all = write_vectors(&bits, 1, 3).await?;
         for round in 0..ROUNDS {
             for (pair, namespace) in [(0, NamespaceId::new(1)), (1, second)] {
                 let device = host.namespace(pair, namespace).await?;
@@ -198,6 +218,8 @@ fn the_link_is_charged_to_whom_it_serves() {
 fn latencies(priorities: &str) -> [f64; 2] {
     let mut drive = open(&[
         ("schedule.policy", "priority_classes"),
+        // Reads of mapping pages have no priority of a queue.
+        ("ftl.mapping.kind", "ideal"),
         ("host.queue_pairs", "2"),
         ("host.queue_priorities", priorities),
     ]);
@@ -205,15 +227,9 @@ fn latencies(priorities: &str) -> [f64; 2] {
         let mut evaluations = Vec::new();
         for number in 0..2 {
             let namespace = NamespaceId::new(number + 1);
-            let bits = BitsDevice::new(host.queue(number as usize)?, namespace);
-            let vectors: Vec<_> = (0..4)
-                .map(|vector| VectorId::new(number + 1, vector))
-                .collect();
-            for &vector in &vectors {
-                let data = [0x35; BITS as usize / 8];
-                bits.write(vector, BITS, false, &data).await?;
-            }
-            evaluations.push((bits, Expression::all(vectors).expect("there are some")));
+            let bits = BitsDevice::new(host.namespace(number as usize, namespace).await?);
+            let all = write_vectors(&bits, number as u16, 4).await?;
+            evaluations.push((bits, all));
         }
         let tasks: Vec<_> = evaluations
             .into_iter()

@@ -137,7 +137,7 @@ impl Device {
         let cache = Cache::power_up(&backend, &config.cache);
         parts.serve(cache.clone());
         let rates = Rates::new(&config.nand, &config.channel, &config.link, &config.bits);
-        let bits = Bits::power_up(&backend, &config.bits, rates, recovered.as_ref()).await;
+        let bits = Bits::power_up(&backend, &config.bits, rates, cache.clone());
         parts.serve(bits.clone());
         let controller = Controller::power_up(
             &backend,

@@ -1,6 +1,7 @@
 //! The firmware of the drive, a folder a job: `frontend` fetches commands, `ftl`
-//! finds pages, `cache` stands between them, `bits` computes in the array, `port` leads to host memory, `schedule` decides when and on which
-//! die. [`Device`] puts them together.
+//! finds pages, `region` says where those lie that are to be computed with, `cache` stands between front end and `ftl`,
+//! `bits` computes in the array, `port` leads to host memory, `schedule` decides when and on which die. [`Device`] puts
+//! them together.
 
 mod backend;
 pub mod bits;
@@ -18,6 +19,7 @@ pub mod memory;
 mod part;
 pub mod planted;
 pub mod port;
+pub mod region;
 pub mod schedule;
 mod served;
 mod slab;

@@ -38,9 +38,9 @@ pub enum Bug {
     FlushForgetsASlot,
     /// A read that finds a part of its page in the cache takes the rest for cached, too.
     CacheHitTakesStaleSectors,
-    /// Recovery gives blocks of vectors to garbage collection.
-    CollectionTakesVectors,
-    /// Recovery takes the strings of every group for full, so that further vectors do not join
+    /// Copies of placed pages all go to the first string of their block.
+    CollectionForgetsStrings,
+    /// Recovery takes the strings of every handle for full, so that further rows do not join
     /// those written before.
     RecoveryOpensNewStrings,
     /// A read does not look whether the latches of its plane are leased.
@@ -77,8 +77,8 @@ impl Bug {
         Bug::RecoveryTakesTornGroups,
     ];
 
-    /// Those that spoil the layout of groups of vectors.
-    pub const OF_LAYOUT: [Bug; 2] = [Bug::CollectionTakesVectors, Bug::RecoveryOpensNewStrings];
+    /// Those that spoil the layout of placed pages.
+    pub const OF_LAYOUT: [Bug; 2] = [Bug::CollectionForgetsStrings, Bug::RecoveryOpensNewStrings];
 }
 
 #[cfg(feature = "planted-bugs")]

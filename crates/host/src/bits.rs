@@ -1,29 +1,23 @@
-//! In-flash bulk bitwise computing: vectors are written once, in groups that
-//! meet in one sense, and expressions over them are evaluated inside the drive
+//! In-flash bulk bitwise computing: rows of logical pages are written with a placement handle, so that they
+//! meet in one sense, and expressions over logical blocks are evaluated inside the drive
 //! (Flash-Cosmos 6.3: `fc_write` and `fc_read`).
 
-use nvme::command::{Engine, FcDelete, FcList, FcRead, FcWrite, Home, VectorRecord};
-use nvme::{CommandId, Expression, IoCommand, NamespaceId, VectorId, VendorCommand};
+use nvme::command::{
+    BlockRange, DirectiveOperation, DirectiveQuery, DirectiveReceive, DirectiveSend, Engine,
+    FcRead, HandleAttributes, HandleRecord, Home, PlacedWrite, ReadWrite,
+};
+use nvme::{
+    AdminCommand, CommandId, DataPointer, Expression, IoCommand, Lba, NamespaceId, VendorCommand,
+};
+use zerocopy::IntoBytes;
 
+use crate::block::{BlockDevice, commands};
 use crate::buffer::Buffer;
 use crate::error::Error;
 use crate::transport::Transport;
 
-/// Bytes of the list that one command asks for.
-const LIST_BYTES: u32 = 64 * 1024;
-
-/// A vector that the drive holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoredVector {
-    /// Its name.
-    pub id: VectorId,
-    /// Its length in bits.
-    pub bits: u64,
-    /// Whether its inverse is what is stored.
-    pub inverse: bool,
-    /// The dies its group lies on.
-    pub home: Home,
-}
+/// Open handles that one command lists at most.
+const HANDLES_MAX: u64 = 0x8000;
 
 /// What an evaluation that checked itself gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,74 +28,145 @@ pub struct Checked<R> {
     pub differing_bits: u32,
 }
 
+/// A placement handle: rows of logical blocks that are to meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handle {
+    /// Its number, at most [`nvme::command::HANDLE_MAX`].
+    pub number: u16,
+    /// The first block of row 0, which begins a logical page.
+    pub anchor: u64,
+    /// From row to row, in logical blocks: whole logical pages.
+    pub pitch: u64,
+    /// The dies over which a row is spread.
+    pub home: Home,
+}
+
 /// How an expression is to be evaluated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Asked {
     engine: Engine,
     bits: u64,
-    /// The first page of a part of so many bits.
-    part: Option<u32>,
     count_only: bool,
     check: bool,
 }
 
-/// A part of vectors, and of what is computed from them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// Its first page; pages are as long as the preferred write granularity.
-    pub page: u32,
-    /// Its length in bits.
-    pub bits: u64,
-}
-
-/// The computing interface of a namespace.
+/// The computing interface of a namespace. Operands of expressions are the logical blocks that vectors begin with, each the
+/// first of a logical page (Identify Namespace, NPWG says how many blocks that has).
 #[derive(Clone)]
 pub struct BitsDevice<T> {
-    transport: T,
-    namespace: NamespaceId,
+    block: BlockDevice<T>,
 }
 
 impl<T: Transport> BitsDevice<T> {
-    /// The computing interface of `namespace`.
-    pub fn new(transport: T, namespace: NamespaceId) -> BitsDevice<T> {
-        BitsDevice {
-            transport,
-            namespace,
-        }
+    /// The computing interface of the namespace of `block`.
+    pub fn new(block: BlockDevice<T>) -> BitsDevice<T> {
+        BitsDevice { block }
     }
 
-    /// Writes a vector of `bits` bits, bit i in bit i mod 8 of byte i / 8 of `data`,
-    /// or its inverse if that serves the operations to come better.
+    /// The same namespace as a block device.
+    pub fn block(&self) -> &BlockDevice<T> {
+        &self.block
+    }
+
+    fn transport(&self) -> &T {
+        self.block.transport()
+    }
+
+    fn namespace(&self) -> NamespaceId {
+        self.block.namespace()
+    }
+
+    /// Opens a placement handle, or gives an open one other attributes for later writes. Handles close when the power goes.
     ///
     /// # Errors
-    /// If `data` is not as long as `bits` says; what the drive reports, such as
-    /// Group Full or Vector Length Mismatch.
+    /// Invalid Field for dies that the drive has not, or an anchor or pitch that is no whole number of logical pages.
+    pub async fn open_handle(&self, handle: &Handle) -> Result<(), Error> {
+        let anchor = Lba::new(handle.anchor);
+        let attributes = HandleAttributes::new(anchor, handle.pitch, handle.home);
+        let buffer = Buffer::holding(self.transport().memory(), attributes.as_bytes())?;
+        let pointer = buffer.pointer(HandleAttributes::BYTES as u32);
+        self.send_directive(DirectiveOperation::Open, handle.number, pointer)
+            .await
+    }
+
+    /// Releases a handle; what was written with it stays as it is.
+    ///
+    /// # Errors
+    /// Invalid Field if it is not open.
+    pub async fn release_handle(&self, number: u16) -> Result<(), Error> {
+        let none = DataPointer::Prp { prp1: 0, prp2: 0 };
+        self.send_directive(DirectiveOperation::Release, number, none)
+            .await
+    }
+
+    async fn send_directive(
+        &self,
+        operation: DirectiveOperation,
+        handle: u16,
+        data: DataPointer,
+    ) -> Result<(), Error> {
+        let send = DirectiveSend {
+            namespace: self.namespace(),
+            operation,
+            handle,
+            data,
+        };
+        let entry = AdminCommand::DirectiveSend(send).encode(CommandId::new(0));
+        let completion = self.transport().admin(&entry).await?;
+        Error::check("directive send", completion.status())
+    }
+
+    /// The open handles, each with how many flash blocks hold pages written with it.
+    ///
+    /// # Errors
+    /// What the drive reports.
+    pub async fn handles(&self) -> Result<Vec<(Handle, u32)>, Error> {
+        let bytes = HANDLES_MAX * HandleRecord::BYTES as u64;
+        let buffer = Buffer::new(self.transport().memory(), bytes)?;
+        let receive = DirectiveReceive {
+            namespace: self.namespace(),
+            query: DirectiveQuery::Handles,
+            dwords: bytes / 4,
+            data: buffer.pointer(bytes as u32),
+        };
+        let entry = AdminCommand::DirectiveReceive(receive).encode(CommandId::new(0));
+        let completion = self.transport().admin(&entry).await?;
+        Error::check("directive receive", completion.status())?;
+        let bytes = buffer.to_vec()?;
+        let records = HandleRecord::parse(&bytes).iter();
+        Ok(records
+            .take(completion.dw0.get() as usize)
+            .map(|record| {
+                let handle = Handle {
+                    number: record.handle.get(),
+                    anchor: record.anchor.get(),
+                    pitch: record.pitch.get(),
+                    home: Home {
+                        first: record.home_first.get(),
+                        dies: record.home_dies.get(),
+                    },
+                };
+                (handle, record.flash_blocks.get())
+            })
+            .collect())
+    }
+
+    /// Writes whole logical pages from `lba` on with a handle that is open, or their inverse if that serves the operations
+    /// to come better; what is read is the data either way. Takes as many commands as it needs, one after another, so that
+    /// rows share layers.
+    ///
+    /// # Errors
+    /// Invalid Field for an unknown handle, or if `data` is no whole number of logical pages; Vector Group Full if the
+    /// share of the drive that is for computing is used up; what else a write may report.
     pub async fn write(
         &self,
-        vector: VectorId,
-        bits: u64,
+        handle: u16,
         inverse: bool,
+        lba: u64,
         data: &[u8],
     ) -> Result<(), Error> {
-        self.write_at(Home::ALL, vector, bits, inverse, data).await
-    }
-
-    /// As [`BitsDevice::write`], to a group that lies on some dies of the drive.
-    ///
-    /// # Errors
-    /// As [`BitsDevice::write`]; also Vector Group Home Mismatch if the group lies elsewhere, and
-    /// Invalid Field if the drive has no such dies.
-    pub async fn write_at(
-        &self,
-        home: Home,
-        vector: VectorId,
-        bits: u64,
-        inverse: bool,
-        data: &[u8],
-    ) -> Result<(), Error> {
-        check_length(bits, data)?;
-        let buffer = Buffer::holding(self.transport.memory(), data)?;
-        self.send_write(home, vector, bits, inverse, &buffer).await
+        let buffer = Buffer::holding(self.transport().memory(), data)?;
+        self.write_from(handle, inverse, lba, &buffer).await
     }
 
     /// As [`BitsDevice::write`], from a buffer that already holds the data.
@@ -110,48 +175,46 @@ impl<T: Transport> BitsDevice<T> {
     /// As [`BitsDevice::write`].
     pub async fn write_from(
         &self,
-        vector: VectorId,
-        bits: u64,
+        handle: u16,
         inverse: bool,
+        lba: u64,
         data: &Buffer,
     ) -> Result<(), Error> {
-        self.send_write(Home::ALL, vector, bits, inverse, data)
-            .await
-    }
-
-    async fn send_write(
-        &self,
-        home: Home,
-        vector: VectorId,
-        bits: u64,
-        inverse: bool,
-        data: &Buffer,
-    ) -> Result<(), Error> {
-        let bytes = transfer_bytes(bits)?;
-        let command = FcWrite {
-            namespace: self.namespace,
-            vector,
-            bits,
-            store_inverse: inverse,
-            home,
-            data: data.pointer(bytes),
-        };
-        self.send("fc_write", VendorCommand::FcWrite(command))
-            .await
-            .map(|_| ())
+        let block_bytes = u64::from(self.block.block_bytes());
+        let blocks = data.bytes().div_ceil(block_bytes);
+        let page = self.block.page_blocks();
+        let most = (self.block.blocks_per_command() / page).max(1) * page;
+        for (first, count) in commands(lba, blocks, most) {
+            let offset = (first - lba) * block_bytes;
+            let write = ReadWrite {
+                namespace: self.namespace(),
+                blocks: BlockRange::new(Lba::new(first), count),
+                force_unit_access: false,
+                limited_retry: false,
+                data: data.pointer_at(offset, count * self.block.block_bytes()),
+            };
+            let placed = PlacedWrite {
+                write,
+                handle,
+                inverse,
+            };
+            self.send("fc_write", IoCommand::WritePlaced(placed))
+                .await?;
+        }
+        Ok(())
     }
 
     /// Evaluates an expression over vectors of `bits` bits; gives the result's bytes.
     ///
     /// # Errors
-    /// What the drive reports, such as Vector Not Found.
+    /// What the drive reports, such as LBA Out of Range.
     pub async fn evaluate(
         &self,
-        expression: &Expression,
+        expression: &Expression<Lba>,
         engine: Engine,
         bits: u64,
     ) -> Result<Vec<u8>, Error> {
-        let result = Buffer::new(self.transport.memory(), u64::from(transfer_bytes(bits)?))?;
+        let result = Buffer::new(self.transport().memory(), u64::from(transfer_bytes(bits)?))?;
         self.evaluate_into(expression, engine, bits, &result)
             .await?;
         result.to_vec()
@@ -163,7 +226,7 @@ impl<T: Transport> BitsDevice<T> {
     /// As [`BitsDevice::evaluate`].
     pub async fn evaluate_into(
         &self,
-        expression: &Expression,
+        expression: &Expression<Lba>,
         engine: Engine,
         bits: u64,
         result: &Buffer,
@@ -177,27 +240,6 @@ impl<T: Transport> BitsDevice<T> {
         self.fc_read(expression, asked, pointer).await.map(|_| ())
     }
 
-    /// As [`BitsDevice::evaluate_into`], for a part of the vectors.
-    ///
-    /// # Errors
-    /// As [`BitsDevice::evaluate`].
-    pub async fn evaluate_part_into(
-        &self,
-        expression: &Expression,
-        engine: Engine,
-        part: Part,
-        result: &Buffer,
-    ) -> Result<(), Error> {
-        let asked = Asked {
-            engine,
-            bits: part.bits,
-            part: Some(part.page),
-            ..Asked::default()
-        };
-        let pointer = result.pointer(transfer_bytes(part.bits)?);
-        self.fc_read(expression, asked, pointer).await.map(|_| ())
-    }
-
     /// As [`BitsDevice::evaluate`], and has the drive evaluate the expression a second time by
     /// another plan, which senses every wordline by itself, and compare the results.
     ///
@@ -205,12 +247,12 @@ impl<T: Transport> BitsDevice<T> {
     /// As [`BitsDevice::evaluate`]. Results that differ are no error here.
     pub async fn evaluate_checked(
         &self,
-        expression: &Expression,
+        expression: &Expression<Lba>,
         engine: Engine,
         bits: u64,
     ) -> Result<Checked<Vec<u8>>, Error> {
         let bytes = transfer_bytes(bits)?;
-        let result = Buffer::new(self.transport.memory(), u64::from(bytes))?;
+        let result = Buffer::new(self.transport().memory(), u64::from(bytes))?;
         let asked = Asked {
             engine,
             bits,
@@ -233,7 +275,7 @@ impl<T: Transport> BitsDevice<T> {
     /// As [`BitsDevice::evaluate`].
     pub async fn count(
         &self,
-        expression: &Expression,
+        expression: &Expression<Lba>,
         engine: Engine,
         bits: u64,
     ) -> Result<u64, Error> {
@@ -252,7 +294,7 @@ impl<T: Transport> BitsDevice<T> {
     /// As [`BitsDevice::evaluate`].
     pub async fn count_checked(
         &self,
-        expression: &Expression,
+        expression: &Expression<Lba>,
         engine: Engine,
         bits: u64,
     ) -> Result<Checked<u64>, Error> {
@@ -261,13 +303,16 @@ impl<T: Transport> BitsDevice<T> {
             bits,
             count_only: true,
             check: true,
-            ..Asked::default()
         };
         self.counted(expression, asked).await
     }
 
-    async fn counted(&self, expression: &Expression, asked: Asked) -> Result<Checked<u64>, Error> {
-        let buffer = Buffer::new(self.transport.memory(), 8)?;
+    async fn counted(
+        &self,
+        expression: &Expression<Lba>,
+        asked: Asked,
+    ) -> Result<Checked<u64>, Error> {
+        let buffer = Buffer::new(self.transport().memory(), 8)?;
         let differing_bits = self.fc_read(expression, asked, buffer.pointer(8)).await?;
         let mut bytes = [0; 8];
         buffer.copy_to(&mut bytes)?;
@@ -280,90 +325,34 @@ impl<T: Transport> BitsDevice<T> {
     /// Gives the completion's DW0.
     async fn fc_read(
         &self,
-        expression: &Expression,
+        expression: &Expression<Lba>,
         asked: Asked,
-        data: nvme::DataPointer,
+        data: DataPointer,
     ) -> Result<u32, Error> {
         let encoded = expression
             .encode()
             .map_err(|error| Error::Usage(error.to_string()))?;
-        let code = Buffer::holding(self.transport.memory(), &encoded)?;
+        let code = Buffer::holding(self.transport().memory(), &encoded)?;
         let command = FcRead {
-            namespace: self.namespace,
+            namespace: self.namespace(),
             expression_address: code.address(),
             expression_bytes: encoded.len() as u32,
             engine: asked.engine,
             bits: asked.bits,
-            part: asked.part,
             count_only: asked.count_only,
             check: asked.check,
             data,
         };
-        self.send("fc_read", VendorCommand::FcRead(command)).await
+        let command = IoCommand::Vendor(VendorCommand::FcRead(command));
+        self.send("fc_read", command).await
     }
 
-    /// Deletes one vector of a group, or the whole group.
-    ///
-    /// # Errors
-    /// What the drive reports, such as Vector Not Found.
-    pub async fn delete(&self, group: u32, vector: Option<u32>) -> Result<(), Error> {
-        let command = FcDelete {
-            namespace: self.namespace,
-            group,
-            vector,
-        };
-        self.send("fc_delete", VendorCommand::FcDelete(command))
-            .await
-            .map(|_| ())
-    }
-
-    /// The vectors of a group, or of all groups, by group and vector number.
-    ///
-    /// # Errors
-    /// What the drive reports.
-    pub async fn list(&self, group: Option<u32>) -> Result<Vec<StoredVector>, Error> {
-        let buffer = Buffer::new(self.transport.memory(), u64::from(LIST_BYTES))?;
-        let mut vectors = Vec::new();
-        loop {
-            let command = FcList {
-                namespace: self.namespace,
-                group,
-                buffer_bytes: LIST_BYTES,
-                start: vectors.len() as u32,
-                data: buffer.pointer(LIST_BYTES),
-            };
-            let found = self.send("fc_list", VendorCommand::FcList(command)).await? as usize;
-            let bytes = buffer.to_vec()?;
-            let records = VectorRecord::parse(&bytes);
-            vectors.extend(records.iter().take(found).map(|record| StoredVector {
-                id: record.id(),
-                bits: record.bits.get(),
-                inverse: record.inverse != 0,
-                home: record.home(),
-            }));
-            if found < records.len() {
-                return Ok(vectors);
-            }
-        }
-    }
-
-    async fn send(&self, name: &'static str, command: VendorCommand) -> Result<u32, Error> {
-        let entry = IoCommand::Vendor(command).encode(CommandId::new(0));
-        let completion = self.transport.io(&entry).await?;
+    async fn send(&self, name: &'static str, command: IoCommand) -> Result<u32, Error> {
+        let entry = command.encode(CommandId::new(0));
+        let completion = self.transport().io(&entry).await?;
         Error::check(name, completion.status())?;
         Ok(completion.dw0.get())
     }
-}
-
-fn check_length(bits: u64, data: &[u8]) -> Result<(), Error> {
-    if data.len() as u64 == bits.div_ceil(8) && bits > 0 {
-        return Ok(());
-    }
-    Err(Error::Usage(format!(
-        "{} bytes for a vector of {bits} bits: {} would be right",
-        data.len(),
-        bits.div_ceil(8).max(1)
-    )))
 }
 
 /// Bytes that a vector of `bits` takes in one transfer.

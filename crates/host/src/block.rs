@@ -68,7 +68,12 @@ impl<T: Transport> BlockDevice<T> {
         self.blocks
     }
 
-    /// Logical blocks that the drive prefers to write and to deallocate at once, and at a multiple of which.
+    /// Most blocks of a command that transfers them.
+    pub fn blocks_per_command(&self) -> u32 {
+        self.blocks_per_command
+    }
+
+    /// Blocks of a logical page (NPWG): what the drive prefers to write and to deallocate at once, and at a multiple of which.
     pub fn page_blocks(&self) -> u32 {
         self.page_blocks
     }
@@ -430,7 +435,7 @@ impl<T: Transport> BlockDevice<T> {
 }
 
 /// Cuts a range into commands of at most `most` blocks: first block and number of blocks of each.
-fn commands(lba: u64, blocks: u64, most: u32) -> impl Iterator<Item = (u64, u32)> {
+pub(crate) fn commands(lba: u64, blocks: u64, most: u32) -> impl Iterator<Item = (u64, u32)> {
     let most = u64::from(most);
     (0..blocks.div_ceil(most)).map(move |number| {
         let done = number * most;

@@ -22,8 +22,8 @@ pub use data_pointer::{DataPointer, MAX_TRANSFER_BYTES, Segment, SegmentList};
 pub use entry::{CompletionEntry, DataTransfer, Fuse, SubmissionEntry};
 pub use event::AsyncEvent;
 pub use expression::{
-    Expression, ExpressionError, MAX_DEPTH, MAX_ENCODED_BYTES, MAX_OPERANDS, MAX_OPERATORS, Step,
-    VectorId,
+    Expression, ExpressionError, MAX_DEPTH, MAX_ENCODED_BYTES, MAX_OPERANDS, MAX_OPERATORS,
+    Operand, Step, VectorId,
 };
 pub use identifier::{
     BROADCAST_NAMESPACE, CommandId, ControllerId, Lba, NamespaceId, QueueId, QueuePriority,

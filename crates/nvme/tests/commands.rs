@@ -1,14 +1,15 @@
 //! Commands: bytes against the standard's tables, and what is refused with which status.
 
 use nvme::command::{
-    Abort, BlockRange, CreateCompletionQueue, CreateSubmissionQueue, DatasetManagement, Engine,
-    FcDelete, FcList, FcRead, FcWrite, FeatureId, GetLogPage, Home, Identify, LogPageId, ReadWrite,
-    SetFeatures, VectorRecord, WriteZeroes,
+    Abort, BlockRange, CreateCompletionQueue, CreateSubmissionQueue, DatasetManagement,
+    DirectiveOperation, DirectiveQuery, DirectiveReceive, DirectiveSend, Engine, FcRead, FeatureId,
+    GetLogPage, HandleAttributes, HandleRecord, Home, Identify, LogPageId, PlacedWrite, ReadWrite,
+    SetFeatures, WriteZeroes,
 };
 use nvme::identify::Cns;
 use nvme::{
     AdminCommand, CommandId, ControllerId, DataPointer, DataTransfer, IoCommand, Lba, NamespaceId,
-    QueueId, QueuePriority, Status, SubmissionEntry, VectorId, VendorCommand,
+    QueueId, QueuePriority, Status, SubmissionEntry, VendorCommand,
 };
 
 const COMMAND: CommandId = CommandId::new(0x1234);
@@ -116,26 +117,28 @@ fn other_io_commands_are_laid_out_as_specified() {
 #[test]
 fn vendor_commands_are_laid_out_as_documented() {
     let write = entry(&[
-        (0, 0x1234_0081),
+        (0, 0x1234_0001),
         (1, 1),
         (6, 0x1000),
-        (10, 3),
-        (11, 4),
-        (12, 17),
-        (14, 1),
-        (15, 0x0008_0005),
+        (10, 64),
+        (12, 0x00F0_0007),
+        (13, 0x8005_0000),
     ]);
-    let expected = FcWrite {
-        namespace: NamespaceId::new(1),
-        vector: VectorId::new(3, 4),
-        bits: 17,
-        store_inverse: true,
-        home: Home { first: 5, dies: 8 },
-        data: prp(0x1000, 0),
+    let expected = PlacedWrite {
+        write: ReadWrite {
+            namespace: NamespaceId::new(1),
+            blocks: BlockRange::new(Lba::new(64), 8),
+            force_unit_access: false,
+            limited_retry: false,
+            data: prp(0x1000, 0),
+        },
+        handle: 5,
+        inverse: true,
     };
-    assert_eq!(expected.data_bytes(), 3);
-    let expected = IoCommand::Vendor(VendorCommand::FcWrite(expected));
+    let expected = IoCommand::WritePlaced(expected);
     assert_eq!(IoCommand::decode(&write), Ok(expected));
+    let streams = entry(&[(0, 0x1234_0001), (1, 1), (12, 0x0010_0007)]);
+    assert_eq!(IoCommand::decode(&streams), Err(Status::INVALID_FIELD));
 
     let read = entry(&[
         (0, 0x1234_0082),
@@ -145,8 +148,7 @@ fn vendor_commands_are_laid_out_as_documented() {
         (10, 21),
         (11, 2),
         (13, 1),
-        (14, 7),
-        (15, 7),
+        (14, 5),
     ]);
     let expected = FcRead {
         namespace: NamespaceId::new(1),
@@ -154,7 +156,6 @@ fn vendor_commands_are_laid_out_as_documented() {
         expression_bytes: 21,
         engine: Engine::InStorage,
         bits: 1 << 32,
-        part: Some(7),
         count_only: true,
         check: true,
         data: prp(0x1000, 0),
@@ -172,75 +173,78 @@ fn vendor_commands_are_laid_out_as_documented() {
         IoCommand::decode(&read),
         Ok(IoCommand::Vendor(VendorCommand::FcRead(expected)))
     );
+}
 
-    let delete = entry(&[(0, 0x1234_0084), (1, 1), (10, 6), (11, u32::MAX)]);
-    let expected = FcDelete {
-        namespace: NamespaceId::new(1),
-        group: 6,
-        vector: None,
-    };
-    assert_eq!(
-        IoCommand::decode(&delete),
-        Ok(IoCommand::Vendor(VendorCommand::FcDelete(expected)))
-    );
-
-    let list = entry(&[
-        (0, 0x1234_0086),
+#[test]
+fn directives_are_laid_out_as_documented() {
+    let dword11 = 0x0005_0F01;
+    let send = entry(&[
+        (0, 0x1234_0019),
         (1, 1),
         (6, 0x1000),
-        (10, u32::MAX),
-        (11, 64),
-        (12, 2),
+        (10, 7),
+        (11, dword11),
     ]);
-    let expected = FcList {
+    let expected = DirectiveSend {
         namespace: NamespaceId::new(1),
-        group: None,
-        buffer_bytes: 64,
-        start: 2,
+        operation: DirectiveOperation::Open,
+        handle: 5,
         data: prp(0x1000, 0),
     };
     assert_eq!(
-        IoCommand::decode(&list),
-        Ok(IoCommand::Vendor(VendorCommand::FcList(expected)))
+        AdminCommand::decode(&send),
+        Ok(AdminCommand::DirectiveSend(expected))
     );
+    let receive = entry(&[
+        (0, 0x1234_001A),
+        (1, 1),
+        (6, 0x1000),
+        (10, 15),
+        (11, 0x0F01),
+    ]);
+    let expected = DirectiveReceive {
+        namespace: NamespaceId::new(1),
+        query: DirectiveQuery::Handles,
+        dwords: 16,
+        data: prp(0x1000, 0),
+    };
+    assert_eq!(
+        AdminCommand::decode(&receive),
+        Ok(AdminCommand::DirectiveReceive(expected))
+    );
+    let too_large = entry(&[(0, 0x1234_0019), (1, 1), (11, 0x8000_0F01)]);
+    assert_eq!(AdminCommand::decode(&too_large), Err(Status::INVALID_FIELD));
 }
 
 #[test]
 fn directions_follow_the_opcodes() {
     let direction = |opcode| DataTransfer::of_opcode(opcode);
     assert_eq!(
-        direction(nvme::command::opcode::FC_WRITE),
-        DataTransfer::HostToController
-    );
-    assert_eq!(
         direction(nvme::command::opcode::FC_READ),
         DataTransfer::ControllerToHost
     );
     assert_eq!(
-        direction(nvme::command::opcode::FC_DELETE),
-        DataTransfer::None
-    );
-    assert_eq!(
-        direction(nvme::command::opcode::FC_LIST),
-        DataTransfer::ControllerToHost
+        direction(nvme::command::opcode::DIRECTIVE_SEND),
+        DataTransfer::HostToController
     );
 }
 
 #[test]
-fn vector_records_are_32_bytes() {
+fn handle_records_are_32_bytes() {
     use zerocopy::IntoBytes;
     let home = Home { first: 5, dies: 8 };
-    let record = VectorRecord::new(VectorId::new(1, 2), 0x0304, true, false, home);
-    let mut bytes = record.as_bytes().to_vec();
+    let attributes = HandleAttributes::new(Lba::new(0x0102), 0x0304, home);
+    let bytes = attributes.as_bytes();
     assert_eq!(
-        bytes[..22],
-        [
-            1, 0, 0, 0, 2, 0, 0, 0, 4, 3, 0, 0, 0, 0, 0, 0, 1, 0, 5, 0, 8, 0
-        ]
+        bytes[..20],
+        [2, 1, 0, 0, 0, 0, 0, 0, 4, 3, 0, 0, 0, 0, 0, 0, 5, 0, 8, 0]
     );
-    assert_eq!(record.home(), home);
+    assert_eq!(attributes.home(), home);
+    let record = HandleRecord::new(9, &attributes, 7);
+    let mut bytes = record.as_bytes().to_vec();
+    assert_eq!(bytes[20..28], [9, 0, 0, 0, 7, 0, 0, 0]);
     bytes.extend([7; 31]);
-    assert_eq!(VectorRecord::parse(&bytes), [record]);
+    assert_eq!(HandleRecord::parse(&bytes), [record]);
 }
 
 #[test]
@@ -290,17 +294,6 @@ fn io_refusals_carry_the_specified_status() {
         "legal, but unsupported"
     );
     let invalid = Some(Status::INVALID_FIELD);
-    assert_eq!(
-        refusal(&[(0, 0x81), (10, u32::MAX), (12, 1)]),
-        invalid,
-        "group of all ones"
-    );
-    assert_eq!(
-        refusal(&[(0, 0x81), (11, u32::MAX), (12, 1)]),
-        invalid,
-        "vector of all ones"
-    );
-    assert_eq!(refusal(&[(0, 0x81)]), invalid, "no bits");
     assert_eq!(refusal(&[(0, 0x82), (12, 1)]), invalid, "no expression");
     assert_eq!(
         refusal(&[(0, 0x82), (10, 49_153), (12, 1)]),
@@ -312,12 +305,12 @@ fn io_refusals_carry_the_specified_status() {
         invalid,
         "no such engine"
     );
-    assert_eq!(
-        refusal(&[(0, 0x84), (10, u32::MAX)]),
-        invalid,
-        "delete all groups"
-    );
-    assert_eq!(refusal(&[(0, 0x86), (11, 33)]), invalid, "part of a record");
+    for opcode in [0x81, 0x84, 0x86] {
+        assert_eq!(
+            refusal(&[(0, opcode), (12, 1)]),
+            Some(Status::INVALID_OPCODE)
+        );
+    }
 }
 
 #[test]

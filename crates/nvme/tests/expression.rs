@@ -77,12 +77,12 @@ fn bytes_are_as_documented() {
         0x04, 2, 0, // OR of 2
     ];
     assert_eq!(expression.encode().as_deref(), Ok(&expected[..]));
-    assert_eq!(Expression::decode(&expected), Ok(expression));
+    assert_eq!(<Expression>::decode(&expected), Ok(expression));
     let parity = [
         1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 5, 2, 0,
     ];
     let zero = VectorId::new(0, 0);
-    assert_eq!(Expression::decode(&parity), Ok(zero ^ zero));
+    assert_eq!(<Expression>::decode(&parity), Ok(zero ^ zero));
 }
 
 #[test]
@@ -126,8 +126,8 @@ fn constructors_take_any_number() {
 #[test]
 fn malformed_bytes_are_named() {
     let operand = [1, 0, 0, 0, 0, 0, 0, 0, 0];
-    let with = |tail: &[u8]| Expression::decode(&[&operand[..], tail].concat());
-    assert_eq!(Expression::decode(&[]), Err(ExpressionError::Empty));
+    let with = |tail: &[u8]| <Expression>::decode(&[&operand[..], tail].concat());
+    assert_eq!(<Expression>::decode(&[]), Err(ExpressionError::Empty));
     assert_eq!(
         with(&[9]),
         Err(ExpressionError::UnknownCode { code: 9, offset: 9 })
@@ -146,7 +146,7 @@ fn malformed_bytes_are_named() {
         })
     );
     assert_eq!(
-        Expression::decode(&[2]),
+        <Expression>::decode(&[2]),
         Err(ExpressionError::MissingOperands {
             wanted: 1,
             available: 0
@@ -173,13 +173,13 @@ fn limits_hold_at_their_borders() {
 
     let wide = |count: usize| Expression::And(vec![vector(0).into(); count]);
     let bytes = wide(MAX_OPERANDS).encode().expect("as many as allowed");
-    assert_eq!(Expression::decode(&bytes), Ok(wide(MAX_OPERANDS)));
+    assert_eq!(<Expression>::decode(&bytes), Ok(wide(MAX_OPERANDS)));
     assert_eq!(
         wide(MAX_OPERANDS + 1).encode(),
         Err(ExpressionError::TooManyOperands)
     );
     assert_eq!(
-        Expression::And(vec![]).encode(),
+        <Expression>::And(vec![]).encode(),
         Err(ExpressionError::Arity { count: 0 })
     );
 
@@ -224,7 +224,7 @@ proptest! {
     fn bytes_round_trip(expression in expression()) {
         let bytes = expression.encode().expect("small enough by construction");
         prop_assert!(bytes.len() <= MAX_ENCODED_BYTES);
-        let back = Expression::decode(&bytes);
+        let back = <Expression>::decode(&bytes);
         prop_assert_eq!(back.as_ref(), Ok(&expression));
         prop_assert_eq!(back.map(|back| meaning(&back, &word)), Ok(meaning(&expression, &word)));
     }
@@ -242,7 +242,7 @@ proptest! {
     /// Any bytes decode or say why not; what decodes encodes to the same bytes.
     #[test]
     fn decoding_is_total(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        if let Ok(expression) = Expression::decode(&bytes) {
+        if let Ok(expression) = <Expression>::decode(&bytes) {
             prop_assert_eq!(expression.encode(), Ok(bytes));
         }
     }
@@ -263,7 +263,7 @@ proptest! {
             }
         }
         bytes.truncate(bytes.len().saturating_sub(cut));
-        if let Ok(expression) = Expression::decode(&bytes) {
+        if let Ok(expression) = <Expression>::decode(&bytes) {
             prop_assert_eq!(expression.encode(), Ok(bytes));
         }
     }

@@ -2,14 +2,15 @@
 
 use nvme::command::{
     Abort, BlockCommand, BlockRange, CopyBlocks, CreateCompletionQueue, CreateSubmissionQueue,
-    DatasetManagement, Engine, FcDelete, FcList, FcRead, FcWrite, FeatureId, FeatureSelect,
-    FormatNvm, GetFeatures, GetLogPage, Home, Identify, LogPageId, ReadWrite, Sanitize,
-    SanitizeAction, SecureErase, SetFeatures, WriteZeroes, commands,
+    DatasetManagement, DirectiveOperation, DirectiveQuery, DirectiveReceive, DirectiveSend, Engine,
+    FcRead, FeatureId, FeatureSelect, FormatNvm, GetFeatures, GetLogPage, HANDLE_MAX, Identify,
+    LogPageId, PlacedWrite, ReadWrite, Sanitize, SanitizeAction, SecureErase, SetFeatures,
+    WriteZeroes, commands,
 };
 use nvme::identify::Cns;
 use nvme::{
     AdminCommand, CommandId, ControllerId, DataPointer, IoCommand, Lba, NamespaceId, QueueId,
-    QueuePriority, SubmissionEntry, VectorId, VendorCommand,
+    QueuePriority, SubmissionEntry, VendorCommand,
 };
 use proptest::prelude::*;
 
@@ -49,40 +50,17 @@ fn block_command() -> impl Strategy<Value = BlockCommand> {
 }
 
 fn vendor_command() -> impl Strategy<Value = VendorCommand> {
-    let write = (
-        namespace(),
-        0..u32::MAX,
-        0..u32::MAX,
-        1u64..,
-        any::<bool>(),
-        any::<(u16, u16)>(),
-        data(),
-    )
-        .prop_map(
-            |(namespace, group, vector, bits, store_inverse, home, data)| {
-                let (first, dies) = home;
-                let vector = VectorId::new(group, vector);
-                VendorCommand::FcWrite(FcWrite {
-                    namespace,
-                    vector,
-                    bits,
-                    store_inverse,
-                    home: Home { first, dies },
-                    data,
-                })
-            },
-        );
     let engine = prop_oneof![
         Just(Engine::FlashCosmos),
         Just(Engine::ParaBit),
         Just(Engine::InStorage)
     ];
-    let read = (
+    (
         namespace(),
         any::<u64>(),
         1u32..=49_152,
         engine,
-        (1u64.., prop::option::of(any::<u32>())),
+        1u64..,
         any::<(bool, bool)>(),
         data(),
     )
@@ -92,7 +70,7 @@ fn vendor_command() -> impl Strategy<Value = VendorCommand> {
                 expression_address,
                 expression_bytes,
                 engine,
-                (bits, part),
+                bits,
                 (count_only, check),
                 data,
             )| {
@@ -102,40 +80,52 @@ fn vendor_command() -> impl Strategy<Value = VendorCommand> {
                     expression_bytes,
                     engine,
                     bits,
-                    part,
                     count_only,
                     check,
                     data,
                 })
             },
-        );
-    let delete = (namespace(), 0..u32::MAX, prop::option::of(0..u32::MAX)).prop_map(
-        |(namespace, group, vector)| {
-            VendorCommand::FcDelete(FcDelete {
+        )
+}
+
+fn placed_write() -> impl Strategy<Value = PlacedWrite> {
+    (read_write(), 0..=HANDLE_MAX, any::<bool>()).prop_map(|(write, handle, inverse)| PlacedWrite {
+        write,
+        handle,
+        inverse,
+    })
+}
+
+fn directive() -> impl Strategy<Value = AdminCommand> {
+    let operation = prop_oneof![
+        Just(DirectiveOperation::Open),
+        Just(DirectiveOperation::Release)
+    ];
+    let query = prop_oneof![
+        Just(DirectiveQuery::Parameters),
+        Just(DirectiveQuery::Handles)
+    ];
+    let send = (namespace(), operation, 0..=HANDLE_MAX, data()).prop_map(
+        |(namespace, operation, handle, data)| {
+            AdminCommand::DirectiveSend(DirectiveSend {
                 namespace,
-                group,
-                vector,
+                operation,
+                handle,
+                data,
             })
         },
     );
-    let list = (
-        namespace(),
-        prop::option::of(0..u32::MAX),
-        1u32..1 << 27,
-        any::<u32>(),
-        data(),
-    )
-        .prop_map(|(namespace, group, records, start, data)| {
-            let buffer_bytes = records * 32;
-            VendorCommand::FcList(FcList {
+    let receive = (namespace(), query, 1u64..=1 << 32, data()).prop_map(
+        |(namespace, query, dwords, data)| {
+            AdminCommand::DirectiveReceive(DirectiveReceive {
                 namespace,
-                group,
-                buffer_bytes,
-                start,
+                query,
+                dwords,
                 data,
             })
-        });
-    prop_oneof![write, read, delete, list]
+        },
+    );
+    prop_oneof![send, receive]
 }
 
 fn io_command() -> impl Strategy<Value = IoCommand> {
@@ -194,6 +184,7 @@ fn io_command() -> impl Strategy<Value = IoCommand> {
                 }
             ),
         vendor_command().prop_map(IoCommand::Vendor),
+        placed_write().prop_map(IoCommand::WritePlaced),
     ]
 }
 
@@ -346,6 +337,7 @@ fn admin_command() -> impl Strategy<Value = AdminCommand> {
         abort,
         queue().prop_map(AdminCommand::DeleteSubmissionQueue),
         queue().prop_map(AdminCommand::DeleteCompletionQueue),
+        directive(),
         Just(AdminCommand::AsyncEventRequest),
     ]
 }

@@ -72,19 +72,19 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
             &format!("cannot read the trace: {source}"),
             source.raw_os_error(),
         ),
-        Error::Host(HostError::Usage(_) | HostError::Memory(_))
+        Error::Place(PlaceError::Media(_)) => InternalError::new_err(message),
+        Error::Place(_)
+        | Error::Host(HostError::Usage(_) | HostError::Memory(_))
         | Error::Bits(_)
         | Error::UnknownPlatform(_)
         | Error::NoPower
         | Error::Precondition(_)
         | Error::Ageing { .. }
-        | Error::Place(PlaceError::Bits(_) | PlaceError::Numbers { .. })
         | Error::Trace(_)
         | Error::Workload(_) => UsageError::new_err(message),
         Error::Host(HostError::Protocol(_) | HostError::Transport(_))
         | Error::WriteBack(_)
         | Error::Flash(_)
-        | Error::Place(PlaceError::Media(_))
         | Error::PowerUp(_)
         | Error::Stalled(_) => InternalError::new_err(message),
     }

@@ -3,16 +3,15 @@
 //! A command that is new needs a line in [`IO`] or [`ADMIN`]; the table of commands says so.
 
 use nvme::command::{
-    BlockCommand, BlockRange, CopyBlocks, CopyRange, DatasetManagement, DatasetRange, Engine,
-    FcDelete, FcList, FcRead, FcWrite, Home, ReadWrite, VectorRecord, WriteZeroes, opcode,
+    AdminCommand, BlockCommand, BlockRange, CopyBlocks, CopyRange, DatasetManagement, DatasetRange,
+    DirectiveOperation, DirectiveQuery, DirectiveReceive, DirectiveSend, Engine, FcRead,
+    HandleAttributes, HandleRecord, Home, PlacedWrite, ReadWrite, WriteZeroes, opcode,
 };
-use nvme::{
-    CommandId, DataPointer, IoCommand, MEMORY_PAGE_BYTES, SubmissionEntry, VectorId, VendorCommand,
-};
+use nvme::{CommandId, DataPointer, IoCommand, MEMORY_PAGE_BYTES, SubmissionEntry, VendorCommand};
 use sim::Random;
 use zerocopy::IntoBytes;
 
-use super::world::World;
+use super::world::{HANDLES, World};
 
 /// A command, and a legal entry of it.
 pub(crate) struct Shape {
@@ -37,7 +36,7 @@ const fn shape(opcode: u8, legal: fn(&mut World, &mut Random) -> SubmissionEntry
 }
 
 /// I/O commands.
-pub(crate) const IO: [Shape; 13] = [
+pub(crate) const IO: [Shape; 10] = [
     shape(opcode::FLUSH, flush),
     Shape {
         spare: spare_blocks,
@@ -69,23 +68,13 @@ pub(crate) const IO: [Shape; 13] = [
         ..shape(opcode::COPY, copy)
     },
     Shape {
-        least_percent: 5,
-        ..shape(opcode::FC_WRITE, fc_write)
-    },
-    Shape {
         least_percent: 34,
         ..shape(opcode::FC_READ, fc_read)
     },
-    Shape {
-        weight: 1,
-        least_percent: 5,
-        ..shape(opcode::FC_DELETE, fc_delete)
-    },
-    shape(opcode::FC_LIST, fc_list),
 ];
 
 /// Admin commands.
-pub(crate) const ADMIN: [Shape; 12] = [
+pub(crate) const ADMIN: [Shape; 14] = [
     Shape {
         spare: spare_queue,
         ..shape(opcode::DELETE_SUBMISSION_QUEUE, queue)
@@ -113,6 +102,12 @@ pub(crate) const ADMIN: [Shape; 12] = [
         least_percent: 0,
         ..shape(opcode::ASYNC_EVENT_REQUEST, plain)
     },
+    shape("directive send", opcode::DIRECTIVE_SEND, send_directive),
+    shape(
+        "directive receive",
+        opcode::DIRECTIVE_RECEIVE,
+        receive_directive,
+    ),
     Shape {
         weight: 1,
         spare: spare_namespace,
@@ -175,7 +170,27 @@ fn read_write(world: &mut World, random: &mut Random, read: bool) -> ReadWrite {
 }
 
 fn write(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    if random.chance(0.4) {
+        return write_placed(world, random);
+    }
     of(IoCommand::Write(read_write(world, random, false)))
+}
+
+/// A write of whole pages with a placement handle, which may be open.
+fn write_placed(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    let (space, handle) = world.handle(random);
+    let (start, count) = world.pages(random, space);
+    of(IoCommand::WritePlaced(PlacedWrite {
+        write: ReadWrite {
+            namespace: space.id,
+            blocks: BlockRange::new(start, count as u32),
+            force_unit_access: random.chance(0.2),
+            limited_retry: false,
+            data: data(world, random, count * space.block_bytes),
+        },
+        handle,
+        inverse: random.chance(0.3),
+    }))
 }
 
 fn read(world: &mut World, random: &mut Random) -> SubmissionEntry {
@@ -257,68 +272,53 @@ fn copy(world: &mut World, random: &mut Random) -> SubmissionEntry {
     }))
 }
 
-/// Lengths of the vectors of a group: of less than a page to several.
-fn bits_of(group: u32) -> u64 {
-    [7, 2048 * 8, 2048 * 8 * 3 + 5, 1000][group as usize % 4]
-}
-
-fn fc_write(world: &mut World, random: &mut Random) -> SubmissionEntry {
-    let id = VectorId::new(random.below(4) as u32, random.below(12) as u32);
-    let bits = bits_of(id.group);
-    of(IoCommand::Vendor(VendorCommand::FcWrite(FcWrite {
-        namespace: world.space(random).id,
-        vector: id,
-        bits,
-        store_inverse: random.chance(0.3),
-        home: Home::ALL,
-        data: data(world, random, bits.div_ceil(8)),
-    })))
-}
-
 fn fc_read(world: &mut World, random: &mut Random) -> SubmissionEntry {
-    let found = world.expression(random);
-    let (bytes, bits) = match found {
-        Some((expression, bits)) => (expression.encode().expect("a small one"), bits),
-        None => (vec![1; 9], 8),
-    };
+    let (space, expression, bits) = world.expression(random);
+    let bytes = expression.encode().expect("a small one");
     let count_only = random.chance(0.3);
     let result = if count_only { 8 } else { bits.div_ceil(8) };
     let engines = [Engine::FlashCosmos, Engine::ParaBit, Engine::InStorage];
     of(IoCommand::Vendor(VendorCommand::FcRead(FcRead {
-        namespace: world.space(random).id,
+        namespace: space.id,
         expression_address: world.list(&bytes),
         expression_bytes: bytes.len() as u32,
         engine: engines[random.below(3) as usize],
         bits,
-        part: random.chance(0.2).then_some(0),
         count_only,
         check: random.chance(0.2),
         data: data(world, random, result),
     })))
 }
 
-fn fc_delete(world: &mut World, random: &mut Random) -> SubmissionEntry {
-    let known = &world.vectors;
-    let id = match known.len() as u64 {
-        0 => VectorId::new(0, 0),
-        count => known[random.below(count) as usize].id,
-    };
-    of(IoCommand::Vendor(VendorCommand::FcDelete(FcDelete {
-        namespace: world.space(random).id,
-        group: id.group,
-        vector: random.chance(0.93).then_some(id.vector),
-    })))
+fn send_directive(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    let space = world.space(random);
+    let (start, _) = world.pages(random, space);
+    let pitch = (1 + random.below(6)) * space.blocks_per_page();
+    let attributes = HandleAttributes::new(start, pitch, Home::ALL);
+    let address = world.list(attributes.as_bytes());
+    let command = AdminCommand::DirectiveSend(DirectiveSend {
+        namespace: space.id,
+        operation: match random.below(5) {
+            0 => DirectiveOperation::Release,
+            _ => DirectiveOperation::Open,
+        },
+        handle: random.below(HANDLES) as u16,
+        data: pointer(world, random, address, HandleAttributes::BYTES as u64),
+    });
+    command.encode(ID)
 }
 
-fn fc_list(world: &mut World, random: &mut Random) -> SubmissionEntry {
-    let buffer_bytes = (1 + random.below(64) as u32) * VectorRecord::BYTES as u32;
-    of(IoCommand::Vendor(VendorCommand::FcList(FcList {
+fn receive_directive(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    let queries = [DirectiveQuery::Parameters, DirectiveQuery::Handles];
+    let records = 1 + random.below(64);
+    let bytes = records * HandleRecord::BYTES as u64;
+    let command = AdminCommand::DirectiveReceive(DirectiveReceive {
         namespace: world.space(random).id,
-        group: random.chance(0.5).then(|| random.below(4) as u32),
-        buffer_bytes,
-        start: random.below(4) as u32,
-        data: data(world, random, buffer_bytes.into()),
-    })))
+        query: queries[random.below(2) as usize],
+        dwords: bytes / 4,
+        data: data(world, random, bytes),
+    });
+    command.encode(ID)
 }
 
 /// An admin entry whose first dword and data are given.

@@ -1,7 +1,8 @@
-//! What is on the drive while entries are sent to it: namespaces, vectors, and the host memory that
+//! What is on the drive while entries are sent to it: namespaces, placement handles, and the host memory that
 //! entries may name.
 
-use bitline::{Drive, StoredVector};
+use bitline::Drive;
+use host::bits::BitsDevice;
 use host::{Buffer, Memory};
 use nvme::{Dma, Expression, Lba, MEMORY_PAGE_BYTES, NamespaceId};
 use sim::Random;
@@ -13,6 +14,11 @@ const SCRATCH_BLOCKS: u32 = 4096;
 const LISTS_BYTES: u64 = 4 << 20;
 /// Logical blocks of the first namespace that no entry may change.
 pub(crate) const KEPT_BLOCKS: u64 = 64;
+
+/// Numbers of handles that entries name: most are open.
+pub(crate) const HANDLES: u64 = 8;
+/// Bytes of a logical page of the drive.
+const PAGE_BYTES: u64 = 2048;
 
 /// A namespace as it is formatted now.
 #[derive(Clone, Copy)]
@@ -27,6 +33,10 @@ impl Space {
     pub(crate) fn first_free(&self) -> u64 {
         if self.id.get() == 1 { KEPT_BLOCKS } else { 0 }
     }
+
+    pub(crate) fn blocks_per_page(&self) -> u64 {
+        PAGE_BYTES / self.block_bytes
+    }
 }
 
 /// What is there, and where in host memory entries may point.
@@ -34,7 +44,8 @@ impl Space {
 /// The lists lie below the data: what a command writes beyond the end of the data buffer is nobody's.
 pub(crate) struct World {
     pub(crate) spaces: Vec<Space>,
-    pub(crate) vectors: Vec<StoredVector>,
+    /// Open handles, each with its namespace.
+    handles: Vec<(Space, u16)>,
     memory: Memory,
     lists: Buffer,
     lists_used: u64,
@@ -51,7 +62,7 @@ impl World {
         let scratch = host.block().buffer(SCRATCH_BLOCKS);
         World {
             spaces: Vec::new(),
-            vectors: Vec::new(),
+            handles: Vec::new(),
             memory,
             lists,
             lists_used: 0,
@@ -64,20 +75,23 @@ impl World {
     pub(crate) fn look(&mut self, drive: &mut Drive) {
         self.lists_used = 0;
         self.last_list = 0..0;
-        self.vectors = drive.vectors(None).expect("they can be listed");
-        let spaces = drive.run(|host| async move {
-            let mut spaces = Vec::new();
+        let found = drive.run(|host| async move {
+            let (mut spaces, mut handles) = (Vec::new(), Vec::new());
             for id in host.admin().namespaces().await? {
                 let block = host.namespace(0, id).await?;
-                spaces.push(Space {
+                let space = Space {
                     id,
                     blocks: block.blocks(),
                     block_bytes: block.block_bytes().into(),
-                });
+                };
+                let open = BitsDevice::new(block).handles().await?.into_iter();
+                handles.extend(open.map(|(handle, _)| (space, handle.number)));
+                spaces.push(space);
             }
-            Ok::<_, bitline::HostError>(spaces)
+            Ok::<_, bitline::HostError>((spaces, handles))
         });
-        self.spaces = spaces.expect("it has power").expect("Identify works");
+        let found = found.expect("it has power");
+        (self.spaces, self.handles) = found.expect("Identify and Directive Receive work");
     }
 
     /// An entry is drawn: what is garbled from now on is a list of its own, not that of a legal one before it.
@@ -153,23 +167,42 @@ impl World {
         (Lba::new(start), 1 + random.below(most))
     }
 
-    /// An expression over vectors that are equally long, and their length; none without vectors.
-    pub(crate) fn expression(&self, random: &mut Random) -> Option<(Expression, u64)> {
-        let count = self.vectors.len() as u64;
-        let bits = self.vectors[random.below(count.max(1)) as usize..]
-            .first()?
-            .bits;
-        let alike: Vec<&StoredVector> = self
-            .vectors
-            .iter()
-            .filter(|vector| vector.bits == bits)
-            .collect();
+    /// A handle and its namespace; some number if none is open.
+    pub(crate) fn handle(&self, random: &mut Random) -> (Space, u16) {
+        match self.handles.len() as u64 {
+            0 => (self.space(random), 0),
+            open => self.handles[random.below(open) as usize],
+        }
+    }
+
+    /// Whole logical pages of a namespace, behind the blocks that are kept, as blocks.
+    pub(crate) fn pages(&self, random: &mut Random, space: Space) -> (Lba, u64) {
+        let per_page = space.blocks_per_page();
+        let first = space.first_free() / per_page;
+        let pages = (space.blocks / per_page - first).max(1);
+        // Half of the traffic goes to a few pages, so that there is something to compute with.
+        let few = if random.chance(0.5) { 12 } else { pages };
+        let start = random.below(few.min(pages));
+        let count = 1 + random.below((pages - start).min(8));
+        (Lba::new((first + start) * per_page), count * per_page)
+    }
+
+    /// An expression over pages of a namespace, and the length of its operands in bits.
+    pub(crate) fn expression(&self, random: &mut Random) -> (Space, Expression<Lba>, u64) {
+        let space = self.space(random);
+        let bits = [7, 2048 * 8, 2048 * 8 * 3 + 5, 1000][random.below(4) as usize];
+        let bits = bits.min(space.blocks * space.block_bytes * 8);
         let leaves = match random.below(20) {
             0 => 1 + random.below(24),
             _ => 1 + random.below(5),
         };
-        let mut parts: Vec<Expression> = (0..leaves)
-            .map(|_| alike[random.below(alike.len() as u64) as usize].id.into())
+        let last = space.blocks - (bits.div_ceil(8)).div_ceil(space.block_bytes);
+        let mut parts: Vec<Expression<Lba>> = (0..leaves)
+            .map(|_| {
+                let (start, _) = self.pages(random, space);
+                let latest = last / space.blocks_per_page() * space.blocks_per_page();
+                start.min(Lba::new(latest)).into()
+            })
             .collect();
         while parts.len() > 1 {
             let taken = 2 + random.below(parts.len() as u64 - 1) as usize;
@@ -182,6 +215,7 @@ impl World {
             let joined = joined.expect("it has operands");
             parts.push(if random.chance(0.2) { !joined } else { joined });
         }
-        parts.pop().map(|expression| (expression, bits))
+        let expression = parts.pop().expect("there is one leaf at least");
+        (space, expression, bits)
     }
 }

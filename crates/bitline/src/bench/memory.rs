@@ -25,7 +25,7 @@ pub(super) fn open_2tb() -> Result<(f64, f64), Error> {
 pub(super) fn bytes_per_page() -> Result<f64, Error> {
     let mut drive = Drive::open(timing_only()?)?;
     let page_bytes = u64::from(drive.config().device.nand.geometry.page_bytes);
-    let pages = drive.blocks()? * u64::from(drive.block_bytes()?) / page_bytes;
+    let pages = drive.data_blocks()? * u64::from(drive.block_bytes()?) / page_bytes;
     let share = PAGES as f64 / pages as f64;
     let before = resident_bytes();
     let done = drive.precondition(&Precondition {

@@ -117,7 +117,7 @@ pub fn scaling(progress: impl Fn(&str)) -> Result<Vec<Scaling>, Error> {
     let lengths = [100_000, 1_000_000, 10_000_000].map(|requests| (WRITTEN_BLOCKS, requests));
     let scale = |(blocks, requests)| {
         let mut drive = steady_drive(blocks)?;
-        let range = drive.blocks()?;
+        let range = drive.data_blocks()?;
         let capacity_gb = (range * u64::from(drive.block_bytes()?)) as f64 / 1e9;
         progress(&format!("{requests} requests to {capacity_gb:.0} GB"));
         drive.run_flows(&[reads(10_000, range), writes(10_000)], |_| {})?;

@@ -4,13 +4,15 @@
 mod computer;
 mod outside;
 mod parts;
+mod place;
+mod saved;
+mod table;
 
 use std::fmt;
 use std::ops::ControlFlow;
 use std::str::FromStr;
 
-use device::bits::PlacedVectors;
-use host::bits::{Checked, StoredVector};
+use host::bits::Checked;
 use nvme::command::{Engine, Home};
 use nvme::{Expression, VectorId};
 use serde::{Deserialize, Serialize};
@@ -21,6 +23,9 @@ pub(crate) use computer::{Computer, Loop, Pace};
 use outside::Keep;
 pub(crate) use outside::{Step, steps_of};
 pub(crate) use parts::{AHEAD, Cut};
+pub use place::{PlaceError, PlacedVectors};
+pub(crate) use table::Table;
+pub use table::{Part, StoredVector, Vectors};
 
 /// Who evaluates an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -269,8 +274,7 @@ impl Drive {
         inverse: bool,
         observe: impl FnMut(u32) -> ControlFlow<()>,
     ) -> Result<PlacedVectors, Error> {
-        let device = &self.device()?.bits;
-        Ok(device.place_vectors(home, first, count, bits, inverse, observe)?)
+        self.set_up_vectors(home, first, count, (bits, inverse), observe)
     }
 
     /// As [`Drive::write_vector`], to a group that lies on some dies of the drive. All vectors of a
@@ -430,7 +434,7 @@ impl Drive {
             Platform::ParaBit => Engine::ParaBit,
             Platform::FlashCosmos => Engine::FlashCosmos,
         };
-        let routes = self.device()?.bits.routes(expression, engine, false)?;
-        Ok(routes.to_string())
+        let explained = self.explained(expression, engine, None, false)?;
+        Ok(explained.routes.to_string())
     }
 }

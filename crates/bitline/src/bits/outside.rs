@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use device::bits::combine::{and_into, count_ones, invert, mask_tail, or_into, xor_into};
-use host::bits::Part;
 use nvme::command::Engine;
 use nvme::{Expression, VectorId};
 
 use super::computer::Loop;
 use super::parts::{AHEAD, Arrival};
+use super::table::Part;
 use crate::drive::Host;
 
 /// How an operator takes in one more operand.

@@ -4,12 +4,12 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use host::bits::Part;
 use nvme::Expression;
 use nvme::command::Engine;
 use sim::JoinHandle;
 
 use super::computer::Loop;
+use super::table::Part;
 use crate::drive::Host;
 use device::bits::combine::count_ones;
 

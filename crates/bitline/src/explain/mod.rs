@@ -7,16 +7,19 @@ use std::collections::BTreeMap;
 
 use device::bits::Engine;
 use device::bits::estimate::{Estimate, Question, Rates, Spending, estimate};
-use device::bits::placement::{BITS_MAX, RowSetId, VectorPlacement};
 use device::bits::plan::{
     Contents, Held, OPERANDS_SHOWN, Plan, Program, Slot, Source, Step, contents,
 };
+use device::bits::rows::{Operand, RowSetId};
 use nvme::{Expression, VectorId};
 use serde::Serialize;
 
 use crate::bits::{Pace, Platform};
 use crate::drive::Drive;
 use crate::error::Error;
+
+/// The longest vector, in bits.
+const BITS_MAX: u64 = (1 << 48) - 1;
 
 /// A plan and its estimate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -144,7 +147,6 @@ impl Drive {
             let wrong = format!("a vector has from 1 to {BITS_MAX} bits, not {bits}");
             return Err(usage(wrong));
         }
-        let device = self.device()?;
         let engine = match platform {
             Platform::Host | Platform::InStorage => Engine::InStorage,
             Platform::ParaBit => Engine::ParaBit,
@@ -153,10 +155,13 @@ impl Drive {
         let encoded = expression
             .encode()
             .map_err(|error| usage(error.to_string()))?;
-        let plan = device.bits.plan(expression, engine)?;
+        let stored = self.lengths(expression)?;
+        let explained = self.explained(expression, engine, bits, count_only)?;
+        let operands = explained.operands.clone();
+        let plan = explained.plan();
         let question = Question {
             first_page: 0,
-            bits: bits.unwrap_or(plan.bits),
+            bits: bits.unwrap_or(stored),
             expression_bytes: encoded.len() as u64,
             count_only,
         };
@@ -181,7 +186,8 @@ impl Drive {
             explanation.root = outside::part(expression);
             let reading = |id| {
                 let vector = Expression::Vector(id);
-                Ok(device.bits.plan(&vector, Engine::FlashCosmos)?)
+                let read = self.explained(&vector, Engine::FlashCosmos, bits, false)?;
+                Ok(read.plan())
             };
             explanation.estimate =
                 outside::estimate(expression, &question, self.config(), &rates, reading)?;
@@ -190,7 +196,7 @@ impl Drive {
                 let received = Pace::of(&self.config().host).memory(question.bits.div_ceil(8));
                 explanation.estimate.add("host", "memory", received.as_pj());
             }
-            let mut writer = Writer::new(&plan, &rates, device.bits.vectors());
+            let mut writer = Writer::new(&plan, &rates, operands);
             explanation.root = writer.part(&plan.root);
         }
         Ok(explanation)
@@ -207,17 +213,15 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(
-        plan: &'a Plan,
-        rates: &'a Rates,
-        vectors: Vec<(VectorId, VectorPlacement)>,
-    ) -> Writer<'a> {
-        let row =
-            |(id, at): (VectorId, VectorPlacement)| ((at.row_set, at.layer), (id, at.inverse));
+    fn new(plan: &'a Plan, rates: &'a Rates, operands: Vec<(VectorId, Operand)>) -> Writer<'a> {
+        let row = |(id, at): (VectorId, Operand)| match at {
+            Operand::Row(row) => Some(((row.row_set, row.layer), (id, row.inverse))),
+            Operand::Zeroes => None,
+        };
         Writer {
             plan,
             rates,
-            rows: vectors.into_iter().map(row).collect(),
+            rows: operands.into_iter().filter_map(row).collect(),
             written: vec![false; plan.programs.len()],
         }
     }

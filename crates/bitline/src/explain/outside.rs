@@ -7,13 +7,12 @@ use device::bits::estimate::{
     Busy, Pipeline, Question, Rates, Spending, energies, live, with_activity,
 };
 use device::bits::plan::Plan;
-use host::bits::Part as Share;
 use nvme::{Expression, VectorId};
 use sim::resource::{Priority, Server};
 use sim::{Sim, Simulation, Span};
 
 use super::{EstimateReport, Part, entry};
-use crate::bits::{AHEAD, Cut, Loop, Pace, Step, steps_of};
+use crate::bits::{AHEAD, Cut, Loop, Pace, Part as Share, Step, steps_of};
 use crate::config::Config;
 use crate::error::Error;
 

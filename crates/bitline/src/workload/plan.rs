@@ -4,7 +4,7 @@ use sim::Span;
 
 use super::Workload;
 use super::flow::{Arrival, Flow};
-use super::range::Range;
+use super::range::{Extent, Range};
 use super::replay::{Replay, Timing, TraceSource};
 use super::run::Prefill;
 use crate::{Drive, Error};
@@ -48,7 +48,7 @@ impl Plan {
         let wrong = |what: String| Error::Workload(format!("flow {:?}: {what}", flow.name));
         let size = namespace(drive, flow.namespace).map_err(|error| wrong(error.to_string()))?;
         let pairs = drive.host()?.queue_pairs();
-        let range = flow.check(size.blocks, pairs).map_err(wrong)?;
+        let range = flow.check(size.size, pairs).map_err(wrong)?;
         let (_, depth) = flow.arrival.depth();
         Ok(Plan {
             name: flow.name.clone(),
@@ -91,11 +91,7 @@ impl Plan {
         replay.check(pairs).map_err(named)?;
         let mut targets = Vec::new();
         for (_, size) in &sizes {
-            targets.push(
-                replay
-                    .target(size.blocks, size.block_bytes)
-                    .map_err(named)?,
-            );
+            targets.push(replay.target(size.size, size.block_bytes).map_err(named)?);
         }
         let prefill = replay.prefill.then(|| Prefill {
             namespace: sizes[0].0,
@@ -126,17 +122,25 @@ impl Plan {
 }
 
 /// The format and size of a namespace.
-struct Size {
-    blocks: u64,
+struct Format {
+    size: Extent,
     block_bytes: u32,
 }
 
-fn namespace(drive: &mut Drive, number: u32) -> Result<Size, Error> {
+fn namespace(drive: &mut Drive, number: u32) -> Result<Format, Error> {
     let device =
         drive.run(move |host| async move { super::run::device(&host, number, 0).await })?;
-    let device = device?;
-    Ok(Size {
-        blocks: device.blocks(),
-        block_bytes: device.block_bytes(),
+    let (device, blocks) = match device {
+        Ok(device) => (device.block_bytes(), device.blocks()),
+        Err(error) => return Err(error.into()),
+    };
+    // Vectors are in the first namespace.
+    let data = match number {
+        1 => drive.data_blocks()?,
+        _ => blocks,
+    };
+    Ok(Format {
+        size: Extent { blocks, data },
+        block_bytes: device,
     })
 }

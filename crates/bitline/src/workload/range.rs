@@ -1,5 +1,14 @@
 //! The logical blocks that a workload goes to.
 
+/// Logical blocks of a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// All of them.
+    pub(super) blocks: u64,
+    /// The first so many are for ordinary data; behind them is where vectors are by default.
+    pub(super) data: u64,
+}
+
 /// A range of logical blocks within a namespace, never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
@@ -9,10 +18,12 @@ pub(super) struct Range {
 
 impl Range {
     /// The range from `first` on, of `range_blocks` or, if that is zero, of all that
-    /// follow in a namespace of `blocks`.
-    pub(super) fn within(first: u64, range_blocks: u64, blocks: u64) -> Result<Range, String> {
+    /// follow for ordinary data in a namespace, or at all if none do.
+    pub(super) fn within(first: u64, range_blocks: u64, size: Extent) -> Result<Range, String> {
+        let Extent { blocks, data } = size;
         let rest = blocks.saturating_sub(first);
         let range = match range_blocks {
+            0 if first < data => data - first,
             0 => rest,
             some => some,
         };

@@ -9,7 +9,7 @@ use sim::{Span, Time};
 
 use super::flow::DEPTH_MAX;
 use super::named::name_or_table;
-use super::range::Range;
+use super::range::{Extent, Range};
 use super::report::TraceReport;
 use super::request::{Request, RequestKind, Source};
 use super::trace::{
@@ -169,10 +169,10 @@ impl Replay {
         namespaces
     }
 
-    /// The range in a namespace of `blocks` logical blocks.
-    pub(super) fn target(&self, blocks: u64, block_bytes: u32) -> Result<Target, String> {
+    /// The range in a namespace of this size.
+    pub(super) fn target(&self, size: Extent, block_bytes: u32) -> Result<Target, String> {
         Ok(Target {
-            range: Range::within(self.first_block, self.range_blocks, blocks)?,
+            range: Range::within(self.first_block, self.range_blocks, size)?,
             block_bytes: u64::from(block_bytes),
         })
     }

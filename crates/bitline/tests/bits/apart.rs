@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use bitline::{Drive, Expression, Home, Platform, VectorId};
-use device::bits::placement::{TEMPORARY, VectorSpare};
+use device::ftl::PageRecord;
+use device::region::Owner;
 use media::nand::{BlockId, PageAddress};
 use nvme::Status;
 use sim::Span;
@@ -125,8 +126,8 @@ fn temporary_pages(drive: &Drive) -> usize {
         (0..geometry.wordlines_per_block()).map(move |page| PageAddress { block, page })
     });
     pages
-        .filter_map(|page| VectorSpare::decode(nand.spare(geometry.ppa(page))?))
-        .filter(|record| record.group == TEMPORARY)
+        .filter_map(|page| PageRecord::decode(nand.spare(geometry.ppa(page))?))
+        .filter(|record| record.owner == Owner::Temporary)
         .count()
 }
 
@@ -142,7 +143,7 @@ fn temporary_strings_are_given_back() {
         let result = drive.evaluate(&across, Platform::FlashCosmos, BITS);
         assert!(result.expect("strings are lent again and again") == expected);
     }
-    let pause = drive.run(|host| async move { host.sim().sleep(Span::from_us(20_000)).await });
+    let pause = drive.run(|host| async move { host.sim().sleep(Span::from_us(2_000_000)).await });
     pause.expect("nothing hangs");
     assert_eq!(temporary_pages(&drive), 0);
     let counts = drive.statistics().expect("power").bits;
@@ -177,6 +178,8 @@ fn a_power_cut_leaves_nothing_of_a_gather_plan() {
         drive.power_cut().expect("memory does not fail");
         left_over += temporary_pages(&drive);
         drive.power_up().expect("it recovers");
+        let pause = drive.run(|host| async move { host.sim().sleep(Span::from_us(50_000)).await });
+        pause.expect("nothing hangs");
         assert_eq!(temporary_pages(&drive), 0, "seed {seed}");
         let listed = drive.vectors(None).expect("a list");
         assert!(listed.iter().map(|vector| &vector.id).eq(vectors.keys()));

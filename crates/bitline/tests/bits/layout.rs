@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use bitline::{Drive, VectorId};
-use device::bits::placement::VectorSpare;
+use device::ftl::PageRecord;
+use device::region::Placement;
 use media::nand::{BlockId, Command, PageAddress, ProgramMode};
 use sim::{Span, Time};
 
@@ -12,20 +13,35 @@ use crate::{BITS, Random, clear_tail, open};
 const PAGE_BITS: u64 = 512 * 8;
 
 /// What the media holds of vectors, by vector and chunk: the page, its record, its bytes.
-type Pages = BTreeMap<(VectorId, u32), (PageAddress, VectorSpare, Vec<u8>)>;
+type Pages = BTreeMap<(VectorId, u32), (PageAddress, Placement, Vec<u8>)>;
+
+/// The vector and chunk of each logical page.
+type Names = BTreeMap<u32, (VectorId, u32)>;
+
+fn names(drive: &Drive, ids: impl IntoIterator<Item = VectorId>) -> Names {
+    let host = drive.host().expect("power");
+    let mut names = Names::new();
+    for id in ids {
+        // Blocks are as long as pages here.
+        let (first, pages) = host.bits().extents(id).expect("it was written");
+        names.extend((0..pages as u32).map(|chunk| (first as u32 + chunk, (id, chunk))));
+    }
+    names
+}
 
 /// Reads every page of a vector out of a drive without power, whose clock goes on in `now`.
-fn pages(drive: &Drive, mut now: Time) -> Pages {
+fn pages(drive: &Drive, names: &Names, mut now: Time) -> Pages {
     let mut nand = drive.nand().borrow_mut();
     let geometry = nand.geometry().clone();
     let mut pages = Pages::new();
     for block in (0..geometry.blocks()).map(BlockId) {
         for page in 0..geometry.wordlines_per_block() {
             let address = PageAddress { block, page };
-            let record = nand
-                .spare(geometry.ppa(address))
-                .and_then(VectorSpare::decode);
-            let Some(record) = record else { continue };
+            let record = nand.spare(geometry.ppa(address));
+            let placed = record.and_then(|spare| PageRecord::decode(spare)?.placed);
+            let Some((lpn, placement)) = placed else {
+                continue;
+            };
             assert_eq!(nand.block_state(block).mode, Some(ProgramMode::Esp));
             let die = geometry.die_of_block(block);
             let read = nand.begin(die, &Command::read(address), now);
@@ -34,8 +50,7 @@ fn pages(drive: &Drive, mut now: Time) -> Pages {
             let register = nand.page_register(geometry.plane_of_block(block));
             let words = register.expect("the die is idle");
             let bytes = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            let id = VectorId::new(record.group, record.vector);
-            pages.insert((id, record.chunk), (address, record, bytes));
+            pages.insert(names[&lpn.0], (address, placement, bytes));
         }
     }
     pages
@@ -71,8 +86,9 @@ fn groups_fill_strings_and_span_them_in_the_same_planes() {
     let pause = drive.run(|host| async move { host.sim().sleep(Span::from_us(100)).await });
     pause.expect("nothing hangs");
     let now = drive.now();
+    let names = names(&drive, vectors.keys().copied());
     drive.power_cut().expect("memory does not fail");
-    let pages = pages(&drive, now + Span::from_us(10_000));
+    let pages = pages(&drive, &names, now + Span::from_us(10_000));
     let chunks = BITS.div_ceil(PAGE_BITS) as u32;
     assert_eq!(pages.len(), 20 * chunks as usize);
     let nand = drive.nand().borrow();

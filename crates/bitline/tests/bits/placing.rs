@@ -4,6 +4,8 @@
 use std::ops::ControlFlow;
 
 use bitline::{Drive, Expression, Platform, VectorId};
+use device::ftl::{Lpn, PageRecord};
+use device::region::Placement;
 use media::nand::{PageState, Ppa};
 
 use crate::{BITS, Random, open};
@@ -32,14 +34,17 @@ fn filled(drive: &mut Drive, placed: bool) {
     }
 }
 
-/// Every programmed page, with its spare bytes.
-fn pages(drive: &Drive) -> Vec<(u32, Vec<u8>)> {
+/// Every programmed page, with what its spare bytes say but for when it was written.
+fn pages(drive: &Drive) -> Vec<(u32, Option<(Lpn, Placement)>)> {
     let nand = drive.nand().borrow();
     let all = nand.geometry().blocks() * nand.geometry().pages_per_block_max();
     (0..all)
         .map(Ppa)
         .filter(|&page| nand.page_state(page) == PageState::Programmed)
-        .map(|page| (page.0, nand.spare(page).expect("programmed").to_vec()))
+        .map(|page| {
+            let record = PageRecord::decode(nand.spare(page).expect("programmed"));
+            (page.0, record.expect("it has one").placed)
+        })
         .collect()
 }
 
@@ -120,7 +125,7 @@ fn placing_ends_where_it_is_told_to_or_must() {
     let error = other
         .expect_err("another length than the group's")
         .to_string();
-    assert!(error.contains(&BITS.to_string()), "{error}");
+    assert!(error.contains("Vector Length Mismatch"), "{error}");
     let many = drive.place_vectors(VectorId::new(7, 0), 10_000, BITS, false, |_| ON);
     let error = many.expect_err("more than fit").to_string();
     assert!(error.contains("group 7 cannot grow"), "{error}");

@@ -188,7 +188,7 @@ fn a_write_goes_elsewhere_when_programs_fail() {
     }
     let counts = drive.statistics().expect("power").bits;
     assert!(counts.write_retries > 0, "{counts:?}");
-    assert_eq!(counts.vectors_written, vectors.len() as u64);
+    assert_eq!(counts.rows_written, vectors.len() as u64);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn what_cannot_be_done_is_told_by_its_status_and_changes_nothing() {
 fn block_data_and_vectors_live_side_by_side() {
     let mut random = Random(8);
     let mut drive = open(&[]);
-    let blocks = drive.blocks().expect("power");
+    let blocks = drive.data_blocks().expect("power");
     let contents: Vec<Vec<u8>> = (0..blocks / 8).map(|_| random.vector(4096)).collect();
     for (place, data) in contents.iter().enumerate() {
         drive.write(place as u64 * 8, data).expect("in range");

@@ -1,13 +1,15 @@
 //! Addresses that the host sends, at the ends of what 64 bits can say: each gives a status.
 
 use bitline::{Drive, Status, send_raw, send_raw_admin};
+use host::bits::{BitsDevice, Handle};
 use nvme::command::{
     BlockRange, CopyBlocks, CreateCompletionQueue, CreateSubmissionQueue, DatasetManagement,
-    Engine, FcList, FcRead, FcWrite, GetLogPage, Home, LogPageId, ReadWrite,
+    DirectiveOperation, DirectiveQuery, DirectiveReceive, DirectiveSend, Engine, FcRead,
+    GetLogPage, Home, LogPageId, PlacedWrite, ReadWrite,
 };
 use nvme::{
     AdminCommand, BROADCAST_NAMESPACE, CommandId, DataPointer, IoCommand, Lba, NamespaceId,
-    QueueId, QueuePriority, SubmissionEntry, VectorId, VendorCommand,
+    QueueId, QueuePriority, SubmissionEntry, VendorCommand,
 };
 
 use crate::drive;
@@ -83,30 +85,32 @@ fn with_data(data: DataPointer, blocks: u32) -> Vec<IoCommand> {
             limited_retry: false,
             data,
         }),
-        IoCommand::Vendor(VendorCommand::FcWrite(FcWrite {
-            namespace: NAMESPACE,
-            vector: VectorId::new(1, 1),
-            bits: u64::from(blocks) * 4096,
-            store_inverse: false,
-            home: Home::ALL,
-            data,
-        })),
-        IoCommand::Vendor(VendorCommand::FcList(FcList {
-            namespace: NAMESPACE,
-            group: None,
-            buffer_bytes: 32,
-            start: 0,
-            data,
-        })),
+        IoCommand::WritePlaced(PlacedWrite {
+            write: ReadWrite {
+                blocks: BlockRange::new(Lba::new(0), blocks.next_multiple_of(8)),
+                ..transfer
+            },
+            handle: 1,
+            inverse: false,
+        }),
     ]
 }
 
 #[test]
 fn data_beyond_the_last_address_give_a_status() {
     let mut drive = drive(&[]);
-    drive
-        .write_vector(VectorId::new(0, 0), 8, false, &[1])
-        .expect("room");
+    let opened = drive.run(|host| async move {
+        let handle = Handle {
+            number: 1,
+            anchor: 0,
+            pitch: 8,
+            home: Home::ALL,
+        };
+        BitsDevice::new(host.block().clone())
+            .open_handle(&handle)
+            .await
+    });
+    opened.expect("it has power").expect("a legal handle");
     for data in beyond() {
         for blocks in [1, 17] {
             for command in with_data(data, blocks) {
@@ -124,8 +128,22 @@ fn data_beyond_the_last_address_give_a_status() {
             offset: 0,
             data,
         });
-        let status = sent(&mut drive, log.encode(CommandId::new(0)), true);
-        assert_eq!(status, Status::DATA_TRANSFER_ERROR, "{data:?}");
+        let send = AdminCommand::DirectiveSend(DirectiveSend {
+            namespace: NAMESPACE,
+            operation: DirectiveOperation::Open,
+            handle: 2,
+            data,
+        });
+        let receive = AdminCommand::DirectiveReceive(DirectiveReceive {
+            namespace: NAMESPACE,
+            query: DirectiveQuery::Handles,
+            dwords: 8,
+            data,
+        });
+        for command in [log, send, receive] {
+            let status = sent(&mut drive, command.encode(CommandId::new(0)), true);
+            assert_eq!(status, Status::DATA_TRANSFER_ERROR, "{command:?}");
+        }
     }
     drive.write(0, &[7; 4096]).expect("the drive lives");
 }
@@ -140,7 +158,6 @@ fn expressions_and_ranges_beyond_the_last_address_give_a_status() {
             expression_bytes: 9,
             engine: Engine::FlashCosmos,
             bits: 8,
-            part: None,
             count_only: true,
             check: false,
             data: DataPointer::Sgl {

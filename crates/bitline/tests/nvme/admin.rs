@@ -52,7 +52,8 @@ fn an_orderly_shutdown_keeps_all_counts() {
     let page = health(&mut second);
     assert_eq!(page.data_units_written.get(), 2);
     assert_eq!(page.data_units_read.get(), 2);
-    assert_eq!((page.host_writes.get(), page.host_reads.get()), (1, 2));
+    // The host library looked for its table of vectors when the image was opened.
+    assert_eq!((page.host_writes.get(), page.host_reads.get()), (1, 3));
     assert_eq!(page.error_entries.get(), 1);
     assert_eq!(page.power_cycles.get(), 2);
     assert_eq!(page.unsafe_shutdowns.get(), 0);
@@ -304,6 +305,10 @@ fn sanitize_erases_and_survives_power_cuts() {
     drive
         .write_vector(VectorId::new(1, 1), 4096, false, &[9; 512])
         .expect("room");
+    let host = drive.host().expect("power");
+    let extent = host.bits().extents(VectorId::new(1, 1));
+    let extent = extent.expect("it is there");
+    assert_eq!(drive.read(extent.0, 1).expect("its bits"), [9; 512]);
     let begun = drive.run(|host| async move {
         let admin = host.admin();
         admin.sanitize().await?;
@@ -332,7 +337,9 @@ fn sanitize_erases_and_survives_power_cuts() {
     assert_eq!(page.state.get(), sanitize_state::COMPLETED);
     assert_eq!((page.progress.get(), page.command.get()), (0xFFFF, 2));
     assert_eq!(drive.read(0, 512).expect("zeroes"), vec![0; 512 * 512]);
-    assert!(drive.vectors(None).expect("a list").is_empty());
+    let (first, count) = extent;
+    let vector = drive.read(first, count).expect("zeroes");
+    assert_eq!(vector, vec![0; count as usize * 512]);
     nothing_is_left(&drive);
     drive.write(0, &blocks(0, 8)).expect("room");
     drive.sanitize().expect("it ends");

@@ -7,6 +7,7 @@ mod commands;
 mod erasure;
 mod journal;
 mod namespaces;
+mod placed;
 mod remnants;
 
 use bitline::{Config, Drive, Error, HostError, Status};

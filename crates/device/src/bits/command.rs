@@ -2,57 +2,66 @@
 
 use std::rc::Rc;
 
-use media::nand::{Command, MwsPlane, MwsSlot, PlaneMask, WordlineBitmap};
+use media::nand::{Command, Geometry, MwsPlane, MwsSlot, PlaneMask, WordlineBitmap};
 
-use super::placement::{DieBatch, Groups, Layout};
-use super::plan::{Program, Sense, Step};
+use super::plan::{Program, Sense, Slot, Step};
+use super::rows::RowSetId;
 use crate::planted::{Bug, is_planted};
+use crate::region::{DieBatch, StringAddress};
 
-/// The commands that carry out `program` for chunks of one die, all planes at once.
-///
-/// `None` if a row set of the program has no block for a chunk: it was erased after the plan was
-/// made, or the chunk is past the end of its vectors.
+/// The commands that carry out `program` for chunks in different planes of one die, all at once; `string` tells where a
+/// row set is for a chunk.
 ///
 /// # Panics
 /// If `batch` is empty.
-pub fn commands(program: &Program, groups: &Groups, batch: &DieBatch) -> Option<Rc<[Command]>> {
-    let planes = planes_of(layout_of(program, groups), batch);
+pub fn commands(
+    program: &Program,
+    geometry: &Geometry,
+    string: &impl Fn(RowSetId, u64) -> StringAddress,
+    batch: &DieBatch,
+) -> Rc<[Command]> {
+    let planes = planes_of(program, geometry, string, batch);
     let steps = program.steps.iter();
     steps
         .map(|step| match step {
             Step::Sense(sense) => {
-                let planes = batch.iter().map(|&chunk| plane(sense, groups, chunk));
-                Some(Command::mws(sense.iscm, planes.collect::<Option<_>>()?))
+                let planes = batch.iter().map(|&chunk| plane(sense, string, chunk));
+                Command::mws(sense.iscm, planes.collect())
             }
-            Step::Xor => Some(Command::Xor { planes }),
+            Step::Xor => Command::Xor { planes },
         })
         .collect()
 }
 
-/// How the chunks that a program works on are spread: all its row sets have the same home.
-pub fn layout_of<'a>(program: &Program, groups: &'a Groups) -> &'a Layout {
-    let first = program.first_row_set();
-    first.map_or(groups.layout(), |row_set| groups.layout_of(row_set))
-}
-
 /// The planes of a die that hold the chunks.
-fn planes_of(layout: &Layout, batch: &DieBatch) -> PlaneMask {
-    let bit = |&chunk: &u64| 1 << layout.geometry().plane_in_die(layout.plane(chunk));
+fn planes_of(
+    program: &Program,
+    geometry: &Geometry,
+    string: &impl Fn(RowSetId, u64) -> StringAddress,
+    batch: &DieBatch,
+) -> PlaneMask {
+    let Some(row_set) = program.first_row_set() else {
+        return PlaneMask(0);
+    };
+    let bit = |&chunk: &u64| {
+        let plane = geometry.plane_of_block(string(row_set, chunk).block);
+        1 << geometry.plane_in_die(plane)
+    };
     PlaneMask(batch.iter().map(bit).fold(0, |mask, bit| mask | bit))
 }
 
-fn plane(sense: &Sense, groups: &Groups, chunk: u64) -> Option<MwsPlane> {
-    let slot = |slot: &super::plan::Slot| {
-        let string = groups.string(slot.row_set, chunk)?;
-        Some(MwsSlot {
+fn plane(sense: &Sense, string: &impl Fn(RowSetId, u64) -> StringAddress, chunk: u64) -> MwsPlane {
+    let slot = |slot: &Slot| {
+        let string = string(slot.row_set, chunk);
+        MwsSlot {
             block: string.block,
             string: string.string,
             wordlines: selected(slot.wordlines),
-        })
+        }
     };
-    Some(MwsPlane {
-        slots: sense.slots.iter().map(slot).collect::<Option<_>>()?,
-    })
+    MwsPlane {
+        slots: sense.slots.iter().map(slot).collect(),
+    }
 }
 
 /// The wordlines that are selected for those of a plan: the same.

@@ -6,8 +6,8 @@
 use thiserror::Error;
 
 use super::combine::Combiner;
-use super::placement::RowSetId;
 use super::plan::{Plan, Program, Sense, Step};
+use super::rows::RowSetId;
 
 /// A step that the flash would refuse, or whose result it would not define.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -16,10 +16,10 @@ pub enum IllegalStep {
     #[error("a sense selects {0} blocks")]
     Blocks(usize),
     /// A sense selects two strings of one block.
-    #[error("a sense selects row set {} of group {} twice", .0.row_set, .0.group)]
+    #[error("a sense selects {0} twice")]
     SameBlock(RowSetId),
     /// A slot selects no wordline.
-    #[error("a sense selects no wordline of row set {} of group {}", .0.row_set, .0.group)]
+    #[error("a sense selects no wordline of {0}")]
     NoWordline(RowSetId),
     /// An inverse read that does not initialize the sensing latch.
     #[error("an inverse read must initialize the sensing latch")]

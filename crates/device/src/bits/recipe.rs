@@ -221,7 +221,6 @@ mod tests {
         for root in roots {
             let plan = Plan {
                 engine: Engine::FlashCosmos,
-                bits: 1,
                 programs: vec![Program::default(); 3],
                 root,
             };

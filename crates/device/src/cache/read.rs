@@ -134,6 +134,17 @@ impl Cache {
         self.region.address(slot * page_bytes) + u64::from(sectors.hull().start)
     }
 
+    /// Whether flash misses something of a page.
+    #[inline]
+    pub fn has_unsaved(&self, lpn: Lpn) -> bool {
+        if !self.config.mode.caches_writes() {
+            return false;
+        }
+        let table = self.table.borrow();
+        let slot = table.find(lpn).map(|id| table.slot(id));
+        slot.is_some_and(|slot| !(slot.dirty | slot.flying).is_empty())
+    }
+
     /// Must be taken when a read of flash begins whose data [`Cache::keep`] is to keep.
     #[inline]
     pub fn read_stamp(&self, lpn: Lpn) -> ReadStamp {

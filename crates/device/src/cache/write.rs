@@ -275,6 +275,29 @@ impl Cache {
         })
     }
 
+    /// Lets whole logical pages, which `lock` covers, be written to flash past the cache, by `write`.
+    /// Nothing that was cached before goes there behind it.
+    ///
+    /// # Errors
+    /// Those of `write`; what was cached of pages stays then.
+    pub async fn write_past<E>(
+        &self,
+        lock: &WriteLock<'_>,
+        pages: Range<u32>,
+        write: impl Future<Output = Result<(), E>>,
+    ) -> Result<(), E> {
+        if !self.is_on() {
+            return write.await;
+        }
+        let held = self.hold(lock, &pages).await;
+        self.forget_clean(pages.clone());
+        let written = write.await;
+        self.let_go(&held, written.is_ok());
+        // Some pages may have been written even if not all were.
+        self.forget_clean(pages);
+        written
+    }
+
     /// Makes whole logical pages, which `lock` covers, read as zeroes. When this
     /// returns, that is on flash.
     ///

@@ -34,6 +34,7 @@ impl From<Status> for Answer {
 pub(super) fn status_of(error: FtlError, reading: bool) -> Status {
     match error {
         FtlError::NoSpace => Status::CAPACITY_EXCEEDED,
+        FtlError::NoComputeBlock(_) => Status::GROUP_FULL,
         FtlError::Flash(Fault::Uncorrectable(_) | Fault::NeedsCorrection(_)) => {
             Status::UNRECOVERED_READ_ERROR
         }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use nvme::command::BlockRange;
-use nvme::{NamespaceId, Status};
+use nvme::{Lba, NamespaceId, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -177,6 +177,35 @@ impl Namespace {
                 let shift = self.block_shift.get();
                 Ok(blocks.start.get() << shift..end.get() << shift)
             }
+            _ => Err(Status::LBA_OUT_OF_RANGE),
+        }
+    }
+
+    /// The logical page that a block begins.
+    ///
+    /// # Errors
+    /// LBA Out of Range; Invalid Field if it is not the first of a logical page.
+    pub(super) fn page_of(&self, lba: Lba, page_bytes: u32) -> Result<Lpn, Status> {
+        if lba.get() >= self.blocks.get() {
+            return Err(Status::LBA_OUT_OF_RANGE);
+        }
+        let start = lba.get() << self.block_shift.get();
+        let page_bytes = u64::from(page_bytes);
+        if !start.is_multiple_of(page_bytes) {
+            return Err(Status::INVALID_FIELD);
+        }
+        Ok(self.lpn((start / page_bytes) as u32))
+    }
+
+    /// The logical page with which an operand of so many bits begins.
+    ///
+    /// # Errors
+    /// As [`Namespace::page_of`]; LBA Out of Range also if it ends outside of the namespace.
+    pub(super) fn operand(&self, lba: Lba, bits: u64, page_bytes: u32) -> Result<Lpn, Status> {
+        let first = self.page_of(lba, page_bytes)?;
+        let start = lba.get() << self.block_shift.get();
+        match start.checked_add(bits.div_ceil(8)) {
+            Some(end) if end <= self.capacity_bytes => Ok(first),
             _ => Err(Status::LBA_OUT_OF_RANGE),
         }
     }

@@ -126,8 +126,13 @@ pub enum FtlConfigError {
 /// What remains for the host after everything that is kept back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
-    /// Pages exported.
+    /// Pages exported: those of data, and as many as computing's share can hold placed.
     pub logical_pages: u32,
+    /// Of these, so many have room in the blocks that are not kept for computing.
+    pub data_pages: u32,
+    /// Needed pages of each plane, mapping pages included, for which it has blocks that are not kept for
+    /// computing.
+    pub data_pages_per_plane: u32,
     /// Blocks of each plane that computing may take.
     pub compute_blocks_per_plane: u32,
     /// Blocks of each plane that can be bad before it cannot hold its share of these.
@@ -181,7 +186,7 @@ impl FtlConfig {
         // Two blocks are open at any time, one for the host and one for collection; static
         // wear levelling has one of its own.
         let levelling = u32::from(self.wear_levelling.static_threshold > 0);
-        let mapping = self.mapping_blocks(geometry, data);
+        let mapping = self.mapping_blocks(geometry, data, compute);
         let unused = u32::from(self.frontiers == Frontiers::Ahead && mapping == 0);
         let cache = self.slc_cache.blocks_per_plane.min(data);
         let needed = self.gc.threshold_blocks + 2 + cache + levelling + mapping + unused;
@@ -196,8 +201,13 @@ impl FtlConfig {
             (f64::from(data) * (1.0 - self.overprovisioning)).min(f64::from(data - needed));
         // Rounded once for the whole drive, as MQSim does.
         let block_pages = block * u64::from(geometry.planes());
+        let data_pages = (exported * block_pages as f64) as u32;
+        let placed = u64::from(compute) * u64::from(geometry.pages_per_block(ProgramMode::Esp));
         Ok(Capacity {
-            logical_pages: (exported * block_pages as f64) as u32,
+            // No more than the pages there are, which the check above bounds.
+            logical_pages: data_pages + (placed * u64::from(geometry.planes())) as u32,
+            data_pages,
+            data_pages_per_plane: data_pages.div_ceil(geometry.planes()) + mapping * block as u32,
             compute_blocks_per_plane: compute,
             spare_blocks_per_plane: data - needed - (exported.ceil() as u32).min(data - needed),
             dump_blocks_per_plane: dump_blocks,
@@ -234,9 +244,9 @@ impl FtlConfig {
         Ok(())
     }
 
-    /// Blocks of each plane that mapping pages take when all of `data` blocks are exported, the
-    /// open one included, and roots of checkpoints.
-    fn mapping_blocks(&self, geometry: &Geometry, data: u32) -> u32 {
+    /// Blocks of each plane that mapping pages take when all of `data` blocks, and `compute` placed ones,
+    /// are exported, the open one included, and roots of checkpoints.
+    fn mapping_blocks(&self, geometry: &Geometry, data: u32, compute: u32) -> u32 {
         if !self.keeps_mapping_pages() {
             return 0;
         }
@@ -248,7 +258,8 @@ impl FtlConfig {
         };
         let block = u64::from(geometry.pages_per_block(self.mode));
         let planes = u64::from(geometry.planes());
-        let exported = planes * u64::from(data) * block;
+        let placed = u64::from(compute) * u64::from(geometry.pages_per_block(ProgramMode::Esp));
+        let exported = planes * (u64::from(data) * block + placed);
         let pages = self.mapping.pages(exported, geometry.page_bytes);
         pages.div_ceil(planes).div_ceil(block) as u32 + 1 + roots
     }

@@ -65,7 +65,8 @@ impl Dump<'_> {
             return true;
         };
         let address = ftl.geometry.page_address(page);
-        if !self.read(address) {
+        let inverse = ftl.blocks.borrow().is_inverse(page);
+        if !self.read(address, inverse) {
             return false;
         }
         let nand = ftl.schedule.nand().borrow();
@@ -78,12 +79,12 @@ impl Dump<'_> {
 
     /// Reads a page into its register, again with lower references if need be; whether it could be
     /// corrected.
-    fn read(&mut self, address: PageAddress) -> bool {
+    fn read(&mut self, address: PageAddress, inverse: bool) -> bool {
         let retries_max = self.ftl.schedule.nand().borrow().config().ecc.retries_max;
         let plane = self.ftl.geometry.plane_of_block(address.block);
         let read = Command::Read {
             pages: [address].into_iter().collect(),
-            inverse: false,
+            inverse,
         };
         let (mut status, mut lowered) = (PageStatus::TooManyErrors, false);
         for level in 0..=retries_max {

@@ -16,6 +16,7 @@ mod lock;
 mod lpn;
 mod mapping;
 mod order;
+mod placed;
 mod precondition;
 mod purge;
 mod read;
@@ -39,6 +40,7 @@ use crate::cores::Cores;
 use crate::journal::Facts;
 use crate::memory::Buffers;
 use crate::part::Part;
+use crate::region::Region;
 use crate::schedule::{Erase, Origin, Schedule, Sink, Ticket};
 use crate::tenants;
 use blocks::{Blocks, Orders, Shares, Stream};
@@ -54,11 +56,13 @@ pub use lpn::Lpn;
 pub use mapping::{Mapping, MappingConfig, MappingKind};
 use mapping::{MappingTable, WriteBacks};
 pub use order::{AllocationOrder, OrderError};
+pub use placed::{AtOnce, PlacedPage, Stored};
 pub use precondition::{History, Precondition, PreconditionError, Preconditioned};
 pub use purge::Purge;
 pub use read::PagePart;
 pub use recovery::Recovered;
 pub use slc_cache::SlcCacheConfig;
+pub use spare::PageRecord;
 use spare::{Content, Record};
 pub use wear::{StaticRule, WearLevellingConfig};
 pub use write::WithoutSpace;
@@ -71,6 +75,9 @@ pub enum FtlError {
     /// No page is left and none can be won back.
     #[error("no flash page is free and none can be reclaimed")]
     NoSpace,
+    /// The share of the drive that is for computing is used up.
+    #[error("no block is left for computing in plane {0}")]
+    NoComputeBlock(u32),
     /// The flash lost data, or refused.
     #[error(transparent)]
     Flash(#[from] crate::schedule::Fault),
@@ -123,6 +130,10 @@ pub struct FtlCounts {
     pub mapping_page_writes: u64,
     /// Checkpoints completed.
     pub checkpoints: u64,
+    /// Blocks for computing erased, those lent to evaluations included.
+    pub compute_blocks_erased: u64,
+    /// Placed pages copied to win blocks for computing, or off failing ones.
+    pub compute_page_copies: u64,
 }
 
 /// What writers and the collection of a plane tell each other.
@@ -147,6 +158,12 @@ pub struct Ftl {
     is_cached: bool,
     write_backs: WriteBacks,
     blocks: RefCell<Blocks>,
+    region: RefCell<Region>,
+    /// Announced when a block for computing was won, or could not be.
+    region_changed: Broadcast,
+    /// Blocks lent to evaluations.
+    lent: Cell<u32>,
+    data_pages: u32,
     planes: Vec<PlaneState>,
     collections: Collections,
     /// The home planes of logical pages 0, 1, 2, ..., in turn.
@@ -264,6 +281,7 @@ impl Ftl {
                     host_waits_below: config.gc.hard_threshold_blocks,
                     opens_ahead: config.frontiers == Frontiers::Ahead,
                     compute_blocks: capacity.compute_blocks_per_plane,
+                    data_pages: capacity.data_pages_per_plane,
                     dump_blocks: capacity.dump_blocks_per_plane,
                 },
                 Orders {
@@ -272,6 +290,10 @@ impl Ftl {
                     closed_by_age: config.gc.policy.keeps_order(),
                 },
             )),
+            region: RefCell::new(Region::new(&geometry)),
+            region_changed: Broadcast::new(sim),
+            lent: Cell::new(0),
+            data_pages: capacity.data_pages,
             planes: (0..geometry.planes())
                 .map(|_| PlaneState {
                     space: Broadcast::new(sim),
@@ -354,6 +376,11 @@ impl Ftl {
         self.mapping.borrow().len()
     }
 
+    /// Of these, so many have room outside of what is kept for computing.
+    pub fn data_pages(&self) -> u32 {
+        self.data_pages
+    }
+
     /// What the table says of a page.
     #[inline]
     pub fn lookup(&self, lpn: Lpn) -> Mapping {
@@ -381,15 +408,22 @@ impl Ftl {
         &self.homes
     }
 
-    /// A free block of `plane` for vectors, if computing has any left there.
+    /// Whether blocks are lent to evaluations, or being erased after that.
+    pub fn has_lent_blocks(&self) -> bool {
+        self.lent.get() > 0
+    }
+
+    /// A free block of `plane` to be lent to an evaluation, if computing has any left there.
     pub fn take_compute_block(&self, plane: PlaneId) -> Option<BlockId> {
-        let taken = self.blocks.borrow_mut().take_for_compute(plane);
+        let taken = self.blocks.borrow_mut().take_for_compute(plane, 0);
+        self.lent.set(self.lent.get() + u32::from(taken.is_some()));
         self.collect(plane);
         taken
     }
 
     /// Takes back a block of [`Ftl::take_compute_block`] that was never programmed.
     pub fn return_blank_block(&self, block: BlockId) {
+        self.lent.set(self.lent.get() - 1);
         self.blocks.borrow_mut().release_from_compute(block);
         self.add_free(block);
     }
@@ -401,7 +435,7 @@ impl Ftl {
         self.collections.try_again();
     }
 
-    /// Erases a block that held vectors and takes it back, unless a program failed in it: it is
+    /// Erases a block of [`Ftl::take_compute_block`] and takes it back, unless a program failed in it: it is
     /// then out of use.
     ///
     /// # Errors
@@ -415,6 +449,9 @@ impl Ftl {
             origin: Origin::own(tenants::COLLECTION),
         };
         let erased = self.schedule.perform(die, erase).await;
+        self.count(|counts| counts.compute_blocks_erased += 1);
+        self.lent.set(self.lent.get() - 1);
+        self.region_changed.announce();
         let mut blocks = self.blocks.borrow_mut();
         blocks.release_from_compute(block);
         if worn || erased.is_err() {
@@ -456,6 +493,7 @@ impl Part for Ftl {
         debug_assert!(fresh.is_ok(), "a translation layer serves once");
         let sim = self.schedule.sim();
         self.start_collecting();
+        self.look_at_region();
         if self.keeps_mapping_pages() {
             self.start_fetching();
             self.start_writing_back(sim);

@@ -22,8 +22,9 @@ const ERASES_MAX: u32 = 4;
 enum Target {
     /// All that was programmed before the page of this sequence number, and all data.
     Everything { since: u64 },
-    /// Data of these logical pages, and what cannot be told from it.
-    Pages(Range<u32>),
+    /// Data of these logical pages, what cannot be told from it, and what was lent to evaluations before
+    /// the page of this sequence number.
+    Pages { pages: Range<u32>, since: u64 },
 }
 
 /// A block to be erased.
@@ -66,8 +67,8 @@ impl Purge {
 
 impl Ftl {
     /// Forgets all data, durably only when the purge is over, and begins to erase all that was ever
-    /// programmed but the journal. No host command may be under way, nobody may be erasing blocks of
-    /// vectors, and no checkpoint may be made until the purge is over: a root would vouch for entries
+    /// programmed but the journal. No host command may be under way, no block may be lent to an evaluation,
+    /// and no checkpoint may be made until the purge is over: a root would vouch for entries
     /// that old mapping pages still have.
     pub fn begin_purge(&self) -> Purge {
         self.forget_everything();
@@ -92,7 +93,8 @@ impl Ftl {
 
     /// Begins to erase what the flash still has of logical pages, all of which are deallocated.
     pub fn begin_purge_of(&self, pages: Range<u32>) -> Purge {
-        self.purge(Target::Pages(pages))
+        let since = self.next_sequence.get();
+        self.purge(Target::Pages { pages, since })
     }
 
     fn purge(&self, target: Target) -> Purge {
@@ -116,7 +118,7 @@ impl Ftl {
         }
         let only_roots = purge.left.iter().any(|doomed| doomed.has_root);
         for plane in (0..self.geometry.planes()).map(PlaneId) {
-            if !self.is_collecting(plane) {
+            if !self.is_collecting(plane) && !self.region.borrow().is_emptying(plane) {
                 self.purge_one(plane, purge, only_roots);
             }
         }
@@ -143,7 +145,7 @@ impl Ftl {
         };
         let needless = |block| self.blocks.borrow().valid_pages(block) == 0;
         let mut ready: Vec<&mut Doomed> = purge.left.iter_mut().filter(of_plane).collect();
-        ready.retain(|doomed| self.blocks.borrow_mut().can_be_purged(doomed.block));
+        ready.retain(|doomed| self.can_be_purged(doomed.block));
         ready.sort_by_key(|doomed| !needless(doomed.block));
         let Some(doomed) = ready.into_iter().next() else {
             return;
@@ -156,7 +158,17 @@ impl Ftl {
             return;
         }
         doomed.tried += 1;
-        self.begin_purging(plane, block, self.is_worn(block));
+        self.begin_purging(block, self.is_worn(block));
+    }
+
+    /// Whether a block may be emptied and erased now. What is lent to an evaluation is erased when that is over.
+    fn can_be_purged(&self, block: BlockId) -> bool {
+        if !self.blocks.borrow().is_compute(block) {
+            return self.blocks.borrow_mut().can_be_purged(block);
+        }
+        let region = self.region.borrow();
+        let held = region.held(block).filter(|held| !held.busy);
+        held.is_some() && !region.is_pinned(block) && self.blocks.borrow().is_drained(block)
     }
 
     /// The blocks that hold something of `target`.
@@ -204,7 +216,8 @@ impl Ftl {
         if nand.is_erased(block) {
             return false;
         }
-        if matches!(target, Target::Pages(_)) && self.blocks.borrow().is_lent(block) {
+        if matches!(target, Target::Pages { .. }) && self.blocks.borrow().usage(block) == Use::Root
+        {
             return false;
         }
         let state = nand.block_state(block);
@@ -226,16 +239,19 @@ impl Ftl {
             PageState::Programmed => {}
         }
         let record = nand.spare(page).and_then(Record::decode);
-        match (target, record) {
-            (Target::Everything { .. }, None) => true,
-            (Target::Everything { since }, Some(record)) => {
-                record.sequence < *since || matches!(record.content, Content::Data(_))
-            }
-            (Target::Pages(pages), Some(record)) => {
-                matches!(record.content, Content::Data(lpn) if pages.contains(&lpn.0))
-            }
+        let record = match (target, record) {
+            (_, Some(record)) => record,
+            (Target::Everything { .. }, None) => return true,
             // Somebody else's.
-            (Target::Pages(_), None) => false,
+            (Target::Pages { .. }, None) => return false,
+        };
+        let lpn = record.content.lpn();
+        match target {
+            Target::Everything { since } => record.sequence < *since || lpn.is_some(),
+            Target::Pages { pages, since } => {
+                let lent = record.content == Content::Temporary && record.sequence < *since;
+                lent || lpn.is_some_and(|lpn| pages.contains(&lpn.0))
+            }
         }
     }
 

@@ -84,12 +84,14 @@ impl Ftl {
             });
             return None;
         };
+        let inverse = self.blocks.borrow().is_inverse(page);
         let page = self.geometry.page_address(page);
         let read = Read {
             page,
             column,
             bytes,
             into: buffer,
+            inverse,
             origin,
         };
         Some((self.geometry.die_of_block(page.block), read))

@@ -1,6 +1,7 @@
 //! The out-of-band record of a page: what it holds, so that recovery can rebuild
 //! the mapping table from the media alone.
 
+use crate::region::{Owner, Placement};
 use crate::schedule::SpareBytes;
 
 use super::lpn::Lpn;
@@ -9,11 +10,8 @@ use super::lpn::Lpn;
 const SHORT: usize = 16;
 /// Bytes of any other record.
 const LONG: usize = 24;
-const DATA_TAG: u8 = 0x44;
-const TOMBSTONE_TAG: u8 = 0x54;
-const JOURNAL_TAG: u8 = 0x4A;
-const MAPPING_TAG: u8 = 0x4D;
-const ROOT_TAG: u8 = 0x52;
+/// Bit of the handle's number that says that the inverse is stored.
+const INVERSE: u16 = 1 << 15;
 /// Versions and sequence numbers have 40 bits: a thousand billion programs.
 const NUMBER_MAX: u64 = (1 << 40) - 1;
 
@@ -32,6 +30,10 @@ pub(super) struct Record {
 pub(super) enum Content {
     /// Data of a logical page.
     Data(Lpn),
+    /// Data of a logical page that is placed to be computed with.
+    Placed { lpn: Lpn, placement: Placement },
+    /// What one evaluation needs for its time.
+    Temporary,
     /// Logical pages from `start` on were deallocated; no data.
     Tombstone { start: Lpn, count: u32 },
     /// A page of a group of facts.
@@ -49,6 +51,40 @@ pub(super) enum Content {
     },
     /// A part of the root of a checkpoint.
     Root { part: u16, parts: u16 },
+}
+
+/// What the spare bytes of a page say of it: for those who look at the media past the firmware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageRecord {
+    /// Whose it is.
+    pub owner: Owner,
+    /// Of a placed page, which logical page it is and how it is placed.
+    pub placed: Option<(Lpn, Placement)>,
+    /// Rises with every change that the host asks for.
+    pub version: u64,
+    /// Rises with every program.
+    pub sequence: u64,
+}
+
+impl PageRecord {
+    /// The record in these spare bytes; none if they hold none.
+    pub fn decode(spare: &[u8]) -> Option<PageRecord> {
+        let Record {
+            content,
+            version,
+            sequence,
+        } = Record::decode(spare)?;
+        let placed = match content {
+            Content::Placed { lpn, placement } => Some((lpn, placement)),
+            _ => None,
+        };
+        Some(PageRecord {
+            owner: content.owner(),
+            placed,
+            version,
+            sequence,
+        })
+    }
 }
 
 /// Writes numbers one after another, little-endian.
@@ -74,48 +110,74 @@ impl Reader<'_> {
     }
 }
 
+impl Content {
+    /// Whose the page is.
+    pub(super) fn owner(&self) -> Owner {
+        match self {
+            Content::Data(_) => Owner::Data,
+            Content::Placed { .. } => Owner::Compute,
+            Content::Temporary => Owner::Temporary,
+            Content::Tombstone { .. } => Owner::Tombstone,
+            Content::Journal { .. } => Owner::Journal,
+            Content::Mapping { .. } => Owner::Mapping,
+            Content::Root { .. } => Owner::Root,
+        }
+    }
+
+    /// The logical page whose data it is.
+    pub(super) fn lpn(&self) -> Option<Lpn> {
+        match *self {
+            Content::Data(lpn) | Content::Placed { lpn, .. } => Some(lpn),
+            _ => None,
+        }
+    }
+}
+
 impl Record {
-    /// Tag, what it is about, version, sequence, zeroes, checksum.
+    /// Owner, what it is about, version, sequence, zeroes, checksum.
     pub(super) fn encode(&self) -> SpareBytes {
         assert!(
             self.version <= NUMBER_MAX && self.sequence <= NUMBER_MAX,
             "the drive outlived its numbers"
         );
+        if let Content::Data(lpn) = self.content {
+            return self.encode_data(lpn);
+        }
         let mut writer = Writer(SpareBytes::new());
-        let length = match self.content {
-            Content::Data(lpn) => return self.encode_data(lpn),
+        writer.put(1, self.content.owner().code().into());
+        match self.content {
+            Content::Data(_) | Content::Temporary => {}
+            Content::Placed { lpn, placement } => {
+                let inverse = if placement.inverse { INVERSE } else { 0 };
+                writer.put(4, lpn.0.into());
+                writer.put(2, (placement.handle | inverse).into());
+                writer.put(3, placement.column.into());
+            }
             Content::Tombstone { start, count } => {
-                writer.put(1, TOMBSTONE_TAG.into());
                 writer.put(4, start.0.into()).put(4, count.into());
-                LONG
             }
             Content::Journal {
                 part,
                 parts,
                 oldest,
             } => {
-                writer.put(1, JOURNAL_TAG.into());
                 writer.put(2, part.into()).put(2, parts.into());
                 writer.put(5, oldest);
-                LONG
             }
             Content::Mapping {
                 number,
                 deallocated_below,
             } => {
-                writer.put(1, MAPPING_TAG.into()).put(4, number.into());
+                writer.put(4, number.into());
                 writer.put(5, deallocated_below);
-                LONG
             }
             Content::Root { part, parts } => {
-                writer.put(1, ROOT_TAG.into());
                 writer.put(2, part.into()).put(2, parts.into());
-                LONG
             }
-        };
+        }
         writer.put(5, self.version).put(5, self.sequence);
         let Writer(mut bytes) = writer;
-        while bytes.len() < length - 1 {
+        while bytes.len() < LONG - 1 {
             bytes.push(0);
         }
         bytes.push(checksum(&bytes));
@@ -125,7 +187,7 @@ impl Record {
     /// The same of a data page, of which there are very many, in a few instructions.
     fn encode_data(&self, lpn: Lpn) -> SpareBytes {
         let numbers = u128::from(self.version) << 40 | u128::from(self.sequence) << 80;
-        let packed = u128::from(DATA_TAG) | u128::from(lpn.0) << 8 | numbers;
+        let packed = u128::from(Owner::Data.code()) | u128::from(lpn.0) << 8 | numbers;
         let mut bytes = packed.to_le_bytes();
         bytes[SHORT - 1] = checksum(&bytes[..SHORT - 1]);
         SpareBytes::try_from(&bytes[..])
@@ -134,40 +196,51 @@ impl Record {
 
     /// Whether these spare bytes, which hold a record, are those of a page of the journal.
     pub(super) fn is_of_journal(spare: &[u8]) -> bool {
-        spare.first() == Some(&JOURNAL_TAG)
+        spare.first() == Some(&Owner::Journal.code())
     }
 
     /// The record in these spare bytes; `None` if they hold none of this layer's.
     pub(super) fn decode(spare: &[u8]) -> Option<Record> {
         let (check, body) = spare.split_last()?;
-        let length = match body.first()? {
-            &DATA_TAG => SHORT,
+        let owner = Owner::from_code(*body.first()?)?;
+        let length = match owner {
+            Owner::Data => SHORT,
             _ => LONG,
         };
         if spare.len() != length || *check != checksum(body) {
             return None;
         }
         let mut reader = Reader(&body[1..]);
-        let content = match body[0] {
-            DATA_TAG => Content::Data(Lpn(reader.get(4) as u32)),
-            TOMBSTONE_TAG => Content::Tombstone {
+        let content = match owner {
+            Owner::Data => Content::Data(Lpn(reader.get(4) as u32)),
+            Owner::Compute => {
+                let lpn = Lpn(reader.get(4) as u32);
+                let handle = reader.get(2) as u16;
+                let placement = Placement {
+                    handle: handle & !INVERSE,
+                    inverse: handle & INVERSE != 0,
+                    column: reader.get(3) as u32,
+                };
+                Content::Placed { lpn, placement }
+            }
+            Owner::Temporary => Content::Temporary,
+            Owner::Tombstone => Content::Tombstone {
                 start: Lpn(reader.get(4) as u32),
                 count: reader.get(4) as u32,
             },
-            JOURNAL_TAG => Content::Journal {
+            Owner::Journal => Content::Journal {
                 part: reader.get(2) as u16,
                 parts: reader.get(2) as u16,
                 oldest: reader.get(5),
             },
-            MAPPING_TAG => Content::Mapping {
+            Owner::Mapping => Content::Mapping {
                 number: reader.get(4) as u32,
                 deallocated_below: reader.get(5),
             },
-            ROOT_TAG => Content::Root {
+            Owner::Root => Content::Root {
                 part: reader.get(2) as u16,
                 parts: reader.get(2) as u16,
             },
-            _ => return None,
         };
         Some(Record {
             content,
@@ -189,10 +262,22 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::region::COLUMN_MAX;
 
     fn content() -> impl Strategy<Value = Content> {
         prop_oneof![
             any::<u32>().prop_map(|lpn| Content::Data(Lpn(lpn))),
+            (any::<u32>(), 0..INVERSE, any::<bool>(), 0..=COLUMN_MAX).prop_map(
+                |(lpn, handle, inverse, column)| Content::Placed {
+                    lpn: Lpn(lpn),
+                    placement: Placement {
+                        handle,
+                        inverse,
+                        column
+                    }
+                }
+            ),
+            Just(Content::Temporary),
             any::<(u32, u32)>().prop_map(|(start, count)| Content::Tombstone {
                 start: Lpn(start),
                 count

@@ -65,8 +65,10 @@ impl Ftl {
             .coldest(plane)
             .filter(|(_, behind)| *behind > threshold);
         drop(blocks);
-        if let Some((block, _)) = coldest.filter(|_| spare) {
-            self.begin_levelling(plane, block);
+        match coldest.filter(|_| spare) {
+            Some((block, _)) => self.begin_levelling(block),
+            None if spare => self.level_region(plane, threshold),
+            None => {}
         }
     }
 
@@ -80,7 +82,7 @@ impl Ftl {
         drop(blocks);
         if due {
             self.count(|counts| counts.wear_levelling_blocks += 1);
-            self.begin_emptying(plane, block);
+            self.begin_emptying(block);
         }
     }
 }

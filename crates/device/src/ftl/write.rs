@@ -112,6 +112,7 @@ impl Ftl {
             column: missing.start,
             bytes: missing.end - missing.start,
             into: rest.id(),
+            inverse: self.blocks.borrow().is_inverse(old),
             origin,
         };
         self.schedule
@@ -202,6 +203,10 @@ impl Ftl {
     /// A program failed: the block is emptied and then retired.
     pub(super) fn give_up(&self, page: PageAddress) {
         self.count(|counts| counts.program_failures += 1);
+        if self.blocks.borrow().is_compute(page.block) {
+            self.region.borrow_mut().fail(page.block);
+            return self.settle(page, false);
+        }
         {
             let mut blocks = self.blocks.borrow_mut();
             // First, so that the block does not become a candidate.
@@ -216,7 +221,18 @@ impl Ftl {
     #[inline]
     pub(super) fn settle(&self, page: PageAddress, needed: bool) {
         if self.blocks.borrow_mut().settle(page, needed) {
-            self.collect(self.geometry.plane_of_block(page.block));
+            self.look_after(page.block);
+        }
+    }
+
+    /// The programs of a block are over that is failing, of the SLC cache or of the region.
+    #[cold]
+    fn look_after(&self, block: media::nand::BlockId) {
+        if self.blocks.borrow().is_compute(block) {
+            self.look_at_region_block(block);
+            self.region_changed.announce();
+        } else {
+            self.collect(self.geometry.plane_of_block(block));
         }
     }
 
@@ -263,7 +279,7 @@ impl Ftl {
 
     /// Points a logical page elsewhere; what it pointed to before, which this gives, is not
     /// needed any more.
-    fn replace(&self, lpn: Lpn, new: Mapping) -> Mapping {
+    pub(super) fn replace(&self, lpn: Lpn, new: Mapping) -> Mapping {
         let old = {
             let mut mapping = self.mapping.borrow_mut();
             let old = mapping.get(lpn);
@@ -297,9 +313,11 @@ impl Ftl {
                 blocks.invalidate(page);
             }
         }
-        let plane = self
-            .geometry
-            .plane_of_block(self.geometry.page_address(page).block);
+        let block = self.geometry.page_address(page).block;
+        if self.blocks.borrow().is_compute(block) {
+            return self.look_at_region_block(block);
+        }
+        let plane = self.geometry.plane_of_block(block);
         if self.planes[plane.0 as usize].exhausted.get() {
             self.collections.try_again();
             self.collect(plane);

@@ -27,6 +27,8 @@ pub struct Read {
     pub bytes: u32,
     /// Where to.
     pub into: BufferId,
+    /// The complement of what is stored is wanted (an inverse read).
+    pub inverse: bool,
     /// For whom.
     pub origin: Origin,
 }
@@ -156,7 +158,7 @@ pub(super) trait PlaneOperation {
     fn block(&self) -> BlockId;
 
     /// Whether it may go in one multi-plane command with `leader`: the same page
-    /// offset (in any block), the same programming mode.
+    /// offset (in any block), the same programming mode, both inverse or neither.
     fn merges_with(&self, leader: &Self) -> bool;
 }
 
@@ -168,7 +170,7 @@ impl PlaneOperation for Read {
 
     #[inline]
     fn merges_with(&self, leader: &Read) -> bool {
-        self.page.page == leader.page.page
+        self.page.page == leader.page.page && self.inverse == leader.inverse
     }
 }
 

@@ -197,6 +197,7 @@ impl Bench {
             column: 0,
             bytes: 64,
             into: self.buffers.take_slot(),
+            inverse: false,
             origin,
         }
     }

@@ -1,7 +1,10 @@
 //! Admin commands (Base 5).
 
 use crate::command::row::{CommandSet, Decoded, Field, Row, Usual, effect};
-use crate::command::{FormatNvm, Sanitize, bit, halves, join_dwords, join_halves, opcode};
+use crate::command::{
+    DirectiveReceive, DirectiveSend, FormatNvm, Sanitize, bit, halves, join_dwords, join_halves,
+    opcode,
+};
 use crate::data_pointer::DataPointer;
 use crate::entry::SubmissionEntry;
 use crate::identifier::{CommandId, ControllerId, NamespaceId, QueueId, QueuePriority};
@@ -32,6 +35,10 @@ pub enum AdminCommand {
     GetFeatures(GetFeatures),
     /// Completes when the drive has an event to tell (Base 5.1.2).
     AsyncEventRequest,
+    /// Opens or releases a placement handle (Base 5.1.7).
+    DirectiveSend(DirectiveSend),
+    /// Tells of directives and of placement handles (Base 5.1.6).
+    DirectiveReceive(DirectiveReceive),
     /// Gives namespaces a format and erases them (Base 5.1.10).
     FormatNvm(FormatNvm),
     /// Erases all user data, beyond recovery (Base 5.1.22).
@@ -252,6 +259,12 @@ impl AdminCommand {
                 get.encode(entry(opcode::GET_FEATURES, get.namespace))
             }
             AdminCommand::AsyncEventRequest => entry(opcode::ASYNC_EVENT_REQUEST, none),
+            AdminCommand::DirectiveSend(send) => {
+                send.encode(entry(opcode::DIRECTIVE_SEND, send.namespace))
+            }
+            AdminCommand::DirectiveReceive(receive) => {
+                receive.encode(entry(opcode::DIRECTIVE_RECEIVE, receive.namespace))
+            }
             AdminCommand::FormatNvm(format) => {
                 format.encode(entry(opcode::FORMAT_NVM, format.namespace))
             }
@@ -509,7 +522,7 @@ const VALUE: Field = Field::new(
 const LOG_PAGES: Usual = Usual::OneOf(&[0, 1, 2, 3, 4, 5, 0x81, 0x42]);
 
 /// The commands of the admin queue.
-pub(super) const ROWS: [Decoded<AdminCommand>; 12] = [
+pub(super) const ROWS: [Decoded<AdminCommand>; 14] = [
     admin(
         opcode::DELETE_SUBMISSION_QUEUE,
         "Delete I/O Submission Queue",
@@ -659,6 +672,45 @@ pub(super) const ROWS: [Decoded<AdminCommand>; 12] = [
         "Base 5.1.2",
     )
     .decoded_by(|_| Ok(AdminCommand::AsyncEventRequest)),
+    admin(opcode::DIRECTIVE_SEND, "Directive Send", "Base 5.1.8")
+        .fields(&[
+            Field::new(10, 0, 32, "NUMD", "dwords, less one", Usual::OneOf(&[7])),
+            Field::new(
+                11,
+                0,
+                8,
+                "DOPER",
+                "1 opens, 2 releases",
+                Usual::OneOf(&[1, 2]),
+            ),
+            Field::new(
+                11,
+                8,
+                8,
+                "DTYPE",
+                "directive: Fh placement",
+                Usual::OneOf(&[0xF]),
+            ),
+            Field::new(11, 16, 16, "DSPEC", "placement handle", Usual::Below(4)),
+        ])
+        .decoded_by(|entry| Ok(AdminCommand::DirectiveSend(DirectiveSend::decode(entry)?))),
+    admin(opcode::DIRECTIVE_RECEIVE, "Directive Receive", "Base 5.1.7")
+        .fields(&[
+            Field::new(10, 0, 32, "NUMD", "dwords, less one", Usual::Below(0x400)),
+            Field::new(11, 0, 8, "DOPER", "1 asks", Usual::OneOf(&[1])),
+            Field::new(
+                11,
+                8,
+                8,
+                "DTYPE",
+                "directive: 0 which there are, Fh the open handles",
+                Usual::OneOf(&[0, 0xF]),
+            ),
+        ])
+        .decoded_by(|entry| {
+            let receive = DirectiveReceive::decode(entry)?;
+            Ok(AdminCommand::DirectiveReceive(receive))
+        }),
     admin(opcode::FORMAT_NVM, "Format NVM", "Base 5.1.10")
         .effects(effect::CHANGES_BLOCKS | effect::CHANGES_NAMESPACE | effect::ALONE_IN_NAMESPACE)
         .fields(&[

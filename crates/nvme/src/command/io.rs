@@ -14,6 +14,8 @@ const DEALLOCATE_ZEROES_BIT: u32 = 25;
 /// DESFMT of a Copy.
 const DESCRIPTOR_FORMAT_MASK: u32 = 0xF << 8;
 const DIRECTIVE_TYPE_MASK: u32 = 0xF << 20;
+const DIRECTIVE_TYPE_SHIFT: u32 = 20;
+const DIRECTIVE_SPECIFIC_SHIFT: u32 = 16;
 
 /// A decoded I/O command. Small and `Copy`: decoding is a few loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +29,9 @@ pub enum IoCommand {
     Read(ReadWrite),
     /// Writes logical blocks from host memory (NVM 3.3.6).
     Write(ReadWrite),
+    /// Writes whole logical pages where those of their placement handle meet: a Write with the vendor's
+    /// directive (Base 8.1.8).
+    WritePlaced(PlacedWrite),
     /// Makes logical blocks read as zeroes (NVM 3.3.8).
     WriteZeroes(WriteZeroes),
     /// Says how ranges of blocks are used, foremost that they no longer are (NVM 3.3.3).
@@ -65,6 +70,18 @@ pub struct ReadWrite {
     pub limited_retry: bool,
     /// The host memory at the other end.
     pub data: DataPointer,
+}
+
+/// A Write with the placement directive: DTYPE Fh, in DSPEC bits 14:0 the handle, in bit 15 whether the inverse is
+/// stored. What is read is what was written, whatever is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlacedWrite {
+    /// Which blocks, and their data.
+    pub write: ReadWrite,
+    /// The handle, below 2^15.
+    pub handle: u16,
+    /// The complement is stored, so that one sense gives an OR by De Morgan (Flash-Cosmos 6.1).
+    pub inverse: bool,
 }
 
 /// A Verify or a Write Uncorrectable: blocks, and no data.
@@ -171,6 +188,7 @@ impl IoCommand {
             IoCommand::Flush { .. } => entry(opcode::FLUSH),
             IoCommand::Read(read) => read.encode(entry(opcode::READ)),
             IoCommand::Write(write) => write.encode(entry(opcode::WRITE)),
+            IoCommand::WritePlaced(placed) => placed.encode(entry(opcode::WRITE)),
             IoCommand::WriteZeroes(zeroes) => zeroes.encode(entry(opcode::WRITE_ZEROES)),
             IoCommand::DatasetManagement(ranges) => {
                 ranges.encode(entry(opcode::DATASET_MANAGEMENT))
@@ -190,6 +208,7 @@ impl IoCommand {
             IoCommand::Read(command) | IoCommand::Write(command) | IoCommand::Compare(command) => {
                 command.namespace
             }
+            IoCommand::WritePlaced(command) => command.write.namespace,
             IoCommand::Verify(command) | IoCommand::WriteUncorrectable(command) => {
                 command.namespace
             }
@@ -219,6 +238,30 @@ impl ReadWrite {
         entry.cdw12 |= u32::from(self.force_unit_access) << FORCE_UNIT_ACCESS_BIT
             | u32::from(self.limited_retry) << LIMITED_RETRY_BIT;
         self.data.encode_into(&mut entry);
+        entry
+    }
+}
+
+impl PlacedWrite {
+    fn decode(entry: &SubmissionEntry) -> Result<PlacedWrite, Status> {
+        let kind = (entry.cdw12.get() & DIRECTIVE_TYPE_MASK) >> DIRECTIVE_TYPE_SHIFT;
+        if kind != u32::from(super::PLACEMENT_DIRECTIVE) {
+            return Err(Status::INVALID_FIELD);
+        }
+        let specific = (entry.cdw13.get() >> DIRECTIVE_SPECIFIC_SHIFT) as u16;
+        Ok(PlacedWrite {
+            write: ReadWrite::decode(entry)?,
+            handle: specific & super::HANDLE_MAX,
+            inverse: specific > super::HANDLE_MAX,
+        })
+    }
+
+    fn encode(&self, entry: SubmissionEntry) -> SubmissionEntry {
+        let mut entry = self.write.encode(entry);
+        let inverse = u16::from(self.inverse) << 15;
+        let specific = u32::from((self.handle & super::HANDLE_MAX) | inverse);
+        entry.cdw12 |= u32::from(super::PLACEMENT_DIRECTIVE) << DIRECTIVE_TYPE_SHIFT;
+        entry.cdw13.set(specific << DIRECTIVE_SPECIFIC_SHIFT);
         entry
     }
 }
@@ -338,11 +381,11 @@ pub(super) fn decode_read(entry: &SubmissionEntry) -> Result<IoCommand, Status> 
 }
 
 /// # Errors
-/// Invalid Field for directives, which are unsupported.
+/// Invalid Field for unknown directives.
 #[inline]
 pub(super) fn decode_write(entry: &SubmissionEntry) -> Result<IoCommand, Status> {
     if entry.cdw12.get() & DIRECTIVE_TYPE_MASK != 0 {
-        return Err(Status::INVALID_FIELD);
+        return Ok(IoCommand::WritePlaced(PlacedWrite::decode(entry)?));
     }
     Ok(IoCommand::Write(ReadWrite::decode(entry)?))
 }
@@ -356,6 +399,7 @@ const COUNT: Field = Field::new(
     "logical blocks, less one",
     Usual::Below(40),
 );
+const PLACEMENT: u64 = super::PLACEMENT_DIRECTIVE as u64;
 const DIRECTIVE: Field = Field::new(12, 20, 4, "DTYPE", "directive: none", Usual::OneOf(&[0]));
 const FORCE: Field = Field::flag(
     12,
@@ -379,7 +423,34 @@ pub(super) const ROWS: [Decoded<IoCommand>; 9] = [
     }),
     nvm(opcode::WRITE, "Write", "write", "NVM 3.3.6")
         .effects(effect::CHANGES_BLOCKS)
-        .fields(&[START, COUNT, DIRECTIVE, FORCE, LIMITED])
+        .fields(&[
+            START,
+            COUNT,
+            Field::new(
+                12,
+                20,
+                4,
+                "DTYPE",
+                "directive: 0 none, Fh placement",
+                Usual::OneOf(&[0, PLACEMENT]),
+            ),
+            FORCE,
+            LIMITED,
+            Field::new(
+                13,
+                16,
+                15,
+                "handle",
+                "placement handle (DSPEC)",
+                Usual::Below(4),
+            ),
+            Field::flag(
+                13,
+                31,
+                "inverse",
+                "placed: the complement is stored (DSPEC)",
+            ),
+        ])
         .decoded_by(decode_write),
     nvm(opcode::READ, "Read", "read", "NVM 3.3.4")
         .fields(&[START, COUNT, FORCE, LIMITED])

@@ -8,6 +8,7 @@
 mod admin;
 mod copy;
 mod dataset;
+mod directive;
 mod erase;
 mod io;
 mod row;
@@ -20,13 +21,18 @@ pub use admin::{
 };
 pub use copy::CopyRange;
 pub use dataset::{DatasetRange, MAX_DATASET_RANGES};
+pub use directive::{
+    DirectiveOperation, DirectiveQuery, DirectiveReceive, DirectiveSend, HANDLE_MAX,
+    HandleAttributes, HandleRecord, IDENTIFY_DIRECTIVE, PLACEMENT_DIRECTIVE,
+};
 pub use erase::{FormatNvm, Sanitize, SanitizeAction, SecureErase};
 pub use io::{
-    BlockCommand, BlockRange, CopyBlocks, DatasetManagement, IoCommand, ReadWrite, WriteZeroes,
+    BlockCommand, BlockRange, CopyBlocks, DatasetManagement, IoCommand, PlacedWrite, ReadWrite,
+    WriteZeroes,
 };
 pub use row::{CommandSet, Field, Row, Usual, effect};
 pub use table::{Command, commands, row};
-pub use vendor::{Engine, FcDelete, FcList, FcRead, FcWrite, Home, VectorRecord, VendorCommand};
+pub use vendor::{Engine, FcRead, Home, VendorCommand};
 
 use crate::entry::{Fuse, SubmissionEntry};
 use crate::status::Status;
@@ -53,6 +59,10 @@ pub mod opcode {
     pub const GET_FEATURES: u8 = 0x0A;
     /// Admin: Asynchronous Event Request (Base 5.1.2).
     pub const ASYNC_EVENT_REQUEST: u8 = 0x0C;
+    /// Admin: Directive Send (Base 5.1.7).
+    pub const DIRECTIVE_SEND: u8 = 0x19;
+    /// Admin: Directive Receive (Base 5.1.6).
+    pub const DIRECTIVE_RECEIVE: u8 = 0x1A;
     /// Admin: Format NVM (Base 5.1.10).
     pub const FORMAT_NVM: u8 = 0x80;
     /// Admin: Sanitize (Base 5.1.22).
@@ -77,14 +87,8 @@ pub mod opcode {
     /// I/O: Copy (NVM 3.3.2).
     pub const COPY: u8 = 0x19;
 
-    /// I/O, vendor specific: writes one bit vector.
-    pub const FC_WRITE: u8 = 0x81;
     /// I/O, vendor specific: evaluates a bitwise expression over vectors.
     pub const FC_READ: u8 = 0x82;
-    /// I/O, vendor specific: deletes vectors.
-    pub const FC_DELETE: u8 = 0x84;
-    /// I/O, vendor specific: lists vectors.
-    pub const FC_LIST: u8 = 0x86;
 }
 
 /// Refuses halves of fused operations, which the drive does not support (FUSES is 0), and PSDT

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::expression::VectorId;
+use crate::expression::{Operand, VectorId};
 use crate::status::Status;
 
 /// The most NOT, AND, OR and XOR steps of one expression.
@@ -27,9 +27,9 @@ const XOR: u8 = 0x05;
 
 /// One step of an expression in postfix order, as a stack machine takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum Step<V: Operand = VectorId> {
     /// Pushes a vector.
-    Vector(VectorId),
+    Vector(V),
     /// Replaces the top by its complement.
     Not,
     /// Replaces so many values by their AND.
@@ -97,9 +97,9 @@ impl From<ExpressionError> for Status {
     }
 }
 
-impl Step {
+impl<V: Operand> Step<V> {
     /// How many values the step takes from the stack.
-    pub const fn takes(self) -> usize {
+    pub fn takes(self) -> usize {
         match self {
             Step::Vector(_) => 0,
             Step::Not => 1,
@@ -108,7 +108,7 @@ impl Step {
     }
 
     /// The step that `bytes` begin with and its length; they lie `offset` bytes from the start.
-    pub(super) fn decode(bytes: &[u8], offset: usize) -> Result<(Step, usize), ExpressionError> {
+    pub(super) fn decode(bytes: &[u8], offset: usize) -> Result<(Step<V>, usize), ExpressionError> {
         let truncated = ExpressionError::Truncated { offset };
         let (code, operand) = bytes.split_first().ok_or(truncated)?;
         let count = || {
@@ -117,13 +117,9 @@ impl Step {
         };
         match *code {
             OPERAND => {
-                let (group, rest) = operand.split_first_chunk::<4>().ok_or(truncated)?;
-                let vector = rest.first_chunk::<4>().ok_or(truncated)?;
-                let id = VectorId {
-                    group: u32::from_le_bytes(*group),
-                    vector: u32::from_le_bytes(*vector),
-                };
-                Ok((Step::Vector(id), OPERAND_STEP_BYTES))
+                let code = operand.first_chunk::<8>().ok_or(truncated)?;
+                let operand = V::from_code(u64::from_le_bytes(*code));
+                Ok((Step::Vector(operand), OPERAND_STEP_BYTES))
             }
             NOT => Ok((Step::Not, 1)),
             AND => Ok((Step::And(count()?), COUNTED_STEP_BYTES)),
@@ -138,8 +134,7 @@ impl Step {
         let (code, count) = match self {
             Step::Vector(id) => {
                 bytes.push(OPERAND);
-                bytes.extend(id.group.to_le_bytes());
-                bytes.extend(id.vector.to_le_bytes());
+                bytes.extend(id.code().to_le_bytes());
                 return;
             }
             Step::Not => return bytes.push(NOT),
@@ -163,7 +158,7 @@ pub(super) struct Check {
 }
 
 impl Check {
-    pub(super) fn take(&mut self, step: Step) -> Result<(), ExpressionError> {
+    pub(super) fn take<V: Operand>(&mut self, step: Step<V>) -> Result<(), ExpressionError> {
         let wanted = step.takes();
         match step {
             Step::Vector(_) => self.operands += 1,

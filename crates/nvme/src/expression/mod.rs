@@ -1,7 +1,7 @@
 //! Bitwise expressions over stored vectors, as trees and as the postfix bytes that cross the link.
 //!
-//! The code of a step is one byte: 01h operand, then group and vector as little-endian 32-bit
-//! numbers; 02h NOT; 03h AND, 04h OR, 05h XOR, each with a little-endian 16-bit count, at least 2,
+//! The code of a step is one byte: 01h operand, then the logical block it begins with (SLBA), little-endian,
+//! 64 bits; 02h NOT; 03h AND, 04h OR, 05h XOR, each with a little-endian 16-bit count, at least 2,
 //! of the operands it takes. An expression leaves exactly one value.
 //!
 //! Trees of any depth can be built, copied, compared, printed and dropped without deep recursion;
@@ -13,12 +13,42 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::{BitAnd, BitOr, BitXor, Not};
 
+use crate::identifier::Lba;
 use encoding::{Check, OPERAND_STEP_BYTES};
 pub use encoding::{
     ExpressionError, MAX_DEPTH, MAX_ENCODED_BYTES, MAX_OPERANDS, MAX_OPERATORS, Step,
 };
 
-/// The name of a stored vector.
+/// What an expression is over: anything that eight bytes can name. To the drive it is the logical block with
+/// which a vector begins.
+pub trait Operand: Copy + Ord + fmt::Display {
+    /// The eight bytes, as a number.
+    fn code(self) -> u64;
+    /// The operand of these eight bytes.
+    fn from_code(code: u64) -> Self;
+}
+
+impl Operand for Lba {
+    fn code(self) -> u64 {
+        self.get()
+    }
+
+    fn from_code(code: u64) -> Lba {
+        Lba::new(code)
+    }
+}
+
+impl Operand for VectorId {
+    fn code(self) -> u64 {
+        u64::from(self.group) | u64::from(self.vector) << 32
+    }
+
+    fn from_code(code: u64) -> VectorId {
+        VectorId::new(code as u32, (code >> 32) as u32)
+    }
+}
+
+/// The name of a stored vector, where a host names them by numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VectorId {
     /// The group: vectors of one group can meet in one sense.
@@ -27,18 +57,18 @@ pub struct VectorId {
     pub vector: u32,
 }
 
-/// A bitwise expression over vectors.
-pub enum Expression {
+/// A bitwise expression over vectors, each named by a `V`.
+pub enum Expression<V: Operand = VectorId> {
     /// A stored vector.
-    Vector(VectorId),
+    Vector(V),
     /// The complement.
-    Not(Box<Expression>),
+    Not(Box<Expression<V>>),
     /// 1 where all operands are; two or more of them.
-    And(Vec<Expression>),
+    And(Vec<Expression<V>>),
     /// 1 where any operand is; two or more of them.
-    Or(Vec<Expression>),
+    Or(Vec<Expression<V>>),
     /// 1 where an odd number of operands are; two or more of them.
-    Xor(Vec<Expression>),
+    Xor(Vec<Expression<V>>),
 }
 
 impl VectorId {
@@ -48,14 +78,14 @@ impl VectorId {
     }
 }
 
-impl Expression {
+impl<V: Operand> Expression<V> {
     /// The AND of `operands`; one operand is itself.
     ///
     /// # Errors
     /// [`ExpressionError::Empty`] if there are none.
-    pub fn all<T: Into<Expression>>(
+    pub fn all<T: Into<Expression<V>>>(
         operands: impl IntoIterator<Item = T>,
-    ) -> Result<Expression, ExpressionError> {
+    ) -> Result<Expression<V>, ExpressionError> {
         combine(operands, Expression::And)
     }
 
@@ -63,9 +93,9 @@ impl Expression {
     ///
     /// # Errors
     /// [`ExpressionError::Empty`] if there are none.
-    pub fn any<T: Into<Expression>>(
+    pub fn any<T: Into<Expression<V>>>(
         operands: impl IntoIterator<Item = T>,
-    ) -> Result<Expression, ExpressionError> {
+    ) -> Result<Expression<V>, ExpressionError> {
         combine(operands, Expression::Or)
     }
 
@@ -73,9 +103,9 @@ impl Expression {
     ///
     /// # Errors
     /// [`ExpressionError::Empty`] if there are none.
-    pub fn parity<T: Into<Expression>>(
+    pub fn parity<T: Into<Expression<V>>>(
         operands: impl IntoIterator<Item = T>,
-    ) -> Result<Expression, ExpressionError> {
+    ) -> Result<Expression<V>, ExpressionError> {
         combine(operands, Expression::Xor)
     }
 
@@ -83,9 +113,9 @@ impl Expression {
     ///
     /// # Errors
     /// [`ExpressionError::Empty`] if there are none.
-    pub fn nand<T: Into<Expression>>(
+    pub fn nand<T: Into<Expression<V>>>(
         operands: impl IntoIterator<Item = T>,
-    ) -> Result<Expression, ExpressionError> {
+    ) -> Result<Expression<V>, ExpressionError> {
         Expression::all(operands).map(Expression::not)
     }
 
@@ -93,9 +123,9 @@ impl Expression {
     ///
     /// # Errors
     /// [`ExpressionError::Empty`] if there are none.
-    pub fn nor<T: Into<Expression>>(
+    pub fn nor<T: Into<Expression<V>>>(
         operands: impl IntoIterator<Item = T>,
-    ) -> Result<Expression, ExpressionError> {
+    ) -> Result<Expression<V>, ExpressionError> {
         Expression::any(operands).map(Expression::not)
     }
 
@@ -103,14 +133,14 @@ impl Expression {
     ///
     /// # Errors
     /// [`ExpressionError::Empty`] if there are none.
-    pub fn xnor<T: Into<Expression>>(
+    pub fn xnor<T: Into<Expression<V>>>(
         operands: impl IntoIterator<Item = T>,
-    ) -> Result<Expression, ExpressionError> {
+    ) -> Result<Expression<V>, ExpressionError> {
         Expression::parity(operands).map(Expression::not)
     }
 
     /// The operands of this node, in order; none for a vector.
-    pub fn operands(&self) -> &[Expression] {
+    pub fn operands(&self) -> &[Expression<V>] {
         match self {
             Expression::Vector(_) => &[],
             Expression::Not(operand) => std::slice::from_ref(operand),
@@ -121,7 +151,7 @@ impl Expression {
     }
 
     /// The steps that evaluate the expression, operands before their operator.
-    pub fn steps(&self) -> Vec<Step> {
+    pub fn steps(&self) -> Vec<Step<V>> {
         // Operators before operands, from the right, is the reverse of postfix.
         let mut steps = Vec::new();
         let mut pending = vec![self];
@@ -133,8 +163,30 @@ impl Expression {
         steps
     }
 
-    /// The distinct vectors named, in the order of group and vector.
-    pub fn vectors(&self) -> Vec<VectorId> {
+    /// The same expression over other names.
+    ///
+    /// # Errors
+    /// The first that `rename` has no name for.
+    pub fn try_map<W: Operand, E>(
+        &self,
+        mut rename: impl FnMut(V) -> Result<W, E>,
+    ) -> Result<Expression<W>, E> {
+        let mut values = Vec::new();
+        for step in self.steps() {
+            let step = match step {
+                Step::Vector(name) => Step::Vector(rename(name)?),
+                Step::Not => Step::Not,
+                Step::And(count) => Step::And(count),
+                Step::Or(count) => Step::Or(count),
+                Step::Xor(count) => Step::Xor(count),
+            };
+            apply(step, &mut values);
+        }
+        Ok(values.pop().expect("the steps of a tree leave that tree"))
+    }
+
+    /// The distinct vectors named, ascending.
+    pub fn vectors(&self) -> Vec<V> {
         let mut vectors = BTreeSet::new();
         let mut pending = vec![self];
         while let Some(node) = pending.pop() {
@@ -169,7 +221,7 @@ impl Expression {
     /// # Errors
     /// Whatever [`ExpressionError`] says; no bytes make it panic or take more than
     /// [`MAX_ENCODED_BYTES`] worth of memory.
-    pub fn decode(bytes: &[u8]) -> Result<Expression, ExpressionError> {
+    pub fn decode(bytes: &[u8]) -> Result<Expression<V>, ExpressionError> {
         let mut check = Check::default();
         let mut values = Vec::new();
         let mut offset = 0;
@@ -183,7 +235,7 @@ impl Expression {
         values.pop().ok_or(ExpressionError::Empty)
     }
 
-    fn step(&self) -> Step {
+    fn step(&self) -> Step<V> {
         match self {
             Expression::Vector(id) => Step::Vector(*id),
             Expression::Not(_) => Step::Not,
@@ -194,11 +246,11 @@ impl Expression {
     }
 }
 
-fn combine<T: Into<Expression>>(
+fn combine<V: Operand, T: Into<Expression<V>>>(
     operands: impl IntoIterator<Item = T>,
-    operator: fn(Vec<Expression>) -> Expression,
-) -> Result<Expression, ExpressionError> {
-    let mut operands: Vec<Expression> = operands.into_iter().map(Into::into).collect();
+    operator: fn(Vec<Expression<V>>) -> Expression<V>,
+) -> Result<Expression<V>, ExpressionError> {
+    let mut operands: Vec<Expression<V>> = operands.into_iter().map(Into::into).collect();
     match operands.len() {
         0 => Err(ExpressionError::Empty),
         1 => operands.pop().ok_or(ExpressionError::Empty),
@@ -207,7 +259,7 @@ fn combine<T: Into<Expression>>(
 }
 
 /// Carries out one step on trees. The values it takes must be there.
-fn apply(step: Step, values: &mut Vec<Expression>) {
+fn apply<V: Operand>(step: Step<V>, values: &mut Vec<Expression<V>>) {
     let taken = values.split_off(values.len() - step.takes());
     values.push(match step {
         Step::Vector(id) => Expression::Vector(id),
@@ -221,8 +273,8 @@ fn apply(step: Step, values: &mut Vec<Expression>) {
     });
 }
 
-impl Clone for Expression {
-    fn clone(&self) -> Expression {
+impl<V: Operand> Clone for Expression<V> {
+    fn clone(&self) -> Expression<V> {
         let mut values = Vec::new();
         for step in self.steps() {
             apply(step, &mut values);
@@ -231,15 +283,15 @@ impl Clone for Expression {
     }
 }
 
-impl PartialEq for Expression {
-    fn eq(&self, other: &Expression) -> bool {
+impl<V: Operand> PartialEq for Expression<V> {
+    fn eq(&self, other: &Expression<V>) -> bool {
         self.steps() == other.steps()
     }
 }
 
-impl Eq for Expression {}
+impl<V: Operand> Eq for Expression<V> {}
 
-impl Drop for Expression {
+impl<V: Operand> Drop for Expression<V> {
     /// Takes deep trees apart level by level, so that their depth costs no stack.
     fn drop(&mut self) {
         if self
@@ -256,13 +308,13 @@ impl Drop for Expression {
     }
 }
 
-impl Expression {
+impl<V: Operand> Expression<V> {
     /// Leaves this node without operands (a NOT with a vector as a placeholder).
-    fn take_operands(&mut self) -> Vec<Expression> {
+    fn take_operands(&mut self) -> Vec<Expression<V>> {
         match self {
             Expression::Vector(_) => Vec::new(),
             Expression::Not(operand) => {
-                let placeholder = Expression::Vector(VectorId::new(0, 0));
+                let placeholder = Expression::Vector(V::from_code(0));
                 vec![std::mem::replace(&mut **operand, placeholder)]
             }
             Expression::And(operands) | Expression::Or(operands) | Expression::Xor(operands) => {
@@ -278,12 +330,12 @@ impl fmt::Display for VectorId {
     }
 }
 
-impl fmt::Display for Expression {
-    /// Infix, vectors as `group:number`, every operator inside another in parentheses except NOT.
+impl<V: Operand> fmt::Display for Expression<V> {
+    /// Infix, every operator inside another in parentheses except NOT.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// What is still to be printed, the next on top.
-        enum Piece<'a> {
-            Node(&'a Expression, bool),
+        enum Piece<'a, V: Operand> {
+            Node(&'a Expression<V>, bool),
             Text(&'static str),
         }
         let mut pending = vec![Piece::Node(self, false)];
@@ -324,14 +376,14 @@ impl fmt::Display for Expression {
     }
 }
 
-impl fmt::Debug for Expression {
+impl<V: Operand> fmt::Debug for Expression<V> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Expression({self})")
     }
 }
 
-impl From<VectorId> for Expression {
-    fn from(id: VectorId) -> Expression {
+impl<V: Operand> From<V> for Expression<V> {
+    fn from(id: V) -> Expression<V> {
         Expression::Vector(id)
     }
 }
@@ -339,10 +391,10 @@ impl From<VectorId> for Expression {
 /// Implements an operator on expressions and vectors; `a & b & c` is one AND of three.
 macro_rules! operator {
     ($operator:ident, $method:ident, $variant:ident) => {
-        impl<T: Into<Expression>> $operator<T> for Expression {
-            type Output = Expression;
+        impl<V: Operand, T: Into<Expression<V>>> $operator<T> for Expression<V> {
+            type Output = Expression<V>;
 
-            fn $method(mut self, other: T) -> Expression {
+            fn $method(mut self, other: T) -> Expression<V> {
                 if let Expression::$variant(operands) = &mut self {
                     operands.push(other.into());
                     return self;
@@ -365,10 +417,10 @@ operator!(BitAnd, bitand, And);
 operator!(BitOr, bitor, Or);
 operator!(BitXor, bitxor, Xor);
 
-impl Not for Expression {
-    type Output = Expression;
+impl<V: Operand> Not for Expression<V> {
+    type Output = Expression<V>;
 
-    fn not(self) -> Expression {
+    fn not(self) -> Expression<V> {
         Expression::Not(Box::new(self))
     }
 }

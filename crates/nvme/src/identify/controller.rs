@@ -53,6 +53,8 @@ const VOLATILE_CACHE_PRESENT: u8 = 1;
 const FLUSH_BROADCAST: u8 = 3 << 1;
 /// OAES bit 8: notices of changed namespaces.
 const NAMESPACE_NOTICES: u32 = 1 << 8;
+/// OACS bit 5: Directives.
+const DIRECTIVES_SUPPORTED: u16 = 1 << 5;
 /// OACS bit 1: Format NVM.
 const FORMAT_SUPPORTED: u16 = 1 << 1;
 /// LPA bits 1 and 2: the page of commands and effects; offsets and long lengths. Bit 5: the page of
@@ -290,7 +292,8 @@ impl IdentifyController {
         page.max_data_transfer = description.max_data_transfer;
         page.arbitration_burst = description.arbitration_burst;
         page.async_events.set(NAMESPACE_NOTICES);
-        page.optional_admin_commands.set(FORMAT_SUPPORTED);
+        page.optional_admin_commands
+            .set(FORMAT_SUPPORTED | DIRECTIVES_SUPPORTED);
         page.log_page_attributes = LOG_ATTRIBUTES;
         page.error_log_entries = description.error_log_entries.saturating_sub(1);
         page.warning_temperature
@@ -419,7 +422,7 @@ mod tests {
         assert_eq!(page[111], 1, "CNTRLTYPE");
         assert_eq!(page[72], 3, "RAB");
         assert_eq!(page[92..96], [0, 1, 0, 0], "OAES");
-        assert_eq!(page[256..258], [2, 0], "OACS");
+        assert_eq!(page[256..258], [0x22, 0], "OACS");
         assert_eq!(page[258..261], [3, 2, 0b11], "ACL, AERL, FRMW");
         assert_eq!(page[261..263], [0b10_0110, 63], "LPA, ELPE");
         assert_eq!(page[266..270], [0x57, 1, 0x61, 1], "WCTEMP, CCTEMP");

@@ -15,7 +15,7 @@ pub use pattern::Pattern;
 pub use size::Size;
 
 use super::named::{name_or_table, number_or_table};
-use super::range::Range;
+use super::range::{Extent, Range};
 
 /// A stream of requests.
 ///
@@ -99,7 +99,7 @@ impl Default for Flow {
 impl Flow {
     /// Checks the flow against a namespace of `blocks` logical blocks, and gives the
     /// range that it uses.
-    pub(super) fn check(&self, blocks: u64, queue_pairs: usize) -> Result<Range, String> {
+    pub(super) fn check(&self, size: Extent, queue_pairs: usize) -> Result<Range, String> {
         if !(0.0..=1.0).contains(&self.read_fraction) {
             return Err(format!(
                 "read_fraction = {} must be 0 to 1",
@@ -128,7 +128,7 @@ impl Flow {
         self.blocks.check()?;
         self.pattern.check()?;
         self.arrival.check(self.requests, self.stop_ns)?;
-        let range = Range::within(self.first_block, self.range_blocks, blocks)?;
+        let range = Range::within(self.first_block, self.range_blocks, size)?;
         let used = Range {
             blocks: (range.blocks as f64 * self.working_set_percent / 100.0).round() as u64,
             ..range

@@ -2,36 +2,32 @@
 
 use super::arrangement::Arrangement;
 use super::judge::{Judge, Weight};
-use crate::bits::error::BitsError;
 
 /// Up to so many vectors, pairs of them are moved together as well: what two have to do with each
 /// other may not show while only one is where it should be.
 const PAIRS_UP_TO: usize = 12;
 
 /// Takes every step that helps until none does, or the judge is tired.
-pub(super) fn climb(
-    arrangement: &mut Arrangement,
-    judge: &mut Judge<'_>,
-) -> Result<Weight, BitsError> {
-    let mut weight = judge.weigh(arrangement)?;
+pub(super) fn climb(arrangement: &mut Arrangement, judge: &mut Judge<'_>) -> Weight {
+    let mut weight = judge.weigh(arrangement);
     loop {
         let before = weight;
         for step in steps(arrangement, judge) {
             if judge.is_tired() {
-                return Ok(weight);
+                return weight;
             }
             let next = step.taken(arrangement);
             if next == *arrangement {
                 continue;
             }
-            let next_weight = judge.weigh(&next)?;
+            let next_weight = judge.weigh(&next);
             if next_weight < weight {
                 (*arrangement, weight) = (next, next_weight);
             }
         }
         *arrangement = arrangement.tidied();
         if weight == before {
-            return Ok(weight);
+            return weight;
         }
     }
 }

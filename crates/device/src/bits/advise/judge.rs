@@ -8,9 +8,8 @@ use nvme::VectorId;
 use super::arrangement::Arrangement;
 use super::{Asked, PageCost, Strings};
 use crate::bits::engine::Engine;
-use crate::bits::error::BitsError;
-use crate::bits::placement::{RowSetId, VectorPlacement};
 use crate::bits::plan::plan;
+use crate::bits::rows::{Operand, Row, RowSetId};
 
 /// How often the planner may be asked for one piece of advice.
 const PLANS_MAX: usize = 20_000;
@@ -84,7 +83,7 @@ impl<'a> Judge<'a> {
     }
 
     /// How good an arrangement is.
-    pub(super) fn weigh(&mut self, arrangement: &Arrangement) -> Result<Weight, BitsError> {
+    pub(super) fn weigh(&mut self, arrangement: &Arrangement) -> Weight {
         let strings = self.string_of(arrangement);
         let mut weight = Weight {
             senses: 0,
@@ -97,16 +96,16 @@ impl<'a> Judge<'a> {
                 .count(),
         };
         for expression in 0..self.asked.len() {
-            let cost = self.cost(expression, arrangement, &strings)?;
+            let cost = self.cost(expression, arrangement, &strings);
             let frequency = u128::from(self.asked[expression].frequency);
             weight.senses += frequency * u128::from(cost.senses);
             weight.page_transfers += frequency * u128::from(cost.page_transfers);
         }
-        Ok(weight)
+        weight
     }
 
     /// What each expression costs.
-    pub(super) fn costs(&mut self, arrangement: &Arrangement) -> Result<Vec<PageCost>, BitsError> {
+    pub(super) fn costs(&mut self, arrangement: &Arrangement) -> Vec<PageCost> {
         let strings = self.string_of(arrangement);
         (0..self.asked.len())
             .map(|expression| self.cost(expression, arrangement, &strings))
@@ -132,7 +131,7 @@ impl<'a> Judge<'a> {
         expression: usize,
         arrangement: &Arrangement,
         strings: &[usize],
-    ) -> Result<PageCost, BitsError> {
+    ) -> PageCost {
         self.lookups += 1;
         let mut seen: Vec<usize> = Vec::new();
         let mut lie = Lie::new();
@@ -146,37 +145,34 @@ impl<'a> Judge<'a> {
             lie.push((number as u32, arrangement.inverse[vector]));
         }
         if let Some(known) = self.known[expression].get(&lie) {
-            return Ok(*known);
+            return *known;
         }
-        let cost = self.planned(expression, &lie)?;
+        let cost = self.planned(expression, &lie);
         self.known[expression].insert(lie, cost);
-        Ok(cost)
+        cost
     }
 
-    fn planned(&mut self, expression: usize, lie: &Lie) -> Result<PageCost, BitsError> {
+    fn planned(&mut self, expression: usize, lie: &Lie) -> PageCost {
         self.plans += 1;
         let mut layers: BTreeMap<u32, u32> = BTreeMap::new();
-        let mut places: BTreeMap<VectorId, VectorPlacement> = BTreeMap::new();
+        let mut places: BTreeMap<VectorId, Operand> = BTreeMap::new();
         for (&vector, &(string, inverse)) in self.operands[expression].iter().zip(lie) {
             let next = layers.entry(string).or_default();
-            let placement = VectorPlacement {
-                row_set: RowSetId {
-                    group: string,
-                    row_set: 0,
-                },
+            let row = Row {
+                row_set: RowSetId(string),
                 layer: *next,
                 inverse,
-                bits: 1,
             };
-            places.insert(self.vectors[vector], placement);
+            places.insert(self.vectors[vector], Operand::Row(row));
             *next += 1;
         }
         let asked = &self.asked[expression].expression;
-        let find = |id| places.get(&id).copied();
-        let plan = plan(asked, Engine::FlashCosmos, &self.strings.limits, find)?;
-        Ok(PageCost {
+        let plan = plan(asked, Engine::FlashCosmos, &self.strings.limits, |id| {
+            places[&id]
+        });
+        PageCost {
             senses: plan.senses() as u64,
             page_transfers: plan.page_transfers() as u64,
-        })
+        }
     }
 }

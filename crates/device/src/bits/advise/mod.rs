@@ -17,7 +17,6 @@ use std::collections::BTreeMap;
 
 use nvme::{Expression, VectorId};
 
-use super::error::BitsError;
 use super::plan::Limits;
 use arrangement::Arrangement;
 use judge::Judge;
@@ -87,15 +86,7 @@ pub struct Advice {
 
 /// Proposes groups and inversions for `asked`. Vectors that `given` does not place are, before, in
 /// one further group, as they are.
-///
-/// # Errors
-/// Whatever [`super::plan::plan`] says of an expression; none if its vectors are names of vectors
-/// of one length.
-pub fn advise(
-    asked: &[Asked],
-    given: &BTreeMap<VectorId, Given>,
-    strings: &Strings,
-) -> Result<Advice, BitsError> {
+pub fn advise(asked: &[Asked], given: &BTreeMap<VectorId, Given>, strings: &Strings) -> Advice {
     let mut vectors: Vec<VectorId> = Vec::new();
     for id in asked.iter().flat_map(|asked| named(&asked.expression)) {
         if !vectors.contains(&id) {
@@ -105,17 +96,17 @@ pub fn advise(
     let before = Arrangement::given(&vectors, given);
     let mut judge = Judge::new(asked, &vectors, strings);
     let mut best = before.clone();
-    let mut least = judge.weigh(&before)?;
+    let mut least = judge.weigh(&before);
     for mut arrangement in starts::starts(asked, &vectors, &before) {
-        let cost = climb::climb(&mut arrangement, &mut judge)?;
+        let cost = climb::climb(&mut arrangement, &mut judge);
         if cost < least {
             (best, least) = (arrangement, cost);
         }
     }
-    Ok(Advice {
-        before: placed(&before, &vectors, &mut judge)?,
-        after: placed(&best, &vectors, &mut judge)?,
-    })
+    Advice {
+        before: placed(&before, &vectors, &mut judge),
+        after: placed(&best, &vectors, &mut judge),
+    }
 }
 
 /// The vectors of an expression in the order in which it names them.
@@ -126,11 +117,7 @@ fn named(expression: &Expression) -> Vec<VectorId> {
     }
 }
 
-fn placed(
-    arrangement: &Arrangement,
-    vectors: &[VectorId],
-    judge: &mut Judge<'_>,
-) -> Result<Placed, BitsError> {
+fn placed(arrangement: &Arrangement, vectors: &[VectorId], judge: &mut Judge<'_>) -> Placed {
     let members = |group: Vec<usize>| -> Vec<Member> {
         let member = |place: usize| Member {
             vector: vectors[place],
@@ -138,8 +125,8 @@ fn placed(
         };
         group.into_iter().map(member).collect()
     };
-    Ok(Placed {
+    Placed {
         groups: arrangement.groups().into_iter().map(members).collect(),
-        costs: judge.costs(arrangement)?,
-    })
+        costs: judge.costs(arrangement),
+    }
 }

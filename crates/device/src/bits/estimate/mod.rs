@@ -15,9 +15,9 @@ use sim::{Energy, Span};
 
 use super::config::BitsConfig;
 use super::engine::ACCELERATOR_UNIT_BYTES;
-use super::placement::Layout;
 use super::plan::{Plan, Sense, Step};
 use crate::port::DOORBELL_BYTES;
+use crate::region::Layout;
 pub use pipeline::{Busy, Pipeline};
 
 /// Bytes of the messages that come with a command besides its expression and data.

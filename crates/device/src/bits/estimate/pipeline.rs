@@ -14,9 +14,9 @@ use sim::{JoinHandle, Ledger, Sim, Simulation, Span, Tenant, Time};
 
 use super::{COMPLETION_BYTES, COUNT_BYTES, DOORBELL_BYTES, ENTRY_BYTES, Question, Rates, Stage};
 use crate::bits::engine::FETCHES_AHEAD;
-use crate::bits::placement::{DieBatch, Layout};
 use crate::bits::plan::Plan;
 use crate::bits::recipe::{Instruction, Recipe};
+use crate::region::{DieBatch, Layout};
 
 /// For whom nothing is counted.
 const NOBODY: Tenant = Tenant(0);

@@ -3,28 +3,18 @@
 use nvme::{ExpressionError, Status};
 use thiserror::Error;
 
-use crate::bits::BitsError;
+use crate::ftl::FtlError;
 use crate::schedule::Fault;
 
 /// Why a command was not carried out.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum ExecuteError {
-    /// Placing or planning is not possible.
-    #[error(transparent)]
-    Bits(#[from] BitsError),
     /// The bytes that should be an expression are none.
     #[error("the expression: {0}")]
     Expression(#[from] ExpressionError),
-    /// The vectors have another length than the command says.
-    #[error(
-        "the command asks for {asked} bits, which are not all its vectors have or a part of them: {stored}"
-    )]
-    Length {
-        /// Bits the command asks for.
-        asked: u64,
-        /// Bits of the vectors.
-        stored: u64,
-    },
+    /// An operand is not where operands can be.
+    #[error("an operand: {0}")]
+    Operand(Status),
     /// Data cannot be moved from or to host memory.
     #[error("host memory: {0}")]
     Host(Status),
@@ -38,6 +28,9 @@ pub enum ExecuteError {
         /// What there is.
         most: u32,
     },
+    /// Pages cannot be written, or found.
+    #[error(transparent)]
+    Ftl(#[from] FtlError),
     /// The flash lost data, or refused.
     #[error(transparent)]
     Flash(#[from] Fault),
@@ -47,6 +40,7 @@ pub enum ExecuteError {
 #[derive(Clone, Copy)]
 pub(super) enum Failure {
     Host(Status),
+    Ftl(FtlError),
     Flash(Fault),
     Buffers { needed: u32, most: u32 },
 }
@@ -55,6 +49,7 @@ impl From<Failure> for ExecuteError {
     fn from(failure: Failure) -> ExecuteError {
         match failure {
             Failure::Host(status) => ExecuteError::Host(status),
+            Failure::Ftl(error) => ExecuteError::Ftl(error),
             Failure::Flash(fault) => ExecuteError::Flash(fault),
             Failure::Buffers { needed, most } => ExecuteError::Buffers { needed, most },
         }

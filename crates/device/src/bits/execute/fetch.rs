@@ -3,25 +3,36 @@
 use std::collections::VecDeque;
 
 use arrayvec::ArrayVec;
+use media::dram::Parts;
 use media::nand::PLANES_PER_DIE_MAX;
+use sim::Time;
 
 use super::Pages;
 use super::error::Failure;
 use super::stage::Stage;
-use crate::bits::command::layout_of;
-use crate::bits::placement::{DieBatch, Layout};
+use super::work::Work;
+use crate::bits::classes::Lane;
+use crate::bits::plan::Program;
+use crate::cache::{Lookup, Rest};
+use crate::ftl::PagePart;
+use crate::memory::Buffer;
+use crate::region::DieBatch;
 use crate::schedule::{Compute, Ticket};
 
 /// A page of each chunk of a batch that is on its way from the array.
 struct Fetch<'a> {
     ticket: Ticket<'a>,
     pages: Pages<'a>,
+    /// What of pages the data cache does not have: the number of the page among them, and where it comes to.
+    rests: Vec<(usize, Rest, Buffer<'a>)>,
+    /// When what the data cache has of pages is out of DRAM.
+    cached: Time,
 }
 
 /// The pages of one lane on their way from the array, in the order of the recipe, batch after batch.
 pub(super) struct Fetches<'a> {
     stage: &'a Stage,
-    batches: Box<dyn Iterator<Item = DieBatch>>,
+    batches: std::vec::IntoIter<DieBatch>,
     batch: DieBatch,
     /// Place in the recipe's order of the program fetched next.
     next: usize,
@@ -29,11 +40,10 @@ pub(super) struct Fetches<'a> {
 }
 
 impl<'a> Fetches<'a> {
-    pub(super) fn new(stage: &'a Stage, lane: u32) -> Fetches<'a> {
-        let batches = stage.layout.lane(lane, stage.part.chunks.clone());
+    pub(super) fn new(stage: &'a Stage, lane: &Lane) -> Fetches<'a> {
         Fetches {
             stage,
-            batches: Box::new(batches),
+            batches: lane.batches.clone().into_iter(),
             batch: DieBatch::new(),
             next: stage.recipe.order.len(),
             flying: VecDeque::with_capacity(stage.fetches_ahead),
@@ -47,11 +57,21 @@ impl<'a> Fetches<'a> {
             .flying
             .pop_front()
             .expect("there are as many fetches as the recipe takes");
-        let pages = fetch.pages;
-        if let Err(fault) = fetch.ticket.await {
+        let Fetch {
+            ticket,
+            pages,
+            rests,
+            cached,
+        } = fetch;
+        if let Err(fault) = ticket.await {
             self.forget(pages.len());
             return Err(Failure::Flash(fault));
         }
+        let bits = &self.stage.bits;
+        for (at, rest, from) in rests {
+            bits.cache.merge(&rest, from.id(), pages[at].id());
+        }
+        bits.sim.sleep_until(cached).await;
         self.top_up();
         Ok(pages)
     }
@@ -73,29 +93,71 @@ impl<'a> Fetches<'a> {
     }
 
     /// Starts the fetch of a program's pages of the batch: they are on one die, or on several if the
-    /// vectors of the program have another home than the lanes.
+    /// rows of the program are at another site than the lanes.
     fn start(&self, program: usize) -> Fetch<'a> {
         let (stage, bits) = (self.stage, &self.stage.bits);
+        let (work, program) = (&*stage.work, &stage.plan.programs[program]);
         let pages = bits.take_pages(&self.batch);
-        let groups = bits.groups.borrow();
-        let layout = layout_of(&stage.plan.programs[program], &groups);
         let ticket = bits.schedule.ticket();
-        for part in parts_of(layout, &self.batch) {
-            let chunks: DieBatch = part.iter().map(|&place| self.batch[place]).collect();
+        if let Some(operand) = program.first_row_set().and_then(|rows| rows.operand()) {
+            return self.read_pages(operand, ticket, pages);
+        }
+        for part in parts_of(work, program, &self.batch) {
+            let places: DieBatch = part.iter().map(|&at| self.batch[at]).collect();
             let outputs = part
                 .iter()
-                .map(|&place| (layout.plane(self.batch[place]), pages[place].id()));
+                .map(|&at| (work.plane(program, self.batch[at]), pages[at].id()));
             let room = stage.through_accelerator;
             let compute = Compute {
-                steps: stage.commands(program, &chunks),
+                steps: work.commands(program, &places),
                 outputs: outputs.collect(),
                 origin: stage.origin,
                 room: room.then(|| bits.accelerator.room().clone()),
             };
-            let die = layout.geometry().die_of_plane(layout.plane(chunks[0]));
+            let die = work.geometry().die_of_plane(work.plane(program, places[0]));
             bits.schedule.push(die, compute, ticket.id().into());
         }
-        Fetch { ticket, pages }
+        Fetch {
+            ticket,
+            pages,
+            rests: Vec::new(),
+            cached: Time::ZERO,
+        }
+    }
+
+    /// Starts reading the pages of an operand that lies outside of the region, as any read does: from the data cache
+    /// where it has them.
+    fn read_pages(&self, operand: u32, ticket: Ticket<'a>, pages: Pages<'a>) -> Fetch<'a> {
+        let (stage, bits, work) = (self.stage, &self.stage.bits, &self.stage.work);
+        let page_bytes = work.geometry().page_bytes;
+        let (mut rests, mut cached) = (Vec::new(), Parts::default());
+        let tenant = stage.origin.tenant;
+        for (at, (&place, page)) in self.batch.iter().zip(&pages).enumerate() {
+            let lpn = work.class.lpn(operand, place);
+            let part = PagePart::new(lpn, 0, page_bytes, page.id());
+            match bits.cache.lookup(lpn, 0, page_bytes, page.id()) {
+                Lookup::Hit(found) => bits.cache.add_hit(&mut cached, tenant, found),
+                Lookup::Miss => {
+                    bits.ftl.read(part, ticket.id().into());
+                }
+                Lookup::Part(rest) => {
+                    bits.cache.add_hit(&mut cached, tenant, rest.found);
+                    // There is room: a page that is read has no latches to be saved.
+                    let (hull, into) = (rest.hull(), bits.buffers.take());
+                    let bytes = hull.end - hull.start;
+                    let part = PagePart::new(lpn, hull.start, bytes, into.id());
+                    bits.ftl.read(part, ticket.id().into());
+                    rests.push((at, rest, into));
+                }
+            }
+        }
+        let cached = bits.cache.post_hits(cached).unwrap_or(Time::ZERO);
+        Fetch {
+            ticket,
+            pages,
+            rests,
+            cached,
+        }
     }
 
     /// Waits for what is on its way and forgets it.
@@ -119,20 +181,24 @@ impl<'a> Fetches<'a> {
 /// Places in a batch.
 type Places = ArrayVec<usize, PLANES_PER_DIE_MAX>;
 
-/// The batch in parts that a layout has on one die each, in different planes of it.
-fn parts_of(layout: &Layout, batch: &DieBatch) -> ArrayVec<Places, PLANES_PER_DIE_MAX> {
-    let geometry = layout.geometry();
+/// The batch in parts that a program senses on one die each, in different planes of it.
+fn parts_of(
+    work: &Work,
+    program: &Program,
+    batch: &DieBatch,
+) -> ArrayVec<Places, PLANES_PER_DIE_MAX> {
+    let geometry = work.geometry();
     let mut parts: ArrayVec<Places, PLANES_PER_DIE_MAX> = ArrayVec::new();
-    for (place, &chunk) in batch.iter().enumerate() {
-        let plane = layout.plane(chunk);
+    for (at, &place) in batch.iter().enumerate() {
+        let plane = work.plane(program, place);
         let die = geometry.die_of_plane(plane);
         let joins = |part: &&mut Places| {
-            let mut planes = part.iter().map(|&other| layout.plane(batch[other]));
+            let mut planes = part.iter().map(|&other| work.plane(program, batch[other]));
             planes.all(|other| other != plane && geometry.die_of_plane(other) == die)
         };
         match parts.iter_mut().find(joins) {
-            Some(part) => part.push(place),
-            None => parts.push(Places::from_iter([place])),
+            Some(part) => part.push(at),
+            None => parts.push(Places::from_iter([at])),
         }
     }
     parts

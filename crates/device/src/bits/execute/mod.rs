@@ -6,41 +6,39 @@
 mod accelerator;
 mod error;
 mod fetch;
-mod locks;
-mod place;
 mod read;
-mod reclaim;
 mod stage;
+mod work;
 mod write;
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use media::nand::{BlockId, PageAddress, PlaneId, ProgramMode};
-use nvme::{Expression, VectorId};
+use nvme::{Expression, Status};
 use serde::Serialize;
 use sim::Sim;
-use sim::resource::{Broadcast, RangeLock};
+use sim::resource::Semaphore;
 
+use super::classes::classes;
 use super::config::{BitsConfig, Meeting};
 use super::engine::Engine;
-use super::error::BitsError;
+use super::meet::Routes;
 use super::meet::estimate::Rates;
-use super::meet::{Choice, Routes, route};
-use super::placement::{
-    BlockSource, DieBatch, Groups, Home, VectorPlacement, VectorSpare, rebuild,
-};
 use super::plan::{Limits, Plan, Weights};
+use super::rows::Operand;
 use crate::backend::Backend;
-use crate::ftl::{Ftl, Recovered};
-use crate::memory::{Buffer, BufferId, Buffers};
+use crate::cache::Cache;
+use crate::ftl::{Ftl, Lpn};
+use crate::memory::{Buffer, Buffers};
 use crate::part::Part;
 use crate::port::HostTransfer;
-use crate::schedule::{self, Origin, Schedule, Ticket};
+use crate::region::DieBatch;
+use crate::schedule::Schedule;
 use accelerator::Accelerator;
 pub use error::ExecuteError;
-pub use place::{PlaceError, PlacedVectors};
 pub use read::Evaluated;
+pub use write::PlacedRows;
 
 /// Page buffers of the chunks of a batch, in their order.
 type Pages<'a> = arrayvec::ArrayVec<Buffer<'a>, { media::nand::PLANES_PER_DIE_MAX }>;
@@ -48,11 +46,13 @@ type Pages<'a> = arrayvec::ArrayVec<Buffer<'a>, { media::nand::PLANES_PER_DIE_MA
 /// What bulk bitwise computing has done. A sense is one of one plane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BitsCounts {
-    /// Vectors written.
-    pub vectors_written: u64,
-    /// Pages programmed for vectors, those of failed attempts included.
+    /// Rows, and parts of rows, written with placement handles.
+    pub rows_written: u64,
+    /// Pages of them.
+    pub pages_written: u64,
+    /// Pages programmed for that, those of failed attempts included.
     pub page_programs: u64,
-    /// Attempts to write a vector that met a failing program and were repeated elsewhere.
+    /// Programs that failed and were repeated elsewhere.
     pub write_retries: u64,
     /// Expressions evaluated.
     pub evaluations: u64,
@@ -68,9 +68,7 @@ pub struct BitsCounts {
     pub page_transfers: u64,
     /// Bytes of operands that the accelerator took in.
     pub accelerator_bytes: u64,
-    /// Vectors and groups deleted.
-    pub deletions: u64,
-    /// Blocks of vectors erased, temporary ones included.
+    /// Blocks of placed pages erased, temporary ones included.
     pub blocks_erased: u64,
     /// Evaluations that brought pages of some dies to others.
     pub gathers: u64,
@@ -86,149 +84,108 @@ pub struct BitsCounts {
     pub differing_bits: u64,
 }
 
+/// An expression and how it would be evaluated.
+#[derive(Clone, Debug)]
+pub struct Explained<V> {
+    /// How, for most of its chunks.
+    pub routes: Routes,
+    /// How each operand is stored there.
+    pub operands: Vec<(V, Operand)>,
+}
+
+impl<V> Explained<V> {
+    /// How it would be evaluated where all its operands meet, or by the controller plan.
+    pub fn plan(self) -> Plan {
+        match self.routes.other {
+            Some(controller) if self.routes.chosen.gathers() => controller.plan,
+            _ => self.routes.chosen.plan,
+        }
+    }
+}
+
 /// Bulk bitwise computing of a drive.
 pub struct Bits {
     sim: Sim,
-    groups: RefCell<Groups>,
-    locks: RangeLock,
     limits: Limits,
     rates: Rates,
     meeting: Meeting,
     schedule: Rc<Schedule>,
     ftl: Rc<Ftl>,
+    cache: Rc<Cache>,
     buffers: Rc<Buffers>,
     port: Rc<HostTransfer>,
     accelerator: Accelerator,
+    /// By placement handle: who writes with it.
+    turns: RefCell<BTreeMap<u16, Rc<Semaphore>>>,
     counts: Cell<BitsCounts>,
-    /// Tasks that erase strings in the background.
-    reclaiming: Cell<u32>,
-    /// Announced when one of them is done.
-    reclaimed: Broadcast,
 }
 
 impl Bits {
-    /// The vectors of a drive at power-up: none, or what recovery found. What is left of dead
-    /// strings is erased, which takes simulated time.
-    pub async fn power_up(
+    /// Computing of a drive at power-up; nothing of it is kept.
+    pub fn power_up(
         backend: &Backend,
         config: &BitsConfig,
         rates: Rates,
-        recovered: Option<&Recovered>,
+        cache: Rc<Cache>,
     ) -> Rc<Bits> {
         let Backend { sim, schedule, .. } = backend;
-        let geometry = schedule.geometry().clone();
-        let groups = match recovered {
-            None => Groups::new(geometry.clone()),
-            Some(recovered) => rebuild_groups(schedule, recovered),
-        };
         let limits = Limits {
             blocks_max: schedule.nand().borrow().config().mws.blocks_max as usize,
             weights: Weights::SENSES_FIRST,
         };
-        let page_bytes = u64::from(geometry.page_bytes);
-        let bits = Rc::new(Bits {
+        let page_bytes = u64::from(schedule.geometry().page_bytes);
+        Rc::new(Bits {
             sim: sim.clone(),
-            groups: RefCell::new(groups),
-            locks: RangeLock::new(sim),
             limits,
             rates,
             meeting: config.meeting,
             accelerator: Accelerator::new(sim, config, page_bytes, &backend.ledger),
             schedule: schedule.clone(),
             ftl: backend.ftl.clone(),
+            cache,
             buffers: backend.buffers.clone(),
             port: backend.port.clone(),
+            turns: RefCell::default(),
             counts: Cell::default(),
-            reclaiming: Cell::new(0),
-            reclaimed: Broadcast::new(sim),
-        });
-        if let Some(recovered) = recovered {
-            bits.reclaim_recovered(recovered).await;
-        }
-        bits
+        })
     }
 
     /// What was done so far.
     pub fn counts(&self) -> BitsCounts {
-        self.counts.get()
+        BitsCounts {
+            blocks_erased: self.ftl.counts().compute_blocks_erased,
+            ..self.counts.get()
+        }
     }
 
-    /// The vectors stored, ascending by group and number.
-    pub fn vectors(&self) -> Vec<(VectorId, VectorPlacement)> {
-        self.groups.borrow().vectors().collect()
-    }
-
-    /// Blocks that vectors occupy.
-    pub fn blocks(&self) -> usize {
-        self.groups.borrow().blocks().count()
-    }
-
-    /// How `expression` would be evaluated where all its operands meet, or by the controller plan.
+    /// How `expression` over vectors of `bits` bits would be evaluated, its result sent or only counted, where most of its
+    /// chunks lie now; `page_of` gives the logical page that a vector begins with.
     ///
     /// # Errors
-    /// An unknown vector, or vectors of different lengths.
-    pub fn plan(&self, expression: &Expression, engine: Engine) -> Result<Plan, BitsError> {
-        let routes = self.routes(expression, engine, false)?;
-        Ok(match routes.other {
-            Some(controller) if routes.chosen.gathers() => controller.plan,
-            _ => routes.chosen.plan,
-        })
-    }
-
-    /// How `expression` would be evaluated, its result sent or only counted: wherever its operands
-    /// lie.
-    ///
-    /// # Errors
-    /// An unknown vector, or vectors of different lengths.
-    pub fn routes(
+    /// An operand that is nowhere.
+    pub fn explain<V: nvme::Operand>(
         &self,
-        expression: &Expression,
+        expression: &Expression<V>,
         engine: Engine,
-        count_only: bool,
-    ) -> Result<Routes, BitsError> {
-        let choice = Choice {
-            limits: &self.limits,
-            rates: &self.rates,
-            meeting: self.meeting,
-            count_only,
-        };
-        route(expression, engine, &self.groups.borrow(), &choice)
-    }
-
-    /// The home of a vector's group: the dies it lies on.
-    pub fn home(&self, group: u32) -> Option<Home> {
-        self.groups.borrow().home(group)
-    }
-
-    /// Whether blocks are about to come back: some are being erased, or are lent.
-    fn blocks_will_come(&self) -> bool {
-        self.reclaiming.get() > 0 || self.groups.borrow().lent() > 0
+        (bits, count_only): (u64, bool),
+        page_of: impl Fn(V) -> Result<Lpn, Status>,
+    ) -> Result<Explained<V>, ExecuteError> {
+        let asked = read::number(expression, page_of)?;
+        let chunks = bits.div_ceil(self.page_bytes() * 8) as u32;
+        let geometry = self.schedule.geometry();
+        let stored = |lpn| self.stored(lpn);
+        let classes = classes(stored, geometry, &asked.first, 0..chunks.max(1), |_| {});
+        let largest = classes.iter().rev().max_by_key(|class| class.len());
+        let class = largest.expect("one chunk makes a class");
+        let names = expression.vectors().into_iter();
+        Ok(Explained {
+            routes: self.route(&asked.expression, engine, class, count_only),
+            operands: names.zip((0..).map(|at| class.operand(at))).collect(),
+        })
     }
 
     fn page_bytes(&self) -> u64 {
         u64::from(self.schedule.geometry().page_bytes)
-    }
-
-    /// Queues the program of a page of vectors, as they are programmed.
-    fn push_program(
-        &self,
-        page: PageAddress,
-        record: &VectorSpare,
-        from: BufferId,
-        origin: Origin,
-        ticket: &Ticket<'_>,
-    ) {
-        let geometry = self.schedule.geometry();
-        let program = schedule::Program {
-            page,
-            mode: ProgramMode::Esp,
-            from,
-            bytes: geometry.page_bytes,
-            spare: record.encode().into_iter().collect(),
-            origin,
-        };
-        let die = geometry.die_of_block(page.block);
-        self.schedule.push(die, program, ticket.id().into());
     }
 
     /// Buffers for the chunks of a batch.
@@ -246,30 +203,5 @@ impl Bits {
 impl Part for Bits {
     fn name(&self) -> &'static str {
         "bits"
-    }
-}
-
-/// The groups as the records of the media tell.
-fn rebuild_groups(schedule: &Schedule, recovered: &Recovered) -> Groups {
-    let nand = schedule.nand().borrow();
-    let records = recovered
-        .foreign
-        .iter()
-        .filter_map(|(page, spare)| Some((*page, VectorSpare::decode(spare)?)));
-    rebuild(schedule.geometry().clone(), records, |block| {
-        nand.block_state(block).next_page
-    })
-}
-
-/// The translation layer as a source of blocks.
-struct Blocks<'a>(&'a Ftl);
-
-impl BlockSource for Blocks<'_> {
-    fn allocate_block(&mut self, plane: PlaneId) -> Option<BlockId> {
-        self.0.take_compute_block(plane)
-    }
-
-    fn release_block(&mut self, block: BlockId) {
-        self.0.return_blank_block(block);
     }
 }

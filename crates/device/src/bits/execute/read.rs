@@ -1,20 +1,22 @@
-//! `fc_read`: an expression over vectors, evaluated and sent to the host, or counted.
+//! `fc_read`: an expression over logical pages, evaluated and sent to the host, or counted.
 
-use std::ops::Range;
 use std::rc::Rc;
 
-use nvme::Expression;
+use media::nand::BlockId;
 use nvme::command::FcRead;
+use nvme::{Expression, Lba, Status};
+use sim::Tenant;
 
 use super::error::Failure;
-use super::locks::{Access, lock};
 use super::stage::{Sink, Stage};
-use super::{Bits, Blocks, ExecuteError};
-use crate::bits::BitsError;
+use super::work::{Lent, Work};
+use super::{Bits, ExecuteError};
+use crate::bits::classes::{Class, Lane, classes};
 use crate::bits::engine::Engine;
-use crate::bits::meet::{Route, Routes, renumbered};
-use crate::bits::placement::RowSetId;
-use crate::bits::plan::{Plan, Source};
+use crate::bits::meet::{Choice, Route, Routes, renumbered, route};
+use crate::bits::plan::{Plan, Program, Source};
+use crate::bits::rows::Leaf;
+use crate::ftl::{Lpn, Stored};
 use crate::schedule::{Fault, Origin};
 
 /// What an evaluation gave, besides the result in host memory.
@@ -33,61 +35,101 @@ struct Counted {
     differing: u64,
 }
 
-/// What of the vectors is evaluated.
-#[derive(Clone)]
-pub(super) struct Part {
-    pub(super) chunks: Range<u64>,
-    /// Where it ends, in bits of the vectors.
-    pub(super) end: u64,
+/// An expression with its operands numbered, and where each begins.
+pub(super) struct Asked {
+    pub(super) expression: Expression<Leaf>,
+    pub(super) first: Vec<Lpn>,
 }
 
-impl Part {
-    /// What a command asks for of vectors of `stored` bits, in chunks of `page_bits`.
-    fn of(command: &FcRead, stored: u64, page_bits: u64) -> Result<Part, ExecuteError> {
-        let asked = command.bits;
-        let start = command.part.map_or(0, |page| u64::from(page) * page_bits);
-        let end = start.checked_add(asked).filter(|end| *end <= stored);
-        let whole = command.part.is_some() || asked == stored;
-        let Some(end) = end.filter(|_| whole) else {
-            return Err(ExecuteError::Length { asked, stored });
-        };
-        let chunks = start / page_bits..end.div_ceil(page_bits);
-        Ok(Part { chunks, end })
-    }
+/// How a command is carried out, the same for all its classes.
+#[derive(Clone)]
+struct How {
+    command: FcRead,
+    origin: Origin,
+    sink: Sink,
+    /// Whether several classes are under way: what waits in the accelerator's buffer must not keep out what another
+    /// waits for.
+    mixed: bool,
+}
+
+/// What is carried out for one class.
+struct Planned {
+    class: Class,
+    routes: Routes,
+    second: Option<Plan>,
 }
 
 impl Bits {
-    /// Evaluates an expression into host memory. What is computed without stored data is zero.
+    /// Evaluates an expression into host memory, as things are when it begins: what is written meanwhile goes
+    /// elsewhere. `page_of` gives the logical page that a block begins, or says why it can be no operand of so many bits.
+    /// What is computed without stored data is zero.
     ///
     /// # Errors
-    /// An expression that is none, unknown vectors or such of other lengths, host memory that is
-    /// not there, or flash that lost data.
+    /// An expression that is none, operands that cannot be, host memory that is not there, or flash that lost data.
     pub async fn evaluate(
         self: &Rc<Bits>,
         command: &FcRead,
         origin: Origin,
+        page_of: impl Fn(Lba) -> Result<Lpn, Status>,
     ) -> Result<Evaluated, ExecuteError> {
-        let expression = self.fetch_expression(command, origin).await?;
-        let mut groups: Vec<u32> = expression.vectors().iter().map(|id| id.group).collect();
-        groups.dedup();
-        let _lock = lock(&self.locks, groups, Access::Read).await;
+        let expression = self.fetch_expression(command, origin.tenant).await?;
+        let asked = number(&expression, page_of)?;
+        let chunks = command.bits.div_ceil(self.page_bytes() * 8) as u32;
+        let all = asked
+            .first
+            .iter()
+            .flat_map(|first| first.0..first.0 + chunks);
+        self.ftl.entries_for(all.map(Lpn)).await?;
+        let mut pins = Vec::new();
+        let geometry = self.schedule.geometry();
+        let stored = |lpn| self.stored(lpn);
+        let classes = classes(stored, geometry, &asked.first, 0..chunks, |block| {
+            self.ftl.pin(block);
+            pins.push(block);
+        });
+        let evaluated = self.evaluate_pinned(command, origin, &asked, classes).await;
+        self.unpin(&pins);
+        evaluated
+    }
+
+    fn unpin(&self, pins: &[BlockId]) {
+        pins.iter().for_each(|block| self.ftl.unpin(*block));
+    }
+
+    /// Where a logical page is: where the data cache has what flash misses, it is nowhere that could be sensed.
+    pub(super) fn stored(&self, lpn: Lpn) -> Stored {
+        if self.cache.has_unsaved(lpn) {
+            return Stored::Elsewhere(None);
+        }
+        self.ftl.stored(lpn)
+    }
+
+    async fn evaluate_pinned(
+        self: &Rc<Bits>,
+        command: &FcRead,
+        origin: Origin,
+        asked: &Asked,
+        classes: Vec<Class>,
+    ) -> Result<Evaluated, ExecuteError> {
         let engine = engine_of(command.engine);
-        let routes = self.routes(&expression, engine, command.count_only)?;
-        let stored = routes.chosen.plan.bits;
-        let part = Part::of(command, stored, self.page_bytes() * 8)?;
-        let second = match command.check {
-            true => Some(self.second_plan(&expression, engine)?),
-            false => None,
-        };
+        let planned: Vec<Planned> = classes
+            .into_iter()
+            .map(|class| self.planned(asked, class, engine, command))
+            .collect();
         let located = self
             .port
             .locate(origin.tenant, &command.data, command.data_bytes());
         let segments = located.await.map_err(ExecuteError::Host)?;
-        let sink = match command.count_only {
-            true => Sink::Count,
-            false => Sink::Host(segments.clone()),
+        let how = How {
+            command: *command,
+            origin,
+            sink: match command.count_only {
+                true => Sink::Count,
+                false => Sink::Host(segments.clone()),
+            },
+            mixed: planned.len() > 1,
         };
-        let counted = self.carry_out(routes, second, &part, &sink, origin).await?;
+        let counted = self.carry_out_all(planned, &how).await?;
         self.count_check(command.check, counted.differing);
         let mut evaluated = Evaluated {
             data_bytes: 0,
@@ -104,10 +146,10 @@ impl Bits {
     async fn fetch_expression(
         &self,
         command: &FcRead,
-        origin: Origin,
-    ) -> Result<Expression, ExecuteError> {
+        tenant: Tenant,
+    ) -> Result<Expression<Lba>, ExecuteError> {
         self.port
-            .fetch_bytes(origin.tenant, u64::from(command.expression_bytes))
+            .fetch_bytes(tenant, u64::from(command.expression_bytes))
             .await;
         let mut bytes = vec![0; command.expression_bytes as usize];
         let read = self.port.read(command.expression_address, &mut bytes);
@@ -115,59 +157,130 @@ impl Bits {
         Ok(Expression::decode(&bytes)?)
     }
 
+    fn planned(&self, asked: &Asked, class: Class, engine: Engine, command: &FcRead) -> Planned {
+        let routes = self.route(&asked.expression, engine, &class, command.count_only);
+        let second = command
+            .check
+            .then(|| self.second_plan(&asked.expression, engine, &class));
+        Planned {
+            class,
+            routes,
+            second,
+        }
+    }
+
+    pub(super) fn route(
+        &self,
+        expression: &Expression<Leaf>,
+        engine: Engine,
+        class: &Class,
+        count_only: bool,
+    ) -> Routes {
+        let choice = Choice {
+            geometry: self.schedule.geometry(),
+            limits: &self.limits,
+            rates: &self.rates,
+            meeting: self.meeting,
+            count_only,
+        };
+        route(expression, engine, class, &choice)
+    }
+
     /// A plan for the same result that has as little as possible in common with that of `engine`:
     /// it has every wordline sensed by itself, and computes the complement.
-    fn second_plan(&self, expression: &Expression, engine: Engine) -> Result<Plan, BitsError> {
+    fn second_plan(&self, expression: &Expression<Leaf>, engine: Engine, class: &Class) -> Plan {
         let complement = Expression::Not(Box::new(expression.clone()));
         let serial = match engine {
             Engine::FlashCosmos | Engine::InStorage => Engine::ParaBit,
             Engine::ParaBit => Engine::InStorage,
         };
-        let mut second = self.routes(&complement, serial, false)?.chosen.plan;
+        let mut second = self.route(&complement, serial, class, false).chosen.plan;
         second.root = match second.root {
             Source::Not(inner) => *inner,
             Source::Constant(value) => Source::Constant(!value),
             root => Source::Not(Box::new(root)),
         };
-        Ok(second)
+        second
     }
 
-    /// Carries out the route chosen, or the other one if pages cannot be brought after all.
-    async fn carry_out(
+    /// Carries out all classes, side by side.
+    async fn carry_out_all(
         self: &Rc<Bits>,
-        routes: Routes,
-        second: Option<Plan>,
-        part: &Part,
-        sink: &Sink,
-        origin: Origin,
+        mut planned: Vec<Planned>,
+        how: &How,
     ) -> Result<Counted, ExecuteError> {
         self.count(|counts| counts.evaluations += 1);
+        if planned.len() == 1
+            && let Some(only) = planned.pop()
+        {
+            return Ok(self.carry_out(only, how).await?);
+        }
+        let tasks: Vec<_> = planned
+            .into_iter()
+            .map(|planned| {
+                let (bits, how) = (self.clone(), how.clone());
+                self.sim
+                    .spawn(async move { bits.carry_out(planned, &how).await })
+            })
+            .collect();
+        let mut sum: Result<Counted, Failure> = Ok(Counted::default());
+        for task in tasks {
+            let counted = task.await;
+            sum = sum.and_then(|sum| {
+                let Counted { ones, differing } = counted?;
+                Ok(Counted {
+                    ones: sum.ones + ones,
+                    differing: sum.differing + differing,
+                })
+            });
+        }
+        Ok(sum?)
+    }
+
+    /// Carries out the route chosen for a class, or the other one if pages cannot be brought after all.
+    async fn carry_out(self: &Rc<Bits>, planned: Planned, how: &How) -> Result<Counted, Failure> {
+        let Planned {
+            class,
+            routes,
+            second,
+        } = planned;
         let Routes { chosen, other, .. } = routes;
         if !chosen.gathers() {
-            return Ok(self.run(chosen, None, second, part, sink, origin).await?);
+            let work = self.work(class, &chosen, None);
+            return self.run(chosen, &work, second, how).await;
         }
         let controller = other.expect("what can be gathered can be combined in the controller");
-        let chunks = part.chunks.clone();
-        let lent = self
-            .groups
-            .borrow_mut()
-            .lend(&mut Blocks(&self.ftl), &chosen.layout, chunks);
-        let Ok(row_set) = lent else {
-            return Ok(self
-                .run(controller, None, second, part, sink, origin)
-                .await?);
-        };
+        let lent = Lent::new(&self.ftl, self.schedule.geometry(), &class, chosen.site);
+        if lent.is_none() {
+            let work = self.work(class, &controller, None);
+            return self.run(controller, &work, second, how).await;
+        }
         self.count(|counts| counts.gathers += 1);
-        let route = chosen.lent(row_set);
-        let gathered = self
-            .run(route, Some(row_set), second.clone(), part, sink, origin)
-            .await;
-        self.give_back(row_set);
+        let work = self.work(class.clone(), &chosen, lent);
+        let gathered = self.run(chosen, &work, second.clone(), how).await;
+        self.give_back(&work);
         match gathered {
-            Err(Failure::Flash(Fault::ProgramFailed(_))) => Ok(self
-                .run(controller, None, second, part, sink, origin)
-                .await?),
-            gathered => Ok(gathered?),
+            Err(Failure::Flash(Fault::ProgramFailed(_))) => {
+                let work = self.work(class, &controller, None);
+                self.run(controller, &work, second, how).await
+            }
+            gathered => gathered,
+        }
+    }
+
+    fn work(&self, class: Class, route: &Route, lent: Option<Lent>) -> Rc<Work> {
+        let geometry = self.schedule.geometry();
+        Rc::new(Work::new(class, geometry, route.site, lent))
+    }
+
+    /// Erases, in the background, strings that were lent.
+    fn give_back(&self, work: &Work) {
+        for block in work.lent.iter().flat_map(|lent| lent.blocks.clone()) {
+            let ftl = self.ftl.clone();
+            self.sim.spawn_detached(async move {
+                // A block whose erase fails is out of use.
+                let _ = ftl.return_compute_block(block).await;
+            });
         }
     }
 
@@ -175,51 +288,50 @@ impl Bits {
     async fn run(
         self: &Rc<Bits>,
         route: Route,
-        lent: Option<RowSetId>,
+        work: &Rc<Work>,
         second: Option<Plan>,
-        part: &Part,
-        sink: &Sink,
-        origin: Origin,
+        how: &How,
     ) -> Result<Counted, Failure> {
         let Route {
-            layout,
             mut plan,
             brought,
             inverse,
             ..
         } = route;
-        let chunks = part.chunks.end - part.chunks.start;
+        let chunks = work.class.len() as u64;
+        let asked = engine_of(how.command.engine);
         let mut stages = Vec::with_capacity(brought.len() + 1);
+        let bits = how.command.bits;
+        let across = |plan: &Plan| {
+            how.mixed
+                || plan
+                    .programs
+                    .iter()
+                    .any(|program: &Program| work.is_elsewhere(program))
+        };
         for (layer, brought) in brought.into_iter().enumerate() {
-            let row_set = lent.expect("strings were lent to what brings pages there");
             let sink = Sink::Strings {
-                row_set,
                 layer: layer as u32,
                 inverse,
             };
-            self.count_plan(&brought, chunks);
-            stages.push(Stage::new(self, &layout, brought, None, part, sink, origin));
+            self.count_plan(&brought, asked, chunks);
+            let shape = (bits, across(&brought));
+            let stage = Stage::new(self, work, brought, None, shape, (sink, how.origin));
+            stages.push(stage);
         }
-        self.count_plan(&plan, chunks);
+        self.count_plan(&plan, asked, chunks);
         let check = second.map(|second| {
             self.count_check_plan(&second, chunks);
             let before = plan.programs.len();
             plan.programs.extend(second.programs);
             renumbered(&second.root, &|program| before + program)
         });
-        let last = Stage::new(
-            self,
-            &layout,
-            plan,
-            check.as_ref(),
-            part,
-            sink.clone(),
-            origin,
-        );
+        let shape = (bits, across(&plan));
+        let sink = (how.sink.clone(), how.origin);
+        let last = Stage::new(self, work, plan, check.as_ref(), shape, sink);
         stages.push(last.clone());
         let stages: Rc<[Rc<Stage>]> = stages.into();
-        let tasks: Vec<_> = layout
-            .lanes(part.chunks.clone())
+        let tasks: Vec<_> = (0..work.lanes.len())
             .map(|lane| self.sim.spawn(run_lane(stages.clone(), lane)))
             .collect();
         for task in tasks {
@@ -233,7 +345,7 @@ impl Bits {
         failed.map_or(Ok(counted), Err)
     }
 
-    fn count_plan(&self, plan: &Plan, chunks: u64) {
+    fn count_plan(&self, plan: &Plan, asked: Engine, chunks: u64) {
         let alone = matches!(plan.root, Source::Constant(_) | Source::Array(_));
         let senses = plan.senses() as u64 * chunks;
         self.count(|counts| {
@@ -243,7 +355,7 @@ impl Bits {
                 Engine::ParaBit => counts.parabit_senses += senses,
                 Engine::InStorage => counts.in_storage_senses += senses,
             }
-            counts.controller_fallbacks += u64::from(!alone && plan.engine != Engine::InStorage);
+            counts.controller_fallbacks += u64::from(!alone && asked != Engine::InStorage);
         });
     }
 
@@ -265,13 +377,33 @@ impl Bits {
 
 /// One die's share of all stages: the pages of an earlier one lie on the die when a later one senses
 /// them.
-async fn run_lane(stages: Rc<[Rc<Stage>]>, lane: u32) {
+async fn run_lane(stages: Rc<[Rc<Stage>]>, lane: usize) {
     for stage in stages.iter() {
+        let lane: &Lane = &stage.work.lanes[lane];
         stage.run_lane(lane).await;
         if stages.iter().any(|stage| stage.failed().is_some()) {
             return;
         }
     }
+}
+
+/// Numbers the operands of an expression, and finds the page that each begins with.
+pub(super) fn number<V: nvme::Operand>(
+    expression: &Expression<V>,
+    page_of: impl Fn(V) -> Result<Lpn, Status>,
+) -> Result<Asked, ExecuteError> {
+    let names = expression.vectors();
+    let place = |name: V| {
+        let at = names.binary_search(&name);
+        Leaf::Stored(at.expect("every operand is named") as u32)
+    };
+    Ok(Asked {
+        first: names
+            .iter()
+            .map(|&name| page_of(name).map_err(ExecuteError::Operand))
+            .collect::<Result<_, _>>()?,
+        expression: expression.try_map(|name| Ok::<_, ExecuteError>(place(name)))?,
+    })
 }
 
 /// The engine that a command names.

@@ -4,21 +4,20 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use media::nand::Command;
 use nvme::SegmentList;
 use sim::Time;
 
 use super::error::Failure;
 use super::fetch::Fetches;
-use super::read::Part;
+use super::work::Work;
 use super::{Bits, Pages};
+use crate::bits::classes::Lane;
 use crate::bits::combine::{count_ones, invert, mask_tail};
-use crate::bits::command::{commands, layout_of};
 use crate::bits::engine::FETCHES_AHEAD;
-use crate::bits::placement::{DieBatch, Layout, RowSetId};
 use crate::bits::plan::{Plan, Source};
 use crate::bits::recipe::{Instruction, Recipe};
 use crate::memory::SAVED_PAGES;
+use crate::region::DieBatch;
 use crate::schedule::{Origin, Ticket};
 
 /// As [`FETCHES_AHEAD`] where they come from different dies, each to wait for the other.
@@ -32,11 +31,7 @@ pub(super) enum Sink {
     /// Their ones are counted.
     Count,
     /// They are programmed into this layer of strings that were lent.
-    Strings {
-        row_set: RowSetId,
-        layer: u32,
-        inverse: bool,
-    },
+    Strings { layer: u32, inverse: bool },
 }
 
 /// One stage, shared by its lanes.
@@ -44,9 +39,9 @@ pub(super) struct Stage {
     pub(super) bits: Rc<Bits>,
     pub(super) plan: Plan,
     pub(super) recipe: Recipe,
-    /// Whose dies the lanes are.
-    pub(super) layout: Layout,
-    pub(super) part: Part,
+    pub(super) work: Rc<Work>,
+    /// Bits of the whole result, of which the chunks of the work are a part.
+    bits_in_all: u64,
     /// Fetched pages wait in the accelerator's buffer.
     pub(super) through_accelerator: bool,
     pub(super) fetches_ahead: usize,
@@ -72,22 +67,16 @@ type Programming<'a> = (Ticket<'a>, Pages<'a>);
 
 impl Stage {
     /// The stage that carries out `plan`; its result is compared with what `check` makes of the
-    /// pages, if that is given.
+    /// pages, if that is given. Pages that come `across` from several dies come in any order: were they to wait in the
+    /// accelerator's small buffer, each could keep out the page that another lane waits for.
     pub(super) fn new(
         bits: &Rc<Bits>,
-        layout: &Layout,
+        work: &Rc<Work>,
         plan: Plan,
         check: Option<&Source>,
-        part: &Part,
-        sink: Sink,
-        origin: Origin,
+        (bits_in_all, across): (u64, bool),
+        (sink, origin): (Sink, Origin),
     ) -> Rc<Stage> {
-        let groups = bits.groups.borrow();
-        let elsewhere = |program| !layout_of(program, &groups).meets(layout, part.chunks.end);
-        let across = plan.programs.iter().any(elsewhere);
-        drop(groups);
-        // Pages from several dies come in any order. Were they to wait in the accelerator's small
-        // buffer, each could keep out the page that another lane waits for.
         let recipe = Recipe::new(&plan, matches!(sink, Sink::Count), check, across);
         let wanted = if across {
             FETCHES_AHEAD_ACROSS
@@ -107,8 +96,8 @@ impl Stage {
             buffers: (held + fetches_ahead * each) * planes,
             plan,
             recipe,
-            layout: layout.clone(),
-            part: part.clone(),
+            work: work.clone(),
+            bits_in_all,
             origin,
             sink,
             ones: Cell::new(0),
@@ -133,7 +122,7 @@ impl Stage {
     }
 
     /// Evaluates the chunks of one die.
-    pub(super) async fn run_lane(&self, lane: u32) {
+    pub(super) async fn run_lane(&self, lane: &Lane) {
         let most = self.bits.buffers.most_at_once();
         if self.buffers > most {
             let needed = self.buffers;
@@ -149,16 +138,16 @@ impl Stage {
         }
     }
 
-    async fn try_lane<'a>(&'a self, lane: u32, fetches: &mut Fetches<'a>) -> Result<(), Failure> {
+    async fn try_lane<'a>(&'a self, lane: &Lane, fetches: &mut Fetches<'a>) -> Result<(), Failure> {
         let mut sent = Time::ZERO;
         let mut programming: Option<Programming<'a>> = None;
         let mut outcome = Ok(());
-        for batch in self.layout.lane(lane, self.part.chunks.clone()) {
+        for batch in &lane.batches {
             outcome = match self.failed.get() {
                 Some(failure) => Err(failure),
-                None => match self.evaluate_batch(&batch, fetches).await {
+                None => match self.evaluate_batch(batch, fetches).await {
                     Ok(result) => {
-                        self.deliver(&batch, result, &mut sent, &mut programming)
+                        self.deliver(batch, result, &mut sent, &mut programming)
                             .await
                     }
                     Err(failure) => Err(failure),
@@ -189,18 +178,14 @@ impl Stage {
                 *sent = self.send(batch, &result, segments)?;
                 Ok(())
             }
-            &Sink::Strings {
-                row_set,
-                layer,
-                inverse,
-            } => {
+            &Sink::Strings { layer, inverse } => {
                 over(programming.take()).await?;
                 if inverse {
                     for page in &result {
                         self.bits.buffers.with_mut(page.id(), invert);
                     }
                 }
-                *programming = Some(self.start_program(batch, result, row_set, layer));
+                *programming = Some(self.start_program(batch, result, layer));
                 Ok(())
             }
         }
@@ -321,9 +306,9 @@ impl Stage {
         self.bits.accelerator.room().release(pages as u64);
     }
 
-    /// Bits of the part from the first of `chunk` on.
-    fn bits_from(&self, chunk: u64) -> u64 {
-        self.part.end - chunk * self.bits.page_bytes() * 8
+    /// Bits of the result from the first of the chunk at a place on.
+    fn bits_from(&self, place: u64) -> u64 {
+        self.bits_in_all - self.work.class.chunk(place) * self.bits.page_bytes() * 8
     }
 
     fn count_ones(&self, batch: &DieBatch, pages: &Pages<'_>) {
@@ -366,9 +351,9 @@ impl Stage {
                 bits.buffers
                     .with_mut(page.id(), |page| mask_tail(page, left));
             }
-            let (offset, part) = (chunk - self.part.chunks.start, 0..bytes as usize);
+            let offset = self.work.class.chunk(chunk) * page_bytes;
             bits.port
-                .copy_out(segments, offset * page_bytes, page.id(), part)
+                .copy_out(segments, offset, page.id(), 0..bytes as usize)
                 .map_err(Failure::Host)?;
             total += bytes;
         }
@@ -380,26 +365,19 @@ impl Stage {
         &'a self,
         batch: &DieBatch,
         pages: Pages<'a>,
-        row_set: RowSetId,
         layer: u32,
     ) -> Programming<'a> {
-        let (bits, groups) = (&self.bits, self.bits.groups.borrow());
+        let bits = &self.bits;
         let ticket = bits.schedule.ticket();
-        for (&chunk, buffer) in batch.iter().zip(&pages) {
-            let page = groups.temporary_page(row_set, layer, chunk, self.plan.bits);
-            let (page, record) = page.expect("strings are lent until the evaluation is over");
-            bits.push_program(page, &record, buffer.id(), self.origin, &ticket);
+        for (&place, buffer) in batch.iter().zip(&pages) {
+            let page = self.work.lent_page(layer, place);
+            let notify = ticket.id().into();
+            bits.ftl
+                .program_temporary(page, (buffer.id(), self.origin), notify);
         }
         let pages_programmed = batch.len() as u64;
         bits.count(|counts| counts.temporary_page_programs += pages_programmed);
         (ticket, pages)
-    }
-
-    /// The commands of a program for chunks of one die.
-    pub(super) fn commands(&self, program: usize, batch: &DieBatch) -> Rc<[Command]> {
-        let groups = self.bits.groups.borrow();
-        let commands = commands(&self.plan.programs[program], &groups, batch);
-        commands.expect("the strings of vectors stay while their group is locked")
     }
 }
 

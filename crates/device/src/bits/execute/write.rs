@@ -1,220 +1,290 @@
-//! `fc_write`: a vector from host memory into the strings of its group.
+//! Rows of placed pages from host memory: Write with a placement handle.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::rc::Rc;
 
-use nvme::command::FcWrite;
 use nvme::{SegmentList, Status};
+use sim::resource::Semaphore;
 
 use super::error::Failure;
-use super::locks::{Access, lock};
-use super::{Bits, Blocks, ExecuteError, Pages};
-use crate::bits::BitsError;
-use crate::bits::combine::{invert, mask_tail};
-use crate::bits::placement::{DieBatch, Layout, PendingWrite, VectorPlacement, VectorSpare};
-use crate::memory::Purpose;
-use crate::schedule::{Fault, Origin, Ticket};
+use super::{Bits, ExecuteError, Pages};
+use crate::bits::combine::invert;
+use crate::ftl::{Ftl, Lpn, PlacedPage, SoleWriter, WriteLock};
+use crate::memory::{BufferId, Room};
+use crate::region::{DieBatch, Handle, Spot};
+use crate::schedule::{Origin, Ticket};
 
-/// How often a vector is placed anew after a program of one of its pages failed.
-const PLACEMENTS_MAX: u32 = 8;
+/// How often a page is programmed anew after its program failed.
+const PROGRAMS_MAX: u32 = 8;
 
-/// One attempt to write a vector, shared by its lanes.
+/// Whole logical pages to be written with a handle.
+pub struct PlacedRows {
+    /// The handle, which is open.
+    pub handle: Handle,
+    /// The pages.
+    pub pages: Range<u32>,
+    /// Whether the complement is stored.
+    pub inverse: bool,
+    /// For whom.
+    pub origin: Origin,
+    /// Where the data lies in host memory.
+    pub segments: SegmentList,
+}
+
+/// Room for the pages of some dies.
+pub struct WriteRoom<'a> {
+    /// Dies that write at the same time.
+    dies: u32,
+    _room: Room<'a>,
+}
+
+/// One write, shared by its lanes.
 struct WriteJob {
     bits: Rc<Bits>,
-    segments: SegmentList,
-    layout: Layout,
-    placement: VectorPlacement,
-    chunks: u64,
-    /// The record of chunk 0; those of the others differ in the chunk only.
-    record: VectorSpare,
-    origin: Origin,
+    rows: PlacedRows,
+    /// Lanes for which there is room.
+    turns: Semaphore,
     failed: Cell<Option<Failure>>,
 }
 
+/// A page on its way, the ticket of its program, and how often it was tried.
+struct Flying<'a> {
+    placed: PlacedPage,
+    spot: Spot,
+    ticket: Ticket<'a>,
+    place: usize,
+}
+
+/// A batch on its way.
+struct Batch<'a> {
+    flying: Vec<Flying<'a>>,
+    pages: Pages<'a>,
+}
+
 impl Bits {
-    /// Writes a vector. When this returns, it is on flash; if it fails or the power is cut before,
-    /// what was stored under its name is as it was.
-    ///
-    /// # Errors
-    /// A length that does not fit its group, a group without room, host memory that is not there,
-    /// or flash that keeps failing.
-    pub async fn write(
-        self: &Rc<Bits>,
-        command: &FcWrite,
-        origin: Origin,
-    ) -> Result<(), ExecuteError> {
-        let located = self
-            .port
-            .locate(origin.tenant, &command.data, command.data_bytes());
-        let segments = located.await.map_err(ExecuteError::Host)?;
-        let mut placements = 0;
-        loop {
-            let held = lock(&self.locks, [command.vector.group], Access::Write).await;
-            let placed = self.place(command);
-            let failure = match placed {
-                Ok(write) => match self.program_all(&write, &segments, origin).await {
-                    Ok(()) => {
-                        self.groups.borrow_mut().commit(write);
-                        drop(held);
-                        self.count(|counts| counts.vectors_written += 1);
-                        self.reclaim_later();
-                        return Ok(());
-                    }
-                    Err(failure) => {
-                        // The layer is lost, in all its strings.
-                        self.groups.borrow_mut().abandon(write);
-                        placements += 1;
-                        failure
-                    }
-                },
-                // Blocks that are being erased or lent may be what is missing; they must not wait for us.
-                Err(BitsError::OutOfBlocks { .. }) if self.blocks_will_come() => {
-                    drop(held);
-                    self.reclaimed.next().await;
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            };
-            drop(held);
-            self.reclaim_later();
-            let again = matches!(failure, Failure::Flash(Fault::ProgramFailed(_)));
-            if !again || placements == PLACEMENTS_MAX {
-                return Err(failure.into());
-            }
-            self.count(|counts| counts.write_retries += 1);
+    /// Waits for room for the pages of as many dies as may have it at once.
+    pub async fn room_to_write(&self) -> WriteRoom<'_> {
+        let geometry = self.schedule.geometry();
+        // One batch is fetched while the one before is programmed.
+        let each = 2 * geometry.planes_per_die;
+        let dies = (self.buffers.most_at_once() / each).clamp(1, geometry.dies());
+        WriteRoom {
+            dies,
+            _room: self.buffers.rooms(dies * each).await,
         }
     }
 
-    fn place(&self, command: &FcWrite) -> Result<PendingWrite, BitsError> {
-        let mut groups = self.groups.borrow_mut();
-        groups.place_at(
-            &mut Blocks(&self.ftl),
-            command.home,
-            command.vector,
-            command.bits,
-            command.store_inverse,
-        )
-    }
-
-    /// Programs all pages of a vector, every die for itself.
-    async fn program_all(
+    /// Writes whole logical pages, which `lock` covers, where those of their handle meet. When this returns, they are on flash; if it fails, or
+    /// the power is cut before, each of them is as it was or as it was to be. Writes with one handle happen one after another, so that
+    /// rows share layers.
+    ///
+    /// # Errors
+    /// Computing's share is used up, host memory that is not there, or flash that keeps failing.
+    pub async fn write(
         self: &Rc<Bits>,
-        write: &PendingWrite,
-        segments: &SegmentList,
-        origin: Origin,
-    ) -> Result<(), Failure> {
-        let layout = self
-            .groups
-            .borrow()
-            .layout_of(write.placement.row_set)
-            .clone();
-        let lanes = layout.lanes(0..write.chunks);
+        rows: PlacedRows,
+        lock: &WriteLock<'_>,
+        room: &WriteRoom<'_>,
+    ) -> Result<(), ExecuteError> {
+        debug_assert!(lock.covers(&rows.pages), "{:?} are not locked", rows.pages);
+        let turn = self.turn_of(rows.handle.number());
+        let _turn = turn.acquire(1).await;
+        let pages = u64::from(rows.pages.end - rows.pages.start);
+        let layout = rows.handle.layout();
+        let pieces = rows.handle.rows(rows.pages.clone());
+        // Of several rows each die has something, mostly; of one, those that it is spread over.
+        let lanes: Vec<u32> = match &pieces[..] {
+            [(chunks, _)] => layout.lanes(chunks.clone()).collect(),
+            _ => (0..layout.dies()).collect(),
+        };
         let job = Rc::new(WriteJob {
             bits: self.clone(),
-            layout,
-            segments: segments.clone(),
-            placement: write.placement,
-            chunks: write.chunks,
-            record: self.groups.borrow().record(write, 0),
-            origin,
+            rows,
+            turns: Semaphore::new(&self.sim, room.dies.into()),
             failed: Cell::new(None),
         });
+        let pieces: Rc<[(Range<u64>, u32)]> = pieces.into();
         let tasks: Vec<_> = lanes
-            .map(|lane| self.sim.spawn(job.clone().write_lane(lane)))
+            .into_iter()
+            .map(|lane| self.sim.spawn(job.clone().write_lane(lane, pieces.clone())))
             .collect();
         for task in tasks {
             task.await;
         }
-        job.failed.get().map_or(Ok(()), Err)
+        if let Some(failure) = job.failed.get() {
+            return Err(failure.into());
+        }
+        self.count(|counts| {
+            counts.rows_written += pieces.len() as u64;
+            counts.pages_written += pages;
+        });
+        Ok(())
     }
 
-    /// Programs the record that a vector is deleted.
-    pub(super) async fn program_record(
-        &self,
-        write: &PendingWrite,
-        origin: Origin,
-    ) -> Result<(), Fault> {
-        let _room = self.buffers.room(Purpose::Record).await;
-        let blank = self.buffers.take();
-        self.buffers.with_mut(blank.id(), |page| page.fill(u8::MAX));
-        let (page, record) = {
-            let groups = self.groups.borrow();
-            (groups.page(&write.placement, 0), groups.record(write, 0))
-        };
-        let page = page.expect("the strings of a reserved layer have all their blocks");
-        self.count(|counts| counts.page_programs += 1);
-        let ticket = self.schedule.ticket();
-        self.push_program(page, &record, blank.id(), origin, &ticket);
-        ticket.await
+    /// Who writes with a handle waits for this.
+    fn turn_of(&self, handle: u16) -> Rc<Semaphore> {
+        let mut turns = self.turns.borrow_mut();
+        let turn = turns.entry(handle);
+        turn.or_insert_with(|| Rc::new(Semaphore::new(&self.sim, 1)))
+            .clone()
     }
 }
 
 impl WriteJob {
-    /// Programs the chunks of one die, fetching each batch while the one before is programmed.
-    async fn write_lane(self: Rc<WriteJob>, lane: u32) {
-        if let Err(failure) = self.try_lane(lane).await {
+    /// Programs what one die has of the rows, fetching each batch while the one before is programmed.
+    async fn write_lane(self: Rc<WriteJob>, lane: u32, pieces: Rc<[(Range<u64>, u32)]>) {
+        if let Err(failure) = self.try_lane(lane, &pieces).await {
             self.failed.set(self.failed.get().or(Some(failure)));
         }
     }
 
-    async fn try_lane(&self, lane: u32) -> Result<(), Failure> {
-        // One batch is fetched while the one before is programmed.
-        let planes = self.layout.geometry().planes_per_die;
-        let _room = self.bits.buffers.rooms(2 * planes).await;
-        let batches = self.layout.lane(lane, 0..self.chunks);
-        let mut running: Option<(Ticket<'_>, Pages<'_>)> = None;
-        for batch in batches {
-            if self.failed.get().is_some() {
-                break;
+    async fn try_lane(&self, lane: u32, pieces: &[(Range<u64>, u32)]) -> Result<(), Failure> {
+        let _turn = self.turns.acquire(1).await;
+        let layout = self.rows.handle.layout();
+        let mut running: Option<Batch<'_>> = None;
+        for (chunks, first) in pieces {
+            for batch in layout.lane(lane, chunks.clone()) {
+                if self.failed.get().is_some() {
+                    break;
+                }
+                let lpn = |chunk: u64| first + (chunk - chunks.start) as u32;
+                let pages = self.fetch(&batch, &lpn).await;
+                // The programs before are over before these begin, and before an error ends the lane.
+                if let Some(batch) = running.take() {
+                    self.finish(batch).await?;
+                }
+                running = Some(
+                    self.start(&batch, &lpn, pages.map_err(Failure::Host)?)
+                        .await?,
+                );
             }
-            let pages = self.fetch(&batch).await;
-            // The programs before are over before these begin, and before an error ends the lane.
-            if let Some((ticket, _)) = running.take() {
-                ticket.await.map_err(Failure::Flash)?;
-            }
-            running = Some(self.start(&batch, pages.map_err(Failure::Host)?));
         }
         match running {
-            Some((ticket, _)) => ticket.await.map_err(Failure::Flash),
+            Some(batch) => self.finish(batch).await,
             None => Ok(()),
         }
     }
 
     /// Brings the chunks of a batch from host memory into buffers, as they are to be stored.
-    async fn fetch(&self, batch: &DieBatch) -> Result<Pages<'_>, Status> {
+    async fn fetch(
+        &self,
+        batch: &DieBatch,
+        lpn: &impl Fn(u64) -> u32,
+    ) -> Result<Pages<'_>, Status> {
         let (bits, page_bytes) = (&self.bits, self.bits.page_bytes());
-        let data_bytes = self.placement.bits.div_ceil(8);
-        let length = |chunk: u64| page_bytes.min(data_bytes - chunk * page_bytes);
-        let total = batch.iter().map(|&chunk| length(chunk)).sum();
-        bits.port.fetch_bytes(self.origin.tenant, total).await;
+        bits.port
+            .fetch_bytes(self.rows.origin.tenant, batch.len() as u64 * page_bytes)
+            .await;
         let pages = bits.take_pages(batch);
         for (&chunk, page) in batch.iter().zip(&pages) {
-            let (offset, part) = (chunk * page_bytes, 0..length(chunk) as usize);
-            bits.port.copy_in(&self.segments, offset, page.id(), part)?;
-            bits.buffers.with_mut(page.id(), |page| {
-                mask_tail(page, self.placement.bits - offset * 8);
-                if self.placement.inverse {
-                    invert(page);
-                }
-            });
+            let offset = u64::from(lpn(chunk) - self.rows.pages.start) * page_bytes;
+            let whole = 0..page_bytes as usize;
+            bits.port
+                .copy_in(&self.rows.segments, offset, page.id(), whole)?;
+            if self.rows.inverse {
+                bits.buffers.with_mut(page.id(), invert);
+            }
         }
         Ok(pages)
     }
 
     /// Begins to program a batch.
-    fn start<'a>(&'a self, batch: &DieBatch, pages: Pages<'a>) -> (Ticket<'a>, Pages<'a>) {
-        let (bits, groups) = (&self.bits, self.bits.groups.borrow());
-        let ticket = bits.schedule.ticket();
-        for (&chunk, buffer) in batch.iter().zip(&pages) {
-            let page = groups.page(&self.placement, chunk);
-            let page = page.expect("the strings of a reserved layer have all their blocks");
-            let record = VectorSpare {
-                chunk: chunk as u32,
-                ..self.record
-            };
-            bits.push_program(page, &record, buffer.id(), self.origin, &ticket);
+    async fn start<'a>(
+        &'a self,
+        batch: &DieBatch,
+        lpn: &impl Fn(u64) -> u32,
+        pages: Pages<'a>,
+    ) -> Result<Batch<'a>, Failure> {
+        let mut versions = Vec::with_capacity(batch.len());
+        for &chunk in batch {
+            let lpn = Lpn(lpn(chunk));
+            let version = self.bits.ftl.begin_placed_write(lpn).await;
+            versions.push((lpn, version.map_err(Failure::Ftl)?));
         }
-        bits.count(|counts| counts.page_programs += batch.len() as u64);
-        (ticket, pages)
+        let mut started = Batch {
+            flying: Vec::with_capacity(batch.len()),
+            pages,
+        };
+        for (place, (&chunk, version)) in batch.iter().zip(versions).enumerate() {
+            let spot = self.rows.handle.spot(chunk);
+            let from = started.pages[place].id();
+            match self.push(version, &spot, from).await {
+                Ok((placed, ticket)) => started.flying.push(Flying {
+                    placed,
+                    spot,
+                    ticket,
+                    place,
+                }),
+                Err(failure) => {
+                    // Buffers are in use until the programs that were begun are over.
+                    self.finish(started).await?;
+                    return Err(failure);
+                }
+            }
+        }
+        Ok(started)
+    }
+
+    /// Begins to program a page, as soon as computing has a block for it.
+    async fn push(
+        &self,
+        (lpn, version): (Lpn, u64),
+        spot: &Spot,
+        from: BufferId,
+    ) -> Result<(PlacedPage, Ticket<'_>), Failure> {
+        let (bits, rows) = (&self.bits, &self.rows);
+        loop {
+            let ticket = bits.schedule.ticket();
+            let from = (from, rows.origin);
+            let notify = ticket.id().into();
+            if let Some(placed) = bits
+                .ftl
+                .place((lpn, version), spot, rows.inverse, from, notify)
+            {
+                bits.count(|counts| counts.page_programs += 1);
+                return Ok((placed, ticket));
+            }
+            drop(ticket);
+            let won = bits.ftl.win_compute_page(spot).await;
+            won.map_err(Failure::Ftl)?;
+        }
+    }
+
+    /// Waits for the programs of a batch; what failed is programmed anew.
+    async fn finish(&self, batch: Batch<'_>) -> Result<(), Failure> {
+        let Batch { flying, pages } = batch;
+        let mut failed = Ok(());
+        for flight in flying {
+            let from = pages[flight.place].id();
+            let ended = self.finish_page(flight, from).await;
+            failed = failed.and(ended);
+        }
+        failed
+    }
+
+    async fn finish_page(&self, flying: Flying<'_>, from: BufferId) -> Result<(), Failure> {
+        let Flying {
+            mut placed,
+            spot,
+            ticket,
+            ..
+        } = flying;
+        let mut outcome = ticket.await;
+        for _ in 1..PROGRAMS_MAX {
+            let done = self.bits.ftl.placed(&placed, outcome);
+            if done.map_err(Failure::Ftl)? {
+                return Ok(());
+            }
+            self.bits.count(|counts| counts.write_retries += 1);
+            let (again, ticket) = self.push(Ftl::version_of(&placed), &spot, from).await?;
+            (placed, outcome) = (again, ticket.await);
+        }
+        let done = self.bits.ftl.placed(&placed, outcome);
+        match (done.map_err(Failure::Ftl)?, outcome) {
+            (true, _) => Ok(()),
+            (false, Err(fault)) => Err(Failure::Flash(fault)),
+            (false, Ok(())) => unreachable!("only a failed program is to be tried again"),
+        }
     }
 }

@@ -5,12 +5,12 @@
 
 use media::channel::ChannelConfig;
 use media::link::LinkConfig;
-use media::nand::NandConfig;
+use media::nand::{Geometry, NandConfig};
 use sim::Span;
 
+use crate::bits::classes::Share;
 use crate::bits::config::BitsConfig;
 use crate::bits::estimate::step_cost;
-use crate::bits::placement::Layout;
 use crate::bits::plan::{Plan, Program};
 
 /// What a page or a command takes, on each resource.
@@ -60,8 +60,7 @@ impl Rates {
 /// How long each resource is busy.
 pub struct Loads<'a> {
     rates: &'a Rates,
-    whole: &'a Layout,
-    /// By die, dies counted channels first.
+    /// By die.
     dies: Vec<Span>,
     channels: Vec<Span>,
     accelerator: Span,
@@ -72,12 +71,12 @@ pub struct Loads<'a> {
 
 impl<'a> Loads<'a> {
     /// Nothing to do yet.
-    pub fn new(whole: &'a Layout, rates: &'a Rates) -> Loads<'a> {
+    pub fn new(rates: &'a Rates) -> Loads<'a> {
+        let geometry = &rates.nand.geometry;
         Loads {
             rates,
-            whole,
-            dies: vec![Span::ZERO; whole.geometry().dies() as usize],
-            channels: vec![Span::ZERO; whole.geometry().channels as usize],
+            dies: vec![Span::ZERO; geometry.dies() as usize],
+            channels: vec![Span::ZERO; geometry.channels as usize],
             accelerator: Span::ZERO,
             link: Span::ZERO,
             passage: Span::ZERO,
@@ -85,17 +84,22 @@ impl<'a> Loads<'a> {
     }
 
     /// The programs of `plan` run for so many chunks, and the controller combines their pages.
-    pub fn evaluate(&mut self, plan: &Plan, chunks: u64, layout_of: impl Fn(&Program) -> Layout) {
+    pub fn evaluate<'b>(
+        &mut self,
+        plan: &Plan,
+        chunks: u64,
+        share_of: impl Fn(&Program) -> &'b Share,
+    ) {
         let mut longest = Span::ZERO;
         for program in &plan.programs {
-            let layout = layout_of(program);
+            let share = share_of(program);
             let (array, commands) = self.rates.array(program);
             let out = self.rates.page_out;
-            self.each_die(&layout, chunks, |die, channel, batches, pages| {
+            self.each_die(share, |die, channel, batches, pages| {
                 *die += (array + commands) * batches + out * pages;
                 *channel += commands * batches + out * pages;
             });
-            longest = longest.max(array + commands + out * layout.pages_of_batch(chunks));
+            longest = longest.max(array + commands + out * share.largest);
         }
         self.passage += longest;
         let operands = plan.controller_bytes_per_page(1);
@@ -109,14 +113,14 @@ impl<'a> Loads<'a> {
     }
 
     /// A page for each chunk is programmed.
-    pub fn program(&mut self, layout: &Layout, chunks: u64) {
+    pub fn program(&mut self, share: &Share) {
         let esp = Span::from_ns(self.rates.nand.latency.program_esp_ns);
         let page_in = self.rates.page_in;
-        self.each_die(layout, chunks, |die, channel, batches, pages| {
+        self.each_die(share, |die, channel, batches, pages| {
             *die += esp * batches + page_in * pages;
             *channel += page_in * pages;
         });
-        self.passage += esp + page_in * layout.pages_of_batch(chunks);
+        self.passage += esp + page_in * share.largest;
     }
 
     /// A page for each chunk goes to the host.
@@ -125,20 +129,13 @@ impl<'a> Loads<'a> {
         self.passage += self.rates.link;
     }
 
-    /// Tells for every die of a layout, and its channel, how many batches and pages of so many
-    /// chunks it has.
-    fn each_die(
-        &mut self,
-        layout: &Layout,
-        chunks: u64,
-        mut load: impl FnMut(&mut Span, &mut Span, u64, u64),
-    ) {
-        let geometry = self.whole.geometry();
-        for lane in layout.lanes(0..chunks) {
-            let (batches, pages) = layout.share(lane, 0..chunks);
-            let plane = layout.plane(u64::from(lane));
-            let die = geometry.die_of_plane(plane).0 as usize;
+    /// Tells for every die of a share, and its channel, how many batches and pages it has.
+    fn each_die(&mut self, share: &Share, mut load: impl FnMut(&mut Span, &mut Span, u64, u64)) {
+        let geometry: &Geometry = &self.rates.nand.geometry;
+        for &(die, batches, pages) in &share.dies {
+            let plane = geometry.plane_of_die(die, 0);
             let channel = geometry.plane_place(plane).channel as usize;
+            let die = die.0 as usize;
             load(
                 &mut self.dies[die],
                 &mut self.channels[channel],

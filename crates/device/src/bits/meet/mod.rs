@@ -1,6 +1,6 @@
 //! Operands on different dies: how they come to meet.
 //!
-//! Vectors with one [`Home`] meet in the latches of a plane; those of different homes meet in the
+//! Vectors whose chunks are in the same planes meet in their latches; those of different homes meet in the
 //! controller or, brought over the channels, in temporary strings. An expression is split (`split.rs`) into
 //! the largest parts that one home can evaluate. The *controller plan* has every home evaluate its
 //! parts and combines their pages in the controller. A *gather plan* has the pages of all parts of
@@ -14,28 +14,26 @@ mod tests;
 
 use std::fmt::{self, Display, Formatter};
 
-use nvme::{Expression, VectorId};
+use media::nand::Geometry;
+use nvme::Expression;
 use sim::Span;
 
+use super::classes::{Class, Share};
 use super::config::Meeting;
 use super::engine::Engine;
-use super::error::BitsError;
-use super::placement::{Groups, Home, Layout, RowSetId, TEMPORARY, VectorPlacement};
-use super::plan::{Limits, Plan, Program, Source, Step, plan};
+use super::plan::{Limits, Plan, Program, Source, plan};
+use super::rows::{LENT, Leaf, Operand, Row};
+use crate::region::Home;
 use estimate::{Loads, Rates};
 use split::{Operator, Part, split};
-
-/// The row set that stands for the temporary strings until they are lent.
-pub const TO_BE_LENT: RowSetId = RowSetId {
-    group: TEMPORARY,
-    row_set: 0,
-};
 
 /// What is carried out for an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Route {
-    /// Where the work is shared out: a lane for each die of this layout.
-    pub layout: Layout,
+    /// Where the work is shared out: a lane for each die of this site.
+    pub site: usize,
+    /// Its dies.
+    pub home: Home,
     /// What gives the result.
     pub plan: Plan,
     /// What is evaluated before; the pages of the `n`-th go to layer `n` of the temporary strings.
@@ -60,6 +58,8 @@ pub struct Routes {
 /// What routes are chosen by.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Choice<'a> {
+    /// The drive's.
+    pub geometry: &'a Geometry,
     /// What the planner takes as given.
     pub limits: &'a Limits,
     /// How long things take.
@@ -70,37 +70,47 @@ pub struct Choice<'a> {
     pub count_only: bool,
 }
 
-/// How `expression` is evaluated by `engine` over the vectors of `groups`.
-///
-/// # Errors
-/// As [`plan`]; operands of different homes must be equally long, too.
+/// How `expression` is evaluated by `engine` for the chunks of a class.
 pub fn route(
-    expression: &Expression,
+    expression: &Expression<Leaf>,
     engine: Engine,
-    groups: &Groups,
+    class: &Class,
     choice: &Choice<'_>,
-) -> Result<Routes, BitsError> {
-    let sites = Sites::of(expression, groups)?;
-    let find = |id| groups.find(id);
-    let plan_of = |part: &Expression| plan(part, engine, choice.limits, find);
-    if sites.layouts.len() == 1 || engine == Engine::InStorage {
-        return Ok(Routes {
-            chosen: Route {
-                layout: sites.layouts[0].clone(),
-                plan: plan_of(expression)?,
-                brought: Vec::new(),
-                inverse: false,
-                estimate: None,
-            },
-            homes: sites.layouts.iter().map(Layout::home).collect(),
+) -> Routes {
+    let limits = Limits {
+        // Two strings of one block cannot be sensed at once.
+        blocks_max: if class.shares_blocks() {
+            1
+        } else {
+            choice.limits.blocks_max
+        },
+        ..*choice.limits
+    };
+    // Pages outside of the region are read and corrected, and all combined in the controller.
+    let engine = if class.has_pages() {
+        Engine::InStorage
+    } else {
+        engine
+    };
+    let choice = &Choice {
+        limits: &limits,
+        ..*choice
+    };
+    let sites = Sites::of(class, choice);
+    let plan_of = |part: &Expression<Leaf>| plan(part, engine, &limits, sites.find());
+    if sites.homes.len() == 1 || engine == Engine::InStorage {
+        return Routes {
+            chosen: sites.route(0, plan_of(expression)),
+            homes: sites.homes,
             other: None,
-        });
+        };
     }
-    let parts = split(expression, &|id| sites.site(id, groups));
-    let mut controller = in_controller(&parts, &sites, engine, &plan_of)?;
-    controller.estimate = Some(time_of(&controller, groups, choice));
+    let site = |leaf| sites.site(leaf);
+    let parts = split(expression, &site);
+    let mut controller = in_controller(&parts, &sites, engine, &plan_of);
+    controller.estimate = Some(sites.time_of(&controller));
     let gathered = match engine {
-        Engine::FlashCosmos => gather(&parts, &sites, groups, choice)?,
+        Engine::FlashCosmos => gather(&parts, &sites),
         _ => None,
     };
     let wanted = |gathered: &Route| match choice.meeting {
@@ -112,104 +122,126 @@ pub fn route(
         Some(gathered) if wanted(&gathered) => (gathered, Some(controller)),
         gathered => (controller, gathered),
     };
-    Ok(Routes {
-        homes: sites.layouts.iter().map(Layout::home).collect(),
+    Routes {
+        homes: sites.homes,
         chosen,
         other,
-    })
+    }
 }
 
-/// The different homes of an expression's operands, as far as its length tells them apart.
-struct Sites {
-    layouts: Vec<Layout>,
-    bits: u64,
-    chunks: u64,
+/// The planes of a class in which operands are, as homes, and what each has to do.
+struct Sites<'a> {
+    class: &'a Class,
+    choice: &'a Choice<'a>,
+    homes: Vec<Home>,
+    shares: Vec<Share>,
 }
 
-impl Sites {
-    fn of(expression: &Expression, groups: &Groups) -> Result<Sites, BitsError> {
-        let mut sites = Sites {
-            layouts: Vec::new(),
-            bits: 0,
-            chunks: 0,
-        };
-        for vector in expression.vectors() {
-            let placement = groups
-                .find(vector)
-                .ok_or(BitsError::UnknownVector(vector))?;
-            if sites.layouts.is_empty() {
-                sites.bits = placement.bits;
-                sites.chunks = groups.layout().chunks(placement.bits);
-            } else if placement.bits != sites.bits {
-                return Err(BitsError::LengthMismatch {
-                    vector,
-                    expected: sites.bits,
-                    found: placement.bits,
-                });
-            }
-            let layout = groups.layout_of(placement.row_set);
-            if !sites
-                .layouts
-                .iter()
-                .any(|known| known.meets(layout, sites.chunks))
-            {
-                sites.layouts.push(layout.clone());
-            }
+impl<'a> Sites<'a> {
+    fn of(class: &'a Class, choice: &'a Choice<'a>) -> Sites<'a> {
+        let sites = 0..class.sites();
+        Sites {
+            homes: sites
+                .clone()
+                .map(|site| class.home(choice.geometry, site))
+                .collect(),
+            // Where there is no choice nobody asks.
+            shares: if sites.len() > 1 {
+                sites
+                    .map(|site| class.share(choice.geometry, site))
+                    .collect()
+            } else {
+                Vec::new()
+            },
+            class,
+            choice,
         }
-        Ok(sites)
     }
 
-    /// The place of a vector's home in the list.
-    fn site(&self, vector: VectorId, groups: &Groups) -> usize {
-        let placement = groups.find(vector);
-        let layout = placement.map(|placement| groups.layout_of(placement.row_set));
-        let meets = |known: &Layout| layout.is_some_and(|layout| known.meets(layout, self.chunks));
-        let site = self.layouts.iter().position(meets);
-        site.expect("every operand's home was listed")
+    /// How an operand is stored.
+    fn find(&self) -> impl Fn(Leaf) -> Operand {
+        |leaf| match leaf {
+            Leaf::Stored(number) => self.class.operand(number),
+            Leaf::Brought(_) => unreachable!("only a gather plan names what it brings"),
+        }
+    }
+
+    fn site(&self, leaf: Leaf) -> usize {
+        match leaf {
+            Leaf::Stored(number) => self.class.site(number),
+            Leaf::Brought(_) => 0,
+        }
+    }
+
+    /// A route of one plan, shared out over the dies of a site.
+    fn route(&self, site: usize, plan: Plan) -> Route {
+        Route {
+            site,
+            home: self.homes[site],
+            plan,
+            brought: Vec::new(),
+            inverse: false,
+            estimate: None,
+        }
+    }
+
+    /// How long a route takes on an idle drive.
+    fn time_of(&self, route: &Route) -> Span {
+        let (chunks, rates) = (self.class.len() as u64, self.choice.rates);
+        let share_of = |program: &Program| match program.first_row_set() {
+            Some(LENT) | None => &self.shares[route.site],
+            Some(row_set) => &self.shares[self.class.site_of(row_set)],
+        };
+        let mut time = Span::ZERO;
+        for plan in &route.brought {
+            let mut loads = Loads::new(rates);
+            loads.evaluate(plan, chunks, share_of);
+            loads.program(&self.shares[route.site]);
+            time += loads.time();
+        }
+        let mut loads = Loads::new(rates);
+        loads.evaluate(&route.plan, chunks, share_of);
+        if self.choice.count_only {
+            loads.take_in(1, chunks);
+        } else {
+            loads.send(chunks);
+        }
+        time + loads.time()
     }
 }
 
 /// Every home evaluates its parts, the controller combines them.
 fn in_controller(
     parts: &Part,
-    sites: &Sites,
+    sites: &Sites<'_>,
     engine: Engine,
-    plan_of: &impl Fn(&Expression) -> Result<Plan, BitsError>,
-) -> Result<Route, BitsError> {
+    plan_of: &impl Fn(&Expression<Leaf>) -> Plan,
+) -> Route {
     let mut programs = Vec::new();
-    let root = combined(parts, &mut programs, plan_of)?;
-    Ok(Route {
-        layout: sites.layouts[0].clone(),
-        plan: Plan {
-            engine,
-            bits: sites.bits,
-            programs,
-            root,
-        },
-        brought: Vec::new(),
-        inverse: false,
-        estimate: None,
-    })
+    let root = combined(parts, &mut programs, plan_of);
+    let plan = Plan {
+        engine,
+        programs,
+        root,
+    };
+    sites.route(0, plan)
 }
 
 fn combined(
     part: &Part,
     programs: &mut Vec<Program>,
-    plan_of: &impl Fn(&Expression) -> Result<Plan, BitsError>,
-) -> Result<Source, BitsError> {
+    plan_of: &impl Fn(&Expression<Leaf>) -> Plan,
+) -> Source {
     match part {
-        Part::One { expression, .. } => {
-            let plan = plan_of(expression)?;
-            Ok(append(plan, programs))
-        }
+        Part::One { expression, .. } => append(plan_of(expression), programs),
         Part::Many { operator, parts } => {
             let parts = parts.iter().map(|part| combined(part, programs, plan_of));
-            let parts = parts.collect::<Result<_, _>>()?;
-            Ok(match operator {
+            let parts = parts.collect();
+            match operator {
                 Operator::And => Source::And(parts),
                 Operator::Or => Source::Or(parts),
                 Operator::Xor => Source::Xor(parts),
-            })
+            }
         }
     }
 }
@@ -244,16 +276,11 @@ pub(super) fn renumbered(source: &Source, number: &impl Fn(usize) -> usize) -> S
 }
 
 /// The fastest of the gather plans, one for each home that could be brought to.
-fn gather(
-    parts: &Part,
-    sites: &Sites,
-    groups: &Groups,
-    choice: &Choice<'_>,
-) -> Result<Option<Route>, BitsError> {
+fn gather(parts: &Part, sites: &Sites<'_>) -> Option<Route> {
     let mut best: Option<Route> = None;
-    for site in 0..sites.layouts.len() {
-        if let Some(mut route) = gather_at(site, parts, sites, groups, choice)? {
-            route.estimate = Some(time_of(&route, groups, choice));
+    for site in 0..sites.homes.len() {
+        if let Some(mut route) = gather_at(site, parts, sites) {
+            route.estimate = Some(sites.time_of(&route));
             if best
                 .as_ref()
                 .is_none_or(|best| route.estimate < best.estimate)
@@ -262,90 +289,38 @@ fn gather(
             }
         }
     }
-    Ok(best)
+    best
 }
 
 /// Brings all parts of other homes to `site`; `None` if a string has not so many layers.
-fn gather_at(
-    site: usize,
-    parts: &Part,
-    sites: &Sites,
-    groups: &Groups,
-    choice: &Choice<'_>,
-) -> Result<Option<Route>, BitsError> {
+fn gather_at(site: usize, parts: &Part, sites: &Sites<'_>) -> Option<Route> {
     let (rest, foreign) = parts.brought_to(site);
-    if foreign.len() > groups.layout().geometry().cells_per_string as usize {
-        return Ok(None);
+    if foreign.len() > sites.choice.geometry.cells_per_string as usize {
+        return None;
     }
-    let engine = Engine::FlashCosmos;
+    let (engine, limits, find) = (Engine::FlashCosmos, sites.choice.limits, sites.find());
     let plan_with = |inverse: bool| {
-        plan(&rest, engine, choice.limits, |id: VectorId| {
-            if id.group != TEMPORARY {
-                return groups.find(id);
-            }
-            Some(VectorPlacement {
-                row_set: TO_BE_LENT,
-                layer: id.vector,
+        plan(&rest, engine, limits, |leaf| match leaf {
+            Leaf::Stored(_) => find(leaf),
+            Leaf::Brought(layer) => Operand::Row(Row {
+                row_set: LENT,
+                layer,
                 inverse,
-                bits: sites.bits,
-            })
+            }),
         })
     };
-    let (plain, inverted) = (plan_with(false)?, plan_with(true)?);
+    let (plain, inverted) = (plan_with(false), plan_with(true));
     let weigh = |plan: &Plan| (plan.senses(), plan.page_transfers());
     let inverse = weigh(&inverted) < weigh(&plain);
-    let brought = foreign
-        .iter()
-        .map(|part| plan(part, engine, choice.limits, |id| groups.find(id)))
-        .collect::<Result<_, _>>()?;
-    Ok(Some(Route {
-        layout: sites.layouts[site].clone(),
-        plan: if inverse { inverted } else { plain },
-        brought,
+    let brought = foreign.iter().map(|part| plan(part, engine, limits, &find));
+    Some(Route {
+        brought: brought.collect(),
         inverse,
-        estimate: None,
-    }))
-}
-
-/// How long a route takes on an idle drive.
-fn time_of(route: &Route, groups: &Groups, choice: &Choice<'_>) -> Span {
-    let chunks = route.layout.chunks(route.plan.bits);
-    let layout_of = |program: &Program| match program.first_row_set() {
-        Some(TO_BE_LENT) | None => route.layout.clone(),
-        Some(row_set) => groups.layout_of(row_set).clone(),
-    };
-    let mut time = Span::ZERO;
-    for plan in &route.brought {
-        let mut loads = Loads::new(groups.layout(), choice.rates);
-        loads.evaluate(plan, chunks, layout_of);
-        loads.program(&route.layout, chunks);
-        time += loads.time();
-    }
-    let mut loads = Loads::new(groups.layout(), choice.rates);
-    loads.evaluate(&route.plan, chunks, layout_of);
-    if choice.count_only {
-        loads.take_in(1, chunks);
-    } else {
-        loads.send(chunks);
-    }
-    time + loads.time()
+        ..sites.route(site, if inverse { inverted } else { plain })
+    })
 }
 
 impl Route {
-    /// The route with the strings that were lent for it.
-    pub fn lent(mut self, row_set: RowSetId) -> Route {
-        for step in self.plan.programs.iter_mut().flat_map(|p| &mut p.steps) {
-            if let Step::Sense(sense) = step {
-                for slot in &mut sense.slots {
-                    if slot.row_set == TO_BE_LENT {
-                        slot.row_set = row_set;
-                    }
-                }
-            }
-        }
-        self
-    }
-
     /// Whether pages are brought to temporary strings.
     pub fn gathers(&self) -> bool {
         !self.brought.is_empty()
@@ -353,7 +328,7 @@ impl Route {
 
     fn name(&self) -> String {
         if self.gathers() {
-            format!("gather plan on {}", in_words(self.layout.home()))
+            format!("gather plan on {}", in_words(self.home))
         } else {
             "controller plan".into()
         }
@@ -373,7 +348,6 @@ impl Display for Routes {
                 writeln!(f, "  {}: about {:.1} us", other.name(), time.as_us())?;
             }
         }
-        let temporary = format!("{TEMPORARY}.{}[", TO_BE_LENT.row_set);
         for (layer, plan) in self.chosen.brought.iter().enumerate() {
             let inverse = if self.chosen.inverse {
                 ", inverted"
@@ -383,8 +357,7 @@ impl Display for Routes {
             writeln!(f, "brought to temporary[{layer}]{inverse}")?;
             write!(f, "{plan}")?;
         }
-        let plan = self.chosen.plan.to_string();
-        f.write_str(&plan.replace(&temporary, "temporary["))
+        self.chosen.plan.fmt(f)
     }
 }
 

@@ -1,8 +1,8 @@
 //! An expression as the largest parts that one home can evaluate, and what combines them.
 
-use nvme::{Expression, VectorId};
+use nvme::Expression;
 
-use crate::bits::placement::TEMPORARY;
+use crate::bits::rows::Leaf;
 
 /// What combines parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,10 @@ pub(super) enum Operator {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part {
     /// All its vectors have one home, given by number.
-    One { site: usize, expression: Expression },
+    One {
+        site: usize,
+        expression: Expression<Leaf>,
+    },
     /// Parts of different homes; at most one direct part of each, but for those that are
     /// combinations themselves. Negations have sunk into the parts.
     Many {
@@ -34,7 +37,7 @@ impl Operator {
         }
     }
 
-    fn of(self, operands: Vec<Expression>) -> Expression {
+    fn of(self, operands: Vec<Expression<Leaf>>) -> Expression<Leaf> {
         match self {
             Operator::And => Expression::And(operands),
             Operator::Or => Expression::Or(operands),
@@ -44,11 +47,11 @@ impl Operator {
 }
 
 /// Splits an expression, `site` telling the number of a vector's home.
-pub(super) fn split(expression: &Expression, site: &impl Fn(VectorId) -> usize) -> Part {
+pub(super) fn split(expression: &Expression<Leaf>, site: &impl Fn(Leaf) -> usize) -> Part {
     part_of(expression, false, site)
 }
 
-fn part_of(expression: &Expression, negated: bool, site: &impl Fn(VectorId) -> usize) -> Part {
+fn part_of(expression: &Expression<Leaf>, negated: bool, site: &impl Fn(Leaf) -> usize) -> Part {
     let operator = match expression {
         Expression::Vector(id) => {
             let vector = Expression::Vector(*id);
@@ -71,7 +74,7 @@ fn part_of(expression: &Expression, negated: bool, site: &impl Fn(VectorId) -> u
 
 /// Combines parts: those of one home become one.
 fn join(operator: Operator, parts: Vec<Part>) -> Part {
-    let mut of_sites: Vec<(usize, Vec<Expression>)> = Vec::new();
+    let mut of_sites: Vec<(usize, Vec<Expression<Leaf>>)> = Vec::new();
     let mut mixed = Vec::new();
     let flat = parts.into_iter().flat_map(|part| match part {
         Part::Many { operator: o, parts } if o == operator => parts,
@@ -88,7 +91,7 @@ fn join(operator: Operator, parts: Vec<Part>) -> Part {
             many @ Part::Many { .. } => mixed.push(many),
         }
     }
-    let one = |(site, mut operands): (usize, Vec<Expression>)| Part::One {
+    let one = |(site, mut operands): (usize, Vec<Expression<Leaf>>)| Part::One {
         site,
         expression: match operands.len() {
             1 => operands.swap_remove(0),
@@ -105,13 +108,13 @@ fn join(operator: Operator, parts: Vec<Part>) -> Part {
 impl Part {
     /// The expression with temporary vectors in place of the parts of other homes than `site`, and
     /// these parts by the temporary vectors' numbers.
-    pub(super) fn brought_to(&self, site: usize) -> (Expression, Vec<Expression>) {
+    pub(super) fn brought_to(&self, site: usize) -> (Expression<Leaf>, Vec<Expression<Leaf>>) {
         let mut foreign = Vec::new();
         let rest = self.replaced(site, &mut foreign);
         (rest, foreign)
     }
 
-    fn replaced(&self, at: usize, foreign: &mut Vec<Expression>) -> Expression {
+    fn replaced(&self, at: usize, foreign: &mut Vec<Expression<Leaf>>) -> Expression<Leaf> {
         match self {
             Part::One { site, expression } if *site == at => expression.clone(),
             Part::One { expression, .. } => {
@@ -120,7 +123,7 @@ impl Part {
                     foreign.push(expression.clone());
                     foreign.len() - 1
                 });
-                VectorId::new(TEMPORARY, number as u32).into()
+                Leaf::Brought(number as u32).into()
             }
             Part::Many { operator, parts } => {
                 let parts = parts.iter().map(|part| part.replaced(at, foreign));

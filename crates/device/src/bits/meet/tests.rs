@@ -1,9 +1,19 @@
 //! What splitting an expression keeps, and what bringing its parts together means.
 
-use nvme::{Expression, VectorId};
+use nvme::Expression as Tree;
 
 use super::split::{Operator, Part, split};
-use crate::bits::placement::TEMPORARY;
+use crate::bits::rows::Leaf;
+
+/// Operand `group * 10 + vector`, which is at home at `group`.
+type Expression = Tree<Leaf>;
+
+fn group(leaf: Leaf) -> usize {
+    match leaf {
+        Leaf::Stored(number) => number as usize / 10,
+        Leaf::Brought(_) => panic!("not brought yet"),
+    }
+}
 
 /// Numbers that look random (SplitMix64).
 struct Random(u64);
@@ -20,7 +30,7 @@ impl Random {
         let kind = if depth == 0 { 0 } else { self.bits() % 6 };
         if kind <= 1 {
             let (group, vector) = (self.bits() % 3, self.bits() % 4);
-            return VectorId::new(group as u32, vector as u32).into();
+            return Leaf::Stored((group * 10 + vector) as u32).into();
         }
         if kind == 2 {
             return !self.expression(depth - 1);
@@ -36,11 +46,11 @@ impl Random {
 }
 
 /// 64 bits of every vector.
-fn word(id: VectorId) -> u64 {
-    Random(u64::from(id.group * 100 + id.vector)).bits()
+fn word(leaf: Leaf) -> u64 {
+    Random(nvme::Operand::code(leaf)).bits()
 }
 
-fn meaning(expression: &Expression, word: &impl Fn(VectorId) -> u64) -> u64 {
+fn meaning(expression: &Expression, word: &impl Fn(Leaf) -> u64) -> u64 {
     let operands = expression.operands().iter();
     let operands = operands.map(|operand| meaning(operand, word));
     match expression {
@@ -57,7 +67,7 @@ fn meaning_of_part(part: &Part) -> u64 {
     match part {
         Part::One { site, expression } => {
             let mut vectors = expression.vectors().into_iter();
-            assert!(vectors.all(|id| id.group as usize == *site), "{expression}");
+            assert!(vectors.all(|leaf| group(leaf) == *site), "{expression}");
             meaning(expression, &word)
         }
         Part::Many { operator, parts } => {
@@ -86,24 +96,20 @@ fn meaning_of_part(part: &Part) -> u64 {
 
 #[test]
 fn parts_mean_together_what_the_whole_means() {
-    let site = |id: VectorId| id.group as usize;
     let mut combined = 0;
     for seed in 0..2000 {
         let expression = Random(seed).expression(4);
         let expected = meaning(&expression, &word);
-        let parts = split(&expression, &site);
+        let parts = split(&expression, &group);
         assert_eq!(meaning_of_part(&parts), expected, "{expression}");
         combined += u32::from(matches!(parts, Part::Many { .. }));
         for home in 0..3 {
             let (rest, foreign) = parts.brought_to(home);
-            let with_temporary = |id: VectorId| match id.group {
-                TEMPORARY => meaning(&foreign[id.vector as usize], &word),
-                group => {
-                    assert_eq!(
-                        group as usize, home,
-                        "{expression}: the rest is of one home"
-                    );
-                    word(id)
+            let with_temporary = |leaf| match leaf {
+                Leaf::Brought(layer) => meaning(&foreign[layer as usize], &word),
+                Leaf::Stored(_) => {
+                    assert_eq!(group(leaf), home, "{expression}: the rest is of one home");
+                    word(leaf)
                 }
             };
             assert_eq!(meaning(&rest, &with_temporary), expected, "{expression}");

@@ -3,7 +3,7 @@
 use nvme::Expression;
 
 use super::{Program, Sense, Step};
-use crate::bits::placement::RowSetId;
+use crate::bits::rows::RowSetId;
 
 /// What a latch holds after a step.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -59,7 +59,7 @@ impl Display for Step {
 }
 
 impl Display for Sense {
-    /// As the latches see it, such as `C = 0; S = !(1.0[0-2] | 2.0[5]); C |= S`.
+    /// As the latches see it, such as `C = 0; S = !(string 0[0-2] | string 1[5]); C |= S`.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Iscm {
             inverse,
@@ -83,9 +83,12 @@ impl Display for Sense {
 }
 
 impl Display for Slot {
-    /// `group.row set[layers]`: the AND of those wordlines.
+    /// `string n[layers]`: the AND of those wordlines.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}[", self.row_set.group, self.row_set.row_set)?;
+        if self.row_set.operand().is_some() {
+            return write!(f, "{}", self.row_set);
+        }
+        write!(f, "{}[", self.row_set)?;
         write_layers(f, self.wordlines)?;
         write!(f, "]")
     }

@@ -7,7 +7,7 @@ use media::nand::Iscm;
 
 use super::tree::{Chain, Join, Kind, Tree};
 use super::{Program, Sense, Source, Step};
-use crate::bits::placement::RowSetId;
+use crate::bits::rows::RowSetId;
 
 /// The programs of `tree`, each once however often its page is used, and the root over them.
 pub(super) fn emit(tree: &Tree) -> (Vec<Program>, Source) {

@@ -6,7 +6,7 @@ use media::nand::{CELLS_PER_STRING_MAX, WordlineBitmap};
 
 use super::Slot;
 use super::graph::{Graph, Lit, Node};
-use crate::bits::placement::RowSetId;
+use crate::bits::rows::RowSetId;
 
 /// What the latches and the wordline drivers of an engine can do.
 #[derive(Clone, Copy, Debug)]

@@ -8,10 +8,9 @@ use std::collections::HashMap;
 use std::ops::Not;
 use std::rc::Rc;
 
-use nvme::{Expression, VectorId};
+use nvme::Expression;
 
-use crate::bits::error::BitsError;
-use crate::bits::placement::{RowSetId, VectorPlacement};
+use crate::bits::rows::{Operand, Row};
 
 /// Disjunctions that one is compared with when looking for redundant ones: bounds the effort, not
 /// the result.
@@ -52,15 +51,6 @@ impl Not for Lit {
     }
 }
 
-/// One stored row: a wordline of the strings of a row set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Row {
-    pub(super) row_set: RowSetId,
-    pub(super) layer: u32,
-    /// The row holds the inverse of the vector.
-    pub(super) inverse: bool,
-}
-
 /// What a literal stands for, negation aside.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Node {
@@ -91,68 +81,35 @@ impl Graph {
         graph
     }
 
-    /// Adds `expression`; returns its literal and the common length of its operands in bits.
-    pub(super) fn build(
+    /// Adds `expression`, `find` telling how its operands are stored; gives its literal.
+    pub(super) fn build<V: nvme::Operand>(
         &mut self,
-        expression: &Expression,
-        find: &dyn Fn(VectorId) -> Option<VectorPlacement>,
-    ) -> Result<(Lit, u64), BitsError> {
-        let mut bits = None;
-        let root = self.add(expression, find, &mut bits)?;
-        Ok((root, bits.unwrap_or(0)))
-    }
-
-    fn add(
-        &mut self,
-        expression: &Expression,
-        find: &dyn Fn(VectorId) -> Option<VectorPlacement>,
-        bits: &mut Option<u64>,
-    ) -> Result<Lit, BitsError> {
-        let mut all = |graph: &mut Graph, parts: &[Expression]| -> Result<Vec<Lit>, BitsError> {
-            parts
-                .iter()
-                .map(|part| graph.add(part, find, bits))
-                .collect()
+        expression: &Expression<V>,
+        find: &dyn Fn(V) -> Operand,
+    ) -> Lit {
+        let all = |graph: &mut Graph, parts: &[Expression<V>]| -> Vec<Lit> {
+            let parts = parts.iter();
+            parts.map(|part| graph.build(part, find)).collect()
         };
-        Ok(match expression {
-            Expression::Vector(vector) => {
-                let placement = find(*vector).ok_or(BitsError::UnknownVector(*vector))?;
-                let expected = *bits.get_or_insert(placement.bits);
-                if placement.bits != expected {
-                    let found = placement.bits;
-                    return Err(BitsError::LengthMismatch {
-                        vector: *vector,
-                        expected,
-                        found,
-                    });
-                }
-                let VectorPlacement {
-                    row_set,
-                    layer,
-                    inverse,
-                    ..
-                } = placement;
-                self.intern(Node::Row(Row {
-                    row_set,
-                    layer,
-                    inverse,
-                }))
-                .flipped(inverse)
-            }
-            Expression::Not(inner) => !self.add(inner, find, bits)?,
+        match expression {
+            Expression::Vector(vector) => match find(*vector) {
+                Operand::Zeroes => Lit::FALSE,
+                Operand::Row(row) => self.intern(Node::Row(row)).flipped(row.inverse),
+            },
+            Expression::Not(inner) => !self.build(inner, find),
             Expression::And(parts) => {
-                let parts = all(self, parts)?;
+                let parts = all(self, parts);
                 self.and(parts)
             }
             Expression::Or(parts) => {
-                let parts = all(self, parts)?;
+                let parts = all(self, parts);
                 self.or(parts)
             }
             Expression::Xor(parts) => {
-                let parts = all(self, parts)?;
+                let parts = all(self, parts);
                 self.xor(parts)
             }
-        })
+        }
     }
 
     /// The node of a literal.

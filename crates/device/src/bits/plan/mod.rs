@@ -1,7 +1,7 @@
 //! From an expression and the placement of its operands to what every plane does.
 //!
-//! A [`Plan`] is the same for every chunk: all vectors keep chunk `k` in the same plane, so what
-//! differs from chunk to chunk is only which blocks the row sets mean there. The plan holds array
+//! A [`Plan`] is the same for all chunks of a class ([`super::classes`]): what differs from chunk to chunk is only
+//! which blocks the row sets mean there. The plan holds array
 //! programs, each a sequence of steps over a plane's sensing latch S and cache latch C that leaves
 //! one page in C, and a root that says how the controller combines those pages. A program that
 //! computes everything by itself has the root `Array(0)`: one page leaves the plane.
@@ -20,11 +20,10 @@ mod tree;
 
 use arrayvec::ArrayVec;
 use media::nand::{Iscm, MWS_BLOCKS_MAX, WordlineBitmap};
-use nvme::{Expression, VectorId};
+use nvme::Expression;
 
 use super::engine::Engine;
-use super::error::BitsError;
-use super::placement::{RowSetId, VectorPlacement};
+use super::rows::{Operand, RowSetId};
 pub use contents::{Contents, Held, OPERANDS_SHOWN, contents};
 use forms::Reach;
 
@@ -148,8 +147,6 @@ impl Weights {
 pub struct Plan {
     /// The engine it is for.
     pub engine: Engine,
-    /// Length of the operands and of the result, in bits.
-    pub bits: u64,
     /// What the planes do; each program runs once a chunk and its page is read out once.
     pub programs: Vec<Program>,
     /// What the controller makes of the pages.
@@ -174,37 +171,33 @@ impl Plan {
     }
 }
 
-/// Plans `expression` for `engine`, `find` telling where each vector is.
-///
-/// # Errors [`BitsError::UnknownVector`] if `find` does not know an operand,
-/// [`BitsError::LengthMismatch`] if the operands differ in length.
+/// Plans `expression` for `engine`, `find` telling how each vector is stored.
 ///
 /// # Panics
 /// If `limits.blocks_max` is not within 1 to [`MWS_BLOCKS_MAX`].
-pub fn plan(
-    expression: &Expression,
+pub fn plan<V: nvme::Operand>(
+    expression: &Expression<V>,
     engine: Engine,
     limits: &Limits,
-    find: impl Fn(VectorId) -> Option<VectorPlacement>,
-) -> Result<Plan, BitsError> {
+    find: impl Fn(V) -> Operand,
+) -> Plan {
     assert!(
         (1..=MWS_BLOCKS_MAX).contains(&limits.blocks_max),
         "the configuration keeps mws.blocks_max within 1 to {MWS_BLOCKS_MAX}"
     );
     let mut graph = graph::Graph::new();
-    let (root, bits) = graph.build(expression, &find)?;
+    let root = graph.build(expression, &find);
     let parabit = |graph| search::search(graph, root, Vec::new(), Reach::PARABIT, limits.weights);
     let (programs, root) = match engine {
         Engine::FlashCosmos => flash_cosmos(graph, root, limits),
         Engine::ParaBit => parabit(graph),
         Engine::InStorage => search::read_all(&graph, root),
     };
-    Ok(Plan {
+    Plan {
         engine,
-        bits,
         programs,
         root,
-    })
+    }
 }
 
 /// The cheapest of what the search finds and of what simpler engines would do.

@@ -2,12 +2,13 @@
 
 mod worked_example;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use media::nand::cells::{CellsConfig, EccConfig};
 use media::nand::{
-    BusTiming, Command, CommandPhases, EnergyConfig, Geometry, Latency, MwsLimits, MwsTime, Nand,
-    NandConfig, PageAddress, PageSet, Precharge, ProgramMode, Storage,
+    BlockId, BusTiming, Command, CommandPhases, EnergyConfig, Geometry, Latency, MwsLimits,
+    MwsTime, Nand, NandConfig, PageAddress, PageSet, Precharge, ProgramMode, Storage,
 };
 use nvme::{Expression, VectorId};
 use sim::Time;
@@ -15,12 +16,94 @@ use sim::Time;
 use super::combine::Combiner;
 use super::command::commands;
 use super::engine::Engine;
-use super::placement::tests::{Pool, small};
-use super::placement::{BITS_MAX, DieBatch, Groups, VectorSpare, rebuild};
 use super::plan::{Limits, Weights, plan};
+use super::rows::{Operand, Row, RowSetId};
+use crate::region::tests::small;
+use crate::region::{DieBatch, Home, Layout, Region, Shape, StringAddress};
 
 /// Chunks of every test vector: three stripes, the last one not full.
 const CHUNKS: u64 = 19;
+
+/// Rows of vectors, written under a handle a group.
+struct Rows {
+    region: Region,
+    layout: Layout,
+    free: BTreeSet<u32>,
+    /// The strings that vectors are in: group and block of the first chunk.
+    sets: Vec<(u32, BlockId)>,
+    vectors: BTreeMap<VectorId, (Row, Vec<PageAddress>)>,
+}
+
+impl Rows {
+    fn new(geometry: Geometry) -> Rows {
+        Rows {
+            region: Region::new(&geometry),
+            free: (0..geometry.blocks()).collect(),
+            layout: Layout::new(geometry),
+            sets: Vec::new(),
+            vectors: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a page for each chunk of a vector.
+    fn place(&mut self, id: VectorId, inverse: bool) -> Vec<PageAddress> {
+        let number = id.group as u16;
+        let shape = Shape {
+            anchor: 0,
+            pitch: CHUNKS as u32,
+            home: Home::ALL,
+            scope: 0..1 << 20,
+        };
+        self.region.open(number, shape).expect("a legal shape");
+        let handle = self.region.handle(number).expect("open").clone();
+        let geometry = self.layout.geometry().clone();
+        let mut page = |chunk| {
+            let free = &mut self.free;
+            let allocated = self.region.allocate(&handle.spot(chunk), |plane| {
+                let mut blocks = geometry.blocks_of_plane(plane);
+                let block = blocks.find(|block| free.contains(block))?;
+                free.remove(&block);
+                Some(BlockId(block))
+            });
+            allocated.expect("there is room").page
+        };
+        let pages: Vec<PageAddress> = (0..CHUNKS).map(&mut page).collect();
+        let set = (id.group, pages[0].block);
+        let known = self.sets.iter().position(|known| *known == set);
+        let number = known.unwrap_or_else(|| {
+            self.sets.push(set);
+            self.sets.len() - 1
+        });
+        let row = Row {
+            row_set: RowSetId(number as u32),
+            layer: pages[0].page / geometry.strings_per_block,
+            inverse,
+        };
+        self.vectors.insert(id, (row, pages.clone()));
+        pages
+    }
+
+    fn find(&self, id: VectorId) -> Operand {
+        Operand::Row(self.vectors[&id].0)
+    }
+
+    fn string(&self, row_set: RowSetId, chunk: u64) -> StringAddress {
+        let mut vectors = self.vectors.values();
+        let (_, pages) = vectors
+            .find(|(row, _)| row.row_set == row_set)
+            .expect("a vector made it");
+        let page = pages[chunk as usize];
+        StringAddress {
+            block: page.block,
+            string: page.page % self.layout.geometry().strings_per_block,
+        }
+    }
+
+    fn commands(&self, program: &super::plan::Program, batch: &DieBatch) -> Rc<[Command]> {
+        let string = |row_set, chunk| self.string(row_set, chunk);
+        commands(program, self.layout.geometry(), &string, batch)
+    }
+}
 
 /// The flash on a clock that waits for every command.
 struct Flash {
@@ -85,11 +168,11 @@ impl Flash {
         }
     }
 
-    fn run(&mut self, command: &Command, batch: &DieBatch, groups: &Groups) {
+    fn run(&mut self, command: &Command, batch: &DieBatch, rows: &Rows) {
         let die = self
             .nand
             .geometry()
-            .die_of_plane(groups.layout().plane(batch[0]));
+            .die_of_plane(rows.layout.plane(batch[0]));
         let begun = self.nand.begin(die, command, self.now);
         self.now += begun
             .unwrap_or_else(|error| panic!("{command:?}: {error}"))
@@ -100,62 +183,42 @@ impl Flash {
     }
 
     /// Programs a vector, its chunks' words repeating `data`, all planes of a die at once.
-    fn write(
-        &mut self,
-        groups: &mut Groups,
-        pool: &mut Pool,
-        vector: VectorId,
-        inverse: bool,
-        data: &[u64],
-    ) {
-        let write = groups
-            .place(pool, vector, CHUNKS * 64, inverse)
-            .expect("there is room");
-        for batch in groups.layout().die_batches(write.chunks) {
+    fn write(&mut self, rows: &mut Rows, vector: VectorId, inverse: bool, data: &[u64]) {
+        let places = rows.place(vector, inverse);
+        for batch in rows.layout.die_batches(CHUNKS) {
             let mut pages = PageSet::new();
             for &chunk in &batch {
                 let word = data[chunk as usize];
                 let stored = if inverse { !word } else { word };
-                let plane = groups.layout().plane(chunk);
+                let plane = rows.layout.plane(chunk);
                 self.nand
                     .data_in(plane, 0, &stored.to_le_bytes())
                     .expect("fits a page");
-                let record = groups.record(&write, chunk).encode();
-                self.nand
-                    .set_spare(plane, &record)
-                    .expect("fits the spare area");
-                pages.push(groups.page(&write.placement, chunk).expect("reserved"));
+                pages.push(places[chunk as usize]);
             }
-            self.run(
-                &Command::Program {
-                    pages,
-                    mode: ProgramMode::Esp,
-                },
-                &batch,
-                groups,
-            );
+            let mode = ProgramMode::Esp;
+            self.run(&Command::Program { pages, mode }, &batch, rows);
         }
-        groups.commit(write);
     }
 
     /// Evaluates an expression chunk by chunk.
-    fn evaluate(&mut self, groups: &Groups, expression: &Expression, engine: Engine) -> Vec<u64> {
+    fn evaluate(&mut self, rows: &Rows, expression: &Expression, engine: Engine) -> Vec<u64> {
         let limits = Limits {
             blocks_max: 4,
             weights: Weights::SENSES_FIRST,
         };
-        let plan = plan(expression, engine, &limits, |id| groups.find(id)).expect("all are stored");
+        let plan = plan(expression, engine, &limits, |id| rows.find(id));
         let mut result = vec![0; CHUNKS as usize];
         let mut combiner = Combiner::new();
-        for batch in groups.layout().die_batches(CHUNKS) {
+        for batch in rows.layout.die_batches(CHUNKS) {
             let mut pages: BTreeMap<u64, Vec<Vec<u64>>> = BTreeMap::new();
             for program in &plan.programs {
-                let commands = commands(program, groups, &batch).expect("all are stored");
+                let commands = rows.commands(program, &batch);
                 for command in commands.iter() {
-                    self.run(command, &batch, groups);
+                    self.run(command, &batch, rows);
                 }
                 for &chunk in &batch {
-                    let register = self.nand.page_register(groups.layout().plane(chunk));
+                    let register = self.nand.page_register(rows.layout.plane(chunk));
                     pages
                         .entry(chunk)
                         .or_default()
@@ -169,19 +232,6 @@ impl Flash {
             }
         }
         result
-    }
-
-    fn records(&self) -> Vec<(PageAddress, VectorSpare)> {
-        let geometry = small();
-        let blocks = (0..geometry.blocks()).map(media::nand::BlockId);
-        let pages = blocks.flat_map(|block| {
-            (0..geometry.wordlines_per_block()).map(move |page| PageAddress { block, page })
-        });
-        let record = |page| {
-            let spare = self.nand.spare(small().ppa(page))?;
-            Some((page, VectorSpare::decode(spare)?))
-        };
-        pages.filter_map(record).collect()
     }
 }
 
@@ -211,8 +261,7 @@ fn meaning(expression: &Expression, contents: &BTreeMap<VectorId, Vec<u64>>, chu
 
 #[test]
 fn the_flash_computes_what_the_expression_means() {
-    let (mut flash, mut pool) = (Flash::new(small()), Pool::new(&small()));
-    let mut groups = Groups::new(small());
+    let (mut flash, mut rows) = (Flash::new(small()), Rows::new(small()));
     let mut contents = BTreeMap::new();
     for (seed, (group, inverse)) in [(0, false), (1, true), (2, false)].into_iter().enumerate() {
         for number in 0..4 {
@@ -220,7 +269,7 @@ fn the_flash_computes_what_the_expression_means() {
                 VectorId::new(group, number),
                 words(seed as u64 * 4 + u64::from(number)),
             );
-            flash.write(&mut groups, &mut pool, vector, inverse, &data);
+            flash.write(&mut rows, vector, inverse, &data);
             contents.insert(vector, data);
         }
     }
@@ -243,24 +292,8 @@ fn the_flash_computes_what_the_expression_means() {
             .map(|chunk| meaning(&expression, &contents, chunk))
             .collect();
         for engine in [Engine::FlashCosmos, Engine::ParaBit, Engine::InStorage] {
-            let result = flash.evaluate(&groups, &expression, engine);
+            let result = flash.evaluate(&rows, &expression, engine);
             assert_eq!(result, expected, "{engine:?}");
-        }
-    }
-    let next_page = |block| flash.nand.block_state(block).next_page;
-    let rebuilt = rebuild(small(), flash.records(), next_page);
-    assert!(rebuilt.vectors().eq(groups.vectors()));
-    assert!(
-        rebuilt
-            .vectors()
-            .all(|(_, placement)| placement.bits <= BITS_MAX)
-    );
-    for (_, placement) in groups.vectors() {
-        for chunk in 0..CHUNKS {
-            assert_eq!(
-                rebuilt.page(&placement, chunk),
-                groups.page(&placement, chunk)
-            );
         }
     }
 }

@@ -21,14 +21,13 @@ fn one_plane() -> Geometry {
 /// A, B, C and D, four vectors each, C and D stored inverse; group 1 to 4.
 struct Example {
     flash: Flash,
-    groups: Groups,
+    rows: Rows,
     contents: BTreeMap<VectorId, Vec<u64>>,
 }
 
 impl Example {
     fn new() -> Example {
-        let (mut flash, mut pool) = (Flash::new(one_plane()), Pool::new(&one_plane()));
-        let mut groups = Groups::new(one_plane());
+        let (mut flash, mut rows) = (Flash::new(one_plane()), Rows::new(one_plane()));
         let mut contents = BTreeMap::new();
         for group in 1..=4 {
             for number in 0..4 {
@@ -40,13 +39,13 @@ impl Example {
                     2 => sparse.iter().zip(other).map(|(a, b)| a | b).collect(),
                     _ => sparse,
                 };
-                flash.write(&mut groups, &mut pool, vector, group > 2, &data);
+                flash.write(&mut rows, vector, group > 2, &data);
                 contents.insert(vector, data);
             }
         }
         Example {
             flash,
-            groups,
+            rows,
             contents,
         }
     }
@@ -59,9 +58,9 @@ impl Example {
     /// Runs the first `count` steps of the plan on the first chunk.
     fn run(&mut self, plan: &Plan, count: usize) {
         let batch = DieBatch::from_iter([0]);
-        let commands = commands(&plan.programs[0], &self.groups, &batch);
-        for command in &commands.expect("all are stored")[..count] {
-            self.flash.run(command, &batch, &self.groups);
+        let commands = self.rows.commands(&plan.programs[0], &batch);
+        for command in &commands[..count] {
+            self.flash.run(command, &batch, &self.rows);
         }
     }
 
@@ -77,24 +76,25 @@ impl Example {
         let planes = PlaneMask::single(0);
         let batch = DieBatch::from_iter([0]);
         let transfer = Command::LatchTransfer { planes };
-        self.flash.run(&transfer, &batch, &self.groups);
+        self.flash.run(&transfer, &batch, &self.rows);
         self.c()
     }
 
     /// The cycles of a step's command on the bus.
     fn cycles(&self, plan: &Plan, step: usize) -> Vec<BusCycle> {
         let batch = DieBatch::from_iter([0]);
-        let commands = commands(&plan.programs[0], &self.groups, &batch);
+        let commands = self.rows.commands(&plan.programs[0], &batch);
         let mut cycles = Vec::new();
-        commands.expect("all are stored")[step].encode(&one_plane(), DieId(0), &mut cycles);
+        commands[step].encode(&one_plane(), DieId(0), &mut cycles);
         cycles
     }
 
     /// Figure 15 (a): the address slot of a group's block, a wordline a bit.
     fn slot(&self, group: u32, wordlines: u8) -> [BusCycle; 3] {
-        let placement = self.groups.find(VectorId::new(group, 0));
-        let row_set = placement.expect("it is stored").row_set;
-        let string = self.groups.string(row_set, 0).expect("it is stored");
+        let Operand::Row(row) = self.rows.find(VectorId::new(group, 0)) else {
+            panic!("it is stored");
+        };
+        let string = self.rows.string(row.row_set, 0);
         [string.block.0 as u8, string.string as u8, wordlines].map(BusCycle::Address)
     }
 }
@@ -119,11 +119,10 @@ fn equation_4_is_two_commands_that_leave_it_in_both_latches() {
         blocks_max: 4,
         weights: Weights::SENSES_FIRST,
     };
-    let groups = &example.groups;
+    let rows = &example.rows;
     let plan = plan(&equation_4(), Engine::FlashCosmos, &limits, |id| {
-        groups.find(id)
-    })
-    .expect("all are stored");
+        rows.find(id)
+    });
     assert_eq!((plan.senses(), plan.page_transfers()), (2, 1), "{plan}");
 
     // 1: (C1 + C3)(D2 + D4), inverse, both latches initialized, nothing transferred.
@@ -159,6 +158,6 @@ fn equation_4_is_two_commands_that_leave_it_in_both_latches() {
     let planes = PlaneMask::single(0);
     let batch = DieBatch::from_iter([0]);
     let xor = Command::Xor { planes };
-    example.flash.run(&xor, &batch, &example.groups);
+    example.flash.run(&xor, &batch, &example.rows);
     assert_eq!(example.c(), 0, "S holds the same");
 }

@@ -216,7 +216,7 @@ impl Controller {
             .filter(|block| nand.block_state(BlockId(*block)).condition == BlockCondition::Bad)
             .count() as u64;
         let block_pages = u64::from(geometry.pages_per_block(self.ftl.mode()));
-        let exported = u64::from(self.ftl.logical_pages()).div_ceil(block_pages);
+        let exported = u64::from(self.ftl.data_pages()).div_ceil(block_pages);
         let spare = u64::from(geometry.blocks()).saturating_sub(exported).max(1);
         (spare.saturating_sub(bad) * 100 / spare) as u8
     }

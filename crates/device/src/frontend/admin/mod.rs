@@ -1,6 +1,7 @@
 //! Admin commands: what the drive says of itself, how it is set, and how all of it is erased.
 
 mod abort;
+mod directive;
 mod event;
 mod feature;
 mod format;
@@ -45,6 +46,8 @@ impl Controller {
             AdminCommand::SetFeatures(set) => self.set_feature(set).await,
             AdminCommand::Abort(abort) => self.abort(abort).await,
             AdminCommand::GetLogPage(get) => self.get_log(get).await,
+            AdminCommand::DirectiveSend(send) => self.send_directive(send).await,
+            AdminCommand::DirectiveReceive(receive) => self.receive_directive(receive).await,
             AdminCommand::FormatNvm(format) => self.format(format).await,
             AdminCommand::Sanitize(sanitize) => self.start_sanitize(sanitize).await,
             AdminCommand::AsyncEventRequest => unreachable!("held back before it gets here"),

@@ -153,10 +153,9 @@ impl Controller {
             self.wait_while_in_use(namespace).await;
         }
         self.cache.forget_everything().await;
-        while self.ftl.is_making_checkpoint() || !self.bits.is_at_rest() {
+        while self.ftl.is_making_checkpoint() || self.ftl.has_lent_blocks() {
             self.sim.sleep(LOOK).await;
         }
-        self.bits.forget_everything();
         let mut purge = self.ftl.begin_purge();
         // Facts that are no more go with their pages. Without space those pages are copied as they are.
         let _ = self.ftl.rewrite_journal().await;

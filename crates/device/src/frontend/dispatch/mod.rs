@@ -5,6 +5,7 @@ mod compare;
 pub(super) mod copy;
 mod direct;
 mod io;
+mod placed;
 mod uncorrectable;
 
 use std::rc::Rc;
@@ -77,7 +78,8 @@ impl Controller {
             IoCommand::Verify(verify) => self.verify(namespace, verify, origin).await,
             IoCommand::WriteUncorrectable(mark) => self.write_uncorrectable(namespace, mark).await,
             IoCommand::Copy(copy) => self.copy(namespace, copy, origin).await,
-            IoCommand::Vendor(vendor) => self.serve_vendor(vendor, origin).await,
+            IoCommand::WritePlaced(placed) => self.write_placed(namespace, placed, origin).await,
+            IoCommand::Vendor(vendor) => self.serve_vendor(namespace, vendor, origin).await,
         }
     }
 

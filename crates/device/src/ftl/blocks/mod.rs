@@ -33,7 +33,7 @@ pub(super) enum Use {
     Failing,
     /// Never to be used.
     Bad,
-    /// Holds vectors for computing; not this layer's to collect.
+    /// The region's: emptied by the layout of what lies there only.
     Compute,
     /// Holds roots of checkpoints; kept as it is until they are not needed.
     Root,
@@ -84,6 +84,8 @@ pub(super) struct Shares {
     pub(super) opens_ahead: bool,
     /// Blocks of each plane that computing may take.
     pub(super) compute_blocks: u32,
+    /// Needed pages of each plane that data has room for without blocks of computing's share.
+    pub(super) data_pages: u32,
     /// Blocks of each plane that stay erased for a dump when the power goes.
     pub(super) dump_blocks: u32,
 }
@@ -111,6 +113,8 @@ struct Plane {
     free: FreeBlocks,
     frontiers: [Option<Frontier>; STREAMS],
     compute_blocks: u32,
+    /// Needed pages that are not the region's; counted where computing has a share.
+    data_pages: u32,
     /// Blocks in which a program failed, to be emptied.
     failing: Vec<BlockId>,
     /// Blocks of the SLC cache.
@@ -122,9 +126,13 @@ struct Plane {
 }
 
 impl Plane {
-    /// Blocks that computing may still take, of `most` that it may have.
-    fn unclaimed(&self, most: u32) -> usize {
-        most.saturating_sub(self.compute_blocks) as usize
+    /// Blocks that are kept back for computing: those of its share that it has not claimed, but for
+    /// those that data needs, since the host wrote more of it than the other blocks are for.
+    fn unclaimed(&self, shares: &Shares) -> usize {
+        let unclaimed = shares.compute_blocks.saturating_sub(self.compute_blocks);
+        let more = self.data_pages.saturating_sub(shares.data_pages);
+        // Less than a block, of records and of pages that found no room at home, is what is kept for collection.
+        unclaimed.saturating_sub(more / shares.pages_per_block) as usize
     }
 }
 
@@ -145,6 +153,10 @@ pub(super) struct Blocks {
     candidates: Candidates,
     /// One bit a page, by physical page number; address space, not memory, until set.
     valid: Vec<u64>,
+    /// The same: whether the complement of what the page holds is stored. Only the region has such pages.
+    inverse: Vec<u64>,
+    /// How many bits of that are set.
+    inverse_pages: u64,
     /// Pages that a dump would have to save now.
     unsaved: Rc<Cell<u32>>,
 }
@@ -158,6 +170,7 @@ impl Blocks {
             free: FreeBlocks::new(orders.free_by_wear),
             frontiers: [None; STREAMS],
             compute_blocks: 0,
+            data_pages: 0,
             failing: Vec::new(),
             slc_blocks: 0,
             foldable: VecDeque::new(),
@@ -176,6 +189,8 @@ impl Blocks {
             // Small for what it tells, and a drive that is filled in order uses it here and there: huge
             // pages would cost more than they give.
             valid: vec![0; pages.div_ceil(64)],
+            inverse: vec![0; pages.div_ceil(64)],
+            inverse_pages: 0,
             unsaved: Rc::default(),
             shares,
         }
@@ -298,11 +313,6 @@ impl Blocks {
         !busy && self.blocks[block.0 as usize].pending == 0
     }
 
-    /// Whether a block is not this layer's to collect.
-    pub(super) fn is_lent(&self, block: BlockId) -> bool {
-        matches!(self.usage(block), Use::Compute | Use::Root)
-    }
-
     /// No page is needed any more but `kept`.
     pub(super) fn forget_all_but(&mut self, kept: &BTreeSet<Ppa>) {
         for block in (0..self.geometry.blocks()).map(BlockId) {
@@ -325,14 +335,14 @@ impl Blocks {
 
     /// Takes a block to empty it: a closed or failing one, or for a purge another.
     pub(super) fn begin_collection(&mut self, block: BlockId) {
-        match self.usage(block) {
-            Use::Failing => {
-                let failing = &mut self.plane_mut(block).failing;
-                failing.retain(|other| *other != block);
-                return;
-            }
-            Use::Compute => self.release_from_compute(block),
-            _ => {}
+        debug_assert!(
+            !self.is_compute(block),
+            "blocks of the region are emptied for themselves"
+        );
+        if self.usage(block) == Use::Failing {
+            let failing = &mut self.plane_mut(block).failing;
+            failing.retain(|other| *other != block);
+            return;
         }
         if !self.candidates.remove(block) {
             let foldable = &mut self.plane_mut(block).foldable;
@@ -432,8 +442,7 @@ impl Blocks {
     /// not claimed yet of its share, nor those for a dump.
     pub(super) fn free_blocks(&self, plane: PlaneId) -> usize {
         let entry = &self.planes[plane.0 as usize];
-        let unclaimed = entry.unclaimed(self.shares.compute_blocks);
-        let kept_back = unclaimed + self.shares.dump_blocks as usize;
+        let kept_back = entry.unclaimed(&self.shares) + self.shares.dump_blocks as usize;
         entry.free.len().saturating_sub(kept_back)
     }
 
@@ -512,7 +521,7 @@ impl Blocks {
             }
             Stream::Host | Stream::SlcCache | Stream::Cold | Stream::Mapping => {
                 (self.shares.reserve + self.shares.dump_blocks) as usize
-                    + entry.unclaimed(self.shares.compute_blocks)
+                    + entry.unclaimed(&self.shares)
             }
             Stream::Collection => 0,
         };
@@ -536,8 +545,8 @@ impl Blocks {
     }
 
     /// The program of an allocated page is over; `needed` says whether the page
-    /// holds something that must be kept. True if a block is now ready to be emptied that is
-    /// failing or of the SLC cache.
+    /// holds something that must be kept. True if the programs of a block are now over that is
+    /// failing, of the SLC cache or of the region.
     #[inline]
     pub(super) fn settle(&mut self, address: PageAddress, needed: bool) -> bool {
         self.candidates.tick();
@@ -551,7 +560,8 @@ impl Blocks {
         if drained && usage == Use::Closed {
             self.close(address.block);
         }
-        drained && (usage == Use::Failing || cached && usage == Use::Closed)
+        let others = matches!(usage, Use::Failing | Use::Compute);
+        drained && (others || cached && usage == Use::Closed)
     }
 
     /// The page is needed.
@@ -568,6 +578,16 @@ impl Blocks {
             "a candidate's pages are all written"
         );
         self.blocks[block.0 as usize].valid += 1;
+        self.count_data(block, 1);
+    }
+
+    /// Counts needed pages of data, where that tells how much of computing's share data needs.
+    #[inline]
+    fn count_data(&mut self, block: BlockId, change: i32) {
+        if self.shares.compute_blocks > 0 && self.usage(block) != Use::Compute {
+            let plane = self.plane_mut(block);
+            plane.data_pages = plane.data_pages.wrapping_add_signed(change);
+        }
     }
 
     /// The page is not needed any more.
@@ -580,6 +600,49 @@ impl Blocks {
         let block = self.geometry.page_address(page).block;
         self.blocks[block.0 as usize].valid -= 1;
         self.candidates.lower(block);
+        self.count_data(block, -1);
+    }
+
+    /// Whether the complement of what a page holds is stored.
+    #[inline]
+    pub(super) fn is_inverse(&self, page: Ppa) -> bool {
+        self.inverse_pages > 0 && self.inverse[page.0 as usize / 64] & (1 << (page.0 % 64)) != 0
+    }
+
+    /// Notes whether the complement of what a page of the region holds is stored.
+    pub(super) fn set_inverse(&mut self, page: Ppa, inverse: bool) {
+        let bit = 1 << (page.0 % 64);
+        let word = &mut self.inverse[page.0 as usize / 64];
+        let before = *word & bit != 0;
+        *word = (*word & !bit) | if inverse { bit } else { 0 };
+        self.inverse_pages += u64::from(inverse);
+        self.inverse_pages -= u64::from(before);
+    }
+
+    /// Whether a block is the region's.
+    #[inline]
+    pub(super) fn is_compute(&self, block: BlockId) -> bool {
+        self.usage(block) == Use::Compute
+    }
+
+    /// Whether a block has no program under way.
+    pub(super) fn is_drained(&self, block: BlockId) -> bool {
+        self.blocks[block.0 as usize].pending == 0
+    }
+
+    /// A page of a block of the region is about to be programmed.
+    pub(super) fn begin_program(&mut self, block: BlockId) {
+        self.blocks[block.0 as usize].pending += 1;
+    }
+
+    /// How often a block was erased.
+    pub(super) fn erases(&self, block: BlockId) -> u32 {
+        self.blocks[block.0 as usize].erases
+    }
+
+    /// Erases of the block of `plane` that was erased most often.
+    pub(super) fn most_erases(&self, plane: PlaneId) -> u32 {
+        self.planes[plane.0 as usize].most_erases
     }
 
     /// Has the processor fetch whether a page is needed.
@@ -624,11 +687,11 @@ impl Blocks {
         (at < end).then_some(PageAddress { block, page })
     }
 
-    /// Takes a free block of `plane` for vectors, if computing has not had its
-    /// share and enough remain for data.
-    pub(super) fn take_for_compute(&mut self, plane: PlaneId) -> Option<BlockId> {
+    /// Takes a free block of `plane` for the region, if computing has not had its share or may have so many
+    /// more, and enough remain for data.
+    pub(super) fn take_for_compute(&mut self, plane: PlaneId, more: u32) -> Option<BlockId> {
         let entry = &mut self.planes[plane.0 as usize];
-        if entry.compute_blocks >= self.shares.compute_blocks
+        if entry.unclaimed(&self.shares) + more as usize == 0
             || entry.free.len() <= (self.shares.reserve + self.shares.dump_blocks) as usize
         {
             return None;
@@ -639,10 +702,23 @@ impl Blocks {
         Some(block)
     }
 
+    /// The same of the most worn free block, for pages that are hardly ever replaced.
+    pub(super) fn take_worn_for_compute(&mut self, plane: PlaneId) -> Option<BlockId> {
+        let entry = &mut self.planes[plane.0 as usize];
+        let kept_back = (self.shares.reserve + self.shares.dump_blocks) as usize;
+        if entry.free.len() <= kept_back + 1 {
+            return None;
+        }
+        let block = entry.free.pop_most_worn()?;
+        entry.compute_blocks += 1;
+        self.blocks[block.0 as usize].usage = Use::Compute;
+        Some(block)
+    }
+
     /// Takes a free block of `plane` for roots of checkpoints, if enough remain for data.
     pub(super) fn take_root(&mut self, plane: PlaneId) -> Option<BlockId> {
         let entry = &mut self.planes[plane.0 as usize];
-        let unclaimed = entry.unclaimed(self.shares.compute_blocks);
+        let unclaimed = entry.unclaimed(&self.shares);
         let kept_back = (self.shares.reserve + self.shares.dump_blocks) as usize + unclaimed;
         if entry.free.len() <= kept_back {
             return None;
@@ -701,15 +777,21 @@ impl Blocks {
         self.planes[plane.0 as usize].free.pop()
     }
 
-    /// Counts a block that recovery found to hold vectors.
+    /// Counts a block that recovery found to be the region's.
     pub(super) fn found_compute(&mut self, block: BlockId) {
         self.plane_mut(block).compute_blocks += 1;
         self.set_use(block, Use::Compute);
     }
 
-    /// A block no longer holds vectors; it still has to be erased.
+    /// A block is no longer the region's; it still has to be erased.
     pub(super) fn release_from_compute(&mut self, block: BlockId) {
         self.plane_mut(block).compute_blocks -= 1;
         self.set_use(block, Use::Closed);
+        if self.inverse_pages > 0 {
+            let stride = self.geometry.pages_per_block_max();
+            for page in block.0 * stride..(block.0 + 1) * stride {
+                self.set_inverse(Ppa(page), false);
+            }
+        }
     }
 }

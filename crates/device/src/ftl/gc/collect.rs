@@ -5,10 +5,11 @@
 //! copies of a block are under way side by side.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use media::core::Work;
-use media::nand::{BlockId, PageAddress, PlaneId, Ppa};
+use media::nand::{BlockId, PageAddress, PlaneId, Ppa, ProgramMode};
 use sim::Random;
 
 use super::{Chooser, GcConfig, GcPace};
@@ -31,13 +32,25 @@ enum Purpose {
     Levelling,
     /// Room in the SLC cache.
     Folding,
+    /// A block of the region: what is needed goes to the frontiers of its columns.
+    Region,
+    /// A block of the region: its pages go to the same places of this one.
+    RegionLevelling(BlockId),
 }
 
 impl Purpose {
+    fn is_levelling(self) -> bool {
+        matches!(self, Purpose::Levelling | Purpose::RegionLevelling(_))
+    }
+
+    fn is_of_region(self) -> bool {
+        matches!(self, Purpose::Region | Purpose::RegionLevelling(_))
+    }
+
     fn origin(self) -> Origin {
         Origin::own(match self {
-            Purpose::Space | Purpose::Folding => tenants::COLLECTION,
-            Purpose::Levelling => tenants::WEAR_LEVELLING,
+            Purpose::Space | Purpose::Folding | Purpose::Region => tenants::COLLECTION,
+            Purpose::Levelling | Purpose::RegionLevelling(_) => tenants::WEAR_LEVELLING,
         })
     }
 }
@@ -83,6 +96,8 @@ struct PlaneJobs {
     outstanding: u32,
     /// The last job found no page for a copy: nothing is tried again until there may be one.
     stuck: bool,
+    /// The same of its blocks for computing.
+    region_stuck: bool,
 }
 
 /// All collections of a drive.
@@ -93,6 +108,8 @@ pub(in crate::ftl) struct Collections {
     /// Whether any of them is stuck.
     any_stuck: Cell<bool>,
     chooser: RefCell<Chooser>,
+    /// Jobs that are to erase a block of the region, once no evaluation senses its pages.
+    parked: RefCell<BTreeMap<BlockId, u32>>,
 }
 
 /// Marks the number of a job, whose erase is over, among those of copies.
@@ -111,6 +128,7 @@ impl Collections {
             planes: (0..planes).map(|_| Cell::default()).collect(),
             any_stuck: Cell::new(false),
             chooser: RefCell::new(Chooser::new(config, blocks_per_plane, random)),
+            parked: RefCell::default(),
         }
     }
 
@@ -124,7 +142,9 @@ impl Collections {
             return;
         }
         for plane in (0..self.planes.len() as u32).map(PlaneId) {
-            self.change_plane(plane, |jobs| jobs.stuck = false);
+            self.change_plane(plane, |jobs| {
+                (jobs.stuck, jobs.region_stuck) = (false, false);
+            });
         }
     }
 
@@ -247,14 +267,14 @@ impl Ftl {
             return false;
         }
         drop((blocks, chooser));
-        self.begin(plane, victim, purpose);
+        self.begin(victim, purpose);
         true
     }
 
     /// Begins to move the content of `block` to a worn one.
-    pub(in crate::ftl) fn begin_levelling(&self, plane: PlaneId, block: BlockId) {
+    pub(in crate::ftl) fn begin_levelling(&self, block: BlockId) {
         self.count(|counts| counts.wear_levelling_blocks += 1);
-        self.begin(plane, block, Purpose::Levelling);
+        self.begin(block, Purpose::Levelling);
     }
 
     /// Whether a block of `plane` is being emptied for its space.
@@ -263,30 +283,58 @@ impl Ftl {
     }
 
     /// Begins to empty `block` of `plane`, whatever it holds.
-    pub(in crate::ftl) fn begin_emptying(&self, plane: PlaneId, block: BlockId) {
-        self.begin(plane, block, Purpose::Space);
+    pub(in crate::ftl) fn begin_emptying(&self, block: BlockId) {
+        self.begin(block, Purpose::Space);
     }
 
-    /// Begins to empty and erase `block` of `plane`, whoever it is of; one that is `worn` is out of
-    /// use then.
-    pub(in crate::ftl) fn begin_purging(&self, plane: PlaneId, block: BlockId, worn: bool) {
-        self.begin_job(plane, block, Purpose::Space, worn);
+    /// Begins to empty and erase `block`, whoever it is of; one that is `worn` is out of use then.
+    pub(in crate::ftl) fn begin_purging(&self, block: BlockId, worn: bool) {
+        let purpose = match self.region.borrow().held(block) {
+            Some(_) => Purpose::Region,
+            None => Purpose::Space,
+        };
+        self.begin_job(block, purpose, worn);
     }
 
-    fn begin(&self, plane: PlaneId, victim: BlockId, purpose: Purpose) {
-        let failing = self.blocks.borrow().usage(victim) == Use::Failing;
-        self.begin_job(plane, victim, purpose, failing);
+    /// Begins to empty a block of the region, whatever it holds.
+    pub(in crate::ftl) fn begin_region(&self, block: BlockId) {
+        self.begin(block, Purpose::Region);
     }
 
-    fn begin_job(&self, plane: PlaneId, victim: BlockId, purpose: Purpose, worn: bool) {
-        let levelling = purpose == Purpose::Levelling;
-        let valid = {
+    /// Begins to move all pages of a block of the region to the same places of `target`.
+    pub(in crate::ftl) fn begin_region_levelling(&self, block: BlockId, target: BlockId) {
+        self.count(|counts| counts.wear_levelling_blocks += 1);
+        self.region.borrow_mut().begin_move(block, target);
+        self.begin(block, Purpose::RegionLevelling(target));
+    }
+
+    /// Whether emptying a block of the region of `plane` found no page for a copy, and nothing has changed since.
+    pub(in crate::ftl) fn is_region_stuck(&self, plane: PlaneId) -> bool {
+        self.collections.planes[plane.0 as usize].get().region_stuck
+    }
+
+    fn begin(&self, victim: BlockId, purpose: Purpose) {
+        let failing = match self.region.borrow().held(victim) {
+            Some(held) => held.failed,
+            None => self.blocks.borrow().usage(victim) == Use::Failing,
+        };
+        self.begin_job(victim, purpose, failing);
+    }
+
+    fn begin_job(&self, victim: BlockId, purpose: Purpose, worn: bool) {
+        let plane = self.geometry.plane_of_block(victim);
+        let levelling = purpose.is_levelling();
+        let valid = if purpose.is_of_region() {
+            self.region.borrow_mut().set_busy(victim, true);
+            0
+        } else {
             let mut blocks = self.blocks.borrow_mut();
             blocks.begin_collection(victim);
             blocks.valid_pages(victim)
         };
+        let counted = !levelling && !purpose.is_of_region();
         self.collections.change_plane(plane, |jobs| {
-            jobs.running += u32::from(!levelling);
+            jobs.running += u32::from(counted);
             jobs.levelling |= levelling;
             jobs.outstanding += valid;
         });
@@ -325,7 +373,12 @@ impl Ftl {
     fn next_to_copy(&self, number: u32) -> Option<PageAddress> {
         let mut jobs = self.collections.jobs.borrow_mut();
         let job = &mut jobs[number];
-        if job.stuck || job.copies_in_flight >= self.config.gc.concurrent_copies {
+        // What is to take no more layers elsewhere goes there in its order.
+        let most = match job.purpose.is_of_region() {
+            true => 1,
+            false => self.config.gc.concurrent_copies,
+        };
+        if job.stuck || job.copies_in_flight >= most {
             return None;
         }
         let blocks = self.blocks.borrow();
@@ -337,7 +390,8 @@ impl Ftl {
 
     /// Has a page copied when the firmware has come to it.
     fn start_copy(&self, number: u32, from: PageAddress) {
-        let origin = self.origin_of(self.collections.copies.borrow()[number].job);
+        let job = self.collections.copies.borrow()[number].job;
+        let origin = self.origin_of(job);
         let begins = self.cores.charge(origin, Work::CollectPage);
         if begins <= self.cores.now() {
             return self.copy_page(number, from);
@@ -348,8 +402,10 @@ impl Ftl {
 
     /// Has a page copied by its die, or read, to be programmed from the controller's memory.
     fn copy_page(&self, number: u32, from: PageAddress) {
+        let job = self.collections.copies.borrow()[number].job;
+        let of_region = self.collections.jobs.borrow()[job].purpose.is_of_region();
         // Facts pass through the controller, which looks at their checksum.
-        let inside = self.config.gc.copyback && !self.is_journal_page(from);
+        let inside = self.config.gc.copyback && !of_region && !self.is_journal_page(from);
         if inside && self.start_copyback(number, from) {
             return;
         }
@@ -392,6 +448,7 @@ impl Ftl {
             column: 0,
             bytes: self.geometry.page_bytes,
             into: buffer,
+            inverse: false,
             origin,
         };
         let die = self.geometry.die_of_block(from.block);
@@ -433,7 +490,13 @@ impl Ftl {
 
     /// Settles where a copy goes; gives its record. In one block sequences rise from page to page.
     fn place_copy(&self, number: u32, to: PageAddress, record: Record) -> Record {
-        let sequence = self.next_sequence();
+        let job = self.collections.copies.borrow()[number].job;
+        let purpose = self.collections.jobs.borrow()[job].purpose;
+        // What moves as a block keeps its number until all of it is there: recovery then takes the whole one.
+        let sequence = match purpose {
+            Purpose::RegionLevelling(_) => record.sequence,
+            _ => self.next_sequence(),
+        };
         self.note_program(sequence);
         let record = Record { sequence, ..record };
         self.collections.copies.borrow_mut()[number].into = Some((to, record));
@@ -519,22 +582,32 @@ impl Ftl {
 
     /// Programs a copy to a page of its plane, or of another if that has none.
     fn program_copy(&self, number: u32, copy: &Copy, record: Record) {
-        let home = self.geometry.plane_of_block(copy.from.block);
-        let planes = self.geometry.planes();
-        let page = self.page_for_copy(home, copy.job).or_else(|| {
-            (1..planes)
-                .map(|step| PlaneId((home.0 + step) % planes))
-                .find_map(|plane| self.try_allocate(plane, Stream::Collection))
-        });
+        let (page, mode, origin) = match record.content {
+            Content::Placed { placement, .. } => {
+                let purpose = self.collections.jobs.borrow()[copy.job].purpose;
+                let (page, origin) = match purpose {
+                    Purpose::RegionLevelling(target) => {
+                        let page = self.same_place(copy.from, target);
+                        (page, self.origin_of(copy.job))
+                    }
+                    // In turn with writes of the host, which go to the same blocks.
+                    _ => (self.copy_spot(copy.from, &placement), Origin::default()),
+                };
+                (page, ProgramMode::Esp, origin)
+            }
+            _ => {
+                let page = self.any_page_for_copy(copy);
+                (page, self.config.mode, self.origin_of(copy.job))
+            }
+        };
         let (Some(page), Some(from)) = (page, copy.buffer) else {
             self.change_job(copy.job, |job| job.stuck = true);
             return self.copy_done(number, copy);
         };
         let record = self.place_copy(number, page, record);
-        let origin = self.origin_of(copy.job);
         let program = Program {
             page,
-            mode: self.config.mode,
+            mode,
             from,
             bytes: self.geometry.page_bytes,
             spare: record.encode(),
@@ -542,6 +615,17 @@ impl Ftl {
         };
         let die = self.geometry.die_of_block(page.block);
         self.schedule.push(die, program, Notify::Collector(number));
+    }
+
+    /// A page of the plane that a page is copied from, or of another if that has none.
+    fn any_page_for_copy(&self, copy: &Copy) -> Option<PageAddress> {
+        let home = self.geometry.plane_of_block(copy.from.block);
+        let planes = self.geometry.planes();
+        self.page_for_copy(home, copy.job).or_else(|| {
+            (1..planes)
+                .map(|step| PlaneId((home.0 + step) % planes))
+                .find_map(|plane| self.try_allocate(plane, Stream::Collection))
+        })
     }
 
     /// A copy is on flash: it takes the place of its original, if that is still needed.
@@ -552,7 +636,13 @@ impl Ftl {
             Purpose::Space => counts.gc_page_copies += 1,
             Purpose::Levelling => counts.wear_levelling_page_copies += 1,
             Purpose::Folding => counts.slc_cache_page_folds += 1,
+            Purpose::Region => counts.compute_page_copies += 1,
+            Purpose::RegionLevelling(_) => counts.wear_levelling_page_copies += 1,
         });
+        if let Purpose::RegionLevelling(_) = purpose {
+            // The mapping follows when the whole block is there.
+            return self.settle(into, false);
+        }
         let still_needed =
             self.blocks.borrow().is_valid(old) || is_planted(Bug::CollectionIgnoresOvertaking);
         self.settle(into, still_needed);
@@ -566,6 +656,11 @@ impl Ftl {
         let mut mapping = self.mapping.borrow_mut();
         match record.content {
             Content::Data(lpn) => mapping.set(lpn, Mapping::Data(new)),
+            Content::Placed { lpn, placement } => {
+                mapping.set(lpn, Mapping::Data(new));
+                self.blocks.borrow_mut().set_inverse(new, placement.inverse);
+            }
+            Content::Temporary => unreachable!("nothing lent is needed"),
             Content::Mapping { number, .. } => {
                 if let Some(pages) = &mut mapping.pages {
                     pages.moved(number, old, new);
@@ -618,6 +713,21 @@ impl Ftl {
 
     /// Nothing is left to copy: the block is erased, or set aside.
     fn finish(&self, number: u32, job: &Job) {
+        if job.stuck && job.purpose.is_of_region() {
+            return self.abandon_region_job(number, job);
+        }
+        if let Purpose::RegionLevelling(target) = job.purpose
+            && !job.lost
+        {
+            self.switch_to(job.victim, target);
+        }
+        if job.purpose.is_of_region() && self.region.borrow().is_pinned(job.victim) {
+            self.collections
+                .parked
+                .borrow_mut()
+                .insert(job.victim, number);
+            return;
+        }
         if job.stuck {
             self.blocks.borrow_mut().abandon_collection(job.victim);
             self.end_job(number);
@@ -628,6 +738,9 @@ impl Ftl {
                 .change_plane(plane, |jobs| jobs.stuck = stuck);
             self.collections.any_stuck.set(true);
             return self.note_exhaustion(plane);
+        }
+        if job.lost && matches!(job.purpose, Purpose::RegionLevelling(_)) {
+            return self.abandon_region_job(number, job);
         }
         if job.lost {
             self.retire(job.victim);
@@ -648,6 +761,44 @@ impl Ftl {
             .push(die, erase, Notify::Collector(number | IS_JOB));
     }
 
+    /// No evaluation senses pages of a block of the region any more: what waited for that goes on.
+    pub(in crate::ftl) fn unparked(&self, block: BlockId) {
+        let parked = self.collections.parked.borrow_mut().remove(&block);
+        if let Some(number) = parked {
+            let job = self.collections.jobs.borrow()[number];
+            self.finish(number, &job);
+        }
+    }
+
+    /// All of a block of the region is in another one: the mapping follows, where the host has not overtaken.
+    fn switch_to(&self, from: BlockId, to: BlockId) {
+        loop {
+            let next = self.blocks.borrow().next_valid(from, 0);
+            let Some(page) = next else { return };
+            let record = self.record_of(page);
+            let copy = self.geometry.ppa(PageAddress {
+                block: to,
+                page: page.page,
+            });
+            self.blocks.borrow_mut().validate(copy);
+            self.moved(record, self.geometry.ppa(page), copy);
+        }
+    }
+
+    /// A block of the region stays as it is, for want of space for copies.
+    fn abandon_region_job(&self, number: u32, job: &Job) {
+        self.region.borrow_mut().set_busy(job.victim, false);
+        if let Purpose::RegionLevelling(target) = job.purpose {
+            self.region.borrow_mut().set_busy(target, false);
+            self.look_at_region_block(target);
+        }
+        let plane = self.end_job(number);
+        self.collections
+            .change_plane(plane, |jobs| jobs.region_stuck = true);
+        self.collections.any_stuck.set(true);
+        self.region_changed.announce();
+    }
+
     /// The erase that ends a job is over.
     fn erased(&self, number: u32, fault: Option<Fault>) {
         let job = self.collections.jobs.borrow()[number];
@@ -656,8 +807,10 @@ impl Ftl {
             Purpose::Space => counts.gc_blocks += 1,
             // Counted when it began.
             Purpose::Levelling => {}
+            Purpose::Region | Purpose::RegionLevelling(_) => counts.compute_blocks_erased += 1,
             Purpose::Folding => counts.slc_cache_blocks_folded += 1,
         });
+        self.leave_region(victim);
         if job.worn {
             self.blocks.borrow_mut().retire(victim);
         } else if fault.is_none() {
@@ -671,12 +824,21 @@ impl Ftl {
 
     /// Takes a block out of use.
     fn retire(&self, block: BlockId) {
+        self.leave_region(block);
         self.blocks.borrow_mut().retire(block);
         self.count(|counts| counts.blocks_retired += 1);
     }
 
     fn job_done(&self, number: u32) {
+        let purpose = self.collections.jobs.borrow()[number].purpose;
+        if let Purpose::RegionLevelling(target) = purpose {
+            self.region.borrow_mut().set_busy(target, false);
+            self.look_at_region_block(target);
+        }
         let plane = self.end_job(number);
+        if purpose.is_of_region() {
+            self.region_changed.announce();
+        }
         self.note_urgency(plane);
         self.planes[plane.0 as usize].space.announce();
         self.level_wear(plane);
@@ -693,9 +855,10 @@ impl Ftl {
         let job = jobs[number];
         jobs.release(number);
         let plane = self.geometry.plane_of_block(job.victim);
-        let levelling = job.purpose == Purpose::Levelling;
+        let levelling = job.purpose.is_levelling();
+        let counted = !levelling && !job.purpose.is_of_region();
         self.collections.change_plane(plane, |jobs| {
-            jobs.running -= u32::from(!levelling);
+            jobs.running -= u32::from(counted);
             jobs.levelling &= !levelling;
             jobs.outstanding -= job.outstanding;
         });

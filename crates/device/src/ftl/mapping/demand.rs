@@ -53,6 +53,24 @@ impl Ftl {
         Ok(ticket.await?)
     }
 
+    /// The same of those whose places are asked for.
+    pub(in crate::ftl) async fn entries_for_lookup(
+        &self,
+        lpns: impl Iterator<Item = Lpn>,
+    ) -> Result<(), FtlError> {
+        let ticket = self.schedule.ticket();
+        let notify = ticket.id().into();
+        let mut missing = false;
+        for lpn in lpns {
+            let waiter = Waiter::Entry { lpn, notify };
+            missing |= !self.demand(lpn, Purpose::Read, waiter, notify);
+        }
+        if missing {
+            ticket.await?;
+        }
+        Ok(())
+    }
+
     /// Whether the entry of `lpn` is at hand; if not, it is fetched and `waiter` waits.
     #[inline]
     fn demand(&self, lpn: Lpn, purpose: Purpose, waiter: Waiter, notify: Notify) -> bool {
@@ -135,6 +153,7 @@ impl Ftl {
             column,
             bytes,
             into: BufferId::NONE,
+            inverse: false,
             origin: Origin::own(tenants::MAPPING),
         };
         let die = self.geometry.die_of_block(page.block);

@@ -22,7 +22,7 @@ use steady::Until;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Precondition {
-    /// Share of the logical pages that hold data, 0 to 1.
+    /// Share of the logical pages for data that hold some, 0 to 1.
     pub occupied: f64,
     /// These are drawn from the first part of the logical pages, of this share: at least
     /// `occupied`, at most 1.
@@ -277,8 +277,8 @@ impl Ftl {
 
     /// The logical pages of a plane that hold data, in the order in which they were written.
     fn pages_of(&self, plan: &Precondition, place: u32, random: &mut Random) -> Vec<u32> {
-        let logical_pages = self.logical_pages();
-        let share = |share: f64| (f64::from(logical_pages) * share).round() as u32;
+        let data_pages = self.data_pages();
+        let share = |share: f64| (f64::from(data_pages) * share).round() as u32;
         let (occupied, working_set) = (share(plan.occupied), share(plan.working_set));
         let stride = self.homes.len();
         let count = |pages: u32| {

@@ -9,9 +9,12 @@ mod journal;
 mod root;
 mod scan;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use media::nand::{BlockCondition, BlockId, BlockState, PageAddress, PageState, Ppa, ProgramMode};
+use media::nand::{
+    BlockCondition, BlockId, BlockState, Geometry, PageAddress, PageState, Ppa, ProgramMode,
+};
 use sim::{Sim, Time};
 
 use super::blocks::{Blocks, Stream, Use};
@@ -23,17 +26,14 @@ use super::{Ftl, FtlConfig};
 use crate::cores::Cores;
 use crate::memory::Buffers;
 use crate::planted::{Bug, is_planted};
-use crate::schedule::{Schedule, SpareBytes};
+use crate::region::Found;
+use crate::schedule::Schedule;
 use root::FoundRoot;
 use scan::Scanner;
 
-/// What recovery found besides the translation layer's own pages.
+/// What recovery took.
 #[derive(Debug, Default)]
 pub struct Recovered {
-    /// Readable pages that hold something else, with their spare bytes.
-    pub foreign: Vec<(PageAddress, SpareBytes)>,
-    /// Blocks in which such pages are.
-    pub foreign_blocks: Vec<BlockId>,
     /// Pages read.
     pub pages_read: u64,
     /// When recovery was over.
@@ -67,6 +67,8 @@ impl Ftl {
         let scanned = scanner.blocks_to_scan(root.as_ref());
         scanner.read_blocks(&scanned).await;
         scanner.sort();
+        let compute = scanner.scan.borrow().compute_blocks(&ftl.geometry);
+        ftl.rebuild_region(compute);
         match &root {
             Some(found) => ftl.rebuild_from_root(&scanner, found).await,
             None => {
@@ -82,6 +84,7 @@ impl Ftl {
         }
         let mut scan = scanner.scan.borrow_mut();
         let mut recovered = std::mem::take(&mut scan.recovered);
+
         let root_number = root.as_ref().map_or(0, |found| found.root.next_sequence);
         let root_version = root.as_ref().map_or(0, |found| found.root.next_version);
         ftl.next_version
@@ -89,7 +92,7 @@ impl Ftl {
         ftl.next_sequence.set(scan.next_sequence.max(root_number));
         drop(scan);
         recovered.finished_at = sim.now();
-        ftl.rebuild_blocks(&recovered, &scanned, root.as_ref());
+        ftl.rebuild_blocks(&scanned, root.as_ref());
         (Rc::new(ftl), recovered)
     }
 
@@ -98,11 +101,13 @@ impl Ftl {
         let logical_pages = mapping.len();
         // (version, sequence) of the best page found; zero pages cost no memory.
         let mut best = vec![(0u64, 0u64); logical_pages as usize];
+        let moves = Moves::of(&self.geometry, records);
         for (page, record) in records {
             let found = (record.version, record.sequence);
-            if let Content::Data(lpn) = record.content
+            if let Some(lpn) = record.content.lpn()
                 && lpn.0 < logical_pages
-                && is_better(best[lpn.0 as usize], found)
+                && (is_better(best[lpn.0 as usize], found)
+                    || best[lpn.0 as usize] == found && moves.prefers(*page, mapping.get(lpn)))
             {
                 best[lpn.0 as usize] = found;
                 mapping.set(lpn, Mapping::Data(*page));
@@ -130,13 +135,18 @@ impl Ftl {
         let mut tombstones = self.tombstones.borrow_mut();
         for (page, record) in records {
             match record.content {
-                Content::Data(lpn) if lpn.0 < logical_pages => {
+                Content::Data(lpn) | Content::Placed { lpn, .. } if lpn.0 < logical_pages => {
                     if mapping.get(lpn) == Mapping::Data(*page) {
                         blocks.validate(*page);
+                    }
+                    if let Content::Placed { placement, .. } = record.content {
+                        blocks.set_inverse(*page, placement.inverse);
                     }
                 }
                 // Mapping pages and the journal are looked at for themselves.
                 Content::Data(_)
+                | Content::Placed { .. }
+                | Content::Temporary
                 | Content::Mapping { .. }
                 | Content::Journal { .. }
                 | Content::Root { .. } => {}
@@ -174,8 +184,23 @@ impl Ftl {
         });
     }
 
+    /// Gives the region the blocks that recovery found to be its own.
+    fn rebuild_region(&self, mut found: Vec<Found>) {
+        let nand = self.schedule.nand().borrow();
+        found.retain(|found| nand.block_state(found.block).condition == BlockCondition::Good);
+        for found in &mut found {
+            found.next_page = nand.block_state(found.block).next_page;
+            found.failed = self.has_failed_page(found.block, found.next_page);
+        }
+        let mut blocks = self.blocks.borrow_mut();
+        found
+            .iter()
+            .for_each(|found| blocks.found_compute(found.block));
+        self.region.borrow_mut().rebuild(found);
+    }
+
     /// Decides what each block is to be used for.
-    fn rebuild_blocks(&self, recovered: &Recovered, scanned: &[BlockId], root: Option<&FoundRoot>) {
+    fn rebuild_blocks(&self, scanned: &[BlockId], root: Option<&FoundRoot>) {
         let mut blocks = self.blocks.borrow_mut();
         let nand = self.schedule.nand().borrow();
         let levels = self.config.wear_levelling.static_threshold > 0;
@@ -191,13 +216,7 @@ impl Ftl {
                 BlockCondition::Good if state.mode.is_none() => {
                     blocks.add_free(block, state.erase_count);
                 }
-                BlockCondition::Good if recovered.foreign_blocks.binary_search(&block).is_ok() => {
-                    if is_planted(Bug::CollectionTakesVectors) {
-                        blocks.close(block);
-                        continue;
-                    }
-                    blocks.found_compute(block);
-                }
+                BlockCondition::Good if blocks.is_compute(block) => {}
                 BlockCondition::Good if root.is_some_and(|found| found.block == block) => {
                     let failed = self.has_failed_page(block, state.next_page);
                     self.checkpoints.found(block, failed);
@@ -261,6 +280,42 @@ impl Ftl {
             let page = self.geometry.ppa(PageAddress { block, page });
             nand.page_state(page) == PageState::Failed
         })
+    }
+}
+
+/// Blocks of the region that were moved as a whole when the power went: a page and its copy have the same numbers then.
+struct Moves {
+    geometry: Geometry,
+    /// Placed pages of each block that has some.
+    pages: BTreeMap<BlockId, u32>,
+}
+
+impl Moves {
+    fn of(geometry: &Geometry, records: &[(Ppa, Record)]) -> Moves {
+        let mut pages = BTreeMap::new();
+        for (page, record) in records {
+            if let Content::Placed { .. } = record.content {
+                let block = geometry.page_address(*page).block;
+                *pages.entry(block).or_default() += 1;
+            }
+        }
+        Moves {
+            geometry: geometry.clone(),
+            pages,
+        }
+    }
+
+    /// Whether a page is to be preferred to another with the same numbers: the one whose block has more, which is the one that
+    /// was moved unless all of it was; so that pages stay together.
+    fn prefers(&self, page: Ppa, other: Mapping) -> bool {
+        let Mapping::Data(other) = other else {
+            return false;
+        };
+        let rank = |page| {
+            let block = self.geometry.page_address(page).block;
+            (self.pages.get(&block).copied().unwrap_or(0), block)
+        };
+        rank(page) > rank(other)
     }
 }
 

@@ -11,14 +11,15 @@ use std::rc::Rc;
 
 use media::nand::{BlockId, PageAddress, Ppa};
 
-use super::is_better;
 use super::scan::{First, Scanner};
+use super::{Moves, is_better};
 use crate::ftl::Ftl;
 use crate::ftl::checkpoint::Root;
 use crate::ftl::lpn::Lpn;
 use crate::ftl::mapping::Mapping;
 use crate::ftl::spare::{Content, Record};
 use crate::planted::{Bug, is_planted};
+use crate::region::Owner;
 
 /// A root, and the block that it is in.
 pub(super) struct FoundRoot {
@@ -49,9 +50,6 @@ impl Scanner {
     pub(super) fn sort(&self) {
         let mut scan = self.scan.borrow_mut();
         scan.records.sort_unstable_by_key(|(page, _)| *page);
-        scan.recovered
-            .foreign
-            .sort_unstable_by_key(|(page, _)| *page);
     }
 
     /// The root of the last checkpoint that was completed, for a table of so many mapping pages.
@@ -138,6 +136,12 @@ impl Scanner {
             };
             match scan.blocks[block.0 as usize].0 {
                 First::None | First::Foreign => true,
+                // Which of their pages are stored inverted is in their records only.
+                First::Record(first)
+                    if matches!(first.content.owner(), Owner::Compute | Owner::Temporary) =>
+                {
+                    true
+                }
                 First::Record(first) => first.sequence >= root.begin || listed.contains(block),
             }
         };
@@ -221,10 +225,9 @@ impl Rebuild<'_> {
     fn entry(&self, lpn: Lpn) -> Option<(Ppa, Named)> {
         match self.ftl.lookup(lpn) {
             Mapping::Unmapped => None,
-            Mapping::Data(page) => Some((
-                page,
-                self.named(page, |content| content == Content::Data(lpn)),
-            )),
+            Mapping::Data(page) => {
+                Some((page, self.named(page, |content| content.lpn() == Some(lpn))))
+            }
             Mapping::Tombstone(page) => Some((
                 page,
                 self.named(page, |content| {
@@ -309,13 +312,16 @@ impl Rebuild<'_> {
     /// Data that scanned pages hold takes the place of what the entries say, where it is newer.
     async fn apply_data(&mut self) {
         let mut best: BTreeMap<u32, ((u64, u64), Ppa)> = BTreeMap::new();
-        for (page, record) in self.records() {
+        let records = self.records();
+        let moves = Moves::of(&self.ftl.geometry, &records);
+        for (page, record) in records {
             let version = (record.version, record.sequence);
-            if let Content::Data(lpn) = record.content
+            if let Some(lpn) = record.content.lpn()
                 && lpn.0 < self.ftl.logical_pages()
-                && best
-                    .get(&lpn.0)
-                    .is_none_or(|(kept, _)| is_better(*kept, version))
+                && best.get(&lpn.0).is_none_or(|(kept, known)| {
+                    is_better(*kept, version)
+                        || *kept == version && moves.prefers(page, Mapping::Data(*known))
+                })
             {
                 best.insert(lpn.0, (version, page));
             }
@@ -336,7 +342,8 @@ impl Rebuild<'_> {
                 // Older than the mapping page, and so than this record.
                 Some((_, Named::Unread)) | Some((_, Named::Gone)) | None => (0, 0),
             };
-            if version > current && !is_planted(Bug::RecoveryTrustsCheckpoint) {
+            // With the same numbers it is the same page, or one of a block that moved.
+            if version >= current && !is_planted(Bug::RecoveryTrustsCheckpoint) {
                 self.ftl
                     .mapping
                     .borrow_mut()
@@ -453,6 +460,11 @@ impl Rebuild<'_> {
             }
         }
         tombstones.keys().for_each(|page| blocks.validate(*page));
+        for (page, record) in &self.scanner.scan.borrow().records {
+            if let Content::Placed { placement, .. } = record.content {
+                blocks.set_inverse(*page, placement.inverse);
+            }
+        }
         let facts = self.ftl.facts.borrow();
         facts.pages().for_each(|page| blocks.validate(page));
         let places = self.ftl.with_pages(|pages| pages.places());

@@ -1,6 +1,7 @@
 //! Reading spare bytes and firmware pages from the media, all dies at once.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
 
@@ -8,8 +9,9 @@ use media::nand::{BlockCondition, BlockId, DieId, Geometry, PageAddress, Ppa, Pr
 use sim::Sim;
 
 use super::Recovered;
-use crate::ftl::spare::Record;
+use crate::ftl::spare::{Content, Record};
 use crate::memory::{Buffers, Purpose};
+use crate::region::{Found, LENT};
 use crate::schedule::{Origin, Read, Schedule};
 use crate::tenants;
 
@@ -18,9 +20,9 @@ use crate::tenants;
 pub(super) enum First {
     /// There is none.
     None,
-    /// It is somebody else's.
+    /// It has spare bytes that nobody knows.
     Foreign,
-    /// It is this layer's.
+    /// It has an owner.
     Record(Record),
 }
 
@@ -127,6 +129,7 @@ impl Scanner {
                 column: 0,
                 bytes: 0,
                 into: buffer.id(),
+                inverse: false,
                 origin: Origin::own(tenants::RECOVERY),
             };
             // A page whose spare bytes cannot be read holds nothing that was acknowledged.
@@ -135,7 +138,6 @@ impl Scanner {
             let spare = nand.spare(self.geometry.ppa(address));
             let mut scan = self.scan.borrow_mut();
             let first = scan.found(
-                address,
                 self.geometry.ppa(address),
                 spare.filter(|_| outcome.is_ok()),
             );
@@ -209,6 +211,7 @@ impl Scanner {
             column: 0,
             bytes: if whole { self.geometry.page_bytes } else { 0 },
             into: buffer.id(),
+            inverse: false,
             origin: Origin::own(tenants::RECOVERY),
         };
         self.scan.borrow_mut().recovered.pages_read += 1;
@@ -225,7 +228,30 @@ impl Scanner {
 }
 
 impl Scan {
-    fn found(&mut self, address: PageAddress, page: Ppa, spare: Option<&[u8]>) -> First {
+    /// The blocks that hold placed pages, or such that were lent.
+    pub(super) fn compute_blocks(&self, geometry: &Geometry) -> Vec<Found> {
+        let mut blocks: BTreeMap<BlockId, Found> = BTreeMap::new();
+        for (page, record) in &self.records {
+            let (handle, column) = match record.content {
+                Content::Placed { placement, .. } => (placement.handle, placement.column),
+                Content::Temporary => (LENT, 0),
+                _ => continue,
+            };
+            let block = geometry.page_address(*page).block;
+            let found = blocks.entry(block).or_insert(Found {
+                block,
+                handle,
+                column,
+                next_page: 0,
+                version: 0,
+                failed: false,
+            });
+            found.version = found.version.max(record.version);
+        }
+        blocks.into_values().collect()
+    }
+
+    fn found(&mut self, page: Ppa, spare: Option<&[u8]>) -> First {
         self.recovered.pages_read += 1;
         let Some(spare) = spare else {
             return First::None;
@@ -237,16 +263,7 @@ impl Scan {
                 self.records.push((page, record));
                 First::Record(record)
             }
-            None => {
-                let foreign = &mut self.recovered;
-                foreign
-                    .foreign
-                    .push((address, spare.iter().copied().take(32).collect()));
-                if let Err(place) = foreign.foreign_blocks.binary_search(&address.block) {
-                    foreign.foreign_blocks.insert(place, address.block);
-                }
-                First::Foreign
-            }
+            None => First::Foreign,
         }
     }
 }

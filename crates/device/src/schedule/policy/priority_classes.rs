@@ -107,6 +107,7 @@ mod tests {
                 column: 0,
                 bytes: 0,
                 into: BufferId::NONE,
+                inverse: false,
                 origin: Origin::new(tenants::namespace(0), *priority),
             };
             read.enqueue(&mut queue, Notify::Sink(0), Time::ZERO);

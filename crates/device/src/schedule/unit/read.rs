@@ -32,7 +32,7 @@ impl Unit {
     pub(super) async fn read_set(&self, set: Set<Read>, turn: Option<Turn<'_>>) {
         let command = Command::Read {
             pages: set.iter().map(|waiting| waiting.operation.page).collect(),
-            inverse: false,
+            inverse: set[0].operation.inverse,
         };
         let span = self.read_spans[set.len() - 1];
         let die = self

@@ -49,7 +49,7 @@ impl Unit {
         self.set_reference(die, read, level).await?;
         let command = Command::Read {
             pages: [read.page].into_iter().collect(),
-            inverse: false,
+            inverse: read.inverse,
         };
         self.step(die, &command, read.origin).await?;
         let turn = self.turn(Visit::data_of(read.origin)).await;

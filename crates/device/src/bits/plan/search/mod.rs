@@ -20,7 +20,7 @@ use super::graph::{Graph, Lit, Node};
 use super::synthesis::{ATOMS_MAX, Synthesis};
 use super::tree::{Chain, Cost, Join, Tree, and, array, constant, links, not, xor};
 use super::{Program, Slot, Source, Weights};
-use crate::bits::placement::RowSetId;
+use crate::bits::rows::RowSetId;
 
 /// Nodes of the graph that looking for parts of few atoms may visit in one planning, and for one
 /// part: bounds the effort for large expressions.

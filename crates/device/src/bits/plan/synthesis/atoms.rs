@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use media::nand::WordlineBitmap;
 
-use crate::bits::placement::RowSetId;
 use crate::bits::plan::graph::{Graph, Lit, Node};
+use crate::bits::rows::RowSetId;
 
 /// Atoms that a table can tell apart.
 pub(in crate::bits::plan) const ATOMS_MAX: usize = 6;

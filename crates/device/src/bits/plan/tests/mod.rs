@@ -8,6 +8,7 @@ use nvme::{Expression, VectorId};
 
 use super::*;
 use crate::bits::evaluate::evaluate;
+use crate::bits::rows::Row;
 
 /// Words of every test page.
 const WORDS: usize = 4;
@@ -36,7 +37,7 @@ impl Random {
 /// Vectors with contents, placed group by group in the order of addition.
 struct Store {
     cells_per_string: u32,
-    vectors: Vec<(VectorId, VectorPlacement)>,
+    vectors: Vec<(VectorId, Row)>,
     contents: BTreeMap<VectorId, [u64; WORDS]>,
     rows: BTreeMap<(RowSetId, u32), [u64; WORDS]>,
 }
@@ -58,18 +59,14 @@ impl Store {
             .filter(|(id, _)| id.group == group)
             .count() as u32;
         let id = VectorId { group, vector };
-        let row_set = RowSetId {
-            group,
-            row_set: vector / self.cells_per_string,
-        };
+        let row_set = RowSetId(group * 1000 + vector / self.cells_per_string);
         let layer = vector % self.cells_per_string;
         self.vectors.push((
             id,
-            VectorPlacement {
+            Row {
                 row_set,
                 layer,
                 inverse,
-                bits: 256,
             },
         ));
         self.contents.insert(id, content);
@@ -81,9 +78,8 @@ impl Store {
     fn plan(&self, expression: &Expression, engine: Engine, limits: &Limits) -> Plan {
         let placements: BTreeMap<_, _> = self.vectors.iter().copied().collect();
         plan(expression, engine, limits, |id| {
-            placements.get(&id).copied()
+            Operand::Row(placements[&id])
         })
-        .expect("operands are stored")
     }
 
     /// What the plan computes, after checking that every step is legal.
@@ -259,8 +255,8 @@ fn the_papers_example_takes_two_senses() {
     let [plan, ..] = store.check(&expression, &LIMITS);
     let expected = "FlashCosmos: 2 senses and 1 page transfer per chunk
   page of program 0
-    C = 0; S = !(3.0[0,2] | 4.0[1,3])
-    S &= (1.0[0] | 2.0[0-3]); C |= S
+    C = 0; S = !(string 3000[0,2] | string 4000[1,3])
+    S &= (string 1000[0] | string 2000[0-3]); C |= S
 ";
     assert_eq!(plan.to_string(), expected);
     assert_eq!(plan.controller_bytes_per_page(16384), 0);
@@ -367,7 +363,6 @@ fn constants_need_no_sense() {
     for expression in [never.clone(), always, same, not(never)] {
         for plan in store.check(&expression, &LIMITS) {
             assert_eq!((plan.senses(), plan.page_transfers()), (0, 0), "{plan}");
-            assert_eq!(plan.bits, 256);
         }
     }
 }
@@ -386,33 +381,24 @@ fn repeated_operands_are_sensed_once() {
 }
 
 #[test]
-fn operands_must_exist_and_be_of_one_length() {
+fn what_was_never_written_is_zeroes_and_is_not_sensed() {
     let id = |vector| VectorId { group: 1, vector };
-    let find = |found: VectorId| {
-        let row_set = RowSetId {
-            group: 1,
-            row_set: 0,
-        };
-        let bits = u64::from(found.vector) * 64;
-        (found.vector < 3).then_some(VectorPlacement {
-            row_set,
-            layer: found.vector,
+    let find = |found: VectorId| match found.vector {
+        0 => Operand::Zeroes,
+        layer => Operand::Row(Row {
+            row_set: RowSetId(0),
+            layer,
             inverse: false,
-            bits,
-        })
+        }),
     };
-    let both = |a, b| Expression::And(vec![leaf(id(a)), leaf(id(b))]);
-    let unknown = plan(&both(1, 3), Engine::ParaBit, &LIMITS, find);
-    assert_eq!(unknown, Err(BitsError::UnknownVector(id(3))));
-    let mismatch = plan(&both(1, 2), Engine::ParaBit, &LIMITS, find);
+    let planned = |expression| plan(&expression, Engine::FlashCosmos, &LIMITS, find);
+    let nothing = planned(Expression::And(vec![leaf(id(0)), leaf(id(1))]));
     assert_eq!(
-        mismatch,
-        Err(BitsError::LengthMismatch {
-            vector: id(2),
-            expected: 64,
-            found: 128
-        })
+        (nothing.senses(), nothing.root),
+        (0, Source::Constant(false))
     );
+    let one = planned(Expression::Or(vec![leaf(id(0)), leaf(id(1))]));
+    assert_eq!(one.senses(), 1, "{one}");
 }
 
 #[test]

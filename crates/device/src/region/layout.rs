@@ -1,4 +1,4 @@
-//! From chunks of vectors to planes, strings and blocks of a row set.
+//! From chunks of rows to planes, strings and columns of blocks.
 
 use std::ops::Range;
 
@@ -67,26 +67,9 @@ impl Layout {
         self.first == other.first && used(self) == used(other)
     }
 
-    /// The home, over so many dies, of a vector whose chunk `chunk` lies in `plane`; `None` if it
-    /// cannot lie there.
-    pub(super) fn home_of(&self, plane: PlaneId, chunk: u64, dies: u16) -> Option<Home> {
-        let from_zero = self.at(Home { first: 0, dies })?;
-        let Geometry {
-            channels,
-            planes_per_die,
-            ..
-        } = self.geometry;
-        let per_channel = self.geometry.dies_per_channel();
-        let place = from_zero.place_in_stripe(chunk);
-        let die = plane.0 / planes_per_die;
-        let lane = die % per_channel * channels + die / per_channel;
-        let all = self.geometry.dies();
-        let first = (lane + all - place % from_zero.dies) % all;
-        let home = Home {
-            first: u16::try_from(first).ok()?,
-            dies,
-        };
-        (plane.0 % planes_per_die == place / from_zero.dies).then_some(home)
+    /// Dies over which it spreads chunks.
+    pub fn dies(&self) -> u32 {
+        self.dies
     }
 
     /// The geometry it is on.
@@ -198,20 +181,20 @@ impl Layout {
         page / self.geometry.strings_per_block
     }
 
-    /// Number, within a row set, of the block that holds a chunk.
-    pub(super) fn block_index(&self, chunk: u64) -> usize {
+    /// Number of the column that holds a chunk.
+    pub fn block_index(&self, chunk: u64) -> usize {
         let row = self.stripe(chunk) / u64::from(self.geometry.strings_per_block);
         (row * self.planes() + u64::from(self.place_in_stripe(chunk))) as usize
     }
 
-    /// Blocks of a row set for vectors of `chunks` chunks.
-    pub(super) fn blocks(&self, chunks: u64) -> usize {
+    /// Columns of rows of `chunks` chunks.
+    pub fn blocks(&self, chunks: u64) -> usize {
         let row = self.planes() * u64::from(self.geometry.strings_per_block);
         (chunks / row * self.planes() + (chunks % row).min(self.planes())) as usize
     }
 
-    /// The plane of block number `index` of a row set.
-    pub(super) fn plane_of_block_index(&self, index: usize) -> PlaneId {
+    /// The plane of column number `index`.
+    pub fn plane_of_block_index(&self, index: usize) -> PlaneId {
         self.plane(index as u64 % self.planes())
     }
 
@@ -231,7 +214,7 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bits::placement::tests::small;
+    use crate::region::tests::small;
 
     #[test]
     fn a_stripe_visits_channels_then_dies_then_planes() {
@@ -300,9 +283,6 @@ mod tests {
                 let place = geometry.plane_place(layout.plane(chunk.into()));
                 let expected = (lane % 2, lane / 2, chunk / dies % 2);
                 assert_eq!((place.channel, place.chip, place.plane), expected);
-                let plane = layout.plane(chunk.into());
-                let home = layout.home_of(plane, chunk.into(), layout.home().dies);
-                assert_eq!(home, Some(layout.home()), "a page tells its group's home");
             }
             assert_eq!(Layout::new(small()).at(layout.home()), Some(layout));
         }

@@ -1,0 +1,325 @@
+//! Where the operands of an expression lie: chunk by chunk through the mapping, chunks whose operands lie alike together.
+//!
+//! Chunks of one class differ only in which blocks and strings their rows are in, so that one plan serves all of them.
+//! Rows written in order under one handle make one class; what collection moved or failing flash tore apart makes more.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use media::nand::{BlockId, DieId, Geometry, PlaneId};
+
+use super::rows::{Operand, Row, RowSetId};
+use crate::ftl::{Lpn, Stored};
+use crate::region::{DieBatch, Home, StringAddress};
+
+/// Where one operand is in a chunk, as far as a plan needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Zeroes,
+    /// Not in the region: it is read, corrected and not sensed with others.
+    Elsewhere,
+    Row {
+        /// Number of its string among those of the chunk, by first use.
+        set: u32,
+        layer: u32,
+        inverse: bool,
+    },
+}
+
+/// Strings of one number, over the chunks of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Set {
+    /// Number of their plane among those of the chunk, by first use: rows of one site meet in the latches.
+    site: u32,
+    /// The first set whose block is the same; another string of it cannot be sensed at once.
+    twin: u32,
+}
+
+/// What chunks of one class have in common.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Signature {
+    places: Vec<Place>,
+    sets: Vec<Set>,
+}
+
+/// Chunks whose operands lie alike.
+#[derive(Clone, Debug)]
+pub struct Class {
+    signature: Signature,
+    /// The chunks, ascending.
+    chunks: Vec<u32>,
+    /// By place among the chunks, then by set.
+    strings: Vec<StringAddress>,
+    /// By place: the plane of an operand outside of the region, where there is no set.
+    planes: Vec<PlaneId>,
+    /// The first logical page of each operand.
+    first: Vec<Lpn>,
+}
+
+/// What a site has to do for a class: for each of its dies batches and pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Dies, each with how many batches and how many pages it has.
+    pub dies: Vec<(DieId, u64, u64)>,
+    /// Pages of the largest batch.
+    pub largest: u64,
+}
+
+/// Places of chunks in a class that a multi-plane command can reach, and the die.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lane {
+    /// The die.
+    pub die: DieId,
+    /// Places in different planes of it, ascending; batch after batch.
+    pub batches: Vec<DieBatch>,
+}
+
+/// The classes of the chunks of operands that begin with these logical pages, `stored` telling where each page is. All blocks of the region among them are
+/// reported to `pin`.
+pub fn classes(
+    stored: impl Fn(Lpn) -> Stored,
+    geometry: &Geometry,
+    first: &[Lpn],
+    chunks: Range<u32>,
+    mut pin: impl FnMut(BlockId),
+) -> Vec<Class> {
+    let mut classes: Vec<Class> = Vec::new();
+    let mut known: BTreeMap<Signature, usize> = BTreeMap::new();
+    let mut last: Option<usize> = None;
+    let (mut signature, mut strings) = (Signature::default(), Vec::new());
+    let planes = geometry.planes();
+    for chunk in chunks {
+        let mut outside = PlaneId(chunk % planes);
+        let of_chunk = first.iter().map(|lpn| stored(Lpn(lpn.0 + chunk)));
+        describe(
+            geometry,
+            of_chunk,
+            &mut signature,
+            &mut strings,
+            &mut outside,
+        );
+        strings.iter().for_each(|string| pin(string.block));
+        let number = match last {
+            Some(last) if classes[last].signature == signature => last,
+            _ => *known.entry(signature.clone()).or_insert_with(|| {
+                classes.push(Class {
+                    signature: signature.clone(),
+                    chunks: Vec::new(),
+                    strings: Vec::new(),
+                    planes: Vec::new(),
+                    first: first.to_vec(),
+                });
+                classes.len() - 1
+            }),
+        };
+        last = Some(number);
+        let class = &mut classes[number];
+        class.chunks.push(chunk);
+        class.strings.extend_from_slice(&strings);
+        if class.signature.sets.is_empty() {
+            class.planes.push(outside);
+        }
+    }
+    classes
+}
+
+/// Says how the operands of one chunk lie, and in which strings; `outside` becomes the plane of one that is in no
+/// string, if there is any.
+fn describe(
+    geometry: &Geometry,
+    stored: impl Iterator<Item = Stored>,
+    signature: &mut Signature,
+    strings: &mut Vec<StringAddress>,
+    outside: &mut PlaneId,
+) {
+    signature.places.clear();
+    signature.sets.clear();
+    strings.clear();
+    let per_block = geometry.strings_per_block;
+    // Operands that follow one another mostly share a string.
+    let mut last = 0;
+    for stored in stored {
+        let place = match stored {
+            Stored::Zeroes => Place::Zeroes,
+            Stored::Elsewhere(page) => {
+                *outside = page.map_or(*outside, |page| geometry.plane_of_block(page.block));
+                Place::Elsewhere
+            }
+            Stored::Placed { page, inverse } => {
+                let string = StringAddress {
+                    block: page.block,
+                    string: page.page % per_block,
+                };
+                if strings.get(last) != Some(&string) {
+                    let known = strings.iter().position(|known| *known == string);
+                    last = known.unwrap_or_else(|| {
+                        signature
+                            .sets
+                            .push(set_of(geometry, strings, &signature.sets, string));
+                        strings.push(string);
+                        strings.len() - 1
+                    });
+                }
+                Place::Row {
+                    set: last as u32,
+                    layer: page.page / per_block,
+                    inverse,
+                }
+            }
+        };
+        signature.places.push(place);
+    }
+}
+
+fn set_of(
+    geometry: &Geometry,
+    strings: &[StringAddress],
+    sets: &[Set],
+    string: StringAddress,
+) -> Set {
+    let plane = geometry.plane_of_block(string.block);
+    let of_plane = |known: &StringAddress| geometry.plane_of_block(known.block) == plane;
+    let new_site = || sets.iter().map(|set| set.site + 1).max().unwrap_or(0);
+    let neighbour = strings.iter().position(of_plane);
+    let twin = strings.iter().position(|known| known.block == string.block);
+    Set {
+        site: neighbour.map_or_else(new_site, |at| sets[at].site),
+        twin: twin.unwrap_or(strings.len()) as u32,
+    }
+}
+
+impl Class {
+    /// How operand number `operand` is stored.
+    pub fn operand(&self, operand: u32) -> Operand {
+        match self.signature.places[operand as usize] {
+            Place::Zeroes => Operand::Zeroes,
+            Place::Elsewhere => Operand::Row(Row {
+                row_set: RowSetId::page(operand),
+                layer: 0,
+                inverse: false,
+            }),
+            Place::Row {
+                set,
+                layer,
+                inverse,
+            } => Operand::Row(Row {
+                row_set: RowSetId(set),
+                layer,
+                inverse,
+            }),
+        }
+    }
+
+    /// The site of an operand; any for one that needs none.
+    pub fn site(&self, operand: u32) -> usize {
+        match self.signature.places[operand as usize] {
+            Place::Row { set, .. } => self.site_of(RowSetId(set)),
+            Place::Zeroes | Place::Elsewhere => 0,
+        }
+    }
+
+    /// The site of a row set.
+    pub fn site_of(&self, row_set: RowSetId) -> usize {
+        let set = self.signature.sets.get(row_set.0 as usize);
+        set.map_or(0, |set| set.site as usize)
+    }
+
+    /// How many sites there are, one at least.
+    pub fn sites(&self) -> usize {
+        let sites = self.signature.sets.iter().map(|set| set.site as usize + 1);
+        sites.max().unwrap_or(1)
+    }
+
+    /// Whether some operand is not in the region.
+    pub fn has_pages(&self) -> bool {
+        self.signature.places.contains(&Place::Elsewhere)
+    }
+
+    /// Whether different strings of one block hold operands: they cannot be sensed at once.
+    pub fn shares_blocks(&self) -> bool {
+        let sets = (0..).zip(&self.signature.sets);
+        sets.into_iter().any(|(number, set)| set.twin != number)
+    }
+
+    /// How many chunks it has.
+    pub fn len(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Whether it has none; a class has some.
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// The chunk at a place.
+    pub fn chunk(&self, place: u64) -> u64 {
+        self.chunks[place as usize].into()
+    }
+
+    /// The logical page of an operand in the chunk at a place.
+    pub fn lpn(&self, operand: u32, place: u64) -> Lpn {
+        Lpn(self.first[operand as usize].0 + self.chunks[place as usize])
+    }
+
+    /// The string of a row set in the chunk at a place.
+    pub fn string(&self, row_set: RowSetId, place: u64) -> StringAddress {
+        let sets = self.signature.sets.len();
+        self.strings[place as usize * sets + row_set.0 as usize]
+    }
+
+    /// The plane of a site in the chunk at a place.
+    pub fn plane(&self, geometry: &Geometry, site: usize, place: u64) -> PlaneId {
+        let sets = &self.signature.sets;
+        match sets.iter().position(|set| set.site as usize == site) {
+            Some(set) => geometry.plane_of_block(self.string(RowSetId(set as u32), place).block),
+            None => self.planes[place as usize],
+        }
+    }
+
+    /// The chunks by the dies of a site, in the order of first use; the planes of a batch ascend.
+    pub fn lanes(&self, geometry: &Geometry, site: usize) -> Vec<Lane> {
+        let mut number_of = vec![None; geometry.dies() as usize];
+        let mut lanes: Vec<(Lane, Option<PlaneId>)> = Vec::new();
+        for place in 0..self.len() as u64 {
+            let plane = self.plane(geometry, site, place);
+            let die = geometry.die_of_plane(plane);
+            let number = *number_of[die.0 as usize].get_or_insert_with(|| {
+                let batches = Vec::new();
+                lanes.push((Lane { die, batches }, None));
+                lanes.len() - 1
+            });
+            let (lane, last) = &mut lanes[number];
+            match lane.batches.last_mut().filter(|_| *last < Some(plane)) {
+                Some(batch) => batch.push(place),
+                None => lane.batches.push(DieBatch::from_iter([place])),
+            }
+            *last = Some(plane);
+        }
+        lanes.into_iter().map(|(lane, _)| lane).collect()
+    }
+
+    /// What a site has to do for a page of each chunk.
+    pub fn share(&self, geometry: &Geometry, site: usize) -> Share {
+        let mut share = Share::default();
+        for Lane { die, batches } in self.lanes(geometry, site) {
+            let pages = batches.iter().map(|batch| batch.len() as u64);
+            share.largest = share.largest.max(pages.clone().max().unwrap_or(0));
+            share.dies.push((die, batches.len() as u64, pages.sum()));
+        }
+        share
+    }
+
+    /// The dies of a site, in words of a home: the die of the first chunk, and how many there are.
+    pub fn home(&self, geometry: &Geometry, site: usize) -> Home {
+        let lanes = self.lanes(geometry, site);
+        let first = lanes.first().map_or(0, |lane| {
+            let per_channel = geometry.dies_per_channel();
+            lane.die.0 % per_channel * geometry.channels + lane.die.0 / per_channel
+        });
+        let all = lanes.len() as u32 == geometry.dies();
+        Home {
+            first: first as u16,
+            dies: if all { 0 } else { lanes.len() as u16 },
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The chunks of one class on their way: where their rows are, and the strings lent for them.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use media::nand::{BlockId, Command, Geometry, PageAddress, PlaneId};
+
+use crate::bits::classes::{Class, Lane};
+use crate::bits::command::commands;
+use crate::bits::plan::Program;
+use crate::bits::rows::{LENT, RowSetId};
+use crate::ftl::Ftl;
+use crate::region::{DieBatch, StringAddress};
+
+/// Strings lent to an evaluation: pages that were brought from other dies meet there with those of a site. Nothing of
+/// them outlives the evaluation, or a power cut.
+pub(super) struct Lent {
+    pub(super) blocks: Vec<BlockId>,
+    /// By place among the chunks of the class.
+    strings: Vec<StringAddress>,
+}
+
+/// The chunks of a class, shared by the stages of their evaluation.
+pub(super) struct Work {
+    pub(super) class: Class,
+    geometry: Geometry,
+    /// The site whose dies the lanes are.
+    site: usize,
+    pub(super) lanes: Vec<Lane>,
+    pub(super) lent: Option<Lent>,
+}
+
+impl Lent {
+    /// A string in the planes of `site` for each chunk of a class; `None` if a plane has no block to spare.
+    pub(super) fn new(ftl: &Ftl, geometry: &Geometry, class: &Class, site: usize) -> Option<Lent> {
+        let mut planes: BTreeMap<PlaneId, (u32, BlockId)> = BTreeMap::new();
+        let mut lent = Lent {
+            blocks: Vec::new(),
+            strings: Vec::with_capacity(class.len()),
+        };
+        for place in 0..class.len() as u64 {
+            let plane = class.plane(geometry, site, place);
+            let open = planes.get(&plane).copied();
+            let (string, block) = match open.filter(|(next, _)| *next < geometry.strings_per_block)
+            {
+                Some(open) => open,
+                None => {
+                    let Some(block) = ftl.take_compute_block(plane) else {
+                        let blocks = lent.blocks.into_iter();
+                        blocks.for_each(|block| ftl.return_blank_block(block));
+                        return None;
+                    };
+                    lent.blocks.push(block);
+                    (0, block)
+                }
+            };
+            planes.insert(plane, (string + 1, block));
+            lent.strings.push(StringAddress { block, string });
+        }
+        Some(lent)
+    }
+}
+
+impl Work {
+    /// The work of a class, shared out over the dies of `site`.
+    pub(super) fn new(class: Class, geometry: &Geometry, site: usize, lent: Option<Lent>) -> Work {
+        Work {
+            lanes: class.lanes(geometry, site),
+            class,
+            geometry: geometry.clone(),
+            site,
+            lent,
+        }
+    }
+
+    /// Where a row set is in the chunk at a place.
+    fn string(&self, row_set: RowSetId, place: u64) -> StringAddress {
+        match &self.lent {
+            Some(lent) if row_set == LENT => lent.strings[place as usize],
+            _ => self.class.string(row_set, place),
+        }
+    }
+
+    /// The page of the strings lent that is at `layer`.
+    pub(super) fn lent_page(&self, layer: u32, place: u64) -> PageAddress {
+        let StringAddress { block, string } = self.string(LENT, place);
+        PageAddress {
+            block,
+            page: layer * self.geometry.strings_per_block + string,
+        }
+    }
+
+    /// Whether a program senses other dies than those of the lanes, or none.
+    pub(super) fn is_elsewhere(&self, program: &Program) -> bool {
+        match program.first_row_set() {
+            None | Some(LENT) => false,
+            Some(row_set) if row_set.operand().is_some() => true,
+            Some(row_set) => self.class.site_of(row_set) != self.site,
+        }
+    }
+
+    /// The plane in which a program senses the chunk at a place.
+    pub(super) fn plane(&self, program: &Program, place: u64) -> PlaneId {
+        match program.first_row_set() {
+            Some(row_set) => self
+                .geometry
+                .plane_of_block(self.string(row_set, place).block),
+            None => self.class.plane(&self.geometry, self.site, place),
+        }
+    }
+
+    /// The commands of a program for chunks of one die.
+    pub(super) fn commands(&self, program: &Program, batch: &DieBatch) -> Rc<[Command]> {
+        let string = |row_set, place| self.string(row_set, place);
+        commands(program, &self.geometry, &string, batch)
+    }
+
+    pub(super) fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+}

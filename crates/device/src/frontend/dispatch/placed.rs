@@ -1,0 +1,53 @@
+//! Writes that name a placement handle.
+
+use nvme::Status;
+use nvme::command::PlacedWrite;
+
+use super::bits::status_of;
+use crate::bits::PlacedRows;
+use crate::frontend::Controller;
+use crate::frontend::answer::Answer;
+use crate::frontend::namespace::Namespace;
+use crate::schedule::Origin;
+
+impl Controller {
+    /// Writes whole logical pages with a placement handle, past the data cache.
+    pub(in crate::frontend) async fn write_placed(
+        &self,
+        namespace: &Namespace,
+        placed: &PlacedWrite,
+        origin: Origin,
+    ) -> Result<Answer, Status> {
+        let blocks = &placed.write.blocks;
+        let bytes = namespace.byte_range(blocks)?;
+        let page_bytes = u64::from(self.page_bytes);
+        let whole = bytes.start.is_multiple_of(page_bytes) && bytes.end.is_multiple_of(page_bytes);
+        let handle = self.handle(namespace, placed.handle).filter(|_| whole);
+        let handle = handle.ok_or(Status::INVALID_FIELD)?;
+        let length = bytes.end - bytes.start;
+        self.check_transfer(length)?;
+        let segments = self
+            .port
+            .locate(origin.tenant, &placed.write.data, length)
+            .await?;
+        let pages = self.pages(namespace, &bytes);
+        // Before the lock: whoever has room waits for locks, so nobody may have it the other way.
+        let room = self.bits.room_to_write().await;
+        let lock = self.ftl.lock(pages.clone()).await;
+        let rows = PlacedRows {
+            handle,
+            pages: pages.clone(),
+            inverse: placed.inverse,
+            origin,
+            segments,
+        };
+        let written = self
+            .cache
+            .write_past(&lock, pages, self.bits.write(rows, &lock, &room))
+            .await;
+        written.map_err(|error| status_of(&error))?;
+        self.health.write(length);
+        self.clear_marks(&lock, namespace, bytes).await?;
+        Ok(Answer::DONE)
+    }
+}

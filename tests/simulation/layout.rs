@@ -68,16 +68,20 @@ fn plane_of(chunk: u32) -> (u32, u32, u32) {
 }
 
 impl Life {
-    fn new(seed: u64) -> Life {
-        let mut life = Life {
+    fn on(seed: u64, config: Config) -> Life {
+        Life {
             seed,
             random: Random::named(seed, "layout"),
-            drive: Drive::open(config(seed)).expect("a drive in memory"),
+            drive: Drive::open(config).expect("a drive in memory"),
             contents: BTreeMap::new(),
             collected: 0,
             levelled: 0,
             moved: 0,
-        };
+        }
+    }
+
+    fn new(seed: u64) -> Life {
+        let mut life = Life::on(seed, config(seed));
         // Alternately, so that groups could get into each other's strings.
         for number in 0..6 {
             for (group, count, inverse) in KEPT {
@@ -327,7 +331,66 @@ fn groups_keep_their_layout_through_collection_levelling_and_power_cuts() {
     assert!(moved > rounds, "{moved} pages of vectors moved");
 }
 
-/// The test finds what it is for.
+/// Overwrites vectors of a group at random on a share of the drive that hardly holds them, and cuts the power: compaction
+/// keeps each page's plane, column and string. Gives how many pages it copied.
+fn compact(seed: u64) -> Result<u64, String> {
+    let config = config(seed).with([("bits.compute_blocks_percent", "20")]);
+    let mut life = Life::on(seed, config.expect("a legal drive"));
+    let mut copied = 0;
+    for _ in 0..CUTS {
+        for _ in 0..40 {
+            let number = life.random.below(9) as u32;
+            let inverse = life.random.chance(0.5);
+            life.write(VectorId::new(1, number), inverse);
+        }
+        copied += life
+            .drive
+            .statistics()
+            .expect("power")
+            .ftl
+            .compute_page_copies;
+        life.drive.power_cut().expect("memory does not fail");
+        life.drive.power_up().map_err(|error| error.to_string())?;
+        for ((id, chunk), (address, record)) in life.places() {
+            let nand = life.drive.nand().borrow();
+            let geometry = nand.geometry();
+            let place = geometry.plane_place(geometry.plane_of_block(address.block));
+            let (string, _) = string_and_layer(geometry, address);
+            let stripe = chunk / 8;
+            let is = (
+                place.channel,
+                place.chip,
+                place.plane,
+                string,
+                record.column,
+            );
+            let (channel, chip, plane) = plane_of(chunk);
+            let column = stripe / 2 * 8 + chunk % 8;
+            if is != (channel, chip, plane, stripe % 2, column) {
+                return Err(format!("{id}: chunk {chunk} is at {address:?}"));
+            }
+        }
+        let ids = life.vectors_of(1);
+        let expected = life.fold(&ids, |a, b| a ^ b);
+        let all = Expression::parity(ids).expect("operands");
+        let result = life.drive.evaluate(&all, Platform::FlashCosmos, BITS);
+        if result.map_err(|error| error.to_string())? != expected {
+            return Err("wrong bits".into());
+        }
+    }
+    Ok(copied)
+}
+
+#[test]
+fn compaction_keeps_planes_columns_and_strings() {
+    for seed in 0..SEEDS {
+        let copied = compact(seed).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"));
+        println!("seed {seed}: {copied} pages copied");
+        assert!(copied > 100, "seed {seed}: {copied} pages copied");
+    }
+}
+
+/// The tests find what they are for.
 #[cfg(feature = "planted-bugs")]
 #[test]
 fn bugs_that_spoil_the_layout_are_caught() {
@@ -336,7 +399,10 @@ fn bugs_that_spoil_the_layout_are_caught() {
     for bug in Bug::OF_LAYOUT {
         let planted = plant(bug);
         let caught = (0..SEEDS).find_map(|seed| {
-            let outcome = std::panic::catch_unwind(|| Life::new(seed).live());
+            let outcome = std::panic::catch_unwind(|| {
+                Life::new(seed).live()?;
+                compact(seed).map(|_| ())
+            });
             outcome
                 .unwrap_or_else(|_| Err("an assertion fails".into()))
                 .err()

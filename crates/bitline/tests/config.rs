@@ -59,7 +59,7 @@ fn the_host_is_given_what_overprovisioning_and_computing_leave() {
         let kept = f64::from(config.device.bits.compute_blocks_percent) / 100.0;
         let share = (1.0 - config.device.ftl.overprovisioning) * (1.0 - kept);
         let expected = (dies * planes * blocks * pages) as f64 * share;
-        let found = f64::from(capacity.logical_pages);
+        let found = f64::from(capacity.data_pages);
         assert!(
             (found / expected - 1.0).abs() < 0.002,
             "{name}: {found} pages of {bytes} bytes, not {expected}"

@@ -38,11 +38,11 @@ async fn fill_with_vectors(host: &Host) -> u32 {
     unreachable!("no drive takes vectors for ever")
 }
 
-/// Overwrites the whole namespace again and again until told to stop.
+/// Overwrites all of the namespace but what is for vectors, again and again until told to stop.
 async fn overwrite(host: Host, worker: u64, stop: Rc<Cell<bool>>) -> Result<(), host::Error> {
     let (device, mut random) = (host.block(), host.sim().random(&format!("worker {worker}")));
     while !stop.get() {
-        let lba = random.below(device.blocks() / 4) * 4;
+        let lba = random.below(host.bits().area().start / 4) * 4;
         device.write(lba, &[1; 16384]).await?;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The table of vectors on the drive: a file in a small volume behind the vectors, for drives whose bits outlive the
-//! process. It is written when the drive is flushed or closed; what a vector had before goes only after that, so that a
-//! process that is killed leaves the vectors as they were when the drive was flushed last.
+//! process. It is written when the drive is flushed or closed, and before anything goes that it names: so a process that
+//! is killed leaves the vectors that there were when the drive was flushed last, or later ones.
 
 use host::volume::{Content, Volume, VolumeError, VolumeOptions};
 use nvme::VectorId;
@@ -39,6 +39,7 @@ impl Saved {
                 page,
                 bits,
                 inverse,
+                ..
             } = *entry;
             (id.group, id.vector, page, bits, inverse)
         });
@@ -68,6 +69,7 @@ impl Saved {
                 page,
                 bits,
                 inverse,
+                change: 0,
             };
             (VectorId::new(group, vector), entry)
         })
@@ -111,7 +113,7 @@ impl Vectors {
         commit.write(file, &bytes).await?;
         commit.commit().await?;
         self.table().borrow_mut().is_saved(change);
-        Ok(self.deallocate_replaced().await?)
+        Ok(())
     }
 
     /// Takes up the table that the drive has, if it has one. A drive that refuses to be read has none: its blocks are

@@ -55,6 +55,8 @@ pub(super) struct Entry {
     pub(super) page: u64,
     pub(super) bits: u64,
     pub(super) inverse: bool,
+    /// The change that made it.
+    pub(super) change: u64,
 }
 
 /// What the host knows of vectors.
@@ -90,8 +92,8 @@ struct Replaced {
     pages: u64,
     /// The first user that came later.
     since: u64,
-    /// The change that replaced them.
-    change: u64,
+    /// The change that replaced them, if what is written on the drive names them.
+    named_until: Option<u64>,
 }
 
 impl Table {
@@ -159,7 +161,7 @@ impl Table {
             let group = self.groups.get(&id.group);
             let fits = group.is_some_and(|group| group.bits == entry.bits);
             let pages = self.pages(entry.bits);
-            if !fits || !self.take_run(entry.page, pages) {
+            if !fits || self.vectors.contains_key(&id) || !self.take_run(entry.page, pages) {
                 return Err(format!(
                     "vector {} of group {} is not where one can be",
                     id.vector, id.group
@@ -230,14 +232,28 @@ impl Table {
     }
 
     /// Pages are not needed any more but by those who use vectors now.
-    fn replace(&mut self, page: u64, pages: u64) {
+    fn replace(&mut self, old: Entry) {
         self.changes += 1;
+        let is_named = old.change <= self.saved;
         self.replaced.push(Replaced {
-            page,
-            pages,
+            page: old.page,
+            pages: self.pages(old.bits),
             since: self.next_user,
-            change: self.changes,
+            named_until: is_named.then_some(self.changes),
         });
+    }
+
+    /// What was replaced and nobody uses any more.
+    fn take_unused(&mut self) -> Vec<Replaced> {
+        let oldest = self.users.first().copied().unwrap_or(u64::MAX);
+        let unused = |old: &mut Replaced| old.since <= oldest;
+        self.replaced.extract_if(.., unused).collect()
+    }
+
+    /// Whether what is written on the drive names one of them.
+    fn names(&self, replaced: &[Replaced]) -> bool {
+        let named = |old: &Replaced| old.named_until.is_some_and(|change| change > self.saved);
+        replaced.iter().any(named)
     }
 
     /// The group of a vector of so many bits, made if it has none or no vector.
@@ -286,11 +302,6 @@ impl Table {
         let taken = self.take_run(row, pitch);
         debug_assert!(taken, "the row is within a free run");
         Ok(row)
-    }
-
-    /// Whether pages are held back only because what the drive says of vectors is old.
-    fn has_unsaved_room(&self) -> bool {
-        self.on_drive.is_some() && self.replaced.iter().any(|old| old.change > self.saved)
     }
 
     fn give_back(&mut self, page: u64, pages: u64) {
@@ -348,16 +359,16 @@ impl Table {
         let group = self.group_for(home, id, bits)?;
         let pages = self.pages(bits);
         let page = self.take(pages)?;
+        self.changes += 1;
         let entry = Entry {
             page,
             bits,
             inverse,
+            change: self.changes,
         };
         if let Some(old) = self.vectors.insert(id, entry) {
-            let pages = self.pages(old.bits);
-            self.replace(old.page, pages);
+            self.replace(old);
         }
-        self.changes += 1;
         self.open.insert(group.handle, (pages, group.home));
         Ok((page..page + pages, group.handle, group.home))
     }
@@ -486,20 +497,12 @@ impl Vectors {
     ) -> Result<(), Error> {
         let pages = self.table.borrow().pages(bits);
         self.deallocate_leftovers().await?;
-        let refused = |status| refusal("fc_write", status);
-        let group = self.table.borrow_mut().group_for(home, vector, bits);
-        let group = group.map_err(refused)?;
-        let taken = self.table.borrow_mut().take(pages);
-        let page = match taken {
-            // What was replaced may go when the table says so on the drive.
-            Err(_) if self.table.borrow().has_unsaved_room() => {
-                let saved = self.save().await;
-                saved.map_err(|error| Error::Protocol(format!("the table of vectors: {error}")))?;
-                self.table.borrow_mut().take(pages)
-            }
-            taken => taken,
+        let (group, page) = {
+            let mut table = self.table.borrow_mut();
+            let refused = |status| refusal("fc_write", status);
+            let group = table.group_for(home, vector, bits).map_err(refused)?;
+            (group, table.take(pages).map_err(refused)?)
         };
-        let page = page.map_err(refused)?;
         let user = User::new(&self.table);
         let written = match self.open(&group, pages).await {
             Ok(()) => {
@@ -512,19 +515,19 @@ impl Vectors {
         };
         {
             let mut table = self.table.borrow_mut();
+            table.changes += 1;
             let entry = Entry {
                 page,
                 bits,
                 inverse,
+                change: table.changes,
             };
-            table.changes += 1;
             let old = match written {
                 Ok(()) => table.vectors.insert(vector, entry),
                 Err(_) => Some(entry),
             };
             if let Some(old) = old {
-                let pages = table.pages(old.bits);
-                table.replace(old.page, pages);
+                table.replace(old);
             }
         }
         drop(user);
@@ -553,23 +556,22 @@ impl Vectors {
     }
 
     /// Deallocates what was replaced, once nobody uses it and nothing on the drive names it.
-    pub(super) async fn deallocate_replaced(&self) -> Result<(), Error> {
-        let replaced = {
-            let mut table = self.table.borrow_mut();
-            let oldest = table.users.first().copied().unwrap_or(u64::MAX);
-            let saved = table.on_drive.as_ref().map_or(u64::MAX, |_| table.saved);
-            let unused = |old: &mut Replaced| old.since <= oldest && old.change <= saved;
-            table.replaced.extract_if(.., unused).collect::<Vec<_>>()
-        };
-        for old in replaced {
+    async fn deallocate_replaced(&self) -> Result<(), Error> {
+        let replaced = self.table.borrow_mut().take_unused();
+        if self.table.borrow().names(&replaced)
+            && let Err(error) = self.save().await
+        {
+            self.table.borrow_mut().replaced.extend(replaced);
+            return Err(Error::Protocol(format!("the table of vectors: {error}")));
+        }
+        for (number, old) in replaced.iter().enumerate() {
             let (lba, blocks) = (self.lba(old.page), self.lba(old.pages));
-            match self.device.block().deallocate(lba, blocks).await {
-                Ok(()) => self.table.borrow_mut().give_back(old.page, old.pages),
-                Err(error) => {
-                    self.table.borrow_mut().replaced.push(old);
-                    return Err(error);
-                }
+            if let Err(error) = self.device.block().deallocate(lba, blocks).await {
+                let left = replaced[number..].iter().copied();
+                self.table.borrow_mut().replaced.extend(left);
+                return Err(error);
             }
+            self.table.borrow_mut().give_back(old.page, old.pages);
         }
         Ok(())
     }
@@ -733,8 +735,7 @@ impl Vectors {
             }
             for id in found {
                 if let Some(old) = table.vectors.remove(&id) {
-                    let pages = table.pages(old.bits);
-                    table.replace(old.page, pages);
+                    table.replace(old);
                 }
             }
         }

@@ -49,6 +49,14 @@ pub struct Held {
     kept_for: Option<Purpose>,
 }
 
+impl Held {
+    /// Room for one buffer of a command.
+    pub const COMMAND: Held = Held {
+        count: 1,
+        kept_for: None,
+    };
+}
+
 /// Room for some page buffers; dropping it gives it back.
 #[must_use = "dropping room gives it back"]
 pub struct Room<'a> {
@@ -119,12 +127,14 @@ impl Rooms {
         self.common_room(permit, count)
     }
 
+    #[inline]
     fn common_room(&self, permit: Permit<'_>, count: u32) -> Room<'_> {
         permit.keep();
         let kept_for = None;
         self.grant(Held { count, kept_for })
     }
 
+    #[inline]
     fn kept_room(&self, permit: Permit<'_>, purpose: Purpose) -> Room<'_> {
         permit.keep();
         let (count, kept_for) = (1, Some(purpose));

@@ -25,9 +25,8 @@ use crate::slab::Slab;
 struct DirectRead {
     source: Source,
     piece: Piece,
+    /// There is room for it, of a command.
     buffer: BufferId,
-    /// The room for that.
-    room: Held,
     data: DataPointer,
     namespace: NamespaceId,
     lba: Lba,
@@ -82,12 +81,12 @@ impl Controller {
             Lookup::Part(_) => return false,
         };
         let reads = &mut *self.direct_reads.borrow_mut();
-        let buffer = buffer.keep();
+        let (buffer, held) = (buffer.keep(), room.keep());
+        debug_assert_eq!(held, Held::COMMAND, "what finishing gives back");
         let number = reads.insert(DirectRead {
             source: job.source(),
             piece,
             buffer,
-            room: room.keep(),
             data: read.data,
             namespace: read.namespace,
             lba: read.blocks.start,
@@ -224,7 +223,7 @@ impl Controller {
             }
         };
         self.buffers.give_back(direct.buffer);
-        self.buffers.release(direct.room);
+        self.buffers.release(Held::COMMAND);
         self.give_room(direct.source.queue());
         // If the completion queue is full, somebody has to wait for the host.
         self.complete_soon(direct.source, answer);

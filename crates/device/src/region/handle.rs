@@ -21,6 +21,13 @@ pub struct Shape {
     pub scope: Range<u32>,
 }
 
+impl Shape {
+    /// Pages of a row: none is longer than the namespace, whatever its pitch.
+    fn row_pages(&self) -> u32 {
+        self.pitch.min(self.scope.end - self.scope.start)
+    }
+}
+
 /// Why a handle cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandleError {
@@ -63,10 +70,9 @@ impl Handle {
         let layout = whole
             .at(home)
             .ok_or(HandleError::NoSuchHome { home, dies })?;
-        // No row is longer than the namespace, whatever its pitch.
         let scope = shape.scope.clone();
-        let longest = u64::from(shape.pitch).min(u64::from(scope.end - scope.start));
-        if longest == 0 || layout.block_index(longest - 1) as u64 > u64::from(COLUMN_MAX) {
+        let pitch = u64::from(shape.row_pages());
+        if pitch == 0 || layout.block_index(pitch - 1) as u64 > u64::from(COLUMN_MAX) {
             return Err(HandleError::Pitch(shape.pitch));
         }
         if !scope.contains(&shape.anchor) {
@@ -104,7 +110,7 @@ impl Handle {
     /// The chunk of a logical page.
     pub fn chunk(&self, lpn: u32) -> u64 {
         let from_anchor = i64::from(lpn) - i64::from(self.shape.anchor);
-        from_anchor.rem_euclid(i64::from(self.shape.pitch)) as u64
+        from_anchor.rem_euclid(i64::from(self.shape.row_pages())) as u64
     }
 
     /// Logical pages cut at the ends of rows: the chunks of each piece and its first page.
@@ -113,7 +119,7 @@ impl Handle {
         let mut lpn = lpns.start;
         while lpn < lpns.end {
             let chunk = self.chunk(lpn);
-            let left = u64::from(self.shape.pitch) - chunk;
+            let left = u64::from(self.shape.row_pages()) - chunk;
             let pages = left.min(u64::from(lpns.end - lpn));
             rows.push((chunk..chunk + pages, lpn));
             lpn += pages as u32;

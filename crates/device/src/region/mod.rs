@@ -112,7 +112,7 @@ pub struct Region {
     /// Open handles.
     handles: BTreeMap<u16, Handle>,
     /// By handle and column, handles not open included: where the next page goes.
-    frontiers: BTreeMap<u16, Vec<Option<Frontier>>>,
+    frontiers: BTreeMap<u16, BTreeMap<u32, Frontier>>,
     blocks: BTreeMap<u32, Held>,
     /// By block: evaluations that sense its pages.
     pins: Vec<u32>,
@@ -147,22 +147,17 @@ impl Region {
     /// A shape that cannot be.
     pub fn open(&mut self, number: u16, shape: Shape) -> Result<Vec<BlockId>, HandleError> {
         let handle = Handle::new(number, shape, &self.layout)?;
-        let mut closed = Vec::new();
-        for (column, frontier) in self
-            .frontiers
-            .entry(number)
-            .or_default()
-            .iter_mut()
-            .enumerate()
-        {
-            let plane = handle.layout().plane_of_block_index(column);
-            let moved = |frontier: &mut Frontier| {
-                self.layout.geometry().plane_of_block(frontier.block) != plane
-            };
-            if let Some(Frontier { block, .. }) = frontier.take_if(moved) {
-                closed.push(block);
-            }
-        }
+        let columns = self.frontiers.entry(number).or_default();
+        let moves = |column: u32, open: &Frontier| {
+            let plane = handle.layout().plane_of_block_index(column as usize);
+            self.layout.geometry().plane_of_block(open.block) != plane
+        };
+        let moved = columns
+            .iter()
+            .filter(|(column, open)| moves(**column, open));
+        let moved: Vec<u32> = moved.map(|(column, _)| *column).collect();
+        let closed = moved.iter().filter_map(|column| columns.remove(column));
+        let closed: Vec<BlockId> = closed.map(|open| open.block).collect();
         closed
             .iter()
             .for_each(|&block| self.change(block, |held| held.open = false));
@@ -200,10 +195,7 @@ impl Region {
     ) -> Option<Allocated> {
         let strings = self.layout.geometry().strings_per_block;
         let columns = self.frontiers.entry(spot.handle).or_default();
-        if columns.len() <= spot.column as usize {
-            columns.resize(spot.column as usize + 1, None);
-        }
-        let frontier = &mut columns[spot.column as usize];
+        let frontier = columns.get(&spot.column).copied();
         let next = |from: u32| next_of_string(from, spot.string, strings);
         let mut closed = None;
         let open = frontier.filter(|open| next(open.next_page) < self.pages_per_block);
@@ -215,10 +207,8 @@ impl Region {
                 (block, spot.string)
             }
         };
-        *frontier = Some(Frontier {
-            block,
-            next_page: page + 1,
-        });
+        let next_page = page + 1;
+        columns.insert(spot.column, Frontier { block, next_page });
         if open.is_none() {
             let held = Held {
                 handle: spot.handle,
@@ -274,7 +264,7 @@ impl Region {
     /// Layers left at the frontier of a column.
     pub fn room(&self, handle: u16, column: u32) -> u32 {
         let columns = self.frontiers.get(&handle);
-        let frontier = columns.and_then(|columns| *columns.get(column as usize)?);
+        let frontier = columns.and_then(|columns| columns.get(&column));
         let left = frontier.map_or(0, |open| self.pages_per_block - open.next_page);
         left / self.layout.geometry().strings_per_block
     }
@@ -291,10 +281,12 @@ impl Region {
             return;
         };
         held.open = false;
-        let columns = self.frontiers.get_mut(&held.handle);
-        let frontier = columns.and_then(|columns| columns.get_mut(held.column as usize));
-        if let Some(frontier) = frontier {
-            frontier.take_if(|open| open.block == block);
+        let Some(columns) = self.frontiers.get_mut(&held.handle) else {
+            return;
+        };
+        let is_its = |open: &Frontier| open.block == block;
+        if columns.get(&held.column).is_some_and(is_its) {
+            columns.remove(&held.column);
         }
     }
 
@@ -367,10 +359,7 @@ impl Region {
                 continue;
             }
             let columns = self.frontiers.entry(handle).or_default();
-            if columns.len() <= column as usize {
-                columns.resize(column as usize + 1, None);
-            }
-            let before = columns[column as usize].replace(Frontier { block, next_page });
+            let before = columns.insert(column, Frontier { block, next_page });
             if let Some(before) = before {
                 self.change(before.block, |held| held.open = false);
             }

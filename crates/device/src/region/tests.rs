@@ -184,3 +184,25 @@ fn shapes_that_cannot_be_are_refused() {
     ));
     assert!(region.handle(1).is_none());
 }
+
+#[test]
+fn no_row_is_longer_than_the_namespace() {
+    let mut region = Region::new(&small());
+    let shape = Shape {
+        anchor: 900,
+        pitch: u32::MAX - 3,
+        home: Home::ALL,
+        scope: 0..1000,
+    };
+    region.open(4, shape).expect("a shape that can be");
+    let handle = region.handle(4).expect("open");
+    assert!((0..1000).all(|lpn| handle.chunk(lpn) < 1000));
+    assert_eq!((handle.chunk(900), handle.chunk(899)), (0, 999));
+    assert_eq!(handle.rows(898..902), [(998..1000, 898), (0..2, 900)]);
+    // A page far from the anchor takes no more memory than one at it.
+    let spot = handle.spot(999);
+    let blocks = small().blocks_of_plane(spot.plane).start;
+    let allocated = region.allocate(&spot, |_| Some(BlockId(blocks)));
+    assert_eq!(allocated.expect("a block").page.block.0, blocks);
+    assert_eq!(region.blocks(), 1);
+}

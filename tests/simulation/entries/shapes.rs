@@ -102,12 +102,8 @@ pub(crate) const ADMIN: [Shape; 14] = [
         least_percent: 0,
         ..shape(opcode::ASYNC_EVENT_REQUEST, plain)
     },
-    shape("directive send", opcode::DIRECTIVE_SEND, send_directive),
-    shape(
-        "directive receive",
-        opcode::DIRECTIVE_RECEIVE,
-        receive_directive,
-    ),
+    shape(opcode::DIRECTIVE_SEND, send_directive),
+    shape(opcode::DIRECTIVE_RECEIVE, receive_directive),
     Shape {
         weight: 1,
         spare: spare_namespace,

@@ -10,9 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bits::BitsConfig;
-use crate::bits::estimate::Rates;
 use crate::cache::{CacheConfig, CacheConfigError};
 use crate::compatibility::CompatibilityConfig;
+use crate::cost::Rates;
 use crate::faults::FaultConfig;
 use crate::frontend::{FrontendConfig, FrontendConfigError};
 use crate::ftl::{Capacity, FtlConfig, FtlConfigError};
@@ -272,13 +272,16 @@ impl DeviceConfig {
 
     /// What a step, a page and a byte take and cost on each resource that an evaluation uses.
     pub fn rates(&self) -> Rates {
+        let page_bytes = self.nand.geometry.page_bytes.into();
         Rates {
             nand: self.nand.clone(),
             channel: self.channel.clone(),
             link: self.link.clone(),
-            bits: self.bits,
+            accelerator: self.bits.accelerator(page_bytes),
             active_milliwatts: self.frontend.active_milliwatts,
             cores: self.cores.clone(),
+            mode: self.ftl.mode,
+            page_buffers: self.memory.for_commands(),
         }
     }
 }

@@ -11,7 +11,6 @@ use sim::{Energy, Ledger, Sim};
 
 use crate::backend::Backend;
 use crate::bits::Bits;
-use crate::bits::meet::estimate::Rates;
 use crate::cache::Cache;
 use crate::config::{ConfigError, DeviceConfig};
 use crate::cores::Cores;
@@ -136,7 +135,7 @@ impl Device {
         };
         let cache = Cache::power_up(&backend, &config.cache);
         parts.serve(cache.clone());
-        let rates = Rates::new(&config.nand, &config.channel, &config.link, &config.bits);
+        let rates = config.rates();
         let bits = Bits::power_up(&backend, &config.bits, rates, cache.clone());
         parts.serve(bits.clone());
         let controller = Controller::power_up(

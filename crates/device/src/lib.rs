@@ -9,6 +9,7 @@ pub mod cache;
 mod compatibility;
 mod config;
 pub mod cores;
+pub mod cost;
 mod device;
 mod energy;
 mod faults;

@@ -3,7 +3,9 @@
 
 use std::ops::{ControlFlow, Range};
 
-use device::bits::{Engine, Explained};
+use device::bits::job::Question;
+use device::bits::{Bits, Engine, Estimated, ExecuteError, Explained};
+use device::cost::{Cost, Job};
 use device::ftl::{AtOnce, Lpn};
 use device::region::Shape;
 use media::nand::NandError;
@@ -152,6 +154,55 @@ impl Drive {
         };
         let bits_of_drive = &self.device()?.bits;
         Ok(bits_of_drive.explain(expression, engine, (bits, count_only), page_of)?)
+    }
+
+    /// What evaluating an expression over stored vectors takes and spends on an idle drive.
+    pub(crate) fn cost_of(
+        &self,
+        expression: &Expression,
+        engine: Engine,
+        question: Question,
+    ) -> Result<Cost, Error> {
+        self.estimating(expression, engine, question, |bits, asked| bits.cost(asked))
+    }
+
+    /// What evaluating a part of it, from page `first` on, has the drive do.
+    pub(crate) fn job_of(
+        &self,
+        expression: &Expression,
+        engine: Engine,
+        question: Question,
+        first: u64,
+    ) -> Result<Job, Error> {
+        let ask = |bits: &Bits, asked: &Estimated<'_, VectorId>| {
+            bits.job(asked, first, asked.question.bits)
+        };
+        self.estimating(expression, engine, question, ask)
+    }
+
+    fn estimating<T>(
+        &self,
+        expression: &Expression,
+        engine: Engine,
+        question: Question,
+        ask: impl FnOnce(&Bits, &Estimated<'_, VectorId>) -> Result<T, ExecuteError>,
+    ) -> Result<T, Error> {
+        let start = self.first_namespace()?.start;
+        let stored = self.lengths(expression)?;
+        let table = self.vector_table()?.borrow();
+        let page_of = |id| {
+            let (page, _) = table.find(id).ok_or(Status::VECTOR_NOT_FOUND)?;
+            Ok(Lpn(start + page as u32))
+        };
+        let page_bits = u64::from(self.config().device.nand.geometry.page_bytes) * 8;
+        let estimated = Estimated {
+            expression,
+            engine,
+            question,
+            stored_chunks: stored.div_ceil(page_bits),
+            page_of: &page_of,
+        };
+        Ok(ask(&self.device()?.bits, &estimated)?)
     }
 
     /// The length that all vectors of an expression have, in bits.

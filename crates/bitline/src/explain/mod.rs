@@ -6,11 +6,13 @@ mod outside;
 use std::collections::BTreeMap;
 
 use device::bits::Engine;
-use device::bits::estimate::{Estimate, Question, Rates, Spending, estimate};
+use device::bits::job::{Question, step_cost};
 use device::bits::plan::{
     Contents, Held, OPERANDS_SHOWN, Plan, Program, Slot, Source, Step, contents,
 };
 use device::bits::rows::{Operand, RowSetId};
+use device::cost::{Cost, Spending};
+use media::nand::NandConfig;
 use nvme::{Expression, VectorId};
 use serde::Serialize;
 
@@ -96,7 +98,7 @@ pub struct StepReport {
 }
 
 /// An estimate, in the units of reports.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EstimateReport {
     /// From the host's doorbell to its completion, in nanoseconds.
     pub time_ns: f64,
@@ -160,12 +162,10 @@ impl Drive {
         let operands = explained.operands.clone();
         let plan = explained.plan();
         let question = Question {
-            first_page: 0,
             bits: bits.unwrap_or(stored),
             expression_bytes: encoded.len() as u64,
             count_only,
         };
-        let rates = self.config().device.rates();
         let page_bits = u64::from(self.config().device.nand.geometry.page_bytes) * 8;
         let mut explanation = Explanation {
             platform,
@@ -176,7 +176,7 @@ impl Drive {
             page_transfers: plan.page_transfers(),
             controller_pages: plan.root.operand_pages() + u64::from(count_only),
             root: Part::Constant { value: false },
-            estimate: EstimateReport::of(&estimate(&plan, &question, &rates)),
+            estimate: EstimateReport::default(),
         };
         if platform == Platform::Host {
             // It reads every vector, whatever comes of it.
@@ -184,19 +184,15 @@ impl Drive {
             (explanation.senses, explanation.page_transfers) = (vectors, vectors);
             explanation.controller_pages = 0;
             explanation.root = outside::part(expression);
-            let reading = |id| {
-                let vector = Expression::Vector(id);
-                let read = self.explained(&vector, Engine::FlashCosmos, bits, false)?;
-                Ok(read.plan())
-            };
-            explanation.estimate =
-                outside::estimate(expression, &question, self.config(), &rates, reading)?;
+            explanation.estimate = outside::estimate(self, expression, question)?;
         } else {
+            let cost = self.cost_of(expression, engine, question)?;
+            explanation.estimate = EstimateReport::of(&cost);
             if !count_only {
                 let received = Pace::of(&self.config().host).memory(question.bits.div_ceil(8));
                 explanation.estimate.add("host", "memory", received.as_pj());
             }
-            let mut writer = Writer::new(&plan, &rates, operands);
+            let mut writer = Writer::new(&plan, &self.config().device.nand, operands);
             explanation.root = writer.part(&plan.root);
         }
         Ok(explanation)
@@ -206,21 +202,21 @@ impl Drive {
 /// Puts a plan into words.
 struct Writer<'a> {
     plan: &'a Plan,
-    rates: &'a Rates,
+    nand: &'a NandConfig,
     /// The vectors, by the row that holds them, and whether it holds the inverse.
     rows: BTreeMap<(RowSetId, u32), (VectorId, bool)>,
     written: Vec<bool>,
 }
 
 impl<'a> Writer<'a> {
-    fn new(plan: &'a Plan, rates: &'a Rates, operands: Vec<(VectorId, Operand)>) -> Writer<'a> {
+    fn new(plan: &'a Plan, nand: &'a NandConfig, operands: Vec<(VectorId, Operand)>) -> Writer<'a> {
         let row = |(id, at): (VectorId, Operand)| match at {
             Operand::Row(row) => Some(((row.row_set, row.layer), (id, row.inverse))),
             Operand::Zeroes => None,
         };
         Writer {
             plan,
-            rates,
+            nand,
             rows: operands.into_iter().filter_map(row).collect(),
             written: vec![false; plan.programs.len()],
         }
@@ -259,7 +255,7 @@ impl<'a> Writer<'a> {
         };
         let held = contents(program, &stored);
         let step = |(step, held): (&Step, Contents)| {
-            let (time, energy) = self.rates.step(step);
+            let (time, energy) = step_cost(self.nand, step);
             let slots: &[Slot] = match step {
                 Step::Sense(sense) => &sense.slots,
                 Step::Xor => &[],
@@ -301,17 +297,17 @@ impl EstimateReport {
         });
     }
 
-    fn of(estimate: &Estimate) -> EstimateReport {
+    fn of(cost: &Cost) -> EstimateReport {
         EstimateReport {
-            time_ns: estimate.time.as_ns(),
-            array_ns: estimate.array.as_ns(),
-            channel_ns: estimate.channel.as_ns(),
-            accelerator_ns: estimate.accelerator.as_ns(),
-            link_ns: estimate.link.as_ns(),
+            time_ns: cost.time.as_ns(),
+            array_ns: cost.array.as_ns(),
+            channel_ns: cost.channel.as_ns(),
+            accelerator_ns: cost.accelerator.as_ns(),
+            link_ns: cost.link.as_ns(),
             host_ns: 0.0,
-            bound: estimate.bound.name(),
-            energy_pj: estimate.total_energy().as_pj(),
-            energy: estimate.energy.iter().map(entry).collect(),
+            bound: cost.bottleneck().name(),
+            energy_pj: cost.total_energy().as_pj(),
+            energy: cost.spendings().map(|spending| entry(&spending)).collect(),
         }
     }
 }

@@ -1,19 +1,18 @@
 //! The host's own way: it reads every vector and combines them as they come (Flash-Cosmos 7, OSP).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
-use device::bits::estimate::{
-    Busy, Pipeline, Question, Rates, Spending, energies, live, with_activity,
-};
-use device::bits::plan::Plan;
+use device::bits::Engine;
+use device::bits::job::Question;
+use device::cost::{Cost, IdleDrive, Job, Rates, of_stripes};
 use nvme::{Expression, VectorId};
 use sim::resource::{Priority, Server};
-use sim::{Sim, Simulation, Span};
+use sim::{Energy, Sim, Simulation, Span};
 
-use super::{EstimateReport, Part, entry};
+use super::{EstimateReport, Part};
 use crate::bits::{AHEAD, Cut, Loop, Pace, Part as Share, Step, steps_of};
-use crate::config::Config;
+use crate::drive::Drive;
 use crate::error::Error;
 
 /// Bytes of an expression that is one vector.
@@ -38,13 +37,11 @@ pub(super) fn part(expression: &Expression) -> Part {
     }
 }
 
-/// What the host's evaluation takes, `reading` giving the plan that reads a vector.
+/// What the host's evaluation takes.
 pub(super) fn estimate(
+    drive: &Drive,
     expression: &Expression,
-    question: &Question,
-    config: &Config,
-    rates: &Rates,
-    reading: impl Fn(VectorId) -> Result<Plan, Error>,
+    question: Question,
 ) -> Result<EstimateReport, Error> {
     let mut steps = Vec::new();
     steps_of(expression, &mut steps);
@@ -56,25 +53,26 @@ pub(super) fn estimate(
             reads.push(*id);
         }
     }
-    let mut plans = BTreeMap::new();
-    for &id in &reads {
-        plans.insert(id, reading(id)?);
-    }
+    let config = drive.config();
     let page_bytes = config.device.nand.geometry.page_bytes;
     let host = Rc::new(Host {
         loops: steps.iter().filter_map(loop_of).collect(),
         steps,
         reads,
-        plans,
         pace: Pace::of(&config.host),
         cut: Cut::new(page_bytes, config.host.batch_bytes),
         counts: question.count_only,
     });
-    let commands = host.plans.len() as u64;
-    let busy = live(question.bits, commands, rates, |bits| {
-        host.live(bits, rates)
-    });
-    Ok(host.report(question.bits, busy, rates))
+    let (rates, geometry) = (config.device.rates(), &config.device.nand.geometry);
+    let stripe = u64::from(geometry.planes()) * u64::from(page_bytes) * 8;
+    let commands = host.reads.len() as u64 * u64::from(geometry.dies());
+    let (stripes, rest) = (question.bits / stripe, question.bits % stripe);
+    let cost = of_stripes(stripes, commands, |stripes| {
+        let bits = stripes * stripe + rest;
+        let jobs = host.jobs(drive, bits)?;
+        Ok::<_, Error>(host.live(jobs, bits, &rates))
+    })?;
+    Ok(host.report(question.bits, &cost))
 }
 
 /// An evaluation of the host, as far as it takes time.
@@ -84,45 +82,48 @@ struct Host {
     loops: Vec<Loop>,
     /// The vectors in the order of their first use.
     reads: Vec<VectorId>,
-    /// How each vector is read.
-    plans: BTreeMap<VectorId, Plan>,
     pace: Pace,
     cut: Cut,
     /// The ones of the result are counted.
     counts: bool,
 }
 
-/// Reading a part of a vector.
-fn asked(part: Share) -> Question {
-    Question {
-        first_page: part.page.into(),
-        bits: part.bits,
-        expression_bytes: READ_BYTES,
-        count_only: false,
-    }
-}
-
 impl Host {
-    fn live(self: &Rc<Host>, bits: u64, rates: &Rates) -> Busy {
+    /// The reads of vectors of so many bits, in the order in which they are asked for.
+    fn jobs(&self, drive: &Drive, bits: u64) -> Result<VecDeque<(VectorId, Job)>, Error> {
+        let mut jobs = VecDeque::new();
+        for part in self.cut.parts(bits) {
+            for &id in &self.reads {
+                jobs.push_back((id, read(drive, id, part)?));
+            }
+        }
+        Ok(jobs)
+    }
+
+    fn live(self: &Rc<Host>, jobs: VecDeque<(VectorId, Job)>, bits: u64, rates: &Rates) -> Cost {
         let simulation = Simulation::new(0);
         let sim = simulation.handle();
-        let pipeline = Pipeline::new(&sim, rates);
-        sim.spawn_detached(self.clone().run(sim.clone(), pipeline.clone(), bits));
+        let idle = IdleDrive::new(&sim, rates);
+        let run = self.clone().run(sim.clone(), idle.clone(), jobs, bits);
+        sim.spawn_detached(run);
         simulation.run();
-        pipeline.busy()
+        idle.cost()
     }
 
-    async fn run(self: Rc<Host>, sim: Sim, pipeline: Rc<Pipeline>, bits: u64) {
+    async fn run(
+        self: Rc<Host>,
+        sim: Sim,
+        idle: Rc<IdleDrive>,
+        mut waiting: VecDeque<(VectorId, Job)>,
+        bits: u64,
+    ) {
         let computer = Server::new(&sim);
-        let of_part = |part| self.reads.iter().map(move |id| (part, *id));
-        let mut waiting = self.cut.parts(bits).flat_map(of_part);
         let mut reading = VecDeque::new();
         let mut read_ahead = |reading: &mut VecDeque<_>| {
             while reading.len() < AHEAD
-                && let Some((part, id)) = waiting.next()
+                && let Some((id, job)) = waiting.pop_front()
             {
-                let read = pipeline.clone().evaluate(&self.plans[&id], asked(part));
-                reading.push_back((id, sim.spawn(read)));
+                reading.push_back((id, sim.spawn(idle.clone().carry_out(job))));
             }
         };
         for part in self.cut.parts(bits) {
@@ -150,61 +151,42 @@ impl Host {
         }
     }
 
-    fn report(&self, bits: u64, busy: Busy, rates: &Rates) -> EstimateReport {
-        let mut spent: Vec<Spending> = Vec::new();
-        let mut add = |spending: Spending| {
-            let name = (spending.component, spending.cause);
-            let mut same = spent.iter_mut();
-            match same.find(|other| (other.component, other.cause) == name) {
-                Some(known) => known.energy += spending.energy,
-                None => spent.push(spending),
-            }
-        };
-        let mut computed = Span::ZERO;
+    fn report(&self, bits: u64, cost: &Cost) -> EstimateReport {
+        let (mut computed, mut traffic) = (Span::ZERO, 0);
+        let mut energy = Energy::ZERO;
         for part in self.cut.parts(bits) {
-            for plan in self.plans.values() {
-                energies(plan, &asked(part), rates)
-                    .into_iter()
-                    .for_each(&mut add);
-            }
             let bytes = part.bits.div_ceil(8);
             let count = self.counts.then_some(Loop::Count);
-            let (mut span, mut traffic) = (Span::ZERO, bytes * self.reads.len() as u64);
-            let mut energy = sim::Energy::ZERO;
+            traffic += bytes * self.reads.len() as u64;
             for work in self.loops.iter().copied().chain(count) {
-                span += self.pace.span(work, bytes);
-                energy += self.pace.power_for(self.pace.span(work, bytes));
+                let span = self.pace.span(work, bytes);
+                computed += span;
+                energy += self.pace.power_for(span);
                 traffic += bytes * work.traffic();
             }
-            computed += span;
-            let host = |cause, energy| Spending {
-                component: "host",
-                cause,
-                energy,
-            };
-            add(host("compute", energy));
-            add(host("memory", self.pace.memory(traffic)));
         }
-        let spent = with_activity(spent, &busy, rates);
-        let parts = [busy.array, busy.channel, busy.accelerator, busy.link];
+        let parts = [cost.array, cost.channel, cost.accelerator, cost.link];
         let is_longest = parts.iter().all(|part| *part < computed);
-        let total = spent.iter().map(|spending| spending.energy.as_pj());
-        EstimateReport {
-            time_ns: busy.time.as_ns(),
-            array_ns: busy.array.as_ns(),
-            channel_ns: busy.channel.as_ns(),
-            accelerator_ns: busy.accelerator.as_ns(),
-            link_ns: busy.link.as_ns(),
-            host_ns: computed.as_ns(),
-            bound: if is_longest {
-                "host"
-            } else {
-                busy.bound().name()
-            },
-            energy_pj: total.sum(),
-            energy: spent.iter().map(entry).collect(),
+        let mut report = EstimateReport::of(cost);
+        report.host_ns = computed.as_ns();
+        if is_longest {
+            report.bound = "host";
         }
+        report.add("host", "compute", energy.as_pj());
+        report.add("host", "memory", self.pace.memory(traffic).as_pj());
+        report
     }
+}
+
+/// Reading a part of a vector.
+fn read(drive: &Drive, id: VectorId, part: Share) -> Result<Job, Error> {
+    let question = Question {
+        bits: part.bits,
+        expression_bytes: READ_BYTES,
+        count_only: false,
+    };
+    let vector = Expression::Vector(id);
+    drive.job_of(&vector, Engine::FlashCosmos, question, part.page.into())
 }
 
 /// What the host computes in a step.

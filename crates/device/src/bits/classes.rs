@@ -10,7 +10,7 @@ use media::nand::{BlockId, DieId, Geometry, PlaneId};
 
 use super::rows::{Operand, Row, RowSetId};
 use crate::ftl::{Lpn, Stored};
-use crate::region::{DieBatch, Home, StringAddress};
+use crate::region::{DieBatch, Home, Layout, StringAddress};
 
 /// Where one operand is in a chunk, as far as a plan needs to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,15 +54,6 @@ pub struct Class {
     planes: Vec<PlaneId>,
     /// The first logical page of each operand.
     first: Vec<Lpn>,
-}
-
-/// What a site has to do for a class: for each of its dies batches and pages.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Share {
-    /// Dies, each with how many batches and how many pages it has.
-    pub dies: Vec<(DieId, u64, u64)>,
-    /// Pages of the largest batch.
-    pub largest: u64,
 }
 
 /// Places of chunks in a class that a multi-plane command can reach, and the die.
@@ -298,15 +289,58 @@ impl Class {
         lanes.into_iter().map(|(lane, _)| lane).collect()
     }
 
-    /// What a site has to do for a page of each chunk.
-    pub fn share(&self, geometry: &Geometry, site: usize) -> Share {
-        let mut share = Share::default();
-        for Lane { die, batches } in self.lanes(geometry, site) {
-            let pages = batches.iter().map(|batch| batch.len() as u64);
-            share.largest = share.largest.max(pages.clone().max().unwrap_or(0));
-            share.dies.push((die, batches.len() as u64, pages.sum()));
+    /// The first chunks of it.
+    pub fn prefix(&self, chunks: usize) -> Class {
+        let (chunks, sets) = (chunks.min(self.len()), self.signature.sets.len());
+        Class {
+            signature: self.signature.clone(),
+            chunks: self.chunks[..chunks].to_vec(),
+            strings: self.strings[..chunks * sets].to_vec(),
+            planes: self.planes[..if sets == 0 { chunks } else { 0 }].to_vec(),
+            first: self.first.clone(),
         }
-        share
+    }
+
+    /// The chunks of it below a number, counted from the first of all classes.
+    pub fn until(&self, end: u64) -> Class {
+        let below = self.chunks.partition_point(|chunk| u64::from(*chunk) < end);
+        self.prefix(below)
+    }
+
+    /// The class that its first chunk would be of, had all operands been written that long: `layouts` tell by set how
+    /// chunks are spread over dies.
+    pub fn continued(&self, layouts: &[Layout], geometry: &Geometry, chunks: Range<u64>) -> Class {
+        let sets = &self.signature.sets;
+        let string = |chunk: u64, set: usize| {
+            // In one block with another set if the first chunk's strings are.
+            let block = sets[set].twin;
+            let plane = layouts[set].plane(chunk);
+            StringAddress {
+                block: geometry.block_of_plane(plane, block % geometry.blocks_per_plane),
+                string: set as u32 % geometry.strings_per_block,
+            }
+        };
+        let planes = u64::from(geometry.planes());
+        let outside = chunks.clone().filter(|_| sets.is_empty());
+        Class {
+            signature: self.signature.clone(),
+            strings: chunks
+                .clone()
+                .flat_map(|chunk| (0..sets.len()).map(move |set| (chunk, set)))
+                .map(|(chunk, set)| string(chunk, set))
+                .collect(),
+            planes: outside
+                .map(|chunk| PlaneId((chunk % planes) as u32))
+                .collect(),
+            chunks: chunks.map(|chunk| chunk as u32).collect(),
+            first: self.first.clone(),
+        }
+    }
+
+    /// A block of each set, in its first chunk.
+    pub fn blocks(&self) -> impl Iterator<Item = BlockId> + '_ {
+        let strings = self.strings[..self.signature.sets.len()].iter();
+        strings.map(|string| string.block)
     }
 
     /// The dies of a site, in words of a home: the die of the first chunk, and how many there are.

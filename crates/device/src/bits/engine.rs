@@ -16,9 +16,3 @@ pub enum Engine {
     /// 3.1, ISP).
     InStorage,
 }
-
-/// Pages of each plane that are on their way from the array at the same time.
-pub(super) const FETCHES_AHEAD: usize = 2;
-
-/// Bytes of operands that the accelerator's energy is stated for.
-pub(super) const ACCELERATOR_UNIT_BYTES: u64 = 64;

@@ -7,16 +7,17 @@ pub mod combine;
 pub mod command;
 pub mod config;
 pub mod engine;
-pub mod estimate;
 pub mod evaluate;
 pub mod execute;
+pub mod job;
 pub mod meet;
 pub mod plan;
 mod recipe;
 pub mod rows;
 #[cfg(test)]
 mod tests;
+mod work;
 
 pub use config::BitsConfig;
 pub use engine::Engine;
-pub use execute::{Bits, BitsCounts, ExecuteError, Explained, PlacedRows};
+pub use execute::{Bits, BitsCounts, Estimated, ExecuteError, Explained, PlacedRows};

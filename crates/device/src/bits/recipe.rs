@@ -3,6 +3,7 @@
 
 use crate::bits::combine::{Unit, and_into, or_into, xor_into};
 use crate::bits::plan::{Plan, Source};
+use crate::memory::SAVED_PAGES;
 
 /// A combination of two pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,20 @@ pub(in crate::bits) enum Instruction {
     Compare { due: u64 },
     /// The number of ones of the top is counted.
     Count { due: u64 },
+}
+
+/// Pages of each plane that are on their way from the array at the same time.
+const FETCHES_AHEAD: u32 = 2;
+/// The same where they come from different dies.
+const FETCHES_AHEAD_ACROSS: u32 = 4;
+
+/// What a lane has on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::bits) struct Ahead {
+    /// Fetches.
+    pub(in crate::bits) fetches: u32,
+    /// Page buffers that it has at a time.
+    pub(in crate::bits) buffers: u32,
 }
 
 /// The steps for each chunk, and the programs they fetch, in order.
@@ -129,6 +144,32 @@ impl Recipe {
         // The result is nobody else's.
         let copied = u32::from(stack.pop() == Some(false));
         most.max(own + kept + copied)
+    }
+
+    /// How many fetches are on their way at a time, and how many page buffers a lane then has, where `most` can be had at
+    /// once. Pages that come `across` from several dies each wait for the other; a stage that `programs` its pages holds
+    /// those on their way to flash, too. Where buffers are few, fewer pages are on their way.
+    pub(in crate::bits) fn fetches_ahead(
+        &self,
+        across: bool,
+        programs: bool,
+        planes: u32,
+        most: u32,
+    ) -> Ahead {
+        let wanted = if across {
+            FETCHES_AHEAD_ACROSS
+        } else {
+            FETCHES_AHEAD
+        };
+        let held = self.pages_held() + u32::from(programs);
+        // Each fetch may have to stand back.
+        let each = 1 + SAVED_PAGES;
+        let spare = (most / planes).saturating_sub(held);
+        let fetches = (spare / each).clamp(1, wanted);
+        Ahead {
+            fetches,
+            buffers: (held + fetches * each) * planes,
+        }
     }
 
     fn note_uses(&mut self, source: &Source) {

@@ -12,7 +12,7 @@ use super::spare::{Content, Record};
 use super::{Ftl, FtlError};
 use crate::memory::BufferId;
 use crate::planted::{Bug, is_planted};
-use crate::region::{Handle, HandleError, Placement, Shape, Spot, next_of_string};
+use crate::region::{Handle, HandleError, Layout, Placement, Shape, Spot, next_of_string};
 use crate::schedule::{Fault, Notify, Origin, Program};
 
 /// A placed page whose program is under way.
@@ -70,6 +70,15 @@ impl Ftl {
     /// An open handle.
     pub fn handle(&self, number: u16) -> Option<Handle> {
         self.region.borrow().handle(number).cloned()
+    }
+
+    /// How the handle that a block was written with spreads chunks over dies; over all of them if it is not open.
+    pub fn layout_of(&self, block: BlockId) -> Layout {
+        let region = self.region.borrow();
+        let handle = region
+            .held(block)
+            .and_then(|held| region.handle(held.handle));
+        handle.map_or(region.layout(), Handle::layout).clone()
     }
 
     /// The open handles, each with the blocks that hold pages written with it.

@@ -38,6 +38,11 @@ impl MemoryConfig {
         RESERVED + (2 + SAVED_PAGES) * geometry.planes_per_die
     }
 
+    /// Page buffers that a command can have at once.
+    pub(crate) fn for_commands(&self) -> u32 {
+        self.page_buffers.saturating_sub(RESERVED)
+    }
+
     /// # Errors
     /// Too few page buffers for a drive of this geometry.
     pub fn validate(&self, geometry: &Geometry) -> Result<(), OutOfRange> {

@@ -8,7 +8,6 @@ mod error;
 mod fetch;
 mod read;
 mod stage;
-mod work;
 mod write;
 
 use std::cell::{Cell, RefCell};
@@ -20,15 +19,16 @@ use serde::Serialize;
 use sim::Sim;
 use sim::resource::Semaphore;
 
-use super::classes::classes;
+use super::classes::{Class, classes};
 use super::config::{BitsConfig, Meeting};
 use super::engine::Engine;
-use super::meet::Routes;
-use super::meet::estimate::Rates;
+use super::job::{Question, job};
+use super::meet::{Route, Routes};
 use super::plan::{Limits, Plan, Weights};
 use super::rows::Operand;
 use crate::backend::Backend;
 use crate::cache::Cache;
+use crate::cost::{Cost, IdleDrive, Job, Rates, of_stripes};
 use crate::ftl::{Ftl, Lpn};
 use crate::memory::{Buffer, Buffers};
 use crate::part::Part;
@@ -103,6 +103,20 @@ impl<V> Explained<V> {
     }
 }
 
+/// An evaluation whose cost is asked for.
+pub struct Estimated<'a, V: nvme::Operand> {
+    /// What is evaluated.
+    pub expression: &'a Expression<V>,
+    /// By whom.
+    pub engine: Engine,
+    /// Of how many bits, and what of it the host gets.
+    pub question: Question,
+    /// Chunks of the operands that are stored.
+    pub stored_chunks: u64,
+    /// The logical page that an operand begins with.
+    pub page_of: &'a dyn Fn(V) -> Result<Lpn, Status>,
+}
+
 /// Bulk bitwise computing of a drive.
 pub struct Bits {
     sim: Sim,
@@ -133,13 +147,13 @@ impl Bits {
             blocks_max: schedule.nand().borrow().config().mws.blocks_max as usize,
             weights: Weights::SENSES_FIRST,
         };
-        let page_bytes = u64::from(schedule.geometry().page_bytes);
+        let accelerator = Accelerator::new(sim, rates.accelerator, &backend.ledger);
         Rc::new(Bits {
             sim: sim.clone(),
             limits,
             rates,
             meeting: config.meeting,
-            accelerator: Accelerator::new(sim, config, page_bytes, &backend.ledger),
+            accelerator,
             schedule: schedule.clone(),
             ftl: backend.ftl.clone(),
             cache,
@@ -175,13 +189,85 @@ impl Bits {
         let geometry = self.schedule.geometry();
         let stored = |lpn| self.stored(lpn);
         let classes = classes(stored, geometry, &asked.first, 0..chunks.max(1), |_| {});
-        let largest = classes.iter().rev().max_by_key(|class| class.len());
-        let class = largest.expect("one chunk makes a class");
+        let planned = self.routes(&asked.expression, engine, classes, count_only);
+        let largest = planned.into_iter().rev();
+        let largest = largest.max_by_key(|(class, _)| class.len());
+        let (class, routes) = largest.expect("one chunk makes a class");
         let names = expression.vectors().into_iter();
         Ok(Explained {
-            routes: self.route(&asked.expression, engine, class, count_only),
+            routes,
             operands: names.zip((0..).map(|at| class.operand(at))).collect(),
         })
+    }
+
+    /// What an expression would take and spend on an idle drive.
+    ///
+    /// # Errors
+    /// An operand that is nowhere.
+    pub fn cost<V: nvme::Operand>(
+        &self,
+        estimated: &Estimated<'_, V>,
+    ) -> Result<Cost, ExecuteError> {
+        let question = estimated.question;
+        let stripe = u64::from(self.schedule.geometry().planes()) * self.page_bytes() * 8;
+        let (stripes, rest) = (question.bits / stripe, question.bits % stripe);
+        let planned = self.planned_from(estimated, 0, question.bits.min(stripe))?;
+        let dies = u64::from(self.schedule.geometry().dies());
+        let steps = planned.iter().map(|(_, route)| route.steps());
+        let commands = steps.max().unwrap_or(0) * dies;
+        of_stripes(stripes, commands, |stripes| {
+            let job = self.job(estimated, 0, stripes * stripe + rest)?;
+            Ok(IdleDrive::live(job, &self.rates))
+        })
+    }
+
+    /// What evaluating `bits` bits of an expression from the page `first` on has the drive do.
+    ///
+    /// # Errors
+    /// An operand that is nowhere.
+    pub fn job<V: nvme::Operand>(
+        &self,
+        estimated: &Estimated<'_, V>,
+        first: u64,
+        bits: u64,
+    ) -> Result<Job, ExecuteError> {
+        let planned = self.planned_from(estimated, first, bits)?;
+        let classes = planned.iter().map(|(class, route)| (class, route.staged()));
+        let question = Question {
+            bits: first * self.page_bytes() * 8 + bits,
+            ..estimated.question
+        };
+        Ok(job(classes, &question, &self.rates))
+    }
+
+    /// The classes of chunks, and how each would be evaluated. Chunks that are not stored lie as if the operands went on
+    /// as they begin.
+    fn planned_from<V: nvme::Operand>(
+        &self,
+        estimated: &Estimated<'_, V>,
+        first: u64,
+        bits: u64,
+    ) -> Result<Vec<(Class, Route)>, ExecuteError> {
+        let asked = read::number(estimated.expression, |name| (estimated.page_of)(name))?;
+        let geometry = self.schedule.geometry();
+        let chunks = first..first + bits.div_ceil(self.page_bytes() * 8).max(1);
+        let stored = |lpn| self.stored(lpn);
+        let of = |chunks| classes(stored, geometry, &asked.first, chunks, |_| {});
+        let classes = if chunks.end <= estimated.stored_chunks {
+            of(chunks.start as u32..chunks.end as u32)
+        } else {
+            let of_first = of(0..1);
+            let begin = of_first.first().expect("one chunk makes a class");
+            let layouts = begin.blocks().map(|block| self.ftl.layout_of(block));
+            let layouts: Vec<_> = layouts.collect();
+            vec![begin.continued(&layouts, geometry, chunks)]
+        };
+        let count_only = estimated.question.count_only;
+        let planned = self.routes(&asked.expression, estimated.engine, classes, count_only);
+        let planned = planned
+            .into_iter()
+            .map(|(class, routes)| (class, routes.chosen));
+        Ok(planned.collect())
     }
 
     fn page_bytes(&self) -> u64 {

@@ -1,5 +1,6 @@
 //! `fc_read`: an expression over logical pages, evaluated and sent to the host, or counted.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use media::nand::BlockId;
@@ -9,13 +10,13 @@ use sim::Tenant;
 
 use super::error::Failure;
 use super::stage::{Sink, Stage};
-use super::work::{Lent, Work};
 use super::{Bits, ExecuteError};
 use crate::bits::classes::{Class, Lane, classes};
 use crate::bits::engine::Engine;
-use crate::bits::meet::{Choice, Route, Routes, renumbered, route};
+use crate::bits::meet::{Choice, Route, Routes, renumbered, route, routes};
 use crate::bits::plan::{Plan, Program, Source};
 use crate::bits::rows::Leaf;
+use crate::bits::work::{Lent, Work};
 use crate::ftl::{Lpn, Stored};
 use crate::schedule::{Fault, Origin};
 
@@ -50,6 +51,8 @@ struct How {
     /// Whether several classes are under way: what waits in the accelerator's buffer must not keep out what another
     /// waits for.
     mixed: bool,
+    /// Blocks that were lent, and are to be given back when all classes are over: an erase would keep their dies.
+    lent: Rc<RefCell<Vec<BlockId>>>,
 }
 
 /// What is carried out for one class.
@@ -112,10 +115,7 @@ impl Bits {
         classes: Vec<Class>,
     ) -> Result<Evaluated, ExecuteError> {
         let engine = engine_of(command.engine);
-        let planned: Vec<Planned> = classes
-            .into_iter()
-            .map(|class| self.planned(asked, class, engine, command))
-            .collect();
+        let planned = self.planned(asked, classes, engine, command);
         let located = self
             .port
             .locate(origin.tenant, &command.data, command.data_bytes());
@@ -128,8 +128,11 @@ impl Bits {
                 false => Sink::Host(segments.clone()),
             },
             mixed: planned.len() > 1,
+            lent: Rc::default(),
         };
-        let counted = self.carry_out_all(planned, &how).await?;
+        let counted = self.carry_out_all(planned, &how).await;
+        self.give_back(how.lent.take());
+        let counted = counted?;
         self.count_check(command.check, counted.differing);
         let mut evaluated = Evaluated {
             data_bytes: 0,
@@ -157,33 +160,45 @@ impl Bits {
         Ok(Expression::decode(&bytes)?)
     }
 
-    fn planned(&self, asked: &Asked, class: Class, engine: Engine, command: &FcRead) -> Planned {
-        let routes = self.route(&asked.expression, engine, &class, command.count_only);
-        let second = command
-            .check
-            .then(|| self.second_plan(&asked.expression, engine, &class));
-        Planned {
-            class,
-            routes,
-            second,
-        }
+    fn planned(
+        &self,
+        asked: &Asked,
+        classes: Vec<Class>,
+        engine: Engine,
+        command: &FcRead,
+    ) -> Vec<Planned> {
+        let routes = self.routes(&asked.expression, engine, classes, command.count_only);
+        let planned = routes.into_iter().map(|(class, routes)| {
+            let second = command
+                .check
+                .then(|| self.second_plan(&asked.expression, engine, &class));
+            Planned {
+                class,
+                routes,
+                second,
+            }
+        });
+        planned.collect()
     }
 
-    pub(super) fn route(
+    pub(super) fn routes(
         &self,
         expression: &Expression<Leaf>,
         engine: Engine,
-        class: &Class,
+        classes: Vec<Class>,
         count_only: bool,
-    ) -> Routes {
-        let choice = Choice {
+    ) -> Vec<(Class, Routes)> {
+        routes(expression, engine, classes, &self.choice(count_only))
+    }
+
+    fn choice(&self, count_only: bool) -> Choice<'_> {
+        Choice {
             geometry: self.schedule.geometry(),
             limits: &self.limits,
             rates: &self.rates,
             meeting: self.meeting,
             count_only,
-        };
-        route(expression, engine, class, &choice)
+        }
     }
 
     /// A plan for the same result that has as little as possible in common with that of `engine`:
@@ -194,7 +209,9 @@ impl Bits {
             Engine::FlashCosmos | Engine::InStorage => Engine::ParaBit,
             Engine::ParaBit => Engine::InStorage,
         };
-        let mut second = self.route(&complement, serial, class, false).chosen.plan;
+        let mut second = route(&complement, serial, class, &self.choice(false))
+            .chosen
+            .plan;
         second.root = match second.root {
             Source::Not(inner) => *inner,
             Source::Constant(value) => Source::Constant(!value),
@@ -257,8 +274,9 @@ impl Bits {
         }
         self.count(|counts| counts.gathers += 1);
         let work = self.work(class.clone(), &chosen, lent);
+        let lent = work.lent.iter().flat_map(|lent| lent.blocks.clone());
+        how.lent.borrow_mut().extend(lent);
         let gathered = self.run(chosen, &work, second.clone(), how).await;
-        self.give_back(&work);
         match gathered {
             Err(Failure::Flash(Fault::ProgramFailed(_))) => {
                 let work = self.work(class, &controller, None);
@@ -274,8 +292,8 @@ impl Bits {
     }
 
     /// Erases, in the background, strings that were lent.
-    fn give_back(&self, work: &Work) {
-        for block in work.lent.iter().flat_map(|lent| lent.blocks.clone()) {
+    fn give_back(&self, lent: Vec<BlockId>) {
+        for block in lent {
             let ftl = self.ftl.clone();
             self.sim.spawn_detached(async move {
                 // A block whose erase fails is out of use.

@@ -9,19 +9,15 @@ use sim::Time;
 
 use super::error::Failure;
 use super::fetch::Fetches;
-use super::work::Work;
+
 use super::{Bits, Pages};
 use crate::bits::classes::Lane;
 use crate::bits::combine::{count_ones, invert, mask_tail};
-use crate::bits::engine::FETCHES_AHEAD;
 use crate::bits::plan::{Plan, Source};
 use crate::bits::recipe::{Instruction, Recipe};
-use crate::memory::SAVED_PAGES;
+use crate::bits::work::Work;
 use crate::region::DieBatch;
 use crate::schedule::{Origin, Ticket};
-
-/// As [`FETCHES_AHEAD`] where they come from different dies, each to wait for the other.
-const FETCHES_AHEAD_ACROSS: u32 = 4;
 
 /// What becomes of the pages of a result.
 #[derive(Clone)]
@@ -78,22 +74,15 @@ impl Stage {
         (sink, origin): (Sink, Origin),
     ) -> Rc<Stage> {
         let recipe = Recipe::new(&plan, matches!(sink, Sink::Count), check, across);
-        let wanted = if across {
-            FETCHES_AHEAD_ACROSS
-        } else {
-            FETCHES_AHEAD as u32
-        };
+        let programs = matches!(sink, Sink::Strings { .. });
         let planes = bits.schedule.geometry().planes_per_die;
-        let held = recipe.pages_held() + u32::from(matches!(sink, Sink::Strings { .. }));
-        // Each fetch may have to stand back; where buffers are few, fewer pages are on their way.
-        let each = 1 + SAVED_PAGES;
-        let spare = (bits.buffers.most_at_once() / planes).saturating_sub(held);
-        let fetches_ahead = (spare / each).clamp(1, wanted);
+        let most = bits.buffers.most_at_once();
+        let ahead = recipe.fetches_ahead(across, programs, planes, most);
         Rc::new(Stage {
             bits: bits.clone(),
             through_accelerator: recipe.uses_accelerator(),
-            fetches_ahead: fetches_ahead as usize,
-            buffers: (held + fetches_ahead * each) * planes,
+            fetches_ahead: ahead.fetches as usize,
+            buffers: ahead.buffers,
             plan,
             recipe,
             work: work.clone(),

@@ -5,27 +5,31 @@
 //! the largest parts that one home can evaluate. The *controller plan* has every home evaluate its
 //! parts and combines their pages in the controller. A *gather plan* has the pages of all parts of
 //! other homes programmed into temporary strings of one home, which then evaluates the rest alone.
-//! Of the two the one is taken that is [estimated](estimate) to end first.
+//! Of the two the one is taken that is estimated to end first, by the [cost model](crate::cost).
 
-pub mod estimate;
 mod split;
 #[cfg(test)]
 mod tests;
 
+use std::convert::Infallible;
 use std::fmt::{self, Display, Formatter};
 
 use media::nand::Geometry;
 use nvme::Expression;
 use sim::Span;
 
-use super::classes::{Class, Share};
+use super::classes::Class;
 use super::config::Meeting;
 use super::engine::Engine;
+use super::job::{Question, Staged, job};
 use super::plan::{Limits, Plan, Program, Source, plan};
 use super::rows::{LENT, Leaf, Operand, Row};
+use crate::cost::{IdleDrive, Rates, of_at_most};
 use crate::region::Home;
-use estimate::{Loads, Rates};
 use split::{Operator, Part, split};
+
+/// Stripes of chunks that are lived through to choose between routes.
+const STRIPES_TRIED: u64 = 4;
 
 /// What is carried out for an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +72,86 @@ pub struct Choice<'a> {
     pub meeting: Meeting,
     /// Only the number of ones is wanted.
     pub count_only: bool,
+}
+
+/// How `expression` is evaluated by `engine` for chunks of several classes, which share the drive: all in the controller,
+/// or brought together wherever they can be, or each class as would be best if it were alone.
+pub fn routes(
+    expression: &Expression<Leaf>,
+    engine: Engine,
+    classes: Vec<Class>,
+    choice: &Choice<'_>,
+) -> Vec<(Class, Routes)> {
+    let alone = |class: Class| {
+        let routes = route(expression, engine, &class, choice);
+        (class, routes)
+    };
+    let mut planned: Vec<(Class, Routes)> = classes.into_iter().map(alone).collect();
+    let is_open = planned.iter().any(|(_, routes)| routes.other.is_some());
+    if planned.len() > 1 && is_open && choice.meeting == Meeting::Fastest {
+        choose_together(&mut planned, choice);
+    }
+    planned
+}
+
+/// Chooses the routes of all classes by what all of them take together.
+fn choose_together(planned: &mut [(Class, Routes)], choice: &Choice<'_>) {
+    let of_each = |gathers: &dyn Fn(&Routes) -> bool| -> Vec<bool> {
+        planned.iter().map(|(_, routes)| gathers(routes)).collect()
+    };
+    let ways = [
+        of_each(&|routes| routes.gathers_or(false)),
+        of_each(&|routes| routes.gathers_or(true)),
+        of_each(&|routes| routes.chosen.gathers()),
+    ];
+    let times = ways.each_ref().map(|way| time_of_all(planned, way, choice));
+    let best = (0..ways.len()).min_by_key(|&way| times[way]).unwrap_or(0);
+    for (at, (_, routes)) in planned.iter_mut().enumerate() {
+        routes.choose(ways[best][at]);
+        let gathers = usize::from(routes.chosen.gathers());
+        routes.chosen.estimate = Some(times[best]);
+        if let Some(other) = &mut routes.other {
+            other.estimate = Some(times[1 - gathers]);
+        }
+    }
+}
+
+/// How long all classes take together, those gathering that `gather` says.
+fn time_of_all(planned: &[(Class, Routes)], gather: &[bool], choice: &Choice<'_>) -> Span {
+    let chunks = planned.iter().map(|(class, _)| class.len() as u64).sum();
+    let first = planned.iter().map(|(class, _)| class.chunk(0)).min();
+    time_of_chunks(chunks, choice, |end| {
+        let classes = planned.iter().zip(gather);
+        let begun = classes.map(|((class, routes), gather)| {
+            let route = routes.way(*gather);
+            (class.until(first.unwrap_or(0) + end), route)
+        });
+        begun.filter(|(class, _)| !class.is_empty()).collect()
+    })
+}
+
+/// How long `chunks` chunks take, where `first` gives the classes of so many of them, and their routes. Of many chunks the
+/// first few stripes are lived through.
+fn time_of_chunks<'a>(
+    chunks: u64,
+    choice: &Choice<'_>,
+    first: impl Fn(u64) -> Vec<(Class, &'a Route)>,
+) -> Span {
+    let stripe = u64::from(choice.geometry.planes());
+    let (stripes, rest) = (chunks / stripe, chunks % stripe);
+    let lived = |stripes: u64| {
+        let question = Question {
+            bits: u64::MAX,
+            expression_bytes: 0,
+            count_only: choice.count_only,
+        };
+        let classes = first(stripes * stripe + rest);
+        let staged = classes.iter().map(|(class, route)| (class, route.staged()));
+        let job = job(staged, &question, choice.rates);
+        Ok::<_, Infallible>(IdleDrive::live(job, choice.rates))
+    };
+    let Ok(cost) = of_at_most(stripes, STRIPES_TRIED, lived);
+    cost.time
 }
 
 /// How `expression` is evaluated by `engine` for the chunks of a class.
@@ -134,7 +218,6 @@ struct Sites<'a> {
     class: &'a Class,
     choice: &'a Choice<'a>,
     homes: Vec<Home>,
-    shares: Vec<Share>,
 }
 
 impl<'a> Sites<'a> {
@@ -145,14 +228,6 @@ impl<'a> Sites<'a> {
                 .clone()
                 .map(|site| class.home(choice.geometry, site))
                 .collect(),
-            // Where there is no choice nobody asks.
-            shares: if sites.len() > 1 {
-                sites
-                    .map(|site| class.share(choice.geometry, site))
-                    .collect()
-            } else {
-                Vec::new()
-            },
             class,
             choice,
         }
@@ -185,28 +260,12 @@ impl<'a> Sites<'a> {
         }
     }
 
-    /// How long a route takes on an idle drive.
+    /// How long a route takes on an idle drive that does nothing else.
     fn time_of(&self, route: &Route) -> Span {
-        let (chunks, rates) = (self.class.len() as u64, self.choice.rates);
-        let share_of = |program: &Program| match program.first_row_set() {
-            Some(LENT) | None => &self.shares[route.site],
-            Some(row_set) => &self.shares[self.class.site_of(row_set)],
-        };
-        let mut time = Span::ZERO;
-        for plan in &route.brought {
-            let mut loads = Loads::new(rates);
-            loads.evaluate(plan, chunks, share_of);
-            loads.program(&self.shares[route.site]);
-            time += loads.time();
-        }
-        let mut loads = Loads::new(rates);
-        loads.evaluate(&route.plan, chunks, share_of);
-        if self.choice.count_only {
-            loads.take_in(1, chunks);
-        } else {
-            loads.send(chunks);
-        }
-        time + loads.time()
+        let chunks = self.class.len() as u64;
+        time_of_chunks(chunks, self.choice, |count| {
+            vec![(self.class.prefix(count as usize), route)]
+        })
     }
 }
 
@@ -320,7 +379,46 @@ fn gather_at(site: usize, parts: &Part, sites: &Sites<'_>) -> Option<Route> {
     })
 }
 
+impl Routes {
+    /// The route that gathers, or does not; the only one if there is one only.
+    fn way(&self, gathers: bool) -> &Route {
+        let other = self.other.as_ref();
+        let other = other.filter(|_| self.chosen.gathers() != gathers);
+        other.unwrap_or(&self.chosen)
+    }
+
+    /// Whether the route gathers that is taken where those are wanted that do, or do not.
+    fn gathers_or(&self, gathers: bool) -> bool {
+        self.way(gathers).gathers()
+    }
+
+    /// Takes the route that gathers, or does not.
+    fn choose(&mut self, gathers: bool) {
+        if let Some(other) = &mut self.other
+            && other.gathers() == gathers
+        {
+            std::mem::swap(&mut self.chosen, other);
+        }
+    }
+}
+
 impl Route {
+    /// Its plans.
+    pub(super) fn staged(&self) -> Staged<'_> {
+        Staged {
+            site: self.site,
+            brought: &self.brought,
+            plan: &self.plan,
+        }
+    }
+
+    /// Commands of the array for each chunk.
+    pub fn steps(&self) -> u64 {
+        let plans = self.brought.iter().chain([&self.plan]);
+        let programs = plans.flat_map(|plan| &plan.programs);
+        programs.map(|program| program.steps.len() as u64).sum()
+    }
+
     /// Whether pages are brought to temporary strings.
     pub fn gathers(&self) -> bool {
         !self.brought.is_empty()

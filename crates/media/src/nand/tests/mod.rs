@@ -63,7 +63,6 @@ pub(super) fn flash_cosmos() -> NandConfig {
         t_wb_ns = 100
         t_adl_ns = 70
         t_rr_ns = 20
-        phases = 'cycles'
         [mws]
         blocks_max = 4
         time = 'stated'

@@ -5,34 +5,39 @@ use std::rc::Rc;
 
 use media::nand::{BlockId, Command, Geometry, PageAddress, PlaneId};
 
-use crate::bits::classes::{Class, Lane};
-use crate::bits::command::commands;
-use crate::bits::plan::Program;
-use crate::bits::rows::{LENT, RowSetId};
+use super::classes::{Class, Lane};
+use super::command::commands;
+use super::plan::Program;
+use super::rows::{LENT, RowSetId};
 use crate::ftl::Ftl;
 use crate::region::{DieBatch, StringAddress};
 
 /// Strings lent to an evaluation: pages that were brought from other dies meet there with those of a site. Nothing of
 /// them outlives the evaluation, or a power cut.
-pub(super) struct Lent {
-    pub(super) blocks: Vec<BlockId>,
+pub(in crate::bits) struct Lent {
+    pub(in crate::bits) blocks: Vec<BlockId>,
     /// By place among the chunks of the class.
     strings: Vec<StringAddress>,
 }
 
 /// The chunks of a class, shared by the stages of their evaluation.
-pub(super) struct Work {
-    pub(super) class: Class,
+pub(in crate::bits) struct Work {
+    pub(in crate::bits) class: Class,
     geometry: Geometry,
     /// The site whose dies the lanes are.
     site: usize,
-    pub(super) lanes: Vec<Lane>,
-    pub(super) lent: Option<Lent>,
+    pub(in crate::bits) lanes: Vec<Lane>,
+    pub(in crate::bits) lent: Option<Lent>,
 }
 
 impl Lent {
     /// A string in the planes of `site` for each chunk of a class; `None` if a plane has no block to spare.
-    pub(super) fn new(ftl: &Ftl, geometry: &Geometry, class: &Class, site: usize) -> Option<Lent> {
+    pub(in crate::bits) fn new(
+        ftl: &Ftl,
+        geometry: &Geometry,
+        class: &Class,
+        site: usize,
+    ) -> Option<Lent> {
         let mut planes: BTreeMap<PlaneId, (u32, BlockId)> = BTreeMap::new();
         let mut lent = Lent {
             blocks: Vec::new(),
@@ -63,7 +68,12 @@ impl Lent {
 
 impl Work {
     /// The work of a class, shared out over the dies of `site`.
-    pub(super) fn new(class: Class, geometry: &Geometry, site: usize, lent: Option<Lent>) -> Work {
+    pub(in crate::bits) fn new(
+        class: Class,
+        geometry: &Geometry,
+        site: usize,
+        lent: Option<Lent>,
+    ) -> Work {
         Work {
             lanes: class.lanes(geometry, site),
             class,
@@ -82,7 +92,7 @@ impl Work {
     }
 
     /// The page of the strings lent that is at `layer`.
-    pub(super) fn lent_page(&self, layer: u32, place: u64) -> PageAddress {
+    pub(in crate::bits) fn lent_page(&self, layer: u32, place: u64) -> PageAddress {
         let StringAddress { block, string } = self.string(LENT, place);
         PageAddress {
             block,
@@ -91,7 +101,7 @@ impl Work {
     }
 
     /// Whether a program senses other dies than those of the lanes, or none.
-    pub(super) fn is_elsewhere(&self, program: &Program) -> bool {
+    pub(in crate::bits) fn is_elsewhere(&self, program: &Program) -> bool {
         match program.first_row_set() {
             None | Some(LENT) => false,
             Some(row_set) if row_set.operand().is_some() => true,
@@ -100,7 +110,7 @@ impl Work {
     }
 
     /// The plane in which a program senses the chunk at a place.
-    pub(super) fn plane(&self, program: &Program, place: u64) -> PlaneId {
+    pub(in crate::bits) fn plane(&self, program: &Program, place: u64) -> PlaneId {
         match program.first_row_set() {
             Some(row_set) => self
                 .geometry
@@ -110,12 +120,12 @@ impl Work {
     }
 
     /// The commands of a program for chunks of one die.
-    pub(super) fn commands(&self, program: &Program, batch: &DieBatch) -> Rc<[Command]> {
+    pub(in crate::bits) fn commands(&self, program: &Program, batch: &DieBatch) -> Rc<[Command]> {
         let string = |row_set, place| self.string(row_set, place);
         commands(program, &self.geometry, &string, batch)
     }
 
-    pub(super) fn geometry(&self) -> &Geometry {
+    pub(in crate::bits) fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 }

@@ -1,0 +1,319 @@
+//! What an evaluation has the parts of a drive do, for the cost model: the plans and classes that are carried out,
+//! without their data.
+
+use std::rc::Rc;
+
+use media::core::Work;
+use media::nand::{
+    BlockId, Command as NandCommand, DieId, Geometry, MwsPlane, MwsSlot, NandConfig, PageAddress,
+    PlaneId, PlaneMask,
+};
+use sim::{Energy, Span};
+
+use super::classes::{Class, Lane};
+use super::plan::{Plan, Program, Sense, Step};
+use super::recipe::{Instruction, Recipe};
+use super::rows::LENT;
+use crate::cost::{Account, BatchJob, Command, Fetch, Job, LaneJob, Op, Rates, Sink, StageJob};
+use crate::region::DieBatch;
+
+/// Bytes of a count as the host gets it.
+const COUNT_BYTES: u64 = 8;
+
+/// What an evaluation is, whatever its classes.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    /// Bits of the result, from the first chunk of the vectors on.
+    pub bits: u64,
+    /// Bytes of the expression as it crosses the link.
+    pub expression_bytes: u64,
+    /// Only the ones of the result are counted.
+    pub count_only: bool,
+}
+
+/// The plans that are carried out for a class: pages that are brought to the dies of a site, then what gives the result.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Staged<'a> {
+    pub(super) site: usize,
+    pub(super) brought: &'a [Plan],
+    pub(super) plan: &'a Plan,
+}
+
+/// The job of evaluating classes, each by its plans.
+pub(super) fn job<'a>(
+    classes: impl ExactSizeIterator<Item = (&'a Class, Staged<'a>)>,
+    question: &Question,
+    rates: &Rates,
+) -> Job {
+    let mixed = classes.len() > 1;
+    Job {
+        fetched_bytes: question.expression_bytes,
+        firmware: vec![Work::Fetch, Work::Plan],
+        lanes: classes
+            .flat_map(|(class, staged)| lanes(class, staged, question, rates, mixed))
+            .collect(),
+        answer_bytes: if question.count_only { COUNT_BYTES } else { 0 },
+    }
+}
+
+/// The dies' shares of a class.
+fn lanes(
+    class: &Class,
+    staged: Staged<'_>,
+    question: &Question,
+    rates: &Rates,
+    mixed: bool,
+) -> Vec<LaneJob> {
+    let site = Site::new(class, staged.site, rates);
+    let result = if question.count_only {
+        Sink::Nowhere
+    } else {
+        Sink::Host
+    };
+    let brought = staged.brought.iter().map(|plan| (plan, Sink::Die));
+    let steps: Vec<StageSteps<'_>> = brought
+        .chain([(staged.plan, result)])
+        .map(|(plan, sink)| StageSteps::new(plan, sink, &site, mixed))
+        .collect();
+    let shares = class.lanes(site.geometry, staged.site).into_iter();
+    let lane = |lane: Lane| LaneJob {
+        stages: (0..)
+            .zip(&steps)
+            .map(|(layer, steps)| {
+                let batches = lane.batches.iter();
+                let job = |batch| site.batch(lane.die, batch, layer, steps, question.bits);
+                (steps.job.clone(), batches.map(job).collect())
+            })
+            .collect(),
+    };
+    shares.map(lane).collect()
+}
+
+/// A stage: its plan, and what is done with every batch.
+struct StageSteps<'a> {
+    plan: &'a Plan,
+    order: Vec<usize>,
+    job: Rc<StageJob>,
+}
+
+impl<'a> StageSteps<'a> {
+    fn new(plan: &'a Plan, sink: Sink, site: &Site<'_>, mixed: bool) -> StageSteps<'a> {
+        let mut programs = plan.programs.iter();
+        let across = mixed || programs.any(|program| site.is_elsewhere(program));
+        let recipe = Recipe::new(plan, matches!(sink, Sink::Nowhere), None, across);
+        StageSteps {
+            plan,
+            job: Rc::new(stage(plan, &recipe, sink, across, site.rates)),
+            order: recipe.order,
+        }
+    }
+}
+
+/// The site whose dies carry a class out.
+struct Site<'a> {
+    class: &'a Class,
+    rates: &'a Rates,
+    geometry: &'a Geometry,
+    site: usize,
+    /// By place: the string that is lent for a chunk, of the blocks of its plane.
+    strings: Vec<u32>,
+}
+
+impl<'a> Site<'a> {
+    fn new(class: &'a Class, site: usize, rates: &'a Rates) -> Site<'a> {
+        let geometry = &rates.nand.geometry;
+        let mut next = vec![0; geometry.planes() as usize];
+        let string = |place| {
+            let plane = class.plane(geometry, site, place);
+            let next: &mut u32 = &mut next[plane.0 as usize];
+            *next += 1;
+            (*next - 1) % geometry.strings_per_block
+        };
+        Site {
+            class,
+            rates,
+            geometry,
+            site,
+            strings: (0..class.len() as u64).map(string).collect(),
+        }
+    }
+
+    /// What a die has to do for a batch; pages that are brought are of `layer`.
+    fn batch(
+        &self,
+        die: DieId,
+        batch: &DieBatch,
+        layer: u32,
+        steps: &StageSteps<'_>,
+        bits: u64,
+    ) -> BatchJob {
+        let page_bytes = self.rates.page_bytes();
+        let bytes = |&place: &u64| {
+            let before = self.class.chunk(place) * page_bytes * 8;
+            bits.saturating_sub(before).div_ceil(8).min(page_bytes)
+        };
+        let page = |&place: &u64| {
+            let plane = self.class.plane(self.geometry, self.site, place);
+            let string = self.strings[place as usize];
+            (plane.0, self.geometry.page_at(string, layer))
+        };
+        let is_programmed = matches!(steps.job.sink, Sink::Die);
+        let order = steps.order.iter();
+        BatchJob {
+            die: die.0,
+            pages: batch.len() as u32,
+            bytes: batch.iter().map(bytes).sum(),
+            asked: order
+                .map(|&program| self.asked(&steps.plan.programs[program], batch))
+                .collect(),
+            programmed: batch.iter().filter(|_| is_programmed).map(page).collect(),
+        }
+    }
+
+    /// Whether a program senses other dies than those of the lanes, or none.
+    fn is_elsewhere(&self, program: &Program) -> bool {
+        match program.first_row_set() {
+            None | Some(LENT) => false,
+            Some(row_set) if row_set.operand().is_some() => true,
+            Some(row_set) => self.class.site_of(row_set) != self.site,
+        }
+    }
+
+    fn plane(&self, program: &Program, place: u64) -> PlaneId {
+        match program.first_row_set() {
+            Some(row_set) if row_set != LENT && row_set.operand().is_none() => {
+                let string = self.class.string(row_set, place);
+                self.geometry.plane_of_block(string.block)
+            }
+            _ => self.class.plane(self.geometry, self.site, place),
+        }
+    }
+
+    /// The dies that a program asks for the pages of a batch, and for how many planes at once.
+    fn asked(&self, program: &Program, batch: &DieBatch) -> Vec<(u32, u32)> {
+        let mut asked: Vec<(DieId, Vec<PlaneId>)> = Vec::with_capacity(1);
+        for &place in batch {
+            let plane = self.plane(program, place);
+            let die = self.geometry.die_of_plane(plane);
+            match asked
+                .iter_mut()
+                .find(|(known, planes)| *known == die && !planes.contains(&plane))
+            {
+                Some((_, planes)) => planes.push(plane),
+                None => asked.push((die, vec![plane])),
+            }
+        }
+        let counts = asked.into_iter();
+        counts
+            .map(|(die, planes)| (die.0, planes.len() as u32))
+            .collect()
+    }
+}
+
+fn stage(plan: &Plan, recipe: &Recipe, sink: Sink, across: bool, rates: &Rates) -> StageJob {
+    let planes = rates.nand.geometry.planes_per_die;
+    let programs_pages = matches!(sink, Sink::Die);
+    let ahead = recipe.fetches_ahead(across, programs_pages, planes, rates.page_buffers);
+    StageJob {
+        fetches: recipe
+            .order
+            .iter()
+            .map(|&program| fetch(&plan.programs[program], rates))
+            .collect(),
+        ops: recipe.instructions.iter().flat_map(op).collect(),
+        ahead: ahead.fetches as usize,
+        through_accelerator: recipe.uses_accelerator(),
+        sink,
+    }
+}
+
+fn op(instruction: &Instruction) -> Option<Op> {
+    match *instruction {
+        Instruction::Fetch { operand, .. } => Some(Op::Fetched { operand }),
+        Instruction::Again { .. } | Instruction::Constant(_) => None,
+        Instruction::Not { due }
+        | Instruction::Combine { due, .. }
+        | Instruction::Compare { due }
+        | Instruction::Count { due } => (due > 0).then_some(Op::Accelerate(due)),
+    }
+}
+
+fn fetch(program: &Program, rates: &Rates) -> Fetch {
+    let reads = program
+        .first_row_set()
+        .is_some_and(|row_set| row_set.operand().is_some());
+    let of = |planes: u32| -> Vec<Command> {
+        if reads {
+            return vec![read(planes, rates)];
+        }
+        let steps = program.steps.iter();
+        steps.map(|step| command(step, planes, rates)).collect()
+    };
+    Fetch {
+        commands: (1..=rates.nand.geometry.planes_per_die).map(of).collect(),
+    }
+}
+
+/// A step in the first `planes` planes of a die, wherever its strings are.
+fn command(step: &Step, planes: u32, rates: &Rates) -> Command {
+    let (command, account) = match step {
+        Step::Sense(sense) => {
+            let planes = (0..planes).map(|_| plane_of(sense));
+            (
+                NandCommand::mws(sense.iscm, planes.collect()),
+                Account::Sense,
+            )
+        }
+        Step::Xor => {
+            let planes = PlaneMask((0..planes).fold(0, |mask, plane| mask | 1 << plane));
+            (NandCommand::Xor { planes }, Account::Latch)
+        }
+    };
+    let (array, energy) = step_cost(&rates.nand, step);
+    Command {
+        cycles: rates.nand.command_span(&command),
+        array,
+        energy,
+        account,
+    }
+}
+
+/// A page of each of `planes` planes that lies in no string of the region.
+fn read(planes: u32, rates: &Rates) -> Command {
+    let geometry = &rates.nand.geometry;
+    let page = |plane| PageAddress {
+        block: geometry.block_of_plane(PlaneId(plane), 0),
+        page: 0,
+    };
+    let command = NandCommand::Read {
+        pages: (0..planes).map(page).collect(),
+        inverse: false,
+    };
+    let busy = rates.nand.longest_read(rates.mode);
+    Command {
+        cycles: rates.nand.command_span(&command),
+        array: busy.span,
+        energy: busy.energy,
+        account: Account::Read,
+    }
+}
+
+/// What one step takes in a die and spends in each plane of it.
+pub fn step_cost(nand: &NandConfig, step: &Step) -> (Span, Energy) {
+    match step {
+        Step::Sense(sense) => nand.mws_cost(sense.iscm, &plane_of(sense)),
+        Step::Xor => nand.xor_cost(),
+    }
+}
+
+/// A sense in a plane.
+fn plane_of(sense: &Sense) -> MwsPlane {
+    let slots = sense.slots.iter().map(|slot| MwsSlot {
+        block: BlockId(0),
+        string: 0,
+        wordlines: slot.wordlines,
+    });
+    MwsPlane {
+        slots: slots.collect(),
+    }
+}

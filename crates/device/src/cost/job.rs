@@ -1,0 +1,102 @@
+//! What the parts of a drive have to do for an operation.
+
+use std::rc::Rc;
+
+use media::core::Work;
+use sim::{Energy, Span};
+
+use super::Account;
+
+/// A command of the host, and everything that it has the drive do.
+#[derive(Clone, Debug, Default)]
+pub struct Job {
+    /// Bytes fetched from host memory besides the queue entry: an expression.
+    pub fetched_bytes: u64,
+    /// What the firmware does before the dies do anything.
+    pub firmware: Vec<Work>,
+    /// The dies' shares, side by side.
+    pub lanes: Vec<LaneJob>,
+    /// Bytes sent before the completion, at the end.
+    pub answer_bytes: u64,
+}
+
+/// What one die's share of an operation is.
+#[derive(Clone, Debug)]
+pub struct LaneJob {
+    /// Its stages, one after the other, each with its batches.
+    pub stages: Vec<(Rc<StageJob>, Vec<BatchJob>)>,
+}
+
+/// What is done with every batch of a stage.
+#[derive(Debug)]
+pub struct StageJob {
+    /// The fetches of a batch, in order.
+    pub fetches: Vec<Fetch>,
+    /// What the controller does with a batch.
+    pub ops: Vec<Op>,
+    /// Fetches that are on their way at a time.
+    pub ahead: usize,
+    /// Pages wait for the accelerator in its buffer.
+    pub through_accelerator: bool,
+    /// Where the result goes.
+    pub sink: Sink,
+}
+
+/// Pages brought from the array.
+#[derive(Debug)]
+pub struct Fetch {
+    /// Commands of a die, for one plane and each number of planes more.
+    pub commands: Vec<Vec<Command>>,
+}
+
+/// A command of a die.
+#[derive(Clone, Copy, Debug)]
+pub struct Command {
+    /// Its cycles on the channel.
+    pub cycles: Span,
+    /// The die's work.
+    pub array: Span,
+    /// What each plane spends.
+    pub energy: Energy,
+    /// On which account.
+    pub account: Account,
+}
+
+/// One step of the controller for a batch.
+#[derive(Clone, Copy, Debug)]
+pub enum Op {
+    /// Waits for the next fetch; its pages go to the accelerator as they come, or not.
+    Fetched {
+        /// Whether they do.
+        operand: bool,
+    },
+    /// The accelerator takes in so many pages of each plane.
+    Accelerate(u64),
+}
+
+/// Where the pages of a result go.
+#[derive(Clone, Copy, Debug)]
+pub enum Sink {
+    /// To the host.
+    Host,
+    /// Nowhere: they are counted.
+    Nowhere,
+    /// Into the lane's die.
+    Die,
+}
+
+/// A page of some planes of a die.
+#[derive(Clone, Debug)]
+pub struct BatchJob {
+    /// The die whose share it is.
+    pub die: u32,
+    /// Pages.
+    pub pages: u32,
+    /// Bytes of the result.
+    pub bytes: u64,
+    /// By fetch: dies that are asked, and for how many planes each.
+    pub asked: Vec<Vec<(u32, u32)>>,
+    /// Pages of the die that a result is programmed into: the plane and the page of its block. Those of several planes
+    /// with one number are programmed together.
+    pub programmed: Vec<(u32, u32)>,
+}

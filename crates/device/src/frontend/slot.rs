@@ -160,7 +160,9 @@ impl Controller {
 
     #[inline]
     async fn serve(self: &Rc<Controller>, job: &Job) {
-        self.charge(job.origin, Work::Fetch).await;
+        if self.cores.takes_time() {
+            self.charge(job.origin, Work::Fetch).await;
+        }
         let answer = if job.queue.get() == 0 {
             match AdminCommand::decode(&job.entry) {
                 Ok(AdminCommand::AsyncEventRequest) => match self.hold_event_request(job) {
@@ -179,7 +181,9 @@ impl Controller {
         if !answer.status.is_success() {
             self.log_error(job.source(), &job.entry, answer.status);
         }
-        self.charge(job.origin, Work::Complete).await;
+        if self.cores.takes_time() {
+            self.charge(job.origin, Work::Complete).await;
+        }
         if !self.complete(job.source(), &answer) {
             self.complete_later(job.source(), &answer).await;
         }
@@ -189,9 +193,7 @@ impl Controller {
     /// Waits for what the firmware does for a host command, if that takes time.
     #[inline]
     pub(super) async fn charge(&self, origin: Origin, work: Work) {
-        if self.cores.takes_time() {
-            self.cores.work(origin, work).await;
-        }
+        self.cores.work(origin, work).await;
     }
 
     /// Waits while the completion queue is full.

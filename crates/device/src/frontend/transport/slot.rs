@@ -71,14 +71,18 @@ impl Controller {
 
     #[inline]
     async fn serve(self: &Rc<Controller>, job: &Job) {
-        self.charge(job.origin, Work::Fetch).await;
+        if self.cores.takes_time() {
+            self.charge(job.origin, Work::Fetch).await;
+        }
         let Some(answer) = self.dispatch(job).await else {
             return;
         };
         if !answer.status.is_success() {
             self.log_error(job.source(), &job.entry, answer.status);
         }
-        self.charge(job.origin, Work::Complete).await;
+        if self.cores.takes_time() {
+            self.charge(job.origin, Work::Complete).await;
+        }
         if !self.complete(job.source(), &answer) {
             self.complete_later(job.source(), &answer).await;
         }
@@ -88,8 +92,6 @@ impl Controller {
     /// Waits for what the firmware does for a host command, if that takes time.
     #[inline]
     pub(in crate::frontend) async fn charge(&self, origin: Origin, work: Work) {
-        if self.cores.takes_time() {
-            self.cores.work(origin, work).await;
-        }
+        self.cores.work(origin, work).await;
     }
 }

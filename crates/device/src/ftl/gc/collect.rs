@@ -389,9 +389,18 @@ impl Ftl {
     }
 
     /// Has a page copied when the firmware has come to it.
+    #[inline]
     fn start_copy(&self, number: u32, from: PageAddress) {
-        let job = self.collections.copies.borrow()[number].job;
-        let origin = self.origin_of(job);
+        if self.cores.takes_time() {
+            self.copy_after_work(number, from);
+        } else {
+            self.copy_page(number, from);
+        }
+    }
+
+    #[cold]
+    fn copy_after_work(&self, number: u32, from: PageAddress) {
+        let origin = self.origin_of(self.collections.copies.borrow()[number].job);
         let begins = self.cores.charge(origin, Work::CollectPage);
         if begins <= self.cores.now() {
             return self.copy_page(number, from);
@@ -428,6 +437,7 @@ impl Ftl {
         });
     }
 
+    #[inline]
     fn read_copy(&self, number: u32, from: PageAddress, room: Held) {
         let firmware = self.is_mapping_page(self.geometry.ppa(from)) || self.is_journal_page(from);
         let buffer = if firmware {

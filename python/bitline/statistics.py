@@ -101,6 +101,10 @@ class TranslationCounts:
     """Mapping pages written."""
     checkpoints: int
     """Checkpoints completed."""
+    compute_blocks_erased: int
+    """Blocks for computing erased, those lent to evaluations included."""
+    compute_page_copies: int
+    """Placed pages copied to win blocks for computing, or off failing ones."""
 
 
 @dataclass(frozen=True)
@@ -155,12 +159,14 @@ class FlashCounts:
 class BitsCounts:
     """Bulk bitwise computing."""
 
-    vectors_written: int
-    """Vectors written."""
+    rows_written: int
+    """Rows, and parts of rows, written with placement handles: a vector is one or more of them."""
+    pages_written: int
+    """Pages of them."""
     page_programs: int
-    """Pages programmed for vectors, those of failed attempts included."""
+    """Pages programmed for that, those of failed attempts included."""
     write_retries: int
-    """Attempts to write a vector that met a failing program and were repeated elsewhere."""
+    """Programs that failed and were repeated elsewhere."""
     evaluations: int
     """Expressions evaluated in the drive."""
     controller_fallbacks: int
@@ -175,10 +181,8 @@ class BitsCounts:
     """Pages read out of latches over the channels."""
     accelerator_bytes: int
     """Bytes of operands that the accelerator took in."""
-    deletions: int
-    """Vectors and groups deleted."""
     blocks_erased: int
-    """Blocks of vectors erased, temporary ones included."""
+    """Blocks of placed pages erased, temporary ones included."""
     gathers: int
     """Evaluations that brought pages of some dies to others."""
     temporary_page_programs: int
@@ -435,7 +439,7 @@ class Statistics:
             f"commands             {self.commands.commands:,} ({self.commands.failed_commands:,} failed)",
             f"flash                {counted(self.flash.senses, 'sense')}, "
             f"{counted(self.flash.page_programs, 'program')}, {counted(self.flash.block_erases, 'erase')}",
-            f"vectors              {self.bits.vectors_written:,} written, "
+            f"rows of vectors      {self.bits.rows_written:,} written, "
             f"{counted(self.bits.evaluations, 'evaluation')}",
             f"link, down and up    {self.link_down_bytes}, {self.link_up_bytes}",
             f"channels             {self.channel_bytes}",

@@ -21,7 +21,7 @@ def test_the_default_drive_is_the_two_terabytes_of_flash_cosmos() -> None:
     with bitline.open() as drive:
         identity = drive.identify()
         assert identity["capacity_bytes"] == drive.capacity_bytes == drive.blocks * drive.block_bytes
-        assert 1.9e12 < drive.capacity_bytes < 2.1e12
+        assert 1.9e12 < drive.capacity_bytes < 2.2e12
         assert drive.block_bytes == identity["block_bytes"] == 4096
         assert identity["model_number"].startswith("Bitline")
 

@@ -364,7 +364,7 @@ def test_presets_are_listed(run: Run) -> None:
     assert {name: row["description"] for name, row in rows.items()} == bitline.presets()
     with bitline.open(data="none") as drive:
         assert rows["flash-cosmos"]["capacity_bytes"] == drive.capacity_bytes
-    assert "1.88 TiB" in run("presets").out
+    assert "1.96 TiB" in run("presets").out
 
 
 def test_show_prints_what_takes_effect(run: Run, tmp_path: Path) -> None:

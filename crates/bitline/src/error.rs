@@ -1,6 +1,7 @@
 //! What can go wrong with a drive in this process.
 
 use device::PowerUpError;
+use host::volume::VolumeError;
 use media::nand::{MediaError, NandError};
 
 use crate::config::ConfigError;
@@ -32,7 +33,7 @@ pub enum Error {
     Place(#[from] crate::bits::PlaceError),
     /// The table of vectors, in a small volume on the drive, cannot be read or written.
     #[error("the table of vectors: {0}")]
-    Vectors(#[from] host::volume::VolumeError),
+    Vectors(VolumeError),
     /// No platform of this name.
     #[error("there is no platform {0:?}; it must be host, in-storage, parabit or flash-cosmos")]
     UnknownPlatform(String),
@@ -69,6 +70,15 @@ pub enum Error {
     /// A trace that cannot be read.
     #[error("trace {0}")]
     Trace(#[from] TraceError),
+}
+
+impl From<VolumeError> for Error {
+    fn from(error: VolumeError) -> Error {
+        match error {
+            VolumeError::Device(error) => Error::Host(error),
+            other => Error::Vectors(other),
+        }
+    }
 }
 
 /// A drive that could not be closed, and why. It has everything that was acknowledged.

@@ -40,7 +40,7 @@ pub struct Inventory {
     pub page_bytes: u32,
     /// Logical pages exported.
     pub logical_pages: u64,
-    /// Of these, how many hold data.
+    /// Of these, how many hold data, vectors and the table of them not counted.
     pub mapped_pages: u64,
     /// Vectors stored.
     pub vectors: u64,
@@ -125,13 +125,14 @@ impl Drive {
     pub fn inventory(&self) -> Result<Inventory, Error> {
         let device = self.device()?;
         let pages = 0..device.ftl.logical_pages();
-        let mapped = pages.clone().filter(|page| self.is_mapped(*page)).count();
+        let mapped = pages.clone().filter(|page| self.is_mapped(*page)).count() as u64;
+        let of_vectors = self.mapped_by_vectors()?;
         let nand = self.nand().borrow();
         let wear = Wear::of(&nand);
         Ok(Inventory {
             page_bytes: nand.geometry().page_bytes,
             logical_pages: u64::from(pages.end),
-            mapped_pages: mapped as u64,
+            mapped_pages: mapped - of_vectors,
             vectors: self.vector_table()?.borrow().list(None).len() as u64,
             vector_space: self.vector_space()?,
             flash_blocks: wear.blocks,
@@ -141,6 +142,16 @@ impl Drive {
             erase_count_mean: wear.mean(),
             erase_count_max: wear.most,
         })
+    }
+
+    /// Logical pages mapped that vectors and the table of them have.
+    fn mapped_by_vectors(&self) -> Result<u64, Error> {
+        let first = self.device()?.controller.pages_of(NamespaceId::new(1));
+        let first = first.map_or(0, |pages| pages.start);
+        let table = self.vector_table()?.borrow();
+        let pages = table.own_pages().flatten();
+        let mapped = pages.filter(|page| self.is_mapped(first + *page as u32));
+        Ok(mapped.count() as u64)
     }
 
     fn vector_space(&self) -> Result<VectorSpace, Error> {

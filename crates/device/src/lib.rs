@@ -26,10 +26,10 @@ mod served;
 mod slab;
 pub mod tenants;
 
-/// The layout of what the firmware programs into pages: records in spare bytes, notes, mapping pages, roots of
-/// checkpoints, vectors. It rises with every change of those, so that no drive takes what another version
+/// The layout of what the firmware programs into pages: records in spare bytes, facts, mapping pages, roots of
+/// checkpoints, placed pages. It rises with every change of those, so that no drive takes what another version
 /// left in an image for something else.
-pub const CONTENT_VERSION: u32 = 1;
+pub const CONTENT_VERSION: u32 = 2;
 
 pub use backend::Backend;
 pub use compatibility::CompatibilityConfig;

@@ -85,6 +85,7 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
         Error::Host(HostError::Protocol(_) | HostError::Transport(_))
         | Error::WriteBack(_)
         | Error::Flash(_)
+        | Error::Vectors(_)
         | Error::PowerUp(_)
         | Error::Stalled(_) => InternalError::new_err(message),
     }

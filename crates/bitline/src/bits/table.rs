@@ -198,6 +198,13 @@ impl Table {
         self.vectors.iter()
     }
 
+    /// The pages of the namespace that vectors and the table itself have.
+    pub(crate) fn own_pages(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        let vectors = self.vectors.values();
+        let vectors = vectors.map(|entry| entry.page..entry.page + self.pages(entry.bits));
+        vectors.chain(self.on_drive.clone())
+    }
+
     /// The groups that have vectors, by number.
     pub(super) fn groups(&self) -> impl Iterator<Item = (u32, &Group)> {
         let used = |(number, _): &(&u32, &Group)| self.of_group(**number).next().is_some();

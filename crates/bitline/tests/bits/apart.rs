@@ -143,7 +143,9 @@ fn temporary_strings_are_given_back() {
         let result = drive.evaluate(&across, Platform::FlashCosmos, BITS);
         assert!(result.expect("strings are lent again and again") == expected);
     }
-    let pause = drive.run(|host| async move { host.sim().sleep(Span::from_us(2_000_000)).await });
+    // Chunks whose operands lie unlike are classes of their own, each with strings of its own: some eleven blocks to erase
+    // for an evaluation, in 3.5 ms each. All that computing may have can wait for that.
+    let pause = drive.run(|host| async move { host.sim().sleep(Span::from_us(500_000)).await });
     pause.expect("nothing hangs");
     assert_eq!(temporary_pages(&drive), 0);
     let counts = drive.statistics().expect("power").bits;
@@ -178,6 +180,7 @@ fn a_power_cut_leaves_nothing_of_a_gather_plan() {
         drive.power_cut().expect("memory does not fail");
         left_over += temporary_pages(&drive);
         drive.power_up().expect("it recovers");
+        // They are erased while the drive serves already.
         let pause = drive.run(|host| async move { host.sim().sleep(Span::from_us(50_000)).await });
         pause.expect("nothing hangs");
         assert_eq!(temporary_pages(&drive), 0, "seed {seed}");

@@ -169,6 +169,8 @@ fn format_and_sanitize_take_placed_pages_and_their_blocks() {
     run(&mut drive, |host| async move { fill(&host, &first).await });
     assert!(drive.device().expect("power").ftl.compute_blocks() > 0);
     drive.format(1, 512).expect("a format");
+    // It asks for a secure erase.
+    assert_eq!(drive.device().expect("power").ftl.compute_blocks(), 0);
     assert_eq!(drive.read(0, 4 * ROW).expect("zeroes"), vec![0; 4 * BYTES]);
     run(&mut drive, |host| async move { fill(&host, &second).await });
     drive.sanitize().expect("it ends");

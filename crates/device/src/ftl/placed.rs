@@ -393,6 +393,9 @@ impl Ftl {
     /// Empties a block of the region if it is failing, or erases it if nothing of it is needed; unless an evaluation or
     /// a program is at it.
     pub(super) fn look_at_region_block(&self, block: BlockId) {
+        if self.is_collection_held() {
+            return;
+        }
         let due = {
             let (region, blocks) = (self.region.borrow(), self.blocks.borrow());
             region.held(block).is_some_and(|held| {

@@ -67,8 +67,9 @@ impl Purge {
 
 impl Ftl {
     /// Forgets all data, durably only when the purge is over, and begins to erase all that was ever
-    /// programmed but the journal. No host command may be under way, no block may be lent to an evaluation,
-    /// and no checkpoint may be made until the purge is over: a root would vouch for entries
+    /// programmed but the journal. No host command may be under way, no block may be lent to an evaluation or be
+    /// collected ([`Ftl::hold_collection`]): as long as there is a root, recovery trusts what it names. And
+    /// no checkpoint may be made until the purge is over: a root would vouch for entries
     /// that old mapping pages still have.
     pub fn begin_purge(&self) -> Purge {
         self.forget_everything();
@@ -117,6 +118,9 @@ impl Ftl {
             self.look_again(purge);
         }
         let only_roots = purge.left.iter().any(|doomed| doomed.has_root);
+        if !only_roots {
+            self.release_collection();
+        }
         for plane in (0..self.geometry.planes()).map(PlaneId) {
             if !self.is_collecting(plane) && !self.region.borrow().is_emptying(plane) {
                 self.purge_one(plane, purge, only_roots);

@@ -130,6 +130,7 @@ impl Controller {
         self.sim.spawn_detached(async move {
             controller.ftl.hold_checkpoints(true);
             let erased = controller.erase_everything().await;
+            controller.ftl.release_collection();
             controller.ftl.hold_checkpoints(false);
             let sanitize = &controller.sanitize;
             let state = match erased {
@@ -153,7 +154,12 @@ impl Controller {
             self.wait_while_in_use(namespace).await;
         }
         self.cache.forget_everything().await;
-        while self.ftl.is_making_checkpoint() || self.ftl.has_lent_blocks() {
+        let is_at_rest = || {
+            let busy = self.ftl.is_making_checkpoint() || self.ftl.has_lent_blocks();
+            !busy && !self.ftl.is_collecting_anywhere()
+        };
+        self.ftl.hold_collection();
+        while !is_at_rest() {
             self.sim.sleep(LOOK).await;
         }
         let mut purge = self.ftl.begin_purge();

@@ -107,6 +107,8 @@ pub(in crate::ftl) struct Collections {
     planes: Vec<Cell<PlaneJobs>>,
     /// Whether any of them is stuck.
     any_stuck: Cell<bool>,
+    /// None begins.
+    held: Cell<bool>,
     chooser: RefCell<Chooser>,
     /// Jobs that are to erase a block of the region, once no evaluation senses its pages.
     parked: RefCell<BTreeMap<BlockId, u32>>,
@@ -127,6 +129,7 @@ impl Collections {
             copies: RefCell::default(),
             planes: (0..planes).map(|_| Cell::default()).collect(),
             any_stuck: Cell::new(false),
+            held: Cell::new(false),
             chooser: RefCell::new(Chooser::new(config, blocks_per_plane, random)),
             parked: RefCell::default(),
         }
@@ -239,7 +242,8 @@ impl Ftl {
     /// Begins to empty one more block of `plane`; false if there is none, or no room for it.
     fn begin_one(&self, plane: PlaneId) -> bool {
         let jobs = self.collections.planes[plane.0 as usize].get();
-        if jobs.stuck || jobs.running >= self.config.gc.concurrent_blocks {
+        let held = self.collections.held.get();
+        if held || jobs.stuck || jobs.running >= self.config.gc.concurrent_blocks {
             return false;
         }
         let blocks = self.blocks.borrow_mut();
@@ -280,6 +284,35 @@ impl Ftl {
     /// Whether a block of `plane` is being emptied for its space.
     pub(in crate::ftl) fn is_collecting(&self, plane: PlaneId) -> bool {
         self.collections.planes[plane.0 as usize].get().running > 0
+    }
+
+    /// Whether collection is kept from beginning.
+    pub(in crate::ftl) fn is_collection_held(&self) -> bool {
+        self.collections.held.get()
+    }
+
+    /// Keeps collection from beginning; what has begun goes on.
+    pub fn hold_collection(&self) {
+        self.collections.held.set(true);
+    }
+
+    /// Lets collection begin again.
+    pub fn release_collection(&self) {
+        if !self.collections.held.replace(false) {
+            return;
+        }
+        self.collections.try_again();
+        for plane in (0..self.geometry.planes()).map(PlaneId) {
+            self.collect(plane);
+        }
+        self.look_at_region();
+    }
+
+    /// Whether a block is being emptied or erased anywhere.
+    pub fn is_collecting_anywhere(&self) -> bool {
+        let mut planes = (0..self.geometry.planes()).map(PlaneId);
+        let region = self.region.borrow();
+        planes.any(|plane| self.is_collecting(plane) || region.is_emptying(plane))
     }
 
     /// Begins to empty `block` of `plane`, whatever it holds.

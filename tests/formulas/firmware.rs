@@ -1,9 +1,10 @@
 //! What firmware's own time costs: cycles over clock where nothing else is busy, cores times clock over
 //! cycles where nothing else is the limit.
 
-use bitline::Drive;
+use bitline::{Drive, Platform, VectorId};
 use bitline::workload::{Arrival, Flow, Pattern};
 use device::tenants;
+use sim::Span;
 
 use crate::latency::{BLOCK, timed, timed_read, timed_write};
 use crate::model::{Model, drive};
@@ -64,12 +65,23 @@ fn a_mapping_miss_takes_its_cycles_more() {
 
 #[test]
 fn planning_a_vendor_command_takes_its_cycles_more() {
-    let listed = added(&[], |drive| {
-        timed(drive, |host| async move {
-            host.bits().list(None).await.map(|_| ())
-        })
+    let id = VectorId::new(0, 0);
+    let computed = added(&[], |drive| {
+        let written = drive.write_vector(id, 64, false, &[0; 8]);
+        written.expect("there is room");
+        settle(drive);
+        let begin = drive.now();
+        let counted = drive.count_ones(&id.into(), Platform::FlashCosmos, 64);
+        counted.expect("the vector is there");
+        drive.now().since(begin).as_ps()
     });
-    assert_eq!(listed, 1000 + 5000 + 4);
+    assert_eq!(computed, 1000 + 5000 + 4);
+}
+
+/// Lets what is on its way arrive.
+fn settle(drive: &mut Drive) {
+    let pause = drive.run(|host| async move { host.sim().sleep(Span::from_us(100_000)).await });
+    pause.expect("nothing hangs");
 }
 
 #[test]

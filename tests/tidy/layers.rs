@@ -36,9 +36,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 
 /// Circles that may be. One that is gone must go from here, too.
 const CIRCLES: &[(&str, &str)] = &[
-    // A stage is asked for its pages and asks which part of a vector is wanted.
+    // A stage is asked for what to fetch, and asks for the pages.
     ("bits/execute/fetch", "bits/execute/stage"),
-    ("bits/execute/read", "bits/execute/stage"),
     // Formulas are made of the smallest ones, which are formulas.
     (
         "bits/plan/synthesis/formula",

@@ -108,11 +108,7 @@ impl Drive {
         inverse: bool,
     ) -> Result<u64, Error> {
         let (ftl, table) = (&self.device()?.ftl, self.vector_table()?);
-        let others = table
-            .borrow()
-            .list(Some(id.group))
-            .first()
-            .map(|other| other.bits);
+        let others = table.borrow().length_of(id.group);
         if let Some(required) = others.filter(|required| *required != bits) {
             return Err(PlaceError::Length { id, bits, required }.into());
         }

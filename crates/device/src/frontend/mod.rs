@@ -41,7 +41,7 @@ use crate::backend::Backend;
 use crate::bits::Bits;
 use crate::buffer::Buffers;
 use crate::cache::Cache;
-use crate::ftl::Ftl;
+use crate::ftl::{Ftl, MappingUnit};
 use crate::port::{DOORBELL_BYTES, HostPort, HostTransfer};
 use crate::served::{Served, ServedFor};
 use crate::tenants;
@@ -138,7 +138,8 @@ pub struct Controller {
     cache: Rc<Cache>,
     buffers: Rc<Buffers>,
     host: HostPort,
-    page_bytes: u32,
+    /// What an entry of the mapping table stands for.
+    unit: MappingUnit,
     /// The most data of one command, bytes.
     transfer_bytes_max: u64,
     namespaces: Namespaces,
@@ -187,7 +188,7 @@ impl Controller {
         admin: AdminQueues,
     ) -> Result<Rc<Controller>, nvme::Status> {
         let Backend { sim, ftl, .. } = backend;
-        let page_bytes = backend.schedule.geometry().page_bytes;
+        let unit = MappingUnit::of(backend.schedule.geometry());
         let features = Features::new(config, cache.is_volatile());
         let arbiter = Arbiter::new(
             config.arbitration,
@@ -200,12 +201,8 @@ impl Controller {
         let priority = QueuePriority::default();
         queues.create_submission(zero, admin.submission, admin.entries, zero, priority)?;
         let logical_pages = ftl.logical_pages();
-        let namespaces = Namespaces::new(
-            &config.namespaces,
-            config.block_bytes,
-            logical_pages,
-            page_bytes,
-        );
+        let namespaces =
+            Namespaces::new(&config.namespaces, config.block_bytes, logical_pages, unit);
         let controller = Rc::new(Controller {
             sim: sim.clone(),
             config: config.clone(),
@@ -214,7 +211,7 @@ impl Controller {
             cache,
             buffers: backend.buffers.clone(),
             host,
-            page_bytes,
+            unit,
             transfer_bytes_max: match config.max_data_transfer {
                 0 => u64::MAX,
                 exponent => MEMORY_PAGE_BYTES << exponent,

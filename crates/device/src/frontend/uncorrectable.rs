@@ -87,7 +87,7 @@ fn decode(value: u64) -> Range<u64> {
 impl Controller {
     /// The sectors of a range of bytes of a namespace, among those of the drive.
     pub(super) fn sectors(&self, namespace: &Namespace, bytes: Range<u64>) -> Range<u64> {
-        let base = u64::from(namespace.pages().start) * u64::from(self.page_bytes);
+        let base = self.unit.start(namespace.pages().start);
         (base + bytes.start) / SECTOR_BYTES..(base + bytes.end) / SECTOR_BYTES
     }
 

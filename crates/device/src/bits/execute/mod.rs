@@ -30,7 +30,7 @@ use super::rows::Operand;
 use crate::backend::Backend;
 use crate::buffer::{Buffer, Buffers};
 use crate::cache::Cache;
-use crate::ftl::{Ftl, Lpn};
+use crate::ftl::{Ftl, Lpn, MappingUnit};
 use crate::port::HostTransfer;
 use crate::region::DieBatch;
 use crate::schedule::Schedule;
@@ -169,7 +169,7 @@ impl Bits {
         page_of: impl Fn(V) -> Result<Lpn, Status>,
     ) -> Result<Explained<V>, ExecuteError> {
         let asked = read::number(expression, page_of)?;
-        let chunks = bits.div_ceil(self.page_bytes() * 8) as u32;
+        let chunks = self.unit().of_bits(bits) as u32;
         let geometry = self.schedule.geometry();
         let stored = |lpn| self.stored(lpn);
         let classes = classes(stored, geometry, &asked.first, 0..chunks.max(1), |_| {});
@@ -180,6 +180,10 @@ impl Bits {
             routes: self.route(&asked.expression, engine, class, count_only),
             operands: names.zip((0..).map(|at| class.operand(at))).collect(),
         })
+    }
+
+    fn unit(&self) -> MappingUnit {
+        MappingUnit::of(self.schedule.geometry())
     }
 
     fn page_bytes(&self) -> u64 {

@@ -140,7 +140,7 @@ def test_a_trace_that_is_not_there_is_told(drive: Drive, tmp_path: Path) -> None
 def test_a_drive_is_preconditioned(drive: Drive) -> None:
     before = drive.now
     done = drive.precondition("random", overwrites=1.5, occupied=0.5)
-    pages = drive.inventory()["logical_pages"]
+    pages = drive.inventory()["data_pages"]
     assert done["mapped_pages"] == drive.inventory()["mapped_pages"] == pytest.approx(pages / 2, abs=1)
     assert done["flash_pages"] == pytest.approx(2.5 * done["mapped_pages"], rel=0.05)
     assert drive.now == before
@@ -165,7 +165,7 @@ def test_preconditioning_tells_how_far_it_is_and_can_be_interrupted(drive: Drive
         drive.precondition(progress=interrupt)
     assert shares == sorted(shares)
     found = drive.inventory()
-    assert found["mapped_pages"] == pytest.approx(shares[-1] * found["logical_pages"], abs=2)
+    assert found["mapped_pages"] == pytest.approx(shares[-1] * found["data_pages"], abs=2)
     drive.power_cut()
     drive.power_up()
     drive.write(0, b"z" * 4096)

@@ -1,8 +1,8 @@
 //! What firmware's own time costs: cycles over clock where nothing else is busy, cores times clock over
 //! cycles where nothing else is the limit.
 
-use bitline::{Drive, Platform, VectorId};
 use bitline::workload::{Arrival, Flow, Pattern};
+use bitline::{Drive, Platform, VectorId};
 use device::tenants;
 use sim::Span;
 

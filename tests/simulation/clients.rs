@@ -113,7 +113,7 @@ impl Client {
             self.shared.in_flight.set(self.shared.in_flight.get() + 1);
             match self.random.below(2000) {
                 0 => self.sanitize().await,
-                1..=199 => self.compute(queue).await,
+                1..=399 => self.compute(queue).await,
                 _ => self.work_on_blocks(queue).await,
             }
             self.shared.in_flight.set(self.shared.in_flight.get() - 1);

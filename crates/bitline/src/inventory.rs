@@ -40,7 +40,9 @@ pub struct Inventory {
     pub page_bytes: u32,
     /// Logical pages exported.
     pub logical_pages: u64,
-    /// Of these, how many hold data, vectors and the table of them not counted.
+    /// Of these, how many are for ordinary data: beyond them there is room for vectors only while nothing else takes it.
+    pub data_pages: u64,
+    /// How many hold data, vectors and the table of them not counted.
     pub mapped_pages: u64,
     /// Vectors stored.
     pub vectors: u64,
@@ -132,6 +134,7 @@ impl Drive {
         Ok(Inventory {
             page_bytes: nand.geometry().page_bytes,
             logical_pages: u64::from(pages.end),
+            data_pages: device.ftl.data_pages().into(),
             mapped_pages: mapped - of_vectors,
             vectors: self.vector_table()?.borrow().list(None).len() as u64,
             vector_space: self.vector_space()?,

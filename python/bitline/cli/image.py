@@ -48,7 +48,7 @@ def info(file: File, as_json: Json = False) -> None:
             **_facts(drive),
             "used_bytes": Fact("Used by blocks", inventory["mapped_pages"] * page_bytes, size),
             "mapped_pages": Fact("Logical pages with data", inventory["mapped_pages"]),
-            "logical_pages": Fact("  of", inventory["logical_pages"]),
+            "data_pages": Fact("  of", inventory["data_pages"]),
             "flash_blocks_used": Fact("Flash blocks in use", inventory["flash_blocks_used"]),
             "flash_blocks": Fact("  of", inventory["flash_blocks"]),
             "flash_blocks_unusable": Fact("Flash blocks unusable", inventory["flash_blocks_unusable"]),

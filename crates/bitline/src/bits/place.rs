@@ -23,6 +23,19 @@ pub enum PlaceError {
     /// They do not fit their group.
     #[error("vector {vector} of group {group}: {status}", vector = .0.vector, group = .0.group, status = .1)]
     Group(VectorId, Status),
+    /// Vectors of a group are equally long.
+    #[error(
+        "vector {vector} of group {group} has {bits} bits where {required} are required",
+        vector = .id.vector, group = .id.group
+    )]
+    Length {
+        /// The vector.
+        id: VectorId,
+        /// Its length.
+        bits: u64,
+        /// That of the others.
+        required: u64,
+    },
     /// The drive has no such dies.
     #[error(transparent)]
     Home(#[from] device::region::HandleError),
@@ -97,6 +110,10 @@ impl Drive {
         inverse: bool,
     ) -> Result<u64, Error> {
         let (ftl, table) = (&self.device()?.ftl, self.vector_table()?);
+        let others = table.borrow().length_of(id.group);
+        if let Some(required) = others.filter(|required| *required != bits) {
+            return Err(PlaceError::Length { id, bits, required }.into());
+        }
         let row = table.borrow_mut().place(home, id, bits, inverse);
         let (pages, handle, home) = row.map_err(|status| match status {
             Status::GROUP_FULL => PlaceError::OutOfAddresses(id.group),

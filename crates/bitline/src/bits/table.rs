@@ -341,6 +341,11 @@ impl Table {
         Some((entry.page, entry.bits))
     }
 
+    /// The length of a group's vectors in bits, if it has some.
+    pub(crate) fn length_of(&self, group: u32) -> Option<u64> {
+        self.of_group(group).next().map(|(_, entry)| entry.bits)
+    }
+
     /// The vectors of a group or of all, by group and number.
     pub(crate) fn list(&self, group: Option<u32>) -> Vec<StoredVector> {
         let asked = |id: &VectorId| group.is_none_or(|group| group == id.group);

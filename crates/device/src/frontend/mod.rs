@@ -25,7 +25,7 @@ use crate::backend::Backend;
 use crate::bits::Bits;
 use crate::cache::Cache;
 use crate::cores::Cores;
-use crate::ftl::Ftl;
+use crate::ftl::{Ftl, MappingUnit};
 use crate::memory::Buffers;
 use crate::part::Part;
 use crate::port::{HostPort, HostTransfer};
@@ -77,7 +77,8 @@ pub struct Controller {
     buffers: Rc<Buffers>,
     cores: Rc<Cores>,
     host: HostPort,
-    page_bytes: u32,
+    /// What an entry of the mapping table stands for.
+    unit: MappingUnit,
     /// The most data of one command, bytes.
     transfer_bytes_max: u64,
     namespaces: Namespaces,
@@ -128,7 +129,7 @@ impl Controller {
         blank: bool,
     ) -> Result<Rc<Controller>, nvme::Status> {
         let Backend { sim, ftl, .. } = backend;
-        let page_bytes = backend.schedule.geometry().page_bytes;
+        let unit = MappingUnit::of(backend.schedule.geometry());
         let features = Features::new(config, cache.is_volatile());
         let arbiter = Arbiter::new(
             config.arbitration,
@@ -141,12 +142,8 @@ impl Controller {
         let priority = QueuePriority::default();
         queues.create_submission(zero, admin.submission, admin.entries, zero, priority)?;
         let logical_pages = ftl.logical_pages();
-        let namespaces = Namespaces::new(
-            &config.namespaces,
-            config.block_bytes,
-            logical_pages,
-            page_bytes,
-        );
+        let namespaces =
+            Namespaces::new(&config.namespaces, config.block_bytes, logical_pages, unit);
         let controller = Rc::new(Controller {
             sim: sim.clone(),
             config: config.clone(),
@@ -156,7 +153,7 @@ impl Controller {
             buffers: backend.buffers.clone(),
             cores: backend.cores.clone(),
             host,
-            page_bytes,
+            unit,
             transfer_bytes_max: match config.max_data_transfer {
                 0 => u64::MAX,
                 exponent => MEMORY_PAGE_BYTES << exponent,

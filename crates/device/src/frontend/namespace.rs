@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use sim::Tenant;
 
-use crate::ftl::Lpn;
+use crate::ftl::{Lpn, MappingUnit};
 use crate::tenants;
 
 /// Logical pages that are deallocated at once at most, so that no event keeps the simulator long.
@@ -185,24 +185,21 @@ impl Namespace {
     ///
     /// # Errors
     /// LBA Out of Range; Invalid Field if it is not the first of a logical page.
-    pub(super) fn page_of(&self, lba: Lba, page_bytes: u32) -> Result<Lpn, Status> {
+    pub(super) fn page_of(&self, lba: Lba, unit: MappingUnit) -> Result<Lpn, Status> {
         if lba.get() >= self.blocks.get() {
             return Err(Status::LBA_OUT_OF_RANGE);
         }
         let start = lba.get() << self.block_shift.get();
-        let page_bytes = u64::from(page_bytes);
-        if !start.is_multiple_of(page_bytes) {
-            return Err(Status::INVALID_FIELD);
-        }
-        Ok(self.lpn((start / page_bytes) as u32))
+        let page = unit.beginning_at(start).ok_or(Status::INVALID_FIELD)?;
+        Ok(self.lpn(page))
     }
 
     /// The logical page with which an operand of so many bits begins.
     ///
     /// # Errors
     /// As [`Namespace::page_of`]; LBA Out of Range also if it ends outside of the namespace.
-    pub(super) fn operand(&self, lba: Lba, bits: u64, page_bytes: u32) -> Result<Lpn, Status> {
-        let first = self.page_of(lba, page_bytes)?;
+    pub(super) fn operand(&self, lba: Lba, bits: u64, unit: MappingUnit) -> Result<Lpn, Status> {
+        let first = self.page_of(lba, unit)?;
         let start = lba.get() << self.block_shift.get();
         match start.checked_add(bits.div_ceil(8)) {
             Some(end) if end <= self.capacity_bytes => Ok(first),
@@ -232,16 +229,16 @@ impl Namespaces {
         configs: &[NamespaceConfig],
         block_bytes: u32,
         logical_pages: u32,
-        page_bytes: u32,
+        unit: MappingUnit,
     ) -> Namespaces {
         if configs.is_empty() {
-            let bytes = u64::from(logical_pages) * u64::from(page_bytes);
+            let bytes = unit.start(logical_pages);
             let only = Namespace::new(0, 0, logical_pages, bytes, block_bytes);
             return Namespaces(vec![only]);
         }
         let mut first_page = 0;
         let namespaces = configs.iter().enumerate().map(|(number, config)| {
-            let (pages, bytes) = config.size(logical_pages, page_bytes);
+            let (pages, bytes) = config.size(logical_pages, unit);
             let first = first_page;
             first_page += pages as u32;
             Namespace::new(number, first, pages as u32, bytes, config.block_bytes)
@@ -281,16 +278,15 @@ impl Namespaces {
 
 impl NamespaceConfig {
     /// Its pages and bytes on a drive of so many pages.
-    fn size(&self, logical_pages: u32, page_bytes: u32) -> (u64, u64) {
-        let page_bytes = u64::from(page_bytes);
+    fn size(&self, logical_pages: u32, unit: MappingUnit) -> (u64, u64) {
         match (self.blocks, self.share) {
             (Some(blocks), _) => {
                 let bytes = blocks.saturating_mul(u64::from(self.block_bytes));
-                (bytes.div_ceil(page_bytes), bytes)
+                (unit.of_bytes(bytes), bytes)
             }
             (None, share) => {
                 let pages = (f64::from(logical_pages) * share.unwrap_or(1.0)) as u64;
-                (pages.max(1), pages.max(1) * page_bytes)
+                (pages.max(1), pages.max(1) * u64::from(unit.bytes()))
             }
         }
     }
@@ -326,7 +322,7 @@ pub(crate) fn check_namespaces(
         if !sized {
             return Err(NamespaceError::Size(number));
         }
-        wanted = wanted.saturating_add(config.size(logical_pages, page_bytes).0);
+        wanted = wanted.saturating_add(config.size(logical_pages, MappingUnit::new(page_bytes)).0);
     }
     if wanted > u64::from(logical_pages) {
         return Err(NamespaceError::Capacity {

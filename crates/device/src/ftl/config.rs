@@ -141,6 +141,13 @@ pub struct Capacity {
     pub dump_blocks_per_plane: u32,
 }
 
+impl Capacity {
+    /// Pages that computing's share can hold placed.
+    pub fn compute_pages(&self) -> u32 {
+        self.logical_pages - self.data_pages
+    }
+}
+
 impl FtlConfig {
     /// Checks everything, and says how much of `geometry` is exported when `compute_percent` of the blocks
     /// are set aside for computing, and `dump_blocks` of each plane for what a capacitor saves.

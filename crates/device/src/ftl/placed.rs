@@ -2,7 +2,7 @@
 //! randomized and without a code (Flash-Cosmos 5), in blocks of the region ([`crate::region`]). Otherwise they are logical
 //! pages as any: found through the one mapping, versioned, recovered, deallocated.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use media::nand::{BlockId, NandError, PageAddress, PlaneId, ProgramMode};
 
@@ -45,7 +45,7 @@ pub enum Stored {
 pub enum AtOnce {
     /// They are there.
     Done,
-    /// This plane had no block left for them; those before are there.
+    /// This plane has no block left for them: none is there.
     Full(PlaneId),
 }
 
@@ -458,20 +458,23 @@ impl Ftl {
     pub fn place_at_once(
         &self,
         handle: &Handle,
-        lpns: std::ops::Range<u32>,
+        lpns: Range<u32>,
         inverse: bool,
         mut observe: impl FnMut(u64) -> ControlFlow<()>,
     ) -> Result<AtOnce, NandError> {
         let holds_data = self.schedule.nand().borrow().holds_data();
         let words = self.schedule.nand().borrow().geometry().page_words();
         let ones = (inverse && holds_data).then(|| vec![u64::MAX; words]);
+        let rows = handle.rows(lpns);
+        if let Some(plane) = self.plane_without_room(handle, &rows) {
+            return Ok(AtOnce::Full(plane));
+        }
         let mut done = 0;
-        for (chunks, first) in handle.rows(lpns) {
+        for (chunks, first) in rows {
             for (chunk, lpn) in chunks.zip(first..) {
                 let spot = handle.spot(chunk);
-                let Some(page) = self.allocate_placed(&spot, 0) else {
-                    return Ok(AtOnce::Full(spot.plane));
-                };
+                let page = self.allocate_placed(&spot, 0);
+                let page = page.expect("there are blocks for all of them");
                 self.place_page_at_once(Lpn(lpn), page, &spot, inverse, ones.as_deref())?;
                 done += 1;
             }
@@ -480,6 +483,18 @@ impl Ftl {
             }
         }
         Ok(AtOnce::Done)
+    }
+
+    /// A plane that has not as many blocks as rows would take, if there is one.
+    fn plane_without_room(&self, handle: &Handle, rows: &[(Range<u64>, u32)]) -> Option<PlaneId> {
+        let (region, blocks) = (self.region.borrow(), self.blocks.borrow());
+        let chunks = rows.iter().flat_map(|(chunks, _)| chunks.clone());
+        let needed = region.blocks_needed(chunks.map(|chunk| handle.spot(chunk)));
+        let mut needed = needed.into_iter();
+        needed.find_map(|(plane, needed)| {
+            let plane = PlaneId(plane);
+            (blocks.claimable(plane) < needed as usize).then_some(plane)
+        })
     }
 
     fn place_page_at_once(

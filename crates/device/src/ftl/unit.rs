@@ -103,8 +103,14 @@ mod tests {
                     };
                     let covers =
                         |page: u64| range.start <= page * bytes && (page + 1) * bytes <= range.end;
-                    let touched: Vec<u32> = (0..9).filter(|page| touches(*page)).map(|p| p as u32).collect();
-                    let covered: Vec<u32> = (0..9).filter(|page| covers(*page)).map(|p| p as u32).collect();
+                    let touched: Vec<u32> = (0..9)
+                        .filter(|page| touches(*page))
+                        .map(|p| p as u32)
+                        .collect();
+                    let covered: Vec<u32> = (0..9)
+                        .filter(|page| covers(*page))
+                        .map(|p| p as u32)
+                        .collect();
                     if start < end {
                         assert_eq!(unit.touched(&range).collect::<Vec<_>>(), touched);
                     }
@@ -115,7 +121,10 @@ mod tests {
             }
             assert_eq!(unit.beginning_at(bytes * 3), Some(3));
             assert_eq!(unit.beginning_at(bytes * 3 + 1), None);
-            assert_eq!((unit.of_bits(bytes * 8), unit.of_bits(bytes * 8 + 1)), (1, 2));
+            assert_eq!(
+                (unit.of_bits(bytes * 8), unit.of_bits(bytes * 8 + 1)),
+                (1, 2)
+            );
             assert_eq!(unit.start(5), 5 * bytes);
         }
     }

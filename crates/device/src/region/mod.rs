@@ -228,6 +228,29 @@ impl Region {
         })
     }
 
+    /// Erased blocks that pages for these spots would take, by plane.
+    pub fn blocks_needed(&self, spots: impl Iterator<Item = Spot>) -> BTreeMap<u32, u32> {
+        let strings = self.layout.geometry().strings_per_block;
+        let mut next_pages: BTreeMap<(u16, u32), u32> = BTreeMap::new();
+        let mut needed = BTreeMap::new();
+        for spot in spots {
+            let next_page = next_pages
+                .entry((spot.handle, spot.column))
+                .or_insert_with(|| {
+                    let columns = self.frontiers.get(&spot.handle);
+                    let open = columns.and_then(|columns| columns.get(&spot.column));
+                    open.map_or(self.pages_per_block, |open| open.next_page)
+                });
+            let mut page = next_of_string(*next_page, spot.string, strings);
+            if page >= self.pages_per_block {
+                *needed.entry(spot.plane.0).or_default() += 1;
+                page = spot.string;
+            }
+            *next_page = page + 1;
+        }
+        needed
+    }
+
     /// Where a copy of a page goes: to its chunk's string, at the frontier of its column.
     pub fn spot_of(&self, page: PageAddress, placement: &Placement) -> Spot {
         let geometry = self.layout.geometry();

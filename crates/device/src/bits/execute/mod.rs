@@ -29,7 +29,7 @@ use super::rows::Operand;
 use crate::backend::Backend;
 use crate::cache::Cache;
 use crate::cost::{Cost, IdleDrive, Job, Rates, of_stripes};
-use crate::ftl::{Ftl, Lpn};
+use crate::ftl::{Ftl, Lpn, MappingUnit};
 use crate::memory::{Buffer, Buffers};
 use crate::part::Part;
 use crate::port::HostTransfer;
@@ -185,7 +185,7 @@ impl Bits {
         page_of: impl Fn(V) -> Result<Lpn, Status>,
     ) -> Result<Explained<V>, ExecuteError> {
         let asked = read::number(expression, page_of)?;
-        let chunks = bits.div_ceil(self.page_bytes() * 8) as u32;
+        let chunks = self.unit().of_bits(bits) as u32;
         let geometry = self.schedule.geometry();
         let stored = |lpn| self.stored(lpn);
         let classes = classes(stored, geometry, &asked.first, 0..chunks.max(1), |_| {});
@@ -268,6 +268,10 @@ impl Bits {
             .into_iter()
             .map(|(class, routes)| (class, routes.chosen));
         Ok(planned.collect())
+    }
+
+    fn unit(&self) -> MappingUnit {
+        MappingUnit::of(self.schedule.geometry())
     }
 
     fn page_bytes(&self) -> u64 {

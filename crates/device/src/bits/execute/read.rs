@@ -77,7 +77,7 @@ impl Bits {
     ) -> Result<Evaluated, ExecuteError> {
         let expression = self.fetch_expression(command, origin.tenant).await?;
         let asked = number(&expression, page_of)?;
-        let chunks = command.bits.div_ceil(self.page_bytes() * 8) as u32;
+        let chunks = self.unit().of_bits(command.bits) as u32;
         let all = asked
             .first
             .iter()

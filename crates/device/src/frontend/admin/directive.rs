@@ -55,8 +55,8 @@ impl Controller {
 
     /// What attributes say, in logical pages.
     fn shape(&self, namespace: &Namespace, attributes: &HandleAttributes) -> Result<Shape, Status> {
-        let anchor = namespace.page_of(Lba::new(attributes.anchor.get()), self.page_bytes)?;
-        let per_page = u64::from(self.page_bytes / namespace.block_bytes());
+        let anchor = namespace.page_of(Lba::new(attributes.anchor.get()), self.unit)?;
+        let per_page = self.unit.blocks(namespace.block_bytes());
         let pitch = attributes.pitch.get();
         if !pitch.is_multiple_of(per_page) {
             return Err(Status::INVALID_FIELD);
@@ -95,7 +95,7 @@ impl Controller {
     }
 
     fn handle_records(&self, namespace: &Namespace) -> Vec<HandleRecord> {
-        let per_page = u64::from(self.page_bytes / namespace.block_bytes());
+        let per_page = self.unit.blocks(namespace.block_bytes());
         let scope = namespace.pages();
         let handles = self.ftl.handles().into_iter();
         handles

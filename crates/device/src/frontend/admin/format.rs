@@ -38,7 +38,7 @@ impl Controller {
         }
         let index = usize::from(format.format);
         let block_bytes = LBA_FORMAT_BYTES.get(index).copied();
-        let fits = |bytes: &u32| self.page_bytes.is_multiple_of(*bytes);
+        let fits = |bytes: &u32| self.unit.bytes().is_multiple_of(*bytes);
         let block_bytes = block_bytes.filter(fits).ok_or(Status::INVALID_FORMAT)?;
         if format.metadata_inline || format.protection != 0 {
             return Err(Status::INVALID_FORMAT);

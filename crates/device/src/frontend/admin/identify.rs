@@ -89,7 +89,7 @@ impl Controller {
             subsystem_name: "nqn.2026-11.io.bitline:drive".into(),
             controller: CONTROLLER,
             max_data_transfer: config.max_data_transfer,
-            capacity_bytes: u64::from(self.ftl.logical_pages()) * u64::from(self.page_bytes),
+            capacity_bytes: self.unit.start(self.ftl.logical_pages()),
             namespaces: self.namespaces.len() as u32,
             max_commands: config.queue_entries.min(u32::from(u16::MAX)) as u16,
             optional_commands: optional_command::COMPARE
@@ -117,13 +117,13 @@ impl Controller {
         let block_bytes = namespace.block_bytes();
         IdentifyNamespace::new(&NamespaceDescription {
             block_bytes,
-            block_bytes_max: self.page_bytes & self.page_bytes.wrapping_neg(),
+            block_bytes_max: self.unit.bytes() & self.unit.bytes().wrapping_neg(),
             capacity_bytes: namespace.capacity_bytes(),
             format_left_percent: namespace.format_left.get(),
             copy: copy_limits(block_bytes),
             blocks: namespace.blocks(),
             allocated_blocks: namespace.blocks(),
-            preferred_write_blocks: (self.page_bytes / block_bytes) as u16,
+            preferred_write_blocks: self.unit.blocks(block_bytes) as u16,
             nguid: [0; 16],
             eui64: [0; 8],
         })

@@ -41,7 +41,7 @@ impl Controller {
         origin: Origin,
     ) -> Result<Answer, Status> {
         let operand = |lba: nvme::Lba| {
-            let first = namespace.operand(lba, read.bits, self.page_bytes)?;
+            let first = namespace.operand(lba, read.bits, self.unit)?;
             let bytes = read.bits.div_ceil(8).next_multiple_of(512);
             let start = lba.get() * u64::from(namespace.block_bytes());
             self.check_marks(namespace, start..start + bytes)?;

@@ -143,8 +143,9 @@ impl Controller {
         }
         let range = namespace.byte_range(&read.blocks).ok()?;
         let bytes = range.end - range.start;
-        let (page, column) = self.page_of(range.start);
-        if u64::from(column) + bytes > u64::from(self.page_bytes) || bytes > self.transfer_bytes_max
+        let (page, column) = self.unit.locate(range.start);
+        if u64::from(column) + bytes > u64::from(self.unit.bytes())
+            || bytes > self.transfer_bytes_max
         {
             return None;
         }
@@ -174,20 +175,8 @@ impl Controller {
         blocks: &BlockRange,
     ) -> Option<Lpn> {
         let namespace = self.namespaces.get(namespace).ok()?;
-        let (page, _) = self.page_of(namespace.byte_range(blocks).ok()?.start);
+        let (page, _) = self.unit.locate(namespace.byte_range(blocks).ok()?.start);
         Some(namespace.lpn(page))
-    }
-
-    /// The page of a byte of a namespace, and the byte's place within it.
-    #[inline]
-    fn page_of(&self, byte: u64) -> (u32, u32) {
-        // A shift where it serves: this is the hottest division of the drive.
-        let page_bytes = u64::from(self.page_bytes);
-        if page_bytes.is_power_of_two() {
-            let shift = page_bytes.trailing_zeros();
-            return ((byte >> shift) as u32, (byte & (page_bytes - 1)) as u32);
-        }
-        ((byte / page_bytes) as u32, (byte % page_bytes) as u32)
     }
 
     /// The page of direct read `number` is in its buffer, or lost.

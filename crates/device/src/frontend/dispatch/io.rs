@@ -102,15 +102,15 @@ impl Controller {
         bytes: &Range<u64>,
         origin: Origin,
     ) -> impl Iterator<Item = Piece> + Clone + use<> {
-        let page_bytes = u64::from(self.page_bytes);
-        let &Range { start, end } = bytes;
+        let unit = self.unit;
         let base = namespace.lpn(0).0;
-        (start / page_bytes..end.div_ceil(page_bytes)).map(move |page| {
-            let first = start.max(page * page_bytes);
-            let last = end.min((page + 1) * page_bytes);
+        let (start, end) = (bytes.start, bytes.end);
+        unit.touched(&bytes).map(move |page| {
+            let first = start.max(unit.start(page));
+            let last = end.min(unit.start(page + 1));
             Piece {
-                lpn: Lpn(base + page as u32),
-                column: (first - page * page_bytes) as u32,
+                lpn: Lpn(base + page),
+                column: (first - unit.start(page)) as u32,
                 bytes: (last - first) as u32,
                 offset: first - start,
                 origin,
@@ -124,17 +124,12 @@ impl Controller {
         namespace: &Namespace,
         bytes: &Range<u64>,
     ) -> Range<u32> {
-        let page_bytes = u64::from(self.page_bytes);
-        let (start, end) = (bytes.start / page_bytes, bytes.end.div_ceil(page_bytes));
-        namespace.lpns(start as u32..end as u32)
+        namespace.lpns(self.unit.touched(bytes))
     }
 
     /// The logical pages that a range of bytes of a namespace covers entirely.
     fn whole_pages(&self, namespace: &Namespace, bytes: &Range<u64>) -> Range<u32> {
-        let page_bytes = u64::from(self.page_bytes);
-        let start = bytes.start.div_ceil(page_bytes) as u32;
-        let end = (bytes.end / page_bytes) as u32;
-        namespace.lpns(start..end.max(start))
+        namespace.lpns(self.unit.covered(bytes))
     }
 
     #[inline]
@@ -429,7 +424,7 @@ impl Controller {
         let force = zeroes.force_unit_access || must_outlive_marks(namespace);
         for piece in self
             .pieces(namespace, &bytes, origin)
-            .filter(|piece| piece.bytes < self.page_bytes)
+            .filter(|piece| piece.bytes < self.unit.bytes())
         {
             let buffer = self.buffers.take();
             self.buffers.with_mut(buffer.id(), |page| page.fill(0));
@@ -477,9 +472,8 @@ impl Controller {
                 continue;
             }
             let lock = self.ftl.lock(pages.clone()).await;
-            let page_bytes = u64::from(self.page_bytes);
-            let start = bytes.start.next_multiple_of(page_bytes);
-            let covered = start..start + u64::from(pages.end - pages.start) * page_bytes;
+            let whole = self.unit.covered(&bytes);
+            let covered = self.unit.start(whole.start)..self.unit.start(whole.end);
             for first in pages.clone().step_by(PAGES_AT_ONCE as usize) {
                 let end = first.saturating_add(PAGES_AT_ONCE).min(pages.end);
                 let deallocated =

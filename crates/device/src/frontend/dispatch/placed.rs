@@ -20,8 +20,7 @@ impl Controller {
     ) -> Result<Answer, Status> {
         let blocks = &placed.write.blocks;
         let bytes = namespace.byte_range(blocks)?;
-        let page_bytes = u64::from(self.page_bytes);
-        let whole = bytes.start.is_multiple_of(page_bytes) && bytes.end.is_multiple_of(page_bytes);
+        let whole = self.unit.touched(&bytes) == self.unit.covered(&bytes);
         let handle = self.handle(namespace, placed.handle).filter(|_| whole);
         let handle = handle.ok_or(Status::INVALID_FIELD)?;
         let length = bytes.end - bytes.start;

@@ -92,7 +92,7 @@ impl Controller {
         namespace: &Namespace,
         bytes: Range<u64>,
     ) -> Range<u64> {
-        let base = u64::from(namespace.pages().start) * u64::from(self.page_bytes);
+        let base = self.unit.start(namespace.pages().start);
         (base + bytes.start) / SECTOR_BYTES..(base + bytes.end) / SECTOR_BYTES
     }
 

@@ -702,6 +702,14 @@ impl Blocks {
         Some(block)
     }
 
+    /// How many times [`Blocks::take_for_compute`] has a block of its share now.
+    pub(super) fn claimable(&self, plane: PlaneId) -> usize {
+        let entry = &self.planes[plane.0 as usize];
+        let kept_back = (self.shares.reserve + self.shares.dump_blocks) as usize;
+        let free = entry.free.len().saturating_sub(kept_back);
+        entry.unclaimed(&self.shares).min(free)
+    }
+
     /// The same of the most worn free block, for pages that are hardly ever replaced.
     pub(super) fn take_worn_for_compute(&mut self, plane: PlaneId) -> Option<BlockId> {
         let entry = &mut self.planes[plane.0 as usize];

@@ -105,7 +105,7 @@ impl Controller {
         let unit = self.unit;
         let base = namespace.lpn(0).0;
         let (start, end) = (bytes.start, bytes.end);
-        unit.touched(&bytes).map(move |page| {
+        unit.touched(bytes).map(move |page| {
             let first = start.max(unit.start(page));
             let last = end.min(unit.start(page + 1));
             Piece {

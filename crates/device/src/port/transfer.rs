@@ -59,6 +59,22 @@ impl HostTransfer {
         data.segments(bytes, &*self.memory.borrow())
     }
 
+    /// Checks that both ends of every segment are in host memory: what goes there in several parts is then refused
+    /// before the first of them, as a die's share of a result does not know of the others.
+    ///
+    /// # Errors
+    /// Data Transfer Error if one is not.
+    pub fn check(&self, segments: &SegmentList) -> Result<(), Status> {
+        let memory = self.memory.borrow();
+        for segment in segments.iter().filter(|segment| segment.length > 0) {
+            let last = segment.address.checked_add(segment.length - 1);
+            for address in [segment.address, last.ok_or(Status::DATA_TRANSFER_ERROR)?] {
+                memory.read(address, &mut [0])?;
+            }
+        }
+        Ok(())
+    }
+
     /// The link's part of reading `bytes` of host memory: a request up, data down.
     #[inline]
     pub async fn fetch_bytes(&self, tenant: Tenant, bytes: u64) {

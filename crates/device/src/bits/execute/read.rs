@@ -120,6 +120,7 @@ impl Bits {
             .port
             .locate(origin.tenant, &command.data, command.data_bytes());
         let segments = located.await.map_err(ExecuteError::Host)?;
+        self.port.check(&segments).map_err(ExecuteError::Host)?;
         let how = How {
             command: *command,
             origin,

@@ -129,7 +129,7 @@ fn plausible(world: &World, random: &mut Random, set: CommandSet) -> SubmissionE
     let sgl = random.chance(0.5);
     let second = match sgl {
         true => random.below(1 << 17),
-        false => world.end(random),
+        false => world.end_of_list(random),
     };
     entry.flags = if sgl { 0x40 } else { 0 };
     entry.data_pointer[..8].copy_from_slice(&first.to_le_bytes());
@@ -192,7 +192,7 @@ fn spoil(entry: &mut SubmissionEntry, world: &World, random: &mut Random) {
             let is_length = entry.flags >> 6 == 1 && random.chance(0.5);
             let second = match (is_length, random.chance(0.5)) {
                 (true, _) => random.below(1 << 32),
-                (false, true) => world.end(random),
+                (false, true) => world.end_of_list(random),
                 (false, false) => random.bits() | 1 << 63,
             };
             entry.data_pointer[8..].copy_from_slice(&second.to_le_bytes());
@@ -205,7 +205,8 @@ fn spoil(entry: &mut SubmissionEntry, world: &World, random: &mut Random) {
         }
         6 => {
             // A length that is taken for a PRP list must not be where the host has its queues.
-            entry.data_pointer[8..].copy_from_slice(&world.end(random).to_le_bytes());
+            let second = world.end_of_list(random);
+            entry.data_pointer[8..].copy_from_slice(&second.to_le_bytes());
             entry.flags = random.bits() as u8;
         }
         _ => spoil_dword(entry, random),

@@ -73,6 +73,14 @@ impl World {
 
     /// Asks the drive what it holds; lists of earlier entries are used up.
     pub(crate) fn look(&mut self, drive: &mut Drive) {
+        // An entry that is spoiled may have the drive read past the end of its list: nothing is there that looks like an
+        // address.
+        let nothing = vec![0; self.lists_used as usize];
+        let cleared = self
+            .memory
+            .borrow_mut()
+            .write(self.lists.address(), &nothing);
+        cleared.expect("it lies in the buffer");
         self.lists_used = 0;
         self.last_list = 0..0;
         let found = drive.run(|host| async move {
@@ -157,6 +165,14 @@ impl World {
             4 => self.scratch.address() + self.scratch.bytes() - near(random),
             _ => memory + near(random),
         }
+    }
+
+    /// The same, for what may be taken for a PRP list: not where the drive has put data, for an entry of such a list
+    /// could be an address of the host's own queues.
+    pub(crate) fn end_of_list(&self, random: &mut Random) -> u64 {
+        let end = self.end(random);
+        let data = self.lists.address()..self.scratch.address() + self.scratch.bytes();
+        if data.contains(&end) { !end } else { end }
     }
 
     /// Blocks of a namespace: the kept ones among them only if they are read.

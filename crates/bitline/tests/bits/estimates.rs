@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use bitline::{Drive, EnergyEntry, Expression, Part, Platform, VectorId};
+use nvme::command::Home;
 use sim::Span;
 
-use crate::open;
+use crate::{Random, open};
 
 /// Drives that are bound by different parts: stripes of few and of many dies, pages small and large,
 /// an accelerator that is fast, slow or short of room.
@@ -204,4 +205,80 @@ fn explanations_say_what_the_latches_hold() {
     assert!(longer.estimate.time_ns > told.estimate.time_ns && longer.root == told.root);
     let none = drive.explanation(&asked, Platform::Host, Some(0), false);
     assert!(none.is_err(), "no bits");
+}
+
+/// What an evaluation on a drive at rest takes of what was estimated, and whether it gathered.
+fn ratio(
+    drive: &mut Drive,
+    expression: &Expression,
+    platform: Platform,
+    bits: u64,
+    count: bool,
+) -> (f64, bool) {
+    // Blocks that were lent before are erased by then.
+    let pause = drive.run(|host| async move { host.sim().sleep(Span::from_us(500_000)).await });
+    pause.expect("nothing hangs");
+    let told = drive.explanation(expression, platform, None, count);
+    let told = told.expect("the vectors are there").estimate.time_ns;
+    let gathers = |drive: &Drive| drive.statistics().expect("power").bits.gathers;
+    let (before, begin) = (gathers(drive), drive.now());
+    if count {
+        let counted = drive.count_ones(expression, platform, bits);
+        counted.expect("the vectors are there");
+    } else {
+        let read = drive.evaluate(expression, platform, bits);
+        read.expect("the vectors are there");
+    }
+    let took = drive.now().since(begin).as_ns();
+    (told / took, gathers(drive) > before)
+}
+
+/// Random expressions over groups at random homes, of random lengths, on all drives.
+#[test]
+fn estimates_hold_for_a_thousand_random_evaluations() {
+    const EXPRESSIONS: u64 = 10;
+    let mut random = Random(77);
+    let mut off: Vec<String> = Vec::new();
+    let (mut cases, mut gathered) = (0, 0);
+    for number in 0..1000 / EXPRESSIONS {
+        let settings = DRIVES[number as usize % DRIVES.len()];
+        let room = ("bits.compute_blocks_percent", "60");
+        let mut drive = open(&[settings, &[room]].concat());
+        let geometry = drive.config().device.nand.geometry.clone();
+        let page_bits = u64::from(geometry.page_bytes) * 8;
+        let chunks = 1 + random.below(3 * u64::from(geometry.planes()));
+        let bits = chunks * page_bits - random.below(page_bits);
+        let data = vec![0; bits.div_ceil(8) as usize];
+        let mut vectors = Vec::new();
+        for group in 0..4 {
+            let dies = [0, 0, 1, 2, 3][random.below(5) as usize];
+            let first = random.below(geometry.dies().into()) as u16;
+            let home = Home { first, dies };
+            let inverse = random.below(3) == 0;
+            for vector in 0..3 {
+                let id = VectorId::new(group, vector);
+                let written = drive.write_vector_at(home, id, bits, inverse, &data);
+                written.expect("there is room");
+                vectors.push(id);
+            }
+        }
+        for _ in 0..EXPRESSIONS {
+            let expression = random.expression(&vectors, 3);
+            let platform = Platform::ALL[random.below(Platform::ALL.len() as u64) as usize];
+            let count = random.below(2) == 0;
+            let (ratio, gathers) = ratio(&mut drive, &expression, platform, bits, count);
+            cases += 1;
+            gathered += u32::from(gathers);
+            if !(0.99..=1.01).contains(&ratio) {
+                off.push(format!(
+                    "{ratio:.3} drive {number}, {platform}, {chunks} chunks, count {count}, gathers {gathers}: {expression}"
+                ));
+            }
+        }
+    }
+    println!(
+        "{cases} evaluations, {gathered} gathered, {} off",
+        off.len()
+    );
+    assert!(off.is_empty(), "{}", off.join("\n"));
 }

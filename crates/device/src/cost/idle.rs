@@ -308,7 +308,9 @@ impl IdleDrive {
 
     /// Programs the page that has waited longest, and what goes with it.
     async fn program_next(self: Rc<IdleDrive>, die: u32) {
-        let held = self.dies[die as usize].acquire(Priority(0)).await;
+        // Where reads go first, computing goes before programs.
+        let turn = Priority(u8::from(self.rates.reads_first));
+        let held = self.dies[die as usize].acquire(turn).await;
         let together = take_together(&mut self.waiting[die as usize].borrow_mut());
         if together.is_empty() {
             return;

@@ -35,6 +35,8 @@ pub struct Rates {
     pub(crate) mode: ProgramMode,
     /// Page buffers that a command can have at once.
     pub(crate) page_buffers: u32,
+    /// Whether the dies' queues are served out of order.
+    pub(crate) reads_first: bool,
 }
 
 /// What the controller's accelerator can do.

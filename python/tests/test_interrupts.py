@@ -18,7 +18,7 @@ _KILLED_AFTER = 60
 
 #: What the parts have in common: a drive, and a call that says when it begins and how it ended.
 _PREAMBLE = """
-import signal, sys, time
+import os, signal, sys, time
 import numpy as np
 import bitline
 
@@ -38,16 +38,19 @@ def interrupted(call):
     try:
         call()
     except KeyboardInterrupt:
-        print("interrupted", time.process_time(), flush=True)
+        print("interrupted", os.times().user, flush=True)
         return
     print("was done already", flush=True)
 """
 
 
 def _processor_seconds(process: int) -> float:
-    """What a process has used so far, as its own `time.process_time` tells it."""
+    """What a process itself has used so far, as its own `os.times().user` tells it.
+
+    Without the system's share: what fresh memory takes there differs by several times from run to run.
+    """
     after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
+    return int(after_name[11]) / os.sysconf("SC_CLK_TCK")
 
 
 def _interrupt(body: str, tmp_path: Path, delay: float = 0.1) -> tuple[float, str]:
@@ -59,6 +62,8 @@ def _interrupt(body: str, tmp_path: Path, delay: float = 0.1) -> tuple[float, st
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        # NumPy's own threads spin for a while when they begin, and would be counted.
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
     ) as running:
         assert running.stdout is not None
         guard = threading.Timer(_KILLED_AFTER, running.kill)

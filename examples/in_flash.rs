@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release --example in_flash`
 
-use bitline::{Ageing, Config, Drive, Error, Expression, Platform, VectorId};
+use bitline::{Ageing, Config, Drive, Error, Expression, Platform};
 
 /// Rows of the table; two stripes over all planes.
 const ROWS: u64 = 2_000_000;
@@ -27,39 +27,30 @@ fn bitmap(holds: impl Fn(u32, u32) -> bool) -> Vec<u8> {
     bits
 }
 
-/// A drive with one bitmap a region (group 0) and a month (group 1). They are stored inverted,
-/// since they will be ORed: an OR of inverted vectors is one sense.
-fn indexed(config: Config) -> Result<Drive, Error> {
+/// A drive with one bitmap a region and a month, and who ordered in the last quarter, from region 1 or 3. They are
+/// stored inverted, since they will be ORed: an OR of inverted vectors is one sense.
+fn indexed(config: Config) -> Result<(Drive, Expression), Error> {
     let mut drive = Drive::open(config)?;
-    for wanted in 0..REGIONS {
-        let rows = bitmap(|region, _| region == wanted);
-        drive.write_vector(VectorId::new(0, wanted), ROWS, true, &rows)?;
-    }
-    for wanted in 0..MONTHS {
-        let rows = bitmap(|_, month| month == wanted);
-        drive.write_vector(VectorId::new(1, wanted), ROWS, true, &rows)?;
-    }
-    Ok(drive)
+    let regions = (0..REGIONS).map(|wanted| bitmap(|region, _| region == wanted));
+    let regions = drive.group("regions")?.inverse().write(ROWS, regions)?;
+    let months = (0..MONTHS).map(|wanted| bitmap(|_, month| month == wanted));
+    let months = drive.group("months")?.inverse().write(ROWS, months)?;
+    let question = Expression::any([&regions[1], &regions[3]])? & Expression::any(&months[9..])?;
+    Ok((drive, question))
 }
 
 fn main() -> Result<(), Error> {
-    // Who ordered in the last quarter, from region 1 or 3?
-    let any = |group, numbers: &[u32]| {
-        Expression::any(numbers.iter().map(|&number| VectorId::new(group, number)))
-            .expect("there are some")
-    };
-    let question = any(0, &[1, 3]) & any(1, &[9, 10, 11]);
     let expected = (0..ROWS).filter(|&number| {
         let (region, month) = row(number);
         [1, 3].contains(&region) && month >= 9
     });
     let expected = expected.count() as u64;
 
-    let mut drive = indexed(Config::preset("flash-cosmos")?)?;
-    println!("{}", drive.explain(&question, Platform::FlashCosmos)?);
+    let (mut drive, question) = indexed(Config::preset("flash-cosmos")?)?;
+    println!("{}", drive.query(&question).explain()?);
     for platform in Platform::ALL {
         let (before, begin) = (drive.statistics()?, drive.now());
-        assert_eq!(drive.count_ones(&question, platform, ROWS)?, expected);
+        assert_eq!(drive.query(&question).on(platform).count()?, expected);
         let after = drive.statistics()?;
         println!(
             "{platform:12} {:>9.1} {:4} senses {:6} uJ",
@@ -77,14 +68,11 @@ fn main() -> Result<(), Error> {
         cycles: 10_000,
     };
     drive.grow_older(&year)?;
-    assert_eq!(
-        drive.count_ones(&question, Platform::FlashCosmos, ROWS)?,
-        expected
-    );
+    assert_eq!(drive.query(&question).count()?, expected);
     let plain = [("nand.latency.program_esp_ns", "200000")];
-    let mut weak = indexed(Config::preset("flash-cosmos")?.with(plain)?)?;
+    let (mut weak, question) = indexed(Config::preset("flash-cosmos")?.with(plain)?)?;
     weak.grow_older(&year)?;
-    let found = weak.count_ones(&question, Platform::FlashCosmos, ROWS)?;
+    let found = weak.query(&question).count()?;
     println!("{expected} rows; {found} if programmed as SLC, after a year and 10,000 cycles");
     assert_ne!(found, expected);
     Ok(())

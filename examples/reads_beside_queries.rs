@@ -7,8 +7,10 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use bitline::{Config, Drive, Error, Expression, History, Host, Platform, Precondition, VectorId};
-use sim::{Histogram, Span, Time};
+use bitline::{
+    Config, Drive, Error, Expression, Histogram, History, Host, HostError, Platform, Precondition,
+    Span, Time,
+};
 
 /// Vectors that a query combines: one a wordline of a string.
 const OPERANDS: u32 = 48;
@@ -26,32 +28,30 @@ struct Measured {
 
 /// A drive whose first hundredth holds data, with the vectors. Times do not depend on bits, so none
 /// are kept.
-fn drive(config: &Config) -> Result<Drive, Error> {
+fn drive(config: &Config) -> Result<(Drive, Expression), Error> {
     let mut drive = Drive::open(config.with([("data.storage", "none")])?)?;
     drive.precondition(&Precondition {
         occupied: 0.01,
         working_set: 0.01,
         history: History::Sequential,
     })?;
-    let first = VectorId::new(0, 0);
-    drive.place_vectors(first, OPERANDS, BITS, false, |_| ControlFlow::Continue(()))?;
-    Ok(drive)
+    let group = drive.group("operands")?;
+    let vectors = group.place(BITS, OPERANDS, |_| ControlFlow::Continue(()))?;
+    Ok((drive, Expression::all(&vectors)?))
 }
 
 /// Counts the ones of an AND of all vectors, again and again until `until`.
-async fn query(host: Host, platform: Platform, until: Time) -> Result<u64, host::Error> {
-    let all = Expression::all((0..OPERANDS).map(|number| VectorId::new(0, number)));
-    let all = all.expect("there are some");
+async fn query(host: Host, all: Expression, platform: Platform, until: Time) -> Result<u64, Error> {
     let mut queries = 0;
     while host.sim().now() < until {
-        host.count_ones(&all, platform, BITS).await?;
+        host.count_ones(&all, platform).await?;
         queries += 1;
     }
     Ok(queries)
 }
 
 /// Reads blocks of the first hundredth at random until `done` says so.
-async fn read(host: Host, reader: u64, done: Rc<Cell<bool>>) -> Result<Histogram, host::Error> {
+async fn read(host: Host, reader: u64, done: Rc<Cell<bool>>) -> Result<Histogram, HostError> {
     let mut random = host.sim().random(&format!("reader {reader}"));
     let (device, mut latencies) = (host.block(), Histogram::new());
     let buffer = device.buffer(1)?;
@@ -64,7 +64,7 @@ async fn read(host: Host, reader: u64, done: Rc<Cell<bool>>) -> Result<Histogram
 }
 
 fn measure(config: &Config, platform: Option<Platform>, reads: bool) -> Result<Measured, Error> {
-    let mut drive = drive(config)?;
+    let (mut drive, all) = drive(config)?;
     let measured = drive.run(move |host| async move {
         let (sim, begin) = (host.sim().clone(), host.sim().now());
         let until = begin + Span::from_us(50_000);
@@ -74,7 +74,7 @@ fn measure(config: &Config, platform: Option<Platform>, reads: bool) -> Result<M
             .map(|reader| sim.spawn(read(host.clone(), reader, done.clone())))
             .collect();
         let queries = match platform {
-            Some(platform) => query(host.clone(), platform, until).await?,
+            Some(platform) => query(host.clone(), all, platform, until).await?,
             None => 0,
         };
         sim.sleep_until(until).await;
@@ -84,7 +84,7 @@ fn measure(config: &Config, platform: Option<Platform>, reads: bool) -> Result<M
         for reader in readers {
             latencies.merge(&reader.await?);
         }
-        Ok::<_, host::Error>(Measured {
+        Ok::<_, Error>(Measured {
             reads: latencies,
             queries,
             elapsed,

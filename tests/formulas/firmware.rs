@@ -1,8 +1,8 @@
 //! What firmware's own time costs: cycles over clock where nothing else is busy, cores times clock over
 //! cycles where nothing else is the limit.
 
+use bitline::Drive;
 use bitline::workload::{Arrival, Flow, Pattern};
-use bitline::{Drive, Platform, VectorId};
 use device::tenants;
 use sim::Span;
 
@@ -65,13 +65,12 @@ fn a_mapping_miss_takes_its_cycles_more() {
 
 #[test]
 fn planning_a_vendor_command_takes_its_cycles_more() {
-    let id = VectorId::new(0, 0);
     let computed = added(&[], |drive| {
-        let written = drive.write_vector(id, 64, false, &[0; 8]);
-        written.expect("there is room");
+        let group = drive.group("bits").expect("a name");
+        let written = group.write(64, [[0; 8]]).expect("there is room");
         settle(drive);
         let begin = drive.now();
-        let counted = drive.count_ones(&id.into(), Platform::FlashCosmos, 64);
+        let counted = drive.query(&(&written[0]).into()).count();
         counted.expect("the vector is there");
         drive.now().since(begin).as_ps()
     });

@@ -1,6 +1,6 @@
 //! Evaluations that check themselves find a drive that computes wrongly.
 
-use bitline::{Config, Drive, Expression, Platform, VectorId};
+use bitline::{Config, Drive, Expression, Platform};
 use device::planted::{Bug, plant};
 use sim::Random;
 
@@ -26,31 +26,31 @@ fn drive() -> Drive {
 fn fill(drive: &mut Drive) -> (Expression, Vec<u8>) {
     let mut random = Random::named(1, "check");
     let mut all = vec![u8::MAX; BITS.div_ceil(8) as usize];
-    let ids = (0..4).map(|number| VectorId::new(1, number));
-    for id in ids.clone() {
+    let mut rows = Vec::new();
+    for _ in 0..4 {
         let mut data = vec![0; all.len()];
         random.fill(&mut data);
-        let written = drive.write_vector(id, BITS, false, &data);
-        written.expect("there is room");
         all.iter_mut()
-            .zip(data)
+            .zip(&data)
             .for_each(|(all, data)| *all &= data);
+        rows.push(data);
     }
+    let group = drive.group("bits").expect("a name");
+    let written = group.write(BITS, rows).expect("there is room");
     *all.last_mut().expect("not empty") &= (1 << (BITS % 8)) - 1;
-    (Expression::all(ids).expect("operands"), all)
+    (Expression::all(&written).expect("operands"), all)
 }
 
 #[test]
 fn a_sense_that_goes_wrong_is_found_and_counted() {
     let mut drive = drive();
     let (expression, expected) = fill(&mut drive);
-    let platform = Platform::FlashCosmos;
-    let sound = drive.evaluate_checked(&expression, platform, BITS);
+    let sound = drive.query(&expression).read_checked();
     let sound = sound.expect("the vectors are there");
     assert_eq!((sound.differing_bits, &sound.result), (0, &expected));
 
     let planted = plant(Bug::SenseMissesAWordline);
-    let wrong = drive.evaluate_checked(&expression, platform, BITS);
+    let wrong = drive.query(&expression).read_checked();
     let wrong = wrong.expect("results that differ are no error");
     let differing = wrong
         .result
@@ -60,10 +60,13 @@ fn a_sense_that_goes_wrong_is_found_and_counted() {
     let differing: u32 = differing.sum();
     assert!(differing > 0, "the bug shows");
     assert_eq!(wrong.differing_bits, differing);
-    let counted = drive.count_ones_checked(&expression, platform, BITS);
+    let counted = drive.query(&expression).count_checked();
     assert_eq!(counted.expect("the same").differing_bits, differing);
     // Serial senses select one wordline each, so that ParaBit is not touched by this bug.
-    let serial = drive.evaluate_checked(&expression, Platform::ParaBit, BITS);
+    let serial = drive
+        .query(&expression)
+        .on(Platform::ParaBit)
+        .read_checked();
     assert_eq!(serial.expect("the same").differing_bits, 0);
     drop(planted);
 

@@ -12,6 +12,8 @@ use device::region::Placement;
 use media::nand::{BlockId, Geometry, PageAddress};
 use sim::Random;
 
+use crate::numbered::{self, Numbered};
+
 /// Two full stripes over the eight planes, three pages and part of one.
 const BITS: u64 = 512 * 8 * (8 * 2 + 3) + 77;
 const CELLS: u32 = 4;
@@ -134,13 +136,16 @@ impl Life {
     }
 
     /// The records of the kept vectors' pages, as the media has them: of copies the last.
-    fn places(&self) -> Places {
-        let host = self.drive.host().expect("power");
+    fn places(&mut self) -> Places {
         let mut names: BTreeMap<u32, (VectorId, u32)> = BTreeMap::new();
-        for id in self.contents.keys() {
-            // Blocks are as long as pages here.
-            let (first, pages) = host.bits().extents(*id).expect("it was written");
-            names.extend((0..pages as u32).map(|chunk| (first as u32 + chunk, (*id, chunk))));
+        for stored in self.drive.vectors(None).expect("a list") {
+            if self.contents.contains_key(&stored.id) {
+                // Blocks are as long as pages here.
+                let extent = stored.vector.extents[0];
+                let chunks = 0..extent.blocks as u32;
+                let name = |chunk| (extent.first as u32 + chunk, (stored.id, chunk));
+                names.extend(chunks.map(name));
+            }
         }
         let nand = self.drive.nand().borrow();
         let geometry = nand.geometry();
@@ -241,7 +246,7 @@ impl Life {
 
     fn evaluate(&mut self, asked: &Expression, expected: &[u8], senses: u64) -> Result<(), String> {
         let before = self.drive.statistics().expect("power").bits;
-        let result = self.drive.evaluate(asked, Platform::FlashCosmos, BITS);
+        let result = self.drive.evaluate(asked, Platform::FlashCosmos);
         let result = result.map_err(|error| format!("{asked}: {error}"))?;
         let after = self.drive.statistics().expect("power").bits;
         if result != expected {
@@ -277,7 +282,8 @@ impl Life {
             self.write(VectorId::new(group, next), inverse);
             self.check_results().map_err(told)?;
         }
-        self.check_layout(&self.places())
+        let places = self.places();
+        self.check_layout(&places)
     }
 }
 
@@ -306,8 +312,8 @@ async fn be_restless(host: Host, mut random: Random) {
         let data = vec![random.bits() as u8 | 1; 1000];
         // As above.
         let _ = match random.below(12) {
-            0 => host.bits().delete(RESTLESS, None).await,
-            _ => host.bits().write(id, 8000, random.chance(0.5), &data).await,
+            0 => numbered::delete(&host, RESTLESS, None).await,
+            _ => numbered::write(&host, id, 8000, random.chance(0.5), &data).await,
         };
     }
 }
@@ -373,7 +379,7 @@ fn compact(seed: u64) -> Result<u64, String> {
         let ids = life.vectors_of(1);
         let expected = life.fold(&ids, |a, b| a ^ b);
         let all = Expression::parity(ids).expect("operands");
-        let result = life.drive.evaluate(&all, Platform::FlashCosmos, BITS);
+        let result = life.drive.evaluate(&all, Platform::FlashCosmos);
         if result.map_err(|error| error.to_string())? != expected {
             return Err("wrong bits".into());
         }

@@ -19,6 +19,8 @@ mod entries;
 mod inventory;
 mod layout;
 mod life;
+#[path = "../../crates/bitline/tests/support/numbered.rs"]
+mod numbered;
 mod oracle;
 #[cfg(feature = "planted-bugs")]
 mod planted;

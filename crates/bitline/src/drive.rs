@@ -1,7 +1,7 @@
 //! A drive in this process: power it up, talk to it, cut its power.
 
 use std::cell::RefCell;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -16,12 +16,13 @@ use nvme::log::sanitize_state;
 use nvme::{NamespaceId, QueuePriority};
 use sim::{JoinHandle, Sim, Simulation, Span, Stalled, Time};
 
-use crate::bits::{Computer, Cut, Table, Vectors};
+use crate::bits::{Batches, Computer};
 use crate::config::{Config, StorageKind};
 use crate::driver::{Driver, Queue};
 use crate::error::{Error, Unclosed};
 use crate::footprint::memory_limit;
 use crate::statistics::Statistics;
+use crate::volume::{Kept, Slot};
 
 const NAMESPACE: NamespaceId = NamespaceId::new(1);
 
@@ -58,8 +59,10 @@ pub struct Drive {
     watch: Watch,
     /// The process that opened it. A fork of it has a copy, but the image is not the copy's to write.
     process: u32,
-    /// Where vectors are; made at the first power-up.
-    vectors: Option<Rc<RefCell<Table>>>,
+    /// How often it was powered up.
+    lives: u64,
+    /// What is known of its volume while it has no power.
+    kept: Kept,
 }
 
 /// What is traced from a power-up on.
@@ -85,11 +88,16 @@ pub struct Host {
     sim: Sim,
     driver: Rc<Driver>,
     block: BlockDevice<Queue>,
-    bits: Vectors,
-    table: Rc<RefCell<Table>>,
+    bits: BitsDevice<Queue>,
+    /// The drive's volume and what is in it.
+    pub(crate) names: Rc<Slot>,
+    /// Logical blocks that are for vectors.
+    area: Range<u64>,
+    /// Dies of the drive.
+    pub(crate) dies: u32,
     pub(crate) computer: Rc<Computer>,
-    /// How vectors are cut into batches.
-    pub(crate) cut: Cut,
+    /// How vectors are divided into batches.
+    pub(crate) batches: Batches,
     /// Whether the drive keeps data, or only time.
     pub(crate) stores_data: bool,
 }
@@ -105,18 +113,15 @@ impl Host {
         &self.block
     }
 
-    /// The computing interface, on the first queue pair.
-    pub fn bits(&self) -> &Vectors {
+    /// The computing interface beneath groups and queries, on the first queue pair: placement handles, and expressions over
+    /// logical blocks.
+    pub fn bits(&self) -> &BitsDevice<Queue> {
         &self.bits
     }
 
-    /// The same on queue pair `pair`.
-    ///
-    /// # Errors
-    /// If there is no such pair.
-    pub async fn bits_on_queue(&self, pair: usize) -> Result<Vectors, host::Error> {
-        let block = self.block_on_queue(pair).await?;
-        Ok(Vectors::new(self.table.clone(), BitsDevice::new(block)))
+    /// The logical blocks that are for vectors, after those for ordinary data.
+    pub fn area(&self) -> Range<u64> {
+        self.area.clone()
     }
 
     /// Number of queue pairs.
@@ -304,7 +309,8 @@ impl Drive {
             image,
             watch,
             process: std::process::id(),
-            vectors: None,
+            lives: 0,
+            kept: Kept::default(),
             config,
         };
         drive.power_up_on(media, Tracing::Off)?;
@@ -335,7 +341,7 @@ impl Drive {
         let driver = Driver::new(&sim)?;
         let (config, nand) = (self.config.clone(), self.nand.clone());
         let since = simulation.now();
-        let (known, in_image) = (self.vectors.clone(), self.image.is_some());
+        let is_used = media == MediaState::Used;
         let task = simulation.handle().spawn(async move {
             let host_config = &config.host;
             let device = Device::power_up(
@@ -359,22 +365,14 @@ impl Drive {
             connected.await?;
             let queue = Queue::new(driver.clone(), 0)?;
             let block = BlockDevice::open(queue, NAMESPACE).await?;
-            let is_known = known.is_some();
-            let table = known.unwrap_or_else(|| {
-                let table = vector_table(&device, in_image);
-                Rc::new(RefCell::new(table))
-            });
-            table.borrow_mut().power_lost();
-            let bits = Vectors::new(table.clone(), BitsDevice::new(block.clone()));
-            if media == MediaState::Used && !is_known {
-                bits.load().await?;
-            }
             let host = Host {
-                bits,
+                bits: BitsDevice::new(block.clone()),
+                names: Rc::new(Slot::new(&sim, is_used)),
+                area: area(&device, &block),
+                dies: device.schedule.geometry().dies(),
                 block,
-                table,
                 computer: Rc::new(Computer::new(&sim, host_config, &device.ledger)),
-                cut: Cut::new(
+                batches: Batches::new(
                     config.device.nand.geometry.page_bytes,
                     host_config.batch_bytes,
                 ),
@@ -394,13 +392,14 @@ impl Drive {
                 return Err(error);
             }
         };
+        self.lives += 1;
+        host.names.take_up(std::mem::take(&mut self.kept));
         let dumped = std::mem::take(&mut self.dumped);
         if dumped.pages > 0 {
             // The capacitor's work is on the account of the life that it made possible.
             let account = device.ledger.open("capacitor", "dump");
             device.ledger.spend(account, tenants::DRIVE, dumped.energy);
         }
-        self.vectors = Some(host.table.clone());
         self.powered = Some(Powered {
             host,
             device,
@@ -421,6 +420,7 @@ impl Drive {
         };
         self.off_since = powered.simulation.now();
         powered.simulation.cut();
+        self.kept = powered.host.names.take_kept();
         self.nand.borrow_mut().power_cut(self.off_since)?;
         self.dumped = powered.device.power_lost();
         Ok(())
@@ -499,9 +499,6 @@ impl Drive {
     }
 
     fn power_down(&mut self) -> Result<(), Error> {
-        if self.powered.is_some() {
-            self.run(|host| async move { host.bits.save().await })??;
-        }
         self.settle()?;
         self.power_cut()?;
         self.sync()
@@ -531,21 +528,28 @@ impl Drive {
         self.lived(&powered.simulation, &task)
     }
 
+    /// Lets time pass until `task` has finished.
+    pub(crate) fn live_until<T>(&self, task: &JoinHandle<T>) -> Result<(), Error> {
+        self.live_on(&self.powered()?.simulation, task)
+    }
+
+    fn live_on<T>(&self, simulation: &Simulation, task: &JoinHandle<T>) -> Result<(), Error> {
+        while !simulation.advance(task, EVENTS_PER_LOOK)? {
+            if (self.watch)().is_break() {
+                return Err(Error::Interrupted);
+            }
+        }
+        Ok(())
+    }
+
     /// Lets time pass until `task` has finished. If it does not, or is broken off, it is dropped.
     fn lived<T>(&self, simulation: &Simulation, task: &JoinHandle<T>) -> Result<T, Error> {
-        let error = loop {
-            match simulation.advance(task, EVENTS_PER_LOOK) {
-                Ok(true) => {
-                    let at = simulation.now();
-                    return task.take().ok_or_else(|| Stalled { at }.into());
-                }
-                Ok(false) if (self.watch)().is_break() => break Error::Interrupted,
-                Ok(false) => {}
-                Err(stalled) => break stalled.into(),
-            }
-        };
-        task.abort();
-        Err(error)
+        if let Err(error) = self.live_on(simulation, task) {
+            task.abort();
+            return Err(error);
+        }
+        let at = simulation.now();
+        task.take().ok_or_else(|| Stalled { at }.into())
     }
 
     /// The simulation, to step it event by event.
@@ -582,6 +586,11 @@ impl Drive {
     /// goes on using: nothing may be done with it but to drop it.
     pub fn is_foreign(&self) -> bool {
         self.image.is_some() && self.process != std::process::id()
+    }
+
+    /// Which of its lives this is, from power-up to power cut.
+    pub(crate) fn life(&self) -> u64 {
+        self.lives
     }
 
     /// The powered device, to look inside.
@@ -625,12 +634,7 @@ impl Drive {
     /// # Errors
     /// [`Error::NoPower`].
     pub fn data_blocks(&self) -> Result<u64, Error> {
-        Ok(self.powered()?.host.bits.area().start)
-    }
-
-    /// Where vectors are.
-    pub(crate) fn vector_table(&self) -> Result<&Rc<RefCell<Table>>, Error> {
-        self.vectors.as_ref().ok_or(Error::NoPower)
+        Ok(self.powered()?.host.area.start)
     }
 
     /// Reads `blocks` logical blocks from `lba` on.
@@ -657,10 +661,7 @@ impl Drive {
     /// What the drive reports, or if the image file cannot be written, such as on a full disk. Nothing is lost
     /// then: the drive keeps it in memory, and flushing again tries again.
     pub fn flush(&mut self) -> Result<(), Error> {
-        self.run(|host| async move {
-            host.bits.save().await?;
-            Ok::<_, Error>(host.block.flush().await?)
-        })??;
+        self.run(|host| async move { host.block.flush().await })??;
         // A cache that a capacitor protects need not be flushed for the drive's sake, but the
         // image has only what is on flash.
         let written = self.write_back_cache()?;
@@ -762,9 +763,10 @@ impl Drive {
         if let Some(powered) = &mut self.powered {
             let host = &mut powered.host;
             if namespace == NAMESPACE {
-                host.table.borrow_mut().clear();
+                host.names.forget();
             }
-            host.bits = Vectors::new(host.table.clone(), BitsDevice::new(block.clone()));
+            host.area = area(&powered.device, &block);
+            host.bits = BitsDevice::new(block.clone());
             host.block = block;
         }
         self.sync()
@@ -776,7 +778,7 @@ impl Drive {
     /// What the drive reports; [`Error::Host`] if the operation failed.
     pub fn sanitize(&mut self) -> Result<(), Error> {
         self.run(|host| async move { sanitize(&host).await })??;
-        self.vector_table()?.borrow_mut().clear();
+        self.powered()?.host.names.forget();
         // An image gives up what was erased when it is durable that it was.
         self.sync()
     }
@@ -810,16 +812,14 @@ impl Drive {
     }
 }
 
-/// No vectors, in the last pages of the first namespace: as large a share of it as of the drive is what computing's share can
-/// hold.
-fn vector_table(device: &Device, durable: bool) -> Table {
+/// The last blocks of the first namespace: as large a share of it as of the drive is what computing's share can hold.
+fn area(device: &Device, block: &BlockDevice<Queue>) -> Range<u64> {
     let (all, data) = (device.ftl.logical_pages(), device.ftl.data_pages());
     let pages = device.controller.pages_of(NAMESPACE);
     let pages = pages.map_or(0, |pages| u64::from(pages.end - pages.start));
     let area = pages * u64::from(all - data) / u64::from(all.max(1));
-    let geometry = device.schedule.geometry();
-    let (page_bytes, dies) = (geometry.page_bytes, geometry.dies());
-    Table::new(pages - area..pages, page_bytes, dies, durable)
+    let page_blocks = u64::from(block.page_blocks());
+    (pages - area) * page_blocks..pages * page_blocks
 }
 
 /// Sanitizes, and looks every millisecond whether that is over.

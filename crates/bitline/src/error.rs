@@ -1,14 +1,16 @@
 //! What can go wrong with a drive in this process.
 
 use device::PowerUpError;
-use host::volume::VolumeError;
 use media::nand::{MediaError, NandError};
+use nvme::{ExpressionError, VectorId};
 
 use crate::config::ConfigError;
+use crate::volume::{PlaceError, VolumeError};
 use crate::workload::TraceError;
 
 /// Errors of the facade.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The configuration is wrong.
     #[error(transparent)]
@@ -30,10 +32,24 @@ pub enum Error {
     Bits(#[from] device::bits::ExecuteError),
     /// Vectors that cannot be set up at once.
     #[error("placing vectors: {0}")]
-    Place(#[from] crate::bits::PlaceError),
-    /// The table of vectors, in a small volume on the drive, cannot be read or written.
-    #[error("the table of vectors: {0}")]
-    Vectors(VolumeError),
+    Place(#[from] PlaceError),
+    /// The drive's volume, or an object of it.
+    #[error(transparent)]
+    Volume(VolumeError),
+    /// An expression names a vector that the drive does not hold: it was deleted, or everything was erased.
+    #[error("the drive does not hold vector {0}")]
+    NoVector(VectorId),
+    /// The vectors of an expression are equally long.
+    #[error("vectors of {others} and {found} bits do not combine")]
+    Lengths {
+        /// The length of the first one, bits.
+        others: u64,
+        /// That of another.
+        found: u64,
+    },
+    /// No expression, or one beyond the bounds of a command.
+    #[error(transparent)]
+    Expression(#[from] ExpressionError),
     /// No platform of this name.
     #[error("there is no platform {0:?}; it must be host, in-storage, parabit or flash-cosmos")]
     UnknownPlatform(String),
@@ -43,6 +59,9 @@ pub enum Error {
     /// The drive has no power: it was cut, or the drive was closed.
     #[error("the drive has no power; power it up first")]
     NoPower,
+    /// The power was cut before what was submitted had ended.
+    #[error("the power was cut before this had ended: whether the drive did it is not known")]
+    PowerLost,
     /// The drive's watch broke the call off.
     #[error(
         "the call was interrupted; what it had sent to the drive is carried out, and nothing more is sent"
@@ -76,7 +95,7 @@ impl From<VolumeError> for Error {
     fn from(error: VolumeError) -> Error {
         match error {
             VolumeError::Device(error) => Error::Host(error),
-            other => Error::Vectors(other),
+            other => Error::Volume(other),
         }
     }
 }

@@ -42,7 +42,7 @@ pub struct Inventory {
     pub logical_pages: u64,
     /// Of these, how many are for ordinary data: beyond them there is room for vectors only while nothing else takes it.
     pub data_pages: u64,
-    /// How many hold data, vectors and the table of them not counted.
+    /// How many hold data, vectors and the catalogue of names not counted.
     pub mapped_pages: u64,
     /// Vectors stored.
     pub vectors: u64,
@@ -120,11 +120,13 @@ impl Drive {
         })
     }
 
-    /// What the media holds, and how worn it is. Takes no simulated time.
+    /// What the media holds, and how worn it is. Takes no simulated time, unless the volume's catalogue was not read since
+    /// power-up.
     ///
     /// # Errors
-    /// [`Error::NoPower`].
-    pub fn inventory(&self) -> Result<Inventory, Error> {
+    /// [`Error::NoPower`]; what reading the catalogue reports.
+    pub fn inventory(&mut self) -> Result<Inventory, Error> {
+        self.know_vectors()?;
         let device = self.device()?;
         let pages = 0..device.ftl.logical_pages();
         let mapped = pages.clone().filter(|page| self.is_mapped(*page)).count() as u64;
@@ -136,7 +138,7 @@ impl Drive {
             logical_pages: u64::from(pages.end),
             data_pages: device.ftl.data_pages().into(),
             mapped_pages: mapped - of_vectors,
-            vectors: self.vector_table()?.borrow().list(None).len() as u64,
+            vectors: self.host()?.names.places().len() as u64,
             vector_space: self.vector_space()?,
             flash_blocks: wear.blocks,
             flash_blocks_used: wear.used,
@@ -147,12 +149,15 @@ impl Drive {
         })
     }
 
-    /// Logical pages mapped that vectors and the table of them have.
+    /// Logical pages mapped that vectors and the catalogue of them have.
     fn mapped_by_vectors(&self) -> Result<u64, Error> {
-        let first = self.device()?.controller.pages_of(NamespaceId::new(1));
-        let first = first.map_or(0, |pages| pages.start);
-        let table = self.vector_table()?.borrow();
-        let pages = table.own_pages().flatten();
+        let first = self.first_namespace()?.start;
+        let host = self.host()?;
+        let page_blocks = u64::from(host.block().page_blocks());
+        let places = host.names.places().into_iter();
+        let vectors = places.map(|place| place.first..place.first + place.blocks);
+        let blocks = vectors.chain([host.names.catalogue()]);
+        let pages = blocks.flat_map(|blocks| blocks.start / page_blocks..blocks.end / page_blocks);
         let mapped = pages.filter(|page| self.is_mapped(first + *page as u32));
         Ok(mapped.count() as u64)
     }
@@ -163,7 +168,7 @@ impl Drive {
         let geometry = &config.nand.geometry;
         let page_bytes = u64::from(geometry.page_bytes);
         let page_bits = page_bytes * 8;
-        let vectors = self.vector_table()?.borrow().list(None);
+        let vectors = self.host()?.names.places();
         let pages = vectors
             .iter()
             .map(|vector| vector.bits.div_ceil(page_bits))

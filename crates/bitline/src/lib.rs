@@ -24,11 +24,13 @@ mod explain;
 mod footprint;
 mod health;
 mod inventory;
+mod pending;
 mod statistics;
+mod volume;
 pub mod workload;
 
 pub use ageing::BlockQuality;
-pub use bits::{Part as VectorPart, PlaceError, PlacedVectors, Platform, StoredVector, Vectors};
+pub use bits::{Platform, Query};
 pub use config::{
     Choice, Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, Key,
     QueueClass, StorageKind, most_similar, reference_of_keys,
@@ -49,8 +51,13 @@ pub use media::nand::{
 };
 pub use nvme::command::Home;
 pub use nvme::{Expression, ExpressionError, Status, StatusType, VectorId};
-pub use sim::Span;
+pub use pending::{Finished, Pending};
+pub use sim::{Energy, Histogram, JoinHandle, Sim, Simulation, Span, Stalled, Time};
 pub use statistics::{EnergyEntry, LatencyEntry, Statistics, TenantEntry};
+pub use volume::{
+    Array, Content, Extent, Group, GroupInfo, Kind, Object, ObjectId, PlaceError, Rows, Usage,
+    Vector, Volume, VolumeError,
+};
 
 /// The README's examples, which run as documentation tests.
 #[cfg(doctest)]

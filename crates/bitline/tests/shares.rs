@@ -3,8 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use bitline::{Config, Drive, Host};
-use nvme::VectorId;
+use bitline::{Config, Drive, Host, Rows};
 use sim::Span;
 
 fn tiny() -> Drive {
@@ -28,8 +27,8 @@ fn tiny() -> Drive {
 async fn fill_with_vectors(host: &Host) -> u32 {
     let data = vec![0x5A; 16384];
     for group in 0.. {
-        let vector = VectorId::new(group, 0);
-        let written = host.bits().write(vector, 8 * 16384, false, &data).await;
+        let (name, rows) = (group.to_string(), Rows::new(8 * 16384));
+        let written = host.write_vectors(&name, &rows, &[&data]).await;
         if let Err(error) = written {
             assert_eq!(error.to_string(), "fc_write: Vector Group Full");
             return group;
@@ -42,7 +41,7 @@ async fn fill_with_vectors(host: &Host) -> u32 {
 async fn overwrite(host: Host, worker: u64, stop: Rc<Cell<bool>>) -> Result<(), host::Error> {
     let (device, mut random) = (host.block(), host.sim().random(&format!("worker {worker}")));
     while !stop.get() {
-        let lba = random.below(host.bits().area().start / 4) * 4;
+        let lba = random.below(host.area().start / 4) * 4;
         device.write(lba, &[1; 16384]).await?;
     }
     Ok(())

@@ -1,14 +1,15 @@
 //! Time does not depend on where bits are kept, and everything depends on
 //! nothing but the configuration and its seed.
 
+#[path = "support/numbered.rs"]
+mod numbered;
+
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use bitline::workload::{Arrival, Flow};
-use bitline::{Config, Drive, Host};
-use nvme::command::Engine;
-use nvme::{Expression, VectorId};
+use bitline::{Config, Drive, Error, Expression, Host, Platform, VectorId};
 use sim::Random;
 
 /// A drive of 1920 pages, so that garbage is collected all the time.
@@ -43,7 +44,7 @@ struct Completed {
     worker: u64,
     command: String,
     at_ps: u64,
-    outcome: Result<(), host::Error>,
+    outcome: Result<(), String>,
 }
 
 type Log = Rc<RefCell<Vec<Completed>>>;
@@ -80,24 +81,20 @@ async fn work(host: Host, worker: u64, mut random: Random, commands: u32, log: L
             worker,
             command,
             at_ps: host.sim().now().as_ps(),
-            outcome,
+            outcome: outcome.map_err(|error| error.to_string()),
         });
     }
 }
 
 /// A random command of the block interface.
-async fn access(
-    host: &Host,
-    worker: u64,
-    random: &mut Random,
-) -> (String, Result<(), host::Error>) {
+async fn access(host: &Host, worker: u64, random: &mut Random) -> (String, Result<(), Error>) {
     let pair = worker as usize % host.queue_pairs();
     let device = match host.block_on_queue(pair).await {
         Ok(device) => device,
-        Err(error) => return ("identify".into(), Err(error)),
+        Err(error) => return ("identify".into(), Err(error.into())),
     };
-    // Half of the drive is hot, so that blocks differ in what they still hold.
-    let range = device.blocks() / if random.chance(0.8) { 2 } else { 1 };
+    // Half of what is not for vectors is hot, so that blocks differ in what they still hold.
+    let range = host.area().start / if random.chance(0.8) { 2 } else { 1 };
     let count = 1 + random.below(12);
     let lba = random.below(range - count);
     let kind = random.below(20);
@@ -118,21 +115,24 @@ async fn access(
         18 => device.write_zeroes(lba, count).await,
         _ => device.flush().await,
     };
-    (format!("{kind}: {count} from {lba}"), outcome)
+    (
+        format!("{kind}: {count} from {lba}"),
+        outcome.map_err(Error::from),
+    )
 }
 
 /// A random command of the computing interface, on the worker's own group.
-async fn compute(
-    host: &Host,
-    group: u32,
-    random: &mut Random,
-) -> (String, Result<(), host::Error>) {
+async fn compute(host: &Host, group: u32, random: &mut Random) -> (String, Result<(), Error>) {
     let kind = random.below(16);
     let mut vector = || VectorId::new(group, random.below(4) as u32);
     let operands = [vector(), vector(), vector()].map(Expression::Vector);
     let id = vector();
-    let engine =
-        [Engine::FlashCosmos, Engine::ParaBit, Engine::InStorage][random.below(3) as usize];
+    let platforms = [
+        Platform::FlashCosmos,
+        Platform::ParaBit,
+        Platform::InStorage,
+    ];
+    let platform = platforms[random.below(3) as usize];
     let [a, b, c] = operands;
     let expression = match kind {
         0..=2 => Expression::And(vec![a, b, c]),
@@ -141,22 +141,23 @@ async fn compute(
     };
     let outcome = match kind {
         0..=5 => {
-            let read = host.bits().evaluate(&expression, engine, VECTOR_BITS).await;
+            let read = numbered::evaluate(host, &expression, platform).await;
             read.map(|_| ())
         }
         6..=7 => {
-            let count = host.bits().count(&expression, engine, VECTOR_BITS).await;
+            let known = numbered::known(host, &expression).await;
+            let count = host.count_ones(&known.expect("power"), platform).await;
             count.map(|_| ())
         }
-        8 => host.bits().delete(group, None).await,
+        8 => numbered::delete(host, group, None).await,
         _ => {
             let mut data = vec![0; VECTOR_BITS.div_ceil(8) as usize];
             random.fill(&mut data);
             let inverse = random.chance(0.3);
-            host.bits().write(id, VECTOR_BITS, inverse, &data).await
+            numbered::write(host, id, VECTOR_BITS, inverse, &data).await
         }
     };
-    (format!("{kind} on group {group} by {engine:?}"), outcome)
+    (format!("{kind} on group {group} by {platform}"), outcome)
 }
 
 /// An image file that goes with the test.

@@ -342,18 +342,18 @@ fn formatting_and_sanitizing_leave_no_volume() {
 fn space_comes_back_to_the_drive_with_what_is_removed() {
     let mut drive = Drive::open(small(&[])).expect("a drive in memory");
     create(&mut drive, options()).expect("room");
-    let mapped = |drive: &Drive| drive.inventory().expect("power").mapped_pages;
-    let empty = mapped(&drive);
+    let mapped = |drive: &mut Drive| drive.inventory().expect("power").mapped_pages;
+    let empty = mapped(&mut drive);
     with(&mut drive, |mut volume| async move {
         change(&mut volume, 1).await
     });
     // 5000 bytes, twice 2500, and a page of the log.
-    assert_eq!(mapped(&drive), empty + 3 + 2 * 2 + 1);
+    assert_eq!(mapped(&mut drive), empty + 3 + 2 * 2 + 1);
     with(&mut drive, |mut volume| async move {
         let ids: Vec<_> = volume.objects().map(|object| object.id).collect();
         let mut change = volume.change()?;
         ids.into_iter().try_for_each(|id| change.remove(id))?;
         change.commit().await
     });
-    assert_eq!(mapped(&drive), empty + 2, "two pages of the log");
+    assert_eq!(mapped(&mut drive), empty + 2, "two pages of the log");
 }

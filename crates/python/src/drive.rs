@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use bitline::workload::{RunOptions, UnderWay};
-use bitline::{Error, Home, Host, HostError, Platform, VectorId};
+use bitline::{Error, Host, Platform};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -15,6 +15,8 @@ use crate::config::Config;
 use crate::error::{file, json, to_python, usage, watch};
 use crate::expression::Expression;
 use crate::keeper::{Key, keep};
+use crate::names::Names;
+use crate::pending::{Answer, Pending};
 use crate::progress::Progress;
 use crate::workload::{columns, parse_precondition, parse_workloads};
 
@@ -238,101 +240,73 @@ impl Drive {
         self.with(bitline::Drive::sanitize)
     }
 
-    /// Writes a vector of `bits` bits, or its inverse, to a group whose home is so many dies from
-    /// the first on (0: all).
-    #[pyo3(signature = (vector, bits, inverse, data, home = (0, 0)))]
-    fn write_vector(
-        &self,
-        vector: (u32, u32),
-        bits: u64,
-        inverse: bool,
-        data: &[u8],
-        home: (u16, u16),
-    ) -> PyResult<()> {
-        check_size(data.len() as u64)?;
-        let (id, data) = (VectorId::new(vector.0, vector.1), data.to_vec());
-        let (first, dies) = home;
-        self.run(move |host| async move {
-            let bits_device = host.bits();
-            let home = Home { first, dies };
-            bits_device.write_at(home, id, bits, inverse, &data).await
+    /// Its named objects.
+    fn names(this: Py<Drive>) -> Names {
+        Names(this)
+    }
+
+    /// Begins to read blocks; the answer is their bytes.
+    fn submit_read(this: Py<Drive>, lba: u64, blocks: u64) -> PyResult<Pending> {
+        let block_bytes = this.get().block_bytes()?;
+        check_size(blocks.saturating_mul(u64::from(block_bytes)))?;
+        Pending::submit(this, async move |host| {
+            Ok(Answer::Bytes(host.block().read(lba, blocks).await?))
         })
     }
 
-    /// Sets up vectors of zeroes at once; tells what was set up as JSON. `progress(vectors)` is called
-    /// now and then; an exception in it ends the call.
-    #[pyo3(signature = (first, count, bits, inverse, progress = None, home = (0, 0)))]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "they are those of the Python method"
-    )]
-    fn place_vectors(
-        &self,
-        py: Python<'_>,
-        first: (u32, u32),
-        count: u32,
-        bits: u64,
-        inverse: bool,
-        progress: Option<Bound<'_, PyAny>>,
-        home: (u16, u16),
-    ) -> PyResult<String> {
-        let first = VectorId::new(first.0, first.1);
-        let home = Home {
-            first: home.0,
-            dies: home.1,
-        };
-        let done = Progress::new(py, progress).watch(|progress| {
-            self.with(|drive| {
-                drive.place_vectors_at(home, first, count, bits, inverse, |vectors| {
-                    progress.go_on(u64::from(vectors))
-                })
+    /// Begins to write whole blocks.
+    fn submit_write(this: Py<Drive>, lba: u64, data: PyBackedBytes) -> PyResult<Pending> {
+        check_size(data.len() as u64)?;
+        Pending::submit(this, async move |host| {
+            host.block().write(lba, &data).await?;
+            Ok(Answer::Done)
+        })
+    }
+
+    /// Begins to evaluate an expression; the answer is its bytes, or the number of ones of it.
+    fn submit_query(
+        this: Py<Drive>,
+        expression: &Expression,
+        platform: &str,
+        count: bool,
+    ) -> PyResult<Pending> {
+        let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
+        Pending::submit(this, async move |host| {
+            Ok(match count {
+                true => Answer::Count(host.count_ones(&expression, platform).await?),
+                false => Answer::Bytes(host.evaluate(&expression, platform).await?),
             })
-        })?;
-        json(&done)
+        })
     }
 
-    /// First die and number of dies (0: all) of a group's home; none if it holds no vector.
-    fn home(&self, group: u32) -> PyResult<Option<(u16, u16)>> {
-        let vectors = self.with(|drive| drive.vectors(Some(group)))?;
-        let home = vectors.first().map(|vector| vector.home);
-        Ok(home.map(|home| (home.first, home.dies)))
-    }
-
-    /// Evaluates an expression over vectors of `bits` bits.
+    /// Evaluates an expression.
     fn evaluate<'py>(
         &self,
         py: Python<'py>,
         expression: &Expression,
         platform: &str,
-        bits: u64,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
-        let result =
-            self.run(move |host| async move { host.evaluate(&expression, platform, bits).await })?;
+        let platform = parse_platform(platform)?;
+        let result = self.with(|drive| drive.query(&expression.0).on(platform).read())?;
         Ok(PyBytes::new(py, &result))
     }
 
     /// Counts the ones of an expression's result: in the drive, or in the host as it arrives.
-    fn count_ones(
-        &self,
-        expression: &Expression,
-        platform: &str,
-        bits: u64,
-        in_host: bool,
-    ) -> PyResult<u64> {
-        let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
-        self.run(move |host| async move {
+    fn count_ones(&self, expression: &Expression, platform: &str, in_host: bool) -> PyResult<u64> {
+        let platform = parse_platform(platform)?;
+        self.with(|drive| {
+            let query = drive.query(&expression.0).on(platform);
             if in_host {
-                return host.count_ones_here(&expression, platform, bits).await;
+                return query.counted_by_host().count();
             }
-            host.count_ones(&expression, platform, bits).await
+            query.count()
         })
     }
 
     /// Evaluates an expression and drops the result as it arrives in the host.
-    fn stream(&self, expression: &Expression, platform: &str, bits: u64) -> PyResult<()> {
-        let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
-        self.run(move |host| async move { host.stream(&expression, platform, bits).await })
+    fn stream(&self, expression: &Expression, platform: &str) -> PyResult<()> {
+        let platform = parse_platform(platform)?;
+        self.with(|drive| drive.query(&expression.0).on(platform).stream())
     }
 
     /// Evaluates an expression twice, by two plans: the first one's result, and the number of bits in
@@ -342,33 +316,23 @@ impl Drive {
         py: Python<'py>,
         expression: &Expression,
         platform: &str,
-        bits: u64,
     ) -> PyResult<(Bound<'py, PyBytes>, u32)> {
-        let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
-        let checked = self.run(move |host| async move {
-            host.evaluate_checked(&expression, platform, bits).await
-        })?;
+        let platform = parse_platform(platform)?;
+        let checked = self.with(|drive| drive.query(&expression.0).on(platform).read_checked())?;
         Ok((PyBytes::new(py, &checked.result), checked.differing_bits))
     }
 
     /// Counts the ones of an expression's result, checked in the same way.
-    fn count_ones_checked(
-        &self,
-        expression: &Expression,
-        platform: &str,
-        bits: u64,
-    ) -> PyResult<(u64, u32)> {
-        let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
-        let checked = self.run(move |host| async move {
-            host.count_ones_checked(&expression, platform, bits).await
-        })?;
+    fn count_ones_checked(&self, expression: &Expression, platform: &str) -> PyResult<(u64, u32)> {
+        let platform = parse_platform(platform)?;
+        let checked = self.with(|drive| drive.query(&expression.0).on(platform).count_checked())?;
         Ok((checked.result, checked.differing_bits))
     }
 
     /// How an expression would be evaluated, in words.
     fn explain(&self, expression: &Expression, platform: &str) -> PyResult<String> {
         let platform = parse_platform(platform)?;
-        self.with(|drive| drive.explain(&expression.0, platform))
+        self.with(|drive| drive.query(&expression.0).on(platform).explain())
     }
 
     /// How an expression would be evaluated and what that would take, as JSON.
@@ -381,24 +345,11 @@ impl Drive {
         count_only: bool,
     ) -> PyResult<String> {
         let platform = parse_platform(platform)?;
-        json(&self.with(|drive| drive.explanation(&expression.0, platform, bits, count_only))?)
-    }
-
-    /// Deletes one vector of a group, or the whole group.
-    #[pyo3(signature = (group, vector = None))]
-    fn delete_vectors(&self, group: u32, vector: Option<u32>) -> PyResult<()> {
-        self.with(|drive| drive.delete_vectors(group, vector))
-    }
-
-    /// The vectors of a group or of all: group, number, bits, whether inverted.
-    #[pyo3(signature = (group = None))]
-    fn vectors(&self, group: Option<u32>) -> PyResult<Vec<(u32, u32, u64, bool)>> {
-        let vectors = self.with(|drive| drive.vectors(group))?;
-        let rows = vectors.iter().map(|vector| {
-            let id = vector.id;
-            (id.group, id.vector, vector.bits, vector.inverse)
-        });
-        Ok(rows.collect())
+        let explain = |drive: &mut bitline::Drive| {
+            let query = drive.query(&expression.0).on(platform);
+            query.explanation(bits, count_only)
+        };
+        json(&self.with(explain)?)
     }
 
     /// Runs flows and traces, given as a JSON list; gives the report as JSON. `latencies`
@@ -493,15 +444,19 @@ impl Drive {
 }
 
 impl Drive {
-    fn with<T>(&self, work: impl FnOnce(&mut bitline::Drive) -> Result<T, Error>) -> PyResult<T> {
+    pub(crate) fn with<T>(
+        &self,
+        work: impl FnOnce(&mut bitline::Drive) -> Result<T, Error>,
+    ) -> PyResult<T> {
         self.0.with(|drive| work(drive).map_err(to_python))
     }
 
-    fn run<T: 'static, F>(&self, function: impl FnOnce(Host) -> F) -> PyResult<T>
+    pub(crate) fn run<T: 'static, E, F>(&self, function: impl FnOnce(Host) -> F) -> PyResult<T>
     where
-        F: Future<Output = Result<T, HostError>> + 'static,
+        E: Into<Error> + 'static,
+        F: Future<Output = Result<T, E>> + 'static,
     {
-        self.with(|drive| drive.run(function)?.map_err(Error::from))
+        self.with(|drive| drive.run(function)?.map_err(Into::into))
     }
 }
 
@@ -533,7 +488,7 @@ impl Write for Watched {
     }
 }
 
-fn check_size(bytes: u64) -> PyResult<()> {
+pub(crate) fn check_size(bytes: u64) -> PyResult<()> {
     if bytes <= CALL_BYTES_MAX {
         return Ok(());
     }

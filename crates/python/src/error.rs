@@ -9,7 +9,7 @@ use std::rc::Rc;
 use bitline::workload::TraceError;
 use bitline::{
     Error, HostError, MediaError as OpenError, NandError, PlaceError, PowerUpError, StatusError,
-    StatusType, StorageError, Watch,
+    StatusType, StorageError, VolumeError, Watch,
 };
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::{PyErr, Python};
@@ -72,12 +72,20 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
             &format!("cannot read the trace: {source}"),
             source.raw_os_error(),
         ),
+        Error::Volume(VolumeError::Damaged { .. } | VolumeError::Version { .. }) => {
+            ImageError::new_err(message)
+        }
         Error::Place(PlaceError::Media(_)) => InternalError::new_err(message),
         Error::Place(_)
         | Error::Host(HostError::Usage(_) | HostError::Memory(_))
         | Error::Bits(_)
+        | Error::Expression(_)
+        | Error::Volume(_)
+        | Error::NoVector(_)
+        | Error::Lengths { .. }
         | Error::UnknownPlatform(_)
         | Error::NoPower
+        | Error::PowerLost
         | Error::Precondition(_)
         | Error::Ageing { .. }
         | Error::Trace(_)
@@ -85,9 +93,9 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
         Error::Host(HostError::Protocol(_) | HostError::Transport(_))
         | Error::WriteBack(_)
         | Error::Flash(_)
-        | Error::Vectors(_)
         | Error::PowerUp(_)
-        | Error::Stalled(_) => InternalError::new_err(message),
+        | Error::Stalled(_)
+        | _ => InternalError::new_err(message),
     }
 }
 

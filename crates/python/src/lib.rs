@@ -10,6 +10,8 @@ mod error;
 mod expression;
 mod keeper;
 mod mqsim;
+mod names;
+mod pending;
 mod progress;
 mod tpch;
 mod workload;
@@ -38,6 +40,12 @@ mod _bitline {
 
     #[pymodule_export]
     use super::mqsim::{mqsim_requests, validate_mqsim};
+
+    #[pymodule_export]
+    use super::names::Names;
+
+    #[pymodule_export]
+    use super::pending::Pending;
 
     #[pymodule_export]
     use super::tpch::generate_line_items;

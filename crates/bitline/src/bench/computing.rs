@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use nvme::Expression;
 use nvme::command::Engine;
-use nvme::{Expression, VectorId};
 
 use super::RUNS;
 use crate::{Config, DEFAULT_PRESET, Drive, Error};
@@ -45,8 +45,8 @@ pub(super) fn measure() -> Result<Computing, Error> {
 /// A drive with groups of vectors.
 struct Operands {
     drive: Drive,
-    groups: u32,
-    bits: u64,
+    /// The OR of all groups' ANDs.
+    expression: Expression,
 }
 
 impl Operands {
@@ -54,45 +54,39 @@ impl Operands {
         let mut drive = Drive::open(Config::preset(DEFAULT_PRESET)?)?;
         let bytes = OPERAND_BYTES / u64::from(groups * GROUP);
         let mut data = vec![u8::MAX; bytes as usize];
-        for id in ids(groups) {
-            // Every operand is another, and few bits of the result are clear.
-            let hole = (id.vector as usize * 4099) % data.len();
-            data[hole] = id.vector as u8;
-            drive.write_vector(id, bytes * 8, false, &data)?;
+        let mut ands = Vec::new();
+        for group in 0..groups {
+            let mut vectors = Vec::new();
+            for number in 0..GROUP {
+                // Every operand is another, and few bits of the result are clear.
+                let hole = (number as usize * 4099) % data.len();
+                data[hole] = number as u8;
+                let group = drive.group(&group.to_string())?;
+                vectors.extend(group.write(bytes * 8, [&data[..]])?);
+            }
+            ands.push(Expression::all(&vectors).expect("48 are more than none"));
         }
-        Ok(Operands {
-            drive,
-            groups,
-            bits: bytes * 8,
-        })
+        let expression = Expression::any(ands).expect("there is a group");
+        Ok(Operands { drive, expression })
     }
 
-    /// Operand bytes a second of the OR of all groups' ANDs.
+    /// Operand bytes a second.
     fn gbps(&mut self) -> Result<f64, Error> {
-        let bits = self.bits;
-        let ands = (0..self.groups)
-            .map(|group| Expression::all(ids_of(group)).expect("48 are more than none"));
-        let expression = Expression::any(ands).expect("there is a group");
+        let expression = self.expression.clone();
         let seconds = self.drive.run(move |host| async move {
-            let memory = host::Transport::memory(&host.queue(0)?).clone();
-            let result = host::Buffer::new(&memory, bits / 8)?;
+            let located = host.locate(&expression).await?;
+            let memory = host::Transport::memory(host.block().transport()).clone();
+            let result = host::Buffer::new(&memory, located.bits / 8)?;
             let begin = Instant::now();
-            let evaluated =
-                host.bits()
-                    .evaluate_into(&expression, Engine::FlashCosmos, bits, &result);
+            let (engine, bits) = (Engine::FlashCosmos, located.bits);
+            let evaluated = host
+                .bits()
+                .evaluate_into(&located.expression, engine, bits, &result);
             evaluated.await?;
-            Ok::<_, host::Error>(begin.elapsed().as_secs_f64())
+            Ok::<_, Error>(begin.elapsed().as_secs_f64())
         })??;
         Ok(OPERAND_BYTES as f64 / seconds / 1e9)
     }
-}
-
-fn ids(groups: u32) -> impl Iterator<Item = VectorId> {
-    (0..groups).flat_map(ids_of)
-}
-
-fn ids_of(group: u32) -> impl Iterator<Item = VectorId> {
-    (0..GROUP).map(move |number| VectorId::new(group, number))
 }
 
 fn memory_read_gbps(words: &[u64]) -> f64 {

@@ -6,19 +6,19 @@ use std::rc::Rc;
 
 use device::bits::combine::{and_into, count_ones, invert, mask_tail, or_into, xor_into};
 use nvme::command::Engine;
-use nvme::{Expression, VectorId};
+use nvme::{Expression, Lba, Operand};
 
+use super::batches::{AHEAD, Arrival, Batch};
 use super::computer::Loop;
-use super::parts::{AHEAD, Arrival};
-use super::table::Part;
+use super::located::Located;
 use crate::drive::Host;
 
 /// How an operator takes in one more operand.
 pub(crate) type Apply = fn(&mut [u8], &[u8]);
 
-/// A step of the host's evaluation, over a stack of parts of vectors.
-pub(crate) enum Step {
-    Read(VectorId),
+/// A step of the host's evaluation, over a stack of batches of vectors.
+pub(crate) enum Step<V> {
+    Read(V),
     Not,
     Combine(Apply),
 }
@@ -34,7 +34,7 @@ pub(super) enum Keep<'a> {
 }
 
 /// The steps for an expression: operands are combined as they come.
-pub(crate) fn steps_of(expression: &Expression, steps: &mut Vec<Step>) {
+pub(crate) fn steps_of<V: Operand>(expression: &Expression<V>, steps: &mut Vec<Step<V>>) {
     let (operands, apply): (_, Apply) = match expression {
         Expression::Vector(id) => return steps.push(Step::Read(*id)),
         Expression::Not(inner) => {
@@ -53,20 +53,20 @@ pub(crate) fn steps_of(expression: &Expression, steps: &mut Vec<Step>) {
     }
 }
 
-/// The operands of the host, read ahead part after part, each in the order of first use.
+/// The operands of the host, read ahead batch after batch, each in the order of first use.
 struct Operands {
     host: Host,
-    waiting: Box<dyn Iterator<Item = (Part, VectorId)>>,
-    reading: VecDeque<(VectorId, Arrival)>,
+    waiting: Box<dyn Iterator<Item = (Batch, Lba)>>,
+    reading: VecDeque<(Lba, Arrival)>,
     /// Uses of each vector in one evaluation.
-    uses: BTreeMap<VectorId, usize>,
-    held: BTreeMap<VectorId, (Rc<Vec<u8>>, usize)>,
+    uses: BTreeMap<Lba, usize>,
+    held: BTreeMap<Lba, (Rc<Vec<u8>>, usize)>,
 }
 
 impl Operands {
-    fn new(host: &Host, bits: u64, steps: &[Step]) -> Operands {
+    fn new(host: &Host, bits: u64, steps: &[Step<Lba>]) -> Operands {
         let mut uses = BTreeMap::new();
-        let mut order: Vec<VectorId> = Vec::new();
+        let mut order: Vec<Lba> = Vec::new();
         for step in steps {
             if let Step::Read(id) = *step {
                 let count = uses.entry(id).or_insert(0);
@@ -76,9 +76,9 @@ impl Operands {
                 }
             }
         }
-        let of_part = move |part| order.clone().into_iter().map(move |id| (part, id));
+        let of_batch = move |batch| order.clone().into_iter().map(move |id| (batch, id));
         Operands {
-            waiting: Box::new(host.cut.parts(bits).flat_map(of_part)),
+            waiting: Box::new(host.batches.of(bits).flat_map(of_batch)),
             host: host.clone(),
             reading: VecDeque::new(),
             uses,
@@ -86,8 +86,8 @@ impl Operands {
         }
     }
 
-    /// Waits for a vector's share in the part that is under way.
-    async fn next(&mut self, id: VectorId) -> Result<Rc<Vec<u8>>, host::Error> {
+    /// Waits for a vector's share in the batch that is under way.
+    async fn next(&mut self, id: Lba) -> Result<Rc<Vec<u8>>, host::Error> {
         while !self.held.contains_key(&id) {
             self.read_ahead();
             let Some((id, arrival)) = self.reading.pop_front() else {
@@ -108,22 +108,23 @@ impl Operands {
 
     fn read_ahead(&mut self) {
         while self.reading.len() < AHEAD
-            && let Some((part, id)) = self.waiting.next()
+            && let Some((batch, id)) = self.waiting.next()
         {
-            let vector = Rc::new(id.into());
+            let vector = Rc::new(Expression::Vector(id));
             // A plain read: one sense of one wordline, whatever the engine is called.
-            let arrival = self.host.begin_part(&vector, Engine::FlashCosmos, part);
+            let arrival = self.host.begin_batch(&vector, Engine::FlashCosmos, batch);
             self.reading.push_back((id, arrival));
         }
     }
 }
 
 impl Host {
-    /// Reads the operands part by part and combines them meanwhile.
+    /// Reads the operands batch by batch and combines them meanwhile.
     pub(super) async fn evaluate_here(
         &self,
-        expression: &Expression,
-        bits: u64,
+        Located {
+            expression, bits, ..
+        }: &Located<'_>,
         mut keep: Keep<'_>,
     ) -> Result<(), host::Error> {
         // What the drive would refuse is refused here as well; it bounds the depth, too.
@@ -132,14 +133,14 @@ impl Host {
             .map_err(|error| host::Error::Usage(error.to_string()))?;
         let mut steps = Vec::new();
         steps_of(expression, &mut steps);
-        let mut operands = Operands::new(self, bits, &steps);
-        for part in self.cut.parts(bits) {
-            let mut result = self.combine(&steps, part, &mut operands).await?;
-            mask_tail(&mut result, part.bits);
+        let mut operands = Operands::new(self, *bits, &steps);
+        for batch in self.batches.of(*bits) {
+            let mut result = self.combine(&steps, batch, &mut operands).await?;
+            mask_tail(&mut result, batch.bits);
             match &mut keep {
                 Keep::Bytes(bytes) => bytes.extend_from_slice(&result),
                 Keep::Ones(ones) => {
-                    self.computer.run(Loop::Count, part.bits.div_ceil(8)).await;
+                    self.computer.run(Loop::Count, batch.bits.div_ceil(8)).await;
                     **ones += count_ones(&result);
                 }
                 Keep::Nothing => {}
@@ -148,15 +149,15 @@ impl Host {
         Ok(())
     }
 
-    /// One part of the result.
+    /// One batch of the result.
     async fn combine(
         &self,
-        steps: &[Step],
-        part: Part,
+        steps: &[Step<Lba>],
+        batch: Batch,
         operands: &mut Operands,
     ) -> Result<Vec<u8>, host::Error> {
         const BALANCED: &str = "every step finds the operands that steps before it left";
-        let bytes = part.bits.div_ceil(8);
+        let bytes = batch.bits.div_ceil(8);
         let mut stack: Vec<Rc<Vec<u8>>> = Vec::new();
         for step in steps {
             match step {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use device::bits::Engine;
 use device::bits::job::{Question, step_cost};
 use device::bits::plan::{
-    Contents, Held, OPERANDS_SHOWN, Plan, Program, Slot, Source, Step, contents,
+    Contents, Held, OPERANDS_SHOWN, Plan, Program, Slot as Selected, Source, Step, contents,
 };
 use device::bits::rows::{Operand, RowSetId};
 use device::cost::{Cost, Spending};
@@ -19,6 +19,7 @@ use serde::Serialize;
 use crate::bits::{Pace, Platform};
 use crate::drive::Drive;
 use crate::error::Error;
+use crate::volume::Slot;
 
 /// The longest vector, in bits.
 const BITS_MAX: u64 = (1 << 48) - 1;
@@ -28,7 +29,7 @@ const BITS_MAX: u64 = (1 << 48) - 1;
 pub struct Explanation {
     /// The platform it is for.
     pub platform: Platform,
-    /// The expression, vectors as `group:number`.
+    /// The expression, vectors as `group:vector`.
     pub expression: String,
     /// Length of the vectors, in bits.
     pub bits: u64,
@@ -132,13 +133,28 @@ pub struct EstimatedEnergy {
 }
 
 impl Drive {
-    /// How an expression would be evaluated, and estimates of what that would take; nothing is
-    /// carried out. Vectors are taken to be `bits` bits long, or as long as they are.
-    ///
-    /// # Errors
-    /// An unknown vector, vectors of different lengths, or a length of no bits.
-    pub fn explanation(
-        &self,
+    /// As [`crate::Query::explain`].
+    pub(crate) fn explain(
+        &mut self,
+        expression: &Expression,
+        platform: Platform,
+    ) -> Result<String, Error> {
+        self.know_vectors()?;
+        let Some(engine) = engine(platform) else {
+            let vectors = expression.vectors().len();
+            let names = self.host()?.names;
+            return Ok(format!(
+                "Host: reads {vectors} vectors and combines them: {}\n",
+                expression.named(|id| names.label(id))
+            ));
+        };
+        let explained = self.explained(expression, engine, None, false)?;
+        Ok(explained.routes.to_string())
+    }
+
+    /// As [`crate::Query::explanation`].
+    pub(crate) fn explanation(
+        &mut self,
         expression: &Expression,
         platform: Platform,
         bits: Option<u64>,
@@ -149,15 +165,12 @@ impl Drive {
             let wrong = format!("a vector has from 1 to {BITS_MAX} bits, not {bits}");
             return Err(usage(wrong));
         }
-        let engine = match platform {
-            Platform::Host | Platform::InStorage => Engine::InStorage,
-            Platform::ParaBit => Engine::ParaBit,
-            Platform::FlashCosmos => Engine::FlashCosmos,
-        };
+        self.know_vectors()?;
+        let engine = engine(platform).unwrap_or(Engine::InStorage);
         let encoded = expression
             .encode()
             .map_err(|error| usage(error.to_string()))?;
-        let stored = self.lengths(expression)?;
+        let stored = self.length_of(expression)?;
         let explained = self.explained(expression, engine, bits, count_only)?;
         let operands = explained.operands.clone();
         let plan = explained.plan();
@@ -167,9 +180,10 @@ impl Drive {
             count_only,
         };
         let page_bits = u64::from(self.config().device.nand.geometry.page_bytes) * 8;
+        let names = self.host()?.names;
         let mut explanation = Explanation {
             platform,
-            expression: expression.to_string(),
+            expression: expression.named(|id| names.label(id)).to_string(),
             bits: question.bits,
             chunks: question.bits.div_ceil(page_bits),
             senses: plan.senses(),
@@ -183,7 +197,7 @@ impl Drive {
             let vectors = expression.vectors().len();
             (explanation.senses, explanation.page_transfers) = (vectors, vectors);
             explanation.controller_pages = 0;
-            explanation.root = outside::part(expression);
+            explanation.root = outside::part(expression, &names);
             explanation.estimate = outside::estimate(self, expression, question)?;
         } else {
             let cost = self.cost_of(expression, engine, question)?;
@@ -192,10 +206,20 @@ impl Drive {
                 let received = Pace::of(&self.config().host).memory(question.bits.div_ceil(8));
                 explanation.estimate.add("host", "memory", received.as_pj());
             }
-            let mut writer = Writer::new(&plan, &self.config().device.nand, operands);
+            let mut writer = Writer::new(&plan, &self.config().device.nand, operands, &names);
             explanation.root = writer.part(&plan.root);
         }
         Ok(explanation)
+    }
+}
+
+/// The drive's engine; none if the host does the work.
+fn engine(platform: Platform) -> Option<Engine> {
+    match platform {
+        Platform::Host => None,
+        Platform::InStorage => Some(Engine::InStorage),
+        Platform::ParaBit => Some(Engine::ParaBit),
+        Platform::FlashCosmos => Some(Engine::FlashCosmos),
     }
 }
 
@@ -203,13 +227,19 @@ impl Drive {
 struct Writer<'a> {
     plan: &'a Plan,
     nand: &'a NandConfig,
+    names: &'a Slot,
     /// The vectors, by the row that holds them, and whether it holds the inverse.
     rows: BTreeMap<(RowSetId, u32), (VectorId, bool)>,
     written: Vec<bool>,
 }
 
 impl<'a> Writer<'a> {
-    fn new(plan: &'a Plan, nand: &'a NandConfig, operands: Vec<(VectorId, Operand)>) -> Writer<'a> {
+    fn new(
+        plan: &'a Plan,
+        nand: &'a NandConfig,
+        operands: Vec<(VectorId, Operand)>,
+        names: &'a Slot,
+    ) -> Writer<'a> {
         let row = |(id, at): (VectorId, Operand)| match at {
             Operand::Row(row) => Some(((row.row_set, row.layer), (id, row.inverse))),
             Operand::Zeroes => None,
@@ -217,6 +247,7 @@ impl<'a> Writer<'a> {
         Writer {
             plan,
             nand,
+            names,
             rows: operands.into_iter().filter_map(row).collect(),
             written: vec![false; plan.programs.len()],
         }
@@ -256,7 +287,7 @@ impl<'a> Writer<'a> {
         let held = contents(program, &stored);
         let step = |(step, held): (&Step, Contents)| {
             let (time, energy) = step_cost(self.nand, step);
-            let slots: &[Slot] = match step {
+            let slots: &[Selected] = match step {
                 Step::Sense(sense) => &sense.slots,
                 Step::Xor => &[],
             };
@@ -268,22 +299,22 @@ impl<'a> Writer<'a> {
                 action: step.to_string(),
                 blocks: slots.len(),
                 wordlines: slots.iter().map(|slot| slot.wordlines.count()).sum(),
-                s: words(&held.s),
-                c: words(&held.c),
+                s: self.words(&held.s),
+                c: self.words(&held.c),
                 time_ns: time.as_ns(),
                 energy_pj: energy.as_pj(),
             }
         };
         program.steps.iter().zip(held).map(step).collect()
     }
-}
 
-fn words(held: &Held) -> String {
-    match held {
-        Held::Nothing => "-".to_owned(),
-        Held::Zeros => "0".to_owned(),
-        Held::Value(expression) => expression.to_string(),
-        Held::Long => format!("(of more than {OPERANDS_SHOWN} operands)"),
+    fn words(&self, held: &Held) -> String {
+        match held {
+            Held::Nothing => "-".to_owned(),
+            Held::Zeros => "0".to_owned(),
+            Held::Value(expression) => expression.named(|id| self.names.label(id)).to_string(),
+            Held::Long => format!("(of more than {OPERANDS_SHOWN} operands)"),
+        }
     }
 }
 

@@ -11,19 +11,20 @@ use sim::resource::{Priority, Server};
 use sim::{Energy, Sim, Simulation, Span};
 
 use super::{EstimateReport, Part};
-use crate::bits::{AHEAD, Cut, Loop, Pace, Part as Share, Step, steps_of};
+use crate::bits::{AHEAD, Batch, Batches, Loop, Pace, Step, steps_of};
 use crate::drive::Drive;
 use crate::error::Error;
+use crate::volume::Slot;
 
 /// Bytes of an expression that is one vector.
 const READ_BYTES: u64 = 9;
 
 /// The expression itself, as the host carries it out.
-pub(super) fn part(expression: &Expression) -> Part {
+pub(super) fn part(expression: &Expression, names: &Slot) -> Part {
     let operator = match expression {
         Expression::Vector(id) => {
             return Part::Vector {
-                vector: id.to_string(),
+                vector: names.label(*id).to_string(),
             };
         }
         Expression::Not(_) => "not",
@@ -33,7 +34,11 @@ pub(super) fn part(expression: &Expression) -> Part {
     };
     Part::Combined {
         operator,
-        parts: expression.operands().iter().map(part).collect(),
+        parts: expression
+            .operands()
+            .iter()
+            .map(|operand| part(operand, names))
+            .collect(),
     }
 }
 
@@ -60,7 +65,7 @@ pub(super) fn estimate(
         steps,
         reads,
         pace: Pace::of(&config.host),
-        cut: Cut::new(page_bytes, config.host.batch_bytes),
+        batches: Batches::new(page_bytes, config.host.batch_bytes),
         counts: question.count_only,
     });
     let (rates, geometry) = (config.device.rates(), &config.device.nand.geometry);
@@ -77,13 +82,13 @@ pub(super) fn estimate(
 
 /// An evaluation of the host, as far as it takes time.
 struct Host {
-    steps: Vec<Step>,
-    /// What it computes for each part.
+    steps: Vec<Step<VectorId>>,
+    /// What it computes for each batch.
     loops: Vec<Loop>,
     /// The vectors in the order of their first use.
     reads: Vec<VectorId>,
     pace: Pace,
-    cut: Cut,
+    batches: Batches,
     /// The ones of the result are counted.
     counts: bool,
 }
@@ -92,9 +97,9 @@ impl Host {
     /// The reads of vectors of so many bits, in the order in which they are asked for.
     fn jobs(&self, drive: &Drive, bits: u64) -> Result<VecDeque<(VectorId, Job)>, Error> {
         let mut jobs = VecDeque::new();
-        for part in self.cut.parts(bits) {
+        for batch in self.batches.of(bits) {
             for &id in &self.reads {
-                jobs.push_back((id, read(drive, id, part)?));
+                jobs.push_back((id, read(drive, id, batch)?));
             }
         }
         Ok(jobs)
@@ -126,8 +131,8 @@ impl Host {
                 reading.push_back((id, sim.spawn(idle.clone().carry_out(job))));
             }
         };
-        for part in self.cut.parts(bits) {
-            let bytes = part.bits.div_ceil(8);
+        for batch in self.batches.of(bits) {
+            let bytes = batch.bits.div_ceil(8);
             let mut held: Vec<VectorId> = Vec::new();
             for step in &self.steps {
                 if let Step::Read(id) = step {
@@ -154,8 +159,8 @@ impl Host {
     fn report(&self, bits: u64, cost: &Cost) -> EstimateReport {
         let (mut computed, mut traffic) = (Span::ZERO, 0);
         let mut energy = Energy::ZERO;
-        for part in self.cut.parts(bits) {
-            let bytes = part.bits.div_ceil(8);
+        for batch in self.batches.of(bits) {
+            let bytes = batch.bits.div_ceil(8);
             let count = self.counts.then_some(Loop::Count);
             traffic += bytes * self.reads.len() as u64;
             for work in self.loops.iter().copied().chain(count) {
@@ -178,19 +183,19 @@ impl Host {
     }
 }
 
-/// Reading a part of a vector.
-fn read(drive: &Drive, id: VectorId, part: Share) -> Result<Job, Error> {
+/// Reading a batch of a vector.
+fn read(drive: &Drive, id: VectorId, batch: Batch) -> Result<Job, Error> {
     let question = Question {
-        bits: part.bits,
+        bits: batch.bits,
         expression_bytes: READ_BYTES,
         count_only: false,
     };
     let vector = Expression::Vector(id);
-    drive.job_of(&vector, Engine::FlashCosmos, question, part.page.into())
+    drive.job_of(&vector, Engine::FlashCosmos, question, batch.page)
 }
 
 /// What the host computes in a step.
-fn loop_of(step: &Step) -> Option<Loop> {
+fn loop_of(step: &Step<VectorId>) -> Option<Loop> {
     match step {
         Step::Read(_) => None,
         Step::Not => Some(Loop::Invert),

@@ -7,10 +7,11 @@ use bitline::{Drive, Expression, Home, Platform, VectorId};
 use device::ftl::PageRecord;
 use device::region::Owner;
 use media::nand::{BlockId, PageAddress};
-use nvme::Status;
 use sim::Span;
 
-use crate::{BITS, Random, ones, open, oracle, status_of};
+use crate::numbered;
+use crate::numbered::Numbered;
+use crate::{BITS, Random, ones, open, oracle};
 
 type Vectors = BTreeMap<VectorId, Vec<u8>>;
 
@@ -63,12 +64,12 @@ fn every_way_of_meeting_yields_what_plain_loops_do() {
                 let expression = random.expression(&names, 3);
                 let expected = oracle(&expression, &vectors, bits);
                 for platform in Platform::ALL {
-                    let result = drive.evaluate(&expression, platform, bits);
+                    let result = drive.evaluate(&expression, platform);
                     let result = result.expect("the vectors are there");
                     let place =
                         format!("{meeting}, {platform}, {bits} bits, {round}: {expression}");
                     assert!(result == expected, "{place}");
-                    let counted = drive.count_ones(&expression, platform, bits);
+                    let counted = drive.count_ones(&expression, platform);
                     assert_eq!(counted.expect("the same"), ones(&expected), "{place}");
                 }
             }
@@ -97,7 +98,7 @@ fn many_evaluations_across_dies_do_not_mix() {
                     let sender = host.clone();
                     host.sim().spawn(async move {
                         let platform = Platform::FlashCosmos;
-                        sender.evaluate(&expression, platform, BITS).await
+                        numbered::evaluate(&sender, &expression, platform).await
                     })
                 })
                 .collect();
@@ -140,7 +141,7 @@ fn temporary_strings_are_given_back() {
     let expected = oracle(&across, &vectors, BITS);
     // Far more often than there are blocks for.
     for _ in 0..300 {
-        let result = drive.evaluate(&across, Platform::FlashCosmos, BITS);
+        let result = drive.evaluate(&across, Platform::FlashCosmos);
         assert!(result.expect("strings are lent again and again") == expected);
     }
     // Chunks whose operands lie unlike are classes of their own, each with strings of its own: some eleven blocks to erase
@@ -170,7 +171,7 @@ fn a_power_cut_leaves_nothing_of_a_gather_plan() {
         let asked = across.clone();
         let task = simulation
             .handle()
-            .spawn(async move { host.evaluate(&asked, Platform::FlashCosmos, BITS).await });
+            .spawn(async move { numbered::evaluate(&host, &asked, Platform::FlashCosmos).await });
         for _ in 0..random.below(2500) {
             if !simulation.step() {
                 break;
@@ -186,7 +187,7 @@ fn a_power_cut_leaves_nothing_of_a_gather_plan() {
         assert_eq!(temporary_pages(&drive), 0, "seed {seed}");
         let listed = drive.vectors(None).expect("a list");
         assert!(listed.iter().map(|vector| &vector.id).eq(vectors.keys()));
-        let result = drive.evaluate(&across, Platform::FlashCosmos, BITS);
+        let result = drive.evaluate(&across, Platform::FlashCosmos);
         assert!(result.expect("exists") == oracle(&across, &vectors, BITS));
     }
     assert!(
@@ -204,7 +205,7 @@ fn a_failing_program_sends_operands_to_the_controller() {
     let across = VectorId::new(1, 0) & VectorId::new(2, 0);
     let expected = oracle(&across, &vectors, 512 * 8 * 12);
     for _ in 0..40 {
-        let result = drive.evaluate(&across, Platform::FlashCosmos, 512 * 8 * 12);
+        let result = drive.evaluate(&across, Platform::FlashCosmos);
         assert!(result.expect("the controller can") == expected);
     }
     let counts = drive.statistics().expect("power").bits;
@@ -227,7 +228,7 @@ fn a_group_keeps_its_home() {
             assert_eq!(listed.home, home, "life {life}");
         }
         for (id, data) in &vectors {
-            let read = drive.evaluate(&(*id).into(), Platform::FlashCosmos, BITS);
+            let read = drive.evaluate(&(*id).into(), Platform::FlashCosmos);
             assert!(read.expect("exists") == *data);
         }
         drive.power_cut().expect("memory does not fail");
@@ -239,12 +240,14 @@ fn a_group_keeps_its_home() {
         drive.write_vector_at(Home { first, dies }, id, BITS, false, &data)
     };
     let elsewhere = write(&mut drive, 0, 0);
-    assert_eq!(status_of(elsewhere), Status::GROUP_HOME_MISMATCH);
+    let told = elsewhere.expect_err("it lies elsewhere").to_string();
+    assert!(
+        told.contains("lies on 2 dies from die 1 on, not on all dies"),
+        "{told}"
+    );
     for (first, dies) in [(4, 0), (0, 5)] {
-        assert_eq!(
-            status_of(write(&mut drive, first, dies)),
-            Status::INVALID_FIELD
-        );
+        let told = write(&mut drive, first, dies).expect_err("no such dies");
+        assert!(told.to_string().contains("dies 0 to 3"), "{told}");
     }
     write(&mut drive, 1, 2).expect("there it lies");
     // Empty, it may go elsewhere.
@@ -254,7 +257,7 @@ fn a_group_keeps_its_home() {
     drive.power_up().expect("it recovers");
     let listed = drive.vectors(Some(3)).expect("a list");
     assert_eq!(listed[0].home, Home { first: 2, dies: 1 });
-    let read = drive.evaluate(&id.into(), Platform::FlashCosmos, BITS);
+    let read = drive.evaluate(&id.into(), Platform::FlashCosmos);
     assert!(read.expect("exists") == data);
 }
 
@@ -264,7 +267,7 @@ fn explain_tells_both_ways() {
     let mut drive = open_with("fastest", &[]);
     fill(&mut drive, &mut random, BITS);
     let across = VectorId::new(1, 0) & VectorId::new(5, 0);
-    let told = drive.explain(&across, Platform::FlashCosmos);
+    let told = drive.ask(&across).explain();
     let told = told.expect("the vectors are there");
     let lines: Vec<&str> = told.lines().collect();
     assert_eq!(lines[0], "operands on all dies; die 2", "{told}");
@@ -272,7 +275,7 @@ fn explain_tells_both_ways() {
     assert!(lines[1].ends_with(", chosen"), "{told}");
     assert!(lines[2].contains("gather plan on"), "{told}");
     let one_home = VectorId::new(3, 0) & VectorId::new(6, 0);
-    let told = drive.explain(&one_home, Platform::FlashCosmos);
+    let told = drive.ask(&one_home).explain();
     assert!(
         told.expect("the same").starts_with("FlashCosmos: "),
         "groups 3 and 6 meet"
@@ -280,15 +283,15 @@ fn explain_tells_both_ways() {
 }
 
 /// What an evaluation takes in simulated time, and whether it gathered.
-fn time_of(drive: &mut Drive, expression: &Expression, bits: u64, count: bool) -> (Span, bool) {
+fn time_of(drive: &mut Drive, expression: &Expression, count: bool) -> (Span, bool) {
     let pause = drive.run(|host| async move { host.sim().sleep(Span::from_us(50_000)).await });
     pause.expect("nothing hangs");
     let before = (drive.now(), drive.statistics().expect("power").bits.gathers);
     if count {
-        let counted = drive.count_ones(expression, Platform::FlashCosmos, bits);
+        let counted = drive.count_ones(expression, Platform::FlashCosmos);
         counted.expect("the vectors are there");
     } else {
-        let result = drive.evaluate(expression, Platform::FlashCosmos, bits);
+        let result = drive.evaluate(expression, Platform::FlashCosmos);
         result.expect("the vectors are there");
     }
     let gathers = drive.statistics().expect("power").bits.gathers;
@@ -324,7 +327,7 @@ fn the_way_that_is_chosen_takes_less_time() {
                 for count in [false, true] {
                     let [chosen, controller, gather] = drives
                         .each_mut()
-                        .map(|drive| time_of(drive, expression, bits, count));
+                        .map(|drive| time_of(drive, expression, count));
                     assert!(!controller.1 && gather.1, "{expression}");
                     let best = controller.0.min(gather.0);
                     let place =
@@ -392,15 +395,12 @@ fn a_write_waits_for_strings_that_are_lent() {
             .map(|_| {
                 let (sender, across) = (host.clone(), across.clone());
                 host.sim().spawn(async move {
-                    sender.evaluate(&across, Platform::FlashCosmos, BITS).await
+                    numbered::evaluate(&sender, &across, Platform::FlashCosmos).await
                 })
             })
             .collect();
         host.sim().sleep(Span::from_us(100)).await;
-        let write = host
-            .bits()
-            .write(VectorId::new(3, 0), BITS, false, &data)
-            .await;
+        let write = numbered::write(&host, VectorId::new(3, 0), BITS, false, &data).await;
         for evaluation in evaluations {
             evaluation.await.expect("the vectors are there");
         }
@@ -423,10 +423,10 @@ fn without_data_operands_meet_in_the_same_time() {
         for _ in 0..12 {
             let expression = random.expression(&names, 2);
             let platform = Platform::FlashCosmos;
-            let result = drive.evaluate(&expression, platform, BITS);
+            let result = drive.evaluate(&expression, platform);
             result.expect("exists");
             times.push(drive.now());
-            let checked = drive.count_ones_checked(&expression, platform, BITS);
+            let checked = drive.count_ones_checked(&expression, platform);
             assert_eq!(checked.expect("exists").differing_bits, 0);
             times.push(drive.now());
         }

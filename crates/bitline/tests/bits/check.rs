@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bitline::{Drive, Expression, Home, Platform, VectorId};
 
+use crate::numbered::Numbered;
 use crate::{BITS, Random, ones, open, oracle};
 
 const IN_DRIVE: [Platform; 3] = [
@@ -45,11 +46,11 @@ fn a_sound_drive_agrees_with_itself() {
             let expected = oracle(&expression, &vectors, BITS);
             for platform in IN_DRIVE {
                 let place = format!("{meeting}, {platform}, {round}: {expression}");
-                let checked = drive.evaluate_checked(&expression, platform, BITS);
+                let checked = drive.evaluate_checked(&expression, platform);
                 let checked = checked.expect("the vectors are there");
                 assert_eq!(checked.differing_bits, 0, "{place}");
                 assert!(checked.result == expected, "{place}");
-                let counted = drive.count_ones_checked(&expression, platform, BITS);
+                let counted = drive.count_ones_checked(&expression, platform);
                 let counted = counted.expect("the same");
                 assert_eq!(counted.differing_bits, 0, "{place}");
                 assert_eq!(counted.result, ones(&expected), "{place}");
@@ -66,7 +67,7 @@ fn the_host_has_no_second_way() {
     let mut drive = open(&[]);
     let vectors = fill(&mut drive, &mut Random(2), BITS);
     let id = *vectors.keys().next().expect("some");
-    let refused = drive.evaluate_checked(&id.into(), Platform::Host, BITS);
+    let refused = drive.evaluate_checked(&id.into(), Platform::Host);
     let told = refused.expect_err("nothing to check").to_string();
     assert!(told.contains("choose in-storage"), "{told}");
 }
@@ -79,7 +80,7 @@ fn a_check_costs_a_sense_for_each_operand() {
     fill(&mut drive, &mut Random(3), BITS);
     let all = Expression::all((0..4).map(|n| VectorId::new(1, n))).expect("operands");
     let before = drive.statistics().expect("power").bits;
-    let checked = drive.evaluate_checked(&all, Platform::FlashCosmos, BITS);
+    let checked = drive.evaluate_checked(&all, Platform::FlashCosmos);
     checked.expect("the vectors are there");
     let after = drive.statistics().expect("power").bits;
     let chunks = BITS.div_ceil(512 * 8);

@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use bitline::{Expression, Host, Platform, VectorId};
-use nvme::Status;
+use bitline::{Error, Expression, Host, Platform, VectorId};
 use sim::Span;
 
+use crate::numbered;
 use crate::{BITS, Random, clear_tail, open};
 
 const VECTORS: u32 = 3;
@@ -31,7 +31,7 @@ async fn write(host: Host, id: VectorId, known: Rc<Known>) {
     for number in 1..=VERSIONS {
         known.sent.set(number);
         let data = version(id.vector, number);
-        let written = host.bits().write(id, BITS, number % 2 == 0, &data).await;
+        let written = numbered::write(&host, id, BITS, number % 2 == 0, &data).await;
         written.expect("strings are reused");
         known.done.set(number);
     }
@@ -41,7 +41,7 @@ async fn write(host: Host, id: VectorId, known: Rc<Known>) {
 async fn read(host: Host, id: VectorId, known: Rc<Known>, platform: Platform) {
     while known.done.get() < VERSIONS {
         let oldest = known.done.get();
-        let read = host.evaluate(&id.into(), platform, BITS).await;
+        let read = numbered::evaluate(&host, &id.into(), platform).await;
         match read {
             Ok(bytes) => {
                 let fits = (oldest..=known.sent.get()).any(|n| bytes == version(id.vector, n));
@@ -51,9 +51,7 @@ async fn read(host: Host, id: VectorId, known: Rc<Known>, platform: Platform) {
                     &bytes[..4]
                 );
             }
-            Err(host::Error::Status(error)) => {
-                assert_eq!((error.status, oldest), (Status::VECTOR_NOT_FOUND, 0));
-            }
+            Err(Error::NoVector(_)) => assert_eq!(oldest, 0),
             Err(error) => panic!("{error}"),
         }
         host.sim().sleep(Span::from_us(1)).await;
@@ -94,15 +92,16 @@ async fn renew(host: Host, seed: u64) {
     for _ in 0..40 {
         for id in pair {
             let data = version(id.vector, 1);
-            host.bits()
-                .write(id, BITS, random.below(2) == 0, &data)
+            numbered::write(&host, id, BITS, random.below(2) == 0, &data)
                 .await
                 .expect("room");
         }
         host.sim().sleep(Span::from_us(random.below(3000))).await;
         match random.below(3) {
-            0 => host.bits().delete(4, Some(1)).await.expect("it is there"),
-            _ => host.bits().delete(4, None).await.expect("it is there"),
+            0 => numbered::delete(&host, 4, Some(1))
+                .await
+                .expect("it is there"),
+            _ => numbered::delete(&host, 4, None).await.expect("it is there"),
         }
     }
 }
@@ -116,7 +115,7 @@ fn an_expression_is_over_vectors_that_exist_or_none() {
         let mut results = Vec::new();
         for round in 0..300 {
             let platform = Platform::ALL[1 + round % 3];
-            results.push(host.evaluate(&both, platform, BITS).await);
+            results.push(numbered::evaluate(&host, &both, platform).await);
             host.sim().sleep(Span::from_us(500)).await;
         }
         writer.await;
@@ -133,7 +132,7 @@ fn an_expression_is_over_vectors_that_exist_or_none() {
                 assert!(*bytes == expected, "{:?}", &bytes[..4]);
                 found += 1;
             }
-            Err(host::Error::Status(error)) => assert_eq!(error.status, Status::VECTOR_NOT_FOUND),
+            Err(Error::NoVector(_)) => {}
             Err(error) => panic!("{error}"),
         }
     }

@@ -6,6 +6,7 @@ use bitline::{Drive, EnergyEntry, Expression, Part, Platform, VectorId};
 use nvme::command::Home;
 use sim::Span;
 
+use crate::numbered::Numbered;
 use crate::{Random, open};
 
 /// Drives that are bound by different parts: stripes of few and of many dies, pages small and large,
@@ -109,15 +110,15 @@ fn spent(drive: &Drive) -> BTreeMap<(String, String), u64> {
 /// Checks an estimate against an evaluation: energy account by account, but for what the controller draws
 /// all the time; that, and time itself, within half a percent.
 fn check(drive: &mut Drive, expression: &Expression, platform: Platform, bits: u64, count: bool) {
-    let told = drive.explanation(expression, platform, None, count);
+    let told = drive.ask(expression).on(platform).explanation(None, count);
     let told = told.expect("the vectors are there").estimate;
     settle(drive);
     let (before, begin) = (spent(drive), drive.now());
     if count {
-        let counted = drive.count_ones(expression, platform, bits);
+        let counted = drive.count_ones(expression, platform);
         counted.expect("the vectors are there");
     } else {
-        let read = drive.evaluate(expression, platform, bits);
+        let read = drive.evaluate(expression, platform);
         read.expect("the vectors are there");
     }
     let took = drive.now().since(begin).as_ns();
@@ -192,7 +193,7 @@ fn explanations_say_what_the_latches_hold() {
         drive.write_vector(id, 8, inverse, &[0]).expect("room");
     }
     let asked = (vector(7, 0) | !vector(7, 1)) & vector(7, 2);
-    let told = drive.explanation(&asked, Platform::FlashCosmos, None, false);
+    let told = drive.ask(&asked).explanation(None, false);
     let told = told.expect("the vectors are there");
     assert_eq!((told.bits, told.chunks), (8, 1));
     let Part::Page { steps, .. } = &told.root else {
@@ -200,10 +201,13 @@ fn explanations_say_what_the_latches_hold() {
     };
     let last = steps.last().expect("steps");
     assert_eq!((steps.len(), last.c.as_str()), (4, "(7:0 | !7:1) & 7:2"));
-    let longer = drive.explanation(&asked, Platform::FlashCosmos, Some(1 << 30), false);
+    let longer = drive.ask(&asked).explanation(Some(1 << 30), false);
     let longer = longer.expect("the vectors are there");
     assert!(longer.estimate.time_ns > told.estimate.time_ns && longer.root == told.root);
-    let none = drive.explanation(&asked, Platform::Host, Some(0), false);
+    let none = drive
+        .ask(&asked)
+        .on(Platform::Host)
+        .explanation(Some(0), false);
     assert!(none.is_err(), "no bits");
 }
 
@@ -212,21 +216,20 @@ fn ratio(
     drive: &mut Drive,
     expression: &Expression,
     platform: Platform,
-    bits: u64,
     count: bool,
 ) -> (f64, bool) {
     // Blocks that were lent before are erased by then.
     let pause = drive.run(|host| async move { host.sim().sleep(Span::from_us(500_000)).await });
     pause.expect("nothing hangs");
-    let told = drive.explanation(expression, platform, None, count);
+    let told = drive.ask(expression).on(platform).explanation(None, count);
     let told = told.expect("the vectors are there").estimate.time_ns;
     let gathers = |drive: &Drive| drive.statistics().expect("power").bits.gathers;
     let (before, begin) = (gathers(drive), drive.now());
     if count {
-        let counted = drive.count_ones(expression, platform, bits);
+        let counted = drive.count_ones(expression, platform);
         counted.expect("the vectors are there");
     } else {
-        let read = drive.evaluate(expression, platform, bits);
+        let read = drive.evaluate(expression, platform);
         read.expect("the vectors are there");
     }
     let took = drive.now().since(begin).as_ns();
@@ -272,7 +275,7 @@ fn estimates_hold_for_a_thousand_random_evaluations() {
             let expression = random.expression(&vectors, 3);
             let platform = Platform::ALL[random.below(Platform::ALL.len() as u64) as usize];
             let count = random.below(2) == 0;
-            let (ratio, gathers) = ratio(&mut drive, &expression, platform, bits, count);
+            let (ratio, gathers) = ratio(&mut drive, &expression, platform, count);
             cases += 1;
             gathered += u32::from(gathers);
             worst = worst.max((ratio - 1.0).abs());

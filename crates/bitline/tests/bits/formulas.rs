@@ -5,6 +5,7 @@ use bitline::{Drive, Expression, Platform, VectorId};
 use media::nand::{BlockId, Command, Iscm, MwsPlane, MwsSlot, Nand, Storage, WordlineBitmap};
 use sim::Span;
 
+use crate::numbered::Numbered;
 use crate::{Random, open, small};
 
 const PAGE_BITS: u64 = 512 * 8;
@@ -32,7 +33,7 @@ fn one_sense_takes_what_the_configuration_says() {
     pause.expect("nothing hangs");
     let begin = drive.now();
     drive
-        .evaluate(&expression, Platform::FlashCosmos, PAGE_BITS)
+        .evaluate(&expression, Platform::FlashCosmos)
         .expect("the vectors are there");
     let took = drive.now().since(begin).as_ps();
 
@@ -66,7 +67,7 @@ fn one_sense_takes_what_the_configuration_says() {
 fn senses(drive: &mut Drive, expression: &Expression, platform: Platform) -> u64 {
     let before = drive.statistics().expect("power").flash.senses;
     drive
-        .count_ones(expression, platform, PAGE_BITS)
+        .count_ones(expression, platform)
         .expect("the vectors are there");
     drive.statistics().expect("power").flash.senses - before
 }
@@ -140,7 +141,7 @@ fn operands_stream_at_the_rate_of_channels_and_link() {
     let all = Expression::all(all).expect("operands");
     let mut took = |platform| {
         let begin = drive.now();
-        drive.evaluate(&all, platform, bits).expect("exists");
+        drive.evaluate(&all, platform).expect("exists");
         drive.now().since(begin).as_ps() as f64
     };
     let moved = u64::from(operands) * bytes;
@@ -171,10 +172,8 @@ fn host_and_controller_spend_what_the_configuration_says() {
     ]);
     let bits = PAGE_BITS * 40;
     let bytes = bits / 8;
-    let first = VectorId::new(0, 0);
-    let on = |_| std::ops::ControlFlow::Continue(());
     drive
-        .place_vectors(first, 3, bits, false, on)
+        .place_vectors(0, 3, bits, false)
         .expect("there is room");
     let three = Expression::all((0..3).map(|n| VectorId::new(0, n))).expect("operands");
     let spent = |drive: &Drive| {
@@ -191,7 +190,7 @@ fn host_and_controller_spend_what_the_configuration_says() {
     for (platform, combined) in [(Platform::Host, 2), (Platform::FlashCosmos, 0)] {
         let before = spent(&drive);
         let begin = drive.now();
-        let count = drive.count_ones_here(&three, platform, bits);
+        let count = drive.ask(&three).on(platform).counted_by_host().count();
         count.expect("the vectors are there");
         let elapsed = drive.now().since(begin).as_ps();
         let after = spent(&drive);

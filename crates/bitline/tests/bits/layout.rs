@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use bitline::{Drive, VectorId};
+use bitline::{Drive, Extent, VectorId};
 use device::ftl::PageRecord;
 use device::region::Placement;
 use media::nand::{BlockId, Command, PageAddress, ProgramMode};
 use sim::{Span, Time};
 
+use crate::numbered::Numbered;
 use crate::{BITS, Random, clear_tail, open};
 
 const PAGE_BITS: u64 = 512 * 8;
@@ -18,12 +19,21 @@ type Pages = BTreeMap<(VectorId, u32), (PageAddress, Placement, Vec<u8>)>;
 /// The vector and chunk of each logical page.
 type Names = BTreeMap<u32, (VectorId, u32)>;
 
-fn names(drive: &Drive, ids: impl IntoIterator<Item = VectorId>) -> Names {
-    let host = drive.host().expect("power");
+fn names(drive: &mut Drive, ids: impl IntoIterator<Item = VectorId>) -> Names {
+    let stored = drive.vectors(None).expect("a list");
     let mut names = Names::new();
     for id in ids {
+        let vector = stored.iter().find(|vector| vector.id == id);
         // Blocks are as long as pages here.
-        let (first, pages) = host.bits().extents(id).expect("it was written");
+        let [
+            Extent {
+                first,
+                blocks: pages,
+            },
+        ] = vector.expect("it was written").vector.extents[..]
+        else {
+            panic!("vector {id} lies in several places");
+        };
         names.extend((0..pages as u32).map(|chunk| (first as u32 + chunk, (id, chunk))));
     }
     names
@@ -86,7 +96,7 @@ fn groups_fill_strings_and_span_them_in_the_same_planes() {
     let pause = drive.run(|host| async move { host.sim().sleep(Span::from_us(100)).await });
     pause.expect("nothing hangs");
     let now = drive.now();
-    let names = names(&drive, vectors.keys().copied());
+    let names = names(&mut drive, vectors.keys().copied());
     drive.power_cut().expect("memory does not fail");
     let pages = pages(&drive, &names, now + Span::from_us(10_000));
     let chunks = BITS.div_ceil(PAGE_BITS) as u32;

@@ -7,6 +7,8 @@ mod concurrency;
 mod estimates;
 mod formulas;
 mod layout;
+#[path = "../support/numbered.rs"]
+mod numbered;
 mod pieces;
 mod placing;
 mod power_cuts;

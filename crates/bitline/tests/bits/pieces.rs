@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use bitline::{Expression, Host, Platform, VectorId};
 
+use crate::numbered;
 use crate::{BITS, Random, open, oracle};
 
 /// Tasks that read blocks; the first of them write, too.
@@ -54,7 +55,7 @@ async fn evaluate(host: Host, number: u64, vectors: Rc<BTreeMap<VectorId, Vec<u8
             Platform::InStorage,
         ];
         let platform = platforms[(random.below(5) as usize).saturating_sub(2)];
-        let found = host.evaluate(&expression, platform, BITS).await;
+        let found = numbered::evaluate(&host, &expression, platform).await;
         let expected = oracle(&expression, &vectors, BITS);
         assert!(
             found.expect("the vectors are there") == expected,
@@ -88,7 +89,7 @@ fn results_are_right_whatever_goes_between() {
             for number in 0..16 {
                 let id = VectorId::new(number % 2, number / 2);
                 let data = random.vector(BITS);
-                host.bits().write(id, BITS, number % 3 == 0, &data).await?;
+                numbered::write(&host, id, BITS, number % 3 == 0, &data).await?;
                 vectors.insert(id, data);
             }
             let (vectors, done) = (Rc::new(vectors), Rc::new(Cell::new(false)));
@@ -119,7 +120,7 @@ fn results_are_right_whatever_goes_between() {
             for user in users {
                 user.await;
             }
-            Ok::<_, host::Error>(())
+            Ok::<_, bitline::Error>(())
         });
         checked.expect("power").expect("the vectors");
         let flash = drive.statistics().expect("power").flash;

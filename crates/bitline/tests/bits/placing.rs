@@ -6,11 +6,10 @@ use std::ops::ControlFlow;
 use bitline::{Drive, Expression, Platform, VectorId};
 use device::ftl::{Lpn, PageRecord};
 use device::region::Placement;
-use media::nand::{PageState, Ppa};
+use media::nand::{BlockId, PageAddress};
 
+use crate::numbered::Numbered;
 use crate::{BITS, Random, open};
-
-const ON: ControlFlow<()> = ControlFlow::Continue(());
 
 fn ids(group: u32, count: u32) -> impl Iterator<Item = VectorId> + Clone {
     (0..count).map(move |vector| VectorId::new(group, vector))
@@ -20,32 +19,39 @@ fn ids(group: u32, count: u32) -> impl Iterator<Item = VectorId> + Clone {
 fn filled(drive: &mut Drive, placed: bool) {
     for (group, inverse) in [(0, false), (1, true)] {
         if placed {
-            let first = VectorId::new(group, 0);
-            let done = drive.place_vectors(first, 6, BITS, inverse, |_| ON);
-            let done = done.expect("there is room");
-            assert_eq!((done.vectors, done.pages), (6, 6 * 20));
+            let placed = drive.place_vectors(group, 6, BITS, inverse);
+            assert_eq!(placed.expect("there is room").len(), 6);
         } else {
             let zeroes = vec![0; BITS.div_ceil(8) as usize];
-            for id in ids(group, 6) {
-                let written = drive.write_vector(id, BITS, inverse, &zeroes);
-                written.expect("there is room");
-            }
+            let group = drive.group(&group.to_string()).expect("a name");
+            let group = if inverse { group.inverse() } else { group };
+            let written = group.write(BITS, vec![zeroes; 6]);
+            written.expect("there is room");
         }
     }
 }
 
-/// Every programmed page, with what its spare bytes say but for when it was written.
-fn pages(drive: &Drive) -> Vec<(u32, Option<(Lpn, Placement)>)> {
+/// Every page of a vector, with what its spare bytes say but for when it was written. Its block is told by how many blocks
+/// with such pages come before it: those of the catalogue are elsewhere.
+fn pages(drive: &Drive) -> Vec<(usize, u32, Lpn, Placement)> {
     let nand = drive.nand().borrow();
-    let all = nand.geometry().blocks() * nand.geometry().pages_per_block_max();
-    (0..all)
-        .map(Ppa)
-        .filter(|&page| nand.page_state(page) == PageState::Programmed)
-        .map(|page| {
-            let record = PageRecord::decode(nand.spare(page).expect("programmed"));
-            (page.0, record.expect("it has one").placed)
-        })
-        .collect()
+    let geometry = nand.geometry();
+    let mut blocks: Vec<BlockId> = Vec::new();
+    let mut pages = Vec::new();
+    for block in (0..geometry.blocks()).map(BlockId) {
+        for page in 0..geometry.wordlines_per_block() {
+            let ppa = geometry.ppa(PageAddress { block, page });
+            let record = nand.spare(ppa).and_then(PageRecord::decode);
+            let Some((lpn, placement)) = record.and_then(|record| record.placed) else {
+                continue;
+            };
+            if blocks.last() != Some(&block) {
+                blocks.push(block);
+            }
+            pages.push((blocks.len(), page, lpn, placement));
+        }
+    }
+    pages
 }
 
 #[test]
@@ -57,14 +63,10 @@ fn placed_vectors_lie_where_written_ones_do() {
             drive
         };
         let (mut placed, written) = (of(true), of(false));
-        assert_eq!(placed.now(), of(true).now(), "it takes no time");
         assert!(written.now() > placed.now());
         assert_eq!(pages(&placed), pages(&written), "{storage}");
-        assert_eq!(
-            placed.statistics().expect("power").flash.page_programs,
-            0,
-            "it costs nothing"
-        );
+        let computed = placed.statistics().expect("power").bits;
+        assert_eq!(computed.rows_written, 0, "only names cost something");
         assert_eq!(placed.vectors(None).expect("a list").len(), 12);
     }
 }
@@ -87,7 +89,7 @@ fn placed_vectors_compute_like_written_ones_to_the_picosecond() {
         for expression in &expressions {
             for platform in Platform::ALL {
                 let begin = drive.now();
-                let result = drive.evaluate(expression, platform, BITS);
+                let result = drive.evaluate(expression, platform);
                 found.push((result.expect("stored"), drive.now().since(begin)));
             }
         }
@@ -107,34 +109,31 @@ fn placed_vectors_survive_a_power_cut_and_take_more() {
     let (next, inverted) = (VectorId::new(0, 6), VectorId::new(1, 0));
     drive.write_vector(next, BITS, false, &data).expect("room");
     let either = Expression::any([next, inverted]).expect("operands");
-    let result = drive.evaluate(&either, Platform::FlashCosmos, BITS);
+    let result = drive.evaluate(&either, Platform::FlashCosmos);
     assert_eq!(result.expect("stored"), data);
 }
 
 #[test]
 fn placing_ends_where_it_is_told_to_or_must() {
     let mut drive = open(&[]);
-    let first = VectorId::new(0, 0);
-    let done = drive.place_vectors(first, 6, BITS, false, |vectors| match vectors {
+    let group = drive.group("0").expect("a name");
+    let done = group.place(BITS, 6, |vectors| match vectors {
         3 => ControlFlow::Break(()),
-        _ => ON,
+        _ => ControlFlow::Continue(()),
     });
-    assert_eq!(done.expect("room").vectors, 3);
+    assert_eq!(done.expect("room").len(), 3);
     assert_eq!(drive.vectors(None).expect("a list").len(), 3);
-    let other = drive.place_vectors(VectorId::new(0, 3), 1, BITS + 1, false, |_| ON);
+    let other = drive.place_vectors(0, 1, BITS + 1, false);
     let error = other
         .expect_err("another length than the group's")
         .to_string();
     assert!(error.contains(&BITS.to_string()), "{error}");
-    let many = drive.place_vectors(VectorId::new(7, 0), 10_000, BITS, false, |_| ON);
+    let many = drive.place_vectors(7, 10_000, BITS, false);
     let error = many.expect_err("more than fit").to_string();
-    assert!(error.contains("group 7 cannot grow"), "{error}");
-    assert!(
-        drive.vectors(Some(7)).expect("a list").len() > 10,
-        "those before are there"
-    );
-    let beyond = drive.place_vectors(VectorId::new(8, u32::MAX), 1, BITS, false, |_| ON);
-    assert!(beyond.is_err());
+    assert!(error.contains("free in the volume"), "{error}");
+    assert_eq!(drive.vectors(Some(7)).expect("a list"), []);
+    let some = drive.place_vectors(7, 10, BITS, false);
+    assert_eq!(some.expect("there is room again").len(), 10);
 }
 
 /// Results part by part, with parts of one page and parts longer than the vector, are the whole
@@ -154,21 +153,29 @@ fn parts_give_what_the_whole_gives() {
         }
         for _ in 0..8 {
             let expression = random.expression(&vectors, 2);
-            let whole = drive.evaluate(&expression, Platform::FlashCosmos, BITS);
+            let whole = drive.evaluate(&expression, Platform::FlashCosmos);
             let whole = whole.expect("stored");
             let ones: u32 = whole.iter().map(|byte| byte.count_ones()).sum();
             for platform in Platform::ALL {
-                let found = drive.evaluate(&expression, platform, BITS);
+                let found = drive.evaluate(&expression, platform);
                 assert_eq!(
                     found.expect("stored"),
                     whole,
                     "{platform}, batches of {batch}"
                 );
-                let here = drive.count_ones_here(&expression, platform, BITS);
+                let here = drive
+                    .ask(&expression)
+                    .on(platform)
+                    .counted_by_host()
+                    .count();
                 assert_eq!(here.expect("stored"), u64::from(ones), "{platform}");
-                let there = drive.count_ones(&expression, platform, BITS);
+                let there = drive.count_ones(&expression, platform);
                 assert_eq!(there.expect("stored"), u64::from(ones), "{platform}");
-                drive.stream(&expression, platform, BITS).expect("stored");
+                drive
+                    .ask(&expression)
+                    .on(platform)
+                    .stream()
+                    .expect("stored");
             }
         }
     }
@@ -190,18 +197,16 @@ fn counting_in_the_host_overlaps_with_the_transfer() {
         ("host.batch_bytes", "1048576"),
     ]);
     let bits = 16384 * 8 * 32 * 32;
-    let placed = drive.place_vectors(VectorId::new(0, 0), 2, bits, false, |_| ON);
+    let placed = drive.place_vectors(0, 2, bits, false);
     placed.expect("there is room");
     let both = Expression::all(ids(0, 2)).expect("operands");
     let mut took = |counting: bool| {
         let begin = drive.now();
         if counting {
-            let count = drive.count_ones_here(&both, Platform::FlashCosmos, bits);
+            let count = drive.ask(&both).counted_by_host().count();
             count.expect("stored");
         } else {
-            drive
-                .stream(&both, Platform::FlashCosmos, bits)
-                .expect("stored");
+            drive.ask(&both).stream().expect("stored");
         }
         drive.now().since(begin).as_ps() as f64
     };

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use bitline::{Drive, Platform, VectorId};
 
+use crate::numbered;
+use crate::numbered::Numbered;
 use crate::{Random, open};
 
 const BITS: u64 = 512 * 8 * 11 + 9;
@@ -59,7 +61,7 @@ impl Change {
 fn stored(drive: &mut Drive) -> Vectors {
     let listed = drive.vectors(None).expect("a list");
     let read = |id: VectorId| {
-        let data = drive.evaluate(&id.into(), Platform::FlashCosmos, BITS);
+        let data = drive.evaluate(&id.into(), Platform::FlashCosmos);
         (id, data.expect("a listed vector is readable"))
     };
     listed.iter().map(|vector| vector.id).map(read).collect()
@@ -72,17 +74,21 @@ fn run(drive: &Drive, change: &Change, events: u64, inverse: bool) -> Option<boo
     let task = match change {
         Change::Write(id, data) => {
             let (id, data) = (*id, data.clone());
-            let write = async move { host.bits().write(id, BITS, inverse, &data).await.is_ok() };
+            let write = async move {
+                numbered::write(&host, id, BITS, inverse, &data)
+                    .await
+                    .is_ok()
+            };
             simulation.handle().spawn(write)
         }
         Change::Delete(VectorId { group, vector }) => {
             let (group, vector) = (*group, Some(*vector));
-            let delete = async move { host.bits().delete(group, vector).await.is_ok() };
+            let delete = async move { numbered::delete(&host, group, vector).await.is_ok() };
             simulation.handle().spawn(delete)
         }
         Change::DeleteGroup(group) => {
             let group = *group;
-            let delete = async move { host.bits().delete(group, None).await.is_ok() };
+            let delete = async move { numbered::delete(&host, group, None).await.is_ok() };
             simulation.handle().spawn(delete)
         }
     };

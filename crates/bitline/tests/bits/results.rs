@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use bitline::{Drive, Expression, Platform, VectorId};
+use bitline::{Drive, Error, Expression, Platform, VectorId, VolumeError};
 use nvme::Status;
 
+use crate::numbered;
+use crate::numbered::Numbered;
 use crate::{BITS, Random, ones, open, oracle, status_of};
 
 type Vectors = BTreeMap<VectorId, Vec<u8>>;
@@ -37,13 +39,13 @@ fn every_platform_yields_what_plain_loops_do() {
             let expression = random.expression(&names, 3);
             let expected = oracle(&expression, &vectors, bits);
             for platform in Platform::ALL {
-                let result = drive.evaluate(&expression, platform, bits);
+                let result = drive.evaluate(&expression, platform);
                 let result = result.expect("the vectors are there");
                 assert!(
                     result == expected,
                     "{platform}, {bits} bits, {round}: {expression}"
                 );
-                let counted = drive.count_ones(&expression, platform, bits);
+                let counted = drive.count_ones(&expression, platform);
                 let counted = counted.expect("the vectors are there");
                 assert_eq!(counted, ones(&expected), "{platform}: {expression}");
             }
@@ -66,7 +68,8 @@ fn many_evaluations_in_flight_do_not_mix() {
             .into_iter()
             .map(|(expression, platform)| {
                 let sender = host.clone();
-                let evaluate = async move { sender.evaluate(&expression, platform, BITS).await };
+                let evaluate =
+                    async move { numbered::evaluate(&sender, &expression, platform).await };
                 host.sim().spawn(evaluate)
             })
             .collect();
@@ -78,7 +81,10 @@ fn many_evaluations_in_flight_do_not_mix() {
     });
     for ((expression, platform), result) in asked.iter().zip(results.expect("nothing hangs")) {
         let expected = oracle(expression, &vectors, BITS);
-        assert!(result == Ok(expected), "{platform}: {expression}");
+        assert!(
+            result.expect("exists") == expected,
+            "{platform}: {expression}"
+        );
     }
 }
 
@@ -93,13 +99,11 @@ fn without_data_every_command_takes_the_same_time() {
         for _ in 0..15 {
             let expression = random.expression(&names, 3);
             for platform in Platform::ALL {
-                let result = drive.evaluate(&expression, platform, BITS).expect("exists");
+                let result = drive.evaluate(&expression, platform).expect("exists");
                 assert_eq!(result.len() as u64, BITS.div_ceil(8));
                 assert!(storage == "memory" || ones(&result) == 0);
                 times.push(drive.now());
-                drive
-                    .count_ones(&expression, platform, BITS)
-                    .expect("exists");
+                drive.count_ones(&expression, platform).expect("exists");
                 times.push(drive.now());
             }
         }
@@ -119,7 +123,7 @@ fn an_inverted_vector_reads_as_it_was_written() {
     for inverse in [true, false, true] {
         drive.write_vector(id, BITS, inverse, &data).expect("room");
         for platform in Platform::ALL {
-            let read = drive.evaluate(&id.into(), platform, BITS).expect("exists");
+            let read = drive.evaluate(&id.into(), platform).expect("exists");
             assert!(read == data, "{platform}, inverse {inverse}");
         }
         let listed = drive.vectors(None).expect("a list");
@@ -148,7 +152,10 @@ fn what_is_overwritten_or_deleted_gives_its_strings_back() {
             let deleted = drive.delete_vectors(id.group, Some(id.vector));
             match kept.remove(&id) {
                 Some(_) => deleted.expect("it was there"),
-                None => assert_eq!(status_of(deleted), Status::VECTOR_NOT_FOUND),
+                None => assert!(matches!(
+                    deleted,
+                    Err(Error::Volume(VolumeError::NotFound { .. }))
+                )),
             }
         }
         let listed = drive.vectors(None).expect("a list");
@@ -161,18 +168,17 @@ fn what_is_overwritten_or_deleted_gives_its_strings_back() {
     }
     assert!(drive.statistics().expect("power").bits.blocks_erased > 0);
     for (id, data) in &kept {
-        let read = drive.evaluate(&(*id).into(), Platform::FlashCosmos, BITS);
+        let read = drive.evaluate(&(*id).into(), Platform::FlashCosmos);
         assert!(read.expect("it is kept") == *data);
     }
     let groups: Vec<u32> = kept.keys().map(|id| id.group).collect();
     for group in 0..2 {
         if groups.contains(&group) {
             drive.delete_vectors(group, None).expect("it is there");
+            let again = drive.delete_vectors(group, None);
+            let told = again.expect_err("it is gone").to_string();
+            assert_eq!(told, format!("the volume has no object \"{group}\""));
         }
-        assert_eq!(
-            status_of(drive.delete_vectors(group, None)),
-            Status::VECTOR_NOT_FOUND
-        );
     }
     assert_eq!(drive.vectors(None).expect("a list"), []);
 }
@@ -183,7 +189,7 @@ fn a_write_goes_elsewhere_when_programs_fail() {
     let mut drive = open(&[("faults.program_failures_per_million", "15000")]);
     let vectors = fill(&mut drive, &mut random, BITS);
     for (id, data) in &vectors {
-        let read = drive.evaluate(&(*id).into(), Platform::FlashCosmos, BITS);
+        let read = drive.evaluate(&(*id).into(), Platform::FlashCosmos);
         assert!(read.expect("it was acknowledged") == *data);
     }
     let counts = drive.statistics().expect("power").bits;
@@ -201,23 +207,23 @@ fn what_cannot_be_done_is_told_by_its_status_and_changes_nothing() {
     drive
         .write_vector(b, 100, false, &random.vector(100))
         .expect("room");
-    let missing = drive.evaluate(&(a & VectorId::new(1, 1)), Platform::FlashCosmos, BITS);
-    assert_eq!(status_of(missing), Status::VECTOR_NOT_FOUND);
-    let mixed = drive.evaluate(&(a & b), Platform::ParaBit, BITS);
-    assert_eq!(status_of(mixed), Status::VECTOR_LENGTH_MISMATCH);
-    let short = drive.count_ones(&a.into(), Platform::InStorage, BITS - 1);
-    assert_eq!(status_of(short), Status::VECTOR_LENGTH_MISMATCH);
+    let missing = drive.evaluate(&(a & VectorId::new(1, 1)), Platform::FlashCosmos);
+    assert!(matches!(missing, Err(Error::NoVector(_))), "{missing:?}");
+    let mixed = drive.evaluate(&(a & b), Platform::ParaBit);
+    assert!(matches!(mixed, Err(Error::Lengths { .. })), "{mixed:?}");
     let other = drive.write_vector(VectorId::new(1, 1), 100, false, &random.vector(100));
-    assert_eq!(status_of(other), Status::VECTOR_LENGTH_MISMATCH);
+    let told = other.expect_err("another length").to_string();
+    assert!(told.contains("equally long"), "{told}");
+    let short = drive.write_vector(VectorId::new(1, 1), BITS, false, &data[1..]);
+    let told = short.expect_err("a byte less").to_string();
+    assert!(told.contains("would be right"), "{told}");
     let full = (0..1000).find_map(|number| {
         let id = VectorId::new(1, 100 + number);
         drive.write_vector(id, BITS, false, &data).err()
     });
     assert_eq!(status_of(full.map_or(Ok(()), Err)), Status::GROUP_FULL);
-    assert!(drive.explain(&(a & b), Platform::FlashCosmos).is_err());
-    let read = drive
-        .evaluate(&a.into(), Platform::Host, BITS)
-        .expect("exists");
+    assert!(drive.ask(&(a & b)).explain().is_err());
+    let read = drive.evaluate(&a.into(), Platform::Host).expect("exists");
     assert!(read == data);
 }
 
@@ -235,7 +241,7 @@ fn block_data_and_vectors_live_side_by_side() {
         assert!(drive.read(place as u64 * 8, 1).expect("in range") == *data);
     }
     for (id, data) in &vectors {
-        let read = drive.evaluate(&(*id).into(), Platform::FlashCosmos, BITS);
+        let read = drive.evaluate(&(*id).into(), Platform::FlashCosmos);
         assert!(read.expect("exists") == *data);
     }
 }

@@ -1,6 +1,6 @@
 //! Log pages, features, events, Abort, Sanitize.
 
-use bitline::{Drive, Status, VectorId};
+use bitline::{Drive, Status};
 use nvme::command::{FeatureId, FeatureSelect, LogPageId};
 use nvme::log::sanitize_state;
 use nvme::{AsyncEvent, BROADCAST_NAMESPACE, CommandId, QueueId};
@@ -302,13 +302,10 @@ fn abort_takes_back_what_was_not_fetched() {
 fn sanitize_erases_and_survives_power_cuts() {
     let mut drive = drive(&[]);
     drive.write(0, &blocks(0, 512)).expect("room");
-    drive
-        .write_vector(VectorId::new(1, 1), 4096, false, &[9; 512])
-        .expect("room");
-    let host = drive.host().expect("power");
-    let extent = host.bits().extents(VectorId::new(1, 1));
-    let extent = extent.expect("it is there");
-    assert_eq!(drive.read(extent.0, 1).expect("its bits"), [9; 512]);
+    let group = drive.group("bits").expect("a name");
+    let written = group.write(4096, [[9; 512]]).expect("room");
+    let extent = written[0].extents[0];
+    assert_eq!(drive.read(extent.first, 1).expect("its bits"), [9; 512]);
     let begun = drive.run(|host| async move {
         let admin = host.admin();
         admin.sanitize().await?;
@@ -337,7 +334,7 @@ fn sanitize_erases_and_survives_power_cuts() {
     assert_eq!(page.state.get(), sanitize_state::COMPLETED);
     assert_eq!((page.progress.get(), page.command.get()), (0xFFFF, 2));
     assert_eq!(drive.read(0, 512).expect("zeroes"), vec![0; 512 * 512]);
-    let (first, count) = extent;
+    let (first, count) = (extent.first, extent.blocks);
     let vector = drive.read(first, count).expect("zeroes");
     assert_eq!(vector, vec![0; count as usize * 512]);
     nothing_is_left(&drive);

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use bitline::{Drive, Status, VectorId};
+use bitline::{Drive, Error, Status, VolumeError};
 use media::nand::Failures;
 use nvme::log::sanitize_state;
 
@@ -43,13 +43,20 @@ fn fill(drive: &mut Drive) {
 fn fill_with_vectors(drive: &mut Drive) -> u32 {
     let planes = drive.nand().borrow().geometry().planes();
     for number in 0.. {
-        let id = VectorId::new(1 + number / 32, number % 32);
+        let group = drive.group(&(number / 32).to_string()).expect("a name");
+        let group = if number % 2 == 1 {
+            group.inverse()
+        } else {
+            group
+        };
         // A page of every plane.
         let data = secret(8 * planes as usize);
-        let bits = 8 * data.len() as u64;
-        match status(drive.write_vector(id, bits, number % 2 == 1, &data)) {
-            Status::SUCCESS => {}
+        match group.write(8 * data.len() as u64, [data]) {
+            Ok(_) => {}
+            // The addresses, or the blocks.
+            Err(Error::Volume(VolumeError::NoSpace { .. })) => return number,
             refused => {
+                let refused = status(refused);
                 assert!(refused.is(Status::GROUP_FULL), "{refused}");
                 return number;
             }
@@ -104,7 +111,7 @@ fn full_compute_blocks_are_sanitized() {
     let planes = drive.nand().borrow().geometry().planes() as usize;
     assert_eq!(blocks_of_vectors(&drive), planes * 16, "40 % of 40 blocks");
     drive.sanitize().expect("it ends");
-    assert!(drive.vectors(None).expect("a list").is_empty());
+    assert_eq!(drive.groups().expect("a list"), []);
     nothing_is_left(&mut drive);
     assert_eq!(blocks_of_vectors(&drive), 0);
     // All of the room is there again.
@@ -239,9 +246,8 @@ fn sanitize_ends_through_power_cuts_at_any_event() {
             let mut drive = tiny(changes);
             drive.write(0, &secret(256)).expect("room");
             drive.write(0, &secret(64)).expect("room");
-            let id = VectorId::new(1, 1);
-            let written = drive.write_vector(id, 32768, false, &secret(8));
-            written.expect("room");
+            let group = drive.group("bits").expect("a name");
+            group.write(32768, [secret(8)]).expect("room");
             let over = cut_while_sanitizing(&mut drive, events);
             let state = sanitized(&mut drive);
             assert_eq!(state, sanitize_state::COMPLETED, "cut after {events}");

@@ -49,6 +49,20 @@ impl Catalogue {
         self.vectors.range(numbers(group)).map(|(_, id)| *id)
     }
 
+    pub(super) fn numbered(&self, group: ObjectId, number: u32) -> Option<ObjectId> {
+        self.vectors.get(&(group, number)).copied()
+    }
+
+    /// The highest number that an object had.
+    pub(super) fn last(&self) -> u32 {
+        self.last
+    }
+
+    /// New objects get numbers above this one, too.
+    pub(super) fn number_above(&mut self, last: u32) {
+        self.last = self.last.max(last);
+    }
+
     /// The number after the highest of a group's vectors; `None` if there is no higher one.
     pub(super) fn next_number(&self, group: ObjectId) -> Option<u32> {
         let last = self.vectors.range(numbers(group)).next_back();

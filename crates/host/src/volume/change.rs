@@ -104,6 +104,11 @@ impl<'v, T: Transport> Change<'v, T> {
         name: &str,
         inverse: bool,
     ) -> Result<ObjectId, VolumeError> {
+        let vector = self.next_vector(group, inverse)?;
+        self.create(name, Content::Vector(vector))
+    }
+
+    fn next_vector(&self, group: ObjectId, inverse: bool) -> Result<Vector, VolumeError> {
         let bits = self.group(group)?.bits;
         let number = self.volume.catalogue.next_number(group);
         let number = number.ok_or_else(|| VolumeError::Attribute {
@@ -111,13 +116,12 @@ impl<'v, T: Transport> Change<'v, T> {
             value: "beyond 32 bits".into(),
             allowed: "at most 4294967295: write the vectors to a new group".into(),
         })?;
-        let vector = Vector {
+        Ok(Vector {
             group,
             number,
             inverse,
             bits,
-        };
-        self.create(name, Content::Vector(vector))
+        })
     }
 
     /// Creates an array of `bytes` bytes in all.
@@ -213,8 +217,8 @@ impl<'v, T: Transport> Change<'v, T> {
         self.put(ids.into_iter().map(|id| (id, None)).collect())
     }
 
-    /// Where the content of an object lies, which this change created or replaced: for whoever writes it by
-    /// commands of its own. It must be written when the change is committed.
+    /// Where the content of an object lies, which this change created or replaced. It must be written when the change is
+    /// committed.
     ///
     /// # Errors
     /// [`VolumeError::NotFound`], [`VolumeError::InPlace`].
@@ -234,7 +238,6 @@ impl<'v, T: Transport> Change<'v, T> {
     /// # Errors
     /// As [`Change::extents`]; [`VolumeError::Length`]; what the drive reports.
     pub async fn write(&mut self, id: ObjectId, data: &[u8]) -> Result<(), VolumeError> {
-        let extents = self.extents(id)?;
         let (wanted, found) = (self.entry(id)?.content.bytes(), data.len() as u64);
         if wanted != found {
             let name = self.entry(id)?.name.clone();
@@ -244,10 +247,26 @@ impl<'v, T: Transport> Change<'v, T> {
                 wanted,
             });
         }
+        self.write_by(id, async |volume, extents| {
+            Ok(volume.write_extents(extents, data).await?)
+        })
+        .await
+    }
+
+    /// Has the content of an object that this change created or replaced written by commands of the caller's own.
+    ///
+    /// # Errors
+    /// As [`Change::extents`]; what `write` reports.
+    pub async fn write_by<E: From<VolumeError>>(
+        &mut self,
+        id: ObjectId,
+        write: impl AsyncFnOnce(&Volume<T>, &[Extent]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let extents = self.extents(id)?;
         let volume = &mut *self.volume;
         // Whoever drops this future leaves a command behind that may still write.
         volume.is_unsure = true;
-        let written = volume.write_extents(&extents, data).await;
+        let written = write(volume, &extents).await;
         volume.is_unsure = false;
         written
     }
@@ -273,6 +292,19 @@ impl<'v, T: Transport> Change<'v, T> {
         // The change is made, whatever becomes of this; what is not deallocated now is so with the next commit.
         committed.freed_blocks = self.volume.deallocate_freed().await.unwrap_or(0);
         Ok(committed)
+    }
+
+    /// Undoes the change and deallocates what was written for it.
+    ///
+    /// # Errors
+    /// What the drive reports; then the blocks are deallocated with a later change.
+    pub async fn abandon(mut self) -> Result<(), VolumeError> {
+        let taken = std::mem::take(&mut self.taken);
+        let before = std::mem::take(&mut self.before);
+        self.is_committed = true;
+        self.volume.catalogue.restore(before.into_iter().collect());
+        self.volume.freed.extend(taken);
+        self.volume.deallocate_freed().await.map(|_| ())
     }
 
     fn entry(&self, id: ObjectId) -> Result<&Entry, VolumeError> {
@@ -313,6 +345,11 @@ impl<'v, T: Transport> Change<'v, T> {
             }
             _ => Alignment::ANY,
         };
+        // What computes on vectors takes each as one run of blocks.
+        let runs_max = match content {
+            Content::Vector(_) => 1,
+            _ => EXTENTS_MAX,
+        };
         let pages = self.volume.layout.pages_for(content.bytes());
         if pages == 0 {
             return Ok(Vec::new());
@@ -320,7 +357,7 @@ impl<'v, T: Transport> Change<'v, T> {
         let space = &mut self.volume.space;
         let runs = u32::try_from(pages)
             .ok()
-            .and_then(|pages| space.allocate(pages, place, EXTENTS_MAX));
+            .and_then(|pages| space.allocate(pages, place, runs_max));
         let runs = runs.ok_or_else(|| self.volume.no_space(pages))?;
         self.taken.extend(&runs);
         Ok(runs)
@@ -380,7 +417,7 @@ impl<T: Transport> Volume<T> {
     }
 
     /// Whether the last commit is still on the drive and nothing newer behind it.
-    async fn check_unchanged(&self) -> Result<(), VolumeError> {
+    async fn check_unchanged(&mut self) -> Result<(), VolumeError> {
         let page_blocks = u64::from(self.layout.page_blocks);
         let last = self.layout.area(self.log.area) + u64::from(self.log.page - 1) * page_blocks;
         let pages = if self.log.page < self.layout.catalogue_pages {
@@ -395,6 +432,7 @@ impl<T: Transport> Volume<T> {
         let is_newer = page::decode(next_bytes, last + page_blocks)
             .is_some_and(|page| page.stamp.sequence > self.log.seen.sequence);
         if self.keeps_data && (!is_last || is_newer) {
+            self.is_unsure = true;
             return Err(VolumeError::Stale);
         }
         Ok(())

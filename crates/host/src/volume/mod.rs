@@ -33,7 +33,7 @@ mod tests;
 pub use change::{Change, Committed};
 pub use error::VolumeError;
 pub use extent::Extent;
-pub use name::NAME_BYTES_MAX;
+pub use name::{NAME_BYTES_MAX, check as check_name};
 pub use object::{
     Array, BITS_MAX, Content, DIMENSIONS_MAX, EXTENTS_MAX, Group, HANDLE_MAX, Kind, ObjectId,
     SCHEMA_BYTES_MAX, Vector,
@@ -66,6 +66,9 @@ pub struct VolumeOptions {
     pub catalogue_pages: Option<u32>,
     /// Whether a volume that is there goes.
     pub replace_existing: bool,
+    /// Whether the drive gives back what it was given. Of one that keeps only time nothing can be read; the volume is what
+    /// this process remembers of it then.
+    pub keeps_data: bool,
 }
 
 impl VolumeOptions {
@@ -76,6 +79,7 @@ impl VolumeOptions {
             blocks,
             catalogue_pages: None,
             replace_existing: false,
+            keeps_data: true,
         }
     }
 }
@@ -153,7 +157,7 @@ impl<T: Transport> Volume<T> {
             generation: seen.generation + 1,
             sequence: seen.sequence + 1,
         };
-        let mut volume = Volume {
+        let volume = Volume {
             catalogue: Catalogue::default(),
             space: Space::new(layout.data_pages()),
             log: Log {
@@ -165,7 +169,7 @@ impl<T: Transport> Volume<T> {
             freed: Vec::new(),
             old_area: None,
             is_unsure: false,
-            keeps_data: true,
+            keeps_data: options.keeps_data,
             device,
             layout,
         };
@@ -175,11 +179,6 @@ impl<T: Transport> Volume<T> {
             let lba = layout.superblock(copy);
             volume.device.write_durably(lba, &superblock).await?;
         }
-        volume.keeps_data = match read_layout(&volume.device, first).await {
-            Ok(_) => true,
-            Err(VolumeError::NoVolume { .. }) => false,
-            Err(error) => return Err(error),
-        };
         Ok(volume)
     }
 
@@ -237,7 +236,11 @@ impl<T: Transport> Volume<T> {
         for area in 0..2 {
             scan(&device, &self.layout, area).await?;
         }
-        Ok(Volume { device, ..self })
+        Ok(Volume {
+            device,
+            is_unsure: false,
+            ..self
+        })
     }
 
     /// Begins a change; nothing of it is there before it is committed.
@@ -251,6 +254,26 @@ impl<T: Transport> Volume<T> {
         Ok(Change::new(self))
     }
 
+    /// The highest number that an object had.
+    pub fn last_number(&self) -> u32 {
+        self.catalogue.last()
+    }
+
+    /// Gives new objects numbers above `last`, too: those that somebody still knows of objects that are gone.
+    pub fn number_above(&mut self, last: u32) {
+        self.catalogue.number_above(last);
+    }
+
+    /// Whether the drive gives back what it was given; one that keeps only time gives zeroes.
+    pub fn keeps_data(&self) -> bool {
+        self.keeps_data
+    }
+
+    /// Whether it is known what the drive holds; if not, only opening it again tells.
+    pub fn is_sure(&self) -> bool {
+        !self.is_unsure
+    }
+
     /// The block device it lies on.
     pub fn device(&self) -> &BlockDevice<T> {
         &self.device
@@ -261,6 +284,14 @@ impl<T: Transport> Volume<T> {
         Extent {
             first: self.layout.first,
             blocks: self.layout.blocks,
+        }
+    }
+
+    /// The logical blocks of its superblocks and catalogue, before those of objects.
+    pub fn catalogue_extent(&self) -> Extent {
+        Extent {
+            first: self.layout.first,
+            blocks: self.layout.data() - self.layout.first,
         }
     }
 
@@ -308,6 +339,16 @@ impl<T: Transport> Volume<T> {
     /// A vector by its name in a group.
     pub fn vector(&self, group: ObjectId, name: &str) -> Option<Object> {
         self.get(self.catalogue.named(group, name)?)
+    }
+
+    /// A vector by its number in a group.
+    pub fn numbered(&self, group: ObjectId, number: u32) -> Option<Object> {
+        self.get(self.catalogue.numbered(group, number)?)
+    }
+
+    /// The number that a group's next vector gets; `None` if there is none left.
+    pub fn next_number(&self, group: ObjectId) -> Option<u32> {
+        self.catalogue.next_number(group)
     }
 
     /// What an object holds, as many bytes as it has.

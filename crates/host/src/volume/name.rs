@@ -7,7 +7,7 @@ pub const NAME_BYTES_MAX: usize = 255;
 
 /// Names are UTF-8 of 1 to [`NAME_BYTES_MAX`] bytes without control characters, and are compared byte by byte:
 /// nothing is normalized, and case counts.
-pub(super) fn check(name: &str) -> Result<(), VolumeError> {
+pub fn check(name: &str) -> Result<(), VolumeError> {
     let reason = if name.is_empty() {
         "it is empty; a name has 1 to 255 bytes"
     } else if name.len() > NAME_BYTES_MAX {

@@ -10,6 +10,7 @@
 mod encoding;
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::fmt;
 use std::ops::{BitAnd, BitOr, BitXor, Not};
 
@@ -161,6 +162,12 @@ impl<V: Operand> Expression<V> {
         }
         steps.reverse();
         steps
+    }
+
+    /// The same expression over other operands.
+    pub fn map<W: Operand>(&self, mut rename: impl FnMut(V) -> W) -> Expression<W> {
+        let Ok(mapped) = self.try_map(|name| Ok::<_, Infallible>(rename(name)));
+        mapped
     }
 
     /// The same expression over other names.
@@ -333,6 +340,32 @@ impl fmt::Display for VectorId {
 impl<V: Operand> fmt::Display for Expression<V> {
     /// Infix, every operator inside another in parentheses except NOT.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(formatter, &|id, formatter| write!(formatter, "{id}"))
+    }
+}
+
+/// How an operand is written.
+type Write<'a, V> = &'a dyn Fn(V, &mut fmt::Formatter<'_>) -> fmt::Result;
+
+/// An expression whose operands are written by the names that something gives them.
+struct Named<'a, V: Operand, N>(&'a Expression<V>, N);
+
+impl<V: Operand, S: fmt::Display, N: Fn(V) -> S> fmt::Display for Named<'_, V, N> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Named(expression, name) = self;
+        expression.write(formatter, &|id, formatter| {
+            write!(formatter, "{}", name(id))
+        })
+    }
+}
+
+impl<V: Operand> Expression<V> {
+    /// The same text as [`Expression::to_string`] gives, with names of operands that `name` gives.
+    pub fn named<S: fmt::Display>(&self, name: impl Fn(V) -> S) -> impl fmt::Display {
+        Named(self, name)
+    }
+
+    fn write(&self, formatter: &mut fmt::Formatter<'_>, name: Write<'_, V>) -> fmt::Result {
         /// What is still to be printed, the next on top.
         enum Piece<'a, V: Operand> {
             Node(&'a Expression<V>, bool),
@@ -349,7 +382,7 @@ impl<V: Operand> fmt::Display for Expression<V> {
             };
             let separator = match node {
                 Expression::Vector(id) => {
-                    write!(formatter, "{id}")?;
+                    name(*id, formatter)?;
                     continue;
                 }
                 Expression::Not(operand) => {

@@ -131,7 +131,11 @@ fn opening_reads_the_catalogue_only() {
 fn a_drive_that_keeps_only_time_is_asked_the_same() {
     let (kept, mut with_data) = fresh();
     let nothing = MemoryDrive::keeping_nothing();
-    let mut without = create(&nothing).unwrap();
+    let options = VolumeOptions {
+        keeps_data: false,
+        ..super::options()
+    };
+    let mut without = now(Volume::create(device(&nothing).unwrap(), options)).unwrap();
     let live = |volume: &mut super::MemoryVolume| {
         file(volume, "a", &[1; 3000]).unwrap();
         file(volume, "b", &[1; 3000]).unwrap();

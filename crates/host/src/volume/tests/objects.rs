@@ -301,3 +301,43 @@ fn ranges_that_hold_no_volume_are_told() {
     refused(100, 62, "the namespace has 160 blocks");
     refused(u64::MAX - 1, 4, "the namespace has 160 blocks");
 }
+
+#[test]
+fn vectors_are_found_by_number() {
+    let (drive, mut volume) = fresh();
+    let (group, vector) = commit(&mut volume, |change| {
+        let group = change.create_group("g", 100, 0, 0)?;
+        Ok((group, change.create_vector(group, "v", true)?))
+    })
+    .unwrap();
+    let volume = open(&drive).unwrap();
+    assert_eq!(volume.numbered(group, 0).unwrap().id, vector);
+    assert_eq!(volume.numbered(group, 1), None);
+}
+
+#[test]
+fn numbers_that_somebody_knows_are_not_given_again() {
+    let (drive, mut volume) = fresh();
+    let create =
+        |volume: &mut _| commit(volume, |change| change.create("a", content(&[]))).unwrap();
+    let id = create(&mut volume);
+    commit(&mut volume, |change| change.remove(id)).unwrap();
+    let last = volume.last_number();
+    assert_eq!(last, id.get());
+    let mut volume = open(&drive).unwrap();
+    volume.number_above(last + 5);
+    assert_eq!(create(&mut volume).get(), last + 6);
+}
+
+#[test]
+fn an_abandoned_change_leaves_nothing_on_the_drive() {
+    let (drive, mut volume) = fresh();
+    let before = super::contents(&volume);
+    let mut change = volume.change().unwrap();
+    let id = change.create("a", content(&[5; 3000])).unwrap();
+    now(change.write(id, &[5; 3000])).unwrap();
+    let extent = change.extents(id).unwrap()[0];
+    now(change.abandon()).unwrap();
+    assert_eq!(drive.block(extent.first), vec![0; 512]);
+    assert_eq!(super::contents(&volume), before);
+}

@@ -1,0 +1,156 @@
+//! Vectors that are there from the beginning: they are set up at once, as earlier writes would have left them ("the data set
+//! is initially stored in the SSD", Flash-Cosmos 7).
+
+use std::ops::ControlFlow;
+
+use device::ftl::AtOnce;
+use device::region::Shape;
+use host::volume::{Content, Group};
+use media::nand::NandError;
+use thiserror::Error;
+
+use super::group::{Rows, Vector, add_row, group_content, handle_of, vectors_of};
+use super::slot::{Absent, DriveVolume};
+use crate::drive::{Drive, Host};
+use crate::error::Error;
+
+/// Why vectors cannot be set up at once.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PlaceError {
+    /// The drive has no such dies.
+    #[error(transparent)]
+    Home(#[from] device::region::HandleError),
+    /// There is no room.
+    #[error("group {group:?} cannot grow: plane {plane} has no free block")]
+    OutOfBlocks {
+        /// The group.
+        group: String,
+        /// The plane without a free block (global index).
+        plane: u32,
+    },
+    /// The media refused.
+    #[error(transparent)]
+    Media(#[from] NandError),
+}
+
+impl Drive {
+    /// As [`super::Group::place`].
+    pub(super) fn place_rows(
+        &mut self,
+        name: &str,
+        what: &Rows,
+        count: u32,
+        mut observe: impl FnMut(u32) -> ControlFlow<()>,
+    ) -> Result<Vec<Vector>, Error> {
+        let (name, what) = (name.to_owned(), what.clone());
+        let inverse = what.inverse;
+        let add = {
+            let name = name.clone();
+            move |host: Host| async move { host.add_rows(&name, &what, count).await }
+        };
+        let (group, mut vectors) = self.run(add)??;
+        let (mut placed, mut result) = (0, Ok(()));
+        for vector in &vectors {
+            result = self.set_up_row(&group, vector, inverse);
+            if result.is_err() {
+                break;
+            }
+            placed += 1;
+            if observe(placed).is_break() {
+                break;
+            }
+        }
+        let rest: Vec<u32> = vectors
+            .drain(placed as usize..)
+            .map(|row| row.number)
+            .collect();
+        if !rest.is_empty() {
+            self.run(|host| async move { host.remove_rows(&name, &rest).await })??;
+        }
+        result.map(|()| vectors)
+    }
+
+    fn set_up_row(&self, group: &Group, vector: &Vector, inverse: bool) -> Result<(), Error> {
+        let ftl = &self.device()?.ftl;
+        let scope = self.first_namespace()?;
+        let page_blocks = u64::from(self.host()?.block().page_blocks());
+        let page_of = |block: u64| scope.start + (block / page_blocks) as u32;
+        let handle = handle_of(group);
+        let shape = Shape {
+            anchor: page_of(handle.anchor),
+            pitch: (handle.pitch / page_blocks) as u32,
+            home: handle.home,
+            scope: scope.clone(),
+        };
+        ftl.open_handle(handle.number, shape)
+            .map_err(PlaceError::Home)?;
+        let handle = ftl.handle(handle.number).expect("it was opened just now");
+        let go_on = |_| ControlFlow::Continue(());
+        for extent in &vector.extents {
+            let lpns = page_of(extent.first)..page_of(extent.first + extent.blocks);
+            let set_up = ftl.place_at_once(&handle, lpns, inverse, go_on);
+            if let AtOnce::Full(plane) = set_up.map_err(PlaceError::Media)? {
+                return Err(PlaceError::OutOfBlocks {
+                    group: vector.group.clone(),
+                    plane: plane.0,
+                }
+                .into());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Host {
+    /// Makes `count` vectors, whose blocks are not written.
+    async fn add_rows(
+        &self,
+        name: &str,
+        what: &Rows,
+        count: u32,
+    ) -> Result<(Group, Vec<Vector>), Error> {
+        what.check(count as usize)?;
+        let add = async |volume: &mut DriveVolume| {
+            let mut change = volume.change()?;
+            let group = self.group_for(&mut change, name, what)?;
+            let first = change.volume().next_number(group).unwrap_or(0);
+            for index in 0..count as usize {
+                add_row(&mut change, group, what, index)?;
+            }
+            change.commit().await?;
+            self.names.learn(volume, group);
+            let added = |vector: &Vector| vector.number >= first;
+            let vectors = vectors_of(volume, group).filter(added).collect();
+            Ok((group_content(volume, group)?, vectors))
+        };
+        let added = self.names.with(self, Absent::Create, add).await?;
+        Ok(added.expect("a volume is made where there is none"))
+    }
+
+    /// Removes vectors that were made and could not be set up; the group, too, if it has no others.
+    async fn remove_rows(&self, name: &str, numbers: &[u32]) -> Result<(), Error> {
+        let remove = async |volume: &mut DriveVolume| {
+            let mut change = volume.change()?;
+            let group = change.volume().named(name);
+            let group = group.filter(|group| matches!(group.content, Content::Group(_)));
+            let Some(group) = group else {
+                return Ok(());
+            };
+            for number in numbers {
+                if let Some(vector) = change.volume().numbered(group.id, *number) {
+                    change.remove(vector.id)?;
+                }
+            }
+            if change.volume().vectors(group.id).next().is_none() {
+                change.remove(group.id)?;
+            }
+            let _alone = self.names.alone().await;
+            change.commit().await?;
+            self.names.learn(volume, group.id);
+            Ok(())
+        };
+        self.names.with(self, Absent::Leave, remove).await?;
+        Ok(())
+    }
+}

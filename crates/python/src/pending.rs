@@ -1,0 +1,108 @@
+//! Calls in flight together, for Python: a handle names what was submitted, which stays in the thread of its drive.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use bitline::{Error, Host, Pending as Submitted};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::drive::Drive;
+use crate::error::usage;
+
+/// What an answer is.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    Bytes(Vec<u8>),
+    Count(u64),
+    Done,
+}
+
+type Task = Submitted<Result<Answer, Error>>;
+
+thread_local! {
+    static TASKS: RefCell<BTreeMap<u64, Task>> = const { RefCell::new(BTreeMap::new()) };
+    static NEXT: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Something that was submitted to a drive.
+#[pyclass(frozen, module = "bitline._bitline")]
+pub(crate) struct Pending {
+    drive: Py<Drive>,
+    number: u64,
+    thread: std::thread::ThreadId,
+}
+
+impl Pending {
+    pub(crate) fn submit(
+        drive: Py<Drive>,
+        function: impl AsyncFnOnce(Host) -> Result<Answer, Error> + 'static,
+    ) -> PyResult<Pending> {
+        let task = drive.get().with(|drive| drive.submit(function))?;
+        let number = NEXT.replace(NEXT.get() + 1);
+        TASKS.with_borrow_mut(|tasks| tasks.insert(number, task));
+        let thread = std::thread::current().id();
+        Ok(Pending {
+            drive,
+            number,
+            thread,
+        })
+    }
+
+    fn check_thread(&self) -> PyResult<()> {
+        if self.thread == std::thread::current().id() {
+            return Ok(());
+        }
+        Err(usage(
+            "this was submitted in another thread; a drive is used in the thread that opened it",
+        ))
+    }
+}
+
+#[pymethods]
+impl Pending {
+    /// Whether it has ended, or was waited for.
+    fn is_finished(&self) -> PyResult<bool> {
+        self.check_thread()?;
+        Ok(TASKS.with_borrow(|tasks| tasks.get(&self.number).is_none_or(Task::is_finished)))
+    }
+
+    /// Lets time pass until it has ended: what it gave, and the picoseconds it took. Can be called once.
+    fn wait<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, u64)> {
+        self.check_thread()?;
+        let task = TASKS.with_borrow_mut(|tasks| tasks.remove(&self.number));
+        let task = task.ok_or_else(|| usage("this was waited for before"))?;
+        let waited = self.drive.get().with(|drive| {
+            let waited = drive.wait(&task);
+            if matches!(waited, Err(Error::Interrupted)) {
+                // It can be waited for again.
+                return Ok(Err((waited, task)));
+            }
+            waited.map(Ok)
+        })?;
+        let finished = match waited {
+            Ok(finished) => finished,
+            Err((interrupted, task)) => {
+                TASKS.with_borrow_mut(|tasks| tasks.insert(self.number, task));
+                return Err(crate::error::to_python(
+                    interrupted.expect_err("it was interrupted"),
+                ));
+            }
+        };
+        let answer = match finished.answer.map_err(crate::error::to_python)? {
+            Answer::Bytes(bytes) => PyBytes::new(py, &bytes).into_any(),
+            Answer::Count(count) => count.into_pyobject(py)?.into_any(),
+            Answer::Done => py.None().into_bound(py),
+        };
+        Ok((answer, finished.took.as_ps()))
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if self.check_thread().is_ok() {
+            // The thread may be ending, its tasks gone already; what was sent to the drive is carried out.
+            let _ = TASKS.try_with(|tasks| tasks.borrow_mut().remove(&self.number));
+        }
+    }
+}

@@ -58,7 +58,7 @@ def _report(point: Point) -> dict[str, Any]:
         drive = bitline.open(config=path)
     with drive:
         if point.precondition is not None:
-            drive.precondition(**point.precondition)
-        report = drive.run(point.flows).to_dict()
+            drive.media.precondition(**point.precondition)
+        report = drive.measure(point.flows).to_dict()
         report["statistics"] = drive.statistics.to_dict()
     return report

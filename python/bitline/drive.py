@@ -475,7 +475,7 @@ class Drive:
         latencies: Callable[[LatencyChunk], object] | None = None,
         keep_going: bool = False,
     ) -> Report:
-        """Run a workload, a synthetic flow of requests or a trace, and measure it; or several side by side.
+        """Run a workload and measure it: a synthetic flow of requests, a trace, or several side by side.
 
         Args:
             workload: `bitline.Flow` or `bitline.Replay`, or a list of them. A mapping will do, too, with the
@@ -500,7 +500,8 @@ class Drive:
             isinstance(each, Flow | Replay | Mapping) for each in workloads
         ):
             raise TypeError(
-                "a workload is a flow or a list of flows; a flow is a mapping, a Flow or a Replay"
+                "a workload is a flow or a list of flows; "
+                "a flow is a mapping, a Flow, or Replay(path) of a trace"
             )
         plain = [dict(each) if isinstance(each, Mapping) else each.to_dict() for each in workloads]
         told = None if latencies is None else _told(latencies)

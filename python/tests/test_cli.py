@@ -115,7 +115,7 @@ def test_an_interrupted_command_says_so_in_one_line(run: Run, monkeypatch: pytes
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(bitline.Drive, "run", interrupt)
+    monkeypatch.setattr(bitline.Drive, "measure", interrupt)
     _fails(run("run"), 130, "interrupted")
 
 

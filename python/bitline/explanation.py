@@ -45,7 +45,7 @@ class PagePart:
 
     kind: ClassVar[Literal["page"]] = "page"
     program: int
-    """Number of the program; a page in several places is computed once."""
+    """Number of the computation; a page in several places is computed once."""
     steps: tuple[Step, ...]
     """The commands; none where the page is named again."""
 

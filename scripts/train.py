@@ -38,19 +38,19 @@ CACHED: dict[str, Setting] = {
 def reads() -> None:
     """Reads through an ideal table, and through caches of mapping and data."""
     with bitline.open(set=TIMING_ONLY) as drive:
-        drive.run(Flow(requests=REQUESTS))
-        drive.run(Flow(requests=REQUESTS // 10, blocks=64, pattern="sequential", prefill=False))
+        drive.measure(Flow(requests=REQUESTS))
+        drive.measure(Flow(requests=REQUESTS // 10, blocks=64, pattern="sequential", prefill=False))
     with bitline.open("mqsim-default", set=CACHED) as drive:
-        drive.run(Flow(requests=REQUESTS, range_blocks=1 << 18))
-        drive.run(Flow(requests=REQUESTS // 4, pattern=Zipf(0.99), read_fraction=0.7, prefill=False))
+        drive.measure(Flow(requests=REQUESTS, range_blocks=1 << 18))
+        drive.measure(Flow(requests=REQUESTS // 4, pattern=Zipf(0.99), read_fraction=0.7, prefill=False))
 
 
 def writes() -> None:
     """Writes in steady state, with the data cache and without."""
     for mode in ("off", "write"):
         with bitline.open("mqsim-default", set={**SMALL, "cache.mode": mode}) as drive:
-            drive.precondition("steady_state")
-            drive.run(Flow(read_fraction=0.0, blocks=2, range_blocks=0, requests=REQUESTS, prefill=False))
+            drive.media.precondition("steady_state")
+            drive.measure(Flow(read_fraction=0.0, blocks=2, range_blocks=0, requests=REQUESTS, prefill=False))
             flow = Flow(
                 read_fraction=0.5,
                 range_blocks=0,
@@ -59,7 +59,7 @@ def writes() -> None:
                 requests=REQUESTS // 4,
                 prefill=False,
             )
-            drive.run(flow, latencies=lambda _: None)
+            drive.measure(flow, latencies=lambda _: None)
 
 
 def policies() -> None:
@@ -76,8 +76,8 @@ def policies() -> None:
     }
     for changed in (more, {"compatibility.interleave": "chip", "ftl.gc.policy": "cost_benefit"}):
         with bitline.open("mqsim-default", set={**SMALL, **changed}) as drive:
-            drive.precondition("sequential", occupied=0.7)
-            drive.run(Flow(read_fraction=0.5, range_blocks=0, requests=REQUESTS // 8, prefill=False))
+            drive.media.precondition("sequential", occupied=0.7)
+            drive.measure(Flow(read_fraction=0.5, range_blocks=0, requests=REQUESTS // 8, prefill=False))
 
 
 def traces() -> None:
@@ -91,7 +91,7 @@ def traces() -> None:
         )
         path.write_text("".join(lines))
         with bitline.open("mqsim-default", set=TIMING_ONLY) as drive:
-            drive.replay(Replay(path))
+            drive.measure(Replay(path))
 
 
 def data() -> None:

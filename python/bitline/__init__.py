@@ -1,13 +1,15 @@
 """A whole computational SSD in software: real data, simulated time, computing inside the NAND array.
 
-`open` gives a `Drive`: blocks are read and written, vectors of bits are combined inside the flash, and
-`statistics` tells what that took in time, bytes and energy.
+`open` gives a `Drive`: blocks are read and written, vectors of bits are combined inside the flash,
+workloads are measured, and `statistics` tells what that took in time, bytes and energy. `drive.admin`,
+`drive.media` and `drive.tracing` are what it says of itself, what its media holds, and what its parts do.
 """
 
 from bitline import cells
 from bitline._bitline import __version__
+from bitline.admin import Admin, Health, Identity
 from bitline.advice import Advice, advise
-from bitline.bits import PLATFORMS, BitExpression, BitVector, Group, Platform, nand, nor, xnor
+from bitline.bits import BitExpression, BitVector, Group, nand, nor, xnor
 from bitline.drive import Drive, open, presets  # noqa: A004 (bitline.open, as gzip.open)
 from bitline.errors import (
     BitlineError,
@@ -20,41 +22,75 @@ from bitline.errors import (
     UsageError,
     WrongResultError,
 )
+from bitline.explanation import (
+    CombinedPart,
+    ConstantPart,
+    Estimate,
+    EstimatedEnergy,
+    Explanation,
+    PagePart,
+    PlanPart,
+    Step,
+    VectorPart,
+)
+from bitline.media import DriveAge, Inventory, Media, Preconditioned, VectorSpace
+from bitline.platforms import PLATFORMS, Platform
 from bitline.statistics import EnergyEntry, Served, Statistics, TenantEntry
 from bitline.symbols import Formula
+from bitline.timeline import Timeline
+from bitline.tracing import Tracing
 from bitline.units import Duration, Energy, Size
 from bitline.workload import Flow, FlowReport, Latency, Replay, Report, TraceReport
 
 __all__ = [
     "PLATFORMS",
+    "Admin",
     "Advice",
     "BitExpression",
     "BitVector",
     "BitlineError",
+    "CombinedPart",
     "ConfigError",
+    "ConstantPart",
     "DisagreementError",
     "Drive",
+    "DriveAge",
     "Duration",
     "Energy",
     "EnergyEntry",
+    "Estimate",
+    "EstimatedEnergy",
+    "Explanation",
     "Flow",
     "FlowReport",
     "Formula",
     "Group",
+    "Health",
+    "Identity",
     "ImageError",
     "InternalError",
+    "Inventory",
     "Latency",
+    "Media",
     "MediaError",
     "NvmeError",
+    "PagePart",
+    "PlanPart",
     "Platform",
+    "Preconditioned",
     "Replay",
     "Report",
     "Served",
     "Size",
     "Statistics",
+    "Step",
     "TenantEntry",
+    "Timeline",
     "TraceReport",
+    "Tracing",
     "UsageError",
+    "VectorPart",
+    "VectorSpace",
     "WrongResultError",
     "__version__",
     "advise",

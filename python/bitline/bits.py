@@ -13,29 +13,20 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import reduce
 from operator import and_, or_, xor
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitline.errors import DisagreementError, NvmeError, UsageError
+from bitline.explanation import Explanation
 from bitline.expression import Node
+from bitline.platforms import Platform
+from bitline.records import made
 from bitline.units import counted, quoted
 
 if TYPE_CHECKING:
     from bitline.drive import Drive
-
-Platform: TypeAlias = Literal["flash-cosmos", "parabit", "in-storage", "host"]
-"""Who evaluates an expression.
-
-- `"flash-cosmos"`: the array senses many operands at once (multi-wordline sensing).
-- `"parabit"`: the array senses one operand after another into its latches.
-- `"in-storage"`: the controller's accelerator combines operands read over the channels.
-- `"host"`: the host reads every operand over PCIe and combines them.
-"""
-
-#: All of them, from the host inwards.
-PLATFORMS: tuple[Platform, ...] = ("host", "in-storage", "parabit", "flash-cosmos")
 
 #: The longest vector, in bits.
 BITS_MAX = (1 << 48) - 1
@@ -191,8 +182,8 @@ class BitExpression:
 
     def explanation(
         self, platform: Platform = "flash-cosmos", *, bits: int | None = None, count: bool = False
-    ) -> dict[str, Any]:
-        """How the expression would be evaluated, and what that would take, as in `bitline explain --json`.
+    ) -> Explanation:
+        """How the expression would be evaluated, and what that would take, as `bitline explain` tells it.
 
         Nothing is carried out. Time and energy are estimates for a drive that does nothing else: energy is
         what the accounts would say, time what a simulation of the same senses, channels and link takes.
@@ -203,7 +194,7 @@ class BitExpression:
             count: Of `count()`, not of `read()`.
 
         Returns:
-            The plan as nested parts under `root`, times in ns and energies in pJ under `estimate`.
+            The plan as nested parts, `root`, and what they are estimated to take, `estimate`.
 
         Raises:
             UsageError: No such platform, or no bits.
@@ -212,8 +203,7 @@ class BitExpression:
         if bits is not None and not 1 <= bits <= BITS_MAX:
             raise UsageError(f"bits = {quoted(bits)}: a vector has from 1 to {BITS_MAX} bits")
         told = self._drive._native.explanation(self._node.code(), platform, bits, count)
-        explanation: dict[str, Any] = json.loads(self._drive._with_names(told))
-        return explanation
+        return made(Explanation, json.loads(self._drive._with_names(told)))
 
     def _agreed(self, differing: int) -> None:
         """Raises DisagreementError unless a check found both results to be the same."""

@@ -27,10 +27,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from bitline import _bitline
+from bitline.admin import Admin
+from bitline.arguments import DWORD_MAX, whole_number
 from bitline.bits import Group
 from bitline.errors import ConfigError, UsageError
+from bitline.media import Media
 from bitline.statistics import Statistics
-from bitline.timeline import Timeline
+from bitline.tracing import Tracing
 from bitline.units import Duration, quoted
 from bitline.workload import Flow, LatencyChunk, Replay, Report, _chunk, as_json
 
@@ -47,9 +50,6 @@ _DERIVED_NUMBER = re.compile(r"\b[2-4]\d{9}(?=[:.]\d)")
 #: Numbers of drives, which tell their statistics apart.
 _DRIVES = itertools.count(1)
 
-#: The largest numbers in a command (NVMe Base 2.1): 64-bit block addresses, 32-bit namespaces and counts.
-_NUMBER_MAX = (1 << 64) - 1
-_DWORD_MAX = (1 << 32) - 1
 #: The last die that a home can begin at, and the most dies it can have: 16 bits each.
 _HOME_MAX = (1 << 16) - 1
 #: How deep lists and tables of a setting may nest.
@@ -184,14 +184,6 @@ def _told(latencies: Callable[[LatencyChunk], object]) -> Callable[[dict[str, by
     return lambda columns: latencies(_chunk(columns))
 
 
-def _number(name: str, value: int, least: int = 0, most: int = _NUMBER_MAX) -> int:
-    """An argument that is a whole number, from `least` to `most`."""
-    number = operator.index(value)
-    if not least <= number <= most:
-        raise UsageError(f"{name} = {quoted(number)} is out of range; it must be {least} to {most}")
-    return number
-
-
 class Drive:
     """A computational SSD in this process, made by `bitline.open`.
 
@@ -280,11 +272,6 @@ class Drive:
         """Bytes that can be stored."""
         return self.blocks * self.block_bytes
 
-    def identify(self) -> dict[str, Any]:
-        """What the drive answers to NVMe's Identify: model, versions, sizes."""
-        identity: dict[str, Any] = json.loads(self._native.identify())
-        return identity
-
     def write(self, lba: int, data: "bytes | bytearray | memoryview | NDArray[Any]") -> None:
         """Write from logical block `lba` on.
 
@@ -301,7 +288,7 @@ class Drive:
         packed = self._bytes_of(data)
         if not packed:
             raise UsageError("data is empty; write at least one block")
-        self._native.write(_number("lba", lba), packed)
+        self._native.write(whole_number("lba", lba), packed)
 
     def read(self, lba: int, blocks: int = 1) -> bytes:
         """Read `blocks` logical blocks from `lba` on. Blocks never written are zeroes.
@@ -310,7 +297,7 @@ class Drive:
             UsageError: Blocks outside of the drive, none, or more than 4 GiB.
             MediaError: The flash has lost them.
         """
-        return self._native.read(_number("lba", lba), _number("blocks", blocks, 1))
+        return self._native.read(whole_number("lba", lba), whole_number("blocks", blocks, 1))
 
     def read_array(self, lba: int, shape: int | Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
         """Read an array as `write` wrote it.
@@ -346,50 +333,11 @@ class Drive:
 
     def deallocate(self, lba: int, blocks: int) -> None:
         """Tell the drive that blocks are not needed. Whole flash pages then read as zeroes."""
-        self._native.deallocate(_number("lba", lba), _number("blocks", blocks, 1))
+        self._native.deallocate(whole_number("lba", lba), whole_number("blocks", blocks, 1))
 
     def write_zeroes(self, lba: int, blocks: int) -> None:
         """Make blocks read as zeroes without sending any."""
-        self._native.write_zeroes(_number("lba", lba), _number("blocks", blocks, 1))
-
-    def precondition(
-        self,
-        history: Literal["sequential", "random", "steady_state", "mqsim"] = "sequential",
-        *,
-        overwrites: float | None = None,
-        occupied: float = 1.0,
-        working_set: float = 1.0,
-        progress: Callable[[float], object] | None = None,
-    ) -> dict[str, int]:
-        """Set up at once what earlier writes would have left, on a drive that was never written.
-
-        Mapping, needed and replaced pages and worn blocks are constructed; it takes no simulated time, and
-        a power cut right after it loses nothing. The pages read as zeroes.
-
-        Args:
-            history: What the writes were: `"sequential"`, each page once, in order; `"random"`, then
-                overwritten at random, `overwrites` times each on average; `"steady_state"`, overwritten at
-                random for ever; `"mqsim"`, the same as MQSim sets it up.
-            overwrites: Of `"random"`.
-            occupied: Share of the logical pages that hold data, 0 to 1.
-            working_set: They are drawn from the first part of the logical pages, of this share.
-            progress: Called now and then with the share of the drive that is set up, 0 to 1. An exception
-                in it, or Ctrl-C, leaves the rest of the drive blank.
-
-        Returns:
-            `mapped_pages`, logical pages that hold data; `flash_pages` programmed; `blocks` in use.
-
-        Raises:
-            UsageError: A share that makes no sense, or the drive was written before.
-        """
-        kind: dict[str, object] = {"kind": history}
-        if (overwrites is not None) != (history == "random"):
-            raise UsageError('precondition: overwrites, such as overwrites=2, belongs to history="random"')
-        if overwrites is not None:
-            kind["overwrites"] = overwrites
-        plan = {"history": kind, "occupied": occupied, "working_set": working_set}
-        found: dict[str, int] = json.loads(self._native.precondition(as_json("precondition", plan), progress))
-        return found
+        self._native.write_zeroes(whole_number("lba", lba), whole_number("blocks", blocks, 1))
 
     def compare(self, lba: int, data: "bytes | bytearray | memoryview | NDArray[Any]") -> None:
         """Compare whole logical blocks from `lba` on with `data`, inside the drive.
@@ -397,15 +345,15 @@ class Drive:
         Raises:
             NvmeError: They differ (Compare Failure), or cannot be read.
         """
-        self._native.compare(_number("lba", lba), self._bytes_of(data))
+        self._native.compare(whole_number("lba", lba), self._bytes_of(data))
 
     def verify(self, lba: int, blocks: int) -> None:
         """Have the drive read logical blocks without sending them."""
-        self._native.verify(_number("lba", lba), _number("blocks", blocks, 1))
+        self._native.verify(whole_number("lba", lba), whole_number("blocks", blocks, 1))
 
     def write_uncorrectable(self, lba: int, blocks: int) -> None:
         """Make reads of logical blocks fail until they are written again."""
-        self._native.write_uncorrectable(_number("lba", lba), _number("blocks", blocks, 1))
+        self._native.write_uncorrectable(whole_number("lba", lba), whole_number("blocks", blocks, 1))
 
     def copy(self, sources: Sequence[tuple[int, int]], destination: int) -> None:
         """Copy ranges of logical blocks inside the drive.
@@ -414,60 +362,11 @@ class Drive:
             sources: Ranges, each a first block and a number of blocks, copied one after another.
             destination: The first logical block written.
         """
-        ranges = [(_number("lba", lba), _number("blocks", blocks, 1, _DWORD_MAX)) for lba, blocks in sources]
-        self._native.copy(ranges, _number("destination", destination))
-
-    def format(self, block_bytes: int, namespace: int = 1) -> None:
-        """Give a namespace blocks of 512, 1024, 2048 or 4096 bytes and erase it (NVMe's Format NVM)."""
-        number = _number("namespace", namespace, 1, _DWORD_MAX)
-        self._native.format(number, _number("block_bytes", block_bytes, 1, _DWORD_MAX))
-
-    def sanitize(self) -> None:
-        """Erase everything on the drive, beyond recovery (NVMe's Sanitize), and wait until that is done."""
-        self._native.sanitize()
-
-    def grow_older(
-        self, *, days: float = 0, temperature_celsius: float = 30.0, pe_cycles: int = 0
-    ) -> dict[str, Any]:
-        """Make the drive older at once: time passes at a temperature, and blocks have been through cycles.
-
-        It takes no simulated time. Data stays where it is and may lose bits: what is computed on shows them,
-        what is read back is corrected, read again, or lost (docs/errors.md). An image remembers its age.
-
-        Args:
-            days: Days that pass.
-            temperature_celsius: At this temperature; warmth makes cells leak faster (Arrhenius).
-            pe_cycles: Program and erase cycles of every block before it was last programmed.
-
-        Returns:
-            As `age`.
-
-        Raises:
-            UsageError: A number that cannot be.
-        """
-        if not 0 <= days <= 365_250:
-            raise UsageError(f"days is {quoted(days)}; it must be 0 to 365250 (1,000 years)")
-        if isinstance(temperature_celsius, int) and abs(temperature_celsius) > 1000:
-            # Maybe too large for a float.
-            raise UsageError(f"temperature_celsius is {quoted(temperature_celsius)}; it must be -50 to 150")
-        hours, cycles = 24 * float(days), _number("pe_cycles", pe_cycles, 0, _DWORD_MAX)
-        age: dict[str, Any] = json.loads(self._native.grow_older(hours, float(temperature_celsius), cycles))
-        return age
-
-    @property
-    def age(self) -> dict[str, Any]:
-        """How old the drive is, beyond what was done to it in simulated time.
-
-        `hours` passed, the `effective_hours` they amount to at the reference temperature, `cycles` of every
-        block besides its erases, and the temperature of the last hours in `celsius`, if any passed.
-        """
-        age: dict[str, Any] = json.loads(self._native.age())
-        return age
-
-    def health(self) -> dict[str, Any]:
-        """The drive's health, as its SMART page tells it."""
-        health: dict[str, Any] = json.loads(self._native.health())
-        return health
+        ranges = [
+            (whole_number("lba", lba), whole_number("blocks", blocks, 1, DWORD_MAX))
+            for lba, blocks in sources
+        ]
+        self._native.copy(ranges, whole_number("destination", destination))
 
     def _bytes_of(self, data: "bytes | bytearray | memoryview | NDArray[Any]") -> bytes:
         if isinstance(data, bytes | bytearray | memoryview):
@@ -527,7 +426,7 @@ class Drive:
         if not 1 <= number <= count:
             raise UsageError(f"dies = {quoted(number)}: this drive has 1 to {count}")
         number %= count
-        return _number("first_die", first, 0, _HOME_MAX), _number("dies", number, 0, _HOME_MAX)
+        return whole_number("first_die", first, 0, _HOME_MAX), whole_number("dies", number, 0, _HOME_MAX)
 
     @property
     def _dies(self) -> int:
@@ -544,6 +443,23 @@ class Drive:
         numbers = dict.fromkeys(group for group, *_ in self._native.vectors())
         return [Group(self, number, self._names.get(number)) for number in numbers]
 
+    # Handles
+
+    @property
+    def admin(self) -> Admin:
+        """What its admin commands do: Identify, its health, Format and Sanitize."""
+        return Admin(self._native)
+
+    @property
+    def media(self) -> Media:
+        """What its media holds and has been through, and how to set that up at once."""
+        return Media(self._native)
+
+    @property
+    def tracing(self) -> Tracing:
+        """What its parts do, event by event."""
+        return Tracing(self._native)
+
     # Measuring
 
     @property
@@ -551,12 +467,7 @@ class Drive:
         """Everything counted since power-up, as of now."""
         return Statistics._from_json(self._native.statistics(), self._number)
 
-    def inventory(self) -> dict[str, Any]:
-        """What the media holds and how worn it is; takes no simulated time."""
-        inventory: dict[str, Any] = json.loads(self._native.inventory())
-        return inventory
-
-    def run(
+    def measure(
         self,
         workload: Workload | Sequence[Workload],
         progress: Callable[[int], object] | None = None,
@@ -564,7 +475,7 @@ class Drive:
         latencies: Callable[[LatencyChunk], object] | None = None,
         keep_going: bool = False,
     ) -> Report:
-        """Run a workload, a synthetic flow of requests or a trace; or several side by side.
+        """Run a workload and measure it: a synthetic flow of requests, a trace, or several side by side.
 
         Args:
             workload: `bitline.Flow` or `bitline.Replay`, or a list of them. A mapping will do, too, with the
@@ -589,59 +500,11 @@ class Drive:
             isinstance(each, Flow | Replay | Mapping) for each in workloads
         ):
             raise TypeError(
-                "a workload is a flow or a list of flows; a flow is a mapping, a Flow or a Replay"
+                "a workload is a flow or a list of flows; "
+                "a flow is a mapping, a Flow, or Replay(path) of a trace"
             )
         plain = [dict(each) if isinstance(each, Mapping) else each.to_dict() for each in workloads]
         told = None if latencies is None else _told(latencies)
         return Report._from_json(
             self._native.run_workloads(as_json("workload", plain), progress, told, keep_going)
         )
-
-    def replay(
-        self,
-        trace: PathLike | Replay,
-        progress: Callable[[int], object] | None = None,
-        *,
-        latencies: Callable[[LatencyChunk], object] | None = None,
-        keep_going: bool = False,
-    ) -> Report:
-        """Replay a block trace; its format and compression are found out from its content.
-
-        Args:
-            trace: The file; or a `bitline.Replay`, which says more than where it is.
-            progress: As `run` calls it.
-            latencies: As `run` calls it.
-            keep_going: As in `run`.
-
-        Raises:
-            UsageError: As `run`.
-            NvmeError: A request failed.
-            OSError: The trace cannot be read.
-        """
-        replay = trace if isinstance(trace, Replay) else Replay(trace)
-        return self.run(replay, progress, latencies=latencies, keep_going=keep_going)
-
-    def restart_traced(self, *, busiest: bool = False) -> None:
-        """Restart the drive and record a trace from then on, until the next power cut.
-
-        Counts begin at zero. The trace takes memory with every event, and on a used drive begins with the
-        scan that recovers it.
-
-        Args:
-            busiest: Keep only the busiest two milliseconds, for `busiest()`: memory stays bounded.
-        """
-        self._native.restart_traced(busiest)
-
-    def busiest(self) -> Timeline | None:
-        """What happened in the busiest two milliseconds since tracing began.
-
-        Workloads count from the moment at which their ranges are filled.
-
-        Returns:
-            The timeline, for `bitline.plot`; None if nothing happened, or without tracing.
-        """
-        return Timeline._from_json(self._native.busiest())
-
-    def write_trace(self, path: PathLike) -> None:
-        """Write what was traced as JSON in the trace-event format, for Perfetto and other viewers."""
-        self._native.write_trace(Path(path))

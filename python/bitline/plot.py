@@ -42,7 +42,7 @@ def plot(path: Path, timeline: Timeline | None, curves: Sequence[LatencyCurve], 
 
     Args:
         path: The file.
-        timeline: What the drive's parts did (`Drive.busiest`); None leaves that part out.
+        timeline: What the drive's parts did (`Tracing.busiest`); None leaves that part out.
         curves: Distributions (`Distribution.curves`); none leaves that part out.
         title: What was run.
 

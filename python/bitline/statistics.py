@@ -6,10 +6,10 @@ with the unit in each name. Mirrors `bitline::Statistics` of the Rust crate; a t
 
 import dataclasses
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from dataclasses import dataclass, field
+from typing import Self, TypeVar
 
+from bitline.records import made, plain
 from bitline.units import Duration, Energy, Size, counted
 
 T = TypeVar("T")
@@ -210,18 +210,6 @@ class EnergyEntry:
     events: int
     """In how many events."""
 
-    @classmethod
-    def _from(cls, data: Mapping[str, Any]) -> Self:
-        return cls(data["component"], data["cause"], Energy(data["energy_pj"]), data["events"])
-
-    def _plain(self) -> dict[str, object]:
-        return {
-            "component": self.component,
-            "cause": self.cause,
-            "energy_pj": self.energy.pj,
-            "events": self.events,
-        }
-
 
 @dataclass(frozen=True)
 class Served:
@@ -231,7 +219,7 @@ class Served:
     """How often."""
     total: Duration
     """All of them together."""
-    longest: Duration
+    longest: Duration = field(metadata={"key": "max_ns"})
     """The longest since power-up."""
 
     @property
@@ -239,15 +227,8 @@ class Served:
         """How long one took on average; zero if there was none."""
         return self.total / self.count if self.count else Duration(0)
 
-    @classmethod
-    def _from(cls, data: Mapping[str, Any]) -> Self:
-        return cls(data["count"], Duration.from_ns(data["total_ns"]), Duration.from_ns(data["max_ns"]))
-
     def _since(self, earlier: "Served") -> "Served":
         return Served(self.count - earlier.count, self.total - earlier.total, self.longest)
-
-    def _plain(self) -> dict[str, object]:
-        return {"count": self.count, "total_ns": self.total.ns, "max_ns": self.longest.ns}
 
 
 @dataclass(frozen=True)
@@ -271,18 +252,9 @@ class TenantEntry:
     energy: Energy
     """Spent for it. That of all tenants is what everything spent."""
 
-    @classmethod
-    def _from(cls, data: Mapping[str, Any]) -> Self:
-        served = {kind: Served._from(data[kind]) for kind in _SERVED}
-        return cls(tenant=data["tenant"], energy=Energy(data["energy_pj"]), **served)
-
     def _since(self, earlier: "TenantEntry") -> "TenantEntry":
         served = {kind: getattr(self, kind)._since(getattr(earlier, kind)) for kind in _SERVED}
         return TenantEntry(tenant=self.tenant, energy=self.energy - earlier.energy, **served)
-
-    def _plain(self) -> dict[str, object]:
-        served = {kind: getattr(self, kind)._plain() for kind in _SERVED}
-        return {"tenant": self.tenant, **served, "energy_pj": self.energy.pj}
 
 
 @dataclass(frozen=True)
@@ -293,7 +265,7 @@ class Statistics:
     """The instant of the snapshot."""
     elapsed: Duration
     """The time that the counts cover."""
-    commands: CommandCounts
+    commands: CommandCounts = field(metadata={"key": "frontend"})
     """Commands."""
     cache: CacheCounts
     """The data cache."""
@@ -327,33 +299,16 @@ class Statistics:
     """Each die by itself, of the array only."""
     energy: Energy
     """Spent by everything."""
-    energy_by: tuple[EnergyEntry, ...]
+    energy_by: tuple[EnergyEntry, ...] = field(metadata={"key": "energy"})
     """The same by component and cause."""
     tenants: tuple[TenantEntry, ...]
     """What was done, and what energy was spent, for whom; tenants for whom nothing was are left out."""
-    _drive: int = dataclasses.field(default=0, repr=False, compare=False)
+    _drive: int = field(default=0, repr=False, compare=False)
     """Which drive of this process it is of."""
 
     @classmethod
     def _from_json(cls, text: str, drive: int) -> Self:
-        data = json.loads(text)
-        scalars: dict[str, Any] = {name: Size(data[name]) for name in _BYTES}
-        scalars |= {name: data[name] for name in _UTILIZATIONS}
-        scalars |= {name: tuple(data[name]) for name in _UTILIZATIONS_EACH}
-        return cls(
-            now=Duration.from_ns(data["now_ns"]),
-            elapsed=Duration.from_ns(data["elapsed_ns"]),
-            commands=_counts(CommandCounts, data["frontend"]),
-            cache=_counts(CacheCounts, data["cache"]),
-            ftl=_counts(TranslationCounts, data["ftl"]),
-            flash=_counts(FlashCounts, data["flash"]),
-            bits=_counts(BitsCounts, data["bits"]),
-            energy=Energy(data["energy_pj"]),
-            energy_by=tuple(EnergyEntry._from(entry) for entry in data["energy"]),
-            tenants=tuple(TenantEntry._from(entry) for entry in data["tenants"]),
-            _drive=drive,
-            **scalars,
-        )
+        return made(cls, json.loads(text), _drive=drive)
 
     def since(self, earlier: "Statistics") -> "Statistics":
         """What was done between `earlier` and this.
@@ -417,21 +372,8 @@ class Statistics:
 
     def to_dict(self) -> dict[str, object]:
         """Plain numbers, each with its unit in its name; the same names as in the Rust crate."""
-        return {
-            "now_ns": self.now.ns,
-            "elapsed_ns": self.elapsed.ns,
-            "frontend": dataclasses.asdict(self.commands),
-            "cache": dataclasses.asdict(self.cache),
-            "ftl": dataclasses.asdict(self.ftl),
-            "flash": dataclasses.asdict(self.flash),
-            "bits": dataclasses.asdict(self.bits),
-            **{name: int(getattr(self, name)) for name in _BYTES},
-            **{name: getattr(self, name) for name in _UTILIZATIONS},
-            **{name: list(getattr(self, name)) for name in _UTILIZATIONS_EACH},
-            "energy_pj": self.energy.pj,
-            "energy": [entry._plain() for entry in self.energy_by],
-            "tenants": [entry._plain() for entry in self.tenants],
-        }
+        told: dict[str, object] = plain(self)
+        return told
 
     def __str__(self) -> str:
         lines = [
@@ -452,21 +394,6 @@ class Statistics:
 
 
 _SERVED = ("commands", "reads", "computations", "programs", "erases")
-_BYTES = ("link_down_bytes", "link_up_bytes", "channel_bytes")
-_UTILIZATIONS = (
-    "link_down_utilization",
-    "link_up_utilization",
-    "channel_utilization",
-    "die_utilization",
-    "dram_utilization",
-    "core_utilization",
-)
-_UTILIZATIONS_EACH = ("channel_utilizations", "die_utilizations")
-
-
-def _counts(cls: type[T], data: Mapping[str, int]) -> T:
-    names = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
-    return cls(**{name: data[name] for name in names})
 
 
 def _difference(later: T, earlier: T) -> T:

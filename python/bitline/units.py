@@ -32,7 +32,8 @@ def scaled(amount: float, step: float, units: Sequence[str]) -> str:
     while abs(value) >= step * 0.99995 and unit < len(units) - 1:
         value, unit = value / step, unit + 1
     if unit == 0 and isinstance(amount, int):
-        return f"{amount} {units[0]}"
+        # As an int: a size would show its unit itself.
+        return f"{int(amount)} {units[0]}"
     digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
     return f"{value:.{digits}f} {units[unit]}"
 

@@ -6,7 +6,7 @@ from bitline.workload import Flow, Open, Zipf
 
 flow = Flow(read_fraction=0.7, pattern=Zipf(0.99), arrival=Open(50_000), requests=5_000)
 with bitline.open(set={"data.storage": "none"}) as drive:
-    print(drive.run(flow).flows[0].read)
+    print(drive.measure(flow).flows[0].read)
 ```
 """
 
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from bitline import _bitline
 from bitline.errors import UsageError
+from bitline.records import made
 from bitline.statistics import EnergyEntry
 from bitline.units import Duration, Energy, Size
 
@@ -312,16 +313,6 @@ class Latency:
     """What 99.99 % do not exceed."""
     max: Duration
 
-    @classmethod
-    def _from(cls, data: Mapping[str, Any] | None) -> Self | None:
-        if data is None:
-            return None
-        times = {name: Duration.from_ns(data[f"{name}_ns"]) for name in _TIMES}
-        return cls(count=data["count"], **times)
-
-
-_TIMES = ("mean", "min", "p50", "p99", "p999", "p9999", "max")
-
 
 @dataclass(frozen=True)
 class BadLine:
@@ -366,13 +357,6 @@ class TraceReport:
     left_out: int
     """Requests to devices that the replay leaves out."""
 
-    @classmethod
-    def _from(cls, data: Mapping[str, Any] | None) -> Self | None:
-        if data is None:
-            return None
-        bad = tuple(BadLine(**line) for line in data["first_bad_lines"])
-        return cls(**{**data, "first_bad_lines": bad, "requested_bytes": Size(data["requested_bytes"])})
-
 
 @dataclass(frozen=True)
 class Utilization:
@@ -392,11 +376,6 @@ class Utilization:
     """Each channel by itself."""
     dies: tuple[float, ...]
     """Each die by itself."""
-
-    @classmethod
-    def _from(cls, data: Mapping[str, Any]) -> Self:
-        lists = {name: tuple(data[name]) for name in ("channels", "dies")}
-        return cls(**{**data, **lists})
 
 
 @dataclass(frozen=True)
@@ -480,21 +459,6 @@ class FlowReport:
     trace: TraceReport | None
     """What the trace was like; None for flows."""
 
-    @classmethod
-    def _from(cls, data: Mapping[str, Any]) -> Self:
-        return cls(
-            name=data["name"],
-            requests=data["requests"],
-            failed=data["failed"],
-            elapsed=Duration.from_ns(data["elapsed_ns"]),
-            requests_per_second=data["requests_per_second"],
-            megabytes_per_second=data["megabytes_per_second"],
-            read_bytes=Size(data["read_bytes"]),
-            written_bytes=Size(data["written_bytes"]),
-            **{kind: Latency._from(data[kind]) for kind in REQUEST_KINDS},
-            trace=TraceReport._from(data["trace"]),
-        )
-
 
 @dataclass(frozen=True)
 class Report:
@@ -548,7 +512,7 @@ class Report:
     """Wear at the end."""
     energy: Energy
     """Spent by everything."""
-    energy_by: tuple[EnergyEntry, ...]
+    energy_by: tuple[EnergyEntry, ...] = field(metadata={"key": "energy"})
     """The same by component and cause."""
     data: Mapping[str, Any]
     """All of it as plain numbers, each with its unit in its name."""
@@ -556,34 +520,7 @@ class Report:
     @classmethod
     def _from_json(cls, text: str) -> Self:
         data = json.loads(text)
-        return cls(
-            flows=tuple(FlowReport._from(flow) for flow in data["flows"]),
-            elapsed=Duration.from_ns(data["elapsed_ns"]),
-            read_bytes=Size(data["read_bytes"]),
-            written_bytes=Size(data["written_bytes"]),
-            unmapped_page_reads=data["unmapped_page_reads"],
-            flash_page_reads=data["flash_page_reads"],
-            flash_page_programs=data["flash_page_programs"],
-            flash_block_erases=data["flash_block_erases"],
-            write_amplification=data["write_amplification"],
-            gc_blocks=data["gc_blocks"],
-            gc_page_copies=data["gc_page_copies"],
-            wear_levelling_blocks=data["wear_levelling_blocks"],
-            wear_levelling_page_copies=data["wear_levelling_page_copies"],
-            slc_cache_page_writes=data["slc_cache_page_writes"],
-            slc_cache_blocks_folded=data["slc_cache_blocks_folded"],
-            slc_cache_page_folds=data["slc_cache_page_folds"],
-            copybacks=data["copybacks"],
-            program_suspensions=data["program_suspensions"],
-            erase_suspensions=data["erase_suspensions"],
-            cache=CacheReport(**data["cache"]),
-            mapping=MappingReport(**data["mapping"]),
-            utilization=Utilization._from(data["utilization"]),
-            wear=Wear(**data["wear"]),
-            energy=Energy(data["energy_pj"]),
-            energy_by=tuple(EnergyEntry._from(entry) for entry in data["energy"]),
-            data=data,
-        )
+        return made(cls, data, data=data)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, each with its unit in its name."""

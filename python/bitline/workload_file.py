@@ -5,7 +5,7 @@
 preset = "mqsim-default"     # or config = "FILE.toml"
 set = { "ftl.overprovisioning" = 0.2 }
 
-[precondition]               # the keys of `Drive.precondition`
+[precondition]               # the keys of `Media.precondition`
 history = "steady_state"
 
 [[flow]]                     # the keys of `bitline.Flow`
@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from bitline import toml_text
-from bitline.drive import Drive, Setting
+from bitline.drive import Setting
 from bitline.errors import UsageError
+from bitline.media import Media
 from bitline.units import quoted
 
 #: What a workload consists of, as names of its lists of tables.
@@ -52,9 +53,9 @@ class WorkloadFile:
     drive: DriveTable
     """The drive."""
     precondition: Mapping[str, Any] | None
-    """Arguments of `Drive.precondition`; None leaves the drive blank."""
+    """Arguments of `Media.precondition`; None leaves the drive blank."""
     workloads: tuple[Mapping[str, Any], ...]
-    """Flows and replays, for `Drive.run`."""
+    """Flows and replays, for `Drive.measure`."""
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -95,7 +96,7 @@ def drive_table(value: object, folder: Path) -> DriveTable:
 
 
 def precondition_table(value: object) -> Mapping[str, Any] | None:
-    """The arguments of `Drive.precondition` in a `[precondition]` table.
+    """The arguments of `Media.precondition` in a `[precondition]` table.
 
     Raises:
         UsageError: A key that it has not.
@@ -103,7 +104,7 @@ def precondition_table(value: object) -> Mapping[str, Any] | None:
     if value is None:
         return None
     arguments = table("precondition", value)
-    keys = inspect.signature(Drive.precondition).parameters.keys() - {"self", "progress"}
+    keys = inspect.signature(Media.precondition).parameters.keys() - {"self", "progress"}
     known("precondition", arguments, *sorted(keys))
     return arguments
 

@@ -33,7 +33,7 @@ def test_weakly_programmed_vectors_give_wrong_results_and_always_the_same() -> N
     with bitline.open(set=WEAK) as drive:
         a, b, c, d = drive.group("weak").write(ROWS)
         expected = ROWS.all(axis=0)
-        drive.grow_older(**WORST)
+        drive.media.grow_older(**WORST)
         result = (a & b & c & d).read()
         wrong = int((result != expected).sum())
         # The rate of one vector is about 2.7e-3; an AND of four shows a part of that.
@@ -41,14 +41,14 @@ def test_weakly_programmed_vectors_give_wrong_results_and_always_the_same() -> N
         np.testing.assert_array_equal((a & b & c & d).read(), result)
         singles = np.stack([vector.read() for vector in (a, b, c, d)])
         np.testing.assert_array_equal(singles.all(axis=0), result, "an AND of what the cells show")
-        drive.grow_older(days=365)
+        drive.media.grow_older(days=365)
         assert ((a & b & c & d).read() != expected).sum() > wrong
 
 
 def test_vectors_programmed_with_twice_the_effort_stay_right() -> None:
     with bitline.open(set=SMALL) as drive:
         a, b, c, d = drive.group("strong").write(ROWS)
-        drive.grow_older(**WORST)
+        drive.media.grow_older(**WORST)
         np.testing.assert_array_equal(((a & b) | (c & ~d)).read(), (ROWS[0] & ROWS[1]) | (ROWS[2] & ~ROWS[3]))
 
 
@@ -63,7 +63,7 @@ def test_blocks_are_read_again_with_other_references_and_then_lost() -> None:
         assert drive.read(0, 400) == data
         took += drive.now.s
 
-        drive.grow_older(**WORST)
+        drive.media.grow_older(**WORST)
         before, begin = drive.statistics, drive.now.s
         assert drive.read(0, 400) == data
         flash = drive.statistics.since(before).flash
@@ -73,14 +73,14 @@ def test_blocks_are_read_again_with_other_references_and_then_lost() -> None:
         # Each retry is a sense of its own.
         assert flash.senses == flash.page_reads + flash.read_retries
         assert drive.now.s - begin > took
-        assert drive.health()["media_errors"] == 0
+        assert drive.admin.health().media_errors == 0
 
-        drive.grow_older(days=3650, temperature_celsius=55, pe_cycles=20_000)
+        drive.media.grow_older(days=3650, temperature_celsius=55, pe_cycles=20_000)
         before = drive.statistics
         with pytest.raises(MediaError, match="Unrecovered Read Error"):
             drive.read(0, 400)
         assert drive.statistics.since(before).flash.pages_given_up > 0
-        assert drive.health()["media_errors"] == 1
+        assert drive.admin.health().media_errors == 1
         # A write of part of a lost page cannot keep the rest; a page that is written whole reads well.
         with pytest.raises(MediaError):
             drive.write(0, data[:4096])
@@ -94,7 +94,7 @@ def test_a_lost_page_stays_lost_and_brings_nothing_old_back() -> None:
         drive.write(0, b"new " * 4096)
         drive.write(8, b"gone" * 4096)
         drive.deallocate(8, 4)
-        drive.grow_older(days=3650, temperature_celsius=55, pe_cycles=20_000)
+        drive.media.grow_older(days=3650, temperature_celsius=55, pe_cycles=20_000)
         drive.power_cut()
         drive.power_up()
         with pytest.raises(MediaError):
@@ -106,18 +106,18 @@ def test_an_image_remembers_its_age_and_smart_shows_it(tmp_path: Path) -> None:
     path = tmp_path / "old.img"
     with bitline.open(path=path, set=WEAK) as drive:
         (a, *_) = drive.group("g").write(ROWS)
-        new = drive.health()
-        age = drive.grow_older(days=100, temperature_celsius=55, pe_cycles=600)
-        assert age == drive.age
+        new = drive.admin.health()
+        age = drive.media.grow_older(days=100, temperature_celsius=55, pe_cycles=600)
+        assert age == drive.media.age
         aged = a.read()
     with bitline.open(path=path) as drive:
-        assert drive.age == age
-        assert (age["hours"], age["cycles"], age["celsius"]) == (2400.0, 600, 55.0)
-        assert age["effective_hours"] > 20 * 2400
-        health = drive.health()
-        assert health["power_on_hours"] - new["power_on_hours"] == 2400
-        assert health["percentage_used"] - new["percentage_used"] == 20  # 600 of 3,000 rated
-        assert health["temperature_kelvin"] == 328
+        assert drive.media.age == age
+        assert (age.hours, age.cycles, age.celsius) == (2400.0, 600, 55.0)
+        assert age.effective_hours > 20 * 2400
+        health = drive.admin.health()
+        assert health.power_on_hours - new.power_on_hours == 2400
+        assert health.percentage_used - new.percentage_used == 20  # 600 of 3,000 rated
+        assert health.temperature_kelvin == 328
         np.testing.assert_array_equal(drive.group("g").vectors()[0].read(), aged)
         assert (aged != ROWS[0]).any()
 
@@ -126,7 +126,7 @@ def test_two_drives_have_different_weak_cells_and_one_seed_the_same() -> None:
     def aged(seed: int) -> np.ndarray:
         with bitline.open(set={**WEAK, "seed": seed}) as drive:
             (vector,) = drive.group(0).write(ROWS[:1])
-            drive.grow_older(**WORST)
+            drive.media.grow_older(**WORST)
             return vector.read()
 
     np.testing.assert_array_equal(aged(1), aged(1))
@@ -137,7 +137,7 @@ def test_nothing_is_lost_where_errors_are_off() -> None:
     with bitline.open(set={**WEAK, "nand.cells.errors": "none"}) as drive:
         (vector,) = drive.group(0).write(ROWS[:1])
         drive.write(0, bytes(4096))
-        drive.grow_older(days=36_500, pe_cycles=100_000)
+        drive.media.grow_older(days=36_500, pe_cycles=100_000)
         np.testing.assert_array_equal(vector.read(), ROWS[0])
         assert drive.read(0) == bytes(4096)
 
@@ -154,8 +154,8 @@ def test_nothing_is_lost_where_errors_are_off() -> None:
 def test_what_cannot_be_is_refused(arguments: dict[str, float], said: str) -> None:
     with bitline.open(set=SMALL) as drive:
         with pytest.raises(UsageError, match=said):
-            drive.grow_older(**arguments)
-        assert drive.age["hours"] == 0
+            drive.media.grow_older(**arguments)
+        assert drive.media.age.hours == 0
 
 
 def test_rates_are_refused_that_make_no_sense() -> None:

@@ -19,11 +19,11 @@ from bitline import Drive, InternalError, UsageError
 
 def test_the_default_drive_is_the_two_terabytes_of_flash_cosmos() -> None:
     with bitline.open() as drive:
-        identity = drive.identify()
-        assert identity["capacity_bytes"] == drive.capacity_bytes == drive.blocks * drive.block_bytes
+        identity = drive.admin.identify()
+        assert identity.capacity_bytes == drive.capacity_bytes == drive.blocks * drive.block_bytes
         assert 1.9e12 < drive.capacity_bytes < 2.2e12
-        assert drive.block_bytes == identity["block_bytes"] == 4096
-        assert identity["model_number"].startswith("Bitline")
+        assert drive.block_bytes == identity.block_bytes == 4096
+        assert identity.model_number.startswith("Bitline")
 
 
 def test_bytes_come_back(drive: Drive) -> None:
@@ -118,26 +118,26 @@ def test_what_cannot_be_done_is_refused_and_changes_nothing(drive: Drive, call: 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda d: d.run({"read_fraction": 2}), "read_fraction = 2 must be 0 to 1"),
-        (lambda d: d.run({"requsts": 2}), 'no key "requsts"; did you mean "requests"'),
-        (lambda d: d.run({"xyz": 2}), 'no key "xyz"; it has align_blocks, arrival, blocks'),
-        (lambda d: d.run({"requests": -1}), "requests = -1: it must be a whole number from 0 to"),
+        (lambda d: d.measure({"read_fraction": 2}), "read_fraction = 2 must be 0 to 1"),
+        (lambda d: d.measure({"requsts": 2}), 'no key "requsts"; did you mean "requests"'),
+        (lambda d: d.measure({"xyz": 2}), 'no key "xyz"; it has align_blocks, arrival, blocks'),
+        (lambda d: d.measure({"requests": -1}), "requests = -1: it must be a whole number from 0 to"),
         (
-            lambda d: d.run({"blocks": 2**32}),
+            lambda d: d.measure({"blocks": 2**32}),
             "blocks = 4294967296: it must be a whole number from 0 to 4294967295",
         ),
-        (lambda d: d.run({"read_fraction": math.nan}), "read_fraction = nan must be a finite"),
+        (lambda d: d.measure({"read_fraction": math.nan}), "read_fraction = nan must be a finite"),
         (
-            lambda d: d.run([{"arrival": {"kind": "open", "requests_per_second": math.inf}}]),
+            lambda d: d.measure([{"arrival": {"kind": "open", "requests_per_second": math.inf}}]),
             "requests_per_second = inf",
         ),
-        (lambda d: d.run({"arrival": {"kind": "opn"}}), "arrival = .*unknown variant `opn`"),
-        (lambda d: d.run({"requests": {1}}), "not JSON serializable"),
+        (lambda d: d.measure({"arrival": {"kind": "opn"}}), "arrival = .*unknown variant `opn`"),
+        (lambda d: d.measure({"requests": {1}}), "not JSON serializable"),
         (
-            lambda d: d.run({"arrival": {"kind": "closed", "depth": 10**9}}),
+            lambda d: d.measure({"arrival": {"kind": "closed", "depth": 10**9}}),
             "depth = 1000000000 must be 1 to 65535",
         ),
-        (lambda d: d.run({"range_blocks": 10**15}), "must lie within the namespace's"),
+        (lambda d: d.measure({"range_blocks": 10**15}), "must lie within the namespace's"),
     ],
 )
 def test_flows_that_cannot_be_are_refused_and_change_nothing(drive: Drive, call: object, words: str) -> None:
@@ -159,8 +159,8 @@ def test_flows_that_cannot_be_are_refused_and_change_nothing(drive: Drive, call:
         (lambda d: d.write(0, "abc"), "stores bytes or a NumPy array, not a str"),
         (lambda d: d.write(0, [1, 2, 3]), "stores bytes or a NumPy array, not a list"),
         (lambda d: d.write(0, None), "not a NoneType"),
-        (lambda d: d.run("abc"), "a workload is a flow or a list of flows"),
-        (lambda d: d.run([1]), "a flow is a mapping"),
+        (lambda d: d.measure("abc"), "a workload is a flow or a list of flows"),
+        (lambda d: d.measure([1]), "a flow is a mapping"),
     ],
 )
 def test_things_of_another_kind_are_type_errors(drive: Drive, call: object, words: str) -> None:
@@ -209,7 +209,7 @@ def test_two_drives_do_not_know_of_each_other(drive: Drive) -> None:
 def test_the_same_calls_take_the_same_time() -> None:
     def run() -> dict[str, object]:
         with bitline.open(set=SMALL) as drive:
-            drive.run({"requests": 500, "read_fraction": 0.5, "range_blocks": 256})
+            drive.measure({"requests": 500, "read_fraction": 0.5, "range_blocks": 256})
             return drive.statistics.to_dict()
 
     assert run() == run()
@@ -276,7 +276,7 @@ def test_drives_of_threads_that_end_and_drives_dropped_elsewhere() -> None:
 
 def test_a_callback_cannot_call_its_own_drive(drive: Drive) -> None:
     with pytest.raises(UsageError, match="the drive is busy"):
-        drive.run({"requests": 10, "range_blocks": 64}, lambda _: drive.flush())
+        drive.measure({"requests": 10, "range_blocks": 64}, lambda _: drive.flush())
     assert drive.read(0, 1)
 
 
@@ -289,7 +289,7 @@ def test_ctrl_c_stops_a_flow_and_leaves_the_drive_usable(drive: Drive) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        drive.run({"requests": 10_000_000, "range_blocks": 64}, interrupt)
+        drive.measure({"requests": 10_000_000, "range_blocks": 64}, interrupt)
     assert len(calls) == 2
     before = drive.statistics
     drive.write(0, b"z" * 4096)
@@ -305,7 +305,7 @@ def test_ctrl_c_stops_a_command() -> None:
         "signal.setitimer(signal.ITIMER_REAL, 0.3)\n"
         "signal.signal(signal.SIGALRM, signal.default_int_handler)\n"
         "try:\n"
-        "    d.run({'requests': 10**12})\n"
+        "    d.measure({'requests': 10**12})\n"
         "except KeyboardInterrupt:\n"
         "    print('interrupted')\n"
     )
@@ -317,7 +317,7 @@ def test_ctrl_c_stops_a_command() -> None:
 
 def test_a_flow_reports_progress_and_latencies(drive: Drive) -> None:
     seen: list[int] = []
-    report = drive.run({"requests": 3000, "range_blocks": 256, "read_fraction": 0.9}, seen.append)
+    report = drive.measure({"requests": 3000, "range_blocks": 256, "read_fraction": 0.9}, seen.append)
     flow = report.flows[0]
     assert seen[-1] == flow.requests == 3000
     assert flow.read is not None
@@ -345,20 +345,20 @@ def test_several_flows_side_by_side(drive: Drive) -> None:
             "arrival": {"kind": "open", "requests_per_second": 1000, "outstanding_max": 8},
         },
     ]
-    reader, writer = drive.run(flows).flows
+    reader, writer = drive.measure(flows).flows
     assert (reader.name, reader.write, writer.name, writer.read) == ("reader", None, "writer", None)
     assert writer.requests_per_second == pytest.approx(1000, rel=0.4)
 
 
 def test_a_trace_is_written(drive: Drive, tmp_path: Path) -> None:
-    drive.restart_traced()
+    drive.tracing.restart()
     drive.write(0, bytes(4096))
     path = tmp_path / "trace.json"
-    drive.write_trace(path)
+    drive.tracing.write(path)
     events = json.loads(path.read_text())["traceEvents"]
     spans = [event for event in events if event["ph"] == "X" and event["name"] != "control"]
     assert spans
     assert len(spans) < 10  # a blank drive has nothing to recover
     assert max(span["dur"] for span in spans) == pytest.approx(700, rel=0.01)  # the TLC program, in us
     with pytest.raises(OSError, match="No such file"):
-        drive.write_trace(tmp_path / "nowhere" / "trace.json")
+        drive.tracing.write(tmp_path / "nowhere" / "trace.json")

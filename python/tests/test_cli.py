@@ -115,7 +115,7 @@ def test_an_interrupted_command_says_so_in_one_line(run: Run, monkeypatch: pytes
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(bitline.Drive, "run", interrupt)
+    monkeypatch.setattr(bitline.Drive, "measure", interrupt)
     _fails(run("run"), 130, "interrupted")
 
 
@@ -181,10 +181,10 @@ def test_files_that_cannot_be_written_are_refused_before_the_work(
 
 
 def test_a_file_that_fails_after_all_costs_no_result(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_drive: bitline.Drive, path: Path) -> None:
+    def full(_tracing: bitline.Tracing, path: Path) -> None:
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr(bitline.Drive, "write_trace", full)
+    monkeypatch.setattr(bitline.Tracing, "write", full)
     done = run("run", "--requests", 10, "--range", 64, "--trace", "trace.json", "--json")
     assert (done.code, done.json["requests"]) == (2, 10)
     assert done.err == "error: trace.json: No space left on device\n"
@@ -316,9 +316,9 @@ def test_the_busiest_window_is_the_same_with_and_without_the_whole_trace() -> No
     found = []
     for busiest in (False, True):
         with bitline.open(data="none") as drive:
-            drive.restart_traced(busiest=busiest)
-            drive.run({"requests": 3000, "range_blocks": 4096, "read_fraction": 0.7})
-            timeline = drive.busiest()
+            drive.tracing.restart(busiest=busiest)
+            drive.measure({"requests": 3000, "range_blocks": 4096, "read_fraction": 0.7})
+            timeline = drive.tracing.busiest()
             assert timeline is not None
             found.append(timeline)
     assert found[0] == found[1]
@@ -333,7 +333,7 @@ def test_the_busiest_window_is_the_same_with_and_without_the_whole_trace() -> No
         for piece in lane.slices
     )
     with bitline.open(data="none") as drive:
-        assert drive.busiest() is None
+        assert drive.tracing.busiest() is None
 
 
 def test_run_goes_on_an_image(run: Run) -> None:

@@ -51,7 +51,7 @@ def test_keys_exist(name: str) -> None:
         return
     base = {"path": "nowhere"} if part == "replay" else {}
     with bitline.open(data="none") as drive, pytest.raises((ConfigError, UsageError)) as wrong:
-        drive.run({**base, key: {"no": "such value"}})
+        drive.measure({**base, key: {"no": "such value"}})
     assert "has no key" not in str(wrong.value)
 
 

@@ -10,7 +10,7 @@ from conftest import SMALL
 from typer.testing import CliRunner
 
 import bitline
-from bitline import PLATFORMS, BitVector, Drive, UsageError
+from bitline import PLATFORMS, BitVector, Drive, PagePart, UsageError
 from bitline.cli.app import app
 from bitline.formula import names, parse
 
@@ -165,10 +165,11 @@ def test_options_that_do_not_fit(arguments: list[str], message: str) -> None:
 
 def test_explanations_as_data(abc: dict[str, BitVector]) -> None:
     told = (abc["a"] | abc["b"]).explanation()
-    assert told["root"]["steps"][-1]["c"] == "g:0 | g:1"
+    assert isinstance(told.root, PagePart)
+    assert told.root.steps[-1].c == "g:0 | g:1"
     longer = (abc["a"] | abc["b"]).explanation(bits=10_000_000, count=True)
-    assert longer["bits"] == 10_000_000
-    assert longer["estimate"]["time_ns"] > told["estimate"]["time_ns"]
+    assert longer.bits == 10_000_000
+    assert longer.estimate.time > told.estimate.time
     with pytest.raises(UsageError, match="bits = 0"):
         abc["a"].explanation(bits=0)
 
@@ -180,7 +181,7 @@ def test_the_host_reads_every_vector_whatever_comes_of_it(drive: Drive) -> None:
     before = drive.statistics
     assert not never.read("host").any()
     spent = drive.statistics.since(before)
-    assert (told["senses"], told["page_transfers"]) == (spent.flash.senses, 1) == (1, 1)
+    assert (told.senses, told.page_transfers) == (spent.flash.senses, 1) == (1, 1)
     with pytest.raises(UsageError, match="a vector has from 1 to 281474976710655 bits"):
         never.explanation(bits=1 << 48)
 

@@ -187,10 +187,10 @@ def test_an_image_keeps_its_layout_but_takes_other_timings(tmp_path: Path) -> No
 
 def test_the_inventory_counts_what_was_written(tmp_path: Path) -> None:
     with bitline.open(path=tmp_path / "an.img", set=SMALL) as drive:
-        assert drive.inventory()["mapped_pages"] == 0
+        assert drive.media.inventory().mapped_pages == 0
         drive.write(0, bytes(8 * 4096))
         drive.group(1).write([b"a", b"b"])
-        found = drive.inventory()
-        assert (found["mapped_pages"], found["vectors"]) == (8, 2)
-        assert found["logical_pages"] * found["page_bytes"] == drive.capacity_bytes
-        assert 0 < found["flash_blocks_used"] < found["flash_blocks"] == 2 * 2 * 2 * 32
+        found = drive.media.inventory()
+        assert (found.mapped_pages, found.vectors) == (8, 2)
+        assert found.logical_pages * found.page_bytes == drive.capacity_bytes
+        assert 0 < found.flash_blocks_used < found.flash_blocks == 2 * 2 * 2 * 32

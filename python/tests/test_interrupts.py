@@ -99,8 +99,8 @@ _CALLS = {
     """,
     "format": """
         drive = bitline.open(data="none", set={**SMALL, "nand.geometry.blocks_per_plane": 2048})
-        drive.precondition()
-        interrupted(lambda: drive.format(4096))
+        drive.media.precondition()
+        interrupted(lambda: drive.admin.format(4096))
         # The drive ends what it began; until then it says so.
         for _ in range(1000):
             try:
@@ -114,8 +114,8 @@ _CALLS = {
     """,
     "sanitize": """
         drive = bitline.open(data="none", set=MANY_BLOCKS)
-        drive.precondition()
-        interrupted(drive.sanitize)
+        drive.media.precondition()
+        interrupted(drive.admin.sanitize)
         try:
             drive.write(0, bytes(4096))
         except bitline.NvmeError as error:
@@ -125,7 +125,7 @@ _CALLS = {
     """,
     "power_up": """
         drive = bitline.open(data="none", set={**SMALL, "nand.geometry.blocks_per_plane": 512})
-        drive.precondition()
+        drive.media.precondition()
         drive.power_cut()
         interrupted(drive.power_up)
         try:
@@ -138,7 +138,7 @@ _CALLS = {
     "open": """
 
         with bitline.open(path=sys.argv[1], set={**SMALL, "nand.geometry.blocks_per_plane": 64}) as drive:
-            drive.precondition()
+            drive.media.precondition()
         interrupted(lambda: bitline.open(path=sys.argv[1]))
     """,
     "flush": """
@@ -154,13 +154,13 @@ _CALLS = {
     """,
     "close": """
         drive = bitline.open(data="none", set=MANY_BLOCKS)
-        drive.precondition()
+        drive.media.precondition()
         def ring(*_):
             raise TimeoutError
         signal.signal(signal.SIGALRM, ring)
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         try:
-            drive.sanitize()
+            drive.admin.sanitize()
         except TimeoutError:
             pass
         # It goes on in the background; closing waits for its end.
@@ -169,7 +169,7 @@ _CALLS = {
     """,
     "run": """
         drive = bitline.open(data="none", set=SMALL)
-        interrupted(lambda: drive.run(bitline.Flow(requests=10**9)))
+        interrupted(lambda: drive.measure(bitline.Flow(requests=10**9)))
         drive.verify(0, 1)
     """,
     "read_packed": """
@@ -184,9 +184,9 @@ _CALLS = {
     """,
     "write_trace": """
         drive = bitline.open(data="none", set=SMALL)
-        drive.restart_traced()
-        drive.run(bitline.Flow(requests=300_000))
-        interrupted(lambda: drive.write_trace(sys.argv[1]))
+        drive.tracing.restart()
+        drive.measure(bitline.Flow(requests=300_000))
+        interrupted(lambda: drive.tracing.write(sys.argv[1]))
         drive.verify(0, 1)
     """,
 }

@@ -44,11 +44,13 @@ _CALLS: dict[str, Callable[[bitline.Drive, int], object]] = {
     "copy lba": lambda d, n: d.copy([(n, 1)], 0),
     "copy blocks": lambda d, n: d.copy([(0, n)], 0),
     "copy destination": lambda d, n: d.copy([(0, 1)], n),
-    "format block_bytes": lambda d, n: d.format(n),
-    "format namespace": lambda d, n: d.format(4096, n),
-    "grow_older days": lambda d, n: d.grow_older(days=n),
-    "grow_older temperature": lambda d, n: d.grow_older(temperature_celsius=n if abs(n) > 50 else 2**31),
-    "grow_older cycles": lambda d, n: d.grow_older(pe_cycles=n),
+    "format block_bytes": lambda d, n: d.admin.format(n),
+    "format namespace": lambda d, n: d.admin.format(4096, n),
+    "grow_older days": lambda d, n: d.media.grow_older(days=n),
+    "grow_older temperature": lambda d, n: d.media.grow_older(
+        temperature_celsius=n if abs(n) > 50 else 2**31
+    ),
+    "grow_older cycles": lambda d, n: d.media.grow_older(pe_cycles=n),
     "group": lambda d, n: d.group(n),
     "group first_die": lambda d, n: d.group(1, first_die=n),
     "group dies": lambda d, n: d.group(1, dies=n),
@@ -56,9 +58,9 @@ _CALLS: dict[str, Callable[[bitline.Drive, int], object]] = {
     "place bits": lambda d, n: d.group(2).place(1, bits=n if n > 2**48 else -1),
     "write bits": lambda d, n: d.group(2).write([b"\1"], bits=n),
     "explanation": lambda d, n: d.group(0).vectors()[0].explanation(bits=n if n > 2**48 else -1),
-    "run requests": lambda d, n: d.run({"requests": n if n != 2**31 else -1, "lba": 2**63}),
-    "run seed": lambda d, n: d.run({"requests": 1, "queue_depth": n}),
-    "precondition": lambda d, n: d.precondition(occupied=n),
+    "measure requests": lambda d, n: d.measure({"requests": n if n != 2**31 else -1, "lba": 2**63}),
+    "measure seed": lambda d, n: d.measure({"requests": 1, "queue_depth": n}),
+    "precondition": lambda d, n: d.media.precondition(occupied=n),
     "rber": lambda d, n: cells.rber("slc", pe_cycles=n),
     "sense_time": lambda d, n: cells.sense_time(blocks=n),
     "sense_power": lambda d, n: cells.sense_power(blocks=n),
@@ -80,10 +82,13 @@ def test_numbers_out_of_range_raise_our_error(drive: bitline.Drive, name: str) -
 def test_such_an_error_names_argument_value_and_range(drive: bitline.Drive) -> None:
     for call, words in (
         (
-            lambda: drive.format(4096, 2**32),
+            lambda: drive.admin.format(4096, 2**32),
             f"namespace = {2**32} is out of range; it must be 1 to {2**32 - 1}",
         ),
-        (lambda: drive.grow_older(pe_cycles=2**40), f"pe_cycles = {2**40} is out of range; it must be 0 to"),
+        (
+            lambda: drive.media.grow_older(pe_cycles=2**40),
+            f"pe_cycles = {2**40} is out of range; it must be 0 to",
+        ),
         (lambda: drive.copy([(0, 2**32)], 0), f"blocks = {2**32} is out of range; it must be 1 to"),
         (lambda: drive.read(2**300), r"lba = 2\^300 or more is out of range; it must be 0 to"),
     ):

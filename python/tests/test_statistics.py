@@ -32,7 +32,7 @@ def test_everything_that_rust_counts_is_there(drive: Drive) -> None:
 
 
 def test_everything_that_a_report_has_is_there(drive: Drive) -> None:
-    report = drive.run({"requests": 50, "range_blocks": 64, "read_fraction": 0.5})
+    report = drive.measure({"requests": 50, "range_blocks": 64, "read_fraction": 0.5})
     raw = report.to_dict()
     flow = report.flows[0]
     for kind, latency in (("read", flow.read), ("write", flow.write)):
@@ -65,7 +65,7 @@ def test_utilization_of_an_interval_counts_that_interval_only(drive: Drive) -> N
     drive.write(0, bytes(4096))
     busy = drive.statistics
     first = busy.since(busy)
-    drive.run({"requests": 200, "range_blocks": 64, "prefill": False, "read_fraction": 0})
+    drive.measure({"requests": 200, "range_blocks": 64, "prefill": False, "read_fraction": 0})
     both = drive.statistics
     later = both.since(busy)
     expected = both.die_utilization * both.elapsed.s - busy.die_utilization * busy.elapsed.s
@@ -101,7 +101,7 @@ def test_two_drives_interleaved_do_not_disturb_each_other() -> None:
             for number in range(40):
                 drive.write(number % 7, bytes([seed, number]) * 2048)
                 found = drive.read(number % 5) + (~vector).read_packed()
-                drive.run({"requests": 20, "range_blocks": 64, "read_fraction": 0.5, "name": f"{number}"})
+                drive.measure({"requests": 20, "range_blocks": 64, "read_fraction": 0.5, "name": f"{number}"})
                 yield drive.now, found
             yield drive.now, repr(drive.statistics.to_dict()).encode()
 

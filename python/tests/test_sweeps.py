@@ -56,7 +56,7 @@ def test_a_sweep_is_the_same_with_one_process_or_in_this_one(swept: Path, tmp_pa
     found = table(swept, points)
     run(spec, tmp_path, workers=1)
     assert table(tmp_path, points).equals(found)
-    here = json.loads(json.dumps(live(points[3])))
+    here = json.loads(json.dumps(live(points[3]).to_dict()))
     kept = json.loads(next((swept / "points").glob("000003-*.json")).read_text())
     assert here == kept
     assert found.num_rows == 8 * 1 + 8 * 2
@@ -143,7 +143,7 @@ def test_traces_and_preconditioned_drives_are_swept(tmp_path: Path) -> None:
         """.replace("        ", "")
     (tmp_path / "spec.toml").write_text(text)
     spec = Spec.read(tmp_path / "spec.toml")
-    slow, fast = (live(point)["report"] for point in spec.points())
+    slow, fast = (live(point).report for point in spec.points())
     assert slow["flows"][0]["trace"]["requests"] == fast["flows"][0]["trace"]["requests"] == 200
     assert slow["flash_page_reads"] == fast["flash_page_reads"] == 200
     assert slow["elapsed_ns"] > 3 * fast["elapsed_ns"]

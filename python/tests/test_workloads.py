@@ -51,7 +51,7 @@ def trace(tmp_path: Path) -> Path:
     ],
 )
 def test_every_kind_of_flow_runs(drive: Drive, flow: Flow) -> None:
-    report = drive.run(dataclasses.replace(flow, requests=200, range_blocks=128))
+    report = drive.measure(dataclasses.replace(flow, requests=200, range_blocks=128))
     assert report.flows[0].requests == 200
 
 
@@ -60,25 +60,25 @@ def test_a_flow_and_a_mapping_are_the_same(drive: Drive) -> None:
     plain = flow.to_dict()
     assert plain["pattern"] == {"kind": "zipf", "theta": 0.9}
     short = {"requests": 50, "range_blocks": 64, "pattern": {"kind": "zipf", "theta": 0.9}, "blocks": 2}
-    first, second = drive.run(plain), drive.run(short)
+    first, second = drive.measure(plain), drive.measure(short)
     assert first.read_bytes == second.read_bytes == 100 * 4096
 
 
 def test_every_field_has_the_default_of_the_crate(drive: Drive) -> None:
     wrong = pytest.raises(UsageError, match="it has")
     with wrong as found:
-        drive.run({"zzzzzz": 1})
+        drive.measure({"zzzzzz": 1})
     known = str(found.value).split("it has ")[1].split(", ")
     assert set(known) == {entry.name for entry in dataclasses.fields(Flow)}
 
 
 def test_a_flow_ends_by_time(drive: Drive) -> None:
-    report = drive.run(Flow(requests=1 << 40, stop_ns=2_000_000, range_blocks=64))
+    report = drive.measure(Flow(requests=1 << 40, stop_ns=2_000_000, range_blocks=64))
     assert 2e6 <= report.flows[0].elapsed.ns < 3e6
 
 
 def test_a_trace_is_replayed(drive: Drive, trace: Path) -> None:
-    report = drive.replay(trace)
+    report = drive.measure(Replay(trace))
     flow = report.flows[0]
     assert flow.trace is not None
     assert (flow.trace.format, flow.trace.requests, flow.trace.lines) == ("mqsim", 1000, 1000)
@@ -91,19 +91,19 @@ def test_a_trace_is_replayed(drive: Drive, trace: Path) -> None:
 
 @pytest.mark.parametrize("timing", [Scaled(0.1), AsFastAsPossible(depth=8)])
 def test_timing_can_be_chosen(drive: Drive, trace: Path, timing: Scaled | AsFastAsPossible) -> None:
-    report = drive.replay(Replay(trace, timing=timing, requests_max=10, range_blocks=64))
+    report = drive.measure(Replay(trace, timing=timing, requests_max=10, range_blocks=64))
     assert report.flows[0].requests == 10
 
 
 def test_flows_and_traces_run_side_by_side(drive: Drive, trace: Path) -> None:
-    report = drive.run([Flow(requests=100, range_blocks=64), Replay(trace, name="tpcc")])
+    report = drive.measure([Flow(requests=100, range_blocks=64), Replay(trace, name="tpcc")])
     assert [flow.name for flow in report.flows] == ["flow", "tpcc"]
     assert [flow.requests for flow in report.flows] == [100, 1000]
 
 
 def test_every_request_can_be_had(drive: Drive, trace: Path) -> None:
     chunks: list[LatencyChunk] = []
-    report = drive.replay(trace, latencies=chunks.append)
+    report = drive.measure(Replay(trace), latencies=chunks.append)
     assert all(chunk.keys() == LATENCY_COLUMNS.keys() for chunk in chunks)
     rows = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in LATENCY_COLUMNS}
     assert {name: column.dtype for name, column in rows.items()} == dict(LATENCY_COLUMNS)
@@ -122,35 +122,35 @@ def test_bad_lines_are_told_or_skipped(drive: Drive, tmp_path: Path) -> None:
     path = tmp_path / "bad.trace"
     path.write_text(_TRACE + "oh dear\n" + _TRACE)
     with pytest.raises(UsageError, match=r"bad.trace, line 1001: its time is no number"):
-        drive.replay(path)
-    report = drive.replay(Replay(path, bad_lines_max=3))
+        drive.measure(Replay(path))
+    report = drive.measure(Replay(path, bad_lines_max=3))
     trace = report.flows[0].trace
     assert trace is not None
     assert (trace.requests, trace.bad_lines, trace.first_bad_lines[0].line) == (2000, 1, 1001)
     path.write_text(_TRACE + "oh dear\n" * 5 + _TRACE)
     with pytest.raises(UsageError, match=r"line 1004: .* \(after 3 bad lines that were passed over\)"):
-        drive.replay(Replay(path, bad_lines_max=3))
+        drive.measure(Replay(path, bad_lines_max=3))
 
 
 def test_a_trace_that_is_not_there_is_told(drive: Drive, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"):
-        drive.replay(tmp_path / "nowhere")
+        drive.measure(Replay(tmp_path / "nowhere"))
 
 
 def test_a_drive_is_preconditioned(drive: Drive) -> None:
     before = drive.now
-    done = drive.precondition("random", overwrites=1.5, occupied=0.5)
-    pages = drive.inventory()["data_pages"]
-    assert done["mapped_pages"] == drive.inventory()["mapped_pages"] == pytest.approx(pages / 2, abs=1)
-    assert done["flash_pages"] == pytest.approx(2.5 * done["mapped_pages"], rel=0.05)
+    done = drive.media.precondition("random", overwrites=1.5, occupied=0.5)
+    pages = drive.media.inventory().data_pages
+    assert done.mapped_pages == drive.media.inventory().mapped_pages == pytest.approx(pages / 2, abs=1)
+    assert done.flash_pages == pytest.approx(2.5 * done.mapped_pages, rel=0.05)
     assert drive.now == before
-    report = drive.run(Flow(requests=100, range_blocks=0, prefill=False))
+    report = drive.measure(Flow(requests=100, range_blocks=0, prefill=False))
     assert 20 < report.flash_page_reads < 80
     drive.power_cut()
     drive.power_up()
-    assert drive.inventory()["mapped_pages"] == done["mapped_pages"]
+    assert drive.media.inventory().mapped_pages == done.mapped_pages
     with pytest.raises(UsageError, match="never written"):
-        drive.precondition()
+        drive.media.precondition()
 
 
 def test_preconditioning_tells_how_far_it_is_and_can_be_interrupted(drive: Drive) -> None:
@@ -162,15 +162,15 @@ def test_preconditioning_tells_how_far_it_is_and_can_be_interrupted(drive: Drive
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        drive.precondition(progress=interrupt)
+        drive.media.precondition(progress=interrupt)
     assert shares == sorted(shares)
-    found = drive.inventory()
-    assert found["mapped_pages"] == pytest.approx(shares[-1] * found["data_pages"], abs=2)
+    found = drive.media.inventory()
+    assert found.mapped_pages == pytest.approx(shares[-1] * found.data_pages, abs=2)
     drive.power_cut()
     drive.power_up()
     drive.write(0, b"z" * 4096)
     assert drive.read(0) == b"z" * 4096
-    assert drive.inventory()["mapped_pages"] == found["mapped_pages"]
+    assert drive.media.inventory().mapped_pages == found.mapped_pages
 
 
 @pytest.mark.parametrize(
@@ -186,11 +186,11 @@ def test_preconditioning_tells_how_far_it_is_and_can_be_interrupted(drive: Drive
 )
 def test_a_precondition_that_makes_no_sense(drive: Drive, arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        drive.precondition(**arguments)
+        drive.media.precondition(**arguments)
 
 
 def test_utilization_of_each_part_adds_up(drive: Drive) -> None:
-    report = drive.run(Flow(requests=200, range_blocks=128, read_fraction=0.5))
+    report = drive.measure(Flow(requests=200, range_blocks=128, read_fraction=0.5))
     parts = report.utilization
     assert len(parts.channels) == 2
     assert len(parts.dies) == 4
@@ -207,7 +207,7 @@ def test_the_caches_are_in_the_report() -> None:
         "ftl.mapping.cache_entries": 512,
     }
     with bitline.open("mqsim-default", set=settings) as drive:
-        report = drive.run(Flow(requests=3000, range_blocks=64_000, read_fraction=0.5, pattern=Zipf()))
+        report = drive.measure(Flow(requests=3000, range_blocks=64_000, read_fraction=0.5, pattern=Zipf()))
     cache, mapping = report.cache, report.mapping
     assert cache.read_hits > 0
     assert cache.write_hits + cache.write_misses > 1000
@@ -217,7 +217,7 @@ def test_the_caches_are_in_the_report() -> None:
 
 
 def test_a_report_is_plain_data(drive: Drive, trace: Path) -> None:
-    data = drive.replay(trace).to_dict()
+    data = drive.measure(Replay(trace)).to_dict()
     assert json.loads(json.dumps(data)) == data
     assert 0 <= data["utilization"]["die"] <= 1
     assert data["write_amplification"] > 0

@@ -53,7 +53,7 @@ def age(
     with bitline.open(path=file, create=False) as drive:
         before = _rates(drive)
         if days or cycles:
-            drive.grow_older(days=days, temperature_celsius=celsius, pe_cycles=cycles)
+            drive.media.grow_older(days=days, temperature_celsius=celsius, pe_cycles=cycles)
         facts = {"file": Fact(None, str(file)), **_facts(drive)}
         rows = [{"mode": mode, "before": before[mode], "after": rate} for mode, rate in _rates(drive).items()]
     columns = [
@@ -66,28 +66,28 @@ def age(
 
 
 def _facts(drive: Drive) -> dict[str, Fact]:
-    age, health = drive.age, drive.health()
+    age, health = drive.media.age, drive.admin.health()
     return {
-        "hours": Fact("Hours passed", age["hours"], lambda hours: f"{hours:,.0f}"),
+        "hours": Fact("Hours passed", age.hours, lambda hours: f"{hours:,.0f}"),
         "effective_hours": Fact(
-            "  at the reference temperature", age["effective_hours"], lambda hours: f"{hours:,.0f}"
+            "  at the reference temperature", age.effective_hours, lambda hours: f"{hours:,.0f}"
         ),
-        "cycles": Fact("Cycles of every block, besides its erases", age["cycles"]),
-        "percentage_used": Fact("SMART: life used, percent", health["percentage_used"]),
-        "power_on_hours": Fact("  power-on hours", health["power_on_hours"]),
-        "temperature_kelvin": Fact("  temperature, kelvin", health["temperature_kelvin"]),
-        "media_errors": Fact("  media errors", health["media_errors"]),
+        "cycles": Fact("Cycles of every block, besides its erases", age.cycles),
+        "percentage_used": Fact("SMART: life used, percent", health.percentage_used),
+        "power_on_hours": Fact("  power-on hours", health.power_on_hours),
+        "temperature_kelvin": Fact("  temperature, kelvin", health.temperature_kelvin),
+        "media_errors": Fact("  media errors", health.media_errors),
     }
 
 
 def _rates(drive: Drive) -> dict[cells.Mode, float]:
     """Raw bit error rates of what was programmed when the drive was new, in a median block."""
-    age = drive.age
+    age = drive.media.age
     return {
         mode: cells.rber(
             mode,
-            pe_cycles=age["cycles"],
-            retention_days=age["effective_hours"] / 24,
+            pe_cycles=age.cycles,
+            retention_days=age.effective_hours / 24,
             randomized=mode != "esp",
             block="median",
             config=drive._config,

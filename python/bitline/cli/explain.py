@@ -4,17 +4,20 @@ import json
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import bitline
-from bitline.bits import BITS_MAX, PLATFORMS, BitExpression, BitVector, Group, Platform
+from bitline.bits import BITS_MAX, BitExpression, BitVector, Group
 from bitline.cli.options import Config, Json, Preset, Set, settings
 from bitline.cli.output import Branch, Column, Fact, Result, Table, Tree, duration, emit, energy
 from bitline.drive import Drive
 from bitline.errors import UsageError
+from bitline.explanation import ConstantPart, Estimate, Explanation, PagePart, PlanPart, Step, VectorPart
 from bitline.formula import names, parse
+from bitline.platforms import PLATFORMS, Platform
+from bitline.records import made, plain
 from bitline.units import counted, quoted
 
 #: Characters of a latch's contents that are shown on a line.
@@ -22,11 +25,11 @@ _SHOWN = 100
 _VECTOR = re.compile(r"\b\d+:\d+\b")
 #: Times of an estimate, and whose they are.
 _PARTS = {
-    "array_ns": "busiest die, sensing",
-    "channel_ns": "busiest channel",
-    "accelerator_ns": "accelerator",
-    "link_ns": "link to the host",
-    "host_ns": "host",
+    "array": "busiest die, sensing",
+    "channel": "busiest channel",
+    "accelerator": "accelerator",
+    "link": "link to the host",
+    "host": "host",
 }
 
 
@@ -181,78 +184,81 @@ def _result(
     known: dict[str, Platform] = {name: name for name in PLATFORMS}
     if platform not in known:
         raise UsageError(f"--platform {platform}: it must be one of {', '.join(PLATFORMS)}")
-    told = json.dumps(asked.explanation(known[platform], bits=bits, count=count))
-    # The user's names of vectors instead of the drive's.
-    told = json.loads(_VECTOR.sub(lambda found: words.get(found[0], found[0]), told))
-    estimate = told["estimate"]
-    chunks = counted(told["chunks"], "page")
+    told = _in_words(asked.explanation(known[platform], bits=bits, count=count), words)
+    estimate, chunks = told.estimate, counted(told.chunks, "page")
     return Result(
         f"{quoted(text)}, by {platform} on {asked.drive._config.name}",
         {
-            "expression": Fact(None, told["expression"]),
-            "platform": Fact(None, told["platform"]),
-            "bits": Fact("Length of the vectors, in bits", told["bits"]),
-            "chunks": Fact("  pages", told["chunks"]),
+            "expression": Fact(None, told.expression),
+            "platform": Fact(None, told.platform),
+            "bits": Fact("Length of the vectors, in bits", told.bits),
+            "chunks": Fact("  pages", told.chunks),
             "count": Fact(None, count),
-            "senses": Fact("Senses, for each page", told["senses"]),
-            "page_transfers": Fact("Pages over the channels, for each page", told["page_transfers"]),
-            "controller_pages": Fact("Pages the accelerator takes in, for each", told["controller_pages"]),
-            "time_ns": Fact("Time (estimate)", estimate["time_ns"], duration),
-            "bound": Fact("  longest at work", estimate["bound"]),
-            "energy_pj": Fact("Energy (estimate)", estimate["energy_pj"], energy),
+            "senses": Fact("Senses, for each page", told.senses),
+            "page_transfers": Fact("Pages over the channels, for each page", told.page_transfers),
+            "controller_pages": Fact("Pages the accelerator takes in, for each", told.controller_pages),
+            "time_ns": Fact("Time (estimate)", estimate.time.ns, duration),
+            "bound": Fact("  longest at work", estimate.bound),
+            "energy_pj": Fact("Energy (estimate)", estimate.energy.pj, energy),
         },
         {"times": _times(estimate), "energy": _energies(estimate)},
         f"The plan is the same for all {chunks}. A command's time is of one die, its energy of one plane.",
-        {"root": Tree(_branch(told["root"]), told["root"])},
+        {"root": Tree(_branch(told.root), plain(told.root))},
     )
 
 
-def _times(estimate: dict[str, Any]) -> Table:
+def _in_words(told: Explanation, words: dict[str, str]) -> Explanation:
+    """The explanation with the user's names of vectors instead of the drive's."""
+    text = _VECTOR.sub(lambda found: words.get(found[0], found[0]), json.dumps(told.to_dict()))
+    return made(Explanation, json.loads(text))
+
+
+def _times(estimate: Estimate) -> Table:
     columns = [Column("part", "Busy"), Column("time_ns", "Time", duration)]
-    rows = [{"part": part, "time_ns": estimate[key]} for key, part in _PARTS.items() if estimate[key]]
-    return Table(columns, rows)
+    times = [(part, getattr(estimate, name).ns) for name, part in _PARTS.items()]
+    return Table(columns, [{"part": part, "time_ns": time} for part, time in times if time])
 
 
-def _energies(estimate: dict[str, Any]) -> Table:
+def _energies(estimate: Estimate) -> Table:
     columns = [Column("component", "Energy"), Column("cause", "for"), Column("energy_pj", "Amount", energy)]
-    return Table(columns, estimate["energy"])
+    return Table(columns, plain(estimate.energy_by))
 
 
-def _branch(part: dict[str, Any]) -> Branch:
-    match part["kind"]:
-        case "constant":
-            return Branch(f"all {int(part['value'])}, without touching the array")
-        case "vector":
-            return Branch(f"read {part['vector']}")
-        case "page":
+def _branch(part: PlanPart) -> Branch:
+    match part:
+        case ConstantPart():
+            return Branch(f"all {int(part.value)}, without touching the array")
+        case VectorPart():
+            return Branch(f"read {part.vector}")
+        case PagePart():
             return _page(part)
-    operator = part["operator"].upper()
+    operator = part.operator.upper()
     return Branch(
-        f"{operator} of {counted(len(part['parts']), 'part')}", [_branch(below) for below in part["parts"]]
+        f"{operator} of {counted(len(part.parts), 'part')}", [_branch(below) for below in part.parts]
     )
 
 
-def _page(part: dict[str, Any]) -> Branch:
-    if not part["steps"]:
-        return Branch(f"page {part['program']} again")
-    senses = sum(step["command"] == "sense" for step in part["steps"])
+def _page(part: PagePart) -> Branch:
+    if not part.steps:
+        return Branch(f"page {part.program} again")
+    senses = sum(step.command == "sense" for step in part.steps)
     return Branch(
-        f"page {part['program']}: {counted(senses, 'sense')}",
+        f"page {part.program}: {counted(senses, 'sense')}",
         [
             Branch(
-                f"{step['action']}    {_cost(step)}",
-                [Branch(f"S: {_short(step['s'])}"), Branch(f"C: {_short(step['c'])}")],
+                f"{step.action}    {_cost(step)}",
+                [Branch(f"S: {_short(step.s)}"), Branch(f"C: {_short(step.c)}")],
             )
-            for step in part["steps"]
+            for step in part.steps
         ],
     )
 
 
-def _cost(step: dict[str, Any]) -> str:
-    cost = f"{duration(step['time_ns'])}, {energy(step['energy_pj'])}"
-    if step["command"] == "xor":
+def _cost(step: Step) -> str:
+    cost = f"{step.time}, {step.energy}"
+    if step.command == "xor":
         return cost
-    return f"{counted(step['wordlines'], 'wordline')} of {counted(step['blocks'], 'block')}, {cost}"
+    return f"{counted(step.wordlines, 'wordline')} of {counted(step.blocks, 'block')}, {cost}"
 
 
 def _short(text: str) -> str:

@@ -14,6 +14,7 @@ from bitline.cli.output import Column, Fact, Result, Table, emit, size
 from bitline.cli.progress import progress
 from bitline.drive import Drive
 from bitline.errors import ImageError, MediaError, UsageError
+from bitline.media import VectorSpace
 from bitline.units import counted
 
 app = typer.Typer(help="Make, describe and check image files, which keep a drive's bits across processes.")
@@ -40,25 +41,24 @@ def create(
 def info(file: File, as_json: Json = False) -> None:
     """Tell what an image holds: its drive, space used, wear, vectors. The file is not written."""
     with bitline.open(path=file, read_only=True) as drive:
-        inventory = drive.inventory()
-        page_bytes = inventory["page_bytes"]
+        inventory = drive.media.inventory()
         facts = {
             "file": Fact(None, str(file)),
             "file_bytes": Fact("Disk space of the file", file.stat().st_blocks * 512, size),
             **_facts(drive),
-            "used_bytes": Fact("Used by blocks", inventory["mapped_pages"] * page_bytes, size),
-            "mapped_pages": Fact("Logical pages with data", inventory["mapped_pages"]),
-            "data_pages": Fact("  of", inventory["data_pages"]),
-            "flash_blocks_used": Fact("Flash blocks in use", inventory["flash_blocks_used"]),
-            "flash_blocks": Fact("  of", inventory["flash_blocks"]),
-            "flash_blocks_unusable": Fact("Flash blocks unusable", inventory["flash_blocks_unusable"]),
-            "erase_count_mean": Fact("Erases of a block, mean", inventory["erase_count_mean"]),
-            "erase_count_max": Fact("  most", inventory["erase_count_max"]),
-            "vectors": Fact("Bit vectors", inventory["vectors"]),
-            **_vector_space(inventory["vector_space"]),
+            "used_bytes": Fact("Used by blocks", inventory.mapped_pages * inventory.page_bytes, size),
+            "mapped_pages": Fact("Logical pages with data", inventory.mapped_pages),
+            "data_pages": Fact("  of", inventory.data_pages),
+            "flash_blocks_used": Fact("Flash blocks in use", inventory.flash_blocks_used),
+            "flash_blocks": Fact("  of", inventory.flash_blocks),
+            "flash_blocks_unusable": Fact("Flash blocks unusable", inventory.flash_blocks_unusable),
+            "erase_count_mean": Fact("Erases of a block, mean", inventory.erase_count_mean),
+            "erase_count_max": Fact("  most", inventory.erase_count_max),
+            "vectors": Fact("Bit vectors", inventory.vectors),
+            **_vector_space(inventory.vector_space),
             **_health(drive),
         }
-        tables = {"groups": _groups(drive)} if inventory["vectors"] or as_json else {}
+        tables = {"groups": _groups(drive)} if inventory.vectors or as_json else {}
     emit(Result(str(file), facts, tables), as_json=as_json)
 
 
@@ -133,39 +133,37 @@ def _facts(drive: Drive) -> dict[str, Fact]:
     }
 
 
-def _vector_space(space: dict[str, int]) -> dict[str, Fact]:
+def _vector_space(space: VectorSpace) -> dict[str, Fact]:
     """What vectors take, and what ESP's one bit a cell costs."""
-    bits = space["data_bits_per_cell"]
-    used = 100 * space["blocks"] / space["blocks_max"] if space["blocks_max"] else 0.0
+    bits = space.data_bits_per_cell
+    used = 100 * space.blocks / space.blocks_max if space.blocks_max else 0.0
     return {
-        "vector_pages": Fact("  in flash pages", space["pages"]),
-        "vector_bytes": Fact("  which hold", space["bytes"], size),
+        "vector_pages": Fact("  in flash pages", space.pages),
+        "vector_bytes": Fact("  which hold", space.bytes, size),
         "vector_bytes_as_data": Fact(
-            f"  and would hold as data, {counted(bits, 'bit')} a cell", space["bytes_as_data"], size
+            f"  and would hold as data, {counted(bits, 'bit')} a cell", space.bytes_as_data, size
         ),
-        "vector_bytes_given_up": Fact("  so that ESP costs", space["bytes_given_up"], size),
-        "vector_blocks": Fact("Flash blocks of vectors", space["blocks"]),
-        "vector_blocks_max": Fact("  of the share for computing", space["blocks_max"]),
+        "vector_bytes_given_up": Fact("  so that ESP costs", space.bytes_given_up, size),
+        "vector_blocks": Fact("Flash blocks of vectors", space.blocks),
+        "vector_blocks_max": Fact("  of the share for computing", space.blocks_max),
         "vector_blocks_percent": Fact("  in percent", round(used, 2)),
-        "vector_blocks_as_data": Fact("  which would hold as data", space["blocks_as_data"], size),
+        "vector_blocks_as_data": Fact("  which would hold as data", space.blocks_as_data, size),
     }
 
 
 def _health(drive: Drive) -> dict[str, Fact]:
     """What the drive's SMART page says."""
-    health = drive.health()
-    warnings = ", ".join(health["critical_warnings"]) or "none"
+    health = drive.admin.health()
+    warnings = ", ".join(health.critical_warnings) or "none"
     return {
         "critical_warnings": Fact("Critical warnings", warnings),
-        "percentage_used": Fact("Life used, percent", health["percentage_used"]),
-        "available_spare_percent": Fact("Spare left, percent", health["available_spare_percent"]),
-        "data_units_written": Fact(
-            "Written by the host, units of 512,000 bytes", health["data_units_written"]
-        ),
-        "data_units_read": Fact("  read", health["data_units_read"]),
-        "power_cycles": Fact("Power cycles", health["power_cycles"]),
-        "unsafe_shutdowns": Fact("  that ended without a shutdown", health["unsafe_shutdowns"]),
-        "media_errors": Fact("Media errors", health["media_errors"]),
+        "percentage_used": Fact("Life used, percent", health.percentage_used),
+        "available_spare_percent": Fact("Spare left, percent", health.available_spare_percent),
+        "data_units_written": Fact("Written by the host, units of 512,000 bytes", health.data_units_written),
+        "data_units_read": Fact("  read", health.data_units_read),
+        "power_cycles": Fact("Power cycles", health.power_cycles),
+        "unsafe_shutdowns": Fact("  that ended without a shutdown", health.unsafe_shutdowns),
+        "media_errors": Fact("Media errors", health.media_errors),
     }
 
 

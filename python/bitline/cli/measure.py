@@ -67,7 +67,7 @@ _Taker: TypeAlias = Callable[[LatencyChunk], object]
 
 
 def precondition(history: str | None, occupied: float | None) -> Mapping[str, Any] | None:
-    """The arguments of `Drive.precondition` that the two options ask for, if they do.
+    """The arguments of `Media.precondition` that the two options ask for, if they do.
 
     Raises:
         UsageError: They make no sense.
@@ -159,11 +159,11 @@ class Job:
     title: str
     """For people."""
     workloads: Sequence[Mapping[str, Any]]
-    """Flows and replays, for `Drive.run`."""
+    """Flows and replays, for `Drive.measure`."""
     total: int | None
     """Requests, if that is known."""
     precondition: Mapping[str, Any] | None
-    """Arguments of `Drive.precondition`."""
+    """Arguments of `Media.precondition`."""
     keep_going: bool = False
     """Whether requests that fail are counted."""
 
@@ -179,23 +179,23 @@ class Job:
 def measure(drive: Drive, job: Job, outputs: Outputs, *, as_json: bool) -> Report:
     """Run a job on a drive, print what was measured, and write the files that are asked for."""
     if outputs.trace is not None or outputs.plot is not None:
-        drive.restart_traced(busiest=outputs.trace is None)
+        drive.tracing.restart(busiest=outputs.trace is None)
     if job.precondition is not None:
         with progress("Preconditioning", 100, quiet=as_json) as told:
-            drive.precondition(**job.precondition, progress=lambda share: told(round(100 * share)))
+            drive.media.precondition(**job.precondition, progress=lambda share: told(round(100 * share)))
     first = "Prefilling" if job.precondition is None and job.prefills() else None
     with (
         _taking(outputs, job) as (take, curves),
         progress("Running requests", job.total, first=first, quiet=as_json) as advance,
     ):
-        report = drive.run(job.workloads, advance, latencies=take, keep_going=job.keep_going)
+        report = drive.measure(job.workloads, advance, latencies=take, keep_going=job.keep_going)
     emit(summary(job.title, report, outputs.named()), as_json=as_json)
     if outputs.trace is not None:
-        drive.write_trace(outputs.trace)
+        drive.tracing.write(outputs.trace)
     if outputs.plot is not None:
         from bitline.plot import plot
 
-        plot(outputs.plot, drive.busiest(), curves(), job.title)
+        plot(outputs.plot, drive.tracing.busiest(), curves(), job.title)
     return report
 
 

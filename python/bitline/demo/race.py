@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bitline.bits import PLATFORMS, BitExpression, Platform
+from bitline.bits import BitExpression
 from bitline.demo.bitmaps import ATTRIBUTES
 from bitline.demo.query import Answer, answer_of_rows, predicate, reference
 from bitline.demo.rows import LineItems
 from bitline.drive import Drive
+from bitline.platforms import PLATFORMS, Platform
 from bitline.statistics import Statistics
 from bitline.units import Duration
 

@@ -101,11 +101,11 @@ def _of_drive(config: _bitline.Config, effort: float, cycles: int, operands: int
     expected = vectors.all(axis=0)
     points = []
     with Drive(_bitline.Drive(config)) as drive:
-        drive.grow_older(pe_cycles=cycles)
+        drive.media.grow_older(pe_cycles=cycles)
         operation = functools.reduce(operator.and_, drive.group(0).write(vectors))
         before = 0.0
         for years in YEARS:
-            drive.grow_older(days=_DAYS * (years - before))
+            drive.media.grow_older(days=_DAYS * (years - before))
             before = years
             wrong = int(np.count_nonzero(operation.read() != expected))
             rate = _rate(config, "esp", effort, cycles, years)

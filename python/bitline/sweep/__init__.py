@@ -5,8 +5,8 @@ resumed, `table` makes one Arrow table of what it holds.
 """
 
 from bitline.sweep.cluster import Outcome, run
-from bitline.sweep.point import Point, live
+from bitline.sweep.point import Point, PointResult, live
 from bitline.sweep.rows import table
 from bitline.sweep.spec import Spec
 
-__all__ = ["Outcome", "Point", "Spec", "live", "run", "table"]
+__all__ = ["Outcome", "Point", "PointResult", "Spec", "live", "run", "table"]

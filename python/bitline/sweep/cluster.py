@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bitline.errors import UsageError
-from bitline.sweep.point import Point, live
+from bitline.sweep.point import Point, PointResult, live
 from bitline.sweep.spec import Spec
 
 if TYPE_CHECKING:
@@ -80,19 +80,19 @@ def run(
             for point, result in _results(client, left):
                 kept.keep(point, result)
                 done += 1
-                if "error" in result:
+                if result.report is None:
                     failed.append(point.number)
                 if progress:
                     progress(done)
     return Outcome(points, resumed, tuple(sorted(failed)))
 
 
-def results(folder: Path, points: tuple[Point, ...]) -> Iterator[tuple[Point, dict[str, Any]]]:
+def results(folder: Path, points: tuple[Point, ...]) -> Iterator[tuple[Point, PointResult]]:
     """What the folder holds of the points: their reports or errors."""
     for point in points:
         path = _path(folder, point)
         if path.exists():
-            yield point, json.loads(path.read_text(encoding="utf-8"))
+            yield point, PointResult(**json.loads(path.read_text(encoding="utf-8")))
 
 
 def _path(folder: Path, point: Point) -> Path:
@@ -118,8 +118,8 @@ class _Folder:
         path = _path(self._folder, point)
         return path.exists() and "report" in json.loads(path.read_text(encoding="utf-8"))
 
-    def keep(self, point: Point, result: dict[str, Any]) -> None:
-        _write(_path(self._folder, point), result)
+    def keep(self, point: Point, result: PointResult) -> None:
+        _write(_path(self._folder, point), result.to_dict())
 
 
 def _write(path: Path, data: object) -> None:
@@ -174,7 +174,7 @@ def _ignoring_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _results(client: "Client", points: list[Point]) -> Iterator[tuple[Point, dict[str, Any]]]:
+def _results(client: "Client", points: list[Point]) -> Iterator[tuple[Point, PointResult]]:
     """The results of all points, as they come in; a few are handed out at a time."""
     from distributed import as_completed
 
@@ -198,7 +198,7 @@ def _results(client: "Client", points: list[Point]) -> Iterator[tuple[Point, dic
         elif future.status == "error":
             # A bug of Bitline, or a worker that died of this point several times.
             error = future.exception()
-            yield point, {"error": f"{type(error).__name__}: {error}"}
+            yield point, PointResult(error=f"{type(error).__name__}: {error}")
         else:
             raise UsageError("the Dask scheduler went away; what is done is kept, run the sweep again")
         future.release()

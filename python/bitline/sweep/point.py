@@ -38,17 +38,32 @@ class Point:
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def live(point: Point) -> dict[str, Any]:
+@dataclass(frozen=True)
+class PointResult:
+    """What became of a point: its report, or the error it ended with."""
+
+    report: Mapping[str, Any] | None = None
+    """Plain numbers, each with its unit in its name: those of `bitline.Report`, and those of
+    `bitline.Statistics` under `statistics`."""
+    error: str | None = None
+    """The kind of error and its message."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The one of the two that there is, by its name."""
+        return {"error": self.error} if self.report is None else {"report": self.report}
+
+
+def live(point: Point) -> PointResult:
     """Open the point's drive, run its workload, and give its report, or the error it ended with.
 
     Runs in a process that lives nothing else meanwhile. The same point gives the same result anywhere.
     """
     if point.error is not None:
-        return {"error": point.error}
+        return PointResult(error=point.error)
     try:
-        return {"report": _report(point)}
+        return PointResult(_report(point))
     except (bitline.BitlineError, OSError, ValueError, TypeError) as error:
-        return {"error": f"{type(error).__name__}: {error}"}
+        return PointResult(error=f"{type(error).__name__}: {error}")
 
 
 def _report(point: Point) -> dict[str, Any]:
@@ -58,7 +73,7 @@ def _report(point: Point) -> dict[str, Any]:
         drive = bitline.open(config=path)
     with drive:
         if point.precondition is not None:
-            drive.precondition(**point.precondition)
-        report = drive.run(point.flows).to_dict()
+            drive.media.precondition(**point.precondition)
+        report = drive.measure(point.flows).to_dict()
         report["statistics"] = drive.statistics.to_dict()
     return report

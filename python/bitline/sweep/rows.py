@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from bitline.sweep.cluster import results
-from bitline.sweep.point import Point
+from bitline.sweep.point import Point, PointResult
 
 
 def table(folder: Path, points: tuple[Point, ...]) -> pa.Table:
@@ -24,12 +24,12 @@ def table(folder: Path, points: tuple[Point, ...]) -> pa.Table:
     return pa.table(columns)
 
 
-def _rows(point: Point, result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _rows(point: Point, result: PointResult) -> Iterator[dict[str, Any]]:
     head: dict[str, Any] = {"point": point.number, "workload": point.workload, "seed": point.seed}
     head |= {axis: _plain(value) for axis, value in point.axes.items()}
-    report = result.get("report")
+    report = result.report
     if report is None:
-        yield {**head, "flow": None, "error": result["error"]}
+        yield {**head, "flow": None, "error": result.error}
         return
     whole = dict(_numbers({key: value for key, value in report.items() if key not in ("flows", "energy")}))
     whole |= {

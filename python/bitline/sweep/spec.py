@@ -11,10 +11,10 @@ set = { "data.storage" = "none" }
 "nand.geometry.channels" = [4, 8]
 "flow.arrival.depth" = [1, 16]
 
-[precondition]               # the keys of `Drive.precondition`; drives are blank if there is none
+[precondition]               # the keys of `Media.precondition`; drives are blank if there is none
 history = "steady_state"
 
-[[workload]]                 # flows and replays side by side, with the keys of `Drive.run`
+[[workload]]                 # flows and replays side by side, with the keys of `Drive.measure`
 name = "reads"
 flow = [{ requests = 10_000 }]
 ```

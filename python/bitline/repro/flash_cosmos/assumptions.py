@@ -6,8 +6,8 @@ Each is an ordinary measurement of the same drive with other keys, or of a workl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bitline.bits import Platform
 from bitline.drive import Setting
+from bitline.platforms import Platform
 from bitline.repro.flash_cosmos.ratios import METRICS, NAMES
 from bitline.repro.flash_cosmos.runs import Point, Task
 from bitline.repro.flash_cosmos.workloads import BitmapIndex, CliqueStars, ImageSegmentation, Workload

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
-from bitline.bits import Platform
 from bitline.figures import COLOURS as FIGURE_COLOURS
 from bitline.figures import INK, dress
+from bitline.platforms import Platform
 from bitline.repro.flash_cosmos.chips import Chart
 from bitline.repro.flash_cosmos.ratios import METRICS, NAMES, by_input, ratios
 from bitline.repro.flash_cosmos.runs import Point

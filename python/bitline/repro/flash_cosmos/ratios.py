@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bitline.bits import Platform
+from bitline.platforms import Platform
 from bitline.repro.flash_cosmos.runs import Point
 
 #: The paper's names.

@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bitline.bits import BitExpression, BitVector, Platform
+from bitline.bits import BitExpression, BitVector
 from bitline.drive import Drive
+from bitline.platforms import Platform
 from bitline.repro.flash_cosmos.workloads import DAYS
 
 Bits = NDArray[np.bool_]

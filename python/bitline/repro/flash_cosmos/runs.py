@@ -7,8 +7,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 
 import bitline
-from bitline.bits import PLATFORMS, Platform
 from bitline.drive import Setting
+from bitline.platforms import PLATFORMS, Platform
 from bitline.repro.flash_cosmos.workloads import Workload
 from bitline.units import Duration, Energy
 

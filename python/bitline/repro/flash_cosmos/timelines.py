@@ -6,9 +6,9 @@ from functools import reduce
 from operator import or_
 
 import bitline
-from bitline.bits import Platform
 from bitline.drive import Setting
 from bitline.errors import InternalError
+from bitline.platforms import Platform
 from bitline.repro.flash_cosmos.ratios import Measured
 from bitline.repro.flash_cosmos.runs import PRESET
 from bitline.timeline import Lane, Timeline
@@ -54,12 +54,12 @@ def trace(platform: Platform) -> Traced:
     """Evaluate on a fresh drive, and take from its trace what happened."""
     with bitline.open(PRESET, set=_SETTINGS) as drive:
         # A blank drive restarts without reading anything, so that the trace has the query alone.
-        drive.restart_traced(busiest=True)
+        drive.tracing.restart(busiest=True)
         vectors = drive.group("operands").place(3, bits=_BITS)
         begin = drive.now
         reduce(or_, vectors).stream(platform)
         end = drive.now
-        timeline = drive.busiest()
+        timeline = drive.tracing.busiest()
     if timeline is None:
         raise InternalError("the trace of an evaluation is empty")
     span = end - begin

@@ -5,8 +5,9 @@ from functools import reduce
 from operator import and_
 from typing import ClassVar, TypeAlias
 
-from bitline.bits import BitExpression, Platform
+from bitline.bits import BitExpression
 from bitline.drive import Drive
+from bitline.platforms import Platform
 
 #: Days of so many months, 30 for one and 1,095 for 36 (Flash-Cosmos 8.1).
 DAYS = {1: 30, 3: 91, 6: 182, 12: 365, 24: 730, 36: 1095}

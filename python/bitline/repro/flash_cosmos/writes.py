@@ -26,7 +26,7 @@ def write_bandwidth(mode: str, requests: int) -> float:
             range_blocks=requests * _BLOCKS,
             prefill=False,
         )
-        report = drive.run(flow)
+        report = drive.measure(flow)
     return int(report.written_bytes) / report.elapsed.ns
 
 

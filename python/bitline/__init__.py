@@ -9,7 +9,7 @@ from bitline import cells
 from bitline._bitline import __version__
 from bitline.admin import Admin, Health, Identity
 from bitline.advice import Advice, advise
-from bitline.bits import BitExpression, BitVector, Group, nand, nor, xnor
+from bitline.bits import BitExpression, BitVector, nand, nor, xnor
 from bitline.drive import Drive, open, presets  # noqa: A004 (bitline.open, as gzip.open)
 from bitline.errors import (
     BitlineError,
@@ -33,13 +33,16 @@ from bitline.explanation import (
     Step,
     VectorPart,
 )
+from bitline.groups import Group, Groups
 from bitline.media import DriveAge, Inventory, Media, Preconditioned, VectorSpace
+from bitline.pending import Pending
 from bitline.platforms import PLATFORMS, Platform
 from bitline.statistics import EnergyEntry, Served, Statistics, TenantEntry
 from bitline.symbols import Formula
 from bitline.timeline import Timeline
 from bitline.tracing import Tracing
 from bitline.units import Duration, Energy, Size
+from bitline.volume import Volume, VolumeObject
 from bitline.workload import Flow, FlowReport, Latency, Replay, Report, TraceReport
 
 __all__ = [
@@ -65,6 +68,7 @@ __all__ = [
     "FlowReport",
     "Formula",
     "Group",
+    "Groups",
     "Health",
     "Identity",
     "ImageError",
@@ -75,6 +79,7 @@ __all__ = [
     "MediaError",
     "NvmeError",
     "PagePart",
+    "Pending",
     "PlanPart",
     "Platform",
     "Preconditioned",
@@ -91,6 +96,8 @@ __all__ = [
     "UsageError",
     "VectorPart",
     "VectorSpace",
+    "Volume",
+    "VolumeObject",
     "WrongResultError",
     "__version__",
     "advise",

@@ -8,6 +8,8 @@ __all__ = [
     "Config",
     "Drive",
     "Expression",
+    "Names",
+    "Pending",
     "__version__",
     "advise",
     "check_image",
@@ -85,6 +87,96 @@ class Expression:
     def __invert__(self) -> Expression: ...
     def vectors(self) -> list[tuple[int, int]]:
         """The distinct vectors named, as group and number, ascending."""
+
+@final
+class Names:
+    """The named objects of a drive. Extents are runs of logical blocks: first and number."""
+
+    def write_vectors(
+        self,
+        group: str,
+        rows: list[bytes],
+        bits: int,
+        inverse: bool,
+        names: list[str] | None = None,
+        home: tuple[int, int] | None = None,
+    ) -> list[tuple[str, int, int, bool, tuple[int, int], list[tuple[int, int]]]]:
+        """Write vectors to a group on so many dies from the first on (0: all), all or none.
+
+        Returns:
+            Of each its name, number, length in bits, whether inverted, name in expressions, and extents.
+        """
+
+    def place_vectors(
+        self,
+        group: str,
+        count: int,
+        bits: int,
+        inverse: bool,
+        names: list[str] | None = None,
+        progress: Callable[[int], object] | None = None,
+        home: tuple[int, int] | None = None,
+    ) -> list[tuple[str, int, int, bool, tuple[int, int], list[tuple[int, int]]]]:
+        """Set up vectors of zeroes at once."""
+
+    def group_vectors(
+        self, group: str
+    ) -> list[tuple[str, int, int, bool, tuple[int, int], list[tuple[int, int]]]]:
+        """The vectors of a group, by number."""
+
+    def groups(self) -> list[tuple[str, int, tuple[int, int], int]]:
+        """The groups: name, bits, first die and dies (0: all), and how many vectors."""
+
+    def check_group(self, group: str) -> None:
+        """Fail if there can be no group of this name."""
+
+    def overwrite_vector(
+        self, group: str, vector: str, inverse: bool, data: bytes
+    ) -> tuple[str, int, int, bool, tuple[int, int], list[tuple[int, int]]]:
+        """Give a vector other bits."""
+
+    def delete_vector(self, group: str, vector: str) -> None:
+        """Delete one vector of a group."""
+
+    def objects(
+        self,
+    ) -> list[tuple[str, str, int, str | None, list[int], bytes | None, list[tuple[int, int]]]]:
+        """Groups, arrays, files and tables: name, kind, bytes, type, shape, schema, extents."""
+
+    def write_object(
+        self,
+        name: str,
+        kind: str,
+        data: bytes,
+        dtype: str = "",
+        shape: list[int] = ...,
+        schema: bytes = ...,
+    ) -> None:
+        """Create or replace an `"array"`, `"file"` or `"table"`."""
+
+    def read_object(
+        self, name: str
+    ) -> tuple[tuple[str, str, int, str | None, list[int], bytes | None, list[tuple[int, int]]], bytes]:
+        """An array, file or table, and its bytes."""
+
+    def rename_object(self, old: str, new: str) -> None:
+        """Give a group, array, file or table another name."""
+
+    def remove_object(self, name: str) -> None:
+        """Remove an object; a group goes with its vectors."""
+
+    def volume_usage(self) -> tuple[int, int, int]:
+        """First block, blocks and free blocks of the volume; all zero if there is none."""
+
+@final
+class Pending:
+    """Something that was submitted to a drive."""
+
+    def is_finished(self) -> bool:
+        """Whether it has ended, or was waited for."""
+
+    def wait(self) -> tuple[bytes | int | None, int]:
+        """Let time pass until it has ended: what it gave, and the picoseconds it took. Can be called once."""
 
 @final
 class Drive:
@@ -166,58 +258,45 @@ class Drive:
     def sanitize(self) -> None:
         """Erases everything on the drive, beyond recovery."""
 
-    def write_vector(
-        self,
-        vector: tuple[int, int],
-        bits: int,
-        inverse: bool,
-        data: bytes,
-        home: tuple[int, int] = ...,
-    ) -> None:
-        """Write a vector, or its inverse, to a group on so many dies from the first on (0: all)."""
+    def names(self) -> Names:
+        """Its named objects."""
 
-    def home(self, group: int) -> tuple[int, int] | None:
-        """First die and number of dies (0: all) of a group that holds vectors."""
+    def submit_read(self, lba: int, blocks: int) -> Pending:
+        """Begin to read blocks; the answer is their bytes."""
 
-    def evaluate(self, expression: Expression, platform: str, bits: int) -> bytes:
-        """Evaluate an expression over vectors of so many bits."""
+    def submit_write(self, lba: int, data: bytes) -> Pending:
+        """Begin to write whole blocks."""
 
-    def place_vectors(
-        self,
-        first: tuple[int, int],
-        count: int,
-        bits: int,
-        inverse: bool,
-        progress: Callable[[int], object] | None = None,
-        home: tuple[int, int] = ...,
-    ) -> str:
-        """Set up vectors of zeroes at once; what was set up as JSON."""
+    def submit_query(self, expression: Expression, platform: str, count: bool) -> Pending:
+        """Begin to evaluate an expression; the answer is its bytes, or the number of ones of it."""
 
-    def count_ones(self, expression: Expression, platform: str, bits: int, in_host: bool) -> int:
+    def evaluate(self, expression: Expression, platform: str) -> bytes:
+        """Evaluate an expression."""
+
+    def count_ones(self, expression: Expression, platform: str, in_host: bool) -> int:
         """Count the ones of an expression's result, in the drive or in the host."""
 
-    def stream(self, expression: Expression, platform: str, bits: int) -> None:
+    def stream(self, expression: Expression, platform: str) -> None:
         """Evaluate an expression and drop the result as it arrives in the host."""
 
-    def evaluate_checked(self, expression: Expression, platform: str, bits: int) -> tuple[bytes, int]:
+    def evaluate_checked(self, expression: Expression, platform: str) -> tuple[bytes, int]:
         """Evaluate an expression by two plans: one's result, and the bits in which the other's differs."""
 
-    def count_ones_checked(self, expression: Expression, platform: str, bits: int) -> tuple[int, int]:
+    def count_ones_checked(self, expression: Expression, platform: str) -> tuple[int, int]:
         """Count the ones of an expression's result, checked in the same way."""
 
     def explain(self, expression: Expression, platform: str) -> str:
         """How an expression would be evaluated, in words."""
 
     def explanation(
-        self, expression: Expression, platform: str, bits: int | None = None, count_only: bool = False
+        self,
+        expression: Expression,
+        platform: str,
+        bits: int | None = None,
+        count_only: bool = False,
+        labels: dict[tuple[int, int], str] = ...,
     ) -> str:
-        """How an expression would be evaluated and what that would take, as JSON."""
-
-    def delete_vectors(self, group: int, vector: int | None = None) -> None:
-        """Delete one vector of a group, or the whole group."""
-
-    def vectors(self, group: int | None = None) -> list[tuple[int, int, int, bool]]:
-        """The vectors of a group or of all: group, number, bits, whether inverted."""
+        """How an expression would be evaluated and what that would take, vectors called as told, as JSON."""
 
     def run_workloads(
         self,

@@ -172,11 +172,11 @@ def _of_stored(asked: Sequence[tuple[BitExpression, int]]) -> Advice:
     drive = asked[0][0].drive
     if any(expression.drive is not drive for expression, _ in asked):
         raise UsageError("advise: these vectors are on different drives")
-    listed = drive._native.vectors()
-    given = [((group, number), group, inverse) for group, number, _, inverse in listed]
+    vectors = [vector for group in drive.groups for vector in group]
+    given = [(vector._id, vector._id[0], vector.inverse) for vector in vectors]
     codes = [(expression._node.code(), parts) for expression, parts in asked]
-    words = [drive._with_names(str(code)) for code, _ in codes]
-    names = {vector: drive._with_names("{}:{}".format(*vector)) for vector, *_ in given}
+    words = [expression._node.words() for expression, _ in asked]
+    names = {vector._id: f"{vector.group.name}:{vector.name}" for vector in vectors}
     return _advice(drive._config, codes, given, words, names)
 
 

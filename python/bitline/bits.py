@@ -9,31 +9,33 @@ rows = either.read()          # evaluated inside the NAND array
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
 from operator import and_, or_, xor
-from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from bitline.errors import DisagreementError, NvmeError, UsageError
+from bitline.errors import DisagreementError, UsageError
 from bitline.explanation import Explanation
 from bitline.expression import Node
+from bitline.packing import packed_bits
+from bitline.pending import Pending
 from bitline.platforms import Platform
 from bitline.records import made
 from bitline.units import counted, quoted
 
 if TYPE_CHECKING:
     from bitline.drive import Drive
+    from bitline.groups import Group
 
 #: The longest vector, in bits.
 BITS_MAX = (1 << 48) - 1
-#: The most vectors of a group: their numbers have 32 bits, and the last one means all.
-COUNT_MAX = (1 << 32) - 1
 
-Vector: TypeAlias = ArrayLike | bytes | bytearray | memoryview
+#: Name, number, length in bits, whether inverted, what it is called in expressions, extents.
+VectorRow: TypeAlias = tuple[str, int, int, bool, tuple[int, int], list[tuple[int, int]]]
 
 
 class BitExpression:
@@ -80,8 +82,7 @@ class BitExpression:
         )
 
     def __repr__(self) -> str:
-        words = self._drive._with_names(str(self._node.code()))
-        return f"<{type(self).__name__} {words} of {counted(self._length, 'bit')}>"
+        return f"<{type(self).__name__} {self._node.words()} of {counted(self._length, 'bit')}>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -94,9 +95,25 @@ class BitExpression:
         return self._drive
 
     @property
-    def vectors(self) -> list[tuple[int, int]]:
-        """The distinct vectors named, as group and number, ascending."""
-        return self._node.code().vectors()
+    def vectors(self) -> list[str]:
+        """The distinct vectors named, each as `group:vector`."""
+        return list(self._node.labels().values())
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("what a drive holds is read into a new array; copy=False cannot be had")
+        return self.read().astype(dtype or np.bool_, copy=False)
+
+    def __iter__(self) -> Iterator[np.bool_]:
+        return iter(self.read())
+
+    @overload
+    def __getitem__(self, index: int) -> np.bool_: ...
+    @overload
+    def __getitem__(self, index: slice | NDArray[Any]) -> NDArray[np.bool_]: ...
+    def __getitem__(self, index: Any) -> Any:
+        """Bits of the result, which is evaluated as a whole."""
+        return self.read()[index]
 
     def read(self, platform: Platform = "flash-cosmos", *, check: bool = False) -> NDArray[np.bool_]:
         """Evaluate the expression and read the result.
@@ -111,20 +128,20 @@ class BitExpression:
             One bool a bit, shape `(len(self),)`; all False if the drive keeps no data.
 
         Raises:
-            UsageError: No such platform; a check on `"host"`, which has no second way.
-            NvmeError: What the drive reports, such as a vector that was deleted.
+            UsageError: No such platform; a vector that was deleted; a check on `"host"`, which has no second
+                way.
+            NvmeError: What the drive reports.
             DisagreementError: The two results of a check differ.
         """
-        packed = np.frombuffer(self.read_packed(platform, check=check), np.uint8)
-        return np.unpackbits(packed, count=self._length, bitorder="little").view(np.bool_)
+        return self._unpacked(self.read_packed(platform, check=check))
 
     def read_packed(self, platform: Platform = "flash-cosmos", *, check: bool = False) -> bytes:
         """As `read`, eight bits a byte: bit i is bit i % 8 (least significant first) of byte i // 8."""
         native, code = self._drive._native, self._node.code()
         with self._named_errors():
             if not check:
-                return native.evaluate(code, platform, self._length)
-            result, differing = native.evaluate_checked(code, platform, self._length)
+                return native.evaluate(code, platform)
+            result, differing = native.evaluate_checked(code, platform)
         self._agreed(differing)
         return result
 
@@ -156,8 +173,8 @@ class BitExpression:
         native, code = self._drive._native, self._node.code()
         with self._named_errors():
             if not check:
-                return native.count_ones(code, platform, self._length, where == "host")
-            ones, differing = native.count_ones_checked(code, platform, self._length)
+                return native.count_ones(code, platform, where == "host")
+            ones, differing = native.count_ones_checked(code, platform)
         self._agreed(differing)
         return ones
 
@@ -171,14 +188,48 @@ class BitExpression:
             NvmeError: As `read`.
         """
         with self._named_errors():
-            self._drive._native.stream(self._node.code(), platform, self._length)
+            self._drive._native.stream(self._node.code(), platform)
+
+    @overload
+    def submit(
+        self, platform: Platform = "flash-cosmos", *, count: Literal[False] = False
+    ) -> Pending[NDArray[np.bool_]]: ...
+    @overload
+    def submit(self, platform: Platform = "flash-cosmos", *, count: Literal[True]) -> Pending[int]: ...
+    def submit(self, platform: Platform = "flash-cosmos", *, count: bool = False) -> Pending[Any]:
+        """Begin to evaluate the expression, and go on: other queries and I/O are in flight with it.
+
+        ```python
+        pending = [(a & b).submit(count=True), (a | c).submit(), drive.submit_read(0, 8)]
+        ones, either, block = (each.result() for each in pending)
+        ```
+
+        Args:
+            platform: Who evaluates it.
+            count: Count the ones, as `count` does, instead of reading the result.
+
+        Returns:
+            A handle; its `result()` is what `read()` or `count()` would give.
+
+        Raises:
+            UsageError: No such platform.
+        """
+        native = self._drive._native.submit_query(self._node.code(), platform, count)
+        if count:
+            return Pending(native, int, self._named_errors)
+        return Pending(native, self._unpacked, self._named_errors)
+
+    def _unpacked(self, packed: bytes) -> NDArray[np.bool_]:
+        bits = np.unpackbits(np.frombuffer(packed, np.uint8), count=self._length, bitorder="little")
+        return bits.view(np.bool_)
 
     def explain(self, platform: Platform = "flash-cosmos") -> str:
         """How the expression would be evaluated, in words: the senses of the array, for every page alike.
 
         Nothing is carried out.
         """
-        return self._drive._with_names(self._drive._native.explain(self._node.code(), platform))
+        with self._named_errors():
+            return self._drive._native.explain(self._node.code(), platform)
 
     def explanation(
         self, platform: Platform = "flash-cosmos", *, bits: int | None = None, count: bool = False
@@ -200,10 +251,17 @@ class BitExpression:
             UsageError: No such platform, or no bits.
             NvmeError: As `read`.
         """
+        return self._explanation(platform, bits, count, {})
+
+    def _explanation(
+        self, platform: Platform, bits: int | None, count: bool, labels: dict[tuple[int, int], str]
+    ) -> Explanation:
+        """The same with vectors called as `labels` says."""
         if bits is not None and not 1 <= bits <= BITS_MAX:
             raise UsageError(f"bits = {quoted(bits)}: a vector has from 1 to {BITS_MAX} bits")
-        told = self._drive._native.explanation(self._node.code(), platform, bits, count)
-        return made(Explanation, json.loads(self._drive._with_names(told)))
+        with self._named_errors():
+            told = self._drive._native.explanation(self._node.code(), platform, bits, count, labels)
+        return made(Explanation, json.loads(told))
 
     def _agreed(self, differing: int) -> None:
         """Raises DisagreementError unless a check found both results to be the same."""
@@ -217,13 +275,12 @@ class BitExpression:
         """An error about a vector that is not there says which."""
         try:
             yield
-        except NvmeError as error:
-            if error.status != "Vector Not Found":
+        except UsageError as error:
+            if not str(error).startswith("the drive does not hold vector "):
                 raise
-            stored = {(group, number) for group, number, *_ in self._drive._native.vectors()}
-            missing = [f"{group}:{number}" for group, number in self.vectors if (group, number) not in stored]
-            where = self._drive._with_names(", ".join(missing[:3]))
-            raise error.about(f"the drive does not hold {where}") from None
+            stored = {vector._id for group in self._drive.groups for vector in group}
+            missing = [label for vector, label in self._node.labels().items() if vector not in stored]
+            raise UsageError(f"the drive does not hold {', '.join(missing[:3])}") from None
 
     def _with(self, operator: Literal["&", "|", "^"], other: "BitExpression") -> "BitExpression":
         if not isinstance(other, BitExpression):
@@ -275,203 +332,89 @@ def _operands(*operands: BitExpression) -> tuple[BitExpression, ...]:
 
 
 class BitVector(BitExpression):
-    """A vector of bits stored on a drive."""
+    """A vector of bits stored on a drive.
 
-    __slots__ = ("group", "inverse", "number")
+    It is an array of bools to NumPy, and knows where it lies: `drive.read` of its `extents` gives its packed
+    bits.
+    """
 
-    def __init__(self, group: "Group", number: int, length: int, inverse: bool) -> None:
-        super().__init__(group.drive, length, Node.of_vector(group.number, number))
+    __slots__ = ("_id", "group", "inverse", "name", "number")
+
+    def __init__(self, group: "Group", row: VectorRow) -> None:
+        name, number, length, inverse, vector, _ = row
+        super().__init__(group.drive, length, Node.of_vector(vector, f"{group.name}:{name}"))
+        self._id = vector
         self.group = group
         """The group it belongs to."""
+        self.name = name
+        """Its name in the group; its number, if it was given none."""
         self.number = number
         """Its number in the group."""
         self.inverse = inverse
         """Whether its inverse is what is stored. Reading gives what was written, all the same."""
 
+    @property
+    def extents(self) -> list[tuple[int, int]]:
+        """Where it lies now: first logical block and number of blocks of each run, as `drive.read` takes it.
+
+        Raises:
+            UsageError: The drive does not hold it any more.
+        """
+        for _, _, _, _, vector, extents in self.drive._names.group_vectors(self.group.name):
+            if vector == self._id:
+                return extents
+        raise UsageError(f"the drive does not hold {self._node.words()}")
+
+    @overload
+    def __getitem__(self, index: int) -> np.bool_: ...
+    @overload
+    def __getitem__(self, index: slice | NDArray[Any]) -> NDArray[np.bool_]: ...
+    def __getitem__(self, index: Any) -> Any:
+        """Bits of the vector. For one bit, or a range, only the blocks are read that they lie in."""
+        if not isinstance(index, int | np.integer | slice):
+            return super().__getitem__(index)
+        wanted = range(len(self))[index]
+        places = wanted if isinstance(wanted, range) else range(wanted, wanted + 1)
+        if len(places) == 0:
+            return np.empty(0, np.bool_)
+        block_bits = 8 * self.drive.block_bytes
+        first, last = (
+            place // block_bits for place in (min(places[0], places[-1]), max(places[0], places[-1]))
+        )
+        [(begin, _)] = self.extents
+        packed = np.frombuffer(self.drive.read(begin + first, last - first + 1), np.uint8)
+        bits = np.unpackbits(packed, bitorder="little").view(np.bool_)
+        offsets = np.asarray(places) - first * block_bits
+        return bits[offsets] if isinstance(wanted, range) else bits[offsets[0]]
+
+    def overwrite(self, bits: ArrayLike | bytes, *, inverse: bool | None = None) -> "BitVector":
+        """Give it other bits, as many as it has. A power cut leaves the old ones or the new ones.
+
+        Args:
+            bits: An array of bools, or packed bytes, as `Group.write` takes them.
+            inverse: Whether the inverse is stored from now on; as it was if not given.
+
+        Returns:
+            The vector as it is then: it lies elsewhere.
+
+        Raises:
+            UsageError: Another number of bits; it is not there any more.
+            NvmeError: What the drive reports.
+        """
+        packed, length = packed_bits(bits, len(self) if isinstance(bits, bytes) else None)
+        if length != len(self):
+            raise UsageError(f"{counted(length, 'bit')} for a vector of {len(self):,}")
+        kept = self.inverse if inverse is None else inverse
+        row = self.drive._names.overwrite_vector(self.group.name, self.name, kept, packed)
+        return BitVector(self.group, row)
+
     def delete(self) -> None:
         """Delete it from the drive.
 
         Raises:
-            NvmeError: It is not there any more.
+            UsageError: It is not there any more.
         """
-        try:
-            self.drive._native.delete_vectors(self.group.number, self.number)
-        except NvmeError as error:
-            raise error.about(f"{self.group}, vector {self.number}") from None
-
-
-class Group:
-    """Vectors of equal length that will meet in operations; the drive places them so that they can.
-
-    Vectors of one group share strings of cells: an AND of them is one sense, and so is an OR if they are
-    stored inverted. Vectors of different groups lie in different blocks of the same planes: an OR over
-    a few groups, each an AND, is one sense too (Flash-Cosmos, section 6).
-
-    A group lies on all dies of the drive unless it was given a home, some of them. Groups of different homes
-    do not meet in the latches: the controller combines them, or pages of one are brought to the other's dies,
-    whichever is estimated to take less time (`bits.meeting`).
-    """
-
-    def __init__(
-        self, drive: "Drive", number: int, name: str | None, home: tuple[int, int] | None = None
-    ) -> None:
-        self.drive = drive
-        """The drive."""
-        self.number = number
-        """Its number on the drive."""
-        self.name = name
-        """The name it was asked for by, if any."""
-        self._wanted_home = home
-
-    @property
-    def home(self) -> tuple[int, int]:
-        """Where it lies, or will lie: the die of the first page, and how many dies are used (0: all).
-
-        Dies are counted channels first: with eight channels, dies 0 to 7 are the first of each.
-        """
-        return self.drive._native.home(self.number) or self._wanted_home or (0, 0)
-
-    def __repr__(self) -> str:
-        name = "" if self.name is None else f" {self.name!r}"
-        return f"<Group {self.number}{name}>"
-
-    def __str__(self) -> str:
-        return f"group {self.number if self.name is None else repr(self.name)}"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("groups live on a drive in this process and cannot be pickled")
-
-    def write(
-        self, vectors: Iterable[Vector], *, inverse: bool = False, bits: int | None = None
-    ) -> list[BitVector]:
-        """Write vectors, one after the other, under the next free numbers of the group.
-
-        Args:
-            vectors: Each a one-dimensional array (or list) of bools; or packed bytes, bit i of the vector in
-                bit i % 8 (least significant first) of byte i // 8.
-            inverse: Store the inverse of each, which suits ORs: an OR of inverted vectors is one sense.
-            bits: Length of packed vectors; 8 bits a byte if not given.
-
-        Returns:
-            The vectors, in order. If an error ends the call early, those before it are stored.
-
-        Raises:
-            TypeError: Something else than a collection of vectors of bits.
-            UsageError: A vector of no bits, or of another length than the group has; `bits` that do not
-                fit; a home that the drive has not, or another than the group has.
-            NvmeError: What the drive reports, such as a full group.
-        """
-        flat = isinstance(vectors, np.ndarray) and vectors.ndim < 2
-        single = flat or isinstance(vectors, bytes | bytearray | memoryview | str)
-        if single or not isinstance(vectors, Iterable):
-            raise TypeError("write takes a collection of vectors; for a single one, give a list of it")
-        home, stored = self._home_to_write(), self.vectors()
-        free = max((vector.number for vector in stored), default=-1) + 1
-        return self._write_from(free, vectors, inverse, bits, home, stored[:1])
-
-    def _write_from(
-        self,
-        first: int,
-        vectors: Iterable[Vector],
-        inverse: bool,
-        bits: int | None,
-        home: tuple[int, int],
-        stored: "list[BitVector]",
-    ) -> "list[BitVector]":
-        """Write vectors under the numbers from `first` on, all as long as those `stored`, if any."""
-        written: list[BitVector] = []
-        for number, vector in enumerate(vectors, first):
-            packed, length = _pack(vector, bits)
-            others = (stored or written)[:1]
-            if others and len(others[0]) != length:
-                raise UsageError(
-                    f"{self}, vector {number}: it has {counted(length, 'bit')}, the others of the group have "
-                    f"{len(others[0]):,}; vectors of one group are equally long"
-                )
-            try:
-                self.drive._native.write_vector((self.number, number), length, inverse, packed, home)
-            except NvmeError as error:
-                raise error.about(f"{self}, vector {number}{_full(error)}") from None
-            written.append(BitVector(self, number, length, inverse))
-        return written
-
-    def place(
-        self,
-        count: int,
-        *,
-        bits: int,
-        inverse: bool = False,
-        progress: Callable[[int], object] | None = None,
-    ) -> list[BitVector]:
-        """Set up vectors of zeroes as if they had been written before, under the next free numbers.
-
-        They are where writing them one after the other would have put them, and cost neither time nor
-        energy: the data set that is in the drive when an experiment begins.
-
-        Args:
-            count: How many, at least 1.
-            bits: Length of each.
-            inverse: Store the inverse of each, as in `write`.
-            progress: Called with the number of vectors that are set up.
-
-        Returns:
-            The vectors, in order. If an error ends the call early, those before it are stored.
-
-        Raises:
-            UsageError: A number or length that cannot be, another length than the group has, or a full drive.
-        """
-        if not 1 <= count <= COUNT_MAX or not 1 <= bits <= BITS_MAX:
-            raise UsageError(
-                f"count = {quoted(count)}, bits = {quoted(bits)}: count is from 1 to {COUNT_MAX}, "
-                f"bits from 1 to {BITS_MAX}"
-            )
-        home, stored = self._home_to_write(), self.vectors()
-        first = max((vector.number for vector in stored), default=-1) + 1
-        try:
-            self.drive._native.place_vectors((self.number, first), count, bits, inverse, progress, home)
-        except UsageError as error:
-            placed = len(self.vectors()) - len(stored)
-            raise UsageError(f"{self}, {placed:,} of {count:,} vectors placed: {error}") from None
-        return [BitVector(self, number, bits, inverse) for number in range(first, first + count)]
-
-    def _home_to_write(self) -> tuple[int, int]:
-        """The home, if it is the one that was asked for and the drive has such dies."""
-        home, wanted = self.home, self._wanted_home
-        if wanted is not None and home != wanted:
-            raise UsageError(
-                f"{self} lies on {_dies(home)}, not on {_dies(wanted)}: "
-                "ask for it without a home, or delete it first"
-            )
-        return home
-
-    def vectors(self) -> list[BitVector]:
-        """The group's vectors that the drive holds, by number."""
-        stored = self.drive._native.vectors(self.number)
-        return [BitVector(self, number, bits, inverse) for _, number, bits, inverse in stored]
-
-    def delete(self) -> None:
-        """Delete all vectors of the group.
-
-        Raises:
-            NvmeError: It holds none.
-        """
-        try:
-            self.drive._native.delete_vectors(self.number)
-        except NvmeError as error:
-            raise error.about(str(self)) from None
-
-
-def _full(error: NvmeError) -> str:
-    """What may help where there is no room for a vector."""
-    if error.status != "Vector Group Full":
-        return ""
-    return " (the blocks for computing are used up, or there are none: see bits.compute_blocks_percent)"
-
-
-def _dies(home: tuple[int, int]) -> str:
-    """A home in words."""
-    first, dies = home
-    return f"{counted(dies, 'die') if dies else 'all dies'} from die {first} on"
+        self.drive._names.delete_vector(self.group.name, self.name)
 
 
 def _not_combined(other: object) -> str:
@@ -480,35 +423,3 @@ def _not_combined(other: object) -> str:
         f"a vector on a drive does not combine with a {kind}: "
         "write that into a group first, or read() the vector"
     )
-
-
-def _pack(vector: Vector, bits: int | None) -> tuple[bytes, int]:
-    """A vector as packed bytes, and its length in bits."""
-    if bits is not None and bits < 1:
-        raise UsageError(f"bits = {quoted(bits)}: a vector has at least one bit")
-    if isinstance(vector, bytes | bytearray | memoryview):
-        packed = bytes(vector)
-        if not packed:
-            raise UsageError("the vector is empty; a vector has at least one bit")
-        length = 8 * len(packed) if bits is None else bits
-        if -(-length // 8) != len(packed):
-            raise UsageError(
-                f"{len(packed)} bytes hold no vector of {quoted(length)} bits, which takes "
-                f"{quoted(-(-length // 8))}"
-            )
-        return packed, length
-    array = np.asarray(vector)
-    if array.size == 0:
-        raise UsageError("the vector is empty; a vector has at least one bit")
-    if array.dtype != np.bool_:
-        raise TypeError(
-            f"a vector is an array of bools, not of {array.dtype}: compare (x != 0), or give packed bytes"
-        )
-    if array.ndim != 1:
-        raise TypeError(
-            f"a vector has one dimension, not {array.ndim}; write takes a collection of vectors: "
-            "for a single one, give a list of it"
-        )
-    if bits is not None and bits != len(array):
-        raise UsageError(f"an array of {len(array)} bools is no vector of {quoted(bits)} bits")
-    return np.packbits(array, bitorder="little").tobytes(), len(array)

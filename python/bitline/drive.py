@@ -15,9 +15,7 @@ import json
 import math
 import operator
 import os
-import re
 import tomllib
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -29,23 +27,20 @@ from numpy.typing import DTypeLike, NDArray
 from bitline import _bitline
 from bitline.admin import Admin
 from bitline.arguments import DWORD_MAX, whole_number
-from bitline.bits import Group
 from bitline.errors import ConfigError, UsageError
+from bitline.groups import Group, Groups
 from bitline.media import Media
+from bitline.pending import Pending
 from bitline.statistics import Statistics
 from bitline.tracing import Tracing
 from bitline.units import Duration, quoted
+from bitline.volume import Volume
 from bitline.workload import Flow, LatencyChunk, Replay, Report, _chunk, as_json
 
 Setting: TypeAlias = bool | int | float | str | Sequence[Any] | Mapping[str, Any]
 PathLike: TypeAlias = str | os.PathLike[str]
 #: A flow or a trace, or a mapping of the same keys to plain values.
 Workload: TypeAlias = Flow | Replay | Mapping[str, Any]
-
-#: Groups with a number of their own are below this; above it are the names'.
-_NAMED_GROUPS = 1 << 31
-#: Such a number before what follows a group's in the words of the drive: `GROUP:VECTOR`, `GROUP.STRING`.
-_DERIVED_NUMBER = re.compile(r"\b[2-4]\d{9}(?=[:.]\d)")
 
 #: Numbers of drives, which tell their statistics apart.
 _DRIVES = itertools.count(1)
@@ -200,7 +195,7 @@ class Drive:
 
     def __init__(self, native: _bitline.Drive) -> None:
         self._native = native
-        self._names: dict[int, str] = {}
+        self._names = native.names()
         self._config = native.config()
         self._is_closed = False
         self._number = next(_DRIVES)
@@ -299,6 +294,26 @@ class Drive:
         """
         return self._native.read(whole_number("lba", lba), whole_number("blocks", blocks, 1))
 
+    def submit_read(self, lba: int, blocks: int = 1) -> Pending[bytes]:
+        """Begin to read blocks, and go on: other I/O and queries are in flight with it.
+
+        Raises:
+            UsageError: No blocks, or more than 4 GiB; the rest is told by `result()` of the handle.
+        """
+        native = self._native.submit_read(whole_number("lba", lba), whole_number("blocks", blocks, 1))
+        return Pending(native, bytes)
+
+    def submit_write(self, lba: int, data: "bytes | bytearray | memoryview | NDArray[Any]") -> Pending[None]:
+        """Begin to write blocks, as `write` does, and go on.
+
+        Raises:
+            UsageError: No data, or more than 4 GiB; the rest is told by `result()` of the handle.
+        """
+        packed = self._bytes_of(data)
+        if not packed:
+            raise UsageError("data is empty; write at least one block")
+        return Pending(self._native.submit_write(whole_number("lba", lba), packed), lambda _: None)
+
     def read_array(self, lba: int, shape: int | Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
         """Read an array as `write` wrote it.
 
@@ -381,16 +396,14 @@ class Drive:
             raise UsageError(f"an array of {array.dtype} cannot be stored: its items are references")
         return array.tobytes() + bytes(-array.nbytes % self.block_bytes)
 
-    # Bits
+    # Names
 
-    def group(self, name: str | int, *, first_die: int | None = None, dies: int | None = None) -> Group:
-        """A group of bit vectors, by name or by number.
+    def group(self, name: str, *, first_die: int | None = None, dies: int | None = None) -> Group:
+        """A group of bit vectors by its name, which is made with its first vector.
 
         Args:
-            name: A number below 2^31; or any text, which stands for a number derived from it (its CRC-32
-                with the top bit set), so that an image opened again has the same group under the same name.
-                The name itself is not stored: of two names that stand for one number, as likely as one in two
-                thousand million for each pair, only the use of both in one session is noticed.
+            name: Its name, UTF-8 of up to 255 bytes. It is kept on the drive: whoever opens an image again
+                finds the group by it.
             first_die: The die of the first page of every vector, dies counted channels first; 0 if only
                 `dies` is given. Without either, a group lies where it was written, a new one on all dies.
             dies: Over how many dies, from that on, vectors are spread; all if only `first_die` is given. A
@@ -398,22 +411,22 @@ class Drive:
                 at the same time.
 
         Raises:
-            UsageError: A number or a home that cannot be.
+            UsageError: A name that cannot be, or of an array, file or table; a home that the drive has not.
         """
-        home = self._home(first_die, dies)
-        if not isinstance(name, int | str):
-            raise TypeError(f"a group has a name or a number, not a {type(name).__name__}")
-        if isinstance(name, int):
-            # The number of a group with a name is known once it holds vectors.
-            named = _NAMED_GROUPS <= name < 2 * _NAMED_GROUPS and self._native.vectors(name)
-            if not 0 <= name < _NAMED_GROUPS and not named:
-                raise UsageError(f"group {quoted(name)}: numbers of groups are 0 to {_NAMED_GROUPS - 1}")
-            return Group(self, name, None, home)
-        number = _NAMED_GROUPS | zlib.crc32(name.encode())
-        taken = self._names.setdefault(number, name)
-        if taken != name:
-            raise UsageError(f"group {name!r} would have the number of group {taken!r}; choose another name")
-        return Group(self, number, name, home)
+        if not isinstance(name, str):
+            raise TypeError(f"a group has a name, a str, not a {type(name).__name__}")
+        self._names.check_group(name)
+        return Group(self, name, self._home(first_die, dies))
+
+    @property
+    def groups(self) -> Groups:
+        """The groups that the drive holds."""
+        return Groups(self)
+
+    @property
+    def volume(self) -> Volume:
+        """Named arrays, files and tables, kept on the drive."""
+        return Volume(self)
 
     def _home(self, first_die: int | None, dies: int | None) -> tuple[int, int] | None:
         """First die and number of dies, 0 for all; None if neither is given."""
@@ -433,15 +446,6 @@ class Drive:
         geometry = tomllib.loads(self.config)["nand"]["geometry"]
         dies: int = geometry["channels"] * geometry["chips_per_channel"] * geometry["dies_per_chip"]
         return dies
-
-    def _with_names(self, text: str) -> str:
-        """A text with the names of groups instead of the numbers derived from them."""
-        return _DERIVED_NUMBER.sub(lambda found: self._names.get(int(found[0]), found[0]), text)
-
-    def groups(self) -> list[Group]:
-        """The groups that hold vectors, by number; those asked for by name before have it."""
-        numbers = dict.fromkeys(group for group, *_ in self._native.vectors())
-        return [Group(self, number, self._names.get(number)) for number in numbers]
 
     # Handles
 

@@ -22,17 +22,19 @@ class Node:
         UsageError: There would be too many operands or operators, or they would nest too deep.
     """
 
-    __slots__ = ("_operands", "_vector", "depth", "operand_count", "operator", "operator_count")
+    __slots__ = ("_operands", "_vector", "_word", "depth", "operand_count", "operator", "operator_count")
 
     def __init__(
         self,
         operator: Literal["&", "|", "^", "~"] | None,
         operands: tuple["Node", ...] = (),
         vector: tuple[int, int] = (0, 0),
+        word: str = "",
     ) -> None:
         self.operator = operator
         self._operands = operands
         self._vector = vector
+        self._word = word
         # An operand that is a chain of the same operator joins this one.
         joined = [operator != "~" and operand.operator == operator for operand in operands]
         depths = [operand.depth + (not join) for operand, join in zip(operands, joined, strict=True)]
@@ -55,9 +57,9 @@ class Node:
                 )
 
     @classmethod
-    def of_vector(cls, group: int, number: int) -> Self:
-        """A stored vector."""
-        return cls(None, vector=(group, number))
+    def of_vector(cls, vector: tuple[int, int], word: str) -> Self:
+        """A stored vector: what it is called by the drive, and by people."""
+        return cls(None, vector=vector, word=word)
 
     def inverted(self) -> "Node":
         """Its complement."""
@@ -79,6 +81,33 @@ class Node:
                 code = Expression.combine(self.operator, [node._code(known) for node in self._chain()])
             known[self] = code
         return code
+
+    def words(self) -> str:
+        """What it is in words: infix, every operator inside another in parentheses except `!`."""
+        return self._words(nested=False)
+
+    def _words(self, *, nested: bool) -> str:
+        if self.operator is None:
+            return self._word
+        if self.operator == "~":
+            return f"!{self._operands[0]._words(nested=True)}"
+        words = f" {self.operator} ".join(node._words(nested=True) for node in self._chain())
+        return f"({words})" if nested else words
+
+    def labels(self) -> dict[tuple[int, int], str]:
+        """The words of the distinct vectors, by what the drive calls them, ascending."""
+        found: dict[tuple[int, int], str] = {}
+        seen: set[int] = set()
+        pending: list[Node] = [self]
+        while pending:
+            node = pending.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if node.operator is None:
+                found[node._vector] = node._word
+            pending.extend(node._operands)
+        return dict(sorted(found.items()))
 
     def _chain(self) -> list["Node"]:
         """The operands of the whole chain of this operator, in order."""

@@ -67,7 +67,7 @@ class Formula:
 
     def _node(self, numbers: Mapping[str, int]) -> Node:
         if self._operator is None:
-            return Node.of_vector(0, numbers[self._text])
+            return Node.of_vector((0, numbers[self._text]), self._text)
         operands = tuple(operand._node(numbers) for operand in self._operands)
         return operands[0].inverted() if self._operator == "~" else Node(self._operator, operands)
 

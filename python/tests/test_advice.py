@@ -79,7 +79,7 @@ def test_one_expression_needs_no_list() -> None:
 
 
 def test_questions_that_make_no_sense_are_refused(drive: Drive) -> None:
-    a, b = drive.group(0).write([b"ab", b"cd"])
+    a, b = drive.group("0").write([b"ab", b"cd"])
     with pytest.raises(UsageError, match="at least one"):
         bitline.advise([])
     for frequency in [0, -1, math.nan, math.inf]:
@@ -94,7 +94,7 @@ def test_questions_that_make_no_sense_are_refused(drive: Drive) -> None:
     with pytest.raises(UsageError, match="are where they are"):
         bitline.advise([a & b], inverse=["a"])
     with bitline.open(set=SMALL) as other, pytest.raises(UsageError, match="on different drives"):
-        bitline.advise([a & b, ~other.group(0).write([b"ab"])[0]])
+        bitline.advise([a & b, ~other.group("0").write([b"ab"])[0]])
 
 
 def test_a_drive_keeps_what_advice_promises(drive: Drive) -> None:

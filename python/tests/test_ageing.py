@@ -125,7 +125,7 @@ def test_an_image_remembers_its_age_and_smart_shows_it(tmp_path: Path) -> None:
 def test_two_drives_have_different_weak_cells_and_one_seed_the_same() -> None:
     def aged(seed: int) -> np.ndarray:
         with bitline.open(set={**WEAK, "seed": seed}) as drive:
-            (vector,) = drive.group(0).write(ROWS[:1])
+            (vector,) = drive.group("0").write(ROWS[:1])
             drive.media.grow_older(**WORST)
             return vector.read()
 
@@ -135,7 +135,7 @@ def test_two_drives_have_different_weak_cells_and_one_seed_the_same() -> None:
 
 def test_nothing_is_lost_where_errors_are_off() -> None:
     with bitline.open(set={**WEAK, "nand.cells.errors": "none"}) as drive:
-        (vector,) = drive.group(0).write(ROWS[:1])
+        (vector,) = drive.group("0").write(ROWS[:1])
         drive.write(0, bytes(4096))
         drive.media.grow_older(days=36_500, pe_cycles=100_000)
         np.testing.assert_array_equal(vector.read(), ROWS[0])

@@ -172,7 +172,7 @@ def test_things_of_another_kind_are_type_errors(drive: Drive, call: object, word
 
 def test_a_closed_drive_says_so() -> None:
     drive = bitline.open(set=SMALL)
-    vector = drive.group(1).write([np.ones(8, bool)])[0]
+    vector = drive.group("1").write([np.ones(8, bool)])[0]
     assert "closed" not in repr(drive)
     drive.close()
     drive.close()
@@ -226,7 +226,7 @@ def test_drives_and_vectors_cannot_be_pickled_or_copied(drive: Drive, refused: o
 
 def test_errors_can_be_pickled(drive: Drive) -> None:
     with pytest.raises(bitline.NvmeError) as caught:
-        drive.group(1).delete()
+        drive.group("1").delete()
     again = pickle.loads(pickle.dumps(caught.value))
     assert (str(again), again.status) == (str(caught.value), caught.value.status)
 

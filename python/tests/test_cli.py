@@ -408,7 +408,7 @@ def test_images_are_made_described_and_checked(run: Run) -> None:
     assert run("image", "create", "an.img", *SMALL_OPTIONS).code == 0
     with bitline.open(path="an.img") as drive:
         drive.write(3, bytes(5 * 4096))
-        drive.group(9).write([b"abc", b"def"])
+        drive.group("9").write([b"abc", b"def"])
     found = run("image", "info", "an.img", "--json").json
     assert (found["mapped_pages"], found["used_bytes"], found["vectors"]) == (5, 5 * 4096, 2)
     assert found["groups"] == [{"group": 9, "vectors": 2, "bits": 24, "first_die": 0, "dies": 0}]

@@ -134,12 +134,12 @@ def test_vectors_of_an_image(tmp_path: Path) -> None:
     image = tmp_path / "drive.img"
     with bitline.open(path=image, set=SMALL) as drive:
         drive.group("colours").write(np.ones((2, 100), np.bool_))
-        drive.group(7).write(np.ones((1, 100), np.bool_))
+        drive.group("7").write(np.ones((1, 100), np.bool_))
     told = _asked("colours:0 & colours:1 | 7:0", "--image", str(image))
     assert (told["bits"], told["senses"]) == (100, 1)
     for arguments, message in [
         (["colours:0 & colours:2"], "colours:2: "),
-        (["colours & 7:0"], "named by its group and number, as colours:0"),
+        (["colours & 7:0"], "named by its group and its own name, as colours:0"),
         (["colours:0", "--group", "a"], "--group does not go with --image"),
         (["colours:0", "--set", "seed=1"], "--set does not go with --image"),
     ]:
@@ -175,7 +175,7 @@ def test_explanations_as_data(abc: dict[str, BitVector]) -> None:
 
 
 def test_the_host_reads_every_vector_whatever_comes_of_it(drive: Drive) -> None:
-    (a,) = drive.group(0).write([b"\1" * 100])
+    (a,) = drive.group("0").write([b"\1" * 100])
     never = a & ~a
     told = never.explanation("host")
     before = drive.statistics
@@ -186,14 +186,13 @@ def test_the_host_reads_every_vector_whatever_comes_of_it(drive: Drive) -> None:
         never.explanation(bits=1 << 48)
 
 
-def test_vectors_of_a_named_group_are_found_by_its_number(tmp_path: Path) -> None:
+def test_vectors_of_an_image_are_told_by_name(tmp_path: Path) -> None:
     path = tmp_path / "named.img"
     with bitline.open(path=path, set={"nand.geometry.blocks_per_plane": 64}) as drive:
-        number = drive.group("days").number
-        drive.group("days").write([b"ab"])
-        with pytest.raises(UsageError, match="numbers of groups are 0 to"):
-            drive.group(number + 1)
-        with pytest.raises(UsageError, match="numbers of groups are 0 to"):
-            drive.group(-1)
+        drive.group("days").write([b"ab", b"cd"], names=["monday", "tuesday"])
     with bitline.open(path=path) as drive:
-        assert [vector.read_packed() for vector in drive.group(number).vectors()] == [b"ab"]
+        monday, tuesday = drive.group("days")
+        told = (monday & tuesday).explanation()
+        assert told.expression == "days:monday & days:tuesday"
+        assert isinstance(told.root, PagePart)
+        assert told.root.steps[-1].c == "days:monday & days:tuesday"

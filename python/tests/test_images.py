@@ -189,7 +189,7 @@ def test_the_inventory_counts_what_was_written(tmp_path: Path) -> None:
     with bitline.open(path=tmp_path / "an.img", set=SMALL) as drive:
         assert drive.media.inventory().mapped_pages == 0
         drive.write(0, bytes(8 * 4096))
-        drive.group(1).write([b"a", b"b"])
+        drive.group("1").write([b"a", b"b"])
         found = drive.media.inventory()
         assert (found.mapped_pages, found.vectors) == (8, 2)
         assert found.logical_pages * found.page_bytes == drive.capacity_bytes

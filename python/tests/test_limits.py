@@ -23,7 +23,7 @@ _HUGE = (2**31, 2**32, 2**63, 2**64, 2**200, 10**5000, -1, -(2**63), -(10**5000)
 @pytest.fixture(scope="module")
 def drive() -> Iterator[bitline.Drive]:
     with bitline.open(data="none") as drive:
-        drive.group(0).place(2, bits=100)
+        drive.group("0").place(2, bits=100)
         yield drive
 
 
@@ -52,12 +52,12 @@ _CALLS: dict[str, Callable[[bitline.Drive, int], object]] = {
     ),
     "grow_older cycles": lambda d, n: d.media.grow_older(pe_cycles=n),
     "group": lambda d, n: d.group(n),
-    "group first_die": lambda d, n: d.group(1, first_die=n),
-    "group dies": lambda d, n: d.group(1, dies=n),
-    "place count": lambda d, n: d.group(2).place(n, bits=1 << 47),
-    "place bits": lambda d, n: d.group(2).place(1, bits=n if n > 2**48 else -1),
-    "write bits": lambda d, n: d.group(2).write([b"\1"], bits=n),
-    "explanation": lambda d, n: d.group(0).vectors()[0].explanation(bits=n if n > 2**48 else -1),
+    "group first_die": lambda d, n: d.group("1", first_die=n),
+    "group dies": lambda d, n: d.group("1", dies=n),
+    "place count": lambda d, n: d.group("2").place(n, bits=1 << 47),
+    "place bits": lambda d, n: d.group("2").place(1, bits=n if n > 2**48 else -1),
+    "write bits": lambda d, n: d.group("2").write([b"\1"], bits=n),
+    "explanation": lambda d, n: d.group("0").vectors()[0].explanation(bits=n if n > 2**48 else -1),
     "measure requests": lambda d, n: d.measure({"requests": n if n != 2**31 else -1, "lba": 2**63}),
     "measure seed": lambda d, n: d.measure({"requests": 1, "queue_depth": n}),
     "precondition": lambda d, n: d.media.precondition(occupied=n),
@@ -65,7 +65,7 @@ _CALLS: dict[str, Callable[[bitline.Drive, int], object]] = {
     "sense_time": lambda d, n: cells.sense_time(blocks=n),
     "sense_power": lambda d, n: cells.sense_power(blocks=n),
     "wrong_results": lambda d, n: cells.wrong_results(0.1, n if n != 2**31 and n != 2**32 else -1),
-    "advise": lambda d, n: bitline.advise([(d.group(0).vectors()[0], n if n < 0 or n > 2**60 else -1)]),
+    "advise": lambda d, n: bitline.advise([(d.group("0").vectors()[0], n if n < 0 or n > 2**60 else -1)]),
     "open set": lambda d, n: bitline.open(set={"nand.geometry.channels": n}),
 }
 

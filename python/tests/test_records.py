@@ -41,8 +41,8 @@ def test_nothing_is_lost(drive: Drive, cls: type, tell: object) -> None:
 
 @pytest.mark.parametrize("platform", ["host", "in-storage", "parabit", "flash-cosmos"])
 def test_nothing_of_a_plan_is_lost(drive: Drive, platform: str) -> None:
-    a, b, c = drive.group(1).write([b"a", b"b", b"c"])
-    (d,) = drive.group(2).write([b"d"])
+    a, b, c = drive.group("1").write([b"a", b"b", b"c"])
+    (d,) = drive.group("2").write([b"d"])
     for expression in (a, a & ~a, (a & b) ^ (c | ~d), ~(a ^ b) & d):
         text = drive._native.explanation(expression._node.code(), platform)
         explanation = made(Explanation, json.loads(text))
@@ -51,7 +51,7 @@ def test_nothing_of_a_plan_is_lost(drive: Drive, platform: str) -> None:
 
 
 def test_quantities_have_their_types(drive: Drive) -> None:
-    a, b = drive.group(1).write([b"a", b"b"])
+    a, b = drive.group("1").write([b"a", b"b"])
     told = (a ^ b).explanation("host")
     assert told.root == CombinedPart("xor", (VectorPart("1:0"), VectorPart("1:1")))
     assert told.root.kind == "combined"
@@ -78,7 +78,7 @@ def test_keys_that_are_missing_or_unknown_are_refused(drive: Drive) -> None:
     told["vector_space"]["colour"] = 1
     with pytest.raises(InternalError, match=r"VectorSpace: .*missing: none, unknown: colour"):
         made(Inventory, told)
-    (a,) = drive.group(1).write([b"a"])
+    (a,) = drive.group("1").write([b"a"])
     told = a.explanation().to_dict()
     told["root"]["kind"] = "guess"
     with pytest.raises(InternalError, match="'guess', not one of constant, page, vector, combined"):

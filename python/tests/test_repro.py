@@ -206,7 +206,7 @@ def test_placed_vectors_read_as_zeroes_and_count(drive: Drive) -> None:
 
 
 def test_what_cannot_be_placed_or_counted(drive: Drive) -> None:
-    group = drive.group(0)
+    group = drive.group("0")
     with pytest.raises(UsageError, match="count = 0, bits = 8: count is from 1"):
         group.place(0, bits=8)
     with pytest.raises(UsageError, match=r"count = 1, bits = 0: .*bits from 1"):
@@ -215,7 +215,7 @@ def test_what_cannot_be_placed_or_counted(drive: Drive) -> None:
     with pytest.raises(UsageError, match="has 9 bits where 8 are required"):
         group.place(1, bits=9)
     with pytest.raises(UsageError, match="cannot grow"):
-        drive.group(1).place(1000, bits=10_000_000)
+        drive.group("1").place(1000, bits=10_000_000)
     with pytest.raises(UsageError, match="who counts"):
         vector.count(where="nowhere")  # type: ignore[arg-type]
 
@@ -223,14 +223,14 @@ def test_what_cannot_be_placed_or_counted(drive: Drive) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        drive.group(2).place(3, bits=8, progress=interrupt)
-    assert len(drive.group(2).vectors()) == 1
+        drive.group("2").place(3, bits=8, progress=interrupt)
+    assert len(drive.group("2").vectors()) == 1
 
 
 def test_placed_vectors_are_in_the_image(tmp_path: Path) -> None:
     with bitline.open("flash-cosmos", tmp_path / "drive.img", set=SMALL) as drive:
-        drive.group(0).place(2, bits=50_000)
-        drive.group(1).place(1, bits=50_000, inverse=True)
+        drive.group("0").place(2, bits=50_000)
+        drive.group("1").place(1, bits=50_000, inverse=True)
     with bitline.open(path=tmp_path / "drive.img") as drive:
-        (a, b), (c,) = drive.group(0).vectors(), drive.group(1).vectors()
+        (a, b), (c,) = drive.group("0").vectors(), drive.group("1").vectors()
         assert (~(a | b | c)).count() == 50_000

@@ -23,7 +23,7 @@ def _leaves(data: object, name: str = "") -> dict[str, object]:
 
 def test_everything_that_rust_counts_is_there(drive: Drive) -> None:
     drive.write(0, bytes(4096))
-    drive.group(1).write([b"abc"])[0].count()
+    drive.group("1").write([b"abc"])[0].count()
     raw = _leaves(json.loads(drive._native.statistics()))
     shown = _leaves(drive.statistics.to_dict())
     assert shown.keys() == raw.keys()

@@ -30,7 +30,7 @@ mod volume;
 pub mod workload;
 
 pub use ageing::BlockQuality;
-pub use bits::{Platform, Query};
+pub use bits::{Labels, Platform, Query};
 pub use config::{
     Choice, Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, Key,
     QueueClass, StorageKind, most_similar, reference_of_keys,

@@ -1,12 +1,13 @@
 //! Drives for Python. Every call lets simulated time pass until it is done, and looks for
 //! Ctrl-C meanwhile.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use bitline::workload::{RunOptions, UnderWay};
-use bitline::{Error, Host, Platform};
+use bitline::{Error, Host, Platform, VectorId};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -336,17 +337,23 @@ impl Drive {
     }
 
     /// How an expression would be evaluated and what that would take, as JSON.
-    #[pyo3(signature = (expression, platform, bits = None, count_only = false))]
+    ///
+    /// Vectors are called as `labels` says, by what they are called in expressions.
+    #[pyo3(signature = (expression, platform, bits = None, count_only = false, labels = BTreeMap::new()))]
     fn explanation(
         &self,
         expression: &Expression,
         platform: &str,
         bits: Option<u64>,
         count_only: bool,
+        labels: BTreeMap<(u32, u32), String>,
     ) -> PyResult<String> {
         let platform = parse_platform(platform)?;
+        let labels = labels.into_iter();
+        let labels = labels.map(|((group, vector), label)| (VectorId::new(group, vector), label));
         let explain = |drive: &mut bitline::Drive| {
             let query = drive.query(&expression.0).on(platform);
+            let query = query.called(labels.collect());
             query.explanation(bits, count_only)
         };
         json(&self.with(explain)?)

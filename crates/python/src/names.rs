@@ -32,6 +32,11 @@ pub(crate) struct Names(pub(crate) Py<Drive>);
 
 #[pymethods]
 impl Names {
+    /// Fails if there can be no group of this name.
+    fn check_group(&self, group: &str) -> PyResult<()> {
+        self.0.get().with(|drive| drive.group(group).map(drop))
+    }
+
     /// Writes vectors of `bits` bits to a group, all or none; under names of their own, if there are any.
     #[pyo3(signature = (group, rows, bits, inverse, names = None, home = None))]
     #[expect(

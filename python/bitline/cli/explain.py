@@ -1,7 +1,6 @@
 """`bitline explain`: what an expression would take, before anything is written or evaluated."""
 
-import json
-import re
+import itertools
 import tomllib
 from pathlib import Path
 from typing import Annotated
@@ -9,20 +8,19 @@ from typing import Annotated
 import typer
 
 import bitline
-from bitline.bits import BITS_MAX, BitExpression, BitVector, Group
+from bitline.bits import BITS_MAX, BitExpression, BitVector
 from bitline.cli.options import Config, Json, Preset, Set, settings
 from bitline.cli.output import Branch, Column, Fact, Result, Table, Tree, duration, emit, energy
 from bitline.drive import Drive
 from bitline.errors import UsageError
-from bitline.explanation import ConstantPart, Estimate, Explanation, PagePart, PlanPart, Step, VectorPart
+from bitline.explanation import ConstantPart, Estimate, PagePart, PlanPart, Step, VectorPart
 from bitline.formula import names, parse
 from bitline.platforms import PLATFORMS, Platform
-from bitline.records import made, plain
+from bitline.records import plain
 from bitline.units import counted, quoted
 
 #: Characters of a latch's contents that are shown on a line.
 _SHOWN = 100
-_VECTOR = re.compile(r"\b\d+:\d+\b")
 #: Times of an estimate, and whose they are.
 _PARTS = {
     "array": "busiest die, sensing",
@@ -71,7 +69,7 @@ def explain(
         typer.Option(
             "--image",
             metavar="FILE",
-            help="Vectors of an image, named as GROUP:NUMBER; instead of --group and --inverse.",
+            help="Vectors of an image, named as GROUP:VECTOR; instead of --group and --inverse.",
         ),
     ] = None,
     preset: Preset = None,
@@ -89,14 +87,21 @@ def explain(
             vectors = _placed(drive, names(expression), group, inverse)
             asked = parse(expression, lambda name: _as_operand(vectors[name]))
             length = bits or _stripe_bits(drive)
-            result = _result(asked, expression, platform, length, count, _words(vectors))
+            result = _result(
+                asked,
+                expression,
+                platform,
+                length,
+                count,
+                {vector._id: name for name, vector in vectors.items()},
+            )
     else:
         drives = {"--preset": preset, "--config": config, "--set": set_}
         for option, value in {"--group": group, "--inverse": inverse, **drives}.items():
             if value is not None:
                 raise UsageError(f"{option} does not go with --image, which says what is where")
         with bitline.open(path=image, create=False) as drive:
-            stored: dict[str, tuple[Group, dict[int, BitVector]]] = {}
+            stored: dict[str, dict[str, BitVector]] = {}
             asked = parse(expression, lambda name: _as_operand(_stored(drive, image, name, stored)))
             result = _result(asked, expression, platform, bits, count, {})
     emit(result, as_json=as_json)
@@ -121,15 +126,16 @@ def _placed(
             raise UsageError(f"--inverse {quoted(inverse)}: {name} is in no group; there are {there}")
     inverted_names = {*inverted}
     for number, group in enumerate(members):
-        on_drive = drive.group(number)
-        for place, name in enumerate(group):
-            if name in placed:
-                words = quoted(",".join(group))
+        words, seen = quoted(",".join(group)), {*placed}
+        for name in group:
+            if name in seen:
                 raise UsageError(f"--group {words}: {name} is named twice; a vector is in one place")
-            # Under a number that is known to be free: the drive is blank.
-            (placed[name],) = on_drive._write_from(
-                place, [b"\0"], name in inverted_names, 8, on_drive.home, []
-            )
+            seen.add(name)
+        on_drive = drive.group(str(number))
+        for inverse_too, run in itertools.groupby(group, inverted_names.__contains__):
+            rows = [*run]
+            written = on_drive.write([b"\0"] * len(rows), inverse=inverse_too, names=rows)
+            placed.update(zip(rows, written, strict=True))
     for name in named:
         if name not in placed:
             raise UsageError(f"{name} is in no --group; add it to one, or give none to have all in one")
@@ -146,21 +152,18 @@ def _listed(option: str, text: str) -> list[str]:
     return found
 
 
-def _stored(
-    drive: Drive, image: Path, name: str, known: dict[str, tuple[Group, dict[int, BitVector]]]
-) -> BitVector:
-    """The vector of an image that GROUP:NUMBER names; each group is listed once, and then `known`."""
-    group, colon, number = name.partition(":")
+def _stored(drive: Drive, image: Path, name: str, known: dict[str, dict[str, BitVector]]) -> BitVector:
+    """The vector of an image that GROUP:VECTOR names; each group is listed once, and then `known`."""
+    group, colon, vector = name.partition(":")
     if not colon:
-        raise UsageError(f"{name}: a vector of an image is named by its group and number, as {name}:0")
+        raise UsageError(f"{name}: a vector of an image is named by its group and its own name, as {name}:0")
     if group not in known:
-        found = drive.group(int(group) if group.isdigit() else group)
-        known[group] = found, {vector.number: vector for vector in found.vectors()}
-    found, stored = known[group]
-    if (vector := stored.get(int(number))) is not None:
-        return vector
-    held = f"vectors {', '.join(map(str, [*stored][:8]))}" if stored else "no vectors"
-    raise UsageError(f"{name}: {image} has {held} in {found}")
+        known[group] = {vector.name: vector for vector in drive.group(group).vectors()}
+    stored = known[group]
+    if vector in stored:
+        return stored[vector]
+    held = f"vectors {', '.join([*stored][:8])}" if stored else "no vectors"
+    raise UsageError(f"{name}: {image} has {held} in group {group!r}")
 
 
 def _stripe_bits(drive: Drive) -> int:
@@ -173,18 +176,18 @@ def _stripe_bits(drive: Drive) -> int:
     return bits
 
 
-def _words(vectors: dict[str, BitVector]) -> dict[str, str]:
-    """What the drive calls the vectors, and what the user does."""
-    return {f"{vector.group.number}:{vector.number}": name for name, vector in vectors.items()}
-
-
 def _result(
-    asked: BitExpression, text: str, platform: str, bits: int | None, count: bool, words: dict[str, str]
+    asked: BitExpression,
+    text: str,
+    platform: str,
+    bits: int | None,
+    count: bool,
+    words: dict[tuple[int, int], str],
 ) -> Result:
     known: dict[str, Platform] = {name: name for name in PLATFORMS}
     if platform not in known:
         raise UsageError(f"--platform {platform}: it must be one of {', '.join(PLATFORMS)}")
-    told = _in_words(asked.explanation(known[platform], bits=bits, count=count), words)
+    told = asked._explanation(known[platform], bits, count, words)
     estimate, chunks = told.estimate, counted(told.chunks, "page")
     return Result(
         f"{quoted(text)}, by {platform} on {asked.drive._config.name}",
@@ -205,12 +208,6 @@ def _result(
         f"The plan is the same for all {chunks}. A command's time is of one die, its energy of one plane.",
         {"root": Tree(_branch(told.root), plain(told.root))},
     )
-
-
-def _in_words(told: Explanation, words: dict[str, str]) -> Explanation:
-    """The explanation with the user's names of vectors instead of the drive's."""
-    text = _VECTOR.sub(lambda found: words.get(found[0], found[0]), json.dumps(told.to_dict()))
-    return made(Explanation, json.loads(text))
 
 
 def _times(estimate: Estimate) -> Table:

@@ -10,7 +10,7 @@ import typer
 import bitline
 from bitline import _bitline
 from bitline.cli.options import Config, Json, Preset, Set, settings
-from bitline.cli.output import Column, Fact, Result, Table, emit, size
+from bitline.cli.output import Column, Fact, Result, Table, Value, emit, size
 from bitline.cli.progress import progress
 from bitline.drive import Drive
 from bitline.errors import ImageError, MediaError, UsageError
@@ -87,7 +87,7 @@ def check(
         lost, lost_vectors = [], 0
         if data:
             lost = _unreadable_blocks(drive, quiet=as_json)
-            vectors = [vector for group in drive.groups() for vector in group.vectors()]
+            vectors = [vector for group in drive.groups for vector in group]
             with progress("Reading vectors", len(vectors), quiet=as_json) as advance:
                 for number, vector in enumerate(vectors, 1):
                     lost_vectors += _is_lost(vector.read_packed)
@@ -175,12 +175,11 @@ def _groups(drive: Drive) -> Table:
         Column("first_die", "First die"),
         Column("dies", "Dies, 0: all"),
     ]
-    rows = []
-    for group in drive.groups():
-        vectors = group.vectors()
+    rows: list[dict[str, Value]] = []
+    for group in drive.groups:
         first_die, dies = group.home
-        row = {"group": group.number, "vectors": len(vectors), "bits": len(vectors[0])}
-        rows.append({**row, "first_die": first_die, "dies": dies})
+        placed: dict[str, Value] = {"first_die": first_die, "dies": dies}
+        rows.append({"group": group.name, "vectors": len(group), "bits": group.bits, **placed})
     return Table(columns, rows)
 
 

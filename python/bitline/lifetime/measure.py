@@ -102,7 +102,7 @@ def _of_drive(config: _bitline.Config, effort: float, cycles: int, operands: int
     points = []
     with Drive(_bitline.Drive(config)) as drive:
         drive.media.grow_older(pe_cycles=cycles)
-        operation = functools.reduce(operator.and_, drive.group(0).write(vectors))
+        operation = functools.reduce(operator.and_, drive.group("operands").write(vectors))
         before = 0.0
         for years in YEARS:
             drive.media.grow_older(days=_DAYS * (years - before))

@@ -19,7 +19,7 @@ pub(crate) use batches::{AHEAD, Batch, Batches};
 pub(crate) use computer::{Computer, Loop, Pace};
 use outside::Keep;
 pub(crate) use outside::{Step, steps_of};
-pub use query::Query;
+pub use query::{Labels, Query};
 
 use crate::drive::Host;
 use crate::error::Error;

@@ -1,12 +1,17 @@
 //! Questions: an expression over vectors, and how it is to be answered.
 
+use std::collections::BTreeMap;
+
 use host::bits::Checked;
-use nvme::Expression;
+use nvme::{Expression, VectorId};
 
 use crate::bits::Platform;
 use crate::drive::{Drive, Host};
 use crate::error::Error;
 use crate::explain::Explanation;
+
+/// What people call vectors.
+pub type Labels = BTreeMap<VectorId, String>;
 
 /// An expression that a drive is to evaluate; by [`Platform::FlashCosmos`], unless something else is said.
 ///
@@ -27,6 +32,7 @@ pub struct Query<'d> {
     expression: Expression,
     platform: Platform,
     in_host: bool,
+    labels: Labels,
 }
 
 impl Drive {
@@ -37,6 +43,7 @@ impl Drive {
             expression: expression.clone(),
             platform: Platform::FlashCosmos,
             in_host: false,
+            labels: Labels::new(),
         }
     }
 }
@@ -45,6 +52,12 @@ impl Query<'_> {
     /// Answered by this platform.
     pub fn on(mut self, platform: Platform) -> Self {
         self.platform = platform;
+        self
+    }
+
+    /// In explanations, with these names of vectors instead of `group:vector`.
+    pub fn called(mut self, labels: Labels) -> Self {
+        self.labels = labels;
         self
     }
 
@@ -113,8 +126,12 @@ impl Query<'_> {
     /// # Errors
     /// As [`Query::explain`]; a length of no bits.
     pub fn explanation(self, bits: Option<u64>, count_only: bool) -> Result<Explanation, Error> {
-        self.drive
-            .explanation(&self.expression, self.platform, bits, count_only)
+        self.drive.explanation(
+            &self.expression,
+            self.platform,
+            (bits, count_only),
+            &self.labels,
+        )
     }
 
     fn run<T: 'static>(

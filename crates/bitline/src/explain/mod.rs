@@ -4,6 +4,7 @@
 mod outside;
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use device::bits::Engine;
 use device::bits::job::{Question, step_cost};
@@ -16,7 +17,7 @@ use media::nand::NandConfig;
 use nvme::{Expression, VectorId};
 use serde::Serialize;
 
-use crate::bits::{Pace, Platform};
+use crate::bits::{Labels, Pace, Platform};
 use crate::drive::Drive;
 use crate::error::Error;
 use crate::volume::Slot;
@@ -157,8 +158,8 @@ impl Drive {
         &mut self,
         expression: &Expression,
         platform: Platform,
-        bits: Option<u64>,
-        count_only: bool,
+        (bits, count_only): (Option<u64>, bool),
+        labels: &Labels,
     ) -> Result<Explanation, Error> {
         let usage = |message: String| Error::Host(host::Error::Usage(message));
         if let Some(bits) = bits.filter(|bits| !(1..=BITS_MAX).contains(bits)) {
@@ -180,10 +181,14 @@ impl Drive {
             count_only,
         };
         let page_bits = u64::from(self.config().device.nand.geometry.page_bytes) * 8;
-        let names = self.host()?.names;
+        let host = self.host()?;
+        let names = Names {
+            labels,
+            known: &host.names,
+        };
         let mut explanation = Explanation {
             platform,
-            expression: expression.named(|id| names.label(id)).to_string(),
+            expression: expression.named(|id| names.of(id)).to_string(),
             bits: question.bits,
             chunks: question.bits.div_ceil(page_bits),
             senses: plan.senses(),
@@ -223,11 +228,24 @@ fn engine(platform: Platform) -> Option<Engine> {
     }
 }
 
+/// What vectors are called.
+struct Names<'a> {
+    labels: &'a Labels,
+    known: &'a Slot,
+}
+
+impl Names<'_> {
+    fn of(&self, id: VectorId) -> Rc<str> {
+        let given = self.labels.get(&id).map(|label| label.as_str().into());
+        given.unwrap_or_else(|| self.known.label(id))
+    }
+}
+
 /// Puts a plan into words.
 struct Writer<'a> {
     plan: &'a Plan,
     nand: &'a NandConfig,
-    names: &'a Slot,
+    names: &'a Names<'a>,
     /// The vectors, by the row that holds them, and whether it holds the inverse.
     rows: BTreeMap<(RowSetId, u32), (VectorId, bool)>,
     written: Vec<bool>,
@@ -238,7 +256,7 @@ impl<'a> Writer<'a> {
         plan: &'a Plan,
         nand: &'a NandConfig,
         operands: Vec<(VectorId, Operand)>,
-        names: &'a Slot,
+        names: &'a Names<'a>,
     ) -> Writer<'a> {
         let row = |(id, at): (VectorId, Operand)| match at {
             Operand::Row(row) => Some(((row.row_set, row.layer), (id, row.inverse))),
@@ -312,7 +330,7 @@ impl<'a> Writer<'a> {
         match held {
             Held::Nothing => "-".to_owned(),
             Held::Zeros => "0".to_owned(),
-            Held::Value(expression) => expression.named(|id| self.names.label(id)).to_string(),
+            Held::Value(expression) => expression.named(|id| self.names.of(id)).to_string(),
             Held::Long => format!("(of more than {OPERANDS_SHOWN} operands)"),
         }
     }

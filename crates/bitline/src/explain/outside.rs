@@ -10,21 +10,20 @@ use nvme::{Expression, VectorId};
 use sim::resource::{Priority, Server};
 use sim::{Energy, Sim, Simulation, Span};
 
-use super::{EstimateReport, Part};
+use super::{EstimateReport, Names, Part};
 use crate::bits::{AHEAD, Batch, Batches, Loop, Pace, Step, steps_of};
 use crate::drive::Drive;
 use crate::error::Error;
-use crate::volume::Slot;
 
 /// Bytes of an expression that is one vector.
 const READ_BYTES: u64 = 9;
 
 /// The expression itself, as the host carries it out.
-pub(super) fn part(expression: &Expression, names: &Slot) -> Part {
+pub(super) fn part(expression: &Expression, names: &Names<'_>) -> Part {
     let operator = match expression {
         Expression::Vector(id) => {
             return Part::Vector {
-                vector: names.label(*id).to_string(),
+                vector: names.of(*id).to_string(),
             };
         }
         Expression::Not(_) => "not",

@@ -16,6 +16,7 @@ const CELSIUS: std::ops::RangeInclusive<f64> = -50.0..=150.0;
 
 /// Which block's cells are asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BlockQuality {
     /// The best of some thousands.
     Best,

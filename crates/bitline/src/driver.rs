@@ -67,7 +67,7 @@ struct QueuePair {
 }
 
 /// The driver of one drive.
-pub struct Driver {
+pub(crate) struct Driver {
     sim: Sim,
     memory: Memory,
     controller: OnceCell<Rc<Controller>>,
@@ -80,7 +80,7 @@ impl Driver {
     ///
     /// # Errors
     /// If host memory has no room.
-    pub fn new(sim: &Sim) -> Result<Rc<Driver>, Error> {
+    pub(crate) fn new(sim: &Sim) -> Result<Rc<Driver>, Error> {
         let memory: Memory = Rc::new(RefCell::new(HostMemory::new()));
         Ok(Rc::new(Driver {
             sim: sim.clone(),
@@ -92,7 +92,7 @@ impl Driver {
     }
 
     /// Where the controller finds the admin queues.
-    pub fn admin_queues(&self) -> AdminQueues {
+    pub(crate) fn admin_queues(&self) -> AdminQueues {
         AdminQueues {
             submission: self.admin.submission_memory.address(),
             completion: self.admin.completion_memory.address(),
@@ -101,7 +101,7 @@ impl Driver {
     }
 
     /// What the controller is given to reach this host.
-    pub fn port(self: &Rc<Driver>) -> HostPort {
+    pub(crate) fn port(self: &Rc<Driver>) -> HostPort {
         let driver: Weak<Driver> = Rc::downgrade(self);
         HostPort {
             memory: self.memory.clone(),
@@ -118,7 +118,7 @@ impl Driver {
     ///
     /// # Errors
     /// What the drive reports.
-    pub async fn connect(
+    pub(crate) async fn connect(
         self: &Rc<Driver>,
         controller: Rc<Controller>,
         pairs: u16,
@@ -166,7 +166,7 @@ impl Driver {
     }
 
     /// Number of I/O queue pairs.
-    pub fn queue_pairs(&self) -> usize {
+    pub(crate) fn queue_pairs(&self) -> usize {
         self.io.get().map_or(0, Vec::len)
     }
 
@@ -440,7 +440,7 @@ impl Queue {
     ///
     /// # Errors
     /// If there is no such pair.
-    pub fn new(driver: Rc<Driver>, pair: usize) -> Result<Queue, Error> {
+    pub(crate) fn new(driver: Rc<Driver>, pair: usize) -> Result<Queue, Error> {
         driver.pair(pair)?;
         Ok(Queue { driver, pair })
     }

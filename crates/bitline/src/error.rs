@@ -103,6 +103,7 @@ impl From<VolumeError> for Error {
 /// A drive that could not be closed, and why. It has everything that was acknowledged.
 #[derive(thiserror::Error)]
 #[error("{error}")]
+#[non_exhaustive]
 pub struct Unclosed {
     /// The drive, to be closed again, or copied.
     pub drive: Box<crate::Drive>,

@@ -9,6 +9,7 @@ use crate::error::Error;
 /// The SMART / health page (NVMe Base 2.1, 5.1.12.1.3). Counts go over all lives of the drive;
 /// those since the last orderly shutdown are lost with a power cut, but for the power cycles.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Health {
     /// Warnings in force, by name.
     pub critical_warnings: Vec<&'static str>,

@@ -12,6 +12,7 @@ use crate::error::Error;
 
 /// What the drive answers to Identify.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Identity {
     /// Model number.
     pub model_number: String,
@@ -35,6 +36,7 @@ pub struct Identity {
 
 /// What the media holds, and how worn it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Inventory {
     /// Bytes of a flash page, without its spare bytes.
     pub page_bytes: u32,
@@ -65,6 +67,7 @@ pub struct Inventory {
 /// The space that vectors take, and what it would hold otherwise: a vector is programmed with one bit
 /// a cell (ESP), other data with as many as the drive's mode has (Flash-Cosmos 8.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct VectorSpace {
     /// Pages that vectors occupy, one wordline each.
     pub pages: u64,

@@ -12,6 +12,8 @@
 //! # Ok::<(), bitline::Error>(())
 //! ```
 
+#![warn(unnameable_types)]
+
 pub mod advise;
 mod ageing;
 pub mod bench;
@@ -29,35 +31,57 @@ mod statistics;
 mod volume;
 pub mod workload;
 
+/// The crates that a drive is made of, for who looks inside: their interfaces change when its insides do.
+pub mod inside {
+    pub use {device, host, media, nvme, sim};
+}
+
+// The drive and its host.
 pub use ageing::BlockQuality;
 pub use bits::{Labels, Platform, Query};
-pub use config::{
-    Choice, Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, Key,
-    QueueClass, StorageKind, most_similar, reference_of_keys,
-};
-pub use device::PowerUpError;
-pub use device::ftl::{History, Lpn, Precondition, PreconditionError, Preconditioned};
 pub use drive::{Drive, Host, Watch};
 pub use driver::{Queue, send_raw, send_raw_admin};
 pub use error::{Error, Unclosed};
 pub use explain::{EstimateReport, EstimatedEnergy, Explanation, Part, StepReport};
 pub use health::Health;
-pub use host::bits::Checked;
-pub use host::{Error as HostError, StatusError};
 pub use inventory::{BlockRun, Identity, Inventory, VectorSpace};
-pub use media::nand::cells::Condition;
-pub use media::nand::{
-    Ageing, DriveAge, ImageCheck, MediaError, NandError, ProgramMode, StorageError,
-};
-pub use nvme::command::Home;
-pub use nvme::{Expression, ExpressionError, Status, StatusType, VectorId};
 pub use pending::{Finished, Pending};
-pub use sim::{Energy, Histogram, JoinHandle, Sim, Simulation, Span, Stalled, Time};
 pub use statistics::{EnergyEntry, LatencyEntry, Statistics, TenantEntry};
 pub use volume::{
     Array, Content, Extent, Group, GroupInfo, Kind, Object, ObjectId, PlaceError, Rows, Usage,
     Vector, Volume, VolumeError,
 };
+
+// What a drive is to be.
+pub use config::{
+    Choice, Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, Key,
+    QueueClass, StorageKind, most_similar, reference_of_keys,
+};
+pub use device::{ConfigError as DeviceConfigError, DeviceConfig};
+
+// Parts of it, what they count, and what they answer.
+pub use device::bits::{BitsCounts, ExecuteError};
+pub use device::cache::CacheCounts;
+pub use device::frontend::FrontendCounts;
+pub use device::ftl::{
+    FtlCounts, FtlError, History, Lpn, Precondition, PreconditionError, Preconditioned,
+};
+pub use device::region::HandleError;
+pub use device::schedule::FlashCounts;
+pub use device::{Device, PowerUpError, Served};
+pub use host::admin::Admin;
+pub use host::bits::{BitsDevice, Checked};
+pub use host::block::BlockDevice;
+pub use host::{Error as HostError, StatusError};
+pub use media::nand::cells::Condition;
+pub use media::nand::{
+    Ageing, DriveAge, ImageCheck, MediaError, Nand, NandError, ProgramMode, StorageError,
+};
+pub use nvme::command::{Engine, Home};
+pub use nvme::{
+    Expression, ExpressionError, NamespaceId, Status, StatusType, SubmissionEntry, VectorId,
+};
+pub use sim::{Energy, Histogram, JoinHandle, Sim, Simulation, Span, Stalled, Time};
 
 /// The README's examples, which run as documentation tests.
 #[cfg(doctest)]

@@ -13,6 +13,7 @@ use sim::{Energy, Tenant, Time};
 
 /// A snapshot of everything a drive counts since it was powered up.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Statistics {
     /// Simulated time of the snapshot, in nanoseconds.
     pub now_ns: f64,
@@ -60,6 +61,7 @@ pub struct Statistics {
 
 /// One account of the energy ledger.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct EnergyEntry {
     /// The part that spent.
     pub component: String,
@@ -73,6 +75,7 @@ pub struct EnergyEntry {
 
 /// What was done for one tenant: a namespace, or a kind of the firmware's own work.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct TenantEntry {
     /// Whose: `"namespace 1"` and so on; `"drive"` for what is done for all (admin commands, queue
     /// entries, doorbells, notes, the controller's own power), `"mapping"`, `"collection"`,
@@ -94,6 +97,7 @@ pub struct TenantEntry {
 
 /// How often something was done, and how long it took.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct LatencyEntry {
     /// How often.
     pub count: u64,

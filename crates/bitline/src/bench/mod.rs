@@ -20,6 +20,7 @@ const RUNS: u32 = 3;
 
 /// The figures of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct BenchReport {
     /// Simulated requests carried out in a second on one core.
     pub requests_per_second: RequestRates,
@@ -54,6 +55,7 @@ pub struct BenchReport {
 
 /// Rates of simulated requests, a second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct RequestRates {
     /// Random 4-KiB reads at queue depth 32, ideal mapping, timing only.
     pub read_ideal: f64,

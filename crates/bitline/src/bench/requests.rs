@@ -20,6 +20,7 @@ const WRITTEN_BLOCKS: u32 = 256;
 
 /// A rate, and what it depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Scaling {
     /// Capacity of the drive, in gigabytes (10^9).
     pub capacity_gb: f64,
@@ -33,6 +34,7 @@ pub struct Scaling {
 
 /// A rate of requests that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Rate {
     /// [`super::RequestRates::read_ideal`].
     ReadIdeal,

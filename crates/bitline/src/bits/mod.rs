@@ -27,6 +27,7 @@ use crate::error::Error;
 /// Who evaluates an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Platform {
     /// The host reads every operand and combines them meanwhile (outside-storage processing).
     Host,

@@ -3,6 +3,7 @@
 /// A configuration that cannot be used. Messages name the key, the value and
 /// what would be right.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// No such preset.
     #[error("there is no preset {name:?}{}; the presets are {}", suggestion(.nearest), .known.join(", "))]

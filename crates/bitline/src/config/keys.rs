@@ -32,6 +32,7 @@ pub struct Key {
 
 /// A name that a key takes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Choice {
     /// The name.
     pub name: String,

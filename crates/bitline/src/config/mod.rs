@@ -24,6 +24,7 @@ pub use presets::DEFAULT_PRESET;
 
 /// Everything that makes a drive and its host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Config {
     /// The preset's name.
     pub name: String,
@@ -43,6 +44,7 @@ pub struct Config {
 /// Where the drive's bits live.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct DataConfig {
     /// In memory, in an image file, or nowhere.
     pub storage: StorageKind,
@@ -51,6 +53,7 @@ pub struct DataConfig {
 /// Kinds of storage for bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum StorageKind {
     /// In memory, gone with the process.
     Memory,
@@ -63,6 +66,7 @@ pub enum StorageKind {
 /// The host: its side of the queues, and its computing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct HostConfig {
     /// I/O queue pairs that the driver creates.
     pub queue_pairs: u16,
@@ -85,6 +89,7 @@ pub struct HostConfig {
 /// Classes of queues under weighted arbitration (NVMe Base 3.4.4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum QueueClass {
     /// Before all others.
     Urgent,

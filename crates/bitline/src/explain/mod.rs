@@ -27,6 +27,7 @@ const BITS_MAX: u64 = (1 << 48) - 1;
 
 /// A plan and its estimate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Explanation {
     /// The platform it is for.
     pub platform: Platform,
@@ -51,6 +52,7 @@ pub struct Explanation {
 /// A part of a plan: a page from the array, or what is made of others.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Part {
     /// All zeros or all ones.
     Constant {
@@ -80,6 +82,7 @@ pub enum Part {
 
 /// One command to a plane, and what the latches hold after it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct StepReport {
     /// `sense` or `xor`.
     pub command: &'static str,
@@ -101,6 +104,7 @@ pub struct StepReport {
 
 /// An estimate, in the units of reports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct EstimateReport {
     /// From the host's doorbell to its completion, in nanoseconds.
     pub time_ns: f64,
@@ -124,6 +128,7 @@ pub struct EstimateReport {
 
 /// What will be booked on an account.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct EstimatedEnergy {
     /// The part that spends.
     pub component: String,

@@ -47,6 +47,7 @@ const EVENTS_PER_LOOK: u64 = 1 << 18;
 
 /// What a drive can be made to do.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Workload {
     /// A synthetic flow.
     Flow(Flow),

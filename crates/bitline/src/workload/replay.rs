@@ -80,6 +80,7 @@ pub struct Replay {
 /// When the requests of a trace arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields, tag = "kind")]
+#[non_exhaustive]
 pub enum Timing {
     /// As the trace says, the first one at once.
     Original,

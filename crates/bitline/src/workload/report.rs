@@ -12,6 +12,7 @@ use crate::{Drive, Error};
 
 /// The result of running workloads. What filled ranges beforehand does not count.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Report {
     /// One entry a flow or trace.
     pub flows: Vec<FlowReport>,
@@ -67,6 +68,7 @@ pub struct Report {
 
 /// What the data cache did, in pages of commands; all zero if there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CacheReport {
     /// Pages read wholly from the cache.
     pub read_hits: u64,
@@ -86,6 +88,7 @@ pub struct CacheReport {
 
 /// What the cache of the mapping table did; all zero if the whole table is at hand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct MappingReport {
     /// Pages read whose mapping was at hand.
     pub read_hits: u64,
@@ -103,6 +106,7 @@ pub struct MappingReport {
 
 /// Shares of the time in which parts were busy, 0 to 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Utilization {
     /// The host-to-drive direction of the link.
     pub link_down: f64,
@@ -122,6 +126,7 @@ pub struct Utilization {
 
 /// How often blocks were erased since the drive was new.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct WearReport {
     /// The least erases of a block.
     pub erase_count_min: u32,
@@ -133,6 +138,7 @@ pub struct WearReport {
 
 /// The result of one flow or trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct FlowReport {
     /// Its name.
     pub name: String,
@@ -165,6 +171,7 @@ pub struct FlowReport {
 /// What a replayed trace was like. Where it was replayed several times, counts of lines
 /// and requests are of all passes, those of bad lines and devices of the last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct TraceReport {
     /// The file.
     pub path: String,
@@ -195,6 +202,7 @@ pub struct TraceReport {
 /// Latencies of one class of requests, in nanoseconds. Least, mean and greatest
 /// are exact; quantiles are good to three digits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct LatencySummary {
     /// How many requests.
     pub count: u64,

@@ -9,6 +9,7 @@ use crate::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum RequestKind {
     /// Read.
     Read = 0,

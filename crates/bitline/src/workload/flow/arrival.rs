@@ -16,6 +16,7 @@ pub(crate) const SECONDS_MAX: f64 = 1e7;
 /// When requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields, tag = "kind")]
+#[non_exhaustive]
 pub enum Arrival {
     /// So many are outstanding at any time.
     Closed {

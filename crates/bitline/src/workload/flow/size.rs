@@ -7,6 +7,7 @@ use sim::Random;
 /// Logical blocks of each request. In a configuration a plain number is a fixed size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields, tag = "kind")]
+#[non_exhaustive]
 pub enum Size {
     /// All the same.
     Fixed {

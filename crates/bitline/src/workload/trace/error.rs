@@ -8,6 +8,7 @@ use super::TraceFormat;
 
 /// Why a line holds no request that could be replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LineError {
     /// A field is missing.
     #[error("it has no {0}")]
@@ -48,6 +49,7 @@ pub enum LineError {
 
 /// A line that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct BadLine {
     /// Its number, counted from one.
     pub line: u64,
@@ -57,6 +59,7 @@ pub struct BadLine {
 
 /// A trace that cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TraceError {
     /// The operating system, or the decompression, refused.
     #[error("{}: {source}", path.display())]

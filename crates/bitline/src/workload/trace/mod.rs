@@ -24,6 +24,7 @@ use super::request::RequestKind;
 /// The formats that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum TraceFormat {
     /// MQSim's: nanoseconds, device, sector, sectors, type (0 write, 1 read), separated
     /// by blanks.
@@ -80,6 +81,7 @@ impl TraceFormat {
 /// Which of a request's events in a `blkparse` text is when it arrives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum BlkparseAction {
     /// Q: the program's request enters the queue, before any merging.
     #[default]

@@ -13,6 +13,7 @@ use sim::Random;
 /// has no keys.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields, tag = "kind")]
+#[non_exhaustive]
 pub enum Pattern {
     /// Uniformly.
     Random,

@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use media::nand::{BlockId, DieId, Geometry, PlaneId};
 
-use super::rows::{Operand, Row, RowSetId};
+use super::plan::Program;
+use super::rows::{LENT, Operand, Row, RowSetId};
 use crate::ftl::{Lpn, Stored};
 use crate::region::{DieBatch, Home, Layout, StringAddress};
 
@@ -213,6 +214,14 @@ impl Class {
     pub fn site_of(&self, row_set: RowSetId) -> usize {
         let set = self.signature.sets.get(row_set.0 as usize);
         set.map_or(0, |set| set.site as usize)
+    }
+
+    /// Whether a program senses other dies than those of a site, or none: it reads pages. What is lent lies at the site.
+    pub fn is_elsewhere(&self, program: &Program, site: usize) -> bool {
+        match program.first_row_set() {
+            None | Some(LENT) => false,
+            Some(row_set) => row_set.operand().is_some() || self.site_of(row_set) != site,
+        }
     }
 
     /// How many sites there are, one at least.

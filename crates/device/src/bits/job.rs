@@ -99,7 +99,7 @@ struct StageSteps<'a> {
 impl<'a> StageSteps<'a> {
     fn new(plan: &'a Plan, sink: Sink, site: &Site<'_>, mixed: bool) -> StageSteps<'a> {
         let mut programs = plan.programs.iter();
-        let across = mixed || programs.any(|program| site.is_elsewhere(program));
+        let across = mixed || programs.any(|program| site.class.is_elsewhere(program, site.site));
         let recipe = Recipe::new(plan, matches!(sink, Sink::Nowhere), None, across);
         StageSteps {
             plan,
@@ -167,15 +167,6 @@ impl<'a> Site<'a> {
                 .map(|&program| self.asked(&steps.plan.programs[program], batch))
                 .collect(),
             programmed: batch.iter().filter(|_| is_programmed).map(page).collect(),
-        }
-    }
-
-    /// Whether a program senses other dies than those of the lanes, or none.
-    fn is_elsewhere(&self, program: &Program) -> bool {
-        match program.first_row_set() {
-            None | Some(LENT) => false,
-            Some(row_set) if row_set.operand().is_some() => true,
-            Some(row_set) => self.class.site_of(row_set) != self.site,
         }
     }
 

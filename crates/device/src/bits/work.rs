@@ -102,11 +102,7 @@ impl Work {
 
     /// Whether a program senses other dies than those of the lanes, or none.
     pub(in crate::bits) fn is_elsewhere(&self, program: &Program) -> bool {
-        match program.first_row_set() {
-            None | Some(LENT) => false,
-            Some(row_set) if row_set.operand().is_some() => true,
-            Some(row_set) => self.class.site_of(row_set) != self.site,
-        }
+        self.class.is_elsewhere(program, self.site)
     }
 
     /// The plane in which a program senses the chunk at a place.

@@ -276,6 +276,21 @@ impl Class {
         }
     }
 
+    /// By place: the plane of a site, and how many chunks before have the same.
+    pub fn numbers_in_plane(
+        &self,
+        geometry: &Geometry,
+        site: usize,
+    ) -> impl Iterator<Item = (PlaneId, u32)> {
+        let mut next = vec![0; geometry.planes() as usize];
+        (0..self.len() as u64).map(move |place| {
+            let plane = self.plane(geometry, site, place);
+            let next: &mut u32 = &mut next[plane.0 as usize];
+            *next += 1;
+            (plane, *next - 1)
+        })
+    }
+
     /// The chunks by the dies of a site, in the order of first use; the planes of a batch ascend.
     pub fn lanes(&self, geometry: &Geometry, site: usize) -> Vec<Lane> {
         let mut number_of = vec![None; geometry.dies() as usize];

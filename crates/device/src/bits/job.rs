@@ -122,19 +122,14 @@ struct Site<'a> {
 impl<'a> Site<'a> {
     fn new(class: &'a Class, site: usize, rates: &'a Rates) -> Site<'a> {
         let geometry = &rates.nand.geometry;
-        let mut next = vec![0; geometry.planes() as usize];
-        let string = |place| {
-            let plane = class.plane(geometry, site, place);
-            let next: &mut u32 = &mut next[plane.0 as usize];
-            *next += 1;
-            (*next - 1) % geometry.strings_per_block
-        };
+        let numbers = class.numbers_in_plane(geometry, site);
+        let strings = numbers.map(|(_, number)| number % geometry.strings_per_block);
         Site {
             class,
             rates,
             geometry,
             site,
-            strings: (0..class.len() as u64).map(string).collect(),
+            strings: strings.collect(),
         }
     }
 

@@ -1,6 +1,5 @@
 //! The chunks of one class on their way: where their rows are, and the strings lent for them.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use media::nand::{BlockId, Command, Geometry, PageAddress, PlaneId};
@@ -38,17 +37,16 @@ impl Lent {
         class: &Class,
         site: usize,
     ) -> Option<Lent> {
-        let mut planes: BTreeMap<PlaneId, (u32, BlockId)> = BTreeMap::new();
+        let mut open: Vec<Option<BlockId>> = vec![None; geometry.planes() as usize];
         let mut lent = Lent {
             blocks: Vec::new(),
             strings: Vec::with_capacity(class.len()),
         };
-        for place in 0..class.len() as u64 {
-            let plane = class.plane(geometry, site, place);
-            let open = planes.get(&plane).copied();
-            let (string, block) = match open.filter(|(next, _)| *next < geometry.strings_per_block)
-            {
-                Some(open) => open,
+        for (plane, number) in class.numbers_in_plane(geometry, site) {
+            let string = number % geometry.strings_per_block;
+            let open = &mut open[plane.0 as usize];
+            let block = match open.filter(|_| string > 0) {
+                Some(block) => block,
                 None => {
                     let Some(block) = ftl.take_compute_block(plane) else {
                         let blocks = lent.blocks.into_iter();
@@ -56,10 +54,9 @@ impl Lent {
                         return None;
                     };
                     lent.blocks.push(block);
-                    (0, block)
+                    *open.insert(block)
                 }
             };
-            planes.insert(plane, (string + 1, block));
             lent.strings.push(StringAddress { block, string });
         }
         Some(lent)
@@ -96,7 +93,7 @@ impl Work {
         let StringAddress { block, string } = self.string(LENT, place);
         PageAddress {
             block,
-            page: layer * self.geometry.strings_per_block + string,
+            page: self.geometry.page_at(string, layer),
         }
     }
 

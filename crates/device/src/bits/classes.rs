@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use media::nand::{BlockId, DieId, Geometry, PlaneId};
+use arrayvec::ArrayVec;
+use media::nand::{BlockId, DieId, Geometry, PLANES_PER_DIE_MAX, PlaneId};
 
 use super::plan::Program;
 use super::rows::{LENT, Operand, Row, RowSetId};
@@ -64,6 +65,39 @@ pub struct Lane {
     pub die: DieId,
     /// Places in different planes of it, ascending; batch after batch.
     pub batches: Vec<DieBatch>,
+}
+
+/// Chunks of a batch, by their number in it, that one die senses at once: each is in another plane of it.
+#[derive(Clone, Debug)]
+pub struct OfDie {
+    /// The die.
+    pub die: DieId,
+    /// The chunks.
+    pub numbers: ArrayVec<usize, PLANES_PER_DIE_MAX>,
+}
+
+/// The chunks of a batch by the dies that sense them, `plane` telling the plane of a place.
+pub fn by_die(
+    geometry: &Geometry,
+    batch: &DieBatch,
+    plane: impl Fn(u64) -> PlaneId,
+) -> ArrayVec<OfDie, PLANES_PER_DIE_MAX> {
+    let planes: ArrayVec<PlaneId, PLANES_PER_DIE_MAX> =
+        batch.iter().map(|&place| plane(place)).collect();
+    let mut dies: ArrayVec<OfDie, PLANES_PER_DIE_MAX> = ArrayVec::new();
+    for (number, &plane) in planes.iter().enumerate() {
+        let die = geometry.die_of_plane(plane);
+        let has_plane = |known: &OfDie| known.numbers.iter().any(|&other| planes[other] == plane);
+        let joins = |known: &&mut OfDie| known.die == die && !has_plane(known);
+        match dies.iter_mut().find(joins) {
+            Some(known) => known.numbers.push(number),
+            None => dies.push(OfDie {
+                die,
+                numbers: ArrayVec::from_iter([number]),
+            }),
+        }
+    }
+    dies
 }
 
 /// The classes of the chunks of operands that begin with these logical pages, `stored` telling where each page is. All blocks of the region among them are

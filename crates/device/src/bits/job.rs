@@ -10,7 +10,7 @@ use media::nand::{
 };
 use sim::{Energy, Span};
 
-use super::classes::{Class, Lane};
+use super::classes::{Class, Lane, by_die};
 use super::plan::{Plan, Program, Sense, Step};
 use super::recipe::{Instruction, Recipe};
 use super::rows::LENT;
@@ -177,21 +177,9 @@ impl<'a> Site<'a> {
 
     /// The dies that a program asks for the pages of a batch, and for how many planes at once.
     fn asked(&self, program: &Program, batch: &DieBatch) -> Vec<(u32, u32)> {
-        let mut asked: Vec<(DieId, Vec<PlaneId>)> = Vec::with_capacity(1);
-        for &place in batch {
-            let plane = self.plane(program, place);
-            let die = self.geometry.die_of_plane(plane);
-            match asked
-                .iter_mut()
-                .find(|(known, planes)| *known == die && !planes.contains(&plane))
-            {
-                Some((_, planes)) => planes.push(plane),
-                None => asked.push((die, vec![plane])),
-            }
-        }
-        let counts = asked.into_iter();
-        counts
-            .map(|(die, planes)| (die.0, planes.len() as u32))
+        let dies = by_die(self.geometry, batch, |place| self.plane(program, place));
+        dies.iter()
+            .map(|of_die| (of_die.die.0, of_die.numbers.len() as u32))
             .collect()
     }
 }

@@ -2,17 +2,13 @@
 
 use std::collections::VecDeque;
 
-use arrayvec::ArrayVec;
 use media::dram::Parts;
-use media::nand::PLANES_PER_DIE_MAX;
 use sim::Time;
 
 use super::Pages;
 use super::error::Failure;
 use super::stage::Stage;
-use crate::bits::classes::Lane;
-use crate::bits::plan::Program;
-use crate::bits::work::Work;
+use crate::bits::classes::{Lane, OfDie, by_die};
 use crate::cache::{Lookup, Rest};
 use crate::ftl::PagePart;
 use crate::memory::Buffer;
@@ -102,11 +98,12 @@ impl<'a> Fetches<'a> {
         if let Some(operand) = program.first_row_set().and_then(|rows| rows.operand()) {
             return self.read_pages(operand, ticket, pages);
         }
-        for part in parts_of(work, program, &self.batch) {
-            let places: DieBatch = part.iter().map(|&at| self.batch[at]).collect();
-            let outputs = part
+        let plane = |place| work.plane(program, place);
+        for OfDie { die, numbers } in by_die(work.geometry(), &self.batch, plane) {
+            let places: DieBatch = numbers.iter().map(|&at| self.batch[at]).collect();
+            let outputs = numbers
                 .iter()
-                .map(|&at| (work.plane(program, self.batch[at]), pages[at].id()));
+                .map(|&at| (plane(self.batch[at]), pages[at].id()));
             let room = stage.through_accelerator;
             let compute = Compute {
                 steps: work.commands(program, &places),
@@ -114,7 +111,6 @@ impl<'a> Fetches<'a> {
                 origin: stage.origin,
                 room: room.then(|| bits.accelerator.room().clone()),
             };
-            let die = work.geometry().die_of_plane(work.plane(program, places[0]));
             bits.schedule.push(die, compute, ticket.id().into());
         }
         Fetch {
@@ -176,30 +172,4 @@ impl<'a> Fetches<'a> {
             self.stage.give_room(pages);
         }
     }
-}
-
-/// Places in a batch.
-type Places = ArrayVec<usize, PLANES_PER_DIE_MAX>;
-
-/// The batch in parts that a program senses on one die each, in different planes of it.
-fn parts_of(
-    work: &Work,
-    program: &Program,
-    batch: &DieBatch,
-) -> ArrayVec<Places, PLANES_PER_DIE_MAX> {
-    let geometry = work.geometry();
-    let mut parts: ArrayVec<Places, PLANES_PER_DIE_MAX> = ArrayVec::new();
-    for (at, &place) in batch.iter().enumerate() {
-        let plane = work.plane(program, place);
-        let die = geometry.die_of_plane(plane);
-        let joins = |part: &&mut Places| {
-            let mut planes = part.iter().map(|&other| work.plane(program, batch[other]));
-            planes.all(|other| other != plane && geometry.die_of_plane(other) == die)
-        };
-        match parts.iter_mut().find(joins) {
-            Some(part) => part.push(at),
-            None => parts.push(Places::from_iter([at])),
-        }
-    }
-    parts
 }

@@ -12,7 +12,8 @@ use nvme::{CompletionEntry, SubmissionEntry};
 use sim::resource::{OneshotReceiver, OneshotSender, Priority, Semaphore, Server, oneshot};
 use sim::{Energy, JoinHandle, Ledger, Sim, Simulation, Span, Tenant, Time, join_all};
 
-use super::{Account, BatchJob, Command, Cost, Job, LaneJob, Op, Rates, Sink, StageJob, drawn};
+use super::{Account, BatchJob, Command, Cost, Job, LaneJob, Op, Rates, Sink, StageJob};
+use crate::energy::of_power;
 use crate::port::DOORBELL_BYTES;
 
 const ENTRY_BYTES: u64 = size_of::<SubmissionEntry>() as u64;
@@ -103,7 +104,8 @@ impl IdleDrive {
         };
         let channels = self.channels.iter().map(|channel| channel.energy().0);
         cost.spend(Account::Channel, channels.fold(Energy::ZERO, |a, b| a + b));
-        cost.spend(Account::Active, drawn(self.rates.active_milliwatts, active));
+        let drawn = of_power(self.rates.active_milliwatts, active);
+        cost.spend(Account::Active, drawn);
         cost.spend(Account::Cores, self.cores.energy(time));
         cost
     }

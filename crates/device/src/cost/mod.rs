@@ -15,7 +15,6 @@ use media::link::LinkConfig;
 use media::nand::{NandConfig, ProgramMode};
 use sim::{Energy, Span};
 
-use crate::energy::of_power;
 pub use idle::IdleDrive;
 pub use job::{BatchJob, Command, Fetch, Job, LaneJob, Op, Sink, StageJob};
 
@@ -225,11 +224,6 @@ impl Cost {
     fn spend(&mut self, account: Account, energy: Energy) {
         self.energy[account as usize] += energy;
     }
-}
-
-/// What a power spends in a time.
-fn drawn(milliwatts: u64, span: Span) -> Energy {
-    of_power(milliwatts, span)
 }
 
 /// Commands of all dies that are lived through at most, about; what is longer goes on as it began.

@@ -66,12 +66,15 @@ pub(super) fn estimate(
     let (rates, geometry) = (config.device.rates(), &config.device.nand.geometry);
     let stripe = u64::from(geometry.planes()) * u64::from(page_bytes) * 8;
     let commands = host.reads.len() as u64 * u64::from(geometry.dies());
-    let (stripes, rest) = (question.bits / stripe, question.bits % stripe);
-    let cost = of_stripes(stripes, commands, |stripes| {
-        let bits = stripes * stripe + rest;
-        let jobs = host.jobs(drive, bits)?;
-        Ok::<_, Error>(host.live(jobs, bits, &rates))
-    })?;
+    let cost = of_stripes(
+        question.bits,
+        stripe,
+        || Ok(commands),
+        |bits| {
+            let jobs = host.jobs(drive, bits)?;
+            Ok::<_, Error>(host.live(jobs, bits, &rates))
+        },
+    )?;
     Ok(host.report(question.bits, &cost))
 }
 

@@ -231,31 +231,39 @@ const COMMANDS_MAX: u64 = 100_000;
 /// Stripes that are lived through at least.
 const STRIPES_MIN: u64 = 4;
 
-/// What `lived` says of so many stripes, where each takes `commands` of the dies. Of many a part is lived through, and
-/// half of that part: the rest takes as long a stripe as what the one has and the other has not.
+/// What `lived` says of an amount that comes in stripes of `stripe`, and a rest. Of many stripes a part is lived
+/// through, and half of that part: what remains takes as long a stripe as what the one has and the other has not. How
+/// many commands of the dies a stripe takes is asked only where there are many.
 ///
 /// # Errors
-/// Those of `lived`.
+/// Those of `lived` and of `commands`.
 pub fn of_stripes<E>(
-    stripes: u64,
-    commands: u64,
+    amount: u64,
+    stripe: u64,
+    commands: impl FnOnce() -> Result<u64, E>,
     lived: impl Fn(u64) -> Result<Cost, E>,
 ) -> Result<Cost, E> {
-    let most = COMMANDS_MAX / commands.max(1);
-    of_at_most(stripes, most.max(STRIPES_MIN) / 2 * 2, lived)
+    if amount / stripe <= STRIPES_MIN {
+        return lived(amount);
+    }
+    let most = COMMANDS_MAX / commands()?.max(1);
+    of_at_most(amount, stripe, most.max(STRIPES_MIN) / 2 * 2, lived)
 }
 
-/// The same, of at most `long` stripes, an even number.
+/// The same, where at most `long` stripes are lived through, an even number.
 ///
 /// # Errors
 /// Those of `lived`.
 pub fn of_at_most<E>(
-    stripes: u64,
+    amount: u64,
+    stripe: u64,
     long: u64,
     lived: impl Fn(u64) -> Result<Cost, E>,
 ) -> Result<Cost, E> {
+    let (stripes, rest) = (amount / stripe, amount % stripe);
     if stripes <= long {
-        return lived(stripes);
+        return lived(amount);
     }
-    Ok(lived(long)?.extended(lived(long / 2)?, stripes - long, long / 2))
+    let of = |stripes| lived(stripes * stripe + rest);
+    Ok(of(long)?.extended(of(long / 2)?, stripes - long, long / 2))
 }

@@ -210,13 +210,14 @@ impl Bits {
     ) -> Result<Cost, ExecuteError> {
         let question = estimated.question;
         let stripe = u64::from(self.schedule.geometry().planes()) * self.page_bytes() * 8;
-        let (stripes, rest) = (question.bits / stripe, question.bits % stripe);
-        let planned = self.planned_from(estimated, 0, question.bits.min(stripe))?;
-        let dies = u64::from(self.schedule.geometry().dies());
-        let steps = planned.iter().map(|(_, route)| route.steps());
-        let commands = steps.max().unwrap_or(0) * dies;
-        of_stripes(stripes, commands, |stripes| {
-            let job = self.job(estimated, 0, stripes * stripe + rest)?;
+        let commands = || {
+            let planned = self.planned_from(estimated, 0, stripe)?;
+            let steps = planned.iter().map(|(_, route)| route.steps());
+            let dies = u64::from(self.schedule.geometry().dies());
+            Ok(steps.max().unwrap_or(0) * dies)
+        };
+        of_stripes(question.bits, stripe, commands, |bits| {
+            let job = self.job(estimated, 0, bits)?;
             Ok(IdleDrive::live(job, &self.rates))
         })
     }

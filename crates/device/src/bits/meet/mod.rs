@@ -138,19 +138,18 @@ fn time_of_chunks<'a>(
     first: impl Fn(u64) -> Vec<(Class, &'a Route)>,
 ) -> Span {
     let stripe = u64::from(choice.geometry.planes());
-    let (stripes, rest) = (chunks / stripe, chunks % stripe);
-    let lived = |stripes: u64| {
+    let lived = |chunks| {
         let question = Question {
             bits: u64::MAX,
             expression_bytes: 0,
             count_only: choice.count_only,
         };
-        let classes = first(stripes * stripe + rest);
+        let classes = first(chunks);
         let staged = classes.iter().map(|(class, route)| (class, route.staged()));
         let job = job(staged, &question, choice.rates);
         Ok::<_, Infallible>(IdleDrive::live(job, choice.rates))
     };
-    let Ok(cost) = of_at_most(stripes, STRIPES_TRIED, lived);
+    let Ok(cost) = of_at_most(chunks, stripe, STRIPES_TRIED, lived);
     cost.time
 }
 

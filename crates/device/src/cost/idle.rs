@@ -13,7 +13,7 @@ use sim::resource::{OneshotReceiver, OneshotSender, Priority, Semaphore, Server,
 use sim::{Energy, JoinHandle, Ledger, Sim, Simulation, Span, Tenant, Time, join_all};
 
 use super::{Account, BatchJob, Command, Cost, Job, LaneJob, Op, Rates, Sink, StageJob};
-use crate::energy::of_power;
+use crate::energy::{ActiveTime, of_power};
 use crate::port::DOORBELL_BYTES;
 
 const ENTRY_BYTES: u64 = size_of::<SubmissionEntry>() as u64;
@@ -44,9 +44,7 @@ pub struct IdleDrive {
     accelerator: Server,
     room: Semaphore,
     link: Rc<Link>,
-    in_flight: Cell<u64>,
-    active_since: Cell<Time>,
-    active: Cell<Span>,
+    active: ActiveTime,
     /// Programming a batch of pages: what a program of one plane takes, and of each plane more.
     programs: Vec<Command>,
 }
@@ -69,9 +67,7 @@ impl IdleDrive {
             accelerator: Server::new(sim),
             room: Semaphore::new(sim, rates.accelerator.pages),
             link: Link::new(sim, &rates.link, &Ledger::default()),
-            in_flight: Cell::new(0),
-            active_since: Cell::new(sim.now()),
-            active: Cell::default(),
+            active: ActiveTime::default(),
             programs: programs(rates),
             rates: rates.clone(),
         })
@@ -90,7 +86,8 @@ impl IdleDrive {
 
     /// What was done until now.
     pub fn cost(&self) -> Cost {
-        let (time, active) = (self.sim.now().since(Time::ZERO), self.active.get());
+        let now = self.sim.now();
+        let (time, active) = (now.since(Time::ZERO), self.active.span(now));
         let channels = self.channels.iter().map(|channel| channel.busy());
         let mut cost = Cost {
             time,
@@ -110,27 +107,12 @@ impl IdleDrive {
         cost
     }
 
-    /// A command came, or one is done.
-    fn count(&self, begins: bool) {
-        let before = self.in_flight.get();
-        let after = if begins { before + 1 } else { before - 1 };
-        self.in_flight.set(after);
-        match (before, after) {
-            (0, _) => self.active_since.set(self.sim.now()),
-            (_, 0) => {
-                let span = self.sim.now().since(self.active_since.get());
-                self.active.set(self.active.get() + span);
-            }
-            _ => {}
-        }
-    }
-
     /// One job, from the host's doorbell to its completion.
     pub async fn carry_out(self: Rc<IdleDrive>, job: Job) {
         let sim = &self.sim;
         self.receive(DOORBELL_BYTES).await;
         self.fetch_from_host(ENTRY_BYTES).await;
-        self.count(true);
+        self.active.begin(sim.now());
         for work in job.firmware {
             self.firmware(work).await;
         }
@@ -148,7 +130,7 @@ impl IdleDrive {
             self.send(job.answer_bytes);
         }
         let arrives = self.send(COMPLETION_BYTES);
-        self.count(false);
+        self.active.end(sim.now());
         sim.sleep_until(arrives).await;
         // The host says that it has taken the completion; nothing waits for that.
         self.spend_on_link(Account::Down, DOORBELL_BYTES);

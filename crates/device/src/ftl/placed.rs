@@ -155,23 +155,8 @@ impl Ftl {
             inverse,
             column: spot.column,
         };
-        let sequence = self.next_sequence();
-        self.note_program(sequence);
-        let record = Record {
-            content: Content::Placed { lpn, placement },
-            version,
-            sequence,
-        };
-        let program = Program {
-            page,
-            mode: ProgramMode::Esp,
-            from,
-            bytes: self.geometry.page_bytes,
-            spare: record.encode(),
-            origin,
-        };
-        let die = self.geometry.die_of_block(page.block);
-        self.schedule.push(die, program, notify);
+        let content = Content::Placed { lpn, placement };
+        self.program_esp(page, (content, version), (from, origin), notify);
         Some(PlacedPage {
             lpn,
             page,
@@ -272,11 +257,22 @@ impl Ftl {
         (from, origin): (BufferId, Origin),
         notify: Notify,
     ) {
+        self.program_esp(page, (Content::Temporary, 0), (from, origin), notify);
+    }
+
+    /// Begins to program a page with one bit a cell and margin.
+    fn program_esp(
+        &self,
+        page: PageAddress,
+        (content, version): (Content, u64),
+        (from, origin): (BufferId, Origin),
+        notify: Notify,
+    ) {
         let sequence = self.next_sequence();
         self.note_program(sequence);
         let record = Record {
-            content: Content::Temporary,
-            version: 0,
+            content,
+            version,
             sequence,
         };
         let program = Program {

@@ -33,7 +33,7 @@ pub struct Question {
 
 /// The plans that are carried out for a class: pages that are brought to the dies of a site, then what gives the result.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Staged<'a> {
+pub(super) struct Plans<'a> {
     pub(super) site: usize,
     pub(super) brought: &'a [Plan],
     pub(super) plan: &'a Plan,
@@ -41,7 +41,7 @@ pub(super) struct Staged<'a> {
 
 /// The job of evaluating classes, each by its plans.
 pub(super) fn job<'a>(
-    classes: impl ExactSizeIterator<Item = (&'a Class, Staged<'a>)>,
+    classes: impl ExactSizeIterator<Item = (&'a Class, Plans<'a>)>,
     question: &Question,
     rates: &Rates,
 ) -> Job {
@@ -50,7 +50,7 @@ pub(super) fn job<'a>(
         fetched_bytes: question.expression_bytes,
         firmware: vec![Work::Fetch, Work::Plan],
         lanes: classes
-            .flat_map(|(class, staged)| lanes(class, staged, question, rates, mixed))
+            .flat_map(|(class, plans)| lanes(class, plans, question, rates, mixed))
             .collect(),
         answer_bytes: if question.count_only { COUNT_BYTES } else { 0 },
     }
@@ -59,23 +59,23 @@ pub(super) fn job<'a>(
 /// The dies' shares of a class.
 fn lanes(
     class: &Class,
-    staged: Staged<'_>,
+    plans: Plans<'_>,
     question: &Question,
     rates: &Rates,
     mixed: bool,
 ) -> Vec<LaneJob> {
-    let site = Site::new(class, staged.site, rates);
+    let site = Site::new(class, plans.site, rates);
     let result = if question.count_only {
         Sink::Nowhere
     } else {
         Sink::Host
     };
-    let brought = staged.brought.iter().map(|plan| (plan, Sink::Die));
+    let brought = plans.brought.iter().map(|plan| (plan, Sink::Die));
     let steps: Vec<StageSteps<'_>> = brought
-        .chain([(staged.plan, result)])
+        .chain([(plans.plan, result)])
         .map(|(plan, sink)| StageSteps::new(plan, sink, &site, mixed))
         .collect();
-    let shares = class.lanes(site.geometry, staged.site).into_iter();
+    let shares = class.lanes(site.geometry, plans.site).into_iter();
     let lane = |lane: Lane| LaneJob {
         stages: (0..)
             .zip(&steps)

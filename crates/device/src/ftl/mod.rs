@@ -42,7 +42,7 @@ use crate::journal::Facts;
 use crate::memory::Buffers;
 use crate::part::Part;
 use crate::region::Region;
-use crate::schedule::{Erase, Origin, Schedule, Sink, Ticket};
+use crate::schedule::{Callback, Erase, Origin, Schedule, Ticket};
 use crate::tenants;
 use blocks::{Blocks, Orders, Shares, Stream};
 pub use checkpoint::CheckpointConfig;
@@ -400,9 +400,9 @@ impl Ftl {
         self.schedule.ticket()
     }
 
-    /// Says whom reads started with [`crate::schedule::Notify::Sink`] tell.
-    pub fn set_sink(&self, sink: Sink) {
-        self.schedule.set_sink(sink);
+    /// Says whom reads started with [`crate::schedule::Notify::Reader`] tell.
+    pub fn set_reader(&self, reader: Callback) {
+        self.schedule.set_reader(reader);
     }
 
     /// The planes in the order in which consecutive logical pages visit them.

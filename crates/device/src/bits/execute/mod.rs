@@ -233,7 +233,7 @@ impl Bits {
         bits: u64,
     ) -> Result<Job, ExecuteError> {
         let planned = self.planned_from(estimated, first, bits)?;
-        let classes = planned.iter().map(|(class, route)| (class, route.staged()));
+        let classes = planned.iter().map(|(class, route)| (class, route.plans()));
         let question = Question {
             bits: first * self.page_bytes() * 8 + bits,
             ..estimated.question

@@ -21,7 +21,7 @@ use sim::Span;
 use super::classes::Class;
 use super::config::Meeting;
 use super::engine::Engine;
-use super::job::{Question, Staged, job};
+use super::job::{Plans, Question, job};
 use super::plan::{Limits, Plan, Program, Source, plan};
 use super::rows::{LENT, Leaf, Operand, Row};
 use crate::cost::{IdleDrive, Rates, of_at_most};
@@ -145,8 +145,8 @@ fn time_of_chunks<'a>(
             count_only: choice.count_only,
         };
         let classes = first(chunks);
-        let staged = classes.iter().map(|(class, route)| (class, route.staged()));
-        let job = job(staged, &question, choice.rates);
+        let plans = classes.iter().map(|(class, route)| (class, route.plans()));
+        let job = job(plans, &question, choice.rates);
         Ok::<_, Infallible>(IdleDrive::live(job, choice.rates))
     };
     let Ok(cost) = of_at_most(chunks, stripe, STRIPES_TRIED, lived);
@@ -403,8 +403,8 @@ impl Routes {
 
 impl Route {
     /// Its plans.
-    pub(super) fn staged(&self) -> Staged<'_> {
-        Staged {
+    pub(super) fn plans(&self) -> Plans<'_> {
+        Plans {
             site: self.site,
             brought: &self.brought,
             plan: &self.plan,

@@ -96,7 +96,7 @@ impl Controller {
             self.wait_for_dram(number, piece.origin.tenant, found);
             return true;
         }
-        let to = Notify::Sink(number);
+        let to = Notify::Reader(number);
         let queued = self.ftl.read(piece.in_buffer(buffer), to);
         if !queued {
             let direct = reads.take(number);

@@ -54,7 +54,7 @@ pub(in crate::frontend) enum Data<'a> {
     /// In host memory, from where it is fetched.
     Host(&'a SegmentList),
     /// In the controller's memory; nothing if the drive keeps no data.
-    Staged(&'a [u8]),
+    Copied(&'a [u8]),
 }
 
 /// What flash has to give of a piece.
@@ -384,7 +384,7 @@ impl Controller {
         let part = piece.column as usize..(piece.column + piece.bytes) as usize;
         match data {
             Data::Host(segments) => self.port.copy_in(segments, piece.offset, buffer, part),
-            Data::Staged(bytes) => {
+            Data::Copied(bytes) => {
                 self.buffers.with_mut(buffer, |page| {
                     let from = piece.offset as usize..piece.offset as usize + part.len();
                     page[part].copy_from_slice(&bytes[from]);

@@ -110,7 +110,7 @@ mod tests {
                 inverse: false,
                 origin: Origin::new(tenants::namespace(0), *priority),
             };
-            read.enqueue(&mut queue, Notify::Sink(0), Time::ZERO);
+            read.enqueue(&mut queue, Notify::Reader(0), Time::ZERO);
         }
         queue
     }

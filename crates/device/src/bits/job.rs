@@ -14,7 +14,7 @@ use super::classes::{Class, Lane, by_die};
 use super::plan::{Plan, Program, Sense, Step};
 use super::recipe::{Instruction, Recipe};
 use super::rows::LENT;
-use crate::cost::{Account, BatchJob, Command, Fetch, Job, LaneJob, Op, Rates, Sink, StageJob};
+use crate::cost::{Account, BatchJob, Command, CostModel, Fetch, Job, LaneJob, Op, Sink, StageJob};
 use crate::region::DieBatch;
 
 /// Bytes of a count as the host gets it.
@@ -43,14 +43,14 @@ pub(super) struct Plans<'a> {
 pub(super) fn job<'a>(
     classes: impl ExactSizeIterator<Item = (&'a Class, Plans<'a>)>,
     question: &Question,
-    rates: &Rates,
+    model: &CostModel,
 ) -> Job {
     let mixed = classes.len() > 1;
     Job {
         fetched_bytes: question.expression_bytes,
         firmware: vec![Work::Fetch, Work::Plan],
         lanes: classes
-            .flat_map(|(class, plans)| lanes(class, plans, question, rates, mixed))
+            .flat_map(|(class, plans)| lanes(class, plans, question, model, mixed))
             .collect(),
         answer_bytes: if question.count_only { COUNT_BYTES } else { 0 },
     }
@@ -61,10 +61,10 @@ fn lanes(
     class: &Class,
     plans: Plans<'_>,
     question: &Question,
-    rates: &Rates,
+    model: &CostModel,
     mixed: bool,
 ) -> Vec<LaneJob> {
-    let site = Site::new(class, plans.site, rates);
+    let site = Site::new(class, plans.site, model);
     let result = if question.count_only {
         Sink::Nowhere
     } else {
@@ -103,7 +103,7 @@ impl<'a> StageSteps<'a> {
         let recipe = Recipe::new(plan, matches!(sink, Sink::Nowhere), None, across);
         StageSteps {
             plan,
-            job: Rc::new(stage(plan, &recipe, sink, across, site.rates)),
+            job: Rc::new(stage(plan, &recipe, sink, across, site.model)),
             order: recipe.order,
         }
     }
@@ -112,7 +112,7 @@ impl<'a> StageSteps<'a> {
 /// The site whose dies carry a class out.
 struct Site<'a> {
     class: &'a Class,
-    rates: &'a Rates,
+    model: &'a CostModel,
     geometry: &'a Geometry,
     site: usize,
     /// By place: the string that is lent for a chunk, of the blocks of its plane.
@@ -120,13 +120,13 @@ struct Site<'a> {
 }
 
 impl<'a> Site<'a> {
-    fn new(class: &'a Class, site: usize, rates: &'a Rates) -> Site<'a> {
-        let geometry = &rates.nand.geometry;
+    fn new(class: &'a Class, site: usize, model: &'a CostModel) -> Site<'a> {
+        let geometry = &model.nand.geometry;
         let numbers = class.numbers_in_plane(geometry, site);
         let strings = numbers.map(|(_, number)| number % geometry.strings_per_block);
         Site {
             class,
-            rates,
+            model,
             geometry,
             site,
             strings: strings.collect(),
@@ -142,7 +142,7 @@ impl<'a> Site<'a> {
         steps: &StageSteps<'_>,
         bits: u64,
     ) -> BatchJob {
-        let page_bytes = self.rates.page_bytes();
+        let page_bytes = self.model.page_bytes();
         let bytes = |&place: &u64| {
             let before = self.class.chunk(place) * page_bytes * 8;
             bits.saturating_sub(before).div_ceil(8).min(page_bytes)
@@ -184,15 +184,15 @@ impl<'a> Site<'a> {
     }
 }
 
-fn stage(plan: &Plan, recipe: &Recipe, sink: Sink, across: bool, rates: &Rates) -> StageJob {
-    let planes = rates.nand.geometry.planes_per_die;
+fn stage(plan: &Plan, recipe: &Recipe, sink: Sink, across: bool, model: &CostModel) -> StageJob {
+    let planes = model.nand.geometry.planes_per_die;
     let programs_pages = matches!(sink, Sink::Die);
-    let ahead = recipe.fetches_ahead(across, programs_pages, planes, rates.page_buffers);
+    let ahead = recipe.fetches_ahead(across, programs_pages, planes, model.page_buffers);
     StageJob {
         fetches: recipe
             .order
             .iter()
-            .map(|&program| fetch(&plan.programs[program], rates))
+            .map(|&program| fetch(&plan.programs[program], model))
             .collect(),
         ops: recipe.instructions.iter().flat_map(op).collect(),
         ahead: ahead.fetches as usize,
@@ -212,24 +212,24 @@ fn op(instruction: &Instruction) -> Option<Op> {
     }
 }
 
-fn fetch(program: &Program, rates: &Rates) -> Fetch {
+fn fetch(program: &Program, model: &CostModel) -> Fetch {
     let reads = program
         .first_row_set()
         .is_some_and(|row_set| row_set.operand().is_some());
     let of = |planes: u32| -> Vec<Command> {
         if reads {
-            return vec![read(planes, rates)];
+            return vec![read(planes, model)];
         }
         let steps = program.steps.iter();
-        steps.map(|step| command(step, planes, rates)).collect()
+        steps.map(|step| command(step, planes, model)).collect()
     };
     Fetch {
-        commands: (1..=rates.nand.geometry.planes_per_die).map(of).collect(),
+        commands: (1..=model.nand.geometry.planes_per_die).map(of).collect(),
     }
 }
 
 /// A step in the first `planes` planes of a die, wherever its strings are.
-fn command(step: &Step, planes: u32, rates: &Rates) -> Command {
+fn command(step: &Step, planes: u32, model: &CostModel) -> Command {
     let (command, account) = match step {
         Step::Sense(sense) => {
             let planes = (0..planes).map(|_| plane_of(sense));
@@ -243,9 +243,9 @@ fn command(step: &Step, planes: u32, rates: &Rates) -> Command {
             (NandCommand::Xor { planes }, Account::Latch)
         }
     };
-    let (array, energy) = step_cost(&rates.nand, step);
+    let (array, energy) = step_cost(&model.nand, step);
     Command {
-        cycles: rates.nand.command_span(&command),
+        cycles: model.nand.command_span(&command),
         array,
         energy,
         account,
@@ -253,8 +253,8 @@ fn command(step: &Step, planes: u32, rates: &Rates) -> Command {
 }
 
 /// A page of each of `planes` planes that lies in no string of the region.
-fn read(planes: u32, rates: &Rates) -> Command {
-    let geometry = &rates.nand.geometry;
+fn read(planes: u32, model: &CostModel) -> Command {
+    let geometry = &model.nand.geometry;
     let page = |plane| PageAddress {
         block: geometry.block_of_plane(PlaneId(plane), 0),
         page: 0,
@@ -263,9 +263,9 @@ fn read(planes: u32, rates: &Rates) -> Command {
         pages: (0..planes).map(page).collect(),
         inverse: false,
     };
-    let busy = rates.nand.longest_read(rates.mode);
+    let busy = model.nand.longest_read(model.mode);
     Command {
-        cycles: rates.nand.command_span(&command),
+        cycles: model.nand.command_span(&command),
         array: busy.span,
         energy: busy.energy,
         account: Account::Read,

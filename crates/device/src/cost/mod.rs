@@ -21,13 +21,13 @@ pub use job::{BatchJob, Command, Fetch, Job, LaneJob, Op, Sink, StageJob};
 /// Bytes of operands that the accelerator's energy is stated for.
 pub const ACCELERATOR_UNIT_BYTES: u64 = 64;
 
-/// What the parts of a drive can do.
+/// What the parts of a drive can do, and what it takes and spends.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rates {
+pub struct CostModel {
     pub(crate) nand: NandConfig,
     pub(crate) channel: ChannelConfig,
     pub(crate) link: LinkConfig,
-    pub(crate) accelerator: AcceleratorRates,
+    pub(crate) accelerator: AcceleratorModel,
     pub(crate) active_milliwatts: u64,
     pub(crate) cores: CoresConfig,
     /// How ordinary data is programmed.
@@ -40,7 +40,7 @@ pub struct Rates {
 
 /// What the controller's accelerator can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AcceleratorRates {
+pub struct AcceleratorModel {
     /// Pages that its buffer holds.
     pub pages: u64,
     /// Bytes of operands that it takes in each second.
@@ -49,7 +49,7 @@ pub struct AcceleratorRates {
     pub pj_per_unit: u64,
 }
 
-impl AcceleratorRates {
+impl AcceleratorModel {
     /// What taking in so many bytes takes and spends.
     pub fn of(&self, bytes: u64) -> (Span, Energy) {
         let energy = bytes.div_ceil(ACCELERATOR_UNIT_BYTES) * self.pj_per_unit;
@@ -60,7 +60,7 @@ impl AcceleratorRates {
     }
 }
 
-impl Rates {
+impl CostModel {
     /// Bytes of a page.
     pub fn page_bytes(&self) -> u64 {
         u64::from(self.nand.geometry.page_bytes)

@@ -28,7 +28,7 @@ use super::plan::{Limits, Plan, Weights};
 use super::rows::Operand;
 use crate::backend::Backend;
 use crate::cache::Cache;
-use crate::cost::{Cost, IdleDrive, Job, Rates, of_stripes};
+use crate::cost::{Cost, CostModel, IdleDrive, Job, of_stripes};
 use crate::ftl::{Ftl, Lpn, MappingUnit};
 use crate::memory::{Buffer, Buffers};
 use crate::part::Part;
@@ -121,7 +121,7 @@ pub struct Estimated<'a, V: nvme::Operand> {
 pub struct Bits {
     sim: Sim,
     limits: Limits,
-    rates: Rates,
+    model: CostModel,
     meeting: Meeting,
     schedule: Rc<Schedule>,
     ftl: Rc<Ftl>,
@@ -139,7 +139,7 @@ impl Bits {
     pub fn power_up(
         backend: &Backend,
         config: &BitsConfig,
-        rates: Rates,
+        model: CostModel,
         cache: Rc<Cache>,
     ) -> Rc<Bits> {
         let Backend { sim, schedule, .. } = backend;
@@ -147,11 +147,11 @@ impl Bits {
             blocks_max: schedule.nand().borrow().config().mws.blocks_max as usize,
             weights: Weights::SENSES_FIRST,
         };
-        let accelerator = Accelerator::new(sim, rates.accelerator, &backend.ledger);
+        let accelerator = Accelerator::new(sim, model.accelerator, &backend.ledger);
         Rc::new(Bits {
             sim: sim.clone(),
             limits,
-            rates,
+            model,
             meeting: config.meeting,
             accelerator,
             schedule: schedule.clone(),
@@ -218,7 +218,7 @@ impl Bits {
         };
         of_stripes(question.bits, stripe, commands, |bits| {
             let job = self.job(estimated, 0, bits)?;
-            Ok(IdleDrive::live(job, &self.rates))
+            Ok(IdleDrive::live(job, &self.model))
         })
     }
 
@@ -238,7 +238,7 @@ impl Bits {
             bits: first * self.page_bytes() * 8 + bits,
             ..estimated.question
         };
-        Ok(job(classes, &question, &self.rates))
+        Ok(job(classes, &question, &self.model))
     }
 
     /// The classes of chunks, and how each would be evaluated. Chunks that are not stored lie as if the operands went on

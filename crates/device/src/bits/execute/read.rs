@@ -196,7 +196,7 @@ impl Bits {
         Choice {
             geometry: self.schedule.geometry(),
             limits: &self.limits,
-            rates: &self.rates,
+            model: &self.model,
             meeting: self.meeting,
             count_only,
         }

@@ -24,7 +24,7 @@ use super::engine::Engine;
 use super::job::{Plans, Question, job};
 use super::plan::{Limits, Plan, Program, Source, plan};
 use super::rows::{LENT, Leaf, Operand, Row};
-use crate::cost::{IdleDrive, Rates, of_at_most};
+use crate::cost::{CostModel, IdleDrive, of_at_most};
 use crate::region::Home;
 use split::{Operator, Part, split};
 
@@ -67,7 +67,7 @@ pub struct Choice<'a> {
     /// What the planner takes as given.
     pub limits: &'a Limits,
     /// How long things take.
-    pub rates: &'a Rates,
+    pub model: &'a CostModel,
     /// How vectors of different homes are to meet.
     pub meeting: Meeting,
     /// Only the number of ones is wanted.
@@ -146,8 +146,8 @@ fn time_of_chunks<'a>(
         };
         let classes = first(chunks);
         let plans = classes.iter().map(|(class, route)| (class, route.plans()));
-        let job = job(plans, &question, choice.rates);
-        Ok::<_, Infallible>(IdleDrive::live(job, choice.rates))
+        let job = job(plans, &question, choice.model);
+        Ok::<_, Infallible>(IdleDrive::live(job, choice.model))
     };
     let Ok(cost) = of_at_most(chunks, stripe, STRIPES_TRIED, lived);
     cost.time

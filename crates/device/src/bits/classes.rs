@@ -31,7 +31,7 @@ enum Place {
 /// Strings of one number, over the chunks of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Set {
-    /// Number of their plane among those of the chunk, by first use: rows of one site meet in the latches.
+    /// Number of their plane among those of the chunk, by first use: rows of one site are combined in the latches.
     site: u32,
     /// The first set whose block is the same; another string of it cannot be sensed at once.
     twin: u32,

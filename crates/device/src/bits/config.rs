@@ -20,11 +20,11 @@ pub struct BitsConfig {
     pub accelerator_pj_per_64b: u64,
     /// Bytes of operands the accelerator combines in a second, in millions.
     pub accelerator_megabytes_per_second: u64,
-    /// How vectors meet that lie on different dies.
+    /// How vectors that lie on different dies are combined.
     pub meeting: Meeting,
 }
 
-/// How vectors of different homes meet.
+/// How vectors of different homes are combined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Meeting {

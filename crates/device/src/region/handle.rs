@@ -1,4 +1,4 @@
-//! Placement handles: which logical pages are to meet.
+//! Placement handles: which logical pages are to be sensed together.
 
 use std::ops::Range;
 

@@ -62,7 +62,7 @@ impl Layout {
     }
 
     /// Whether chunk for chunk, of vectors of `chunks`, both layouts name the same plane.
-    pub fn meets(&self, other: &Layout, chunks: u64) -> bool {
+    pub fn shares_planes(&self, other: &Layout, chunks: u64) -> bool {
         let used = |layout: &Layout| u64::from(layout.dies).min(chunks);
         self.first == other.first && used(self) == used(other)
     }
@@ -291,12 +291,12 @@ mod tests {
     }
 
     #[test]
-    fn layouts_meet_where_every_chunk_shares_a_plane() {
+    fn layouts_share_planes_where_every_chunk_does() {
         for (one, other) in homes().flat_map(|one| homes().map(move |other| (one.clone(), other))) {
             for chunks in 1..=12 {
                 let same = (0..chunks).all(|chunk| one.plane(chunk) == other.plane(chunk));
                 assert_eq!(
-                    one.meets(&other, chunks),
+                    one.shares_planes(&other, chunks),
                     same,
                     "{one:?} {other:?} {chunks}"
                 );

@@ -23,8 +23,8 @@ use super::classes::{Class, classes};
 use super::config::{BitsConfig, Meeting};
 use super::engine::Engine;
 use super::job::{Question, job};
-use super::meet::{Route, Routes};
 use super::plan::{Limits, Plan, Weights};
+use super::routes::{Route, Routes};
 use super::rows::Operand;
 use crate::backend::Backend;
 use crate::cache::Cache;
@@ -94,7 +94,7 @@ pub struct Explained<V> {
 }
 
 impl<V> Explained<V> {
-    /// How it would be evaluated where all its operands meet, or by the controller plan.
+    /// How it would be evaluated where all its operands are on the same dies, or by the controller plan.
     pub fn plan(self) -> Plan {
         match self.routes.other {
             Some(controller) if self.routes.chosen.gathers() => controller.plan,

@@ -122,7 +122,7 @@ impl Stage {
         let outcome = self.try_lane(lane, &mut fetches).await;
         if let Err(failure) = outcome {
             self.failed.set(self.failed.get().or(Some(failure)));
-            // What is on its way must not meet buffers that somebody else has by then.
+            // What is on its way must not come to buffers that somebody else has by then.
             fetches.drain().await;
         }
     }

@@ -75,7 +75,7 @@ impl Bits {
         }
     }
 
-    /// Writes whole logical pages, which `lock` covers, where those of their handle meet. When this returns, they are on flash; if it fails, or
+    /// Writes whole logical pages, which `lock` covers, where they can be sensed with those of their handle. When this returns, they are on flash; if it fails, or
     /// the power is cut before, each of them is as it was or as it was to be. Writes with one handle happen one after another, so that
     /// rows share layers.
     ///

@@ -91,7 +91,7 @@ fn sensed(sense: &Sense, stored: &impl Fn(RowSetId, u32) -> Expression) -> Expre
 fn both(held: &Held, other: Held, operator: fn(Vec<Expression>) -> Expression) -> Held {
     match (held, other) {
         (Held::Long, _) | (_, Held::Long) => Held::Long,
-        // Zeros meet an OR or XOR, or an AND: an evaluated program begins with neither.
+        // Zeros take part in an OR or XOR, or in an AND: an evaluated program begins with neither.
         (Held::Nothing | Held::Zeros, other) => other,
         (held, Held::Nothing | Held::Zeros) => held.clone(),
         (Held::Value(held), Held::Value(other)) => {

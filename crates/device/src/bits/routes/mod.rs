@@ -1,6 +1,6 @@
-//! Operands on different dies: how they come to meet.
+//! The route of an evaluation whose operands are on different dies: where they are combined.
 //!
-//! Vectors whose chunks are in the same planes meet in their latches; those of different homes meet in the
+//! Vectors whose chunks are in the same planes are combined in their latches; those of different homes in the
 //! controller or, brought over the channels, in temporary strings. An expression is split (`split.rs`) into
 //! the largest parts that one home can evaluate. The *controller plan* has every home evaluate its
 //! parts and combines their pages in the controller. A *gather plan* has the pages of all parts of
@@ -68,7 +68,7 @@ pub struct Choice<'a> {
     pub limits: &'a Limits,
     /// How long things take.
     pub model: &'a CostModel,
-    /// How vectors of different homes are to meet.
+    /// How vectors of different homes are to be combined.
     pub meeting: Meeting,
     /// Only the number of ones is wanted.
     pub count_only: bool,

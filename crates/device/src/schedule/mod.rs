@@ -5,7 +5,7 @@
 mod computation;
 mod config;
 mod fault;
-mod lane;
+mod key;
 mod notify;
 mod operation;
 mod origin;
@@ -33,7 +33,7 @@ use crate::tenants;
 use computation::Computation;
 pub use config::{Interleave, ProgramTransfer, ScheduleConfig, ScheduleConfigError, SuspendConfig};
 pub use fault::Fault;
-use lane::{Kind, Lane};
+use key::{Kind, QueueKey};
 pub use notify::{Callback, Notify};
 pub use operation::{Compute, Copyback, Erase, Outputs, Program, Read, SpareBytes};
 pub use origin::{Origin, Priority};
@@ -249,9 +249,9 @@ impl Schedule {
     }
 
     /// A computation that waited for room has it: its unit goes on with it.
-    fn unpark(&self, unit: usize, computation: Waiting<Computation>, lane: Lane) {
+    fn unpark(&self, unit: usize, computation: Waiting<Computation>, key: QueueKey) {
         let queue = &mut *self.queues[unit].borrow_mut();
-        queue.put_back(computation, lane);
+        queue.put_back(computation, key);
         queue.bar_computations(false);
         self.bells[unit].ring();
     }

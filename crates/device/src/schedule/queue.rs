@@ -9,7 +9,7 @@ use media::nand::{BlockId, Geometry, PLANES_PER_DIE_MAX};
 use sim::Time;
 
 use super::computation::Computation;
-use super::lane::{CLASSES, Choice, Kind, Lane};
+use super::key::{CLASSES, Choice, Kind, QueueKey};
 use super::notify::Notify;
 use super::operation::{Compute, Copyback, Erase, PageProgram, PlaneOperation, Program, Read};
 use super::origin::{Class, Origin, Priority};
@@ -84,7 +84,7 @@ pub struct UnitQueue {
     computes: [VecDeque<Waiting<Computation>>; CLASSES],
     programs: [Line<PageProgram>; CLASSES],
     erases: Line<Erase>,
-    /// Which lanes hold something, as a bit mask.
+    /// Which queues hold something, as a bit mask.
     held: u32,
     /// Those of them that may not go at present.
     barred: u32,
@@ -119,63 +119,63 @@ impl UnitQueue {
         self.ready() == 0
     }
 
-    /// The lanes that hold something that may go.
+    /// The queues that hold something that may go.
     #[inline]
     fn ready(&self) -> u32 {
         self.held & !self.barred
     }
 
     #[inline]
-    pub(super) fn holds(&self, lane: Lane) -> bool {
-        self.ready() & 1 << lane.0 != 0
+    pub(super) fn holds(&self, key: QueueKey) -> bool {
+        self.ready() & 1 << key.0 != 0
     }
 
-    /// The only lane that holds something, if there is only one.
+    /// The only queue that holds something, if there is only one.
     #[inline]
-    pub(super) fn only(&self) -> Option<Lane> {
+    pub(super) fn only(&self) -> Option<QueueKey> {
         let ready = self.ready();
-        (ready.count_ones() == 1).then(|| Lane(ready.trailing_zeros() as u8))
+        (ready.count_ones() == 1).then(|| QueueKey(ready.trailing_zeros() as u8))
     }
 
     /// Whether reads wait.
     #[inline]
     pub(super) fn holds_reads(&self) -> bool {
-        self.held & Lane::READS != 0
+        self.held & QueueKey::READS != 0
     }
 
-    /// The lane of the host's transactions of a kind that has waited longest.
+    /// The queue of the host's transactions of a kind that has waited longest.
     #[inline]
-    pub(super) fn user(&self, lane: fn(Priority) -> Lane) -> Option<Lane> {
+    pub(super) fn user(&self, key: fn(Priority) -> QueueKey) -> Option<QueueKey> {
         if !self.by_priority {
-            let lane = lane(Priority::default());
-            return self.holds(lane).then_some(lane);
+            let key = key(Priority::default());
+            return self.holds(key).then_some(key);
         }
         Priority::ALL
             .into_iter()
-            .map(lane)
-            .filter(|lane| self.holds(*lane))
-            .min_by_key(|lane| self.first_arrival(*lane))
+            .map(key)
+            .filter(|key| self.holds(*key))
+            .min_by_key(|key| self.first_arrival(*key))
     }
 
-    /// When the transaction of `lane` that has waited longest arrived, as a number.
-    pub(super) fn first_arrival(&self, lane: Lane) -> Option<u64> {
-        match lane.kind() {
-            Kind::Read => self.reads[lane.class()].first().map(|first| first.arrival),
-            Kind::Compute => self.computes[lane.class()]
+    /// When the transaction in the queue of `key` that has waited longest arrived, as a number.
+    pub(super) fn first_arrival(&self, key: QueueKey) -> Option<u64> {
+        match key.kind() {
+            Kind::Read => self.reads[key.class()].first().map(|first| first.arrival),
+            Kind::Compute => self.computes[key.class()]
                 .front()
                 .map(|first| first.arrival),
-            Kind::Program => self.programs[lane.class()]
+            Kind::Program => self.programs[key.class()]
                 .first()
                 .map(|first| first.arrival),
             Kind::Erase => self.erases.first().map(|first| first.arrival),
         }
     }
 
-    /// The lane of the transaction that has waited longest, and its arrival.
-    pub(super) fn oldest(&self) -> Option<(u64, Lane)> {
-        Lane::all()
-            .filter(|lane| self.holds(*lane))
-            .filter_map(|lane| Some((self.first_arrival(lane)?, lane)))
+    /// The queue of the transaction that has waited longest, and its arrival.
+    pub(super) fn oldest(&self) -> Option<(u64, QueueKey)> {
+        QueueKey::all()
+            .filter(|key| self.holds(*key))
+            .filter_map(|key| Some((self.first_arrival(key)?, key)))
             .min_by_key(|(arrival, _)| *arrival)
     }
 
@@ -204,12 +204,12 @@ impl UnitQueue {
         operation: T,
         block: BlockId,
         notify: Notify,
-        lane: Lane,
+        key: QueueKey,
         since: Time,
     ) -> Waiting<T> {
         let arrival = self.next_arrival;
         self.next_arrival += 1;
-        self.held |= 1 << lane.0;
+        self.held |= 1 << key.0;
         Waiting {
             operation,
             notify,
@@ -229,50 +229,52 @@ impl UnitQueue {
 
     /// Where transactions of a kind wait that are for `origin`.
     #[inline]
-    fn lane(&self, kind: Kind, origin: Origin) -> Lane {
+    fn key(&self, kind: Kind, origin: Origin) -> QueueKey {
         match origin.class() {
-            Class::User(_) if !self.by_priority => Lane::of(kind, Class::User(Priority::default())),
-            class => Lane::of(kind, class),
+            Class::User(_) if !self.by_priority => {
+                QueueKey::of(kind, Class::User(Priority::default()))
+            }
+            class => QueueKey::of(kind, class),
         }
     }
 
     #[inline]
-    fn note_taken(&mut self, lane: Lane) {
-        let empty = match lane.kind() {
-            Kind::Read => self.reads[lane.class()].first().is_none(),
-            Kind::Compute => self.computes[lane.class()].is_empty(),
-            Kind::Program => self.programs[lane.class()].first().is_none(),
+    fn note_taken(&mut self, key: QueueKey) {
+        let empty = match key.kind() {
+            Kind::Read => self.reads[key.class()].first().is_none(),
+            Kind::Compute => self.computes[key.class()].is_empty(),
+            Kind::Program => self.programs[key.class()].first().is_none(),
             Kind::Erase => self.erases.first().is_none(),
         };
         if empty {
-            self.held &= !(1 << lane.0);
+            self.held &= !(1 << key.0);
         }
     }
 
-    /// Takes the first computation of a lane.
-    pub(super) fn take_compute(&mut self, lane: Lane) -> Option<Waiting<Computation>> {
-        let taken = self.computes[lane.class()].pop_front();
-        self.note_taken(lane);
+    /// Takes the first computation of a queue.
+    pub(super) fn take_compute(&mut self, key: QueueKey) -> Option<Waiting<Computation>> {
+        let taken = self.computes[key.class()].pop_front();
+        self.note_taken(key);
         taken
     }
 
-    /// Puts a computation back that stood first in its lane: it is first again.
-    pub(super) fn put_back(&mut self, computation: Waiting<Computation>, lane: Lane) {
-        self.computes[lane.class()].push_front(computation);
-        self.held |= 1 << lane.0;
+    /// Puts a computation back that stood first in its queue: it is first again.
+    pub(super) fn put_back(&mut self, computation: Waiting<Computation>, key: QueueKey) {
+        self.computes[key.class()].push_front(computation);
+        self.held |= 1 << key.0;
     }
 
     /// Keeps computations back while one waits for room, so that no more than its own outputs are on
     /// their way; and erases, which must not overtake those kept back.
     pub(super) fn bar_computations(&mut self, bar: bool) {
         self.barred = if bar {
-            Lane::COMPUTES | 1 << Lane::ERASES.0
+            QueueKey::COMPUTES | 1 << QueueKey::ERASES.0
         } else {
             0
         };
     }
 
-    /// Takes the first read of the chosen lane and those of other planes of its die
+    /// Takes the first read of the chosen queue and those of other planes of its die
     /// that can go with it.
     #[inline]
     pub(super) fn take_reads(
@@ -281,7 +283,7 @@ impl UnitQueue {
         merging: &Merging<'_>,
         set: &mut Set<Read>,
     ) {
-        let leader = self.reads[choice.lane.class()].remove(0);
+        let leader = self.reads[choice.key.class()].remove(0);
         set.extend(leader);
         self.complete_reads(choice, merging, set);
     }
@@ -290,12 +292,12 @@ impl UnitQueue {
     /// there is none.
     pub(super) fn take_allowed_read(
         &mut self,
-        lane: Lane,
+        key: QueueKey,
         merging: &Merging<'_>,
         set: &mut Set<Read>,
         is_allowed: impl Fn(BlockId) -> bool,
     ) -> bool {
-        let line = &mut self.reads[lane.class()];
+        let line = &mut self.reads[key.class()];
         let allowed = |read: &Waiting<Read>| is_allowed(read.operation.page.block);
         let Some(index) = line.waiting.iter().position(allowed) else {
             return false;
@@ -306,34 +308,34 @@ impl UnitQueue {
                 is_allowed(read.operation.page.block)
             });
         }
-        self.note_taken(lane);
+        self.note_taken(key);
         true
     }
 
-    /// Whether a read waits in `lane` for which `is_allowed` holds.
+    /// Whether a read waits in the queue of `key` for which `is_allowed` holds.
     pub(super) fn holds_allowed_read(
         &self,
-        lane: Lane,
+        key: QueueKey,
         is_allowed: impl Fn(BlockId) -> bool,
     ) -> bool {
-        let mut reads = self.reads[lane.class()].waiting.iter();
+        let mut reads = self.reads[key.class()].waiting.iter();
         reads.any(|read| is_allowed(read.operation.page.block))
     }
 
     #[inline]
     fn complete_reads(&mut self, choice: Choice, merging: &Merging<'_>, set: &mut Set<Read>) {
         let merges = merging.multi_plane && merging.geometry.planes_per_die > 1;
-        for lane in [Some(choice.lane), choice.fill].into_iter().flatten() {
-            let line = &mut self.reads[lane.class()];
+        for key in [Some(choice.key), choice.fill].into_iter().flatten() {
+            let line = &mut self.reads[key.class()];
             if merges && line.first().is_some() {
                 take_companions(line, merging.geometry, set, false, |_| true);
             }
-            self.note_taken(lane);
+            self.note_taken(key);
         }
     }
 
-    /// Takes the first program of the chosen lane and those of other planes of its die
-    /// that can go with it. A program that another lane holds for the same block, and
+    /// Takes the first program of the chosen queue and those of other planes of its die
+    /// that can go with it. A program that another queue holds for the same block, and
     /// that arrived before, goes in its place: pages of a block are programmed in order.
     pub(super) fn take_programs(
         &mut self,
@@ -341,42 +343,42 @@ impl UnitQueue {
         merging: &Merging<'_>,
         set: &mut Set<PageProgram>,
     ) {
-        let Some(first) = self.programs[choice.lane.class()].first() else {
+        let Some(first) = self.programs[choice.key.class()].first() else {
             return;
         };
-        let shares = self.shares_blocks(choice.lane);
+        let shares = self.shares_blocks(choice.key);
         let leader = shares.then(|| self.first_of_block(first.operation.page.block));
-        let (lane, index) = leader.flatten().unwrap_or((choice.lane.class(), 0));
-        set.extend(self.programs[lane].remove(index));
-        self.note_taken(Lane(Kind::Program as u8 * CLASSES as u8 + lane as u8));
+        let (class, index) = leader.flatten().unwrap_or((choice.key.class(), 0));
+        set.extend(self.programs[class].remove(index));
+        self.note_taken(QueueKey(Kind::Program as u8 * CLASSES as u8 + class as u8));
         if !merging.multi_plane || merging.geometry.planes_per_die == 1 {
             return;
         }
-        for lane in [Some(choice.lane), choice.fill].into_iter().flatten() {
-            if self.programs[lane.class()].first().is_none() {
+        for key in [Some(choice.key), choice.fill].into_iter().flatten() {
+            if self.programs[key.class()].first().is_none() {
                 continue;
             }
-            if self.shares_blocks(lane) {
-                self.take_companions_in_order(lane, merging, set);
+            if self.shares_blocks(key) {
+                self.take_companions_in_order(key, merging, set);
             } else {
-                let line = &mut self.programs[lane.class()];
+                let line = &mut self.programs[key.class()];
                 take_companions(line, merging.geometry, set, true, |_| true);
             }
-            self.note_taken(lane);
+            self.note_taken(key);
         }
     }
 
-    /// Completes a set of programs from a lane, but for those of blocks of which another lane
+    /// Completes a set of programs from a queue, but for those of blocks of which another queue
     /// holds an earlier one.
     fn take_companions_in_order(
         &mut self,
-        lane: Lane,
+        key: QueueKey,
         merging: &Merging<'_>,
         set: &mut Set<PageProgram>,
     ) {
         // For the time being the others are all there are.
         let none = Line::new(0);
-        let mut line = std::mem::replace(&mut self.programs[lane.class()], none);
+        let mut line = std::mem::replace(&mut self.programs[key.class()], none);
         take_companions(&mut line, merging.geometry, set, true, |candidate| {
             let block = candidate.operation.page.block;
             let mut others = self.programs.iter().flat_map(|line| &line.waiting);
@@ -384,43 +386,45 @@ impl UnitQueue {
                 other.operation.page.block == block && other.arrival < candidate.arrival
             })
         });
-        self.programs[lane.class()] = line;
+        self.programs[key.class()] = line;
     }
 
-    /// Whether other lanes may hold programs of the same blocks. Collection and the mapping fill
-    /// blocks of their own, and so does the host, whose lanes tell its priorities apart.
+    /// Whether other queues may hold programs of the same blocks. Collection and the mapping fill
+    /// blocks of their own, and so does the host, whose queues tell its priorities apart.
     #[inline]
-    fn shares_blocks(&self, lane: Lane) -> bool {
-        self.by_priority && lane != Lane::MAPPING_PROGRAMS && lane != Lane::COLLECTION_PROGRAMS
+    fn shares_blocks(&self, key: QueueKey) -> bool {
+        self.by_priority
+            && key != QueueKey::MAPPING_PROGRAMS
+            && key != QueueKey::COLLECTION_PROGRAMS
     }
 
     /// Where the program of `block` that arrived first waits.
     fn first_of_block(&self, block: BlockId) -> Option<(usize, usize)> {
-        let lanes = self.programs.iter().enumerate();
-        lanes
-            .filter_map(|(lane, line)| {
+        let queues = self.programs.iter().enumerate();
+        queues
+            .filter_map(|(class, line)| {
                 let of_block =
                     |program: &Waiting<PageProgram>| program.operation.page.block == block;
                 let index = line.waiting.iter().position(of_block)?;
-                Some((line.waiting[index].arrival, lane, index))
+                Some((line.waiting[index].arrival, class, index))
             })
             .min()
-            .map(|(_, lane, index)| (lane, index))
+            .map(|(_, class, index)| (class, index))
     }
 
     /// Takes the first erase and those of other planes of its die that can go with it
     /// and overtake nothing.
     pub(super) fn take_erases(&mut self, merging: &Merging<'_>, set: &mut Set<Erase>) {
         set.extend(self.erases.remove(0));
-        let others = Lane::all().filter(|lane| *lane != Lane::ERASES);
-        let before = others.filter_map(|lane| self.first_arrival(lane)).min();
+        let others = QueueKey::all().filter(|key| *key != QueueKey::ERASES);
+        let before = others.filter_map(|key| self.first_arrival(key)).min();
         let before = before.unwrap_or(u64::MAX);
         if merging.multi_plane && !set.is_empty() {
             take_companions(&mut self.erases, merging.geometry, set, true, |erase| {
                 erase.arrival < before
             });
         }
-        self.note_taken(Lane::ERASES);
+        self.note_taken(QueueKey::ERASES);
     }
 }
 
@@ -466,20 +470,20 @@ fn take_companions<T: PlaneOperation>(
 impl Operation for Read {
     #[inline]
     fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time) {
-        let lane = queue.lane(Kind::Read, self.origin);
+        let key = queue.key(Kind::Read, self.origin);
         let block = self.page.block;
-        let waiting = queue.arrive(self, block, notify, lane, now);
-        queue.reads[lane.class()].push(waiting);
+        let waiting = queue.arrive(self, block, notify, key, now);
+        queue.reads[key.class()].push(waiting);
     }
 }
 
 impl Operation for Compute {
     fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time) {
-        let lane = queue.lane(Kind::Compute, self.origin);
+        let key = queue.key(Kind::Compute, self.origin);
         // It has its die for itself, whatever the plane.
         let block = BlockId(queue.first_plane * queue.blocks_per_plane);
-        let waiting = queue.arrive(Computation::from(self), block, notify, lane, now);
-        queue.computes[lane.class()].push_back(waiting);
+        let waiting = queue.arrive(Computation::from(self), block, notify, key, now);
+        queue.computes[key.class()].push_back(waiting);
     }
 }
 
@@ -499,17 +503,17 @@ impl Operation for Copyback {
 impl PageProgram {
     #[inline]
     fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time) {
-        let lane = queue.lane(Kind::Program, self.origin);
+        let key = queue.key(Kind::Program, self.origin);
         let block = self.page.block;
-        let waiting = queue.arrive(self, block, notify, lane, now);
-        queue.programs[lane.class()].push(waiting);
+        let waiting = queue.arrive(self, block, notify, key, now);
+        queue.programs[key.class()].push(waiting);
     }
 }
 
 impl Operation for Erase {
     fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time) {
         let block = self.block;
-        let waiting = queue.arrive(self, block, notify, Lane::ERASES, now);
+        let waiting = queue.arrive(self, block, notify, QueueKey::ERASES, now);
         queue.erases.push(waiting);
     }
 }

@@ -60,7 +60,7 @@ pub struct Class {
 
 /// Places of chunks in a class that a multi-plane command can reach, and the die.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lane {
+pub struct DieShare {
     /// The die.
     pub die: DieId,
     /// Places in different planes of it, ascending; batch after batch.
@@ -326,25 +326,25 @@ impl Class {
     }
 
     /// The chunks by the dies of a site, in the order of first use; the planes of a batch ascend.
-    pub fn lanes(&self, geometry: &Geometry, site: usize) -> Vec<Lane> {
+    pub fn shares(&self, geometry: &Geometry, site: usize) -> Vec<DieShare> {
         let mut number_of = vec![None; geometry.dies() as usize];
-        let mut lanes: Vec<(Lane, Option<PlaneId>)> = Vec::new();
+        let mut shares: Vec<(DieShare, Option<PlaneId>)> = Vec::new();
         for place in 0..self.len() as u64 {
             let plane = self.plane(geometry, site, place);
             let die = geometry.die_of_plane(plane);
             let number = *number_of[die.0 as usize].get_or_insert_with(|| {
                 let batches = Vec::new();
-                lanes.push((Lane { die, batches }, None));
-                lanes.len() - 1
+                shares.push((DieShare { die, batches }, None));
+                shares.len() - 1
             });
-            let (lane, last) = &mut lanes[number];
-            match lane.batches.last_mut().filter(|_| *last < Some(plane)) {
+            let (share, last) = &mut shares[number];
+            match share.batches.last_mut().filter(|_| *last < Some(plane)) {
                 Some(batch) => batch.push(place),
-                None => lane.batches.push(DieBatch::from_iter([place])),
+                None => share.batches.push(DieBatch::from_iter([place])),
             }
             *last = Some(plane);
         }
-        lanes.into_iter().map(|(lane, _)| lane).collect()
+        shares.into_iter().map(|(share, _)| share).collect()
     }
 
     /// The first chunks of it.
@@ -403,15 +403,15 @@ impl Class {
 
     /// The dies of a site, in words of a home: the die of the first chunk, and how many there are.
     pub fn home(&self, geometry: &Geometry, site: usize) -> Home {
-        let lanes = self.lanes(geometry, site);
-        let first = lanes.first().map_or(0, |lane| {
+        let shares = self.shares(geometry, site);
+        let first = shares.first().map_or(0, |share| {
             let per_channel = geometry.dies_per_channel();
-            lane.die.0 % per_channel * geometry.channels + lane.die.0 / per_channel
+            share.die.0 % per_channel * geometry.channels + share.die.0 / per_channel
         });
-        let all = lanes.len() as u32 == geometry.dies();
+        let all = shares.len() as u32 == geometry.dies();
         Home {
             first: first as u16,
-            dies: if all { 0 } else { lanes.len() as u16 },
+            dies: if all { 0 } else { shares.len() as u16 },
         }
     }
 }

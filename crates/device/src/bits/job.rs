@@ -10,11 +10,11 @@ use media::nand::{
 };
 use sim::{Energy, Span};
 
-use super::classes::{Class, Lane, by_die};
+use super::classes::{Class, DieShare, by_die};
 use super::plan::{Plan, Program, Sense, Step};
 use super::recipe::{Instruction, Recipe};
 use super::rows::LENT;
-use crate::cost::{Account, BatchJob, Command, CostModel, Fetch, Job, LaneJob, Op, Sink, StageJob};
+use crate::cost::{Account, BatchJob, Command, CostModel, DieJob, Fetch, Job, Op, Sink, StageJob};
 use crate::region::DieBatch;
 
 /// Bytes of a count as the host gets it.
@@ -49,21 +49,21 @@ pub(super) fn job<'a>(
     Job {
         fetched_bytes: question.expression_bytes,
         firmware: vec![Work::Fetch, Work::Plan],
-        lanes: classes
-            .flat_map(|(class, plans)| lanes(class, plans, question, model, mixed))
+        dies: classes
+            .flat_map(|(class, plans)| shares(class, plans, question, model, mixed))
             .collect(),
         answer_bytes: if question.count_only { COUNT_BYTES } else { 0 },
     }
 }
 
 /// The dies' shares of a class.
-fn lanes(
+fn shares(
     class: &Class,
     plans: Plans<'_>,
     question: &Question,
     model: &CostModel,
     mixed: bool,
-) -> Vec<LaneJob> {
+) -> Vec<DieJob> {
     let site = Site::new(class, plans.site, model);
     let result = if question.count_only {
         Sink::Nowhere
@@ -75,18 +75,18 @@ fn lanes(
         .chain([(plans.plan, result)])
         .map(|(plan, sink)| StageSteps::new(plan, sink, &site, mixed))
         .collect();
-    let shares = class.lanes(site.geometry, plans.site).into_iter();
-    let lane = |lane: Lane| LaneJob {
+    let shares = class.shares(site.geometry, plans.site).into_iter();
+    let share = |share: DieShare| DieJob {
         stages: (0..)
             .zip(&steps)
             .map(|(layer, steps)| {
-                let batches = lane.batches.iter();
-                let job = |batch| site.batch(lane.die, batch, layer, steps, question.bits);
+                let batches = share.batches.iter();
+                let job = |batch| site.batch(share.die, batch, layer, steps, question.bits);
                 (steps.job.clone(), batches.map(job).collect())
             })
             .collect(),
     };
-    shares.map(lane).collect()
+    shares.map(share).collect()
 }
 
 /// A stage: its plan, and what is done with every batch.

@@ -55,7 +55,7 @@ const FETCHES_AHEAD: u32 = 2;
 /// The same where they come from different dies.
 const FETCHES_AHEAD_ACROSS: u32 = 4;
 
-/// What a lane has on its way.
+/// What the task of a die has on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bits) struct Ahead {
     /// Fetches.
@@ -146,7 +146,7 @@ impl Recipe {
         most.max(own + kept + copied)
     }
 
-    /// How many fetches are on their way at a time, and how many page buffers a lane then has, where `most` can be had at
+    /// How many fetches are on their way at a time, and how many page buffers the task of a die then has, where `most` can be had at
     /// once. Pages that come `across` from several dies each wait for the other; a stage that `programs` its pages holds
     /// those on their way to flash, too. Where buffers are few, fewer pages are on their way.
     pub(in crate::bits) fn fetches_ahead(

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use media::nand::{BlockId, Command, Geometry, PageAddress, PlaneId};
 
-use super::classes::{Class, Lane};
+use super::classes::{Class, DieShare};
 use super::command::commands;
 use super::plan::Program;
 use super::rows::{LENT, RowSetId};
@@ -23,9 +23,9 @@ pub(in crate::bits) struct Lent {
 pub(in crate::bits) struct Work {
     pub(in crate::bits) class: Class,
     geometry: Geometry,
-    /// The site whose dies the lanes are.
+    /// The site whose dies do the work.
     site: usize,
-    pub(in crate::bits) lanes: Vec<Lane>,
+    pub(in crate::bits) shares: Vec<DieShare>,
     pub(in crate::bits) lent: Option<Lent>,
 }
 
@@ -72,7 +72,7 @@ impl Work {
         lent: Option<Lent>,
     ) -> Work {
         Work {
-            lanes: class.lanes(geometry, site),
+            shares: class.shares(geometry, site),
             class,
             geometry: geometry.clone(),
             site,
@@ -97,7 +97,7 @@ impl Work {
         }
     }
 
-    /// Whether a program senses other dies than those of the lanes, or none.
+    /// Whether a program senses other dies than those of the site, or none.
     pub(in crate::bits) fn is_elsewhere(&self, program: &Program) -> bool {
         self.class.is_elsewhere(program, self.site)
     }

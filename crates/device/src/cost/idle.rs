@@ -12,7 +12,7 @@ use nvme::{CompletionEntry, SubmissionEntry};
 use sim::resource::{OneshotReceiver, OneshotSender, Priority, Semaphore, Server, oneshot};
 use sim::{Energy, JoinHandle, Ledger, Sim, Simulation, Span, Tenant, Time, join_all};
 
-use super::{Account, BatchJob, Command, Cost, CostModel, Job, LaneJob, Op, Sink, StageJob};
+use super::{Account, BatchJob, Command, Cost, CostModel, DieJob, Job, Op, Sink, StageJob};
 use crate::energy::{ActiveTime, of_power};
 use crate::port::DOORBELL_BYTES;
 
@@ -117,13 +117,13 @@ impl IdleDrive {
             self.firmware(work).await;
         }
         self.fetch_from_host(job.fetched_bytes).await;
-        let lanes: Vec<JoinHandle<()>> = job
-            .lanes
+        let dies: Vec<JoinHandle<()>> = job
+            .dies
             .into_iter()
-            .map(|lane| sim.spawn(self.clone().lane(lane)))
+            .map(|die| sim.spawn(self.clone().die(die)))
             .collect();
-        for lane in lanes {
-            lane.await;
+        for die in dies {
+            die.await;
         }
         self.firmware(Work::Complete).await;
         if job.answer_bytes > 0 {
@@ -177,8 +177,8 @@ impl IdleDrive {
         self.accelerator.serve(Priority(0), span).await;
     }
 
-    async fn lane(self: Rc<IdleDrive>, lane: LaneJob) {
-        for (stage, batches) in lane.stages {
+    async fn die(self: Rc<IdleDrive>, die: DieJob) {
+        for (stage, batches) in die.stages {
             self.clone().stage(stage, batches).await;
         }
     }

@@ -16,7 +16,7 @@ use media::nand::{NandConfig, ProgramMode};
 use sim::{Energy, Span};
 
 pub use idle::IdleDrive;
-pub use job::{BatchJob, Command, Fetch, Job, LaneJob, Op, Sink, StageJob};
+pub use job::{BatchJob, Command, DieJob, Fetch, Job, Op, Sink, StageJob};
 
 /// Bytes of operands that the accelerator's energy is stated for.
 pub const ACCELERATOR_UNIT_BYTES: u64 = 64;

@@ -8,7 +8,7 @@ use sim::Time;
 use super::Pages;
 use super::error::Failure;
 use super::stage::Stage;
-use crate::bits::classes::{Lane, OfDie, by_die};
+use crate::bits::classes::{DieShare, OfDie, by_die};
 use crate::cache::{Lookup, Rest};
 use crate::ftl::PagePart;
 use crate::memory::Buffer;
@@ -25,7 +25,7 @@ struct Fetch<'a> {
     cached: Time,
 }
 
-/// The pages of one lane on their way from the array, in the order of the recipe, batch after batch.
+/// The pages of one die's share on their way from the array, in the order of the recipe, batch after batch.
 pub(super) struct Fetches<'a> {
     stage: &'a Stage,
     batches: std::vec::IntoIter<DieBatch>,
@@ -36,10 +36,10 @@ pub(super) struct Fetches<'a> {
 }
 
 impl<'a> Fetches<'a> {
-    pub(super) fn new(stage: &'a Stage, lane: &Lane) -> Fetches<'a> {
+    pub(super) fn new(stage: &'a Stage, share: &DieShare) -> Fetches<'a> {
         Fetches {
             stage,
-            batches: lane.batches.clone().into_iter(),
+            batches: share.batches.clone().into_iter(),
             batch: DieBatch::new(),
             next: stage.recipe.order.len(),
             flying: VecDeque::with_capacity(stage.fetches_ahead),
@@ -89,7 +89,7 @@ impl<'a> Fetches<'a> {
     }
 
     /// Starts the fetch of a program's pages of the batch: they are on one die, or on several if the
-    /// rows of the program are at another site than the lanes.
+    /// rows of the program are at another site than the batch.
     fn start(&self, program: usize) -> Fetch<'a> {
         let (stage, bits) = (self.stage, &self.stage.bits);
         let (work, program) = (&*stage.work, &stage.plan.programs[program]);

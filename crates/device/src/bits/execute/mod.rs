@@ -1,6 +1,6 @@
 //! The commands of bulk bitwise computing, carried out: pages move, dies sense, time passes.
 //!
-//! The chunks of a vector are worked on by a task for each die (a lane), so that dies run side by
+//! The chunks of a vector are worked on by a task for each die, so that dies run side by
 //! side and each keeps at most two of its pages a plane in the controller.
 
 mod accelerator;

@@ -11,7 +11,7 @@ use sim::Tenant;
 use super::error::Failure;
 use super::stage::{Sink, Stage};
 use super::{Bits, ExecuteError};
-use crate::bits::classes::{Class, Lane, classes};
+use crate::bits::classes::{Class, DieShare, classes};
 use crate::bits::engine::Engine;
 use crate::bits::plan::{Plan, Program, Source};
 use crate::bits::routes::{Choice, Route, Routes, renumbered, route, routes};
@@ -350,8 +350,8 @@ impl Bits {
         let last = Stage::new(self, work, plan, check.as_ref(), shape, sink);
         stages.push(last.clone());
         let stages: Rc<[Rc<Stage>]> = stages.into();
-        let tasks: Vec<_> = (0..work.lanes.len())
-            .map(|lane| self.sim.spawn(run_lane(stages.clone(), lane)))
+        let tasks: Vec<_> = (0..work.shares.len())
+            .map(|number| self.sim.spawn(run_share(stages.clone(), number)))
             .collect();
         for task in tasks {
             task.await;
@@ -396,10 +396,10 @@ impl Bits {
 
 /// One die's share of all stages: the pages of an earlier one lie on the die when a later one senses
 /// them.
-async fn run_lane(stages: Rc<[Rc<Stage>]>, lane: usize) {
+async fn run_share(stages: Rc<[Rc<Stage>]>, number: usize) {
     for stage in stages.iter() {
-        let lane: &Lane = &stage.work.lanes[lane];
-        stage.run_lane(lane).await;
+        let share: &DieShare = &stage.work.shares[number];
+        stage.run_share(share).await;
         if stages.iter().any(|stage| stage.failed().is_some()) {
             return;
         }

@@ -34,7 +34,7 @@ const STRIPES_TRIED: u64 = 4;
 /// What is carried out for an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Route {
-    /// Where the work is shared out: a lane for each die of this site.
+    /// Where the work is shared out: over the dies of this site.
     pub site: usize,
     /// Its dies.
     pub home: Home,

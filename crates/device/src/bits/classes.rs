@@ -9,7 +9,7 @@ use std::ops::Range;
 use arrayvec::ArrayVec;
 use media::nand::{BlockId, DieId, Geometry, PLANES_PER_DIE_MAX, PlaneId};
 
-use super::plan::Program;
+use super::plan::Computation;
 use super::rows::{LENT, Operand, Row, RowSetId};
 use crate::ftl::{Lpn, Stored};
 use crate::region::{DieBatch, Home, Layout, StringAddress};
@@ -250,9 +250,9 @@ impl Class {
         set.map_or(0, |set| set.site as usize)
     }
 
-    /// Whether a program senses other dies than those of a site, or none: it reads pages. What is lent lies at the site.
-    pub fn is_elsewhere(&self, program: &Program, site: usize) -> bool {
-        match program.first_row_set() {
+    /// Whether a computation senses other dies than those of a site, or none: it reads pages. What is lent lies at the site.
+    pub fn is_elsewhere(&self, computation: &Computation, site: usize) -> bool {
+        match computation.first_row_set() {
             None | Some(LENT) => false,
             Some(row_set) => row_set.operand().is_some() || self.site_of(row_set) != site,
         }

@@ -74,14 +74,14 @@ impl Combiner {
         Combiner::default()
     }
 
-    /// Writes into `result` what `root` yields of the `pages`, one for each program of the plan.
+    /// Writes into `result` what `root` yields of the `pages`, one for each computation of the plan.
     ///
     /// # Panics
-    /// If `root` names a program without a page, or a page's length differs from that of `result`.
+    /// If `root` names a computation without a page, or a page's length differs from that of `result`.
     pub fn combine<P: AsRef<[u64]>>(&mut self, root: &Source, pages: &[P], result: &mut [u64]) {
         match root {
             Source::Constant(value) => result.fill(if *value { u64::MAX } else { 0 }),
-            Source::Array(program) => result.copy_from_slice(pages[*program].as_ref()),
+            Source::Array(computation) => result.copy_from_slice(pages[*computation].as_ref()),
             Source::Not(inner) => {
                 self.combine(inner, pages, result);
                 invert(result);
@@ -105,8 +105,8 @@ impl Combiner {
         };
         self.combine(first, pages, result);
         for part in rest {
-            if let Source::Array(program) = part {
-                apply(result, pages[*program].as_ref());
+            if let Source::Array(computation) = part {
+                apply(result, pages[*computation].as_ref());
                 continue;
             }
             let mut buffer = self.free.pop().unwrap_or_default();

@@ -11,7 +11,7 @@ use media::nand::{
 use sim::{Energy, Span};
 
 use super::classes::{Class, DieShare, by_die};
-use super::plan::{Plan, Program, Sense, Step};
+use super::plan::{Computation, Plan, Sense, Step};
 use super::recipe::{Instruction, Recipe};
 use super::rows::LENT;
 use crate::cost::{Account, BatchJob, Command, CostModel, DieJob, Fetch, Job, Op, Sink, StageJob};
@@ -98,8 +98,9 @@ struct StageSteps<'a> {
 
 impl<'a> StageSteps<'a> {
     fn new(plan: &'a Plan, sink: Sink, site: &Site<'_>, mixed: bool) -> StageSteps<'a> {
-        let mut programs = plan.programs.iter();
-        let across = mixed || programs.any(|program| site.class.is_elsewhere(program, site.site));
+        let mut computations = plan.computations.iter();
+        let across = mixed
+            || computations.any(|computation| site.class.is_elsewhere(computation, site.site));
         let recipe = Recipe::new(plan, matches!(sink, Sink::Nowhere), None, across);
         StageSteps {
             plan,
@@ -159,14 +160,14 @@ impl<'a> Site<'a> {
             pages: batch.len() as u32,
             bytes: batch.iter().map(bytes).sum(),
             asked: order
-                .map(|&program| self.asked(&steps.plan.programs[program], batch))
+                .map(|&computation| self.asked(&steps.plan.computations[computation], batch))
                 .collect(),
             programmed: batch.iter().filter(|_| is_programmed).map(page).collect(),
         }
     }
 
-    fn plane(&self, program: &Program, place: u64) -> PlaneId {
-        match program.first_row_set() {
+    fn plane(&self, computation: &Computation, place: u64) -> PlaneId {
+        match computation.first_row_set() {
             Some(row_set) if row_set != LENT && row_set.operand().is_none() => {
                 let string = self.class.string(row_set, place);
                 self.geometry.plane_of_block(string.block)
@@ -175,9 +176,9 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// The dies that a program asks for the pages of a batch, and for how many planes at once.
-    fn asked(&self, program: &Program, batch: &DieBatch) -> Vec<(u32, u32)> {
-        let dies = by_die(self.geometry, batch, |place| self.plane(program, place));
+    /// The dies that a computation asks for the pages of a batch, and for how many planes at once.
+    fn asked(&self, computation: &Computation, batch: &DieBatch) -> Vec<(u32, u32)> {
+        let dies = by_die(self.geometry, batch, |place| self.plane(computation, place));
         dies.iter()
             .map(|of_die| (of_die.die.0, of_die.numbers.len() as u32))
             .collect()
@@ -192,7 +193,7 @@ fn stage(plan: &Plan, recipe: &Recipe, sink: Sink, across: bool, model: &CostMod
         fetches: recipe
             .order
             .iter()
-            .map(|&program| fetch(&plan.programs[program], model))
+            .map(|&computation| fetch(&plan.computations[computation], model))
             .collect(),
         ops: recipe.instructions.iter().flat_map(op).collect(),
         ahead: ahead.fetches as usize,
@@ -212,15 +213,15 @@ fn op(instruction: &Instruction) -> Option<Op> {
     }
 }
 
-fn fetch(program: &Program, model: &CostModel) -> Fetch {
-    let reads = program
+fn fetch(computation: &Computation, model: &CostModel) -> Fetch {
+    let reads = computation
         .first_row_set()
         .is_some_and(|row_set| row_set.operand().is_some());
     let of = |planes: u32| -> Vec<Command> {
         if reads {
             return vec![read(planes, model)];
         }
-        let steps = program.steps.iter();
+        let steps = computation.steps.iter();
         steps.map(|step| command(step, planes, model)).collect()
     };
     Fetch {

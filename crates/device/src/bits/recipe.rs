@@ -28,16 +28,16 @@ impl Gate {
 /// they were fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bits) enum Instruction {
-    /// Pushes the page of the program fetched next.
+    /// Pushes the page of the computation fetched next.
     Fetch {
-        program: usize,
+        computation: usize,
         /// It is needed again.
         keep: bool,
         /// The accelerator takes it in as it comes.
         operand: bool,
     },
     /// Pushes a page that was kept.
-    Again { program: usize },
+    Again { computation: usize },
     /// Pushes zeros or ones.
     Constant(bool),
     /// Inverts the top.
@@ -64,12 +64,12 @@ pub(in crate::bits) struct Ahead {
     pub(in crate::bits) buffers: u32,
 }
 
-/// The steps for each chunk, and the programs they fetch, in order.
+/// The steps for each chunk, and the computations they fetch, in order.
 #[derive(Debug, Default)]
 pub(in crate::bits) struct Recipe {
     pub(in crate::bits) instructions: Vec<Instruction>,
     pub(in crate::bits) order: Vec<usize>,
-    /// Uses of each program.
+    /// Uses of each computation.
     uses: Vec<u32>,
     /// Pages come to the controller's memory first, and from there to the accelerator.
     buffered: bool,
@@ -86,7 +86,7 @@ impl Recipe {
         buffered: bool,
     ) -> Recipe {
         let mut recipe = Recipe {
-            uses: vec![0; plan.programs.len()],
+            uses: vec![0; plan.computations.len()],
             buffered,
             ..Recipe::default()
         };
@@ -175,7 +175,7 @@ impl Recipe {
     fn note_uses(&mut self, source: &Source) {
         match source {
             Source::Constant(_) => {}
-            Source::Array(program) => self.uses[*program] += 1,
+            Source::Array(computation) => self.uses[*computation] += 1,
             Source::Not(inner) => self.note_uses(inner),
             Source::And(parts) | Source::Or(parts) | Source::Xor(parts) => {
                 parts.iter().for_each(|part| self.note_uses(part));
@@ -190,7 +190,7 @@ impl Recipe {
                 self.instructions.push(Instruction::Constant(*value));
                 return 1;
             }
-            Source::Array(program) => return self.emit_page(*program, operand),
+            Source::Array(computation) => return self.emit_page(*computation, operand),
             Source::Not(inner) => {
                 let due = self.emit(inner, true);
                 self.instructions.push(Instruction::Not { due });
@@ -213,16 +213,16 @@ impl Recipe {
         1
     }
 
-    fn emit_page(&mut self, program: usize, operand: bool) -> u64 {
+    fn emit_page(&mut self, computation: usize, operand: bool) -> u64 {
         let operand = operand && !self.buffered;
-        if self.order.contains(&program) {
-            self.instructions.push(Instruction::Again { program });
+        if self.order.contains(&computation) {
+            self.instructions.push(Instruction::Again { computation });
             return 1;
         }
-        self.order.push(program);
+        self.order.push(computation);
         self.instructions.push(Instruction::Fetch {
-            program,
-            keep: self.uses[program] > 1,
+            computation,
+            keep: self.uses[computation] > 1,
             operand,
         });
         u64::from(!operand)
@@ -233,7 +233,7 @@ impl Recipe {
 mod tests {
     use super::*;
     use crate::bits::engine::Engine;
-    use crate::bits::plan::Program;
+    use crate::bits::plan::Computation;
 
     /// Operand pages that the accelerator takes in for one chunk.
     fn pages(recipe: &Recipe) -> u64 {
@@ -262,7 +262,7 @@ mod tests {
         for root in roots {
             let plan = Plan {
                 engine: Engine::FlashCosmos,
-                programs: vec![Program::default(); 3],
+                computations: vec![Computation::default(); 3],
                 root,
             };
             let (operands, root) = (plan.controller_bytes_per_page(1), &plan.root);

@@ -6,7 +6,7 @@ use media::nand::{BlockId, Command, Geometry, PageAddress, PlaneId};
 
 use super::classes::{Class, DieShare};
 use super::command::commands;
-use super::plan::Program;
+use super::plan::Computation;
 use super::rows::{LENT, RowSetId};
 use crate::ftl::Ftl;
 use crate::region::{DieBatch, StringAddress};
@@ -97,14 +97,14 @@ impl Work {
         }
     }
 
-    /// Whether a program senses other dies than those of the site, or none.
-    pub(in crate::bits) fn is_elsewhere(&self, program: &Program) -> bool {
-        self.class.is_elsewhere(program, self.site)
+    /// Whether a computation senses other dies than those of the site, or none.
+    pub(in crate::bits) fn is_elsewhere(&self, computation: &Computation) -> bool {
+        self.class.is_elsewhere(computation, self.site)
     }
 
-    /// The plane in which a program senses the chunk at a place.
-    pub(in crate::bits) fn plane(&self, program: &Program, place: u64) -> PlaneId {
-        match program.first_row_set() {
+    /// The plane in which a computation senses the chunk at a place.
+    pub(in crate::bits) fn plane(&self, computation: &Computation, place: u64) -> PlaneId {
+        match computation.first_row_set() {
             Some(row_set) => self
                 .geometry
                 .plane_of_block(self.string(row_set, place).block),
@@ -112,10 +112,14 @@ impl Work {
         }
     }
 
-    /// The commands of a program for chunks of one die.
-    pub(in crate::bits) fn commands(&self, program: &Program, batch: &DieBatch) -> Rc<[Command]> {
+    /// The commands of a computation for chunks of one die.
+    pub(in crate::bits) fn commands(
+        &self,
+        computation: &Computation,
+        batch: &DieBatch,
+    ) -> Rc<[Command]> {
         let string = |row_set, place| self.string(row_set, place);
-        commands(program, &self.geometry, &string, batch)
+        commands(computation, &self.geometry, &string, batch)
     }
 
     pub(in crate::bits) fn geometry(&self) -> &Geometry {

@@ -30,7 +30,7 @@ pub(super) struct Fetches<'a> {
     stage: &'a Stage,
     batches: std::vec::IntoIter<DieBatch>,
     batch: DieBatch,
-    /// Place in the recipe's order of the program fetched next.
+    /// Place in the recipe's order of the computation fetched next.
     next: usize,
     flying: VecDeque<Fetch<'a>>,
 }
@@ -88,17 +88,17 @@ impl<'a> Fetches<'a> {
         }
     }
 
-    /// Starts the fetch of a program's pages of the batch: they are on one die, or on several if the
-    /// rows of the program are at another site than the batch.
-    fn start(&self, program: usize) -> Fetch<'a> {
+    /// Starts the fetch of a computation's pages of the batch: they are on one die, or on several if the
+    /// rows of the computation are at another site than the batch.
+    fn start(&self, computation: usize) -> Fetch<'a> {
         let (stage, bits) = (self.stage, &self.stage.bits);
-        let (work, program) = (&*stage.work, &stage.plan.programs[program]);
+        let (work, computation) = (&*stage.work, &stage.plan.computations[computation]);
         let pages = bits.take_pages(&self.batch);
         let ticket = bits.schedule.ticket();
-        if let Some(operand) = program.first_row_set().and_then(|rows| rows.operand()) {
+        if let Some(operand) = computation.first_row_set().and_then(|rows| rows.operand()) {
             return self.read_pages(operand, ticket, pages);
         }
-        let plane = |place| work.plane(program, place);
+        let plane = |place| work.plane(computation, place);
         for OfDie { die, numbers } in by_die(work.geometry(), &self.batch, plane) {
             let places: DieBatch = numbers.iter().map(|&at| self.batch[at]).collect();
             let outputs = numbers
@@ -106,7 +106,7 @@ impl<'a> Fetches<'a> {
                 .map(|&at| (plane(self.batch[at]), pages[at].id()));
             let room = stage.through_accelerator;
             let compute = Compute {
-                steps: work.commands(program, &places),
+                steps: work.commands(computation, &places),
                 outputs: outputs.collect(),
                 origin: stage.origin,
                 room: room.then(|| bits.accelerator.room().clone()),

@@ -13,7 +13,7 @@ use super::stage::{Sink, Stage};
 use super::{Bits, ExecuteError};
 use crate::bits::classes::{Class, DieShare, classes};
 use crate::bits::engine::Engine;
-use crate::bits::plan::{Plan, Program, Source};
+use crate::bits::plan::{Computation, Plan, Source};
 use crate::bits::routes::{Choice, Route, Routes, renumbered, route, routes};
 use crate::bits::rows::Leaf;
 use crate::bits::work::{Lent, Work};
@@ -324,9 +324,9 @@ impl Bits {
         let across = |plan: &Plan| {
             how.mixed
                 || plan
-                    .programs
+                    .computations
                     .iter()
-                    .any(|program: &Program| work.is_elsewhere(program))
+                    .any(|computation: &Computation| work.is_elsewhere(computation))
         };
         for (layer, brought) in brought.into_iter().enumerate() {
             let sink = Sink::Strings {
@@ -341,9 +341,9 @@ impl Bits {
         self.count_plan(&plan, asked, chunks);
         let check = second.map(|second| {
             self.count_check_plan(&second, chunks);
-            let before = plan.programs.len();
-            plan.programs.extend(second.programs);
-            renumbered(&second.root, &|program| before + program)
+            let before = plan.computations.len();
+            plan.computations.extend(second.computations);
+            renumbered(&second.root, &|computation| before + computation)
         });
         let shape = (bits, across(&plan));
         let sink = (how.sink.clone(), how.origin);

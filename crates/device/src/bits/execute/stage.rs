@@ -54,7 +54,7 @@ pub(super) struct Stage {
 enum Value<'a> {
     /// Nobody else's.
     Own(Pages<'a>),
-    /// Of this program, needed again.
+    /// Of this computation, needed again.
     Kept(usize),
 }
 
@@ -195,7 +195,7 @@ impl Stage {
         for instruction in &self.recipe.instructions {
             match *instruction {
                 Instruction::Fetch {
-                    program,
+                    computation,
                     keep,
                     operand,
                 } => {
@@ -205,14 +205,14 @@ impl Stage {
                         self.give_room(batch.len());
                     }
                     if keep {
-                        kept.resize_with(kept.len().max(program + 1), || None);
-                        kept[program] = Some(pages);
-                        stack.push(Value::Kept(program));
+                        kept.resize_with(kept.len().max(computation + 1), || None);
+                        kept[computation] = Some(pages);
+                        stack.push(Value::Kept(computation));
                     } else {
                         stack.push(Value::Own(pages));
                     }
                 }
-                Instruction::Again { program } => stack.push(Value::Kept(program)),
+                Instruction::Again { computation } => stack.push(Value::Kept(computation)),
                 Instruction::Constant(value) => {
                     stack.push(Value::Own(self.constant(value, batch)));
                 }
@@ -402,7 +402,7 @@ fn pop<'a>(stack: &mut Vec<Value<'a>>) -> Value<'a> {
 fn look<'b, 'a>(value: &'b Value<'a>, kept: &'b [Option<Pages<'a>>]) -> &'b Pages<'a> {
     match value {
         Value::Own(pages) => pages,
-        Value::Kept(program) => kept[*program]
+        Value::Kept(computation) => kept[*computation]
             .as_ref()
             .expect("a page is fetched before it is named again"),
     }

@@ -1,10 +1,10 @@
-//! Plans in words: an indented tree of the controller's work, the programs' commands below it.
+//! Plans in words: an indented tree of the controller's work, the computations' commands below it.
 
 use std::fmt::{self, Display, Formatter};
 
 use media::nand::{Iscm, WordlineBitmap};
 
-use super::{Plan, Program, Sense, Slot, Source, Step};
+use super::{Computation, Plan, Sense, Slot, Source, Step};
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -28,7 +28,7 @@ impl Plan {
             Source::Constant(value) => return writeln!(f, "controller: all {}", u8::from(*value)),
             Source::Array(index) => {
                 writeln!(f, "page of program {index}")?;
-                return write_program(f, &self.programs[*index], depth + 1);
+                return write_computation(f, &self.computations[*index], depth + 1);
             }
             Source::Not(inner) => ("NOT", std::slice::from_ref(&**inner)),
             Source::And(parts) => ("AND", &parts[..]),
@@ -42,8 +42,12 @@ impl Plan {
     }
 }
 
-fn write_program(f: &mut Formatter<'_>, program: &Program, depth: usize) -> fmt::Result {
-    for step in &program.steps {
+fn write_computation(
+    f: &mut Formatter<'_>,
+    computation: &Computation,
+    depth: usize,
+) -> fmt::Result {
+    for step in &computation.steps {
         writeln!(f, "{:1$}{step}", "", 2 * depth)?;
     }
     Ok(())

@@ -22,7 +22,7 @@ use super::classes::Class;
 use super::config::Meeting;
 use super::engine::Engine;
 use super::job::{Plans, Question, job};
-use super::plan::{Limits, Plan, Program, Source, plan};
+use super::plan::{Computation, Limits, Plan, Source, plan};
 use super::rows::{LENT, Leaf, Operand, Row};
 use crate::cost::{CostModel, IdleDrive, of_at_most};
 use crate::region::Home;
@@ -275,11 +275,11 @@ fn in_controller(
     engine: Engine,
     plan_of: &impl Fn(&Expression<Leaf>) -> Plan,
 ) -> Route {
-    let mut programs = Vec::new();
-    let root = combined(parts, &mut programs, plan_of);
+    let mut computations = Vec::new();
+    let root = combined(parts, &mut computations, plan_of);
     let plan = Plan {
         engine,
-        programs,
+        computations,
         root,
     };
     sites.route(0, plan)
@@ -287,13 +287,15 @@ fn in_controller(
 
 fn combined(
     part: &Part,
-    programs: &mut Vec<Program>,
+    computations: &mut Vec<Computation>,
     plan_of: &impl Fn(&Expression<Leaf>) -> Plan,
 ) -> Source {
     match part {
-        Part::One { expression, .. } => append(plan_of(expression), programs),
+        Part::One { expression, .. } => append(plan_of(expression), computations),
         Part::Many { operator, parts } => {
-            let parts = parts.iter().map(|part| combined(part, programs, plan_of));
+            let parts = parts
+                .iter()
+                .map(|part| combined(part, computations, plan_of));
             let parts = parts.collect();
             match operator {
                 Operator::And => Source::And(parts),
@@ -304,28 +306,28 @@ fn combined(
     }
 }
 
-/// Adds the programs of `plan` that are not there yet; gives its root over them.
-fn append(plan: Plan, programs: &mut Vec<Program>) -> Source {
+/// Adds the computations of `plan` that are not there yet; gives its root over them.
+fn append(plan: Plan, computations: &mut Vec<Computation>) -> Source {
     let places: Vec<usize> = plan
-        .programs
+        .computations
         .into_iter()
-        .map(|program| {
-            let known = programs.iter().position(|known| *known == program);
+        .map(|computation| {
+            let known = computations.iter().position(|known| *known == computation);
             known.unwrap_or_else(|| {
-                programs.push(program);
-                programs.len() - 1
+                computations.push(computation);
+                computations.len() - 1
             })
         })
         .collect();
-    renumbered(&plan.root, &|program| places[program])
+    renumbered(&plan.root, &|computation| places[computation])
 }
 
-/// `source` with other numbers of programs.
+/// `source` with other numbers of computations.
 pub(super) fn renumbered(source: &Source, number: &impl Fn(usize) -> usize) -> Source {
     let all = |parts: &[Source]| parts.iter().map(|part| renumbered(part, number)).collect();
     match source {
         Source::Constant(value) => Source::Constant(*value),
-        Source::Array(program) => Source::Array(number(*program)),
+        Source::Array(computation) => Source::Array(number(*computation)),
         Source::Not(inner) => Source::Not(Box::new(renumbered(inner, number))),
         Source::And(parts) => Source::And(all(parts)),
         Source::Or(parts) => Source::Or(all(parts)),
@@ -414,8 +416,10 @@ impl Route {
     /// Commands of the array for each chunk.
     pub fn steps(&self) -> u64 {
         let plans = self.brought.iter().chain([&self.plan]);
-        let programs = plans.flat_map(|plan| &plan.programs);
-        programs.map(|program| program.steps.len() as u64).sum()
+        let computations = plans.flat_map(|plan| &plan.computations);
+        computations
+            .map(|computation| computation.steps.len() as u64)
+            .sum()
     }
 
     /// Whether pages are brought to temporary strings.

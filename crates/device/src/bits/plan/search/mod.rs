@@ -19,7 +19,7 @@ use super::forms::{Form, Product, Reach, merge_layer, pack};
 use super::graph::{Graph, Lit, Node};
 use super::synthesis::{ATOMS_MAX, Synthesis};
 use super::tree::{Chain, Cost, Join, Tree, and, array, constant, links, not, xor};
-use super::{Program, Slot, Source, Weights};
+use super::{Computation, Slot, Source, Weights};
 use crate::bits::rows::RowSetId;
 
 /// Nodes of the graph that looking for parts of few atoms may visit in one planning, and for one
@@ -38,7 +38,7 @@ const SPREAD_MAX: usize = 32;
 
 type Sum = Rc<[Rc<Product>]>;
 
-/// Plans `root` within `reach`: array programs and what the controller makes of their pages.
+/// Plans `root` within `reach`: array computations and what the controller makes of their pages.
 /// `parts` are what is sealed in the graph.
 pub(super) fn search(
     graph: Graph,
@@ -46,7 +46,7 @@ pub(super) fn search(
     parts: Vec<Lit>,
     reach: Reach,
     weights: Weights,
-) -> (Vec<Program>, Source) {
+) -> (Vec<Computation>, Source) {
     let mut search = Search {
         graph,
         root,
@@ -66,7 +66,7 @@ pub(super) fn search(
 }
 
 /// Plans `root` by reading every operand once and combining all of them in the controller.
-pub(super) fn read_all(graph: &Graph, root: Lit) -> (Vec<Program>, Source) {
+pub(super) fn read_all(graph: &Graph, root: Lit) -> (Vec<Computation>, Source) {
     emit(&read_tree(graph, root))
 }
 

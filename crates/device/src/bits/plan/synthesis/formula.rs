@@ -1,7 +1,7 @@
 //! What the controller makes of a few pages: formulas of few operands for functions of them, where
 //! some combinations of bits never occur.
 
-use super::programs::{INPUTS, all_cells};
+use super::sequences::{INPUTS, all_cells};
 use super::smallest::{PAGES, Smallest};
 
 /// A function of pages of which some values do not matter. Bit `i` of both is where page `j` has the

@@ -1,7 +1,7 @@
 //! The formulas of the fewest operands for all functions of up to three pages.
 
 use super::formula::{Formula, Partial};
-use super::programs::INPUTS;
+use super::sequences::INPUTS;
 
 /// Pages.
 pub(super) const PAGES: usize = 3;

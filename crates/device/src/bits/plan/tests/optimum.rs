@@ -55,7 +55,7 @@ fn conducted(placement: &Placement, blocks_max: usize) -> Vec<u16> {
     found
 }
 
-/// What programs of one to four senses can leave in C, by the number of senses less one.
+/// What computations of one to four senses can leave in C, by the number of senses less one.
 fn pages(conducted: &[u16]) -> [Vec<u16>; MOST] {
     // What S and C hold; before the first sense nothing, which none may build on.
     let mut states = BTreeSet::new();

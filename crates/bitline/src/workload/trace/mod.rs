@@ -81,7 +81,7 @@ impl TraceFormat {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlkparseAction {
-    /// Q: the program's request enters the queue, before any merging.
+    /// Q: the application's request enters the queue, before any merging.
     #[default]
     Queued,
     /// D: the request, merged as it may be, is issued to the device.

@@ -297,8 +297,8 @@ impl SegmentList {
     /// # Errors
     /// [`MemoryError::OutOfRange`].
     pub fn read(&self, memory: &dyn Dma, into: &mut [u8]) -> Result<(), MemoryError> {
-        for (address, part) in self.stretches(0, into.len()) {
-            memory.read(address, &mut into[part])?;
+        for (address, range) in self.stretches(0, into.len()) {
+            memory.read(address, &mut into[range])?;
         }
         Ok(())
     }
@@ -308,8 +308,8 @@ impl SegmentList {
     /// # Errors
     /// [`MemoryError::OutOfRange`]; segments before the bad one are written.
     pub fn write(&self, memory: &mut dyn Dma, from: &[u8]) -> Result<(), MemoryError> {
-        for (address, part) in self.stretches(0, from.len()) {
-            memory.write(address, &from[part])?;
+        for (address, range) in self.stretches(0, from.len()) {
+            memory.write(address, &from[range])?;
         }
         Ok(())
     }
@@ -331,10 +331,10 @@ impl SegmentList {
                     continue;
                 }
                 let rest = (bytes - from) as u64;
-                let part = from..from + (segment.length - skip).min(rest) as usize;
+                let range = from..from + (segment.length - skip).min(rest) as usize;
                 let address = segment.address + skip;
-                (skip, from) = (0, part.end);
-                return Some((address, part));
+                (skip, from) = (0, range.end);
+                return Some((address, range));
             }
             None
         })

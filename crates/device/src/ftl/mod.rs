@@ -60,7 +60,7 @@ pub use order::{AllocationOrder, OrderError};
 pub use placed::{AtOnce, PlacedPage, Stored};
 pub use precondition::{History, Precondition, PreconditionError, Preconditioned};
 pub use purge::Purge;
-pub use read::PagePart;
+pub use read::PageSlice;
 pub use recovery::Recovered;
 pub use slc_cache::SlcCacheConfig;
 pub use spare::PageRecord;

@@ -120,11 +120,11 @@ impl HostTransfer {
         segments: &SegmentList,
         offset: u64,
         buffer: BufferId,
-        part: Range<usize>,
+        range: Range<usize>,
     ) -> Result<(), Status> {
         let memory = self.memory.borrow();
         let copied = self.buffers.with_mut(buffer, |page| {
-            for_each_stretch(segments, offset, part, |address, place| {
+            for_each_stretch(segments, offset, range, |address, place| {
                 Ok(memory.read(address, &mut page[place])?)
             })
         });
@@ -141,11 +141,11 @@ impl HostTransfer {
         segments: &SegmentList,
         offset: u64,
         buffer: BufferId,
-        part: Range<usize>,
+        range: Range<usize>,
     ) -> Result<(), Status> {
         let copied = self.buffers.with(buffer, |page| {
             let mut memory = self.memory.borrow_mut();
-            for_each_stretch(segments, offset, part, |address, place| {
+            for_each_stretch(segments, offset, range, |address, place| {
                 Ok(memory.write(address, &page[place])?)
             })
         });
@@ -153,22 +153,22 @@ impl HostTransfer {
     }
 }
 
-/// Calls `act` with each stretch of host memory that `part` of a buffer, which is at `offset` in a transfer, lies in: its
+/// Calls `act` with each stretch of host memory that `range` of a buffer, which is at `offset` in a transfer, lies in: its
 /// address, and its place in the buffer.
 #[inline]
 fn for_each_stretch(
     segments: &SegmentList,
     offset: u64,
-    part: Range<usize>,
+    range: Range<usize>,
     mut act: impl FnMut(u64, Range<usize>) -> Result<(), Status>,
 ) -> Result<(), Status> {
-    let mut done = part.start;
-    for (address, of_part) in segments.stretches(offset, part.len()) {
-        let place = done..part.start + of_part.end;
+    let mut done = range.start;
+    for (address, of_range) in segments.stretches(offset, range.len()) {
+        let place = done..range.start + of_range.end;
         done = place.end;
         act(address, place)?;
     }
-    if done == part.end {
+    if done == range.end {
         Ok(())
     } else {
         Err(Status::DATA_TRANSFER_ERROR)

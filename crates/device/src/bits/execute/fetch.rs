@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use media::dram::Parts;
+use media::dram::ScatteredAccess;
 use sim::Time;
 
 use super::Pages;
@@ -10,7 +10,7 @@ use super::error::Failure;
 use super::stage::Stage;
 use crate::bits::classes::{DieShare, OfDie, by_die};
 use crate::cache::{Lookup, Rest};
-use crate::ftl::PagePart;
+use crate::ftl::PageSlice;
 use crate::memory::Buffer;
 use crate::region::DieBatch;
 use crate::schedule::{Compute, Ticket};
@@ -126,23 +126,23 @@ impl<'a> Fetches<'a> {
     fn read_pages(&self, operand: u32, ticket: Ticket<'a>, pages: Pages<'a>) -> Fetch<'a> {
         let (stage, bits, work) = (self.stage, &self.stage.bits, &self.stage.work);
         let page_bytes = work.geometry().page_bytes;
-        let (mut rests, mut cached) = (Vec::new(), Parts::default());
+        let (mut rests, mut cached) = (Vec::new(), ScatteredAccess::default());
         let tenant = stage.origin.tenant;
         for (at, (&place, page)) in self.batch.iter().zip(&pages).enumerate() {
             let lpn = work.class.lpn(operand, place);
-            let part = PagePart::new(lpn, 0, page_bytes, page.id());
+            let slice = PageSlice::new(lpn, 0, page_bytes, page.id());
             match bits.cache.lookup(lpn, 0, page_bytes, page.id()) {
                 Lookup::Hit(found) => bits.cache.add_hit(&mut cached, tenant, found),
                 Lookup::Miss => {
-                    bits.ftl.read(part, ticket.id().into());
+                    bits.ftl.read(slice, ticket.id().into());
                 }
-                Lookup::Part(rest) => {
+                Lookup::PartialHit(rest) => {
                     bits.cache.add_hit(&mut cached, tenant, rest.found);
                     // There is room: a page that is read has no latches to be saved.
                     let (hull, into) = (rest.hull(), bits.buffers.take());
                     let bytes = hull.end - hull.start;
-                    let part = PagePart::new(lpn, hull.start, bytes, into.id());
-                    bits.ftl.read(part, ticket.id().into());
+                    let slice = PageSlice::new(lpn, hull.start, bytes, into.id());
+                    bits.ftl.read(slice, ticket.id().into());
                     rests.push((at, rest, into));
                 }
             }

@@ -118,8 +118,8 @@ impl<'a> Judge<'a> {
         let mut strings = vec![0; arrangement.group.len()];
         let mut next = 0;
         for group in arrangement.groups() {
-            for part in group.chunks(cells) {
-                part.iter().for_each(|&vector| strings[vector] = next);
+            for string in group.chunks(cells) {
+                string.iter().for_each(|&vector| strings[vector] = next);
                 next += 1;
             }
         }

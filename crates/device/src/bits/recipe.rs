@@ -177,15 +177,15 @@ impl Recipe {
             Source::Constant(_) => {}
             Source::Array(computation) => self.uses[*computation] += 1,
             Source::Not(inner) => self.note_uses(inner),
-            Source::And(parts) | Source::Or(parts) | Source::Xor(parts) => {
-                parts.iter().for_each(|part| self.note_uses(part));
+            Source::And(inputs) | Source::Or(inputs) | Source::Xor(inputs) => {
+                inputs.iter().for_each(|input| self.note_uses(input));
             }
         }
     }
 
     /// Steps that push `source`; gives the pages due when it is used as an operand.
     fn emit(&mut self, source: &Source, operand: bool) -> u64 {
-        let (parts, gate, neutral) = match source {
+        let (inputs, gate, neutral) = match source {
             Source::Constant(value) => {
                 self.instructions.push(Instruction::Constant(*value));
                 return 1;
@@ -196,17 +196,17 @@ impl Recipe {
                 self.instructions.push(Instruction::Not { due });
                 return 1;
             }
-            Source::And(parts) => (parts, Gate::And, true),
-            Source::Or(parts) => (parts, Gate::Or, false),
-            Source::Xor(parts) => (parts, Gate::Xor, false),
+            Source::And(inputs) => (inputs, Gate::And, true),
+            Source::Or(inputs) => (inputs, Gate::Or, false),
+            Source::Xor(inputs) => (inputs, Gate::Xor, false),
         };
-        let Some((first, rest)) = parts.split_first() else {
+        let Some((first, rest)) = inputs.split_first() else {
             self.instructions.push(Instruction::Constant(neutral));
             return 1;
         };
         let mut due = self.emit(first, true);
-        for part in rest {
-            due += self.emit(part, true);
+        for input in rest {
+            due += self.emit(input, true);
             self.instructions.push(Instruction::Combine { gate, due });
             due = 0;
         }

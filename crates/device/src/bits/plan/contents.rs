@@ -121,15 +121,16 @@ fn operands(expression: &Expression) -> usize {
 }
 
 /// Operands under one operator, those of the same operator taken in.
-fn joined(parts: Vec<Expression>, operator: fn(Vec<Expression>) -> Expression) -> Expression {
+fn joined(operands: Vec<Expression>, operator: fn(Vec<Expression>) -> Expression) -> Expression {
     let like = operator(Vec::new());
-    let same = |part: &Expression| std::mem::discriminant(part) == std::mem::discriminant(&like);
-    let mut flat = Vec::with_capacity(parts.len());
-    for part in parts {
-        if same(&part) {
-            flat.extend_from_slice(part.operands());
+    let same =
+        |operand: &Expression| std::mem::discriminant(operand) == std::mem::discriminant(&like);
+    let mut flat = Vec::with_capacity(operands.len());
+    for operand in operands {
+        if same(&operand) {
+            flat.extend_from_slice(operand.operands());
         } else {
-            flat.push(part);
+            flat.push(operand);
         }
     }
     if flat.len() == 1 {
@@ -140,11 +141,11 @@ fn joined(parts: Vec<Expression>, operator: fn(Vec<Expression>) -> Expression) -
 
 /// The inverse, with NOT before vectors and XORs only.
 fn negation(expression: Expression) -> Expression {
-    let all = |parts: &[Expression]| parts.iter().cloned().map(negation).collect();
+    let all = |operands: &[Expression]| operands.iter().cloned().map(negation).collect();
     match &expression {
         Expression::Not(inner) => (**inner).clone(),
-        Expression::And(parts) => joined(all(parts), Expression::Or),
-        Expression::Or(parts) => joined(all(parts), Expression::And),
+        Expression::And(operands) => joined(all(operands), Expression::Or),
+        Expression::Or(operands) => joined(all(operands), Expression::And),
         Expression::Vector(_) | Expression::Xor(_) => !expression,
     }
 }

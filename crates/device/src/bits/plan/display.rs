@@ -24,21 +24,21 @@ impl Display for Plan {
 impl Plan {
     fn write_source(&self, f: &mut Formatter<'_>, source: &Source, depth: usize) -> fmt::Result {
         write!(f, "{:1$}", "", 2 * depth)?;
-        let (name, parts) = match source {
+        let (name, operands) = match source {
             Source::Constant(value) => return writeln!(f, "controller: all {}", u8::from(*value)),
             Source::Array(index) => {
                 writeln!(f, "page of program {index}")?;
                 return write_computation(f, &self.computations[*index], depth + 1);
             }
             Source::Not(inner) => ("NOT", std::slice::from_ref(&**inner)),
-            Source::And(parts) => ("AND", &parts[..]),
-            Source::Or(parts) => ("OR", &parts[..]),
-            Source::Xor(parts) => ("XOR", &parts[..]),
+            Source::And(operands) => ("AND", &operands[..]),
+            Source::Or(operands) => ("OR", &operands[..]),
+            Source::Xor(operands) => ("XOR", &operands[..]),
         };
         writeln!(f, "controller: {name}")?;
-        parts
+        operands
             .iter()
-            .try_for_each(|part| self.write_source(f, part, depth + 1))
+            .try_for_each(|operand| self.write_source(f, operand, depth + 1))
     }
 }
 

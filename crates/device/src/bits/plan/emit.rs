@@ -34,27 +34,30 @@ impl Emitter {
             Kind::Constant(value) => Source::Constant(value ^ negated),
             Kind::Chain(chain) => inverted(Source::Array(self.computation(chain)), negated),
             Kind::Not(inner) => self.source(inner, !negated),
-            Kind::And(parts) => {
-                let negations = parts
+            Kind::And(operands) => {
+                let negations = operands
                     .iter()
-                    .filter(|part| matches!(part.kind, Kind::Not(_)))
+                    .filter(|operand| matches!(operand.kind, Kind::Not(_)))
                     .count();
-                let as_or = 2 * negations > parts.len();
-                let parts = parts.iter().map(|part| self.source(part, as_or)).collect();
+                let as_or = 2 * negations > operands.len();
+                let operands = operands
+                    .iter()
+                    .map(|operand| self.source(operand, as_or))
+                    .collect();
                 let combined = if as_or {
-                    Source::Or(parts)
+                    Source::Or(operands)
                 } else {
-                    Source::And(parts)
+                    Source::And(operands)
                 };
                 inverted(combined, negated ^ as_or)
             }
-            Kind::Xor(parts) => {
+            Kind::Xor(operands) => {
                 let mut negated = negated;
-                let mut sources = Vec::with_capacity(parts.len());
-                for part in parts {
-                    let flip = matches!(part.kind, Kind::Not(_));
+                let mut sources = Vec::with_capacity(operands.len());
+                for operand in operands {
+                    let flip = matches!(operand.kind, Kind::Not(_));
                     negated ^= flip;
-                    sources.push(self.source(part, flip));
+                    sources.push(self.source(operand, flip));
                 }
                 inverted(Source::Xor(sources), negated)
             }

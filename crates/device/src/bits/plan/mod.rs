@@ -27,7 +27,7 @@ use super::rows::{Operand, RowSetId};
 pub use contents::{Contents, Held, OPERANDS_SHOWN, contents};
 use forms::Reach;
 
-/// One block's part in a sense: the AND over wordlines of one string.
+/// One block's share of a sense: the AND over wordlines of one string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// The row set; with the chunk it names the block and the string.
@@ -104,8 +104,8 @@ impl Source {
         match self {
             Source::Constant(_) | Source::Array(_) => 0,
             Source::Not(inner) => 1 + inner.operand_pages(),
-            Source::And(parts) | Source::Or(parts) | Source::Xor(parts) => {
-                parts.len() as u64 + parts.iter().map(Source::operand_pages).sum::<u64>()
+            Source::And(operands) | Source::Or(operands) | Source::Xor(operands) => {
+                operands.len() as u64 + operands.iter().map(Source::operand_pages).sum::<u64>()
             }
         }
     }
@@ -208,7 +208,7 @@ fn flash_cosmos(
 ) -> (Vec<Computation>, Source) {
     type Candidate = (Vec<Computation>, Source);
     let search =
-        |graph, root, parts, reach| search::search(graph, root, parts, reach, limits.weights);
+        |graph, root, sealed, reach| search::search(graph, root, sealed, reach, limits.weights);
     let reach = Reach::flash_cosmos(limits.blocks_max);
     let cost = |candidate: &Candidate| limits.weights.of(&candidate.0);
     let own = search(graph.clone(), root, Vec::new(), reach);
@@ -221,7 +221,7 @@ fn flash_cosmos(
         return own;
     }
     let sealed = shared::seal(&graph, root)
-        .map(|sealed| search(sealed.graph, sealed.root, sealed.parts, reach));
+        .map(|sealed| search(sealed.graph, sealed.root, sealed.subexpressions, reach));
     let read_all = search::read_all(&graph, root);
     let parabit = search(graph, root, Vec::new(), Reach::PARABIT);
     let others = sealed.into_iter().chain([read_all, parabit]);

@@ -2,8 +2,8 @@
 //!
 //! Vectors whose chunks are in the same planes are combined in their latches; those of different homes in the
 //! controller or, brought over the channels, in temporary strings. An expression is split (`split.rs`) into
-//! the largest parts that one home can evaluate. The *controller plan* has every home evaluate its
-//! parts and combines their pages in the controller. A *gather plan* has the pages of all parts of
+//! the largest subexpressions that one home can evaluate. The *controller plan* has every home evaluate its
+//! subexpressions and combines their pages in the controller. A *gather plan* has the pages of all subexpressions of
 //! other homes programmed into temporary strings of one home, which then evaluates the rest alone.
 //! Of the two the one is taken that is estimated to end first, by the [cost model](crate::cost).
 
@@ -26,7 +26,7 @@ use super::plan::{Computation, Limits, Plan, Source, plan};
 use super::rows::{LENT, Leaf, Operand, Row};
 use crate::cost::{CostModel, IdleDrive, of_at_most};
 use crate::region::Home;
-use split::{Operator, Part, split};
+use split::{Operator, Subexpression, split};
 
 /// Stripes of chunks that are lived through to choose between routes.
 const STRIPES_TRIED: u64 = 4;
@@ -180,7 +180,7 @@ pub fn route(
         ..*choice
     };
     let sites = Sites::of(class, choice);
-    let plan_of = |part: &Expression<Leaf>| plan(part, engine, &limits, sites.find());
+    let plan_of = |asked: &Expression<Leaf>| plan(asked, engine, &limits, sites.find());
     if sites.homes.len() == 1 || engine == Engine::InStorage {
         return Routes {
             chosen: sites.route(0, plan_of(expression)),
@@ -189,11 +189,11 @@ pub fn route(
         };
     }
     let site = |leaf| sites.site(leaf);
-    let parts = split(expression, &site);
-    let mut controller = in_controller(&parts, &sites, engine, &plan_of);
+    let whole = split(expression, &site);
+    let mut controller = in_controller(&whole, &sites, engine, &plan_of);
     controller.estimate = Some(sites.time_of(&controller));
     let gathered = match engine {
-        Engine::FlashCosmos => gather(&parts, &sites),
+        Engine::FlashCosmos => gather(&whole, &sites),
         _ => None,
     };
     let wanted = |gathered: &Route| match choice.meeting {
@@ -268,15 +268,15 @@ impl<'a> Sites<'a> {
     }
 }
 
-/// Every home evaluates its parts, the controller combines them.
+/// Every home evaluates its subexpressions, the controller combines them.
 fn in_controller(
-    parts: &Part,
+    whole: &Subexpression,
     sites: &Sites<'_>,
     engine: Engine,
     plan_of: &impl Fn(&Expression<Leaf>) -> Plan,
 ) -> Route {
     let mut computations = Vec::new();
-    let root = combined(parts, &mut computations, plan_of);
+    let root = combined(whole, &mut computations, plan_of);
     let plan = Plan {
         engine,
         computations,
@@ -286,21 +286,21 @@ fn in_controller(
 }
 
 fn combined(
-    part: &Part,
+    operand: &Subexpression,
     computations: &mut Vec<Computation>,
     plan_of: &impl Fn(&Expression<Leaf>) -> Plan,
 ) -> Source {
-    match part {
-        Part::One { expression, .. } => append(plan_of(expression), computations),
-        Part::Many { operator, parts } => {
-            let parts = parts
+    match operand {
+        Subexpression::One { expression, .. } => append(plan_of(expression), computations),
+        Subexpression::Many { operator, operands } => {
+            let operands = operands
                 .iter()
-                .map(|part| combined(part, computations, plan_of));
-            let parts = parts.collect();
+                .map(|operand| combined(operand, computations, plan_of));
+            let operands = operands.collect();
             match operator {
-                Operator::And => Source::And(parts),
-                Operator::Or => Source::Or(parts),
-                Operator::Xor => Source::Xor(parts),
+                Operator::And => Source::And(operands),
+                Operator::Or => Source::Or(operands),
+                Operator::Xor => Source::Xor(operands),
             }
         }
     }
@@ -324,22 +324,27 @@ fn append(plan: Plan, computations: &mut Vec<Computation>) -> Source {
 
 /// `source` with other numbers of computations.
 pub(super) fn renumbered(source: &Source, number: &impl Fn(usize) -> usize) -> Source {
-    let all = |parts: &[Source]| parts.iter().map(|part| renumbered(part, number)).collect();
+    let all = |operands: &[Source]| {
+        operands
+            .iter()
+            .map(|operand| renumbered(operand, number))
+            .collect()
+    };
     match source {
         Source::Constant(value) => Source::Constant(*value),
         Source::Array(computation) => Source::Array(number(*computation)),
         Source::Not(inner) => Source::Not(Box::new(renumbered(inner, number))),
-        Source::And(parts) => Source::And(all(parts)),
-        Source::Or(parts) => Source::Or(all(parts)),
-        Source::Xor(parts) => Source::Xor(all(parts)),
+        Source::And(operands) => Source::And(all(operands)),
+        Source::Or(operands) => Source::Or(all(operands)),
+        Source::Xor(operands) => Source::Xor(all(operands)),
     }
 }
 
 /// The fastest of the gather plans, one for each home that could be brought to.
-fn gather(parts: &Part, sites: &Sites<'_>) -> Option<Route> {
+fn gather(whole: &Subexpression, sites: &Sites<'_>) -> Option<Route> {
     let mut best: Option<Route> = None;
     for site in 0..sites.homes.len() {
-        if let Some(mut route) = gather_at(site, parts, sites) {
+        if let Some(mut route) = gather_at(site, whole, sites) {
             route.estimate = Some(sites.time_of(&route));
             if best
                 .as_ref()
@@ -352,9 +357,9 @@ fn gather(parts: &Part, sites: &Sites<'_>) -> Option<Route> {
     best
 }
 
-/// Brings all parts of other homes to `site`; `None` if a string has not so many layers.
-fn gather_at(site: usize, parts: &Part, sites: &Sites<'_>) -> Option<Route> {
-    let (rest, foreign) = parts.brought_to(site);
+/// Brings all subexpressions of other homes to `site`; `None` if a string has not so many layers.
+fn gather_at(site: usize, whole: &Subexpression, sites: &Sites<'_>) -> Option<Route> {
+    let (rest, foreign) = whole.brought_to(site);
     if foreign.len() > sites.choice.geometry.cells_per_string as usize {
         return None;
     }
@@ -372,7 +377,9 @@ fn gather_at(site: usize, parts: &Part, sites: &Sites<'_>) -> Option<Route> {
     let (plain, inverted) = (plan_with(false), plan_with(true));
     let weigh = |plan: &Plan| (plan.senses(), plan.page_transfers());
     let inverse = weigh(&inverted) < weigh(&plain);
-    let brought = foreign.iter().map(|part| plan(part, engine, limits, &find));
+    let brought = foreign
+        .iter()
+        .map(|operand| plan(operand, engine, limits, &find));
     Some(Route {
         brought: brought.collect(),
         inverse,

@@ -246,16 +246,16 @@ fn words(seed: u64) -> Vec<u64> {
 }
 
 fn meaning(expression: &Expression, contents: &BTreeMap<VectorId, Vec<u64>>, chunk: usize) -> u64 {
-    let parts = expression
+    let operands = expression
         .operands()
         .iter()
-        .map(|part| meaning(part, contents, chunk));
+        .map(|operand| meaning(operand, contents, chunk));
     match expression {
         Expression::Vector(id) => contents[id][chunk],
         Expression::Not(inner) => !meaning(inner, contents, chunk),
-        Expression::And(_) => parts.fold(u64::MAX, |a, b| a & b),
-        Expression::Or(_) => parts.fold(0, |a, b| a | b),
-        Expression::Xor(_) => parts.fold(0, |a, b| a ^ b),
+        Expression::And(_) => operands.fold(u64::MAX, |a, b| a & b),
+        Expression::Or(_) => operands.fold(0, |a, b| a | b),
+        Expression::Xor(_) => operands.fold(0, |a, b| a ^ b),
     }
 }
 

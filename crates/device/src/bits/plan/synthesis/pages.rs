@@ -141,12 +141,12 @@ impl<'a> Candidates<'a> {
         let inputs = page.inputs.len();
         let orders = orders(inputs);
         let found = orders.iter().flat_map(|order| {
-            let parts: Vec<u16> = order.iter().map(|&at| INPUTS[page.inputs[at]]).collect();
+            let operands: Vec<u16> = order.iter().map(|&at| INPUTS[page.inputs[at]]).collect();
             let partial = Partial {
                 care: u16::MAX,
                 value: if flip { !page.table } else { page.table },
             };
-            let wanted = partial.over(INPUTS_MAX, &parts);
+            let wanted = partial.over(INPUTS_MAX, &operands);
             let wanted = wanted.expect("a page is a function of its inputs");
             let sequences = self.sequences[inputs - 1].iter();
             sequences
@@ -269,8 +269,11 @@ fn reordered(partial: Partial, order: &[usize]) -> Partial {
 
 /// The formula over pages, of which some hold their inverse.
 fn tree_of(formula: &Formula, pages: &[(bool, Rc<Tree>)]) -> Rc<Tree> {
-    let all = |parts: &[Formula]| -> Vec<Rc<Tree>> {
-        parts.iter().map(|part| tree_of(part, pages)).collect()
+    let all = |operands: &[Formula]| -> Vec<Rc<Tree>> {
+        operands
+            .iter()
+            .map(|operand| tree_of(operand, pages))
+            .collect()
     };
     match formula {
         Formula::Constant(value) => constant(*value),
@@ -282,8 +285,8 @@ fn tree_of(formula: &Formula, pages: &[(bool, Rc<Tree>)]) -> Rc<Tree> {
                 not(page.clone())
             }
         }
-        Formula::And(parts) => and(all(parts)),
-        Formula::Or(parts) => not(and(all(parts).into_iter().map(not))),
-        Formula::Xor(parts) => xor(all(parts)),
+        Formula::And(operands) => and(all(operands)),
+        Formula::Or(operands) => not(and(all(operands).into_iter().map(not))),
+        Formula::Xor(operands) => xor(all(operands)),
     }
 }

@@ -250,7 +250,8 @@ impl Class {
         set.map_or(0, |set| set.site as usize)
     }
 
-    /// Whether a computation senses other dies than those of a site, or none: it reads pages. What is lent lies at the site.
+    /// Whether a computation senses other dies than those of a site, or none: it reads pages. What is lent lies at the
+    /// site.
     pub fn is_elsewhere(&self, computation: &Computation, site: usize) -> bool {
         match computation.first_row_set() {
             None | Some(LENT) => false,

@@ -9,8 +9,8 @@ use super::rows::RowSetId;
 use crate::planted::{Bug, is_planted};
 use crate::region::{DieBatch, StringAddress};
 
-/// The commands that carry out `computation` for chunks in different planes of one die, all at once; `string` tells where a
-/// row set is for a chunk.
+/// The commands that carry out `computation` for chunks in different planes of one die, all at once; `string` tells
+/// where a row set is for a chunk.
 ///
 /// # Panics
 /// If `batch` is empty.

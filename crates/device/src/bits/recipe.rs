@@ -146,9 +146,9 @@ impl Recipe {
         most.max(own + kept + copied)
     }
 
-    /// How many fetches are on their way at a time, and how many page buffers the task of a die then has, where `most` can be had at
-    /// once. Pages that come `across` from several dies each wait for the other; a stage that `programs` its pages holds
-    /// those on their way to flash, too. Where buffers are few, fewer pages are on their way.
+    /// How many fetches are on their way at a time, and how many page buffers the task of a die then has, where `most`
+    /// can be had at once. Pages that come `across` from several dies each wait for the other; a stage that `programs`
+    /// its pages holds those on their way to flash, too. Where buffers are few, fewer pages are on their way.
     pub(in crate::bits) fn fetches_ahead(
         &self,
         across: bool,

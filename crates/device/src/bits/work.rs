@@ -11,8 +11,8 @@ use super::rows::{LENT, RowSetId};
 use crate::ftl::Ftl;
 use crate::region::{DieBatch, StringAddress};
 
-/// Strings lent to an evaluation: pages that were brought from other dies are sensed there with those of a site. Nothing of
-/// them outlives the evaluation, or a power cut.
+/// Strings lent to an evaluation: pages that were brought from other dies are sensed there with those of a site.
+/// Nothing of them outlives the evaluation, or a power cut.
 pub(in crate::bits) struct Lent {
     pub(in crate::bits) blocks: Vec<BlockId>,
     /// By place among the chunks of the class.

@@ -153,8 +153,8 @@ impl HostTransfer {
     }
 }
 
-/// Calls `act` with each stretch of host memory that `range` of a buffer, which is at `offset` in a transfer, lies in: its
-/// address, and its place in the buffer.
+/// Calls `act` with each stretch of host memory that `range` of a buffer, which is at `offset` in a transfer, lies in:
+/// its address, and its place in the buffer.
 #[inline]
 fn for_each_stretch(
     segments: &SegmentList,

@@ -117,8 +117,8 @@ impl Layout {
         })
     }
 
-    /// The batches of [`Layout::die_batches`] that one die holds of `chunks`, ascending: dies are numbered from the first
-    /// of the home, consecutive numbers on different channels.
+    /// The batches of [`Layout::die_batches`] that one die holds of `chunks`, ascending: dies are numbered from the
+    /// first of the home, consecutive numbers on different channels.
     pub fn batches_of(
         &self,
         number: u32,

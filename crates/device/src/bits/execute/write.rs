@@ -75,9 +75,9 @@ impl Bits {
         }
     }
 
-    /// Writes whole logical pages, which `lock` covers, where they can be sensed with those of their handle. When this returns, they are on flash; if it fails, or
-    /// the power is cut before, each of them is as it was or as it was to be. Writes with one handle happen one after another, so that
-    /// rows share layers.
+    /// Writes whole logical pages, which `lock` covers, where they can be sensed with those of their handle. When this
+    /// returns, they are on flash; if it fails, or the power is cut before, each of them is as it was or as it was to
+    /// be. Writes with one handle happen one after another, so that rows share layers.
     ///
     /// # Errors
     /// Computing's share is used up, host memory that is not there, or flash that keeps failing.

@@ -123,7 +123,9 @@ def test_a_drive_keeps_what_advice_promises(drive: Drive) -> None:
     second = {}
     for number, group in enumerate(by_name.groups):
         for member in group:
-            [second[member.name]] = drive.group(number).write([rows[member.name]], inverse=member.inverse)
+            [second[member.name]] = drive.group(f"advised {number}").write(
+                [rows[member.name]], inverse=member.inverse
+            )
     assert by_name.senses == senses(second) < by_name.senses_before
 
 

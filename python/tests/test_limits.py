@@ -51,7 +51,6 @@ _CALLS: dict[str, Callable[[bitline.Drive, int], object]] = {
         temperature_celsius=n if abs(n) > 50 else 2**31
     ),
     "grow_older cycles": lambda d, n: d.media.grow_older(pe_cycles=n),
-    "group": lambda d, n: d.group(n),
     "group first_die": lambda d, n: d.group("1", first_die=n),
     "group dies": lambda d, n: d.group("1", dies=n),
     "place count": lambda d, n: d.group("2").place(n, bits=1 << 47),

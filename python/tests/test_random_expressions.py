@@ -50,7 +50,7 @@ def _place(drive: Drive, random: Generator) -> list[tuple[BitExpression, Packed]
     for _ in range(random.integers(3, 17)):
         rows = random.random(bits) < random.random()
         inverse = bool(random.random() < often_inverted)
-        (vector,) = drive.group(int(random.integers(groups))).write([rows], inverse=inverse)
+        (vector,) = drive.group(f"group {random.integers(groups)}").write([rows], inverse=inverse)
         placed.append((vector, np.packbits(rows, bitorder="little")))
     return placed
 

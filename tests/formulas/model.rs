@@ -43,7 +43,7 @@ impl Model {
         u64::from(geometry.channels * geometry.chips_per_channel * geometry.dies_per_chip)
     }
 
-    /// A message on the link, cut into packets that each have an overhead.
+    /// A message on the link, divided into packets that each have an overhead.
     pub(crate) fn link(&self, bytes: u64) -> u64 {
         let link = &self.0.device.link;
         let packets = bytes.div_ceil(link.packet_payload_bytes.into());

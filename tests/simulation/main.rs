@@ -9,7 +9,7 @@
 //! `BITLINE_SEEDS=1000..5000` lives other seeds than those of `make test`; `make soak` lives ten times as many.
 //! Each seed is a life of its own, so they are shared out over the cores.
 
-#![expect(unreachable_pub, reason = "a test program has no outside")]
+#![expect(unreachable_pub, reason = "a test binary has no outside")]
 
 mod buffers;
 #[cfg(feature = "planted-bugs")]

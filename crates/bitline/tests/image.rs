@@ -145,7 +145,7 @@ fn a_truncated_image_is_refused_and_left_alone() {
         .write(true)
         .open(&path.0)
         .expect("it is ours");
-    file.set_len(length / 2).expect("it can be cut");
+    file.set_len(length / 2).expect("it can be truncated");
     let message = Drive::open_image(small(&[]), &path.0)
         .err()
         .expect("half is missing")

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::bits::BitsConfig;
 use crate::cache::{CacheConfig, CacheConfigError};
 use crate::compatibility::CompatibilityConfig;
-use crate::cost::Rates;
+use crate::cost::CostModel;
 use crate::faults::FaultConfig;
 use crate::frontend::{FrontendConfig, FrontendConfigError};
 use crate::ftl::{Capacity, FtlConfig, FtlConfigError};
@@ -271,9 +271,9 @@ impl DeviceConfig {
     }
 
     /// What a step, a page and a byte take and cost on each resource that an evaluation uses.
-    pub fn rates(&self) -> Rates {
+    pub fn cost_model(&self) -> CostModel {
         let page_bytes = self.nand.geometry.page_bytes.into();
-        Rates {
+        CostModel {
             nand: self.nand.clone(),
             channel: self.channel.clone(),
             link: self.link.clone(),

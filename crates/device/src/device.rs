@@ -135,8 +135,8 @@ impl Device {
         };
         let cache = Cache::power_up(&backend, &config.cache);
         parts.serve(cache.clone());
-        let rates = config.rates();
-        let bits = Bits::power_up(&backend, &config.bits, rates, cache.clone());
+        let model = config.cost_model();
+        let bits = Bits::power_up(&backend, &config.bits, model, cache.clone());
         parts.serve(bits.clone());
         let controller = Controller::power_up(
             &backend,

@@ -278,7 +278,7 @@ impl<T: Transport> BlockDevice<T> {
         Ok(blocks)
     }
 
-    /// Cuts a range into pieces of whole commands: first block and number of blocks of each. Each has a
+    /// Divides a range into pieces of whole commands: first block and number of blocks of each. Each has a
     /// buffer of its own, so that a long transfer needs little memory beside its data.
     fn pieces(&self, lba: u64, blocks: u64) -> impl Iterator<Item = (u64, u64)> + use<T> {
         let command = u64::from(self.blocks_per_command);
@@ -290,7 +290,7 @@ impl<T: Transport> BlockDevice<T> {
         })
     }
 
-    /// Cuts a range into commands that the drive can transfer.
+    /// Divides a range into commands that the drive can transfer.
     fn commands(&self, lba: u64, blocks: u64) -> impl Iterator<Item = (u64, u32)> + use<T> {
         commands(lba, blocks, self.blocks_per_command)
     }
@@ -434,7 +434,7 @@ impl<T: Transport> BlockDevice<T> {
     }
 }
 
-/// Cuts a range into commands of at most `most` blocks: first block and number of blocks of each.
+/// Divides a range into commands of at most `most` blocks: first block and number of blocks of each.
 pub(crate) fn commands(lba: u64, blocks: u64, most: u32) -> impl Iterator<Item = (u64, u32)> {
     let most = u64::from(most);
     (0..blocks.div_ceil(most)).map(move |number| {

@@ -154,15 +154,15 @@ fn best(mut run: impl FnMut()) -> f64 {
     times.fold(f64::INFINITY, f64::min)
 }
 
-/// Sums words, in lanes that the compiler turns into vector registers.
+/// Sums words side by side, so that the compiler uses vector registers.
 fn sum(words: &[u64]) -> u64 {
-    let mut lanes = [0u64; 32];
+    let mut sums = [0u64; 32];
     for chunk in words.chunks_exact(32) {
-        for (lane, word) in lanes.iter_mut().zip(chunk) {
-            *lane = lane.wrapping_add(*word);
+        for (sum, word) in sums.iter_mut().zip(chunk) {
+            *sum = sum.wrapping_add(*word);
         }
     }
-    lanes.iter().fold(0, |sum, lane| sum.wrapping_add(*lane))
+    sums.iter().fold(0, |all, sum| all.wrapping_add(*sum))
 }
 
 fn main() {

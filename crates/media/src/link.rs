@@ -136,7 +136,7 @@ impl Direction {
         direction
     }
 
-    /// A payload cut into packets, each with its overhead.
+    /// A payload divided into packets, each with its overhead.
     fn measure(&self, payload: u64) -> Message {
         let wire = self.config.wire_bytes(payload);
         Message {

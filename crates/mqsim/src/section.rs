@@ -120,12 +120,12 @@ impl<'a> Section<'a> {
     }
 }
 
-/// In how many letters names differ; one that was cut off, or written on, counts as one slip.
+/// In how many letters names differ; one that was truncated, or written on, counts as one slip.
 fn slips(name: &str, other: &str) -> usize {
-    let is_cut = |longer: &str, shorter: &str| {
+    let is_truncated = |longer: &str, shorter: &str| {
         longer.starts_with(shorter) && 2 * shorter.len() > longer.len()
     };
-    match is_cut(name, other) || is_cut(other, name) {
+    match is_truncated(name, other) || is_truncated(other, name) {
         true => usize::from(name != other),
         false => strsim::damerau_levenshtein(name, other),
     }

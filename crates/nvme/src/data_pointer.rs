@@ -1,7 +1,7 @@
 //! Where a command's data lies in host memory: PRP entries and lists (Base 4.3.1) or one SGL Data
 //! Block (Base 4.3.2).
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use crate::entry::SubmissionEntry;
 use crate::memory::{Dma, MEMORY_PAGE_BYTES, MemoryError};
@@ -297,12 +297,8 @@ impl SegmentList {
     /// # Errors
     /// [`MemoryError::OutOfRange`].
     pub fn read(&self, memory: &dyn Dma, into: &mut [u8]) -> Result<(), MemoryError> {
-        let mut rest = into;
-        for segment in self.iter() {
-            let count = segment.length.min(rest.len() as u64) as usize;
-            let (part, following) = rest.split_at_mut(count);
-            memory.read(segment.address, part)?;
-            rest = following;
+        for (address, range) in self.stretches(0, into.len()) {
+            memory.read(address, &mut into[range])?;
         }
         Ok(())
     }
@@ -312,14 +308,36 @@ impl SegmentList {
     /// # Errors
     /// [`MemoryError::OutOfRange`]; segments before the bad one are written.
     pub fn write(&self, memory: &mut dyn Dma, from: &[u8]) -> Result<(), MemoryError> {
-        let mut rest = from;
-        for segment in self.iter() {
-            let count = segment.length.min(rest.len() as u64) as usize;
-            let (part, following) = rest.split_at(count);
-            memory.write(segment.address, part)?;
-            rest = following;
+        for (address, range) in self.stretches(0, from.len()) {
+            memory.write(address, &from[range])?;
         }
         Ok(())
+    }
+
+    /// Where in host memory so many bytes of the transfer lie, from `offset` on: stretch by stretch, the address and
+    /// which of the bytes are there. They end with the transfer.
+    #[inline]
+    pub fn stretches(
+        &self,
+        offset: u64,
+        bytes: usize,
+    ) -> impl Iterator<Item = (u64, Range<usize>)> + '_ {
+        let (mut segments, mut skip, mut from) = (self.iter(), offset, 0);
+        std::iter::from_fn(move || {
+            while from < bytes {
+                let segment = segments.next()?;
+                if skip >= segment.length {
+                    skip -= segment.length;
+                    continue;
+                }
+                let rest = (bytes - from) as u64;
+                let range = from..from + (segment.length - skip).min(rest) as usize;
+                let address = segment.address + skip;
+                (skip, from) = (0, range.end);
+                return Some((address, range));
+            }
+            None
+        })
     }
 }
 

@@ -251,7 +251,7 @@ proptest! {
     #[test]
     fn decoding_is_total_on_plausible_steps(
         steps in prop::collection::vec((0u8..7, 0u16..4, any::<u8>()), 0..60),
-        cut in 0usize..9,
+        missing in 0usize..9,
     ) {
         let mut bytes = Vec::new();
         for (code, count, number) in steps {
@@ -262,7 +262,7 @@ proptest! {
                 _ => {}
             }
         }
-        bytes.truncate(bytes.len().saturating_sub(cut));
+        bytes.truncate(bytes.len().saturating_sub(missing));
         if let Ok(expression) = <Expression>::decode(&bytes) {
             prop_assert_eq!(expression.encode(), Ok(bytes));
         }

@@ -78,7 +78,7 @@ impl Key {
         }
         let drive = self.take()?;
         let closed = catch(|| drive.close());
-        if let Ok(Err(Unclosed { drive, error })) = closed {
+        if let Ok(Err(Unclosed { drive, error, .. })) = closed {
             put(self.number, Place::Ready(drive));
             return Err(to_python(error));
         }

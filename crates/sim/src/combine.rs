@@ -1,6 +1,6 @@
 //! Waiting for several things at once, inside one task.
 //!
-//! All parts are polled, in the order given, each time the task wakes; what is
+//! All futures are polled, in the order given, each time the task wakes; what is
 //! not needed any more is dropped, which cancels it.
 
 use std::future::{Future, poll_fn};

@@ -41,7 +41,7 @@ impl TaskId {
 
 /// Where a task stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum State {
     /// There is no task here.
     Free,
     /// Waiting to be woken.
@@ -58,7 +58,7 @@ enum Stage {
 struct Slot {
     /// Which of them; a free slot has that of the next.
     generation: u32,
-    stage: Stage,
+    state: State,
     /// The task, unless it is being polled.
     work: Option<Work>,
 }
@@ -283,13 +283,13 @@ impl Sim {
         if slot.generation != task.generation {
             return;
         }
-        match slot.stage {
-            Stage::Idle => {
-                slot.stage = Stage::Ready;
+        match slot.state {
+            State::Idle => {
+                slot.state = State::Ready;
                 kernel.ready.push_back(task);
             }
-            Stage::Running => slot.stage = Stage::RunningWoken,
-            Stage::Free | Stage::Ready | Stage::RunningWoken => {}
+            State::Running => slot.state = State::RunningWoken,
+            State::Free | State::Ready | State::RunningWoken => {}
         }
     }
 
@@ -345,13 +345,13 @@ impl Sim {
         let index = kernel.free.pop().unwrap_or_else(|| {
             kernel.slots.push(Slot {
                 generation: 0,
-                stage: Stage::Free,
+                state: State::Free,
                 work: None,
             });
             kernel.slots.len() as u32 - 1
         });
         let slot = &mut kernel.slots[index as usize];
-        slot.stage = Stage::Ready;
+        slot.state = State::Ready;
         slot.work = Some(work);
         let task = TaskId {
             index,
@@ -383,7 +383,7 @@ impl Sim {
             let kernel = &mut *self.0.kernel.borrow_mut();
             let slot = kernel.slots.get_mut(task.index as usize);
             let Some(slot) =
-                slot.filter(|slot| slot.generation == task.generation && slot.stage != Stage::Free)
+                slot.filter(|slot| slot.generation == task.generation && slot.state != State::Free)
             else {
                 return;
             };
@@ -415,7 +415,7 @@ impl Kernel {
                 }
                 None => {
                     let task = self.ready.pop_front()?;
-                    if self.slots[task.index as usize].stage != Stage::Ready {
+                    if self.slots[task.index as usize].state != State::Ready {
                         continue;
                     }
                     task
@@ -427,7 +427,7 @@ impl Kernel {
             if slot.generation == task.generation
                 && let Some(work) = slot.work.take()
             {
-                slot.stage = Stage::Running;
+                slot.state = State::Running;
                 self.polls += 1;
                 return Some((task, work));
             }
@@ -449,11 +449,11 @@ impl Kernel {
             return Some(work);
         }
         slot.work = Some(work);
-        if slot.stage == Stage::RunningWoken {
-            slot.stage = Stage::Ready;
+        if slot.state == State::RunningWoken {
+            slot.state = State::Ready;
             self.ready.push_back(task);
         } else {
-            slot.stage = Stage::Idle;
+            slot.state = State::Idle;
         }
         None
     }
@@ -462,7 +462,7 @@ impl Kernel {
 impl Slot {
     fn vacate(&mut self) {
         self.generation = self.generation.wrapping_add(1);
-        self.stage = Stage::Free;
+        self.state = State::Free;
         self.work = None;
     }
 }

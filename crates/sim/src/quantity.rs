@@ -188,8 +188,8 @@ macro_rules! amounts {
         }
         impl Div<u64> for $amount {
             type Output = $amount;
-            fn div(self, parts: u64) -> $amount {
-                $amount(self.0 / parts)
+            fn div(self, divisor: u64) -> $amount {
+                $amount(self.0 / divisor)
             }
         }
         impl Sum for $amount {

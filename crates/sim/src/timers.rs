@@ -1,6 +1,6 @@
 //! The event queue: which task wakes when. Order is (time, sequence number).
 //!
-//! A calendar: the near future is cut into buckets of 2^20 ps, each an unsorted
+//! A calendar: the near future is divided into buckets of 2^20 ps, each an unsorted
 //! list; only the bucket being emptied is sorted. The far future (erase
 //! times) waits in a heap. Setting and firing a timer costs a few
 //! instructions, whatever the number of timers.

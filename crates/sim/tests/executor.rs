@@ -71,7 +71,7 @@ fn a_dropped_sleep_does_not_hold_the_clock() {
 }
 
 #[test]
-fn joins_end_with_their_last_part() {
+fn joins_end_with_their_last_task() {
     let simulation = Simulation::new(0);
     let sim = simulation.handle();
     let times = simulation.block_on(async move {

@@ -92,7 +92,7 @@ impl Operands {
 fn memory_read_gbps(words: &[u64]) -> f64 {
     let begin = Instant::now();
     let sums = words.chunks_exact(8).fold([0u64; 8], |sums, words| {
-        std::array::from_fn(|lane| sums[lane] ^ words[lane])
+        std::array::from_fn(|at| sums[at] ^ words[at])
     });
     black_box(sums);
     size_of_val(words) as f64 / begin.elapsed().as_secs_f64() / 1e9

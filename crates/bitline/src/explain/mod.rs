@@ -9,7 +9,7 @@ use std::rc::Rc;
 use device::bits::Engine;
 use device::bits::job::{Question, step_cost};
 use device::bits::plan::{
-    Contents, Held, OPERANDS_SHOWN, Plan, Program, Slot as Selected, Source, Step, contents,
+    Computation, Contents, Held, OPERANDS_SHOWN, Plan, Slot as Selected, Source, Step, contents,
 };
 use device::bits::rows::{Operand, RowSetId};
 use device::cost::{Cost, Spending};
@@ -61,7 +61,7 @@ pub enum Part {
     },
     /// A page that the array computes.
     Page {
-        /// Number of the program; a page in several places is computed once.
+        /// Number of the computation; a page in several places is computed once.
         program: usize,
         /// The commands; none where the page is named again.
         steps: Vec<StepReport>,
@@ -272,22 +272,22 @@ impl<'a> Writer<'a> {
             nand,
             names,
             rows: operands.into_iter().filter_map(row).collect(),
-            written: vec![false; plan.programs.len()],
+            written: vec![false; plan.computations.len()],
         }
     }
 
     fn part(&mut self, source: &Source) -> Part {
         let (operator, parts) = match source {
             Source::Constant(value) => return Part::Constant { value: *value },
-            Source::Array(program) => {
-                let again = std::mem::replace(&mut self.written[*program], true);
+            Source::Array(computation) => {
+                let again = std::mem::replace(&mut self.written[*computation], true);
                 let steps = if again {
                     Vec::new()
                 } else {
-                    self.steps(&self.plan.programs[*program])
+                    self.steps(&self.plan.computations[*computation])
                 };
                 return Part::Page {
-                    program: *program,
+                    program: *computation,
                     steps,
                 };
             }
@@ -302,12 +302,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn steps(&self, program: &Program) -> Vec<StepReport> {
+    fn steps(&self, computation: &Computation) -> Vec<StepReport> {
         let stored = |row_set, layer| {
             let (id, inverse) = self.rows[&(row_set, layer)];
             if inverse { !id } else { id.into() }
         };
-        let held = contents(program, &stored);
+        let held = contents(computation, &stored);
         let step = |(step, held): (&Step, Contents)| {
             let (time, energy) = step_cost(self.nand, step);
             let slots: &[Selected] = match step {
@@ -328,7 +328,7 @@ impl<'a> Writer<'a> {
                 energy_pj: energy.as_pj(),
             }
         };
-        program.steps.iter().zip(held).map(step).collect()
+        computation.steps.iter().zip(held).map(step).collect()
     }
 
     fn words(&self, held: &Held) -> String {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use device::bits::Engine;
 use device::bits::job::Question;
-use device::cost::{Cost, IdleDrive, Job, Rates, of_stripes};
+use device::cost::{Cost, CostModel, IdleDrive, Job, of_stripes};
 use nvme::{Expression, VectorId};
 use sim::resource::{Priority, Server};
 use sim::{Energy, Sim, Simulation, Span};
@@ -67,15 +67,18 @@ pub(super) fn estimate(
         batches: Batches::new(page_bytes, config.host.batch_bytes),
         counts: question.count_only,
     });
-    let (rates, geometry) = (config.device.rates(), &config.device.nand.geometry);
+    let (model, geometry) = (config.device.cost_model(), &config.device.nand.geometry);
     let stripe = u64::from(geometry.planes()) * u64::from(page_bytes) * 8;
     let commands = host.reads.len() as u64 * u64::from(geometry.dies());
-    let (stripes, rest) = (question.bits / stripe, question.bits % stripe);
-    let cost = of_stripes(stripes, commands, |stripes| {
-        let bits = stripes * stripe + rest;
-        let jobs = host.jobs(drive, bits)?;
-        Ok::<_, Error>(host.live(jobs, bits, &rates))
-    })?;
+    let cost = of_stripes(
+        question.bits,
+        stripe,
+        || Ok(commands),
+        |bits| {
+            let jobs = host.jobs(drive, bits)?;
+            Ok::<_, Error>(host.live(jobs, bits, &model))
+        },
+    )?;
     Ok(host.report(question.bits, &cost))
 }
 
@@ -104,10 +107,15 @@ impl Host {
         Ok(jobs)
     }
 
-    fn live(self: &Rc<Host>, jobs: VecDeque<(VectorId, Job)>, bits: u64, rates: &Rates) -> Cost {
+    fn live(
+        self: &Rc<Host>,
+        jobs: VecDeque<(VectorId, Job)>,
+        bits: u64,
+        model: &CostModel,
+    ) -> Cost {
         let simulation = Simulation::new(0);
         let sim = simulation.handle();
-        let idle = IdleDrive::new(&sim, rates);
+        let idle = IdleDrive::new(&sim, model);
         let run = self.clone().run(sim.clone(), idle.clone(), jobs, bits);
         sim.spawn_detached(run);
         simulation.run();

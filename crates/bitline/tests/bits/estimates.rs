@@ -107,13 +107,9 @@ fn spent(drive: &Drive) -> BTreeMap<(String, String), u64> {
     entries.map(entry).collect()
 }
 
-/// Checks an estimate against an evaluation: energy account by account, but for what the controller draws
-/// all the time; that, and time itself, within half a percent.
-fn check(drive: &mut Drive, expression: &Expression, platform: Platform, bits: u64, count: bool) {
-    let told = drive.ask(expression).on(platform).explanation(None, count);
-    let told = told.expect("the vectors are there").estimate;
-    settle(drive);
-    let (before, begin) = (spent(drive), drive.now());
+/// How long an evaluation takes, in nanoseconds.
+fn time_of(drive: &mut Drive, expression: &Expression, platform: Platform, count: bool) -> f64 {
+    let begin = drive.now();
     if count {
         let counted = drive.count_ones(expression, platform);
         counted.expect("the vectors are there");
@@ -121,7 +117,17 @@ fn check(drive: &mut Drive, expression: &Expression, platform: Platform, bits: u
         let read = drive.evaluate(expression, platform);
         read.expect("the vectors are there");
     }
-    let took = drive.now().since(begin).as_ns();
+    drive.now().since(begin).as_ns()
+}
+
+/// Checks an estimate against an evaluation: energy account by account, but for what the controller draws
+/// all the time; that, and time itself, within half a percent.
+fn check(drive: &mut Drive, expression: &Expression, platform: Platform, bits: u64, count: bool) {
+    let told = drive.ask(expression).on(platform).explanation(None, count);
+    let told = told.expect("the vectors are there").estimate;
+    settle(drive);
+    let before = spent(drive);
+    let took = time_of(drive, expression, platform, count);
     settle(drive);
     let case = format!("{platform}, {bits} bits, count {count}: {expression}");
     for (account, energy) in spent(drive) {
@@ -224,15 +230,8 @@ fn ratio(
     let told = drive.ask(expression).on(platform).explanation(None, count);
     let told = told.expect("the vectors are there").estimate.time_ns;
     let gathers = |drive: &Drive| drive.statistics().expect("power").bits.gathers;
-    let (before, begin) = (gathers(drive), drive.now());
-    if count {
-        let counted = drive.count_ones(expression, platform);
-        counted.expect("the vectors are there");
-    } else {
-        let read = drive.evaluate(expression, platform);
-        read.expect("the vectors are there");
-    }
-    let took = drive.now().since(begin).as_ns();
+    let before = gathers(drive);
+    let took = time_of(drive, expression, platform, count);
     (told / took, gathers(drive) > before)
 }
 

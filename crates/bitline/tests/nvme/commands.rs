@@ -105,7 +105,7 @@ fn what_cannot_be_copied_is_refused_as_a_whole() {
 #[test]
 fn transfers_keep_to_the_limit() {
     let mut drive = drive(&[("frontend.max_data_transfer", "2")]);
-    // 2^2 pages of 4096 bytes are 32 blocks; the library cuts its calls to that.
+    // 2^2 pages of 4096 bytes are 32 blocks; the library divides its calls to that.
     let data = blocks(0, 100);
     drive.write(0, &data).expect("room");
     assert_eq!(drive.read(0, 100).expect("written"), data);

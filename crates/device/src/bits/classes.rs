@@ -6,9 +6,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use media::nand::{BlockId, DieId, Geometry, PlaneId};
+use arrayvec::ArrayVec;
+use media::nand::{BlockId, DieId, Geometry, PLANES_PER_DIE_MAX, PlaneId};
 
-use super::rows::{Operand, Row, RowSetId};
+use super::plan::Computation;
+use super::rows::{LENT, Operand, Row, RowSetId};
 use crate::ftl::{Lpn, Stored};
 use crate::region::{DieBatch, Home, Layout, StringAddress};
 
@@ -29,7 +31,7 @@ enum Place {
 /// Strings of one number, over the chunks of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Set {
-    /// Number of their plane among those of the chunk, by first use: rows of one site meet in the latches.
+    /// Number of their plane among those of the chunk, by first use: rows of one site are combined in the latches.
     site: u32,
     /// The first set whose block is the same; another string of it cannot be sensed at once.
     twin: u32,
@@ -58,11 +60,44 @@ pub struct Class {
 
 /// Places of chunks in a class that a multi-plane command can reach, and the die.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lane {
+pub struct DieShare {
     /// The die.
     pub die: DieId,
     /// Places in different planes of it, ascending; batch after batch.
     pub batches: Vec<DieBatch>,
+}
+
+/// Chunks of a batch, by their number in it, that one die senses at once: each is in another plane of it.
+#[derive(Clone, Debug)]
+pub struct OfDie {
+    /// The die.
+    pub die: DieId,
+    /// The chunks.
+    pub numbers: ArrayVec<usize, PLANES_PER_DIE_MAX>,
+}
+
+/// The chunks of a batch by the dies that sense them, `plane` telling the plane of a place.
+pub fn by_die(
+    geometry: &Geometry,
+    batch: &DieBatch,
+    plane: impl Fn(u64) -> PlaneId,
+) -> ArrayVec<OfDie, PLANES_PER_DIE_MAX> {
+    let planes: ArrayVec<PlaneId, PLANES_PER_DIE_MAX> =
+        batch.iter().map(|&place| plane(place)).collect();
+    let mut dies: ArrayVec<OfDie, PLANES_PER_DIE_MAX> = ArrayVec::new();
+    for (number, &plane) in planes.iter().enumerate() {
+        let die = geometry.die_of_plane(plane);
+        let has_plane = |known: &OfDie| known.numbers.iter().any(|&other| planes[other] == plane);
+        let joins = |known: &&mut OfDie| known.die == die && !has_plane(known);
+        match dies.iter_mut().find(joins) {
+            Some(known) => known.numbers.push(number),
+            None => dies.push(OfDie {
+                die,
+                numbers: ArrayVec::from_iter([number]),
+            }),
+        }
+    }
+    dies
 }
 
 /// The classes of the chunks of operands that begin with these logical pages, `stored` telling where each page is. All blocks of the region among them are
@@ -215,6 +250,15 @@ impl Class {
         set.map_or(0, |set| set.site as usize)
     }
 
+    /// Whether a computation senses other dies than those of a site, or none: it reads pages. What is lent lies at the
+    /// site.
+    pub fn is_elsewhere(&self, computation: &Computation, site: usize) -> bool {
+        match computation.first_row_set() {
+            None | Some(LENT) => false,
+            Some(row_set) => row_set.operand().is_some() || self.site_of(row_set) != site,
+        }
+    }
+
     /// How many sites there are, one at least.
     pub fn sites(&self) -> usize {
         let sites = self.signature.sets.iter().map(|set| set.site as usize + 1);
@@ -267,26 +311,41 @@ impl Class {
         }
     }
 
+    /// By place: the plane of a site, and how many chunks before have the same.
+    pub fn numbers_in_plane(
+        &self,
+        geometry: &Geometry,
+        site: usize,
+    ) -> impl Iterator<Item = (PlaneId, u32)> {
+        let mut next = vec![0; geometry.planes() as usize];
+        (0..self.len() as u64).map(move |place| {
+            let plane = self.plane(geometry, site, place);
+            let next: &mut u32 = &mut next[plane.0 as usize];
+            *next += 1;
+            (plane, *next - 1)
+        })
+    }
+
     /// The chunks by the dies of a site, in the order of first use; the planes of a batch ascend.
-    pub fn lanes(&self, geometry: &Geometry, site: usize) -> Vec<Lane> {
+    pub fn shares(&self, geometry: &Geometry, site: usize) -> Vec<DieShare> {
         let mut number_of = vec![None; geometry.dies() as usize];
-        let mut lanes: Vec<(Lane, Option<PlaneId>)> = Vec::new();
+        let mut shares: Vec<(DieShare, Option<PlaneId>)> = Vec::new();
         for place in 0..self.len() as u64 {
             let plane = self.plane(geometry, site, place);
             let die = geometry.die_of_plane(plane);
             let number = *number_of[die.0 as usize].get_or_insert_with(|| {
                 let batches = Vec::new();
-                lanes.push((Lane { die, batches }, None));
-                lanes.len() - 1
+                shares.push((DieShare { die, batches }, None));
+                shares.len() - 1
             });
-            let (lane, last) = &mut lanes[number];
-            match lane.batches.last_mut().filter(|_| *last < Some(plane)) {
+            let (share, last) = &mut shares[number];
+            match share.batches.last_mut().filter(|_| *last < Some(plane)) {
                 Some(batch) => batch.push(place),
-                None => lane.batches.push(DieBatch::from_iter([place])),
+                None => share.batches.push(DieBatch::from_iter([place])),
             }
             *last = Some(plane);
         }
-        lanes.into_iter().map(|(lane, _)| lane).collect()
+        shares.into_iter().map(|(share, _)| share).collect()
     }
 
     /// The first chunks of it.
@@ -345,15 +404,15 @@ impl Class {
 
     /// The dies of a site, in words of a home: the die of the first chunk, and how many there are.
     pub fn home(&self, geometry: &Geometry, site: usize) -> Home {
-        let lanes = self.lanes(geometry, site);
-        let first = lanes.first().map_or(0, |lane| {
+        let shares = self.shares(geometry, site);
+        let first = shares.first().map_or(0, |share| {
             let per_channel = geometry.dies_per_channel();
-            lane.die.0 % per_channel * geometry.channels + lane.die.0 / per_channel
+            share.die.0 % per_channel * geometry.channels + share.die.0 / per_channel
         });
-        let all = lanes.len() as u32 == geometry.dies();
+        let all = shares.len() as u32 == geometry.dies();
         Home {
             first: first as u16,
-            dies: if all { 0 } else { lanes.len() as u16 },
+            dies: if all { 0 } else { shares.len() as u16 },
         }
     }
 }

@@ -74,44 +74,44 @@ impl Combiner {
         Combiner::default()
     }
 
-    /// Writes into `result` what `root` yields of the `pages`, one for each program of the plan.
+    /// Writes into `result` what `root` yields of the `pages`, one for each computation of the plan.
     ///
     /// # Panics
-    /// If `root` names a program without a page, or a page's length differs from that of `result`.
+    /// If `root` names a computation without a page, or a page's length differs from that of `result`.
     pub fn combine<P: AsRef<[u64]>>(&mut self, root: &Source, pages: &[P], result: &mut [u64]) {
         match root {
             Source::Constant(value) => result.fill(if *value { u64::MAX } else { 0 }),
-            Source::Array(program) => result.copy_from_slice(pages[*program].as_ref()),
+            Source::Array(computation) => result.copy_from_slice(pages[*computation].as_ref()),
             Source::Not(inner) => {
                 self.combine(inner, pages, result);
                 invert(result);
             }
-            Source::And(parts) => self.fold(parts, pages, result, true, and_into),
-            Source::Or(parts) => self.fold(parts, pages, result, false, or_into),
-            Source::Xor(parts) => self.fold(parts, pages, result, false, xor_into),
+            Source::And(operands) => self.fold(operands, pages, result, true, and_into),
+            Source::Or(operands) => self.fold(operands, pages, result, false, or_into),
+            Source::Xor(operands) => self.fold(operands, pages, result, false, xor_into),
         }
     }
 
     fn fold<P: AsRef<[u64]>>(
         &mut self,
-        parts: &[Source],
+        operands: &[Source],
         pages: &[P],
         result: &mut [u64],
         neutral: bool,
         apply: fn(&mut [u64], &[u64]),
     ) {
-        let Some((first, rest)) = parts.split_first() else {
+        let Some((first, rest)) = operands.split_first() else {
             return result.fill(if neutral { u64::MAX } else { 0 });
         };
         self.combine(first, pages, result);
-        for part in rest {
-            if let Source::Array(program) = part {
-                apply(result, pages[*program].as_ref());
+        for operand in rest {
+            if let Source::Array(computation) = operand {
+                apply(result, pages[*computation].as_ref());
                 continue;
             }
             let mut buffer = self.free.pop().unwrap_or_default();
             buffer.resize(result.len(), 0);
-            self.combine(part, pages, &mut buffer);
+            self.combine(operand, pages, &mut buffer);
             apply(result, &buffer);
             self.free.push(buffer);
         }

@@ -4,24 +4,24 @@ use std::rc::Rc;
 
 use media::nand::{Command, Geometry, MwsPlane, MwsSlot, PlaneMask, WordlineBitmap};
 
-use super::plan::{Program, Sense, Slot, Step};
+use super::plan::{Computation, Sense, Slot, Step};
 use super::rows::RowSetId;
 use crate::planted::{Bug, is_planted};
 use crate::region::{DieBatch, StringAddress};
 
-/// The commands that carry out `program` for chunks in different planes of one die, all at once; `string` tells where a
-/// row set is for a chunk.
+/// The commands that carry out `computation` for chunks in different planes of one die, all at once; `string` tells
+/// where a row set is for a chunk.
 ///
 /// # Panics
 /// If `batch` is empty.
 pub fn commands(
-    program: &Program,
+    computation: &Computation,
     geometry: &Geometry,
     string: &impl Fn(RowSetId, u64) -> StringAddress,
     batch: &DieBatch,
 ) -> Rc<[Command]> {
-    let planes = planes_of(program, geometry, string, batch);
-    let steps = program.steps.iter();
+    let planes = planes_of(computation, geometry, string, batch);
+    let steps = computation.steps.iter();
     steps
         .map(|step| match step {
             Step::Sense(sense) => {
@@ -35,12 +35,12 @@ pub fn commands(
 
 /// The planes of a die that hold the chunks.
 fn planes_of(
-    program: &Program,
+    computation: &Computation,
     geometry: &Geometry,
     string: &impl Fn(RowSetId, u64) -> StringAddress,
     batch: &DieBatch,
 ) -> PlaneMask {
-    let Some(row_set) = program.first_row_set() else {
+    let Some(row_set) = computation.first_row_set() else {
         return PlaneMask(0);
     };
     let bit = |&chunk: &u64| {

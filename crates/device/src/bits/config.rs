@@ -5,7 +5,7 @@ use media::nand::Geometry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::cost::AcceleratorRates;
+use crate::cost::AcceleratorModel;
 
 /// Bulk bitwise computing: its share of the drive and the accelerator of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -20,11 +20,11 @@ pub struct BitsConfig {
     pub accelerator_pj_per_64b: u64,
     /// Bytes of operands the accelerator combines in a second, in millions.
     pub accelerator_megabytes_per_second: u64,
-    /// How vectors meet that lie on different dies.
+    /// How vectors that lie on different dies are combined.
     pub meeting: Meeting,
 }
 
-/// How vectors of different homes meet.
+/// How vectors of different homes are combined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Meeting {
@@ -39,8 +39,8 @@ pub enum Meeting {
 
 impl BitsConfig {
     /// What the accelerator can do with pages of `page_bytes`.
-    pub fn accelerator(&self, page_bytes: u64) -> AcceleratorRates {
-        AcceleratorRates {
+    pub fn accelerator(&self, page_bytes: u64) -> AcceleratorModel {
+        AcceleratorModel {
             pages: self.accelerator_buffer_bytes / page_bytes,
             bytes_per_second: self.accelerator_megabytes_per_second * 1_000_000,
             pj_per_unit: self.accelerator_pj_per_64b,

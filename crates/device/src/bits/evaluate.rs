@@ -6,7 +6,7 @@
 use thiserror::Error;
 
 use super::combine::Combiner;
-use super::plan::{Plan, Program, Sense, Step};
+use super::plan::{Computation, Plan, Sense, Step};
 use super::rows::RowSetId;
 
 /// A step that the flash would refuse, or whose result it would not define.
@@ -40,21 +40,25 @@ pub fn evaluate<'a>(
     words: usize,
     fetch: &impl Fn(RowSetId, u32) -> &'a [u64],
 ) -> Result<Vec<u64>, IllegalStep> {
-    let run = |program| run(program, blocks_max, words, fetch);
-    let pages: Vec<Vec<u64>> = plan.programs.iter().map(run).collect::<Result<_, _>>()?;
+    let run = |computation| run(computation, blocks_max, words, fetch);
+    let pages: Vec<Vec<u64>> = plan
+        .computations
+        .iter()
+        .map(run)
+        .collect::<Result<_, _>>()?;
     let mut result = vec![0; words];
     Combiner::new().combine(&plan.root, &pages, &mut result);
     Ok(result)
 }
 
 fn run<'a>(
-    program: &Program,
+    computation: &Computation,
     blocks_max: usize,
     words: usize,
     fetch: &impl Fn(RowSetId, u32) -> &'a [u64],
 ) -> Result<Vec<u64>, IllegalStep> {
     let (mut s, mut c) = (None::<Vec<u64>>, None::<Vec<u64>>);
-    for step in &program.steps {
+    for step in &computation.steps {
         if let Step::Sense(sense) = step {
             check(sense, blocks_max)?;
             if sense.iscm.init_c {

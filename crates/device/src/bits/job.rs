@@ -10,11 +10,11 @@ use media::nand::{
 };
 use sim::{Energy, Span};
 
-use super::classes::{Class, Lane};
-use super::plan::{Plan, Program, Sense, Step};
+use super::classes::{Class, DieShare, by_die};
+use super::plan::{Computation, Plan, Sense, Step};
 use super::recipe::{Instruction, Recipe};
 use super::rows::LENT;
-use crate::cost::{Account, BatchJob, Command, Fetch, Job, LaneJob, Op, Rates, Sink, StageJob};
+use crate::cost::{Account, BatchJob, Command, CostModel, DieJob, Fetch, Job, Op, Sink, StageJob};
 use crate::region::DieBatch;
 
 /// Bytes of a count as the host gets it.
@@ -33,7 +33,7 @@ pub struct Question {
 
 /// The plans that are carried out for a class: pages that are brought to the dies of a site, then what gives the result.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Staged<'a> {
+pub(super) struct Plans<'a> {
     pub(super) site: usize,
     pub(super) brought: &'a [Plan],
     pub(super) plan: &'a Plan,
@@ -41,52 +41,52 @@ pub(super) struct Staged<'a> {
 
 /// The job of evaluating classes, each by its plans.
 pub(super) fn job<'a>(
-    classes: impl ExactSizeIterator<Item = (&'a Class, Staged<'a>)>,
+    classes: impl ExactSizeIterator<Item = (&'a Class, Plans<'a>)>,
     question: &Question,
-    rates: &Rates,
+    model: &CostModel,
 ) -> Job {
     let mixed = classes.len() > 1;
     Job {
         fetched_bytes: question.expression_bytes,
         firmware: vec![Work::Fetch, Work::Plan],
-        lanes: classes
-            .flat_map(|(class, staged)| lanes(class, staged, question, rates, mixed))
+        dies: classes
+            .flat_map(|(class, plans)| shares(class, plans, question, model, mixed))
             .collect(),
         answer_bytes: if question.count_only { COUNT_BYTES } else { 0 },
     }
 }
 
 /// The dies' shares of a class.
-fn lanes(
+fn shares(
     class: &Class,
-    staged: Staged<'_>,
+    plans: Plans<'_>,
     question: &Question,
-    rates: &Rates,
+    model: &CostModel,
     mixed: bool,
-) -> Vec<LaneJob> {
-    let site = Site::new(class, staged.site, rates);
+) -> Vec<DieJob> {
+    let site = Site::new(class, plans.site, model);
     let result = if question.count_only {
         Sink::Nowhere
     } else {
         Sink::Host
     };
-    let brought = staged.brought.iter().map(|plan| (plan, Sink::Die));
+    let brought = plans.brought.iter().map(|plan| (plan, Sink::Die));
     let steps: Vec<StageSteps<'_>> = brought
-        .chain([(staged.plan, result)])
+        .chain([(plans.plan, result)])
         .map(|(plan, sink)| StageSteps::new(plan, sink, &site, mixed))
         .collect();
-    let shares = class.lanes(site.geometry, staged.site).into_iter();
-    let lane = |lane: Lane| LaneJob {
+    let shares = class.shares(site.geometry, plans.site).into_iter();
+    let share = |share: DieShare| DieJob {
         stages: (0..)
             .zip(&steps)
             .map(|(layer, steps)| {
-                let batches = lane.batches.iter();
-                let job = |batch| site.batch(lane.die, batch, layer, steps, question.bits);
+                let batches = share.batches.iter();
+                let job = |batch| site.batch(share.die, batch, layer, steps, question.bits);
                 (steps.job.clone(), batches.map(job).collect())
             })
             .collect(),
     };
-    shares.map(lane).collect()
+    shares.map(share).collect()
 }
 
 /// A stage: its plan, and what is done with every batch.
@@ -98,12 +98,13 @@ struct StageSteps<'a> {
 
 impl<'a> StageSteps<'a> {
     fn new(plan: &'a Plan, sink: Sink, site: &Site<'_>, mixed: bool) -> StageSteps<'a> {
-        let mut programs = plan.programs.iter();
-        let across = mixed || programs.any(|program| site.is_elsewhere(program));
+        let mut computations = plan.computations.iter();
+        let across = mixed
+            || computations.any(|computation| site.class.is_elsewhere(computation, site.site));
         let recipe = Recipe::new(plan, matches!(sink, Sink::Nowhere), None, across);
         StageSteps {
             plan,
-            job: Rc::new(stage(plan, &recipe, sink, across, site.rates)),
+            job: Rc::new(stage(plan, &recipe, sink, across, site.model)),
             order: recipe.order,
         }
     }
@@ -112,7 +113,7 @@ impl<'a> StageSteps<'a> {
 /// The site whose dies carry a class out.
 struct Site<'a> {
     class: &'a Class,
-    rates: &'a Rates,
+    model: &'a CostModel,
     geometry: &'a Geometry,
     site: usize,
     /// By place: the string that is lent for a chunk, of the blocks of its plane.
@@ -120,21 +121,16 @@ struct Site<'a> {
 }
 
 impl<'a> Site<'a> {
-    fn new(class: &'a Class, site: usize, rates: &'a Rates) -> Site<'a> {
-        let geometry = &rates.nand.geometry;
-        let mut next = vec![0; geometry.planes() as usize];
-        let string = |place| {
-            let plane = class.plane(geometry, site, place);
-            let next: &mut u32 = &mut next[plane.0 as usize];
-            *next += 1;
-            (*next - 1) % geometry.strings_per_block
-        };
+    fn new(class: &'a Class, site: usize, model: &'a CostModel) -> Site<'a> {
+        let geometry = &model.nand.geometry;
+        let numbers = class.numbers_in_plane(geometry, site);
+        let strings = numbers.map(|(_, number)| number % geometry.strings_per_block);
         Site {
             class,
-            rates,
+            model,
             geometry,
             site,
-            strings: (0..class.len() as u64).map(string).collect(),
+            strings: strings.collect(),
         }
     }
 
@@ -147,7 +143,7 @@ impl<'a> Site<'a> {
         steps: &StageSteps<'_>,
         bits: u64,
     ) -> BatchJob {
-        let page_bytes = self.rates.page_bytes();
+        let page_bytes = self.model.page_bytes();
         let bytes = |&place: &u64| {
             let before = self.class.chunk(place) * page_bytes * 8;
             bits.saturating_sub(before).div_ceil(8).min(page_bytes)
@@ -164,23 +160,14 @@ impl<'a> Site<'a> {
             pages: batch.len() as u32,
             bytes: batch.iter().map(bytes).sum(),
             asked: order
-                .map(|&program| self.asked(&steps.plan.programs[program], batch))
+                .map(|&computation| self.asked(&steps.plan.computations[computation], batch))
                 .collect(),
             programmed: batch.iter().filter(|_| is_programmed).map(page).collect(),
         }
     }
 
-    /// Whether a program senses other dies than those of the lanes, or none.
-    fn is_elsewhere(&self, program: &Program) -> bool {
-        match program.first_row_set() {
-            None | Some(LENT) => false,
-            Some(row_set) if row_set.operand().is_some() => true,
-            Some(row_set) => self.class.site_of(row_set) != self.site,
-        }
-    }
-
-    fn plane(&self, program: &Program, place: u64) -> PlaneId {
-        match program.first_row_set() {
+    fn plane(&self, computation: &Computation, place: u64) -> PlaneId {
+        match computation.first_row_set() {
             Some(row_set) if row_set != LENT && row_set.operand().is_none() => {
                 let string = self.class.string(row_set, place);
                 self.geometry.plane_of_block(string.block)
@@ -189,36 +176,24 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// The dies that a program asks for the pages of a batch, and for how many planes at once.
-    fn asked(&self, program: &Program, batch: &DieBatch) -> Vec<(u32, u32)> {
-        let mut asked: Vec<(DieId, Vec<PlaneId>)> = Vec::with_capacity(1);
-        for &place in batch {
-            let plane = self.plane(program, place);
-            let die = self.geometry.die_of_plane(plane);
-            match asked
-                .iter_mut()
-                .find(|(known, planes)| *known == die && !planes.contains(&plane))
-            {
-                Some((_, planes)) => planes.push(plane),
-                None => asked.push((die, vec![plane])),
-            }
-        }
-        let counts = asked.into_iter();
-        counts
-            .map(|(die, planes)| (die.0, planes.len() as u32))
+    /// The dies that a computation asks for the pages of a batch, and for how many planes at once.
+    fn asked(&self, computation: &Computation, batch: &DieBatch) -> Vec<(u32, u32)> {
+        let dies = by_die(self.geometry, batch, |place| self.plane(computation, place));
+        dies.iter()
+            .map(|of_die| (of_die.die.0, of_die.numbers.len() as u32))
             .collect()
     }
 }
 
-fn stage(plan: &Plan, recipe: &Recipe, sink: Sink, across: bool, rates: &Rates) -> StageJob {
-    let planes = rates.nand.geometry.planes_per_die;
+fn stage(plan: &Plan, recipe: &Recipe, sink: Sink, across: bool, model: &CostModel) -> StageJob {
+    let planes = model.nand.geometry.planes_per_die;
     let programs_pages = matches!(sink, Sink::Die);
-    let ahead = recipe.fetches_ahead(across, programs_pages, planes, rates.page_buffers);
+    let ahead = recipe.fetches_ahead(across, programs_pages, planes, model.page_buffers);
     StageJob {
         fetches: recipe
             .order
             .iter()
-            .map(|&program| fetch(&plan.programs[program], rates))
+            .map(|&computation| fetch(&plan.computations[computation], model))
             .collect(),
         ops: recipe.instructions.iter().flat_map(op).collect(),
         ahead: ahead.fetches as usize,
@@ -238,24 +213,24 @@ fn op(instruction: &Instruction) -> Option<Op> {
     }
 }
 
-fn fetch(program: &Program, rates: &Rates) -> Fetch {
-    let reads = program
+fn fetch(computation: &Computation, model: &CostModel) -> Fetch {
+    let reads = computation
         .first_row_set()
         .is_some_and(|row_set| row_set.operand().is_some());
     let of = |planes: u32| -> Vec<Command> {
         if reads {
-            return vec![read(planes, rates)];
+            return vec![read(planes, model)];
         }
-        let steps = program.steps.iter();
-        steps.map(|step| command(step, planes, rates)).collect()
+        let steps = computation.steps.iter();
+        steps.map(|step| command(step, planes, model)).collect()
     };
     Fetch {
-        commands: (1..=rates.nand.geometry.planes_per_die).map(of).collect(),
+        commands: (1..=model.nand.geometry.planes_per_die).map(of).collect(),
     }
 }
 
 /// A step in the first `planes` planes of a die, wherever its strings are.
-fn command(step: &Step, planes: u32, rates: &Rates) -> Command {
+fn command(step: &Step, planes: u32, model: &CostModel) -> Command {
     let (command, account) = match step {
         Step::Sense(sense) => {
             let planes = (0..planes).map(|_| plane_of(sense));
@@ -269,9 +244,9 @@ fn command(step: &Step, planes: u32, rates: &Rates) -> Command {
             (NandCommand::Xor { planes }, Account::Latch)
         }
     };
-    let (array, energy) = step_cost(&rates.nand, step);
+    let (array, energy) = step_cost(&model.nand, step);
     Command {
-        cycles: rates.nand.command_span(&command),
+        cycles: model.nand.command_span(&command),
         array,
         energy,
         account,
@@ -279,8 +254,8 @@ fn command(step: &Step, planes: u32, rates: &Rates) -> Command {
 }
 
 /// A page of each of `planes` planes that lies in no string of the region.
-fn read(planes: u32, rates: &Rates) -> Command {
-    let geometry = &rates.nand.geometry;
+fn read(planes: u32, model: &CostModel) -> Command {
+    let geometry = &model.nand.geometry;
     let page = |plane| PageAddress {
         block: geometry.block_of_plane(PlaneId(plane), 0),
         page: 0,
@@ -289,9 +264,9 @@ fn read(planes: u32, rates: &Rates) -> Command {
         pages: (0..planes).map(page).collect(),
         inverse: false,
     };
-    let busy = rates.nand.longest_read(rates.mode);
+    let busy = model.nand.longest_read(model.mode);
     Command {
-        cycles: rates.nand.command_span(&command),
+        cycles: model.nand.command_span(&command),
         array: busy.span,
         energy: busy.energy,
         account: Account::Read,

@@ -10,9 +10,9 @@ pub mod engine;
 pub mod evaluate;
 pub mod execute;
 pub mod job;
-pub mod meet;
 pub mod plan;
 mod recipe;
+pub mod routes;
 pub mod rows;
 #[cfg(test)]
 mod tests;

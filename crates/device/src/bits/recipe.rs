@@ -28,16 +28,16 @@ impl Gate {
 /// they were fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bits) enum Instruction {
-    /// Pushes the page of the program fetched next.
+    /// Pushes the page of the computation fetched next.
     Fetch {
-        program: usize,
+        computation: usize,
         /// It is needed again.
         keep: bool,
         /// The accelerator takes it in as it comes.
         operand: bool,
     },
     /// Pushes a page that was kept.
-    Again { program: usize },
+    Again { computation: usize },
     /// Pushes zeros or ones.
     Constant(bool),
     /// Inverts the top.
@@ -55,7 +55,7 @@ const FETCHES_AHEAD: u32 = 2;
 /// The same where they come from different dies.
 const FETCHES_AHEAD_ACROSS: u32 = 4;
 
-/// What a lane has on its way.
+/// What the task of a die has on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bits) struct Ahead {
     /// Fetches.
@@ -64,12 +64,12 @@ pub(in crate::bits) struct Ahead {
     pub(in crate::bits) buffers: u32,
 }
 
-/// The steps for each chunk, and the programs they fetch, in order.
+/// The steps for each chunk, and the computations they fetch, in order.
 #[derive(Debug, Default)]
 pub(in crate::bits) struct Recipe {
     pub(in crate::bits) instructions: Vec<Instruction>,
     pub(in crate::bits) order: Vec<usize>,
-    /// Uses of each program.
+    /// Uses of each computation.
     uses: Vec<u32>,
     /// Pages come to the controller's memory first, and from there to the accelerator.
     buffered: bool,
@@ -86,7 +86,7 @@ impl Recipe {
         buffered: bool,
     ) -> Recipe {
         let mut recipe = Recipe {
-            uses: vec![0; plan.programs.len()],
+            uses: vec![0; plan.computations.len()],
             buffered,
             ..Recipe::default()
         };
@@ -146,9 +146,9 @@ impl Recipe {
         most.max(own + kept + copied)
     }
 
-    /// How many fetches are on their way at a time, and how many page buffers a lane then has, where `most` can be had at
-    /// once. Pages that come `across` from several dies each wait for the other; a stage that `programs` its pages holds
-    /// those on their way to flash, too. Where buffers are few, fewer pages are on their way.
+    /// How many fetches are on their way at a time, and how many page buffers the task of a die then has, where `most`
+    /// can be had at once. Pages that come `across` from several dies each wait for the other; a stage that `programs`
+    /// its pages holds those on their way to flash, too. Where buffers are few, fewer pages are on their way.
     pub(in crate::bits) fn fetches_ahead(
         &self,
         across: bool,
@@ -175,54 +175,54 @@ impl Recipe {
     fn note_uses(&mut self, source: &Source) {
         match source {
             Source::Constant(_) => {}
-            Source::Array(program) => self.uses[*program] += 1,
+            Source::Array(computation) => self.uses[*computation] += 1,
             Source::Not(inner) => self.note_uses(inner),
-            Source::And(parts) | Source::Or(parts) | Source::Xor(parts) => {
-                parts.iter().for_each(|part| self.note_uses(part));
+            Source::And(inputs) | Source::Or(inputs) | Source::Xor(inputs) => {
+                inputs.iter().for_each(|input| self.note_uses(input));
             }
         }
     }
 
     /// Steps that push `source`; gives the pages due when it is used as an operand.
     fn emit(&mut self, source: &Source, operand: bool) -> u64 {
-        let (parts, gate, neutral) = match source {
+        let (inputs, gate, neutral) = match source {
             Source::Constant(value) => {
                 self.instructions.push(Instruction::Constant(*value));
                 return 1;
             }
-            Source::Array(program) => return self.emit_page(*program, operand),
+            Source::Array(computation) => return self.emit_page(*computation, operand),
             Source::Not(inner) => {
                 let due = self.emit(inner, true);
                 self.instructions.push(Instruction::Not { due });
                 return 1;
             }
-            Source::And(parts) => (parts, Gate::And, true),
-            Source::Or(parts) => (parts, Gate::Or, false),
-            Source::Xor(parts) => (parts, Gate::Xor, false),
+            Source::And(inputs) => (inputs, Gate::And, true),
+            Source::Or(inputs) => (inputs, Gate::Or, false),
+            Source::Xor(inputs) => (inputs, Gate::Xor, false),
         };
-        let Some((first, rest)) = parts.split_first() else {
+        let Some((first, rest)) = inputs.split_first() else {
             self.instructions.push(Instruction::Constant(neutral));
             return 1;
         };
         let mut due = self.emit(first, true);
-        for part in rest {
-            due += self.emit(part, true);
+        for input in rest {
+            due += self.emit(input, true);
             self.instructions.push(Instruction::Combine { gate, due });
             due = 0;
         }
         1
     }
 
-    fn emit_page(&mut self, program: usize, operand: bool) -> u64 {
+    fn emit_page(&mut self, computation: usize, operand: bool) -> u64 {
         let operand = operand && !self.buffered;
-        if self.order.contains(&program) {
-            self.instructions.push(Instruction::Again { program });
+        if self.order.contains(&computation) {
+            self.instructions.push(Instruction::Again { computation });
             return 1;
         }
-        self.order.push(program);
+        self.order.push(computation);
         self.instructions.push(Instruction::Fetch {
-            program,
-            keep: self.uses[program] > 1,
+            computation,
+            keep: self.uses[computation] > 1,
             operand,
         });
         u64::from(!operand)
@@ -233,7 +233,7 @@ impl Recipe {
 mod tests {
     use super::*;
     use crate::bits::engine::Engine;
-    use crate::bits::plan::Program;
+    use crate::bits::plan::Computation;
 
     /// Operand pages that the accelerator takes in for one chunk.
     fn pages(recipe: &Recipe) -> u64 {
@@ -262,7 +262,7 @@ mod tests {
         for root in roots {
             let plan = Plan {
                 engine: Engine::FlashCosmos,
-                programs: vec![Program::default(); 3],
+                computations: vec![Computation::default(); 3],
                 root,
             };
             let (operands, root) = (plan.controller_bytes_per_page(1), &plan.root);

@@ -1,19 +1,18 @@
 //! The chunks of one class on their way: where their rows are, and the strings lent for them.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use media::nand::{BlockId, Command, Geometry, PageAddress, PlaneId};
 
-use super::classes::{Class, Lane};
+use super::classes::{Class, DieShare};
 use super::command::commands;
-use super::plan::Program;
+use super::plan::Computation;
 use super::rows::{LENT, RowSetId};
 use crate::ftl::Ftl;
 use crate::region::{DieBatch, StringAddress};
 
-/// Strings lent to an evaluation: pages that were brought from other dies meet there with those of a site. Nothing of
-/// them outlives the evaluation, or a power cut.
+/// Strings lent to an evaluation: pages that were brought from other dies are sensed there with those of a site.
+/// Nothing of them outlives the evaluation, or a power cut.
 pub(in crate::bits) struct Lent {
     pub(in crate::bits) blocks: Vec<BlockId>,
     /// By place among the chunks of the class.
@@ -24,9 +23,9 @@ pub(in crate::bits) struct Lent {
 pub(in crate::bits) struct Work {
     pub(in crate::bits) class: Class,
     geometry: Geometry,
-    /// The site whose dies the lanes are.
+    /// The site whose dies do the work.
     site: usize,
-    pub(in crate::bits) lanes: Vec<Lane>,
+    pub(in crate::bits) shares: Vec<DieShare>,
     pub(in crate::bits) lent: Option<Lent>,
 }
 
@@ -38,17 +37,16 @@ impl Lent {
         class: &Class,
         site: usize,
     ) -> Option<Lent> {
-        let mut planes: BTreeMap<PlaneId, (u32, BlockId)> = BTreeMap::new();
+        let mut open: Vec<Option<BlockId>> = vec![None; geometry.planes() as usize];
         let mut lent = Lent {
             blocks: Vec::new(),
             strings: Vec::with_capacity(class.len()),
         };
-        for place in 0..class.len() as u64 {
-            let plane = class.plane(geometry, site, place);
-            let open = planes.get(&plane).copied();
-            let (string, block) = match open.filter(|(next, _)| *next < geometry.strings_per_block)
-            {
-                Some(open) => open,
+        for (plane, number) in class.numbers_in_plane(geometry, site) {
+            let string = number % geometry.strings_per_block;
+            let open = &mut open[plane.0 as usize];
+            let block = match open.filter(|_| string > 0) {
+                Some(block) => block,
                 None => {
                     let Some(block) = ftl.take_compute_block(plane) else {
                         let blocks = lent.blocks.into_iter();
@@ -56,10 +54,9 @@ impl Lent {
                         return None;
                     };
                     lent.blocks.push(block);
-                    (0, block)
+                    *open.insert(block)
                 }
             };
-            planes.insert(plane, (string + 1, block));
             lent.strings.push(StringAddress { block, string });
         }
         Some(lent)
@@ -75,7 +72,7 @@ impl Work {
         lent: Option<Lent>,
     ) -> Work {
         Work {
-            lanes: class.lanes(geometry, site),
+            shares: class.shares(geometry, site),
             class,
             geometry: geometry.clone(),
             site,
@@ -96,22 +93,18 @@ impl Work {
         let StringAddress { block, string } = self.string(LENT, place);
         PageAddress {
             block,
-            page: layer * self.geometry.strings_per_block + string,
+            page: self.geometry.page_at(string, layer),
         }
     }
 
-    /// Whether a program senses other dies than those of the lanes, or none.
-    pub(in crate::bits) fn is_elsewhere(&self, program: &Program) -> bool {
-        match program.first_row_set() {
-            None | Some(LENT) => false,
-            Some(row_set) if row_set.operand().is_some() => true,
-            Some(row_set) => self.class.site_of(row_set) != self.site,
-        }
+    /// Whether a computation senses other dies than those of the site, or none.
+    pub(in crate::bits) fn is_elsewhere(&self, computation: &Computation) -> bool {
+        self.class.is_elsewhere(computation, self.site)
     }
 
-    /// The plane in which a program senses the chunk at a place.
-    pub(in crate::bits) fn plane(&self, program: &Program, place: u64) -> PlaneId {
-        match program.first_row_set() {
+    /// The plane in which a computation senses the chunk at a place.
+    pub(in crate::bits) fn plane(&self, computation: &Computation, place: u64) -> PlaneId {
+        match computation.first_row_set() {
             Some(row_set) => self
                 .geometry
                 .plane_of_block(self.string(row_set, place).block),
@@ -119,10 +112,14 @@ impl Work {
         }
     }
 
-    /// The commands of a program for chunks of one die.
-    pub(in crate::bits) fn commands(&self, program: &Program, batch: &DieBatch) -> Rc<[Command]> {
+    /// The commands of a computation for chunks of one die.
+    pub(in crate::bits) fn commands(
+        &self,
+        computation: &Computation,
+        batch: &DieBatch,
+    ) -> Rc<[Command]> {
         let string = |row_set, place| self.string(row_set, place);
-        commands(program, &self.geometry, &string, batch)
+        commands(computation, &self.geometry, &string, batch)
     }
 
     pub(in crate::bits) fn geometry(&self) -> &Geometry {

@@ -2,28 +2,28 @@
 
 use std::ops::Range;
 
-use media::dram::{Parts, Toward};
+use media::dram::{ScatteredAccess, Toward};
 use sim::{Tenant, Time};
 
 use super::sectors::Sectors;
 use super::table::SlotId;
 use super::{CHANGE_COUNTERS, Cache};
-use crate::ftl::{Lpn, PagePart};
+use crate::ftl::{Lpn, PageSlice};
 use crate::memory::BufferId;
 use crate::planted::{Bug, is_planted};
 
-/// What the cache has of a part of a page.
+/// What the cache has of a slice of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// All of it; it has been copied to the buffer.
     Hit(Found),
     /// Some of it, which has been copied; the rest is to be read from flash.
-    Part(Rest),
+    PartialHit(Rest),
     /// Nothing.
     Miss,
 }
 
-/// What the cache does not have of a part of a page.
+/// What the cache does not have of a slice of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rest {
     missing: Sectors,
@@ -89,7 +89,7 @@ impl Cache {
             self.count(|counts| counts.read_hits += 1);
             return Lookup::Hit(Found { bytes, ..found });
         }
-        Lookup::Part(Rest { missing, found })
+        Lookup::PartialHit(Rest { missing, found })
     }
 
     /// Puts what a lookup did not find, and flash had, beside what it found.
@@ -116,15 +116,16 @@ impl Cache {
 
     /// As [`Cache::post_hit`], for one of several that leave DRAM together.
     #[inline]
-    pub fn add_hit(&self, parts: &mut Parts, tenant: Tenant, found: Found) {
+    pub fn add_hit(&self, access: &mut ScatteredAccess, tenant: Tenant, found: Found) {
         let (address, bytes) = (found.address, u64::from(found.bytes));
-        self.dram.add(parts, tenant, address, bytes, Toward::Reader);
+        self.dram
+            .add(access, tenant, address, bytes, Toward::Reader);
     }
 
     /// When what was added has left DRAM, if anything was.
     #[inline]
-    pub fn post_hits(&self, parts: Parts) -> Option<Time> {
-        self.dram.post_parts(parts)
+    pub fn post_hits(&self, access: ScatteredAccess) -> Option<Time> {
+        self.dram.post_scattered(access)
     }
 
     /// Where sectors of a slot begin in DRAM. A slot that was evicted has left it.
@@ -153,24 +154,24 @@ impl Cache {
 
     /// Keeps what was read from flash, unless the page has changed since `stamp`.
     #[inline]
-    pub fn keep(&self, part: PagePart, stamp: ReadStamp) {
+    pub fn keep(&self, slice: PageSlice, stamp: ReadStamp) {
         let wanted = self.config.mode.caches_reads() && self.failed_slots.get() == 0;
-        if wanted && self.read_stamp(part.lpn) == stamp {
-            self.keep_unchanged(&part);
+        if wanted && self.read_stamp(slice.lpn) == stamp {
+            self.keep_unchanged(&slice);
         }
     }
 
-    fn keep_unchanged(&self, part: &PagePart) {
-        let sectors = Sectors::of(part.column, part.bytes);
-        let tenant = part.origin.tenant;
-        let found = self.table.borrow().find(part.lpn);
-        let id = found.unwrap_or_else(|| self.new_slot(part.lpn, tenant));
+    fn keep_unchanged(&self, slice: &PageSlice) {
+        let sectors = Sectors::of(slice.column, slice.bytes);
+        let tenant = slice.origin.tenant;
+        let found = self.table.borrow().find(slice.lpn);
+        let id = found.unwrap_or_else(|| self.new_slot(slice.lpn, tenant));
         let (into, new) = {
             let slot = self.table.borrow_mut();
             let slot = slot.slot(id);
             (slot.buffer, sectors & !slot.present)
         };
-        self.copy(part.buffer, into, new);
+        self.copy(slice.buffer, into, new);
         let table = &mut *self.table.borrow_mut();
         let slot = table.slot_mut(id);
         slot.present = slot.present | new;

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use media::dram::{Parts, Toward};
+use media::dram::{ScatteredAccess, Toward};
 use sim::memory::zeroed;
 use sim::{Span, Tenant, Time, join_all};
 
 use super::sectors::Sectors;
 use super::table::SlotId;
 use super::{Cache, WriteBack};
-use crate::ftl::{FtlError, Lpn, PagePart, SoleWriter, WithoutSpace, WriteLock};
+use crate::ftl::{FtlError, Lpn, PageSlice, SoleWriter, WithoutSpace, WriteLock};
 use crate::schedule::Origin;
 
 /// How long a page counts as written before, from the first write on: a second.
@@ -49,7 +49,7 @@ impl Touched {
 }
 
 impl Cache {
-    /// Writes parts of logical pages, which `lock` covers. When this returns, they are
+    /// Writes slices of logical pages, which `lock` covers. When this returns, they are
     /// where a completed write has to be: in the cache, or on flash if `force` asks for what no
     /// power cut can take.
     ///
@@ -58,21 +58,22 @@ impl Cache {
     pub async fn write(
         &self,
         lock: &WriteLock<'_>,
-        parts: &[PagePart],
+        slices: &[PageSlice],
         force: bool,
     ) -> Result<(), FtlError> {
-        debug_assert!(parts.iter().all(|part| covers(lock, part.lpn)));
+        debug_assert!(slices.iter().all(|slice| covers(lock, slice.lpn)));
         if !self.caches_writes.get() || (force && self.is_volatile()) {
-            return self.write_through(lock, parts).await;
+            return self.write_through(lock, slices).await;
         }
-        // Parts that are admitted at the same time cross to DRAM together.
-        let (mut in_dram, mut admitted) = (self.sim.now(), Parts::default());
+        // Slices that are admitted at the same time cross to DRAM together.
+        let (mut in_dram, mut admitted) = (self.sim.now(), ScatteredAccess::default());
         let mut turn = None;
-        for part in parts {
-            if !self.has_slot_for(part.lpn) {
+        for slice in slices {
+            if !self.has_slot_for(slice.lpn) {
                 turn = None;
                 in_dram = self.to_dram(&mut admitted).unwrap_or(in_dram);
-                self.write_through(lock, std::slice::from_ref(part)).await?;
+                self.write_through(lock, std::slice::from_ref(slice))
+                    .await?;
                 continue;
             }
             if turn.is_none() && !self.pressure.allows() {
@@ -85,9 +86,9 @@ impl Cache {
                 in_dram = self.to_dram(&mut admitted).unwrap_or(in_dram);
                 turn.relief().await;
             }
-            let id = self.admit(part);
-            let address = self.address(id, Sectors::of(part.column, part.bytes));
-            let (tenant, bytes) = (part.origin.tenant, u64::from(part.bytes));
+            let id = self.admit(slice);
+            let address = self.address(id, Sectors::of(slice.column, slice.bytes));
+            let (tenant, bytes) = (slice.origin.tenant, u64::from(slice.bytes));
             self.dram
                 .add(&mut admitted, tenant, address, bytes, Toward::Cells);
         }
@@ -98,8 +99,8 @@ impl Cache {
     }
 
     /// Sends what was admitted to DRAM; gives the instant of its arrival.
-    fn to_dram(&self, admitted: &mut Parts) -> Option<Time> {
-        self.dram.post_parts(std::mem::take(admitted))
+    fn to_dram(&self, admitted: &mut ScatteredAccess) -> Option<Time> {
+        self.dram.post_scattered(std::mem::take(admitted))
     }
 
     /// Whether the page may be written to the cache: while write-backs fail, or a capacitor
@@ -115,9 +116,9 @@ impl Cache {
         slot.is_some_and(|slot| !(slot.dirty | slot.flying).is_empty() && !slot.failed)
     }
 
-    /// Puts a part into its slot, which this gives, and starts what write-back follows from that.
-    fn admit(&self, part: &PagePart) -> SlotId {
-        let found = self.table.borrow().find(part.lpn);
+    /// Puts a slice into its slot, which this gives, and starts what write-back follows from that.
+    fn admit(&self, slice: &PageSlice) -> SlotId {
+        let found = self.table.borrow().find(slice.lpn);
         let id = match found {
             Some(id) => {
                 self.count(|counts| counts.write_hits += 1);
@@ -126,11 +127,11 @@ impl Cache {
             }
             None => {
                 self.count(|counts| counts.write_misses += 1);
-                self.new_slot(part.lpn, part.origin.tenant)
+                self.new_slot(slice.lpn, slice.origin.tenant)
             }
         };
-        self.put(id, part);
-        if self.is_written_back_at_once(part.lpn) {
+        self.put(id, slice);
+        if self.is_written_back_at_once(slice.lpn) {
             self.launch_or_follow(id, self.sim.now());
         }
         id
@@ -145,16 +146,16 @@ impl Cache {
         self.table.borrow_mut().touch(id);
     }
 
-    /// Copies a part to its slot, whose sectors are then dirty.
-    fn put(&self, id: SlotId, part: &PagePart) {
-        let sectors = Sectors::of(part.column, part.bytes);
+    /// Copies a slice to its slot, whose sectors are then dirty.
+    fn put(&self, id: SlotId, slice: &PageSlice) {
+        let sectors = Sectors::of(slice.column, slice.bytes);
         let into = self.table.borrow().slot(id).buffer;
-        self.copy(part.buffer, into, sectors);
+        self.copy(slice.buffer, into, sectors);
         let stamp = self.stamp();
         let table = &mut *self.table.borrow_mut();
-        table.slot_mut(id).tenant = part.origin.tenant;
+        table.slot_mut(id).tenant = slice.origin.tenant;
         table.soil(id, sectors, stamp);
-        self.changed(part.lpn);
+        self.changed(slice.lpn);
     }
 
     fn is_written_back_at_once(&self, lpn: Lpn) -> bool {
@@ -209,17 +210,20 @@ impl Cache {
         self.buffers.give_back_slot(buffer);
     }
 
-    /// Writes parts of logical pages to flash; what is in their slots follows.
+    /// Writes slices of logical pages to flash; what is in their slots follows.
     async fn write_through(
         &self,
         lock: &WriteLock<'_>,
-        parts: &[PagePart],
+        slices: &[PageSlice],
     ) -> Result<(), FtlError> {
-        match parts {
-            [part] => self.write_page_through(lock, part).await,
-            parts => {
-                let written =
-                    join_all(parts.iter().map(|part| self.write_page_through(lock, part)));
+        match slices {
+            [slice] => self.write_page_through(lock, slice).await,
+            slices => {
+                let written = join_all(
+                    slices
+                        .iter()
+                        .map(|slice| self.write_page_through(lock, slice)),
+                );
                 written.await.into_iter().collect()
             }
         }
@@ -228,25 +232,25 @@ impl Cache {
     async fn write_page_through(
         &self,
         lock: &WriteLock<'_>,
-        part: &PagePart,
+        slice: &PageSlice,
     ) -> Result<(), FtlError> {
         if self.is_on() {
-            let found = self.table.borrow().find(part.lpn);
+            let found = self.table.borrow().find(slice.lpn);
             let unsaved = found.filter(|id| {
                 let table = self.table.borrow();
                 let slot = table.slot(*id);
                 !(slot.dirty | slot.flying).is_empty()
             });
             if let Some(id) = unsaved {
-                self.put(id, part);
-                return self.force(part.lpn).await;
+                self.put(id, slice);
+                return self.force(slice.lpn).await;
             }
-            self.forget_clean(part.lpn.0..part.lpn.0 + 1);
+            self.forget_clean(slice.lpn.0..slice.lpn.0 + 1);
         }
-        let written = self.ftl.write(lock, *part).await;
+        let written = self.ftl.write(lock, *slice).await;
         if self.is_on() {
             // Reads may have brought the old content meanwhile.
-            self.forget_clean(part.lpn.0..part.lpn.0 + 1);
+            self.forget_clean(slice.lpn.0..slice.lpn.0 + 1);
         }
         written
     }

@@ -9,7 +9,7 @@ use sim::{TaskId, Tenant, Time};
 use super::Cache;
 use super::sectors::Sectors;
 use super::table::SlotId;
-use crate::ftl::{FtlError, Lpn, PagePart, SoleWriter, WriteLock};
+use crate::ftl::{FtlError, Lpn, PageSlice, SoleWriter, WriteLock};
 use crate::memory::{BufferId, Purpose};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Origin, Priority};
@@ -120,14 +120,14 @@ impl Cache {
         let hull = known.hull();
         let bytes = hull.end - hull.start;
         if bytes == known.bytes() {
-            let part = part_for(tenant, lpn, hull.start, bytes, page.id());
-            return self.ftl.write(&flight, part).await;
+            let slice = slice_for(tenant, lpn, hull.start, bytes, page.id());
+            return self.ftl.write(&flight, slice).await;
         }
         // What is missing lies in several places: it is read at once.
         let missing = Sectors::of(0, page_bytes) & !known;
         self.fill(tenant, lpn, missing, page.id()).await?;
-        let part = part_for(tenant, lpn, 0, page_bytes, page.id());
-        self.ftl.write(&flight, part).await
+        let slice = slice_for(tenant, lpn, 0, page_bytes, page.id());
+        self.ftl.write(&flight, slice).await
     }
 
     /// Reads sectors of a logical page from flash to their places in `page`.
@@ -142,8 +142,8 @@ impl Cache {
         let rest = self.buffers.take();
         let (hull, ticket) = (missing.hull(), self.ftl.ticket());
         let (column, bytes) = (hull.start, hull.end - hull.start);
-        let part = part_for(tenant, lpn, column, bytes, rest.id());
-        self.ftl.read(part, ticket.id().into());
+        let slice = slice_for(tenant, lpn, column, bytes, rest.id());
+        self.ftl.read(slice, ticket.id().into());
         ticket.await?;
         self.copy(rest.id(), page, missing);
         Ok(())
@@ -318,11 +318,11 @@ impl Cache {
     }
 }
 
-/// A part that is written back, or read for that: for `tenant`, whoever waits for it, of no stated
+/// A slice that is written back, or read for that: for `tenant`, whoever waits for it, of no stated
 /// priority.
-fn part_for(tenant: Tenant, lpn: Lpn, column: u32, bytes: u32, buffer: BufferId) -> PagePart {
-    PagePart {
+fn slice_for(tenant: Tenant, lpn: Lpn, column: u32, bytes: u32, buffer: BufferId) -> PageSlice {
+    PageSlice {
         origin: Origin::new(tenant, Priority::default()),
-        ..PagePart::new(lpn, column, bytes, buffer)
+        ..PageSlice::new(lpn, column, bytes, buffer)
     }
 }

@@ -12,7 +12,8 @@ use nvme::{CompletionEntry, SubmissionEntry};
 use sim::resource::{OneshotReceiver, OneshotSender, Priority, Semaphore, Server, oneshot};
 use sim::{Energy, JoinHandle, Ledger, Sim, Simulation, Span, Tenant, Time, join_all};
 
-use super::{Account, BatchJob, Command, Cost, Job, LaneJob, Op, Rates, Sink, StageJob, drawn};
+use super::{Account, BatchJob, Command, Cost, CostModel, DieJob, Job, Op, Sink, StageJob};
+use crate::energy::{ActiveTime, of_power};
 use crate::port::DOORBELL_BYTES;
 
 const ENTRY_BYTES: u64 = size_of::<SubmissionEntry>() as u64;
@@ -30,7 +31,7 @@ struct Waiting {
 /// An idle drive, as far as operations pass through it.
 pub struct IdleDrive {
     sim: Sim,
-    rates: Rates,
+    model: CostModel,
     /// Time and energy so far; time is taken at the end.
     cost: RefCell<Cost>,
     dies: Vec<Server>,
@@ -43,17 +44,15 @@ pub struct IdleDrive {
     accelerator: Server,
     room: Semaphore,
     link: Rc<Link>,
-    in_flight: Cell<u64>,
-    active_since: Cell<Time>,
-    active: Cell<Span>,
+    active: ActiveTime,
     /// Programming a batch of pages: what a program of one plane takes, and of each plane more.
     programs: Vec<Command>,
 }
 
 impl IdleDrive {
-    /// A drive of these rates in `sim`.
-    pub fn new(sim: &Sim, rates: &Rates) -> Rc<IdleDrive> {
-        let geometry = &rates.nand.geometry;
+    /// A drive of this model in `sim`.
+    pub fn new(sim: &Sim, model: &CostModel) -> Rc<IdleDrive> {
+        let geometry = &model.nand.geometry;
         let channels = 0..geometry.channels as usize;
         Rc::new(IdleDrive {
             sim: sim.clone(),
@@ -62,24 +61,22 @@ impl IdleDrive {
             waiting: (0..geometry.dies()).map(|_| RefCell::default()).collect(),
             worked: (0..geometry.dies()).map(|_| Cell::default()).collect(),
             channels: channels
-                .map(|number| Channel::new(sim, &rates.channel, number))
+                .map(|number| Channel::new(sim, &model.channel, number))
                 .collect(),
-            cores: Cores::new(&rates.cores),
+            cores: Cores::new(&model.cores),
             accelerator: Server::new(sim),
-            room: Semaphore::new(sim, rates.accelerator.pages),
-            link: Link::new(sim, &rates.link, &Ledger::default()),
-            in_flight: Cell::new(0),
-            active_since: Cell::new(sim.now()),
-            active: Cell::default(),
-            programs: programs(rates),
-            rates: rates.clone(),
+            room: Semaphore::new(sim, model.accelerator.pages),
+            link: Link::new(sim, &model.link, &Ledger::default()),
+            active: ActiveTime::default(),
+            programs: programs(model),
+            model: model.clone(),
         })
     }
 
     /// What one job takes on an idle drive.
-    pub fn live(job: Job, rates: &Rates) -> Cost {
+    pub fn live(job: Job, model: &CostModel) -> Cost {
         let simulation = Simulation::new(0);
-        let drive = IdleDrive::new(&simulation.handle(), rates);
+        let drive = IdleDrive::new(&simulation.handle(), model);
         simulation
             .handle()
             .spawn_detached(drive.clone().carry_out(job));
@@ -89,7 +86,8 @@ impl IdleDrive {
 
     /// What was done until now.
     pub fn cost(&self) -> Cost {
-        let (time, active) = (self.sim.now().since(Time::ZERO), self.active.get());
+        let now = self.sim.now();
+        let (time, active) = (now.since(Time::ZERO), self.active.span(now));
         let channels = self.channels.iter().map(|channel| channel.busy());
         let mut cost = Cost {
             time,
@@ -103,24 +101,10 @@ impl IdleDrive {
         };
         let channels = self.channels.iter().map(|channel| channel.energy().0);
         cost.spend(Account::Channel, channels.fold(Energy::ZERO, |a, b| a + b));
-        cost.spend(Account::Active, drawn(self.rates.active_milliwatts, active));
+        let drawn = of_power(self.model.active_milliwatts, active);
+        cost.spend(Account::Active, drawn);
         cost.spend(Account::Cores, self.cores.energy(time));
         cost
-    }
-
-    /// A command came, or one is done.
-    fn count(&self, begins: bool) {
-        let before = self.in_flight.get();
-        let after = if begins { before + 1 } else { before - 1 };
-        self.in_flight.set(after);
-        match (before, after) {
-            (0, _) => self.active_since.set(self.sim.now()),
-            (_, 0) => {
-                let span = self.sim.now().since(self.active_since.get());
-                self.active.set(self.active.get() + span);
-            }
-            _ => {}
-        }
     }
 
     /// One job, from the host's doorbell to its completion.
@@ -128,25 +112,25 @@ impl IdleDrive {
         let sim = &self.sim;
         self.receive(DOORBELL_BYTES).await;
         self.fetch_from_host(ENTRY_BYTES).await;
-        self.count(true);
+        self.active.begin(sim.now());
         for work in job.firmware {
             self.firmware(work).await;
         }
         self.fetch_from_host(job.fetched_bytes).await;
-        let lanes: Vec<JoinHandle<()>> = job
-            .lanes
+        let dies: Vec<JoinHandle<()>> = job
+            .dies
             .into_iter()
-            .map(|lane| sim.spawn(self.clone().lane(lane)))
+            .map(|die| sim.spawn(self.clone().die(die)))
             .collect();
-        for lane in lanes {
-            lane.await;
+        for die in dies {
+            die.await;
         }
         self.firmware(Work::Complete).await;
         if job.answer_bytes > 0 {
             self.send(job.answer_bytes);
         }
         let arrives = self.send(COMPLETION_BYTES);
-        self.count(false);
+        self.active.end(sim.now());
         sim.sleep_until(arrives).await;
         // The host says that it has taken the completion; nothing waits for that.
         self.spend_on_link(Account::Down, DOORBELL_BYTES);
@@ -170,14 +154,14 @@ impl IdleDrive {
     }
 
     fn spend_on_link(&self, account: Account, bytes: u64) {
-        let link = &self.rates.link;
+        let link = &self.model.link;
         let energy = link.wire_bytes(bytes) * u64::from(link.transfer_pj_per_byte);
         let spent = Energy::from_pj(energy);
         self.cost.borrow_mut().spend(account, spent);
     }
 
     async fn firmware(&self, work: Work) {
-        let cycles = self.rates.cores.work.cycles(work);
+        let cycles = self.model.cores.work.cycles(work);
         if cycles > 0 {
             let done = self.cores.run(NOBODY, self.sim.now(), cycles);
             self.sim.sleep_until(done).await;
@@ -188,13 +172,13 @@ impl IdleDrive {
         if pages == 0 {
             return;
         }
-        let (span, energy) = self.rates.accelerator.of(pages * self.rates.page_bytes());
+        let (span, energy) = self.model.accelerator.of(pages * self.model.page_bytes());
         self.cost.borrow_mut().spend(Account::Accelerator, energy);
         self.accelerator.serve(Priority(0), span).await;
     }
 
-    async fn lane(self: Rc<IdleDrive>, lane: LaneJob) {
-        for (stage, batches) in lane.stages {
+    async fn die(self: Rc<IdleDrive>, die: DieJob) {
+        for (stage, batches) in die.stages {
             self.clone().stage(stage, batches).await;
         }
     }
@@ -275,9 +259,9 @@ impl IdleDrive {
         if stage.through_accelerator {
             self.room.acquire(planes.into()).await.keep();
         }
-        let setup = Span::from_ns(self.rates.nand.bus.t_rr_ns);
+        let setup = Span::from_ns(self.model.nand.bus.t_rr_ns);
         for _ in 0..planes {
-            let page_bytes = self.rates.page_bytes();
+            let page_bytes = self.model.page_bytes();
             channel.data(NOBODY, setup, page_bytes).await;
         }
         drop(held);
@@ -309,7 +293,7 @@ impl IdleDrive {
     /// Programs the page that has waited longest, and what goes with it.
     async fn program_next(self: Rc<IdleDrive>, die: u32) {
         // Where reads go first, computing goes before programs.
-        let turn = Priority(u8::from(self.rates.reads_first));
+        let turn = Priority(u8::from(self.model.reads_first));
         let held = self.dies[die as usize].acquire(turn).await;
         let together = take_together(&mut self.waiting[die as usize].borrow_mut());
         if together.is_empty() {
@@ -317,7 +301,7 @@ impl IdleDrive {
         }
         let planes = together.len() as u32;
         let command = self.programs[planes as usize - 1];
-        let pages = (0..planes).map(|_| (NOBODY, self.rates.page_bytes()));
+        let pages = (0..planes).map(|_| (NOBODY, self.model.page_bytes()));
         self.channel_of(die).program(command.cycles, pages).await;
         self.sim.sleep(command.array).await;
         self.charge(die, &command, planes);
@@ -328,7 +312,7 @@ impl IdleDrive {
     }
 
     fn channel_of(&self, die: u32) -> &Channel {
-        &self.channels[(die / self.rates.nand.geometry.dies_per_channel()) as usize]
+        &self.channels[(die / self.model.nand.geometry.dies_per_channel()) as usize]
     }
 
     fn charge(&self, die: u32, command: &Command, planes: u32) {
@@ -359,9 +343,9 @@ fn take_together(waiting: &mut VecDeque<Waiting>) -> Vec<Waiting> {
 }
 
 /// Programs in computing's mode of one plane, of two, and so on.
-fn programs(rates: &Rates) -> Vec<Command> {
-    let geometry = &rates.nand.geometry;
-    let busy = rates.nand.longest_program(ProgramMode::Esp);
+fn programs(model: &CostModel) -> Vec<Command> {
+    let geometry = &model.nand.geometry;
+    let busy = model.nand.longest_program(ProgramMode::Esp);
     let of = |planes: u32| {
         let page = |plane| PageAddress {
             block: geometry.block_of_plane(PlaneId(plane), 0),
@@ -372,7 +356,7 @@ fn programs(rates: &Rates) -> Vec<Command> {
             mode: ProgramMode::Esp,
         };
         Command {
-            cycles: rates.nand.command_span(&program),
+            cycles: model.nand.command_span(&program),
             array: busy.span,
             energy: busy.energy,
             account: Account::Program,

@@ -15,14 +15,14 @@ pub struct Job {
     /// What the firmware does before the dies do anything.
     pub firmware: Vec<Work>,
     /// The dies' shares, side by side.
-    pub lanes: Vec<LaneJob>,
+    pub dies: Vec<DieJob>,
     /// Bytes sent before the completion, at the end.
     pub answer_bytes: u64,
 }
 
 /// What one die's share of an operation is.
 #[derive(Clone, Debug)]
-pub struct LaneJob {
+pub struct DieJob {
     /// Its stages, one after the other, each with its batches.
     pub stages: Vec<(Rc<StageJob>, Vec<BatchJob>)>,
 }
@@ -81,7 +81,7 @@ pub enum Sink {
     Host,
     /// Nowhere: they are counted.
     Nowhere,
-    /// Into the lane's die.
+    /// Into the die whose share it is.
     Die,
 }
 

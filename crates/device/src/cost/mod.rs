@@ -15,20 +15,19 @@ use media::link::LinkConfig;
 use media::nand::{NandConfig, ProgramMode};
 use sim::{Energy, Span};
 
-use crate::energy::of_power;
 pub use idle::IdleDrive;
-pub use job::{BatchJob, Command, Fetch, Job, LaneJob, Op, Sink, StageJob};
+pub use job::{BatchJob, Command, DieJob, Fetch, Job, Op, Sink, StageJob};
 
 /// Bytes of operands that the accelerator's energy is stated for.
 pub const ACCELERATOR_UNIT_BYTES: u64 = 64;
 
-/// What the parts of a drive can do.
+/// What the parts of a drive can do, and what it takes and spends.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rates {
+pub struct CostModel {
     pub(crate) nand: NandConfig,
     pub(crate) channel: ChannelConfig,
     pub(crate) link: LinkConfig,
-    pub(crate) accelerator: AcceleratorRates,
+    pub(crate) accelerator: AcceleratorModel,
     pub(crate) active_milliwatts: u64,
     pub(crate) cores: CoresConfig,
     /// How ordinary data is programmed.
@@ -41,7 +40,7 @@ pub struct Rates {
 
 /// What the controller's accelerator can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AcceleratorRates {
+pub struct AcceleratorModel {
     /// Pages that its buffer holds.
     pub pages: u64,
     /// Bytes of operands that it takes in each second.
@@ -50,7 +49,7 @@ pub struct AcceleratorRates {
     pub pj_per_unit: u64,
 }
 
-impl AcceleratorRates {
+impl AcceleratorModel {
     /// What taking in so many bytes takes and spends.
     pub fn of(&self, bytes: u64) -> (Span, Energy) {
         let energy = bytes.div_ceil(ACCELERATOR_UNIT_BYTES) * self.pj_per_unit;
@@ -61,7 +60,7 @@ impl AcceleratorRates {
     }
 }
 
-impl Rates {
+impl CostModel {
     /// Bytes of a page.
     pub fn page_bytes(&self) -> u64 {
         u64::from(self.nand.geometry.page_bytes)
@@ -227,41 +226,44 @@ impl Cost {
     }
 }
 
-/// What a power spends in a time.
-fn drawn(milliwatts: u64, span: Span) -> Energy {
-    of_power(milliwatts, span)
-}
-
 /// Commands of all dies that are lived through at most, about; what is longer goes on as it began.
 const COMMANDS_MAX: u64 = 100_000;
 /// Stripes that are lived through at least.
 const STRIPES_MIN: u64 = 4;
 
-/// What `lived` says of so many stripes, where each takes `commands` of the dies. Of many a part is lived through, and
-/// half of that part: the rest takes as long a stripe as what the one has and the other has not.
+/// What `lived` says of an amount that comes in stripes of `stripe`, and a rest. Of many stripes a part is lived
+/// through, and half of that part: what remains takes as long a stripe as what the one has and the other has not. How
+/// many commands of the dies a stripe takes is asked only where there are many.
 ///
 /// # Errors
-/// Those of `lived`.
+/// Those of `lived` and of `commands`.
 pub fn of_stripes<E>(
-    stripes: u64,
-    commands: u64,
+    amount: u64,
+    stripe: u64,
+    commands: impl FnOnce() -> Result<u64, E>,
     lived: impl Fn(u64) -> Result<Cost, E>,
 ) -> Result<Cost, E> {
-    let most = COMMANDS_MAX / commands.max(1);
-    of_at_most(stripes, most.max(STRIPES_MIN) / 2 * 2, lived)
+    if amount / stripe <= STRIPES_MIN {
+        return lived(amount);
+    }
+    let most = COMMANDS_MAX / commands()?.max(1);
+    of_at_most(amount, stripe, most.max(STRIPES_MIN) / 2 * 2, lived)
 }
 
-/// The same, of at most `long` stripes, an even number.
+/// The same, where at most `long` stripes are lived through, an even number.
 ///
 /// # Errors
 /// Those of `lived`.
 pub fn of_at_most<E>(
-    stripes: u64,
+    amount: u64,
+    stripe: u64,
     long: u64,
     lived: impl Fn(u64) -> Result<Cost, E>,
 ) -> Result<Cost, E> {
+    let (stripes, rest) = (amount / stripe, amount % stripe);
     if stripes <= long {
-        return lived(stripes);
+        return lived(amount);
     }
-    Ok(lived(long)?.extended(lived(long / 2)?, stripes - long, long / 2))
+    let of = |stripes| lived(stripes * stripe + rest);
+    Ok(of(long)?.extended(of(long / 2)?, stripes - long, long / 2))
 }

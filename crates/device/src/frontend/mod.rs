@@ -183,7 +183,7 @@ impl Controller {
             bits,
         });
         let weak = Rc::downgrade(&controller);
-        controller.ftl.set_sink(Box::new(move |number, fault| {
+        controller.ftl.set_reader(Box::new(move |number, fault| {
             if let Some(controller) = weak.upgrade() {
                 controller.page_read(number, fault);
             }

@@ -94,8 +94,8 @@ impl Ftl {
     async fn write_group(&self, changes: Vec<Change>, all: bool) -> Result<(), FtlError> {
         let draft = self.facts.borrow().draft(changes, all);
         let version = self.next_version();
-        let parts = 0..draft.pages.len() as u16;
-        let programs = parts.map(|part| self.program_part(&draft, part, version));
+        let indices = 0..draft.pages.len() as u16;
+        let programs = indices.map(|index| self.program_page_of(&draft, index, version));
         let programmed = join_all(programs).await;
         let failure = programmed.iter().find_map(|page| page.err());
         for page in programmed.iter().flatten() {
@@ -111,15 +111,15 @@ impl Ftl {
         Ok(())
     }
 
-    async fn program_part(
+    async fn program_page_of(
         &self,
         draft: &Draft,
-        part: u16,
+        index: u16,
         version: u64,
     ) -> Result<PageAddress, FtlError> {
-        let number = self.facts.borrow().written() + u64::from(part);
+        let number = self.facts.borrow().written() + u64::from(index);
         let home = self.homes[number as usize % self.homes.len()];
-        let bytes = &draft.pages[usize::from(part)];
+        let bytes = &draft.pages[usize::from(index)];
         let _room = self.buffers.room(Purpose::Record).await;
         let buffer = self.buffers.take_firmware();
         self.buffers.with_mut(buffer.id(), |page| {
@@ -127,8 +127,8 @@ impl Ftl {
             page[bytes.len()..].fill(0);
         });
         let content = Content::Journal {
-            part,
-            parts: draft.pages.len() as u16,
+            index,
+            count: draft.pages.len() as u16,
             oldest: draft.oldest,
         };
         self.program_record(home, buffer.id(), content, version, Origin::default())

@@ -9,9 +9,11 @@
 mod blocks;
 mod checkpoint;
 mod config;
+mod counts;
 mod dump;
 mod gc;
 mod journal;
+mod lent;
 mod lock;
 mod lpn;
 mod mapping;
@@ -33,7 +35,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::{Rc, Weak};
 
 use media::nand::{BlockCondition, BlockId, Geometry, Nand, PlaneId, Ppa, ProgramMode};
-use serde::Serialize;
 use sim::Sim;
 use sim::resource::{Broadcast, RangeLock};
 
@@ -42,12 +43,12 @@ use crate::journal::Facts;
 use crate::memory::Buffers;
 use crate::part::Part;
 use crate::region::Region;
-use crate::schedule::{Erase, Origin, Schedule, Sink, Ticket};
-use crate::tenants;
+use crate::schedule::{Callback, Schedule, Ticket};
 use blocks::{Blocks, Orders, Shares, Stream};
 pub use checkpoint::CheckpointConfig;
 use checkpoint::Checkpoints;
 pub use config::{Capacity, Frontiers, FtlConfig, FtlConfigError};
+pub use counts::FtlCounts;
 use dump::DumpFrontier;
 use gc::Collections;
 pub use gc::{GcConfig, GcPace, GcPolicy};
@@ -60,7 +61,7 @@ pub use order::{AllocationOrder, OrderError};
 pub use placed::{AtOnce, PlacedPage, Stored};
 pub use precondition::{History, Precondition, PreconditionError, Preconditioned};
 pub use purge::Purge;
-pub use read::PagePart;
+pub use read::PageSlice;
 pub use recovery::Recovered;
 pub use slc_cache::SlcCacheConfig;
 pub use spare::PageRecord;
@@ -83,59 +84,6 @@ pub enum FtlError {
     /// The flash lost data, or refused.
     #[error(transparent)]
     Flash(#[from] crate::schedule::Fault),
-}
-
-/// What the translation layer has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct FtlCounts {
-    /// Pages that host commands wrote, whole or in part.
-    pub host_page_writes: u64,
-    /// Pages that host commands read, whole or in part.
-    pub host_page_reads: u64,
-    /// Of these, pages without data, which touch no flash.
-    pub unmapped_page_reads: u64,
-    /// Pages read because a write covered only a part of them.
-    pub partial_write_reads: u64,
-    /// Records of deallocation written.
-    pub tombstones: u64,
-    /// Blocks emptied by garbage collection.
-    pub gc_blocks: u64,
-    /// Pages copied by garbage collection.
-    pub gc_page_copies: u64,
-    /// Blocks emptied because they were erased much less often than others of their plane.
-    pub wear_levelling_blocks: u64,
-    /// Pages copied for that.
-    pub wear_levelling_page_copies: u64,
-    /// Pages written to the SLC cache.
-    pub slc_cache_page_writes: u64,
-    /// Blocks of the SLC cache emptied.
-    pub slc_cache_blocks_folded: u64,
-    /// Pages copied for that.
-    pub slc_cache_page_folds: u64,
-    /// Programs that failed and were repeated elsewhere.
-    pub program_failures: u64,
-    /// Blocks taken out of use.
-    pub blocks_retired: u64,
-    /// Needed pages that could not be read any more.
-    pub pages_lost: u64,
-    /// Reads of pages whose mapping was at hand; with an ideal table nobody asks.
-    pub cmt_read_hits: u64,
-    /// Reads of pages whose mapping was not.
-    pub cmt_read_misses: u64,
-    /// Writes of pages whose mapping was at hand.
-    pub cmt_write_hits: u64,
-    /// Writes of pages whose mapping was not.
-    pub cmt_write_misses: u64,
-    /// Reads of mapping pages.
-    pub mapping_page_reads: u64,
-    /// Mapping pages written.
-    pub mapping_page_writes: u64,
-    /// Checkpoints completed.
-    pub checkpoints: u64,
-    /// Blocks for computing erased, those lent to evaluations included.
-    pub compute_blocks_erased: u64,
-    /// Placed pages copied to win blocks for computing, or off failing ones.
-    pub compute_page_copies: u64,
 }
 
 /// What writers and the collection of a plane tell each other.
@@ -400,9 +348,9 @@ impl Ftl {
         self.schedule.ticket()
     }
 
-    /// Says whom reads started with [`crate::schedule::Notify::Sink`] tell.
-    pub fn set_sink(&self, sink: Sink) {
-        self.schedule.set_sink(sink);
+    /// Says whom reads started with [`crate::schedule::Notify::Reader`] tell.
+    pub fn set_reader(&self, reader: Callback) {
+        self.schedule.set_reader(reader);
     }
 
     /// The planes in the order in which consecutive logical pages visit them.
@@ -410,64 +358,11 @@ impl Ftl {
         &self.homes
     }
 
-    /// Whether blocks are lent to evaluations, or being erased after that.
-    pub fn has_lent_blocks(&self) -> bool {
-        self.lent.get() > 0
-    }
-
-    /// A free block of `plane` to be lent to an evaluation, if computing has any left there.
-    pub fn take_compute_block(&self, plane: PlaneId) -> Option<BlockId> {
-        let taken = self.blocks.borrow_mut().take_for_compute(plane, 0);
-        self.lent.set(self.lent.get() + u32::from(taken.is_some()));
-        self.collect(plane);
-        taken
-    }
-
-    /// Takes back a block of [`Ftl::take_compute_block`] that was never programmed.
-    pub fn return_blank_block(&self, block: BlockId) {
-        self.lent.set(self.lent.get() - 1);
-        self.blocks.borrow_mut().release_from_compute(block);
-        self.add_free(block);
-    }
-
     /// An erased block may be used again.
     fn add_free(&self, block: BlockId) {
         let erases = self.schedule.nand().borrow().block_state(block).erase_count;
         self.blocks.borrow_mut().add_free(block, erases);
         self.collections.try_again();
-    }
-
-    /// Erases a block of [`Ftl::take_compute_block`] and takes it back, unless a program failed in it: it is
-    /// then out of use.
-    ///
-    /// # Errors
-    /// The fault, if the erase failed; the block is then out of use, too.
-    pub async fn return_compute_block(&self, block: BlockId) -> Result<(), FtlError> {
-        let die = self.geometry.die_of_block(block);
-        let state = self.schedule.nand().borrow().block_state(block);
-        let worn = self.has_failed_page(block, state.next_page);
-        let erase = Erase {
-            block,
-            origin: Origin::own(tenants::COLLECTION),
-        };
-        let erased = self.schedule.perform(die, erase).await;
-        self.count(|counts| counts.compute_blocks_erased += 1);
-        self.lent.set(self.lent.get() - 1);
-        self.region_changed.announce();
-        let mut blocks = self.blocks.borrow_mut();
-        blocks.release_from_compute(block);
-        if worn || erased.is_err() {
-            blocks.retire(block);
-            self.schedule.mark_bad(block);
-            self.count(|counts| counts.blocks_retired += 1);
-            return Ok(erased?);
-        }
-        drop(blocks);
-        self.add_free(block);
-        self.planes[self.geometry.plane_of_block(block).0 as usize]
-            .space
-            .announce();
-        Ok(())
     }
 
     fn next_version(&self) -> u64 {

@@ -8,10 +8,10 @@ use super::mapping::Mapping;
 use crate::memory::BufferId;
 use crate::schedule::{Notify, Origin, Read};
 
-/// A part of one logical page that is read or written, and the buffer in which it lies at that
+/// A slice of one logical page that is read or written, and the buffer in which it lies at that
 /// place. The rest of the buffer is anybody's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PagePart {
+pub struct PageSlice {
     /// The page.
     pub lpn: Lpn,
     /// Its first byte.
@@ -24,10 +24,10 @@ pub struct PagePart {
     pub origin: Origin,
 }
 
-impl PagePart {
-    /// A part that is the drive's own, of no stated priority.
-    pub fn new(lpn: Lpn, column: u32, bytes: u32, buffer: BufferId) -> PagePart {
-        PagePart {
+impl PageSlice {
+    /// A slice that is the drive's own, of no stated priority.
+    pub fn new(lpn: Lpn, column: u32, bytes: u32, buffer: BufferId) -> PageSlice {
+        PageSlice {
             lpn,
             column,
             bytes,
@@ -44,15 +44,15 @@ impl Ftl {
         self.mapping.borrow().prefetch(lpn);
     }
 
-    /// Starts reading a part of a logical page; `notify` is told when it is over. A page
+    /// Starts reading a slice of a logical page; `notify` is told when it is over. A page
     /// without data reads as zeroes, at once and without telling: false.
     #[inline]
-    pub fn read(&self, part: PagePart, notify: Notify) -> bool {
+    pub fn read(&self, slice: PageSlice, notify: Notify) -> bool {
         self.count(|counts| counts.host_page_reads += 1);
-        if self.is_cached && !self.entry_for_read(part, notify) {
+        if self.is_cached && !self.entry_for_read(slice, notify) {
             return true;
         }
-        let Some((die, read)) = self.page_to_read(part) else {
+        let Some((die, read)) = self.page_to_read(slice) else {
             return false;
         };
         self.schedule.push(die, read, notify);
@@ -60,8 +60,8 @@ impl Ftl {
     }
 
     /// Reads a page whose entry had to be fetched.
-    pub(super) fn read_expected(&self, part: PagePart, notify: Notify) {
-        match self.page_to_read(part) {
+    pub(super) fn read_expected(&self, slice: PageSlice, notify: Notify) {
+        match self.page_to_read(slice) {
             Some((die, read)) => self.schedule.push_expected(die, read, notify),
             None => self.schedule.settle(notify, None),
         }
@@ -69,14 +69,14 @@ impl Ftl {
 
     /// The transaction that reads a page; `None`, and zeroes, if it has no data.
     #[inline]
-    fn page_to_read(&self, part: PagePart) -> Option<(DieId, Read)> {
-        let PagePart {
+    fn page_to_read(&self, slice: PageSlice) -> Option<(DieId, Read)> {
+        let PageSlice {
             lpn,
             column,
             bytes,
             buffer,
             origin,
-        } = part;
+        } = slice;
         let Mapping::Data(page) = self.lookup(lpn) else {
             self.count(|counts| counts.unmapped_page_reads += 1);
             self.buffers.with_mut(buffer, |page| {

@@ -38,8 +38,8 @@ pub(super) enum Content {
     Tombstone { start: Lpn, count: u32 },
     /// A page of a group of facts.
     Journal {
-        part: u16,
-        parts: u16,
+        index: u16,
+        count: u16,
         /// The oldest group that was needed then; 0 for none but this.
         oldest: u64,
     },
@@ -49,8 +49,8 @@ pub(super) enum Content {
         /// Deallocations of a lower version are in it.
         deallocated_below: u64,
     },
-    /// A part of the root of a checkpoint.
-    Root { part: u16, parts: u16 },
+    /// A page of the root of a checkpoint.
+    Root { index: u16, count: u16 },
 }
 
 /// What the spare bytes of a page say of it: for those who look at the media past the firmware.
@@ -157,11 +157,11 @@ impl Record {
                 writer.put(4, start.0.into()).put(4, count.into());
             }
             Content::Journal {
-                part,
-                parts,
+                index,
+                count,
                 oldest,
             } => {
-                writer.put(2, part.into()).put(2, parts.into());
+                writer.put(2, index.into()).put(2, count.into());
                 writer.put(5, oldest);
             }
             Content::Mapping {
@@ -171,8 +171,8 @@ impl Record {
                 writer.put(4, number.into());
                 writer.put(5, deallocated_below);
             }
-            Content::Root { part, parts } => {
-                writer.put(2, part.into()).put(2, parts.into());
+            Content::Root { index, count } => {
+                writer.put(2, index.into()).put(2, count.into());
             }
         }
         writer.put(5, self.version).put(5, self.sequence);
@@ -229,8 +229,8 @@ impl Record {
                 count: reader.get(4) as u32,
             },
             Owner::Journal => Content::Journal {
-                part: reader.get(2) as u16,
-                parts: reader.get(2) as u16,
+                index: reader.get(2) as u16,
+                count: reader.get(2) as u16,
                 oldest: reader.get(5),
             },
             Owner::Mapping => Content::Mapping {
@@ -238,8 +238,8 @@ impl Record {
                 deallocated_below: reader.get(5),
             },
             Owner::Root => Content::Root {
-                part: reader.get(2) as u16,
-                parts: reader.get(2) as u16,
+                index: reader.get(2) as u16,
+                count: reader.get(2) as u16,
             },
         };
         Some(Record {
@@ -282,10 +282,10 @@ mod tests {
                 start: Lpn(start),
                 count
             }),
-            (any::<(u16, u16)>(), 0..=NUMBER_MAX).prop_map(|((part, parts), oldest)| {
+            (any::<(u16, u16)>(), 0..=NUMBER_MAX).prop_map(|((index, count), oldest)| {
                 Content::Journal {
-                    part,
-                    parts,
+                    index,
+                    count,
                     oldest,
                 }
             }),
@@ -295,7 +295,7 @@ mod tests {
                     deallocated_below,
                 }
             }),
-            any::<(u16, u16)>().prop_map(|(part, parts)| Content::Root { part, parts }),
+            any::<(u16, u16)>().prop_map(|(index, count)| Content::Root { index, count }),
         ]
     }
 

@@ -10,7 +10,7 @@ use super::lock::{SoleWriter, debug_assert_covers};
 use super::lpn::Lpn;
 use super::mapping::Mapping;
 use super::spare::{Content, Record};
-use super::{Ftl, FtlError, PagePart};
+use super::{Ftl, FtlError, PageSlice};
 use crate::memory::{BufferId, Purpose};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Fault, Origin, Program, Read};
@@ -27,19 +27,19 @@ pub enum WithoutSpace {
 }
 
 impl Ftl {
-    /// Writes a part of a logical page, which nobody else does meanwhile. The rest of the page keeps
+    /// Writes a slice of a logical page, which nobody else does meanwhile. The rest of the page keeps
     /// its content. When this returns, the data is on flash.
     ///
     /// # Errors
     /// No space, or the old content of a partly written page cannot be read.
-    pub async fn write(&self, sole: &impl SoleWriter, part: PagePart) -> Result<(), FtlError> {
-        let PagePart {
+    pub async fn write(&self, sole: &impl SoleWriter, slice: PageSlice) -> Result<(), FtlError> {
+        let PageSlice {
             lpn,
             column,
             bytes,
             buffer,
             origin,
-        } = part;
+        } = slice;
         debug_assert_covers(sole, lpn.0..lpn.0 + 1);
         self.count(|counts| counts.host_page_writes += 1);
         if self.cores.takes_time() {
@@ -49,7 +49,7 @@ impl Ftl {
             self.entry_for_write(lpn).await?;
         }
         if bytes < self.geometry.page_bytes && !is_planted(Bug::PartialWriteForgetsTheRest) {
-            self.complete_page(part).await?;
+            self.complete_page(slice).await?;
         }
         if let Mapping::Data(old) = self.lookup(lpn) {
             self.blocks.borrow().prefetch(old);
@@ -79,14 +79,14 @@ impl Ftl {
     }
 
     /// Fills the part of `buffer` that the host does not write.
-    async fn complete_page(&self, part: PagePart) -> Result<(), FtlError> {
-        let PagePart {
+    async fn complete_page(&self, slice: PageSlice) -> Result<(), FtlError> {
+        let PageSlice {
             lpn,
             column,
             bytes,
             buffer,
             origin,
-        } = part;
+        } = slice;
         let end = column + bytes;
         self.buffers.with_mut(buffer, |page| {
             page[..column as usize].fill(0);

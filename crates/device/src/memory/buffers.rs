@@ -185,9 +185,9 @@ impl Buffers {
         };
         let (start, end) = (within.start as usize, within.end as usize);
         let (before, after) = (start..end.min(except.start), start.max(except.end)..end);
-        for part in [before, after] {
-            if !part.is_empty() {
-                to[part.clone()].copy_from_slice(&from[part]);
+        for range in [before, after] {
+            if !range.is_empty() {
+                to[range.clone()].copy_from_slice(&from[range]);
             }
         }
     }

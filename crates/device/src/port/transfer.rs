@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use media::link::{Link, READ_REQUEST_BYTES};
-use nvme::{DataPointer, Dma, SegmentList, Status};
+use nvme::{DataPointer, Dma, Segment, SegmentList, Status};
 use sim::{Sim, Tenant, Time};
 
 use crate::memory::{BufferId, Buffers};
@@ -66,9 +66,8 @@ impl HostTransfer {
     /// Data Transfer Error if one is not.
     pub fn check(&self, segments: &SegmentList) -> Result<(), Status> {
         let memory = self.memory.borrow();
-        for segment in segments.iter().filter(|segment| segment.length > 0) {
-            let last = segment.address.checked_add(segment.length - 1);
-            for address in [segment.address, last.ok_or(Status::DATA_TRANSFER_ERROR)?] {
+        for &Segment { address, length } in segments.iter() {
+            for address in [address, address + (length - 1)] {
                 memory.read(address, &mut [0])?;
             }
         }
@@ -121,11 +120,11 @@ impl HostTransfer {
         segments: &SegmentList,
         offset: u64,
         buffer: BufferId,
-        part: Range<usize>,
+        range: Range<usize>,
     ) -> Result<(), Status> {
         let memory = self.memory.borrow();
         let copied = self.buffers.with_mut(buffer, |page| {
-            for_each_stretch(segments, offset, part, |address, place| {
+            for_each_stretch(segments, offset, range, |address, place| {
                 Ok(memory.read(address, &mut page[place])?)
             })
         });
@@ -142,11 +141,11 @@ impl HostTransfer {
         segments: &SegmentList,
         offset: u64,
         buffer: BufferId,
-        part: Range<usize>,
+        range: Range<usize>,
     ) -> Result<(), Status> {
         let copied = self.buffers.with(buffer, |page| {
             let mut memory = self.memory.borrow_mut();
-            for_each_stretch(segments, offset, part, |address, place| {
+            for_each_stretch(segments, offset, range, |address, place| {
                 Ok(memory.write(address, &page[place])?)
             })
         });
@@ -154,28 +153,24 @@ impl HostTransfer {
     }
 }
 
-/// Cuts `part` of a buffer, which is at `offset` in a transfer, along the borders
-/// of the transfer's segments; calls `act` with the address and place of each cut.
+/// Calls `act` with each stretch of host memory that `range` of a buffer, which is at `offset` in a transfer, lies in:
+/// its address, and its place in the buffer.
+#[inline]
 fn for_each_stretch(
     segments: &SegmentList,
     offset: u64,
-    part: Range<usize>,
+    range: Range<usize>,
     mut act: impl FnMut(u64, Range<usize>) -> Result<(), Status>,
 ) -> Result<(), Status> {
-    let mut skip = offset;
-    let mut place = part.start;
-    for segment in segments.iter() {
-        if skip >= segment.length {
-            skip -= segment.length;
-            continue;
-        }
-        let length = (segment.length - skip).min((part.end - place) as u64) as usize;
-        act(segment.address + skip, place..place + length)?;
-        place += length;
-        skip = 0;
-        if place == part.end {
-            return Ok(());
-        }
+    let mut done = range.start;
+    for (address, of_range) in segments.stretches(offset, range.len()) {
+        let place = done..range.start + of_range.end;
+        done = place.end;
+        act(address, place)?;
     }
-    Err(Status::DATA_TRANSFER_ERROR)
+    if done == range.end {
+        Ok(())
+    } else {
+        Err(Status::DATA_TRANSFER_ERROR)
+    }
 }

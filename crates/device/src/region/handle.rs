@@ -1,4 +1,4 @@
-//! Placement handles: which logical pages are to meet.
+//! Placement handles: which logical pages are to be sensed together.
 
 use std::ops::Range;
 
@@ -113,7 +113,7 @@ impl Handle {
         from_anchor.rem_euclid(i64::from(self.shape.row_pages())) as u64
     }
 
-    /// Logical pages cut at the ends of rows: the chunks of each piece and its first page.
+    /// Logical pages divided at the ends of rows: the chunks of each piece and its first page.
     pub fn rows(&self, lpns: Range<u32>) -> Vec<(Range<u64>, u32)> {
         let mut rows = Vec::new();
         let mut lpn = lpns.start;

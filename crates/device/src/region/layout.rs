@@ -62,7 +62,7 @@ impl Layout {
     }
 
     /// Whether chunk for chunk, of vectors of `chunks`, both layouts name the same plane.
-    pub fn meets(&self, other: &Layout, chunks: u64) -> bool {
+    pub fn shares_planes(&self, other: &Layout, chunks: u64) -> bool {
         let used = |layout: &Layout| u64::from(layout.dies).min(chunks);
         self.first == other.first && used(self) == used(other)
     }
@@ -96,8 +96,8 @@ impl Layout {
             ..
         } = self.geometry;
         let place = self.place_in_stripe(chunk);
-        let lane = (self.first + place % self.dies) % self.geometry.dies();
-        let die = lane % channels * self.geometry.dies_per_channel() + lane / channels;
+        let number = (self.first + place % self.dies) % self.geometry.dies();
+        let die = number % channels * self.geometry.dies_per_channel() + number / channels;
         PlaneId(die * planes_per_die + place / self.dies)
     }
 
@@ -117,14 +117,18 @@ impl Layout {
         })
     }
 
-    /// The batches of [`Layout::die_batches`] that one die holds of `chunks`, ascending: lane 0 to the
-    /// number of dies of the home, consecutive lanes on different channels.
-    pub fn lane(&self, lane: u32, chunks: Range<u64>) -> impl Iterator<Item = DieBatch> + use<> {
-        let (lane, dies) = (u64::from(lane), u64::from(self.dies));
+    /// The batches of [`Layout::die_batches`] that one die holds of `chunks`, ascending: dies are numbered from the
+    /// first of the home, consecutive numbers on different channels.
+    pub fn batches_of(
+        &self,
+        number: u32,
+        chunks: Range<u64>,
+    ) -> impl Iterator<Item = DieBatch> + use<> {
+        let (number, dies) = (u64::from(number), u64::from(self.dies));
         let (planes, planes_per_die) = (self.planes(), u64::from(self.geometry.planes_per_die));
         let stripes = chunks.start / planes..chunks.end.div_ceil(planes);
         stripes.filter_map(move |stripe| {
-            let first = stripe * planes + lane;
+            let first = stripe * planes + number;
             let batch: DieBatch = (0..planes_per_die)
                 .map(|plane| first + plane * dies)
                 .filter(|chunk| chunks.contains(chunk))
@@ -133,21 +137,21 @@ impl Layout {
         })
     }
 
-    /// Lanes that hold something of `chunks`, that of the first of them first.
-    pub fn lanes(&self, chunks: Range<u64>) -> impl Iterator<Item = u32> + use<> {
+    /// Dies that hold something of `chunks`, by number, that of the first of them first.
+    pub fn die_numbers(&self, chunks: Range<u64>) -> impl Iterator<Item = u32> + use<> {
         let dies = u64::from(self.dies);
         let end = chunks.end.min(chunks.start + dies);
         (chunks.start..end).map(move |chunk| (chunk % dies) as u32)
     }
 
-    /// How many batches of `chunks` a lane has, and how many chunks are in them all: what
-    /// [`Layout::lane`] gives.
-    pub fn share(&self, lane: u32, chunks: Range<u64>) -> (u64, u64) {
+    /// How many batches of `chunks` a die has, and how many chunks are in them all: what
+    /// [`Layout::batches_of`] gives.
+    pub fn share(&self, number: u32, chunks: Range<u64>) -> (u64, u64) {
         let planes_per_die = u64::from(self.geometry.planes_per_die);
-        // Chunks of the lane in the stripe of chunk `end` that come before that chunk.
+        // Chunks of the die in the stripe of chunk `end` that come before that chunk.
         let begun = |end: u64| {
             let rest = end % self.planes();
-            (rest + u64::from(self.dies) - 1 - u64::from(lane)) / u64::from(self.dies)
+            (rest + u64::from(self.dies) - 1 - u64::from(number)) / u64::from(self.dies)
         };
         let before = |end: u64| end / self.planes() * planes_per_die + begun(end);
         let pages = before(chunks.end) - before(chunks.start);
@@ -279,9 +283,9 @@ mod tests {
             let geometry = small();
             for chunk in 0..40 {
                 // By counting up, instead of by a formula: channel, then chip, then plane.
-                let lane = (first + chunk % dies) % 4;
+                let number = (first + chunk % dies) % 4;
                 let place = geometry.plane_place(layout.plane(chunk.into()));
-                let expected = (lane % 2, lane / 2, chunk / dies % 2);
+                let expected = (number % 2, number / 2, chunk / dies % 2);
                 assert_eq!((place.channel, place.chip, place.plane), expected);
             }
             assert_eq!(Layout::new(small()).at(layout.home()), Some(layout));
@@ -291,12 +295,12 @@ mod tests {
     }
 
     #[test]
-    fn layouts_meet_where_every_chunk_shares_a_plane() {
+    fn layouts_share_planes_where_every_chunk_does() {
         for (one, other) in homes().flat_map(|one| homes().map(move |other| (one.clone(), other))) {
             for chunks in 1..=12 {
                 let same = (0..chunks).all(|chunk| one.plane(chunk) == other.plane(chunk));
                 assert_eq!(
-                    one.meets(&other, chunks),
+                    one.shares_planes(&other, chunks),
                     same,
                     "{one:?} {other:?} {chunks}"
                 );
@@ -329,47 +333,47 @@ mod tests {
     }
 
     #[test]
-    fn lanes_are_the_batches_by_die() {
-        homes().for_each(|layout| lanes_are_batches(&layout));
+    fn dies_hold_the_batches_of_all() {
+        homes().for_each(|layout| dies_hold_the_batches(&layout));
     }
 
-    fn lanes_are_batches(layout: &Layout) {
+    fn dies_hold_the_batches(layout: &Layout) {
         for chunks in [1, 3, 7, 8, 9, 19, 40] {
             let mut batches: Vec<_> = layout.die_batches(chunks).collect();
-            let of_lanes = layout
-                .lanes(0..chunks)
-                .flat_map(|lane| layout.lane(lane, 0..chunks));
-            let mut lanes: Vec<_> = of_lanes.collect();
-            for (lane, start) in (0..layout.dies).flat_map(|l| (0..chunks).map(move |s| (l, s))) {
-                let batches: Vec<_> = layout.lane(lane, start..chunks).collect();
+            let of_dies = layout
+                .die_numbers(0..chunks)
+                .flat_map(|number| layout.batches_of(number, 0..chunks));
+            let mut held: Vec<_> = of_dies.collect();
+            for (number, start) in (0..layout.dies).flat_map(|l| (0..chunks).map(move |s| (l, s))) {
+                let batches: Vec<_> = layout.batches_of(number, start..chunks).collect();
                 let pages = batches.iter().map(|batch| batch.len() as u64);
                 let share = (batches.len() as u64, pages.clone().sum());
-                assert_eq!(layout.share(lane, start..chunks), share);
+                assert_eq!(layout.share(number, start..chunks), share);
                 assert!(pages.max() <= Some(layout.pages_of_batch(chunks)));
             }
-            for batch in &lanes {
+            for batch in &held {
                 let die = |&chunk: &u64| layout.geometry().die_of_plane(layout.plane(chunk));
                 assert!(batch.iter().all(|chunk| die(chunk) == die(&batch[0])));
             }
             batches.sort();
-            lanes.sort();
-            assert_eq!(batches, lanes, "{chunks} chunks");
-            let past =
-                (0..layout.dies).filter(|lane| layout.lanes(0..chunks).all(|other| other != *lane));
+            held.sort();
+            assert_eq!(batches, held, "{chunks} chunks");
+            let past = (0..layout.dies)
+                .filter(|number| layout.die_numbers(0..chunks).all(|other| other != *number));
             assert!(
                 past.into_iter()
-                    .all(|lane| layout.lane(lane, 0..chunks).next().is_none())
+                    .all(|number| layout.batches_of(number, 0..chunks).next().is_none())
             );
         }
     }
 
     #[test]
-    fn lanes_of_parts_are_those_of_the_whole() {
+    fn the_dies_of_pieces_hold_the_whole() {
         let layout = Layout::new(small());
         let of = |chunks: Range<u64>| {
             let batches = layout
-                .lanes(chunks.clone())
-                .flat_map(|lane| layout.lane(lane, chunks.clone()));
+                .die_numbers(chunks.clone())
+                .flat_map(|number| layout.batches_of(number, chunks.clone()));
             let mut found: Vec<u64> = batches.flatten().collect();
             found.sort_unstable();
             found

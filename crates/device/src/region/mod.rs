@@ -1,4 +1,4 @@
-//! Blocks lent by the translation layer, each with one [`Owner`]: where pages lie that are to meet in the array.
+//! Blocks lent by the translation layer, each with one [`Owner`]: where pages lie that are to be sensed together.
 //!
 //! A *placement handle* describes logical pages as a matrix: row r, chunk c is the logical page
 //! `anchor + r x pitch + c`. The chunk decides the plane, the *column* (a chain of blocks of that plane) and the string

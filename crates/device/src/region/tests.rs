@@ -111,7 +111,7 @@ fn pages_of_a_block_ascend_whatever_is_written() {
 }
 
 #[test]
-fn logical_pages_are_cut_at_the_ends_of_rows() {
+fn logical_pages_are_divided_at_the_ends_of_rows() {
     let bench = Bench::new(Home::ALL);
     let handle = bench.region.handle(4).expect("open");
     assert_eq!(handle.rows(100..119), [(0..19, 100)]);

@@ -5,7 +5,7 @@
 mod computation;
 mod config;
 mod fault;
-mod lane;
+mod key;
 mod notify;
 mod operation;
 mod origin;
@@ -33,8 +33,8 @@ use crate::tenants;
 use computation::Computation;
 pub use config::{Interleave, ProgramTransfer, ScheduleConfig, ScheduleConfigError, SuspendConfig};
 pub use fault::Fault;
-use lane::{Kind, Lane};
-pub use notify::{Notify, Sink};
+use key::{Kind, QueueKey};
+pub use notify::{Callback, Notify};
 pub use operation::{Compute, Copyback, Erase, Outputs, Program, Read, SpareBytes};
 pub use origin::{Origin, Priority};
 pub use policy::Policy;
@@ -120,9 +120,9 @@ pub struct Schedule {
     /// The units, until they serve.
     idle_units: RefCell<Vec<Unit>>,
     tickets: Tickets,
-    sink: OnceCell<Sink>,
-    collector: OnceCell<Sink>,
-    mapper: OnceCell<Sink>,
+    reader: OnceCell<Callback>,
+    collector: OnceCell<Callback>,
+    mapper: OnceCell<Callback>,
     counts: RefCell<FlashCounts>,
     /// By [`Kind`].
     served: ServedFor<{ Kind::COUNT }>,
@@ -176,7 +176,7 @@ impl Schedule {
             bells: (0..units).map(|_| Signal::new(sim)).collect(),
             idle_units: RefCell::default(),
             tickets: Tickets::new(sim),
-            sink: OnceCell::new(),
+            reader: OnceCell::new(),
             collector: OnceCell::new(),
             mapper: OnceCell::new(),
             counts: RefCell::default(),
@@ -249,9 +249,9 @@ impl Schedule {
     }
 
     /// A computation that waited for room has it: its unit goes on with it.
-    fn unpark(&self, unit: usize, computation: Waiting<Computation>, lane: Lane) {
+    fn unpark(&self, unit: usize, computation: Waiting<Computation>, key: QueueKey) {
         let queue = &mut *self.queues[unit].borrow_mut();
-        queue.put_back(computation, lane);
+        queue.put_back(computation, key);
         queue.bar_computations(false);
         self.bells[unit].ring();
     }
@@ -284,20 +284,20 @@ impl Schedule {
         }
     }
 
-    /// Says whom [`Notify::Sink`] tells: the front end, once.
-    pub fn set_sink(&self, sink: Sink) {
-        let set = self.sink.set(sink);
-        assert!(set.is_ok(), "there is one sink");
+    /// Says whom [`Notify::Reader`] tells: the front end, once.
+    pub fn set_reader(&self, reader: Callback) {
+        let set = self.reader.set(reader);
+        assert!(set.is_ok(), "there is one reader");
     }
 
     /// Says whom [`Notify::Collector`] tells: the translation layer, once.
-    pub(crate) fn set_collector(&self, collector: Sink) {
+    pub(crate) fn set_collector(&self, collector: Callback) {
         let set = self.collector.set(collector);
         assert!(set.is_ok(), "there is one collector");
     }
 
     /// Says whom [`Notify::Mapper`] tells: the translation layer, once.
-    pub(crate) fn set_mapper(&self, mapper: Sink) {
+    pub(crate) fn set_mapper(&self, mapper: Callback) {
         let set = self.mapper.set(mapper);
         assert!(set.is_ok(), "there is one mapper");
     }
@@ -315,9 +315,9 @@ impl Schedule {
     pub(crate) fn settle(&self, notify: Notify, fault: Option<Fault>) {
         match notify {
             Notify::Ticket(ticket) => self.tickets.settle(ticket, fault),
-            Notify::Sink(number) => {
-                if let Some(sink) = self.sink.get() {
-                    sink(number, fault);
+            Notify::Reader(number) => {
+                if let Some(reader) = self.reader.get() {
+                    reader(number, fault);
                 }
             }
             Notify::Collector(number) => {

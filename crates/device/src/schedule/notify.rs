@@ -8,17 +8,17 @@ use super::ticket::TicketId;
 pub enum Notify {
     /// Whoever awaits this ticket.
     Ticket(TicketId),
-    /// The sink, with this number. It is called on the spot, which is cheaper than
+    /// Whoever reads flash without a task, with this number. It is called on the spot, which is cheaper than
     /// waking a task, and serves what needs no further waiting.
-    Sink(u32),
+    Reader(u32),
     /// The collection of garbage, with this number, on the spot too.
     Collector(u32),
     /// The mapping table, with the number of a mapping page, on the spot too.
     Mapper(u32),
 }
 
-/// What [`Notify::Sink`] and its like call: the number and the fault, if there was one.
-pub type Sink = Box<dyn Fn(u32, Option<Fault>)>;
+/// What [`Notify::Reader`] and its like call: the number and the fault, if there was one.
+pub type Callback = Box<dyn Fn(u32, Option<Fault>)>;
 
 impl From<TicketId> for Notify {
     fn from(ticket: TicketId) -> Notify {

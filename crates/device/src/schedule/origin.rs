@@ -41,7 +41,7 @@ pub struct Origin {
     pub priority: Priority,
 }
 
-/// Where transactions of an origin wait: the class of a lane.
+/// Where transactions of an origin wait: the class of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// The translation layer's own tables, for which a host command waits.

@@ -1,6 +1,8 @@
 //! The schedule on flash of its own, without a translation layer: every time is counted anew.
 
+mod order;
 mod pieces;
+mod suspension;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -125,13 +127,6 @@ fn config() -> ScheduleConfig {
             erase_remaining_min_ns: 100_000,
         },
     }
-}
-
-fn suspending() -> ScheduleConfig {
-    let mut config = config();
-    config.suspend.programs = true;
-    config.suspend.erases = true;
-    config
 }
 
 impl Bench {
@@ -267,119 +262,6 @@ fn ended(outcome: &Outcome) -> u64 {
 }
 
 #[test]
-fn a_read_behind_an_erase_waits_for_its_end_or_has_it_suspended() {
-    const ARRIVAL: u64 = 1_000_000;
-    for (config, latency, total) in [
-        (config(), ERASE - ARRIVAL + READ, ERASE),
-        (
-            suspending(),
-            SUSPEND + READ,
-            ERASE + SUSPEND - CYCLE + READ + RESUME,
-        ),
-    ] {
-        let bench = Bench::new(&config);
-        let erased = bench.at(0, 0, erase(0));
-        let read = bench.read_at(ARRIVAL, 3, 0);
-        // Not before, and then.
-        bench
-            .simulation
-            .run_until(Time::ZERO + Span::from_ns(ARRIVAL + latency - 1));
-        assert_eq!(read.get(), None);
-        bench.run();
-        assert_eq!(ended(&read), ARRIVAL + latency);
-        assert_eq!(ended(&erased), total);
-        let busy: Span = bench
-            .schedule
-            .dies_busy()
-            .fold(Span::ZERO, |sum, die| sum + die);
-        let suspensions = bench.schedule.counts().erase_suspensions;
-        let array = 3_500_000 + 22_500 + suspensions * 25_000;
-        assert_eq!(busy.as_ps() / 1000, array, "the array's own time");
-    }
-}
-
-#[test]
-fn a_read_behind_a_program_has_it_suspended_unless_little_is_left() {
-    for (arrival, suspends) in [
-        (100_000, true),
-        (PROGRAM - 50_000, true),
-        (PROGRAM - 49_999, false),
-    ] {
-        let bench = Bench::new(&suspending());
-        let program = bench.program(0, 0, Origin::default());
-        let programmed = bench.at(0, 0, program);
-        let read = bench.read_at(arrival, 3, 0);
-        bench.run();
-        let (read_ends, program_ends) = if suspends {
-            (
-                arrival + SUSPEND + READ,
-                PROGRAM + SUSPEND - CYCLE + READ + RESUME,
-            )
-        } else {
-            (PROGRAM + READ, PROGRAM)
-        };
-        assert_eq!(ended(&read), read_ends, "arrival at {arrival}");
-        assert_eq!(ended(&programmed), program_ends, "arrival at {arrival}");
-    }
-}
-
-#[test]
-fn a_read_of_a_block_that_is_changed_waits() {
-    let bench = Bench::new(&suspending());
-    let first = bench.program(0, 0, Origin::default());
-    let second = bench.program(0, 1, Origin::default());
-    bench.at(0, 0, first);
-    let programmed = bench.at(0, 0, second);
-    let read = bench.read_at(PROGRAM + 1000, 0, 0);
-    bench.run();
-    assert_eq!(ended(&programmed), 2 * PROGRAM);
-    assert_eq!(ended(&read), 2 * PROGRAM + READ);
-}
-
-#[test]
-fn an_operation_is_suspended_so_often_and_no_more() {
-    let mut config = suspending();
-    config.suspend.times_max = 2;
-    let bench = Bench::new(&config);
-    let erased = bench.at(0, 0, erase(0));
-    let reads: Vec<_> = (1..=3).map(|n| bench.read_at(n * 500_000, 3, 0)).collect();
-    bench.run();
-    assert_eq!(bench.schedule.counts().erase_suspensions, 2);
-    let total = ERASE + 2 * (SUSPEND - CYCLE + READ + RESUME);
-    assert_eq!(ended(&erased), total);
-    assert_eq!(ended(&reads[2]), total + READ);
-}
-
-#[test]
-fn a_power_cut_tears_what_is_suspended() {
-    let bench = Bench::new(&suspending());
-    let program = bench.program(20, 0, Origin::default());
-    let outcomes = [bench.at(0, 0, erase(0)), bench.at(0, 20, program)];
-    bench.read_at(100_000, 3, 0);
-    bench.read_at(100_000, 23, 0);
-    let cut = Time::ZERO + Span::from_ns(100_000 + SUSPEND + 5_000);
-    bench.simulation.run_until(cut);
-    let counts = bench.schedule.counts();
-    assert_eq!(
-        (counts.erase_suspensions, counts.program_suspensions),
-        (1, 1)
-    );
-    bench.simulation.cut();
-    let nand = &mut *bench.schedule.nand().borrow_mut();
-    nand.power_cut(cut).expect("a cut");
-    assert_eq!(
-        nand.block_state(BlockId(0)).condition,
-        BlockCondition::NeedsErase
-    );
-    let page = nand.geometry().ppa(address(20, 0));
-    assert_eq!(nand.page_state(page), PageState::Torn);
-    assert!(
-        outcomes.iter().all(|outcome| outcome.get().is_none()),
-        "acknowledged"
-    );
-}
-
-#[test]
 fn dies_of_a_chip_overlap_only_where_each_works_on_its_own() {
     let second = 290 + READ;
     for (interleave, same_chip) in [(Interleave::Die, second), (Interleave::Chip, 2 * READ)] {
@@ -433,78 +315,6 @@ fn a_copyback_moves_a_page_inside_its_plane() {
 }
 
 #[test]
-fn programs_of_a_block_stay_in_order_whatever_their_priorities() {
-    let mut config = config();
-    config.policy = Policy::PriorityClasses;
-    let bench = Bench::new(&config);
-    let outcomes: Vec<_> = (0..4)
-        .map(|page| {
-            let priority = Priority::ALL[3 - page as usize];
-            let program = bench.program(0, page, user(priority));
-            bench.at(0, 0, program)
-        })
-        .collect();
-    bench.run();
-    let ends: Vec<_> = outcomes.iter().map(ended).collect();
-    assert!(ends.is_sorted(), "{ends:?}");
-}
-
-#[test]
-fn an_urgent_collection_goes_before_the_host_and_fills_its_commands_otherwise() {
-    for (urgent, first) in [(false, "host"), (true, "collection")] {
-        let bench = Bench::new(&config());
-        bench.schedule.set_collection_urgent(PlaneId(1), urgent);
-        // Something in the way, so that both wait together.
-        bench.read_at(0, 0, 0);
-        let host = bench.read_at(100, 1, 1);
-        let collection = bench.at(100, 2, bench.read(2, 2, Origin::own(tenants::COLLECTION)));
-        // The same page offset as the host's, in the other plane.
-        let filling = bench.at(100, 9, bench.read(9, 1, Origin::own(tenants::COLLECTION)));
-        bench.run();
-        let host_first = ended(&host) < ended(&collection);
-        assert_eq!(host_first, first == "host", "urgent: {urgent}");
-        assert_eq!(bench.schedule.counts().multi_plane_reads, 1);
-        assert_eq!(bench.schedule.counts().collection_reads, 2);
-        let apart = ended(&host).abs_diff(ended(&filling));
-        assert_eq!(apart, OUT, "one command, the pages one after the other");
-    }
-}
-
-#[test]
-fn nothing_is_overtaken_more_often_than_allowed() {
-    for (bypass_max, overtaking) in [(0, 40), (3, 3), (10, 10)] {
-        let mut config = config();
-        config.bypass_max = bypass_max;
-        let bench = Bench::new(&config);
-        let program = bench.program(0, 0, Origin::default());
-        let reads: Vec<_> = (0..40).map(|_| bench.read_at(0, 3, 0)).collect();
-        // Arrives behind all of these and before all of the others.
-        let programmed = bench.at(0, 0, program);
-        let late: Vec<_> = (0..40).map(|n| bench.read_at(n * READ + 1, 3, 1)).collect();
-        bench.run();
-        let over = ended(&programmed);
-        let before = late.iter().filter(|read| ended(read) < over).count();
-        assert!(reads.iter().all(|read| ended(read) < over));
-        assert_eq!(before, overtaking, "bypass_max = {bypass_max}");
-    }
-}
-
-#[test]
-fn an_urgent_erase_goes_before_the_host_but_not_before_a_read_of_its_block() {
-    for (read_block, erase_first) in [(1, true), (2, false)] {
-        let bench = Bench::new(&config());
-        bench.schedule.set_collection_urgent(PlaneId(0), true);
-        // Something in the way, so that both wait together.
-        bench.read_at(0, 0, 0);
-        let host = bench.read_at(100, read_block, 1);
-        let erased = bench.at(200, 2, erase(2));
-        bench.run();
-        let first = ended(&erased) < ended(&host);
-        assert_eq!(first, erase_first, "read of block {read_block}");
-    }
-}
-
-#[test]
 fn what_was_not_written_crosses_the_channel_only_if_the_die_must_have_it() {
     for (transfer, bytes) in [(ProgramTransfer::Page, 64), (ProgramTransfer::Written, 16)] {
         let mut config = config();
@@ -515,53 +325,6 @@ fn what_was_not_written_crosses_the_channel_only_if_the_die_must_have_it() {
         let programmed = bench.at(0, 0, program);
         bench.run();
         assert_eq!(ended(&programmed), PROGRAM - 64 + bytes, "{transfer:?}");
-    }
-}
-
-/// In which order computations of these priorities, queued behind a read, are over.
-fn order(policy: Policy, priorities: &[Priority]) -> Vec<usize> {
-    let mut config = config();
-    config.policy = policy;
-    let bench = Bench::new(&config);
-    bench.read_at(0, 0, 0);
-    let outcomes: Vec<_> = (1..)
-        .zip(priorities)
-        .map(|(ns, &priority)| bench.at(ns, 1, bench.compute(1, 2, priority)))
-        .collect();
-    bench.run();
-    let mut order: Vec<usize> = (0..priorities.len()).collect();
-    order.sort_by_key(|&index| ended(&outcomes[index]));
-    order
-}
-
-#[test]
-fn computations_have_the_priority_of_their_command() {
-    use Priority::{High, Low, Medium, Urgent};
-    let priorities = [Low, Medium, High, Urgent];
-    for policy in [Policy::FirstCome, Policy::ReadPriority] {
-        assert_eq!(order(policy, &priorities), [0, 1, 2, 3], "{policy:?}");
-    }
-    let classes = Policy::PriorityClasses;
-    assert_eq!(order(classes, &priorities), [3, 2, 1, 0]);
-    // Weights 4, 2, 1: high, high, high and medium, high, medium and low.
-    let shares = [Low, Low, Medium, Medium, High, High, High, High];
-    assert_eq!(order(classes, &shares), [4, 5, 6, 2, 7, 3, 0, 1]);
-}
-
-#[test]
-fn computations_go_behind_reads_and_before_programs_whatever_their_priority() {
-    for policy in [Policy::ReadPriority, Policy::PriorityClasses] {
-        let mut config = config();
-        config.policy = policy;
-        let bench = Bench::new(&config);
-        bench.read_at(0, 0, 0);
-        let program = bench.program(8, 0, user(Priority::Urgent));
-        let programmed = bench.at(1, 8, program);
-        let computed = bench.at(2, 1, bench.compute(1, 1, Priority::Low));
-        let read = bench.at(3, 3, bench.read(3, 0, user(Priority::Low)));
-        bench.run();
-        let ends = [&read, &computed, &programmed].map(ended);
-        assert!(ends.is_sorted(), "{policy:?}: {ends:?}");
     }
 }
 

@@ -24,10 +24,10 @@ pub enum Toward {
     Cells,
 }
 
-/// Parts of one access that lie apart and move together.
+/// An access to several addresses, whose bytes move together.
 #[derive(Default)]
-#[must_use = "parts move when they are posted"]
-pub struct Parts {
+#[must_use = "it moves when it is posted"]
+pub struct ScatteredAccess {
     bytes: u64,
     over: Time,
 }
@@ -103,20 +103,28 @@ impl Dram {
     /// wait for it; gives the instant of its end.
     #[inline]
     pub fn post(&self, tenant: Tenant, address: u64, bytes: u64, toward: Toward) -> Time {
-        let mut parts = Parts::default();
-        self.add(&mut parts, tenant, address, bytes, toward);
-        self.post_parts(parts).unwrap_or_else(|| self.sim.now())
+        let mut access = ScatteredAccess::default();
+        self.add(&mut access, tenant, address, bytes, toward);
+        self.post_scattered(access)
+            .unwrap_or_else(|| self.sim.now())
     }
 
-    /// Adds `bytes` from `address` on, moved for `tenant`, to an access of several parts.
+    /// Adds `bytes` from `address` on, moved for `tenant`, to such an access.
     #[inline]
-    pub fn add(&self, parts: &mut Parts, tenant: Tenant, address: u64, bytes: u64, toward: Toward) {
+    pub fn add(
+        &self,
+        access: &mut ScatteredAccess,
+        tenant: Tenant,
+        address: u64,
+        bytes: u64,
+        toward: Toward,
+    ) {
         let moved_for = match toward {
             Toward::Reader => &self.read_for,
             Toward::Cells => &self.written_for,
         };
         moved_for.add(tenant, bytes);
-        parts.bytes += bytes;
+        access.bytes += bytes;
         if self.config.timing == DramTiming::Banks {
             debug_assert!(address + bytes <= self.config.capacity_bytes, "{address}");
             let banks = &mut *self.banks.borrow_mut();
@@ -124,22 +132,22 @@ impl Dram {
             let over = banks.access(self.sim.now(), address, bytes);
             self.activations_for
                 .add(tenant, banks.activations() - before);
-            parts.over = parts.over.max(over);
+            access.over = access.over.max(over);
         }
     }
 
-    /// Queues an access of several parts; gives the instant of its end, or nothing if it has none.
+    /// Queues an access to several addresses; gives the instant of its end, or nothing if it has none.
     #[inline]
-    pub fn post_parts(&self, parts: Parts) -> Option<Time> {
-        if parts.bytes == 0 {
+    pub fn post_scattered(&self, access: ScatteredAccess) -> Option<Time> {
+        if access.bytes == 0 {
             return None;
         }
         self.accesses.set(self.accesses.get() + 1);
         Some(match self.config.timing {
-            DramTiming::Banks => parts.over,
+            DramTiming::Banks => access.over,
             DramTiming::Mqsim => self
                 .serial
-                .reserve(parts.bytes, self.span_of_mqsim(parts.bytes)),
+                .reserve(access.bytes, self.span_of_mqsim(access.bytes)),
         })
     }
 

@@ -1,4 +1,4 @@
-//! Accesses through the whole part: MQSim's times, parts, energy.
+//! Accesses through the whole part: MQSim's times, several addresses, energy.
 
 use sim::Simulation;
 
@@ -90,21 +90,21 @@ fn mqsim_counts_every_other_row_and_serves_one_access_at_a_time() {
 }
 
 #[test]
-fn parts_of_an_access_are_one_access_for_mqsim_and_rows_apart_for_banks() {
+fn scattered_accesses_are_one_access_for_mqsim_and_rows_apart_for_banks() {
     let mut config = mqsim_config();
     let (serial, _ledger, _sim) = dram(&config);
-    let mut parts = Parts::default();
-    serial.add(&mut parts, USER, 0, 4096, Toward::Cells);
-    serial.add(&mut parts, USER, 1 << 20, 8192, Toward::Cells);
-    assert_eq!(serial.post_parts(parts).map(ns), Some(52.0 + 409.0));
-    assert_eq!(serial.post_parts(Parts::default()), None);
+    let mut access = ScatteredAccess::default();
+    serial.add(&mut access, USER, 0, 4096, Toward::Cells);
+    serial.add(&mut access, USER, 1 << 20, 8192, Toward::Cells);
+    assert_eq!(serial.post_scattered(access).map(ns), Some(52.0 + 409.0));
+    assert_eq!(serial.post_scattered(ScatteredAccess::default()), None);
     (config.timing, config.banks) = (DramTiming::Banks, 8);
     let (banks, _ledger, _sim) = dram(&config);
-    let mut parts = Parts::default();
-    banks.add(&mut parts, USER, 0, 4096, Toward::Cells);
-    banks.add(&mut parts, USER, 8192, 8192, Toward::Cells);
+    let mut access = ScatteredAccess::default();
+    banks.add(&mut access, USER, 0, 4096, Toward::Cells);
+    banks.add(&mut access, USER, 8192, 8192, Toward::Cells);
     let expected = 26.0 + 20_480.0 + 40_960.0;
-    assert_eq!(banks.post_parts(parts).map(ns), Some(expected));
+    assert_eq!(banks.post_scattered(access).map(ns), Some(expected));
 }
 
 #[test]

@@ -206,21 +206,21 @@ impl Nand {
     fn begin_mws(&mut self, die: DieId, mws: &Mws, now: Time) -> Result<Busy, NandError> {
         self.check_mws(die, mws)?;
         let (mut span, mut energy) = (Span::ZERO, Energy::ZERO);
-        for part in &mws.planes {
-            let (plane_span, plane_energy) = self.config.mws_cost(mws.iscm, part);
+        for sense in &mws.planes {
+            let (plane_span, plane_energy) = self.config.mws_cost(mws.iscm, sense);
             span = span.max(plane_span);
             energy += plane_energy;
-            self.mws_plane(mws.iscm, part);
+            self.mws_plane(mws.iscm, sense);
         }
         Ok(self.start(die, Operation::Latches, now, span, energy))
     }
 
-    fn mws_plane(&mut self, iscm: Iscm, part: &MwsPlane) {
+    fn mws_plane(&mut self, iscm: Iscm, sense: &MwsPlane) {
         let strings = self.geometry().strings_per_block;
-        let plane = self.geometry().plane_of_block(part.slots[0].block);
+        let plane = self.geometry().plane_of_block(sense.slots[0].block);
         let (mut readable, mut count, mut lone) = (true, 0, None);
         self.sensor.clear(true);
-        for slot in &part.slots {
+        for slot in &sense.slots {
             self.array.note_read(slot.block);
             let pages = slot.wordlines.iter().map(|layer| PageAddress {
                 block: slot.block,

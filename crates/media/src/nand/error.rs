@@ -231,7 +231,7 @@ pub enum NandError {
         /// The block.
         block: BlockPlace,
     },
-    /// A sense with slots of several planes in one plane's part.
+    /// A sense with slots of several planes in one plane's entry.
     #[error("a sense of {plane} names {block}; the blocks of a slot list share a plane")]
     MixedPlanes {
         /// The plane of the first slot.

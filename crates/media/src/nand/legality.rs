@@ -305,7 +305,7 @@ impl Nand {
         })
     }
 
-    /// A multi-wordline sense: flags that agree, one part a plane, legal slots.
+    /// A multi-wordline sense: flags that agree, one entry a plane, legal slots.
     pub(super) fn check_mws(&self, die: DieId, mws: &Mws) -> Result<(), NandError> {
         const COMMAND: &str = "multi-wordline sense";
         let iscm = mws.iscm;
@@ -314,8 +314,8 @@ impl Nand {
         }
         self.check_some(mws.planes.len(), COMMAND)?;
         let mut seen = PlaneMask::default();
-        for part in &mws.planes {
-            let plane = self.check_mws_plane(die, part, COMMAND)?;
+        for sense in &mws.planes {
+            let plane = self.check_mws_plane(die, sense, COMMAND)?;
             self.check_plane_once(plane, &mut seen, COMMAND)?;
             self.check_free(plane, COMMAND)?;
             self.check_holds(plane, !iscm.init_s, iscm.transfer && !iscm.init_c, COMMAND)?;
@@ -326,27 +326,27 @@ impl Nand {
     fn check_mws_plane(
         &self,
         die: DieId,
-        part: &MwsPlane,
+        sense: &MwsPlane,
         command: &'static str,
     ) -> Result<PlaneId, NandError> {
-        self.check_some(part.slots.len(), command)?;
-        let plane = self.check_block(die, part.slots[0].block, command)?;
+        self.check_some(sense.slots.len(), command)?;
+        let plane = self.check_block(die, sense.slots[0].block, command)?;
         let most = self.config.mws.blocks_max;
-        if part.slots.len() > most as usize {
+        if sense.slots.len() > most as usize {
             return Err(NandError::TooManyBlocks {
-                slots: part.slots.len(),
+                slots: sense.slots.len(),
                 plane: self.geometry().plane_place(plane),
                 most,
             });
         }
-        for (index, slot) in part.slots.iter().enumerate() {
+        for (index, slot) in sense.slots.iter().enumerate() {
             if self.check_block(die, slot.block, command)? != plane {
                 return Err(NandError::MixedPlanes {
                     plane: self.geometry().plane_place(plane),
                     block: self.geometry().block_place(slot.block),
                 });
             }
-            if part.slots[..index].iter().any(|s| s.block == slot.block) {
+            if sense.slots[..index].iter().any(|s| s.block == slot.block) {
                 return Err(NandError::BlockTwice {
                     block: self.geometry().block_place(slot.block),
                 });

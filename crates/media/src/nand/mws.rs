@@ -123,14 +123,14 @@ impl NandConfig {
         energy_of(read_pj, read_ns * 1000, time.as_ps(), percent)
     }
 
-    /// What one plane's part of a multi-wordline sense takes and spends. Combining with what a latch
+    /// What one plane's share of a multi-wordline sense takes and spends. Combining with what a latch
     /// holds costs an AND or OR of a page.
     ///
     /// # Panics
-    /// If the part selects no block, or more than [`MWS_BLOCKS_MAX`].
-    pub fn mws_cost(&self, iscm: Iscm, part: &MwsPlane) -> (Span, Energy) {
-        let blocks = part.slots.len() as u32;
-        let counts = part.slots.iter().map(|slot| slot.wordlines.count());
+    /// If it selects no block, or more than [`MWS_BLOCKS_MAX`].
+    pub fn mws_cost(&self, iscm: Iscm, sense: &MwsPlane) -> (Span, Energy) {
+        let blocks = sense.slots.len() as u32;
+        let counts = sense.slots.iter().map(|slot| slot.wordlines.count());
         let wordlines = counts.max().unwrap_or(1);
         let combined = u64::from(!iscm.init_s) + u64::from(iscm.transfer && !iscm.init_c);
         let and_or = self.per_page(self.energy.and_or_pj_per_kib);

@@ -18,7 +18,7 @@ const CHUNK: usize = 2048;
 const STREAMS: usize = 12;
 
 /// Words of each that are ANDed at once: a line of the processor's cache.
-const LANES: usize = 8;
+const LINE_WORDS: usize = 8;
 
 /// What is sensed, and room to do it in; kept between senses.
 pub(crate) struct Sensor {
@@ -192,14 +192,14 @@ fn and_all(into: &mut [u64], mut operands: &[&[u64]]) {
 /// Line by line, so that the compiler uses wide registers whatever it thinks of the lengths.
 fn and_streams<const N: usize>(into: &mut [u64], operands: [&[u64]; N]) {
     let length = into.len();
-    let (lines, rest) = into.as_chunks_mut::<LANES>();
+    let (lines, rest) = into.as_chunks_mut::<LINE_WORDS>();
     let count = lines.len();
-    let operand_lines = operands.map(|operand| &operand.as_chunks::<LANES>().0[..count]);
+    let operand_lines = operands.map(|operand| &operand.as_chunks::<LINE_WORDS>().0[..count]);
     for (index, line) in lines.iter_mut().enumerate() {
         let mut all = *line;
         for operand in &operand_lines {
             let words = &operand[index];
-            all = std::array::from_fn(|lane| all[lane] & words[lane]);
+            all = std::array::from_fn(|at| all[at] & words[at]);
         }
         *line = all;
     }

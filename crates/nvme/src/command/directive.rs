@@ -1,7 +1,7 @@
 //! Directives (Base 8.1.8): Directive Send and Receive, and what the vendor's directive sends with them.
 //!
-//! The vendor's directive, type Fh, is *placement*: a handle describes a matrix of logical pages that are to meet in
-//! the array. Row r, chunk c is the logical page `anchor + r x pitch + c`; pages of one chunk share planes, blocks and
+//! The vendor's directive, type Fh, is *placement*: a handle describes a matrix of logical pages that are to be sensed
+//! together. Row r, chunk c is the logical page `anchor + r x pitch + c`; pages of one chunk share planes, blocks and
 //! strings. A Write names a handle ([`super::PlacedWrite`]). Handles are volatile, as streams are.
 
 use std::mem::size_of;

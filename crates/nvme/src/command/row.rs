@@ -94,7 +94,7 @@ impl Field {
         Field::new(dword, bit, 1, name, meaning, Usual::Below(2))
     }
 
-    /// Puts `value` into the field of `entry`; what does not fit is cut off.
+    /// Puts `value` into the field of `entry`; what does not fit is dropped.
     pub fn put(&self, entry: &mut SubmissionEntry, value: u64) {
         let mask = u128::from(u64::MAX >> (64 - self.bits)) << self.low;
         let value = u128::from(value) << self.low & mask;
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(entry.cdw10.get(), 0x89AB_CDEF);
         assert_eq!(entry.cdw11.get(), 0x0123_4567);
         field(12, 20, 4).put(&mut entry, 0xFF);
-        assert_eq!(entry.cdw12.get(), 0x00F0_0000, "too much is cut off");
+        assert_eq!(entry.cdw12.get(), 0x00F0_0000, "too much is dropped");
         field(12, 16, 8).put(&mut entry, 0);
         assert_eq!(entry.cdw12.get(), 0, "what was there is gone");
         field(15, 31, 1).put(&mut entry, 1);

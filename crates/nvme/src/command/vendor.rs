@@ -27,7 +27,7 @@ pub enum VendorCommand {
 /// Dies over which the pages of a group's vectors are spread. Dies are counted channels first: die 0
 /// is the first of channel 0, die 1 the first of channel 1; the last is followed by the first.
 ///
-/// Vectors with the same home meet in the latches, page by page; others do not.
+/// Vectors with the same home are combined in the latches, page by page; others are not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Home {
     /// The die of a vector's first page.

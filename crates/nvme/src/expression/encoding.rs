@@ -55,7 +55,7 @@ pub enum ExpressionError {
         offset: usize,
     },
     /// The bytes end within a step.
-    #[error("the step at byte {offset} is cut short")]
+    #[error("the step at byte {offset} is truncated")]
     Truncated {
         /// Where the step begins, in bytes from the start.
         offset: usize,

@@ -52,7 +52,7 @@ impl Operand for VectorId {
 /// The name of a stored vector, where a host names them by numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VectorId {
-    /// The group: vectors of one group can meet in one sense.
+    /// The group: vectors of one group can be sensed together.
     pub group: u32,
     /// The vector's number in its group.
     pub vector: u32,

@@ -283,7 +283,7 @@ pub struct ControllerDescription {
 }
 
 impl IdentifyController {
-    /// The page of a controller as described. Text too long for its field is cut.
+    /// The page of a controller as described. Text too long for its field is truncated.
     pub fn new(description: &ControllerDescription) -> IdentifyController {
         let mut page = IdentifyController::new_zeroed();
         page.serial_number = ascii(&description.serial_number);

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_padded_and_cut() {
+    fn text_is_padded_and_truncated() {
         assert_eq!(ascii::<6>("ab c"), *b"ab c  ");
         assert_eq!(ascii::<2>("abc"), *b"ab");
         assert_eq!(ascii::<4>("a\nb"), *b"a?b ");

@@ -1,8 +1,8 @@
 //! Workloads under way: prefilling, then all of them side by side, measured.
 
 mod crew;
-mod lane;
 mod prefill;
+mod running;
 mod tally;
 
 use std::cell::{Cell, RefCell};
@@ -15,7 +15,7 @@ use sim::{JoinHandle, join_all};
 pub(super) use prefill::Prefill;
 pub(super) use tally::Tally;
 
-use self::lane::Lane;
+use self::running::RunningWorkload;
 use super::latencies::Latencies;
 use super::plan::Plan;
 use super::report::{FlowReport, Report};
@@ -173,21 +173,25 @@ async fn measured(
     keep_going: bool,
     progress: Rc<Progress>,
 ) -> Result<Vec<FlowReport>, Error> {
-    let mut lanes = Vec::new();
+    let mut workloads = Vec::new();
     for (number, plan) in plans.into_iter().enumerate() {
-        let lane = Lane::new(&host, plan, number as u32, keep_going, progress.clone());
-        lanes.push(lane.await?);
+        let workload =
+            RunningWorkload::new(&host, plan, number as u32, keep_going, progress.clone());
+        workloads.push(workload.await?);
     }
     let begin = host.sim().now();
     host.sim().trace().measure_from(begin);
-    let tasks: Vec<_> = lanes
+    let tasks: Vec<_> = workloads
         .iter()
-        .map(|lane| host.sim().spawn(lane.clone().run(begin)))
+        .map(|workload| host.sim().spawn(workload.clone().run(begin)))
         .collect();
     for outcome in join_all(tasks).await {
         outcome?;
     }
-    Ok(lanes.iter().map(|lane| lane.report(begin)).collect())
+    Ok(workloads
+        .iter()
+        .map(|workload| workload.report(begin))
+        .collect())
 }
 
 /// The device of a namespace on a queue pair.

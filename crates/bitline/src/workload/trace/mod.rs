@@ -83,7 +83,7 @@ impl TraceFormat {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum BlkparseAction {
-    /// Q: the program's request enters the queue, before any merging.
+    /// Q: the application's request enters the queue, before any merging.
     #[default]
     Queued,
     /// D: the request, merged as it may be, is issued to the device.

@@ -7,13 +7,13 @@ use super::judge::{Judge, Weight};
 /// other may not show while only one is where it should be.
 const PAIRS_UP_TO: usize = 12;
 
-/// Takes every step that helps until none does, or the judge is tired.
+/// Takes every step that helps until none does, or the budget is spent.
 pub(super) fn climb(arrangement: &mut Arrangement, judge: &mut Judge<'_>) -> Weight {
     let mut weight = judge.weigh(arrangement);
     loop {
         let before = weight;
         for step in steps(arrangement, judge) {
-            if judge.is_tired() {
+            if judge.is_budget_spent() {
                 return weight;
             }
             let next = step.taken(arrangement);

@@ -29,7 +29,7 @@ pub(super) struct Weight {
 
 /// How the vectors of one expression lie: by vector, the string (numbered by first use) and whether
 /// it holds the inverse.
-type Lie = Vec<(u32, bool)>;
+type Positions = Vec<(u32, bool)>;
 
 /// Asks the planner, and remembers.
 pub(super) struct Judge<'a> {
@@ -38,7 +38,7 @@ pub(super) struct Judge<'a> {
     /// By expression: its vectors, as places in the list.
     operands: Vec<Vec<usize>>,
     strings: &'a Strings,
-    known: Vec<BTreeMap<Lie, PageCost>>,
+    known: Vec<BTreeMap<Positions, PageCost>>,
     plans: usize,
     lookups: usize,
 }
@@ -73,7 +73,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Whether so much was asked that this is to be the last arrangement.
-    pub(super) fn is_tired(&self) -> bool {
+    pub(super) fn is_budget_spent(&self) -> bool {
         self.plans >= PLANS_MAX || self.lookups >= LOOKUPS_MAX
     }
 
@@ -118,8 +118,8 @@ impl<'a> Judge<'a> {
         let mut strings = vec![0; arrangement.group.len()];
         let mut next = 0;
         for group in arrangement.groups() {
-            for part in group.chunks(cells) {
-                part.iter().for_each(|&vector| strings[vector] = next);
+            for string in group.chunks(cells) {
+                string.iter().for_each(|&vector| strings[vector] = next);
                 next += 1;
             }
         }
@@ -134,7 +134,7 @@ impl<'a> Judge<'a> {
     ) -> PageCost {
         self.lookups += 1;
         let mut seen: Vec<usize> = Vec::new();
-        let mut lie = Lie::new();
+        let mut positions = Positions::new();
         for &vector in &self.operands[expression] {
             let string = strings[vector];
             let number = seen.iter().position(|known| *known == string);
@@ -142,21 +142,21 @@ impl<'a> Judge<'a> {
                 seen.push(string);
                 seen.len() - 1
             });
-            lie.push((number as u32, arrangement.inverse[vector]));
+            positions.push((number as u32, arrangement.inverse[vector]));
         }
-        if let Some(known) = self.known[expression].get(&lie) {
+        if let Some(known) = self.known[expression].get(&positions) {
             return *known;
         }
-        let cost = self.planned(expression, &lie);
-        self.known[expression].insert(lie, cost);
+        let cost = self.planned(expression, &positions);
+        self.known[expression].insert(positions, cost);
         cost
     }
 
-    fn planned(&mut self, expression: usize, lie: &Lie) -> PageCost {
+    fn planned(&mut self, expression: usize, positions: &Positions) -> PageCost {
         self.plans += 1;
         let mut layers: BTreeMap<u32, u32> = BTreeMap::new();
         let mut places: BTreeMap<VectorId, Operand> = BTreeMap::new();
-        for (&vector, &(string, inverse)) in self.operands[expression].iter().zip(lie) {
+        for (&vector, &(string, inverse)) in self.operands[expression].iter().zip(positions) {
             let next = layers.entry(string).or_default();
             let row = Row {
                 row_set: RowSetId(string),

@@ -68,7 +68,7 @@ impl Clauses {
             Expression::Not(inner) => return self.gather(inner, !negated, vectors),
             Expression::And(_) => negated,
             Expression::Or(_) => !negated,
-            // Operands of an exclusive or need not meet.
+            // Operands of an exclusive or need not be sensed together.
             Expression::Xor(operands) => {
                 return operands
                     .iter()

@@ -36,7 +36,7 @@ pub enum ExecuteError {
     Flash(#[from] Fault),
 }
 
-/// What stops a lane.
+/// What stops a die's share.
 #[derive(Clone, Copy)]
 pub(super) enum Failure {
     Host(Status),

@@ -2,19 +2,15 @@
 
 use std::collections::VecDeque;
 
-use arrayvec::ArrayVec;
-use media::dram::Parts;
-use media::nand::PLANES_PER_DIE_MAX;
+use media::dram::ScatteredAccess;
 use sim::Time;
 
 use super::Pages;
 use super::error::Failure;
 use super::stage::Stage;
-use crate::bits::classes::Lane;
-use crate::bits::plan::Program;
-use crate::bits::work::Work;
+use crate::bits::classes::{DieShare, OfDie, by_die};
 use crate::cache::{Lookup, Rest};
-use crate::ftl::PagePart;
+use crate::ftl::PageSlice;
 use crate::memory::Buffer;
 use crate::region::DieBatch;
 use crate::schedule::{Compute, Ticket};
@@ -29,21 +25,21 @@ struct Fetch<'a> {
     cached: Time,
 }
 
-/// The pages of one lane on their way from the array, in the order of the recipe, batch after batch.
+/// The pages of one die's share on their way from the array, in the order of the recipe, batch after batch.
 pub(super) struct Fetches<'a> {
     stage: &'a Stage,
     batches: std::vec::IntoIter<DieBatch>,
     batch: DieBatch,
-    /// Place in the recipe's order of the program fetched next.
+    /// Place in the recipe's order of the computation fetched next.
     next: usize,
     flying: VecDeque<Fetch<'a>>,
 }
 
 impl<'a> Fetches<'a> {
-    pub(super) fn new(stage: &'a Stage, lane: &Lane) -> Fetches<'a> {
+    pub(super) fn new(stage: &'a Stage, share: &DieShare) -> Fetches<'a> {
         Fetches {
             stage,
-            batches: lane.batches.clone().into_iter(),
+            batches: share.batches.clone().into_iter(),
             batch: DieBatch::new(),
             next: stage.recipe.order.len(),
             flying: VecDeque::with_capacity(stage.fetches_ahead),
@@ -92,29 +88,29 @@ impl<'a> Fetches<'a> {
         }
     }
 
-    /// Starts the fetch of a program's pages of the batch: they are on one die, or on several if the
-    /// rows of the program are at another site than the lanes.
-    fn start(&self, program: usize) -> Fetch<'a> {
+    /// Starts the fetch of a computation's pages of the batch: they are on one die, or on several if the
+    /// rows of the computation are at another site than the batch.
+    fn start(&self, computation: usize) -> Fetch<'a> {
         let (stage, bits) = (self.stage, &self.stage.bits);
-        let (work, program) = (&*stage.work, &stage.plan.programs[program]);
+        let (work, computation) = (&*stage.work, &stage.plan.computations[computation]);
         let pages = bits.take_pages(&self.batch);
         let ticket = bits.schedule.ticket();
-        if let Some(operand) = program.first_row_set().and_then(|rows| rows.operand()) {
+        if let Some(operand) = computation.first_row_set().and_then(|rows| rows.operand()) {
             return self.read_pages(operand, ticket, pages);
         }
-        for part in parts_of(work, program, &self.batch) {
-            let places: DieBatch = part.iter().map(|&at| self.batch[at]).collect();
-            let outputs = part
+        let plane = |place| work.plane(computation, place);
+        for OfDie { die, numbers } in by_die(work.geometry(), &self.batch, plane) {
+            let places: DieBatch = numbers.iter().map(|&at| self.batch[at]).collect();
+            let outputs = numbers
                 .iter()
-                .map(|&at| (work.plane(program, self.batch[at]), pages[at].id()));
+                .map(|&at| (plane(self.batch[at]), pages[at].id()));
             let room = stage.through_accelerator;
             let compute = Compute {
-                steps: work.commands(program, &places),
+                steps: work.commands(computation, &places),
                 outputs: outputs.collect(),
                 origin: stage.origin,
                 room: room.then(|| bits.accelerator.room().clone()),
             };
-            let die = work.geometry().die_of_plane(work.plane(program, places[0]));
             bits.schedule.push(die, compute, ticket.id().into());
         }
         Fetch {
@@ -130,23 +126,23 @@ impl<'a> Fetches<'a> {
     fn read_pages(&self, operand: u32, ticket: Ticket<'a>, pages: Pages<'a>) -> Fetch<'a> {
         let (stage, bits, work) = (self.stage, &self.stage.bits, &self.stage.work);
         let page_bytes = work.geometry().page_bytes;
-        let (mut rests, mut cached) = (Vec::new(), Parts::default());
+        let (mut rests, mut cached) = (Vec::new(), ScatteredAccess::default());
         let tenant = stage.origin.tenant;
         for (at, (&place, page)) in self.batch.iter().zip(&pages).enumerate() {
             let lpn = work.class.lpn(operand, place);
-            let part = PagePart::new(lpn, 0, page_bytes, page.id());
+            let slice = PageSlice::new(lpn, 0, page_bytes, page.id());
             match bits.cache.lookup(lpn, 0, page_bytes, page.id()) {
                 Lookup::Hit(found) => bits.cache.add_hit(&mut cached, tenant, found),
                 Lookup::Miss => {
-                    bits.ftl.read(part, ticket.id().into());
+                    bits.ftl.read(slice, ticket.id().into());
                 }
-                Lookup::Part(rest) => {
+                Lookup::PartialHit(rest) => {
                     bits.cache.add_hit(&mut cached, tenant, rest.found);
                     // There is room: a page that is read has no latches to be saved.
                     let (hull, into) = (rest.hull(), bits.buffers.take());
                     let bytes = hull.end - hull.start;
-                    let part = PagePart::new(lpn, hull.start, bytes, into.id());
-                    bits.ftl.read(part, ticket.id().into());
+                    let slice = PageSlice::new(lpn, hull.start, bytes, into.id());
+                    bits.ftl.read(slice, ticket.id().into());
                     rests.push((at, rest, into));
                 }
             }
@@ -176,30 +172,4 @@ impl<'a> Fetches<'a> {
             self.stage.give_room(pages);
         }
     }
-}
-
-/// Places in a batch.
-type Places = ArrayVec<usize, PLANES_PER_DIE_MAX>;
-
-/// The batch in parts that a program senses on one die each, in different planes of it.
-fn parts_of(
-    work: &Work,
-    program: &Program,
-    batch: &DieBatch,
-) -> ArrayVec<Places, PLANES_PER_DIE_MAX> {
-    let geometry = work.geometry();
-    let mut parts: ArrayVec<Places, PLANES_PER_DIE_MAX> = ArrayVec::new();
-    for (at, &place) in batch.iter().enumerate() {
-        let plane = work.plane(program, place);
-        let die = geometry.die_of_plane(plane);
-        let joins = |part: &&mut Places| {
-            let mut planes = part.iter().map(|&other| work.plane(program, batch[other]));
-            planes.all(|other| other != plane && geometry.die_of_plane(other) == die)
-        };
-        match parts.iter_mut().find(joins) {
-            Some(part) => part.push(at),
-            None => parts.push(Places::from_iter([at])),
-        }
-    }
-    parts
 }

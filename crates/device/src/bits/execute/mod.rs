@@ -1,6 +1,6 @@
 //! The commands of bulk bitwise computing, carried out: pages move, dies sense, time passes.
 //!
-//! The chunks of a vector are worked on by a task for each die (a lane), so that dies run side by
+//! The chunks of a vector are worked on by a task for each die, so that dies run side by
 //! side and each keeps at most two of its pages a plane in the controller.
 
 mod accelerator;
@@ -23,12 +23,12 @@ use super::classes::{Class, classes};
 use super::config::{BitsConfig, Meeting};
 use super::engine::Engine;
 use super::job::{Question, job};
-use super::meet::{Route, Routes};
 use super::plan::{Limits, Plan, Weights};
+use super::routes::{Route, Routes};
 use super::rows::Operand;
 use crate::backend::Backend;
 use crate::cache::Cache;
-use crate::cost::{Cost, IdleDrive, Job, Rates, of_stripes};
+use crate::cost::{Cost, CostModel, IdleDrive, Job, of_stripes};
 use crate::ftl::{Ftl, Lpn, MappingUnit};
 use crate::memory::{Buffer, Buffers};
 use crate::part::Part;
@@ -94,7 +94,7 @@ pub struct Explained<V> {
 }
 
 impl<V> Explained<V> {
-    /// How it would be evaluated where all its operands meet, or by the controller plan.
+    /// How it would be evaluated where all its operands are on the same dies, or by the controller plan.
     pub fn plan(self) -> Plan {
         match self.routes.other {
             Some(controller) if self.routes.chosen.gathers() => controller.plan,
@@ -121,7 +121,7 @@ pub struct Estimated<'a, V: nvme::Operand> {
 pub struct Bits {
     sim: Sim,
     limits: Limits,
-    rates: Rates,
+    model: CostModel,
     meeting: Meeting,
     schedule: Rc<Schedule>,
     ftl: Rc<Ftl>,
@@ -139,7 +139,7 @@ impl Bits {
     pub fn power_up(
         backend: &Backend,
         config: &BitsConfig,
-        rates: Rates,
+        model: CostModel,
         cache: Rc<Cache>,
     ) -> Rc<Bits> {
         let Backend { sim, schedule, .. } = backend;
@@ -147,11 +147,11 @@ impl Bits {
             blocks_max: schedule.nand().borrow().config().mws.blocks_max as usize,
             weights: Weights::SENSES_FIRST,
         };
-        let accelerator = Accelerator::new(sim, rates.accelerator, &backend.ledger);
+        let accelerator = Accelerator::new(sim, model.accelerator, &backend.ledger);
         Rc::new(Bits {
             sim: sim.clone(),
             limits,
-            rates,
+            model,
             meeting: config.meeting,
             accelerator,
             schedule: schedule.clone(),
@@ -210,14 +210,15 @@ impl Bits {
     ) -> Result<Cost, ExecuteError> {
         let question = estimated.question;
         let stripe = u64::from(self.schedule.geometry().planes()) * self.page_bytes() * 8;
-        let (stripes, rest) = (question.bits / stripe, question.bits % stripe);
-        let planned = self.planned_from(estimated, 0, question.bits.min(stripe))?;
-        let dies = u64::from(self.schedule.geometry().dies());
-        let steps = planned.iter().map(|(_, route)| route.steps());
-        let commands = steps.max().unwrap_or(0) * dies;
-        of_stripes(stripes, commands, |stripes| {
-            let job = self.job(estimated, 0, stripes * stripe + rest)?;
-            Ok(IdleDrive::live(job, &self.rates))
+        let commands = || {
+            let planned = self.planned_from(estimated, 0, stripe)?;
+            let steps = planned.iter().map(|(_, route)| route.steps());
+            let dies = u64::from(self.schedule.geometry().dies());
+            Ok(steps.max().unwrap_or(0) * dies)
+        };
+        of_stripes(question.bits, stripe, commands, |bits| {
+            let job = self.job(estimated, 0, bits)?;
+            Ok(IdleDrive::live(job, &self.model))
         })
     }
 
@@ -232,12 +233,12 @@ impl Bits {
         bits: u64,
     ) -> Result<Job, ExecuteError> {
         let planned = self.planned_from(estimated, first, bits)?;
-        let classes = planned.iter().map(|(class, route)| (class, route.staged()));
+        let classes = planned.iter().map(|(class, route)| (class, route.plans()));
         let question = Question {
             bits: first * self.page_bytes() * 8 + bits,
             ..estimated.question
         };
-        Ok(job(classes, &question, &self.rates))
+        Ok(job(classes, &question, &self.model))
     }
 
     /// The classes of chunks, and how each would be evaluated. Chunks that are not stored lie as if the operands went on

@@ -11,10 +11,10 @@ use sim::Tenant;
 use super::error::Failure;
 use super::stage::{Sink, Stage};
 use super::{Bits, ExecuteError};
-use crate::bits::classes::{Class, Lane, classes};
+use crate::bits::classes::{Class, DieShare, classes};
 use crate::bits::engine::Engine;
-use crate::bits::meet::{Choice, Route, Routes, renumbered, route, routes};
-use crate::bits::plan::{Plan, Program, Source};
+use crate::bits::plan::{Computation, Plan, Source};
+use crate::bits::routes::{Choice, Route, Routes, renumbered, route, routes};
 use crate::bits::rows::Leaf;
 use crate::bits::work::{Lent, Work};
 use crate::ftl::{Lpn, Stored};
@@ -196,7 +196,7 @@ impl Bits {
         Choice {
             geometry: self.schedule.geometry(),
             limits: &self.limits,
-            rates: &self.rates,
+            model: &self.model,
             meeting: self.meeting,
             count_only,
         }
@@ -324,9 +324,9 @@ impl Bits {
         let across = |plan: &Plan| {
             how.mixed
                 || plan
-                    .programs
+                    .computations
                     .iter()
-                    .any(|program: &Program| work.is_elsewhere(program))
+                    .any(|computation: &Computation| work.is_elsewhere(computation))
         };
         for (layer, brought) in brought.into_iter().enumerate() {
             let sink = Sink::Strings {
@@ -341,17 +341,17 @@ impl Bits {
         self.count_plan(&plan, asked, chunks);
         let check = second.map(|second| {
             self.count_check_plan(&second, chunks);
-            let before = plan.programs.len();
-            plan.programs.extend(second.programs);
-            renumbered(&second.root, &|program| before + program)
+            let before = plan.computations.len();
+            plan.computations.extend(second.computations);
+            renumbered(&second.root, &|computation| before + computation)
         });
         let shape = (bits, across(&plan));
         let sink = (how.sink.clone(), how.origin);
         let last = Stage::new(self, work, plan, check.as_ref(), shape, sink);
         stages.push(last.clone());
         let stages: Rc<[Rc<Stage>]> = stages.into();
-        let tasks: Vec<_> = (0..work.lanes.len())
-            .map(|lane| self.sim.spawn(run_lane(stages.clone(), lane)))
+        let tasks: Vec<_> = (0..work.shares.len())
+            .map(|number| self.sim.spawn(run_share(stages.clone(), number)))
             .collect();
         for task in tasks {
             task.await;
@@ -396,10 +396,10 @@ impl Bits {
 
 /// One die's share of all stages: the pages of an earlier one lie on the die when a later one senses
 /// them.
-async fn run_lane(stages: Rc<[Rc<Stage>]>, lane: usize) {
+async fn run_share(stages: Rc<[Rc<Stage>]>, number: usize) {
     for stage in stages.iter() {
-        let lane: &Lane = &stage.work.lanes[lane];
-        stage.run_lane(lane).await;
+        let share: &DieShare = &stage.work.shares[number];
+        stage.run_share(share).await;
         if stages.iter().any(|stage| stage.failed().is_some()) {
             return;
         }

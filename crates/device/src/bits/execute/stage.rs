@@ -11,7 +11,7 @@ use super::error::Failure;
 use super::fetch::Fetches;
 
 use super::{Bits, Pages};
-use crate::bits::classes::Lane;
+use crate::bits::classes::DieShare;
 use crate::bits::combine::{count_ones, invert, mask_tail};
 use crate::bits::plan::{Plan, Source};
 use crate::bits::recipe::{Instruction, Recipe};
@@ -30,7 +30,7 @@ pub(super) enum Sink {
     Strings { layer: u32, inverse: bool },
 }
 
-/// One stage, shared by its lanes.
+/// One stage, shared by the tasks of its dies.
 pub(super) struct Stage {
     pub(super) bits: Rc<Bits>,
     pub(super) plan: Plan,
@@ -42,7 +42,7 @@ pub(super) struct Stage {
     pub(super) through_accelerator: bool,
     pub(super) fetches_ahead: usize,
     pub(super) origin: Origin,
-    /// Page buffers that a lane has at a time.
+    /// Page buffers that the task of a die has at a time.
     buffers: u32,
     sink: Sink,
     ones: Cell<u64>,
@@ -54,7 +54,7 @@ pub(super) struct Stage {
 enum Value<'a> {
     /// Nobody else's.
     Own(Pages<'a>),
-    /// Of this program, needed again.
+    /// Of this computation, needed again.
     Kept(usize),
 }
 
@@ -64,7 +64,7 @@ type Programming<'a> = (Ticket<'a>, Pages<'a>);
 impl Stage {
     /// The stage that carries out `plan`; its result is compared with what `check` makes of the
     /// pages, if that is given. Pages that come `across` from several dies come in any order: were they to wait in the
-    /// accelerator's small buffer, each could keep out the page that another lane waits for.
+    /// accelerator's small buffer, each could keep out the page that the task of another die waits for.
     pub(super) fn new(
         bits: &Rc<Bits>,
         work: &Rc<Work>,
@@ -105,33 +105,37 @@ impl Stage {
         self.differing.get()
     }
 
-    /// What stopped a lane, if anything did.
+    /// What stopped a die's share, if anything did.
     pub(super) fn failed(&self) -> Option<Failure> {
         self.failed.get()
     }
 
     /// Evaluates the chunks of one die.
-    pub(super) async fn run_lane(&self, lane: &Lane) {
+    pub(super) async fn run_share(&self, share: &DieShare) {
         let most = self.bits.buffers.most_at_once();
         if self.buffers > most {
             let needed = self.buffers;
             return self.failed.set(Some(Failure::Buffers { needed, most }));
         }
         let _room = self.bits.buffers.rooms(self.buffers).await;
-        let mut fetches = Fetches::new(self, lane);
-        let outcome = self.try_lane(lane, &mut fetches).await;
+        let mut fetches = Fetches::new(self, share);
+        let outcome = self.try_share(share, &mut fetches).await;
         if let Err(failure) = outcome {
             self.failed.set(self.failed.get().or(Some(failure)));
-            // What is on its way must not meet buffers that somebody else has by then.
+            // What is on its way must not come to buffers that somebody else has by then.
             fetches.drain().await;
         }
     }
 
-    async fn try_lane<'a>(&'a self, lane: &Lane, fetches: &mut Fetches<'a>) -> Result<(), Failure> {
+    async fn try_share<'a>(
+        &'a self,
+        share: &DieShare,
+        fetches: &mut Fetches<'a>,
+    ) -> Result<(), Failure> {
         let mut sent = Time::ZERO;
         let mut programming: Option<Programming<'a>> = None;
         let mut outcome = Ok(());
-        for batch in &lane.batches {
+        for batch in &share.batches {
             outcome = match self.failed.get() {
                 Some(failure) => Err(failure),
                 None => match self.evaluate_batch(batch, fetches).await {
@@ -191,7 +195,7 @@ impl Stage {
         for instruction in &self.recipe.instructions {
             match *instruction {
                 Instruction::Fetch {
-                    program,
+                    computation,
                     keep,
                     operand,
                 } => {
@@ -201,14 +205,14 @@ impl Stage {
                         self.give_room(batch.len());
                     }
                     if keep {
-                        kept.resize_with(kept.len().max(program + 1), || None);
-                        kept[program] = Some(pages);
-                        stack.push(Value::Kept(program));
+                        kept.resize_with(kept.len().max(computation + 1), || None);
+                        kept[computation] = Some(pages);
+                        stack.push(Value::Kept(computation));
                     } else {
                         stack.push(Value::Own(pages));
                     }
                 }
-                Instruction::Again { program } => stack.push(Value::Kept(program)),
+                Instruction::Again { computation } => stack.push(Value::Kept(computation)),
                 Instruction::Constant(value) => {
                     stack.push(Value::Own(self.constant(value, batch)));
                 }
@@ -398,7 +402,7 @@ fn pop<'a>(stack: &mut Vec<Value<'a>>) -> Value<'a> {
 fn look<'b, 'a>(value: &'b Value<'a>, kept: &'b [Option<Pages<'a>>]) -> &'b Pages<'a> {
     match value {
         Value::Own(pages) => pages,
-        Value::Kept(program) => kept[*program]
+        Value::Kept(computation) => kept[*computation]
             .as_ref()
             .expect("a page is fetched before it is named again"),
     }

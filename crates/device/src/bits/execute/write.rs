@@ -39,11 +39,11 @@ pub struct WriteRoom<'a> {
     _room: Room<'a>,
 }
 
-/// One write, shared by its lanes.
+/// One write, shared by the tasks of its dies.
 struct WriteJob {
     bits: Rc<Bits>,
     rows: PlacedRows,
-    /// Lanes for which there is room.
+    /// Dies for which there is room.
     turns: Semaphore,
     failed: Cell<Option<Failure>>,
 }
@@ -75,9 +75,9 @@ impl Bits {
         }
     }
 
-    /// Writes whole logical pages, which `lock` covers, where those of their handle meet. When this returns, they are on flash; if it fails, or
-    /// the power is cut before, each of them is as it was or as it was to be. Writes with one handle happen one after another, so that
-    /// rows share layers.
+    /// Writes whole logical pages, which `lock` covers, where they can be sensed with those of their handle. When this
+    /// returns, they are on flash; if it fails, or the power is cut before, each of them is as it was or as it was to
+    /// be. Writes with one handle happen one after another, so that rows share layers.
     ///
     /// # Errors
     /// Computing's share is used up, host memory that is not there, or flash that keeps failing.
@@ -94,8 +94,8 @@ impl Bits {
         let layout = rows.handle.layout();
         let pieces = rows.handle.rows(rows.pages.clone());
         // Of several rows each die has something, mostly; of one, those that it is spread over.
-        let lanes: Vec<u32> = match &pieces[..] {
-            [(chunks, _)] => layout.lanes(chunks.clone()).collect(),
+        let dies: Vec<u32> = match &pieces[..] {
+            [(chunks, _)] => layout.die_numbers(chunks.clone()).collect(),
             _ => (0..layout.dies()).collect(),
         };
         let job = Rc::new(WriteJob {
@@ -105,9 +105,9 @@ impl Bits {
             failed: Cell::new(None),
         });
         let pieces: Rc<[(Range<u64>, u32)]> = pieces.into();
-        let tasks: Vec<_> = lanes
+        let tasks: Vec<_> = dies
             .into_iter()
-            .map(|lane| self.sim.spawn(job.clone().write_lane(lane, pieces.clone())))
+            .map(|die| self.sim.spawn(job.clone().write_of(die, pieces.clone())))
             .collect();
         for task in tasks {
             task.await;
@@ -133,24 +133,24 @@ impl Bits {
 
 impl WriteJob {
     /// Programs what one die has of the rows, fetching each batch while the one before is programmed.
-    async fn write_lane(self: Rc<WriteJob>, lane: u32, pieces: Rc<[(Range<u64>, u32)]>) {
-        if let Err(failure) = self.try_lane(lane, &pieces).await {
+    async fn write_of(self: Rc<WriteJob>, die: u32, pieces: Rc<[(Range<u64>, u32)]>) {
+        if let Err(failure) = self.try_die(die, &pieces).await {
             self.failed.set(self.failed.get().or(Some(failure)));
         }
     }
 
-    async fn try_lane(&self, lane: u32, pieces: &[(Range<u64>, u32)]) -> Result<(), Failure> {
+    async fn try_die(&self, die: u32, pieces: &[(Range<u64>, u32)]) -> Result<(), Failure> {
         let _turn = self.turns.acquire(1).await;
         let layout = self.rows.handle.layout();
         let mut running: Option<Batch<'_>> = None;
         for (chunks, first) in pieces {
-            for batch in layout.lane(lane, chunks.clone()) {
+            for batch in layout.batches_of(die, chunks.clone()) {
                 if self.failed.get().is_some() {
                     break;
                 }
                 let lpn = |chunk: u64| first + (chunk - chunks.start) as u32;
                 let pages = self.fetch(&batch, &lpn).await;
-                // The programs before are over before these begin, and before an error ends the lane.
+                // The programs before are over before these begin, and before an error ends the task.
                 if let Some(batch) = running.take() {
                     self.finish(batch).await?;
                 }

@@ -1,8 +1,8 @@
-//! What the latches hold in the course of a program, as expressions over vectors.
+//! What the latches hold in the course of a computation, as expressions over vectors.
 
 use nvme::Expression;
 
-use super::{Program, Sense, Step};
+use super::{Computation, Sense, Step};
 use crate::bits::rows::RowSetId;
 
 /// What a latch holds after a step.
@@ -30,14 +30,17 @@ pub struct Contents {
     pub c: Held,
 }
 
-/// The latches after each step of `program`, `stored` giving what a row holds: a vector, or its
+/// The latches after each step of `computation`, `stored` giving what a row holds: a vector, or its
 /// inverse.
-pub fn contents(program: &Program, stored: &impl Fn(RowSetId, u32) -> Expression) -> Vec<Contents> {
+pub fn contents(
+    computation: &Computation,
+    stored: &impl Fn(RowSetId, u32) -> Expression,
+) -> Vec<Contents> {
     let (mut s, mut c) = (Held::Nothing, Held::Nothing);
     // C before S joined it, as long as S is the same.
     let mut before = None;
-    let mut all = Vec::with_capacity(program.steps.len());
-    for step in &program.steps {
+    let mut all = Vec::with_capacity(computation.steps.len());
+    for step in &computation.steps {
         match step {
             Step::Sense(sense) => {
                 if sense.iscm.init_c {
@@ -91,7 +94,7 @@ fn sensed(sense: &Sense, stored: &impl Fn(RowSetId, u32) -> Expression) -> Expre
 fn both(held: &Held, other: Held, operator: fn(Vec<Expression>) -> Expression) -> Held {
     match (held, other) {
         (Held::Long, _) | (_, Held::Long) => Held::Long,
-        // Zeros meet an OR or XOR, or an AND: an evaluated program begins with neither.
+        // Zeros take part in an OR or XOR, or in an AND: an evaluated computation begins with neither.
         (Held::Nothing | Held::Zeros, other) => other,
         (held, Held::Nothing | Held::Zeros) => held.clone(),
         (Held::Value(held), Held::Value(other)) => {
@@ -118,15 +121,16 @@ fn operands(expression: &Expression) -> usize {
 }
 
 /// Operands under one operator, those of the same operator taken in.
-fn joined(parts: Vec<Expression>, operator: fn(Vec<Expression>) -> Expression) -> Expression {
+fn joined(operands: Vec<Expression>, operator: fn(Vec<Expression>) -> Expression) -> Expression {
     let like = operator(Vec::new());
-    let same = |part: &Expression| std::mem::discriminant(part) == std::mem::discriminant(&like);
-    let mut flat = Vec::with_capacity(parts.len());
-    for part in parts {
-        if same(&part) {
-            flat.extend_from_slice(part.operands());
+    let same =
+        |operand: &Expression| std::mem::discriminant(operand) == std::mem::discriminant(&like);
+    let mut flat = Vec::with_capacity(operands.len());
+    for operand in operands {
+        if same(&operand) {
+            flat.extend_from_slice(operand.operands());
         } else {
-            flat.push(part);
+            flat.push(operand);
         }
     }
     if flat.len() == 1 {
@@ -137,11 +141,11 @@ fn joined(parts: Vec<Expression>, operator: fn(Vec<Expression>) -> Expression) -
 
 /// The inverse, with NOT before vectors and XORs only.
 fn negation(expression: Expression) -> Expression {
-    let all = |parts: &[Expression]| parts.iter().cloned().map(negation).collect();
+    let all = |operands: &[Expression]| operands.iter().cloned().map(negation).collect();
     match &expression {
         Expression::Not(inner) => (**inner).clone(),
-        Expression::And(parts) => joined(all(parts), Expression::Or),
-        Expression::Or(parts) => joined(all(parts), Expression::And),
+        Expression::And(operands) => joined(all(operands), Expression::Or),
+        Expression::Or(operands) => joined(all(operands), Expression::And),
         Expression::Vector(_) | Expression::Xor(_) => !expression,
     }
 }

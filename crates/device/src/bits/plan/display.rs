@@ -1,10 +1,10 @@
-//! Plans in words: an indented tree of the controller's work, the programs' commands below it.
+//! Plans in words: an indented tree of the controller's work, the computations' commands below it.
 
 use std::fmt::{self, Display, Formatter};
 
 use media::nand::{Iscm, WordlineBitmap};
 
-use super::{Plan, Program, Sense, Slot, Source, Step};
+use super::{Computation, Plan, Sense, Slot, Source, Step};
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -24,26 +24,30 @@ impl Display for Plan {
 impl Plan {
     fn write_source(&self, f: &mut Formatter<'_>, source: &Source, depth: usize) -> fmt::Result {
         write!(f, "{:1$}", "", 2 * depth)?;
-        let (name, parts) = match source {
+        let (name, operands) = match source {
             Source::Constant(value) => return writeln!(f, "controller: all {}", u8::from(*value)),
             Source::Array(index) => {
                 writeln!(f, "page of program {index}")?;
-                return write_program(f, &self.programs[*index], depth + 1);
+                return write_computation(f, &self.computations[*index], depth + 1);
             }
             Source::Not(inner) => ("NOT", std::slice::from_ref(&**inner)),
-            Source::And(parts) => ("AND", &parts[..]),
-            Source::Or(parts) => ("OR", &parts[..]),
-            Source::Xor(parts) => ("XOR", &parts[..]),
+            Source::And(operands) => ("AND", &operands[..]),
+            Source::Or(operands) => ("OR", &operands[..]),
+            Source::Xor(operands) => ("XOR", &operands[..]),
         };
         writeln!(f, "controller: {name}")?;
-        parts
+        operands
             .iter()
-            .try_for_each(|part| self.write_source(f, part, depth + 1))
+            .try_for_each(|operand| self.write_source(f, operand, depth + 1))
     }
 }
 
-fn write_program(f: &mut Formatter<'_>, program: &Program, depth: usize) -> fmt::Result {
-    for step in &program.steps {
+fn write_computation(
+    f: &mut Formatter<'_>,
+    computation: &Computation,
+    depth: usize,
+) -> fmt::Result {
+    for step in &computation.steps {
         writeln!(f, "{:1$}{step}", "", 2 * depth)?;
     }
     Ok(())

@@ -6,23 +6,23 @@ use std::collections::HashMap;
 use media::nand::Iscm;
 
 use super::tree::{Chain, Join, Kind, Tree};
-use super::{Program, Sense, Source, Step};
+use super::{Computation, Sense, Source, Step};
 use crate::bits::rows::RowSetId;
 
-/// The programs of `tree`, each once however often its page is used, and the root over them.
-pub(super) fn emit(tree: &Tree) -> (Vec<Program>, Source) {
+/// The computations of `tree`, each once however often its page is used, and the root over them.
+pub(super) fn emit(tree: &Tree) -> (Vec<Computation>, Source) {
     let mut emitter = Emitter::default();
     let root = emitter.source(tree, false);
-    (emitter.programs, root)
+    (emitter.computations, root)
 }
 
-/// The same for chains of the same program, and seldom for others: how many senses, and of the
+/// The same for chains of the same computation, and seldom for others: how many senses, and of the
 /// first slot the row set and the last wordline.
 type Likeness = Option<(usize, RowSetId, Option<u32>)>;
 
 #[derive(Default)]
 struct Emitter {
-    programs: Vec<Program>,
+    computations: Vec<Computation>,
     // order: looked up by key only, never walked.
     alike: HashMap<Likeness, Vec<usize>>,
 }
@@ -32,48 +32,51 @@ impl Emitter {
     fn source(&mut self, tree: &Tree, negated: bool) -> Source {
         match &tree.kind {
             Kind::Constant(value) => Source::Constant(value ^ negated),
-            Kind::Chain(chain) => inverted(Source::Array(self.program(chain)), negated),
+            Kind::Chain(chain) => inverted(Source::Array(self.computation(chain)), negated),
             Kind::Not(inner) => self.source(inner, !negated),
-            Kind::And(parts) => {
-                let negations = parts
+            Kind::And(operands) => {
+                let negations = operands
                     .iter()
-                    .filter(|part| matches!(part.kind, Kind::Not(_)))
+                    .filter(|operand| matches!(operand.kind, Kind::Not(_)))
                     .count();
-                let as_or = 2 * negations > parts.len();
-                let parts = parts.iter().map(|part| self.source(part, as_or)).collect();
+                let as_or = 2 * negations > operands.len();
+                let operands = operands
+                    .iter()
+                    .map(|operand| self.source(operand, as_or))
+                    .collect();
                 let combined = if as_or {
-                    Source::Or(parts)
+                    Source::Or(operands)
                 } else {
-                    Source::And(parts)
+                    Source::And(operands)
                 };
                 inverted(combined, negated ^ as_or)
             }
-            Kind::Xor(parts) => {
+            Kind::Xor(operands) => {
                 let mut negated = negated;
-                let mut sources = Vec::with_capacity(parts.len());
-                for part in parts {
-                    let flip = matches!(part.kind, Kind::Not(_));
+                let mut sources = Vec::with_capacity(operands.len());
+                for operand in operands {
+                    let flip = matches!(operand.kind, Kind::Not(_));
                     negated ^= flip;
-                    sources.push(self.source(part, flip));
+                    sources.push(self.source(operand, flip));
                 }
                 inverted(Source::Xor(sources), negated)
             }
         }
     }
 
-    fn program(&mut self, chain: &Chain) -> usize {
-        let program = Program {
+    fn computation(&mut self, chain: &Chain) -> usize {
+        let computation = Computation {
             steps: steps(chain),
         };
         let alike = self.alike.entry(likeness(chain)).or_default();
         let known = alike
             .iter()
             .copied()
-            .find(|&at| self.programs[at] == program);
+            .find(|&at| self.computations[at] == computation);
         known.unwrap_or_else(|| {
-            alike.push(self.programs.len());
-            self.programs.push(program);
-            self.programs.len() - 1
+            alike.push(self.computations.len());
+            self.computations.push(computation);
+            self.computations.len() - 1
         })
     }
 }

@@ -186,7 +186,7 @@ pub(super) fn merge_layer(senses: &mut Vec<WordlineBitmap>, layer: u32, reach: R
 /// Packs cubes to be ORed into the fewest senses: no sense selects a row set twice.
 ///
 /// With `n` cubes, at most `m` of them in one row set, that is max(m, ceil(n / blocks_max)): dealt
-/// out in order of row set, cubes of one row set never meet in a sense.
+/// out in order of row set, no two cubes of one row set are in a sense.
 pub(super) fn pack(mut cubes: Vec<Slot>, reach: Reach) -> Vec<Form> {
     cubes.sort_by_key(|cube| cube.row_set);
     let crowded = cubes

@@ -59,7 +59,7 @@ pub(super) enum Node {
     And(Rc<[Lit]>),
     /// Of positive literals only.
     Xor(Rc<[Lit]>),
-    /// A part of this number that is computed on its own.
+    /// A subexpression, by number, that is computed on its own.
     Sealed(usize),
 }
 
@@ -87,9 +87,9 @@ impl Graph {
         expression: &Expression<V>,
         find: &dyn Fn(V) -> Operand,
     ) -> Lit {
-        let all = |graph: &mut Graph, parts: &[Expression<V>]| -> Vec<Lit> {
-            let parts = parts.iter();
-            parts.map(|part| graph.build(part, find)).collect()
+        let all = |graph: &mut Graph, operands: &[Expression<V>]| -> Vec<Lit> {
+            let operands = operands.iter();
+            operands.map(|operand| graph.build(operand, find)).collect()
         };
         match expression {
             Expression::Vector(vector) => match find(*vector) {
@@ -97,17 +97,17 @@ impl Graph {
                 Operand::Row(row) => self.intern(Node::Row(row)).flipped(row.inverse),
             },
             Expression::Not(inner) => !self.build(inner, find),
-            Expression::And(parts) => {
-                let parts = all(self, parts);
-                self.and(parts)
+            Expression::And(operands) => {
+                let operands = all(self, operands);
+                self.and(operands)
             }
-            Expression::Or(parts) => {
-                let parts = all(self, parts);
-                self.or(parts)
+            Expression::Or(operands) => {
+                let operands = all(self, operands);
+                self.or(operands)
             }
-            Expression::Xor(parts) => {
-                let parts = all(self, parts);
-                self.xor(parts)
+            Expression::Xor(operands) => {
+                let operands = all(self, operands);
+                self.xor(operands)
             }
         }
     }
@@ -139,12 +139,12 @@ impl Graph {
     }
 
     /// Conjunction, simplified.
-    pub(super) fn and(&mut self, parts: impl IntoIterator<Item = Lit>) -> Lit {
+    pub(super) fn and(&mut self, operands: impl IntoIterator<Item = Lit>) -> Lit {
         let mut lits = Vec::new();
-        for part in parts {
-            match self.factors(part) {
+        for operand in operands {
+            match self.factors(operand) {
                 Some(factors) => lits.extend_from_slice(&factors),
-                None => lits.push(part),
+                None => lits.push(operand),
             }
         }
         lits.sort_unstable();
@@ -205,19 +205,19 @@ impl Graph {
     }
 
     /// Disjunction, simplified.
-    pub(super) fn or(&mut self, parts: impl IntoIterator<Item = Lit>) -> Lit {
-        !self.and(parts.into_iter().map(Lit::not))
+    pub(super) fn or(&mut self, operands: impl IntoIterator<Item = Lit>) -> Lit {
+        !self.and(operands.into_iter().map(Lit::not))
     }
 
     /// Exclusive or, simplified.
-    pub(super) fn xor(&mut self, parts: impl IntoIterator<Item = Lit>) -> Lit {
+    pub(super) fn xor(&mut self, operands: impl IntoIterator<Item = Lit>) -> Lit {
         let mut negated = false;
         let mut lits = Vec::new();
-        for part in parts {
-            negated ^= part.is_negated();
-            match self.node(part) {
+        for operand in operands {
+            negated ^= operand.is_negated();
+            match self.node(operand) {
                 Node::Xor(children) => lits.extend_from_slice(children),
-                _ => lits.push(part.positive()),
+                _ => lits.push(operand.positive()),
             }
         }
         lits.sort_unstable();

@@ -2,8 +2,8 @@
 //!
 //! A [`Plan`] is the same for all chunks of a class ([`super::classes`]): what differs from chunk to chunk is only
 //! which blocks the row sets mean there. The plan holds array
-//! programs, each a sequence of steps over a plane's sensing latch S and cache latch C that leaves
-//! one page in C, and a root that says how the controller combines those pages. A program that
+//! computations, each a sequence of steps over a plane's sensing latch S and cache latch C that leaves
+//! one page in C, and a root that says how the controller combines those pages. A computation that
 //! computes everything by itself has the root `Array(0)`: one page leaves the plane.
 
 mod contents;
@@ -27,7 +27,7 @@ use super::rows::{Operand, RowSetId};
 pub use contents::{Contents, Held, OPERANDS_SHOWN, contents};
 use forms::Reach;
 
-/// One block's part in a sense: the AND over wordlines of one string.
+/// One block's share of a sense: the AND over wordlines of one string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// The row set; with the chunk it names the block and the string.
@@ -58,13 +58,13 @@ pub enum Step {
 
 /// Steps that leave one page of result in the cache latch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Program {
+pub struct Computation {
     /// In order of execution.
     pub steps: Vec<Step>,
 }
 
-impl Program {
-    /// The row set that the first sense selects: it tells the home of the whole program.
+impl Computation {
+    /// The row set that the first sense selects: it tells the home of the whole computation.
     pub(super) fn first_row_set(&self) -> Option<RowSetId> {
         self.steps.iter().find_map(|step| match step {
             Step::Sense(sense) => Some(sense.slots.first()?.row_set),
@@ -86,7 +86,7 @@ impl Program {
 pub enum Source {
     /// All zeros or all ones, without touching the array.
     Constant(bool),
-    /// The page that the program of this index leaves in the cache latch.
+    /// The page that the computation of this index leaves in the cache latch.
     Array(usize),
     /// Inverted by the controller.
     Not(Box<Source>),
@@ -104,8 +104,8 @@ impl Source {
         match self {
             Source::Constant(_) | Source::Array(_) => 0,
             Source::Not(inner) => 1 + inner.operand_pages(),
-            Source::And(parts) | Source::Or(parts) | Source::Xor(parts) => {
-                parts.len() as u64 + parts.iter().map(Source::operand_pages).sum::<u64>()
+            Source::And(operands) | Source::Or(operands) | Source::Xor(operands) => {
+                operands.len() as u64 + operands.iter().map(Source::operand_pages).sum::<u64>()
             }
         }
     }
@@ -136,9 +136,9 @@ impl Weights {
         page_transfer: 1,
     };
 
-    fn of(&self, programs: &[Program]) -> u64 {
-        let senses: usize = programs.iter().map(Program::senses).sum();
-        senses as u64 * self.sense + programs.len() as u64 * self.page_transfer
+    fn of(&self, computations: &[Computation]) -> u64 {
+        let senses: usize = computations.iter().map(Computation::senses).sum();
+        senses as u64 * self.sense + computations.len() as u64 * self.page_transfer
     }
 }
 
@@ -147,8 +147,8 @@ impl Weights {
 pub struct Plan {
     /// The engine it is for.
     pub engine: Engine,
-    /// What the planes do; each program runs once a chunk and its page is read out once.
-    pub programs: Vec<Program>,
+    /// What the planes do; each computation runs once a chunk and its page is read out once.
+    pub computations: Vec<Computation>,
     /// What the controller makes of the pages.
     pub root: Source,
 }
@@ -156,12 +156,12 @@ pub struct Plan {
 impl Plan {
     /// Senses per chunk.
     pub fn senses(&self) -> usize {
-        self.programs.iter().map(Program::senses).sum()
+        self.computations.iter().map(Computation::senses).sum()
     }
 
     /// Pages that leave the planes per chunk.
     pub fn page_transfers(&self) -> usize {
-        self.programs.len()
+        self.computations.len()
     }
 
     /// Bytes the controller's logic takes in per chunk, for pages of `page_bytes`; zero where the
@@ -188,23 +188,27 @@ pub fn plan<V: nvme::Operand>(
     let mut graph = graph::Graph::new();
     let root = graph.build(expression, &find);
     let parabit = |graph| search::search(graph, root, Vec::new(), Reach::PARABIT, limits.weights);
-    let (programs, root) = match engine {
+    let (computations, root) = match engine {
         Engine::FlashCosmos => flash_cosmos(graph, root, limits),
         Engine::ParaBit => parabit(graph),
         Engine::InStorage => search::read_all(&graph, root),
     };
     Plan {
         engine,
-        programs,
+        computations,
         root,
     }
 }
 
 /// The cheapest of what the search finds and of what simpler engines would do.
-fn flash_cosmos(graph: graph::Graph, root: graph::Lit, limits: &Limits) -> (Vec<Program>, Source) {
-    type Candidate = (Vec<Program>, Source);
+fn flash_cosmos(
+    graph: graph::Graph,
+    root: graph::Lit,
+    limits: &Limits,
+) -> (Vec<Computation>, Source) {
+    type Candidate = (Vec<Computation>, Source);
     let search =
-        |graph, root, parts, reach| search::search(graph, root, parts, reach, limits.weights);
+        |graph, root, sealed, reach| search::search(graph, root, sealed, reach, limits.weights);
     let reach = Reach::flash_cosmos(limits.blocks_max);
     let cost = |candidate: &Candidate| limits.weights.of(&candidate.0);
     let own = search(graph.clone(), root, Vec::new(), reach);
@@ -217,7 +221,7 @@ fn flash_cosmos(graph: graph::Graph, root: graph::Lit, limits: &Limits) -> (Vec<
         return own;
     }
     let sealed = shared::seal(&graph, root)
-        .map(|sealed| search(sealed.graph, sealed.root, sealed.parts, reach));
+        .map(|sealed| search(sealed.graph, sealed.root, sealed.subexpressions, reach));
     let read_all = search::read_all(&graph, root);
     let parabit = search(graph, root, Vec::new(), Reach::PARABIT);
     let others = sealed.into_iter().chain([read_all, parabit]);

@@ -1,16 +1,16 @@
-//! Parts of an expression that are used several times, each computed once.
+//! Subexpressions that are used several times, each computed once.
 //!
-//! Where a part is taken into the senses of whatever it is part of, it is sensed again for each use.
+//! Where one is taken into the senses of whatever it is part of, it is sensed again for each use.
 //! Sealed, it is a page of its own, which the controller combines as often as it likes.
 
 use super::graph::{Graph, Lit, Node};
 
-/// An expression in which parts used several times are sealed.
+/// An expression in which subexpressions used several times are sealed.
 pub(super) struct Sealed {
     pub(super) graph: Graph,
     pub(super) root: Lit,
     /// What is sealed, by number; earlier ones may appear in later ones.
-    pub(super) parts: Vec<Lit>,
+    pub(super) subexpressions: Vec<Lit>,
 }
 
 /// Seals what `root` uses several times; `None` if that is nothing but rows.
@@ -19,7 +19,7 @@ pub(super) fn seal(graph: &Graph, root: Lit) -> Option<Sealed> {
     let mut sealed = Sealed {
         graph: Graph::new(),
         root,
-        parts: Vec::new(),
+        subexpressions: Vec::new(),
     };
     let mut renamed = vec![Lit::FALSE; uses.len()];
     let new_name = |renamed: &[Lit], lit: Lit| renamed[lit.index() / 2].flipped(lit.is_negated());
@@ -43,12 +43,14 @@ pub(super) fn seal(graph: &Graph, root: Lit) -> Option<Sealed> {
             }
         };
         renamed[lit.index() / 2] = if uses[lit.index() / 2] > 1 {
-            sealed.parts.push(whole);
-            sealed.graph.intern(Node::Sealed(sealed.parts.len() - 1))
+            sealed.subexpressions.push(whole);
+            sealed
+                .graph
+                .intern(Node::Sealed(sealed.subexpressions.len() - 1))
         } else {
             whole
         };
     }
     sealed.root = new_name(&renamed, root);
-    (!sealed.parts.is_empty()).then_some(sealed)
+    (!sealed.subexpressions.is_empty()).then_some(sealed)
 }

@@ -96,12 +96,12 @@ pub(super) fn not(inner: Rc<Tree>) -> Rc<Tree> {
     }
 }
 
-pub(super) fn and(parts: impl IntoIterator<Item = Rc<Tree>>) -> Rc<Tree> {
+pub(super) fn and(operands: impl IntoIterator<Item = Rc<Tree>>) -> Rc<Tree> {
     let mut flat = Vec::new();
-    for part in parts {
-        match &part.kind {
+    for operand in operands {
+        match &operand.kind {
             Kind::And(inner) => flat.extend_from_slice(inner),
-            _ => flat.push(part),
+            _ => flat.push(operand),
         }
     }
     if let [only] = &flat[..] {
@@ -113,12 +113,12 @@ pub(super) fn and(parts: impl IntoIterator<Item = Rc<Tree>>) -> Rc<Tree> {
     })
 }
 
-pub(super) fn xor(parts: impl IntoIterator<Item = Rc<Tree>>) -> Rc<Tree> {
+pub(super) fn xor(operands: impl IntoIterator<Item = Rc<Tree>>) -> Rc<Tree> {
     let mut flat = Vec::new();
-    for part in parts {
-        match &part.kind {
+    for operand in operands {
+        match &operand.kind {
             Kind::Xor(inner) => flat.extend_from_slice(inner),
-            _ => flat.push(part),
+            _ => flat.push(operand),
         }
     }
     if let [only] = &flat[..] {
@@ -130,14 +130,14 @@ pub(super) fn xor(parts: impl IntoIterator<Item = Rc<Tree>>) -> Rc<Tree> {
     })
 }
 
-fn combined(parts: &[Rc<Tree>]) -> Cost {
+fn combined(operands: &[Rc<Tree>]) -> Cost {
     let start = Cost {
-        combined: parts.len() as u64,
+        combined: operands.len() as u64,
         ..Cost::default()
     };
-    parts.iter().fold(start, |sum, part| Cost {
-        senses: sum.senses + part.cost.senses,
-        transfers: sum.transfers + part.cost.transfers,
-        combined: sum.combined + part.cost.combined,
+    operands.iter().fold(start, |sum, operand| Cost {
+        senses: sum.senses + operand.cost.senses,
+        transfers: sum.transfers + operand.cost.transfers,
+        combined: sum.combined + operand.cost.combined,
     })
 }

@@ -99,9 +99,9 @@ impl Rows {
         }
     }
 
-    fn commands(&self, program: &super::plan::Program, batch: &DieBatch) -> Rc<[Command]> {
+    fn commands(&self, computation: &super::plan::Computation, batch: &DieBatch) -> Rc<[Command]> {
         let string = |row_set, chunk| self.string(row_set, chunk);
-        commands(program, self.layout.geometry(), &string, batch)
+        commands(computation, self.layout.geometry(), &string, batch)
     }
 }
 
@@ -212,8 +212,8 @@ impl Flash {
         let mut combiner = Combiner::new();
         for batch in rows.layout.die_batches(CHUNKS) {
             let mut pages: BTreeMap<u64, Vec<Vec<u64>>> = BTreeMap::new();
-            for program in &plan.programs {
-                let commands = rows.commands(program, &batch);
+            for computation in &plan.computations {
+                let commands = rows.commands(computation, &batch);
                 for command in commands.iter() {
                     self.run(command, &batch, rows);
                 }
@@ -246,16 +246,16 @@ fn words(seed: u64) -> Vec<u64> {
 }
 
 fn meaning(expression: &Expression, contents: &BTreeMap<VectorId, Vec<u64>>, chunk: usize) -> u64 {
-    let parts = expression
+    let operands = expression
         .operands()
         .iter()
-        .map(|part| meaning(part, contents, chunk));
+        .map(|operand| meaning(operand, contents, chunk));
     match expression {
         Expression::Vector(id) => contents[id][chunk],
         Expression::Not(inner) => !meaning(inner, contents, chunk),
-        Expression::And(_) => parts.fold(u64::MAX, |a, b| a & b),
-        Expression::Or(_) => parts.fold(0, |a, b| a | b),
-        Expression::Xor(_) => parts.fold(0, |a, b| a ^ b),
+        Expression::And(_) => operands.fold(u64::MAX, |a, b| a & b),
+        Expression::Or(_) => operands.fold(0, |a, b| a | b),
+        Expression::Xor(_) => operands.fold(0, |a, b| a ^ b),
     }
 }
 

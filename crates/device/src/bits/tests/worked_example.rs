@@ -58,7 +58,7 @@ impl Example {
     /// Runs the first `count` steps of the plan on the first chunk.
     fn run(&mut self, plan: &Plan, count: usize) {
         let batch = DieBatch::from_iter([0]);
-        let commands = self.rows.commands(&plan.programs[0], &batch);
+        let commands = self.rows.commands(&plan.computations[0], &batch);
         for command in &commands[..count] {
             self.flash.run(command, &batch, &self.rows);
         }
@@ -83,7 +83,7 @@ impl Example {
     /// The cycles of a step's command on the bus.
     fn cycles(&self, plan: &Plan, step: usize) -> Vec<BusCycle> {
         let batch = DieBatch::from_iter([0]);
-        let commands = self.rows.commands(&plan.programs[0], &batch);
+        let commands = self.rows.commands(&plan.computations[0], &batch);
         let mut cycles = Vec::new();
         commands[step].encode(&one_plane(), DieId(0), &mut cycles);
         cycles

@@ -33,10 +33,10 @@ impl Controller {
         if get.offset > page.len() as u64 {
             return Err(Status::INVALID_FIELD);
         }
-        let part = &page[get.offset as usize..];
-        let bytes = get.data_bytes().min(part.len() as u64);
+        let rest = &page[get.offset as usize..];
+        let bytes = get.data_bytes().min(rest.len() as u64);
         let segments = self.port.locate(tenants::DRIVE, &get.data, bytes).await?;
-        self.port.write(&segments, &part[..bytes as usize])?;
+        self.port.write(&segments, &rest[..bytes as usize])?;
         if !get.retain_event {
             if get.page == LogPageId::CHANGED_NAMESPACES {
                 self.changed_namespaces.borrow_mut().clear();

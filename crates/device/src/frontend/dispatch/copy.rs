@@ -43,18 +43,18 @@ impl Controller {
         }
         let sources = self.copy_sources(copy, origin).await?;
         let (sources, destination) = check_sources(namespace, copy.destination, &sources, limits)?;
-        let mut staged = Vec::new();
+        let mut copied = Vec::new();
         for source in &sources {
             let pages = self.read_pages(namespace, source, origin, |piece, buffer| {
-                let part = piece.column as usize..(piece.column + piece.bytes) as usize;
+                let place = piece.column as usize..(piece.column + piece.bytes) as usize;
                 self.buffers
-                    .with(buffer, |page| staged.extend_from_slice(&page[part]));
+                    .with(buffer, |page| copied.extend_from_slice(&page[place]));
                 Ok(())
             });
             pages.await?;
             self.health.read(source.end - source.start);
         }
-        let (data, force) = (Data::Staged(&staged), copy.force_unit_access);
+        let (data, force) = (Data::Copied(&copied), copy.force_unit_access);
         self.write_pages(namespace, destination, origin, data, force)
             .await
     }

@@ -78,7 +78,7 @@ impl Controller {
         let (stamp, cached) = match found {
             Lookup::Miss => (Some(self.cache.read_stamp(piece.lpn)), None),
             Lookup::Hit(found) => (None, Some(found)),
-            Lookup::Part(_) => return false,
+            Lookup::PartialHit(_) => return false,
         };
         let reads = &mut *self.direct_reads.borrow_mut();
         let (buffer, held) = (buffer.keep(), room.keep());
@@ -96,7 +96,7 @@ impl Controller {
             self.wait_for_dram(number, piece.origin.tenant, found);
             return true;
         }
-        let to = Notify::Sink(number);
+        let to = Notify::Reader(number);
         let queued = self.ftl.read(piece.in_buffer(buffer), to);
         if !queued {
             let direct = reads.take(number);
@@ -235,8 +235,8 @@ impl Controller {
         let segments = direct
             .data
             .segments(u64::from(bytes), &*self.host.memory.borrow())?;
-        let part = column as usize..(column + bytes) as usize;
-        self.port.copy_out(&segments, offset, direct.buffer, part)
+        let place = column as usize..(column + bytes) as usize;
+        self.port.copy_out(&segments, offset, direct.buffer, place)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use media::core::Work;
-use media::dram::Parts;
+use media::dram::ScatteredAccess;
 use nvme::command::{BlockRange, DatasetManagement, DatasetRange, ReadWrite, WriteZeroes};
 use nvme::{SegmentList, Status};
 
@@ -11,12 +11,12 @@ use crate::cache::{Lookup, ReadStamp, Rest};
 use crate::frontend::Controller;
 use crate::frontend::answer::{Answer, status_of};
 use crate::frontend::namespace::{Namespace, PAGES_AT_ONCE};
-use crate::ftl::{Lpn, PagePart, WithoutSpace};
+use crate::ftl::{Lpn, PageSlice, WithoutSpace};
 use crate::memory::{Buffer, BufferId, Purpose};
 use crate::schedule::{Notify, Origin};
 use crate::tenants;
 
-/// The part of one logical page that a command covers.
+/// The slice of one logical page that a command covers.
 #[derive(Clone, Copy)]
 pub(in crate::frontend) struct Piece {
     pub(in crate::frontend) lpn: Lpn,
@@ -30,8 +30,8 @@ pub(in crate::frontend) struct Piece {
 impl Piece {
     /// The piece, which lies at its place in `buffer`.
     #[inline]
-    pub(in crate::frontend) fn in_buffer(&self, buffer: BufferId) -> PagePart {
-        PagePart {
+    pub(in crate::frontend) fn in_buffer(&self, buffer: BufferId) -> PageSlice {
+        PageSlice {
             lpn: self.lpn,
             column: self.column,
             bytes: self.bytes,
@@ -54,7 +54,7 @@ pub(in crate::frontend) enum Data<'a> {
     /// In host memory, from where it is fetched.
     Host(&'a SegmentList),
     /// In the controller's memory; nothing if the drive keeps no data.
-    Staged(&'a [u8]),
+    Copied(&'a [u8]),
 }
 
 /// What flash has to give of a piece.
@@ -150,8 +150,8 @@ impl Controller {
             saved.map_err(|error| status_of(error, false))?;
         }
         let pages = self.read_pages(namespace, &range, origin, |piece, buffer| {
-            let part = piece.column as usize..(piece.column + piece.bytes) as usize;
-            self.port.copy_out(&segments, piece.offset, buffer, part)
+            let place = piece.column as usize..(piece.column + piece.bytes) as usize;
+            self.port.copy_out(&segments, piece.offset, buffer, place)
         });
         pages.await?;
         self.health.read(bytes);
@@ -198,7 +198,7 @@ impl Controller {
         take: &mut impl FnMut(&Piece, BufferId) -> Result<(), Status>,
     ) -> Result<(), Status> {
         let ticket = self.ftl.ticket();
-        let (mut cached, mut reads) = (Parts::default(), Vec::new());
+        let (mut cached, mut reads) = (ScatteredAccess::default(), Vec::new());
         for piece in pieces {
             self.charge(piece.origin, Work::ReadPage).await;
             let read = self.start_piece(piece, ticket.id().into(), &mut cached);
@@ -219,7 +219,7 @@ impl Controller {
     }
 
     /// Looks for a piece in the cache, and has flash read what is not there.
-    fn start_piece(&self, piece: Piece, to: Notify, cached: &mut Parts) -> PieceRead<'_> {
+    fn start_piece(&self, piece: Piece, to: Notify, cached: &mut ScatteredAccess) -> PieceRead<'_> {
         let Piece {
             lpn, column, bytes, ..
         } = piece;
@@ -234,10 +234,10 @@ impl Controller {
                 self.ftl.read(piece.in_buffer(buffer.id()), to);
                 FromFlash::All(stamp)
             }
-            Lookup::Part(rest) => {
+            Lookup::PartialHit(rest) => {
                 self.cache.add_hit(cached, piece.origin.tenant, rest.found);
                 let (hull, into) = (rest.hull(), self.buffers.take());
-                let hull = PagePart {
+                let hull = PageSlice {
                     column: hull.start,
                     bytes: hull.end - hull.start,
                     ..piece.in_buffer(into.id())
@@ -303,11 +303,11 @@ impl Controller {
         };
         self.port.fetch_bytes(piece.origin.tenant, bytes).await;
         let buffer = self.buffers.take();
-        let part = piece.column as usize..(piece.column + piece.bytes) as usize;
+        let place = piece.column as usize..(piece.column + piece.bytes) as usize;
         self.port
-            .copy_in(&segments, piece.offset, buffer.id(), part)?;
-        let part = piece.in_buffer(buffer.id());
-        self.write_parts(namespace, range, &[part], write.force_unit_access)
+            .copy_in(&segments, piece.offset, buffer.id(), place)?;
+        let slice = piece.in_buffer(buffer.id());
+        self.write_slices(namespace, range, &[slice], write.force_unit_access)
             .await
     }
 
@@ -369,25 +369,25 @@ impl Controller {
             self.fill(piece, buffer.id(), data)?;
             buffers.push(buffer);
         }
-        let parts: Vec<PagePart> = pieces
+        let slices: Vec<PageSlice> = pieces
             .iter()
             .zip(&buffers)
             .map(|(piece, buffer)| piece.in_buffer(buffer.id()))
             .collect();
         let begin = start + first;
-        self.write_parts(namespace, begin..begin + count, &parts, force)
+        self.write_slices(namespace, begin..begin + count, &slices, force)
             .await
     }
 
     /// Puts a piece of a command's data into its page buffer.
     fn fill(&self, piece: &Piece, buffer: BufferId, data: Data<'_>) -> Result<(), Status> {
-        let part = piece.column as usize..(piece.column + piece.bytes) as usize;
+        let place = piece.column as usize..(piece.column + piece.bytes) as usize;
         match data {
-            Data::Host(segments) => self.port.copy_in(segments, piece.offset, buffer, part),
-            Data::Staged(bytes) => {
+            Data::Host(segments) => self.port.copy_in(segments, piece.offset, buffer, place),
+            Data::Copied(bytes) => {
                 self.buffers.with_mut(buffer, |page| {
-                    let from = piece.offset as usize..piece.offset as usize + part.len();
-                    page[part].copy_from_slice(&bytes[from]);
+                    let from = piece.offset as usize..piece.offset as usize + place.len();
+                    page[place].copy_from_slice(&bytes[from]);
                 });
                 Ok(())
             }
@@ -395,16 +395,16 @@ impl Controller {
     }
 
     #[inline]
-    async fn write_parts(
+    async fn write_slices(
         &self,
         namespace: &Namespace,
         bytes: Range<u64>,
-        parts: &[PagePart],
+        slices: &[PageSlice],
         force: bool,
     ) -> Result<Answer, Status> {
         let lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = force || must_outlive_marks(namespace);
-        let written = self.cache.write(&lock, parts, force).await;
+        let written = self.cache.write(&lock, slices, force).await;
         written.map_err(|error| status_of(error, false))?;
         self.health.write(bytes.end - bytes.start);
         self.clear_marks(&lock, namespace, bytes).await?;
@@ -428,8 +428,8 @@ impl Controller {
         {
             let buffer = self.buffers.take();
             self.buffers.with_mut(buffer.id(), |page| page.fill(0));
-            let part = piece.in_buffer(buffer.id());
-            let written = self.cache.write(&lock, &[part], force).await;
+            let slice = piece.in_buffer(buffer.id());
+            let written = self.cache.write(&lock, &[slice], force).await;
             written.map_err(|error| status_of(error, false))?;
         }
         let whole = self.whole_pages(namespace, &bytes);

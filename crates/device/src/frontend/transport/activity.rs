@@ -1,24 +1,18 @@
 //! When the controller is at work, and what that costs: its cores, its DRAM and its clocks draw their
 //! power while any command is in flight, whichever it is.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
-use sim::{Energy, Ledger, Sim, Span, Time};
+use sim::{Energy, Ledger, Sim};
 
-use crate::energy;
+use crate::energy::{self, ActiveTime};
 use crate::tenants;
 
 /// How long commands have been in flight.
 pub(in crate::frontend) struct Activity {
     sim: Sim,
     milliwatts: u64,
-    in_flight: Cell<u64>,
-    /// When the first of those in flight came.
-    since: Cell<Time>,
-    before: Cell<Span>,
-    /// How often it became active.
-    times: Cell<u64>,
+    active: ActiveTime,
 }
 
 impl Activity {
@@ -27,10 +21,7 @@ impl Activity {
         let activity = Rc::new(Activity {
             sim: sim.clone(),
             milliwatts,
-            in_flight: Cell::new(0),
-            since: Cell::new(Time::ZERO),
-            before: Cell::new(Span::ZERO),
-            times: Cell::new(0),
+            active: ActiveTime::default(),
         });
         let metered = activity.clone();
         let whole = activity.clone();
@@ -46,31 +37,17 @@ impl Activity {
     /// A command was fetched.
     #[inline]
     pub(in crate::frontend) fn begin(&self) {
-        let in_flight = self.in_flight.get();
-        if in_flight == 0 {
-            self.since.set(self.sim.now());
-            self.times.set(self.times.get() + 1);
-        }
-        self.in_flight.set(in_flight + 1);
+        self.active.begin(self.sim.now());
     }
 
     /// It is done.
     #[inline]
     pub(in crate::frontend) fn end(&self) {
-        let in_flight = self.in_flight.get() - 1;
-        self.in_flight.set(in_flight);
-        if in_flight == 0 {
-            let span = self.sim.now().since(self.since.get());
-            self.before.set(self.before.get() + span);
-        }
+        self.active.end(self.sim.now());
     }
 
     fn energy(&self) -> (Energy, u64) {
-        let now = match self.in_flight.get() {
-            0 => Span::ZERO,
-            _ => self.sim.now().since(self.since.get()),
-        };
-        let span = self.before.get() + now;
-        (energy::of_power(self.milliwatts, span), self.times.get())
+        let span = self.active.span(self.sim.now());
+        (energy::of_power(self.milliwatts, span), self.active.times())
     }
 }

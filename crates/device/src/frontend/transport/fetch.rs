@@ -36,7 +36,7 @@ impl Controller {
             match next {
                 None => self.wait_for_doorbell().await,
                 Some((queue, priority, address)) => {
-                    self.foresee(address);
+                    self.prefetch_for(address);
                     self.fetch_over_link().await;
                     job.queue = queue;
                     if self.read_entry(address, &mut job.entry) {
@@ -108,7 +108,7 @@ impl Controller {
     /// Has the processor fetch what the entry at `address`, which is on its way, will need. Of no
     /// effect but on the simulator's speed.
     #[inline]
-    fn foresee(&self, address: u64) {
+    fn prefetch_for(&self, address: u64) {
         let mut entry = SubmissionEntry::default();
         let read = self
             .host

@@ -179,14 +179,14 @@ impl Ftl {
     /// Writes a root to pages one after another in one block.
     async fn write_root(&self, root: &Root) -> Result<(), FtlError> {
         let content = root.encode();
-        let parts: Vec<&[u8]> = content.chunks(self.geometry.page_bytes as usize).collect();
+        let pages: Vec<&[u8]> = content.chunks(self.geometry.page_bytes as usize).collect();
         let room = self.geometry.pages_per_block(self.config.mode) as usize;
-        if parts.len() > room {
+        if pages.len() > room {
             return Err(FtlError::NoSpace);
         }
         let block = loop {
-            let (block, first) = self.root_frontier(parts.len() as u32)?;
-            match self.program_root(root, &parts, block, first).await {
+            let (block, first) = self.root_frontier(pages.len() as u32)?;
+            match self.program_root(root, &pages, block, first).await {
                 Ok(()) => break block,
                 Err(Fault::ProgramFailed(_)) => self.root_failed(block),
                 Err(fault) => return Err(fault.into()),
@@ -197,10 +197,10 @@ impl Ftl {
     }
 
     /// A block with room for a root of so many pages, and its next page.
-    fn root_frontier(&self, parts: u32) -> Result<(BlockId, u32), FtlError> {
+    fn root_frontier(&self, count: u32) -> Result<(BlockId, u32), FtlError> {
         let pages = self.geometry.pages_per_block(self.config.mode);
         let open = self.checkpoints.frontier.get();
-        if let Some((block, next)) = open.filter(|(_, next)| next + parts <= pages) {
+        if let Some((block, next)) = open.filter(|(_, next)| next + count <= pages) {
             return Ok((block, next));
         }
         let mut blocks = self.blocks.borrow_mut();
@@ -214,13 +214,13 @@ impl Ftl {
     async fn program_root(
         &self,
         root: &Root,
-        parts: &[&[u8]],
+        pages: &[&[u8]],
         block: BlockId,
         first: u32,
     ) -> Result<(), Fault> {
         let die = self.geometry.die_of_block(block);
-        for (part, bytes) in parts.iter().enumerate() {
-            let page = first + part as u32;
+        for (index, bytes) in pages.iter().enumerate() {
+            let page = first + index as u32;
             self.checkpoints.frontier.set(Some((block, page + 1)));
             let _room = self.buffers.room(Purpose::Record).await;
             let buffer = self.buffers.take_firmware();
@@ -230,8 +230,8 @@ impl Ftl {
             });
             let record = Record {
                 content: Content::Root {
-                    part: part as u16,
-                    parts: parts.len() as u16,
+                    index: index as u16,
+                    count: pages.len() as u16,
                 },
                 version: root.next_version,
                 sequence: self.next_sequence(),

@@ -12,7 +12,7 @@ use super::cache::{Presence, Room};
 use super::pages::Waiter;
 use crate::ftl::lpn::Lpn;
 use crate::ftl::spare::{Content, Record};
-use crate::ftl::{Ftl, FtlError, PagePart};
+use crate::ftl::{Ftl, FtlError, PageSlice};
 use crate::memory::BufferId;
 use crate::schedule::{Fault, Notify, Origin, Read};
 use crate::tenants;
@@ -37,9 +37,9 @@ impl Ftl {
 
     /// Whether a read can go on at once; if not, it will when its entry has been fetched.
     #[inline]
-    pub(in crate::ftl) fn entry_for_read(&self, part: PagePart, notify: Notify) -> bool {
-        let waiter = Waiter::Read { part, notify };
-        self.demand(part.lpn, Purpose::Read, waiter, notify)
+    pub(in crate::ftl) fn entry_for_read(&self, slice: PageSlice, notify: Notify) -> bool {
+        let waiter = Waiter::Read { slice, notify };
+        self.demand(slice.lpn, Purpose::Read, waiter, notify)
     }
 
     /// Waits until the entry of a page that is to be written is at hand.
@@ -112,7 +112,7 @@ impl Ftl {
         false
     }
 
-    /// Starts reading the part of a mapping page that has the entry at `place`.
+    /// Starts reading the slice of a mapping page that has the entry at `place`.
     #[inline]
     fn fetch(&self, number: u32, at: media::nand::Ppa, place: u32) {
         let config = &self.config.mapping;
@@ -122,7 +122,7 @@ impl Ftl {
         self.read_mapping_page(number, at, column, bytes);
     }
 
-    /// Starts reading a part of a mapping page. The entries themselves are in the table, so
+    /// Starts reading a slice of a mapping page. The entries themselves are in the table, so
     /// only the time of their transfer is of interest.
     pub(super) fn read_mapping_page(
         &self,
@@ -183,12 +183,12 @@ impl Ftl {
                 self.entry_arrives(lpn, fault);
                 self.schedule.settle(notify, fault);
             }
-            Waiter::Read { part, notify } => {
-                self.entry_arrives(part.lpn, fault);
+            Waiter::Read { slice, notify } => {
+                self.entry_arrives(slice.lpn, fault);
                 if fault.is_some() {
                     self.schedule.settle(notify, fault);
                 } else {
-                    self.read_expected(part, notify);
+                    self.read_expected(slice, notify);
                 }
             }
         }

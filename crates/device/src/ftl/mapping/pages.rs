@@ -2,7 +2,7 @@
 
 use media::nand::Ppa;
 
-use crate::ftl::PagePart;
+use crate::ftl::PageSlice;
 use crate::ftl::lpn::Lpn;
 use crate::schedule::Notify;
 
@@ -10,7 +10,7 @@ use crate::schedule::Notify;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Waiter {
     /// A read of a logical page.
-    Read { part: PagePart, notify: Notify },
+    Read { slice: PageSlice, notify: Notify },
     /// Somebody who wants the entry of a page.
     Entry { lpn: Lpn, notify: Notify },
     /// Somebody who wants the mapping page.

@@ -1,7 +1,7 @@
 //! Preconditioning by direct construction: the state that earlier writes would have
 //! left is set up at once, on the media and in the tables, without simulating them.
 
-mod staged;
+mod gathered;
 mod steady;
 
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ use super::gc::GC_RESERVE_BLOCKS;
 use super::lpn::Lpn;
 use super::spare::{Content, Record};
 use super::{Ftl, GcPolicy};
-use staged::{PLACES, Staged};
+use gathered::{GatheredEntries, PLACES};
 use steady::Until;
 
 /// What earlier writes are to have left.
@@ -104,7 +104,7 @@ pub struct Preconditioned {
 
 /// What setting up has come to.
 struct Work {
-    staged: Staged,
+    gathered: GatheredEntries,
     done: Preconditioned,
 }
 
@@ -203,7 +203,7 @@ impl Ftl {
         let places = self.homes.len() as u32;
         let mut field = None;
         let mut work = Work {
-            staged: Staged::new(places, self.logical_pages()),
+            gathered: GatheredEntries::new(places, self.logical_pages()),
             done: Preconditioned::default(),
         };
         for place in 0..places {
@@ -213,7 +213,7 @@ impl Ftl {
             let ready = place + 1;
             let stopped = observe(f64::from(ready) / f64::from(places)).is_break();
             if ready % PLACES == 0 || ready == places || stopped {
-                work.staged.write(&mut self.mapping.borrow_mut());
+                work.gathered.write(&mut self.mapping.borrow_mut());
             }
             if stopped {
                 break;
@@ -395,7 +395,7 @@ impl Ftl {
         // An old version of this page may be anywhere: it is beyond the last, so that recovery
         // passes over it.
         let beyond = Lpn(self.logical_pages());
-        let Work { staged, done } = work;
+        let Work { gathered, done } = work;
         let mut blocks = self.blocks.borrow_mut();
         let mut last = None;
         let mut sequence = OLD + 1 + done.flash_pages;
@@ -406,7 +406,7 @@ impl Ftl {
             let record = match lpn.map(Lpn) {
                 Some(lpn) => {
                     let ppa = self.geometry.ppa(PageAddress { block, page });
-                    staged.set(lpn, ppa);
+                    gathered.set(lpn, ppa);
                     blocks.validate(ppa);
                     last = Some(lpn);
                     Record {

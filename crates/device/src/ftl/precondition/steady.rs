@@ -4,7 +4,7 @@
 const MQSIM_STEPS: u32 = 10_000;
 /// Length of a step, in block lifetimes; shorter for very large blocks.
 const STEP: f64 = 0.001;
-/// The field has settled when no part of it moves more in a step.
+/// The field has settled when none of it moves more in a step.
 const SETTLED: f64 = 1e-10;
 /// Far more than it takes to settle.
 const STEPS_MAX: u32 = 200_000;
@@ -49,7 +49,7 @@ pub(super) fn mean_field(pages: u32, rho: f64, choices: u32, until: Until) -> Ve
         .collect()
 }
 
-/// One step of the field up to `last` needed pages; gives the most that any part of it moved.
+/// One step of the field up to `last` needed pages; gives the most that any of it moved.
 fn euler_step(tail: &mut [f64], last: usize, rho: f64, choices: u32) -> f64 {
     let pages = (tail.len() - 2) as f64;
     let step = STEP.min(0.2 / pages);
@@ -146,24 +146,24 @@ pub(super) fn by_rounding(field: &[f64], goal: u32, pages: usize, per_block: u32
     let average: f64 = field
         .iter()
         .enumerate()
-        .map(|(needed, part)| part * share(needed))
+        .map(|(needed, density)| density * share(needed))
         .sum();
     let right = pages as f64 / (f64::from(goal) * f64::from(per_block));
     let mut moved = field.to_vec();
     let distance = (right - average) * f64::from(per_block);
     if distance.abs() > 0.9999 {
         // The last entry, of full blocks, stays where it is.
-        for (needed, part) in moved.iter_mut().enumerate().take(full) {
+        for (needed, density) in moved.iter_mut().enumerate().take(full) {
             let from = needed as i64 - distance as i64;
             let within = (0..full as i64).contains(&from) || distance < 0.0 && from == full as i64;
-            *part = if within { field[from as usize] } else { 0.0 };
+            *density = if within { field[from as usize] } else { 0.0 };
         }
     }
-    let blocks = |part: f64| (part * f64::from(goal)) as u32;
+    let blocks = |density: f64| (density * f64::from(goal)) as u32;
     let placed: usize = moved
         .iter()
         .enumerate()
-        .map(|(needed, part)| needed * blocks(*part) as usize)
+        .map(|(needed, density)| needed * blocks(*density) as usize)
         .sum();
     let mut missing = pages.saturating_sub(placed) as u32;
     let (mut left, mut unplaced) = (goal, pages as u32);

@@ -12,19 +12,19 @@ use crate::ftl::spare::{Content, Record};
 use crate::journal::{self, FoundGroup};
 use crate::planted::{Bug, is_planted};
 
-/// The pages of a group, by part, each with its sequence number; and what they say.
+/// The pages of a group, by index, each with its sequence number; and what they say.
 #[derive(Default)]
 struct Candidate {
-    parts: u16,
+    count: u16,
     oldest: u64,
     pages: BTreeMap<u16, (u64, Ppa)>,
-    /// What was read of it, by part.
+    /// What was read of it, by index.
     payloads: BTreeMap<u16, Vec<u8>>,
 }
 
 impl Candidate {
     fn is_whole(&self) -> bool {
-        self.pages.len() == usize::from(self.parts)
+        self.pages.len() == usize::from(self.count)
     }
 
     fn is_read(&self) -> bool {
@@ -43,16 +43,16 @@ impl Ftl {
         let mut groups: BTreeMap<u64, Candidate> = BTreeMap::new();
         for (page, record) in pages {
             if let Content::Journal {
-                part,
-                parts,
+                index,
+                count,
                 oldest,
             } = record.content
             {
                 let group = groups.entry(record.version).or_default();
-                (group.parts, group.oldest) = (parts, oldest);
+                (group.count, group.oldest) = (count, oldest);
                 // Of a page and its copy either; the copy stays.
                 let found = (record.sequence, page);
-                let kept = group.pages.entry(part).or_insert(found);
+                let kept = group.pages.entry(index).or_insert(found);
                 *kept = found.max(*kept);
             }
         }
@@ -96,25 +96,25 @@ impl Ftl {
         let mut wanted: Vec<(u64, u16, Ppa)> = Vec::new();
         for version in versions {
             let pages = groups[version].pages.iter();
-            wanted.extend(pages.map(|(part, (_, page))| (*version, *part, *page)));
+            wanted.extend(pages.map(|(index, (_, page))| (*version, *index, *page)));
         }
         let pages = wanted.iter().map(|(_, _, page)| *page).collect();
         let read = Rc::new(RefCell::new(Vec::new()));
         let (into, names) = (read.clone(), wanted);
         let take = move |index: usize, record: Record, content: &[u8]| {
-            let (version, part, _) = names[index];
+            let (version, number, _) = names[index];
             let its =
-                matches!(record.content, Content::Journal { part: other, .. } if other == part);
+                matches!(record.content, Content::Journal { index: other, .. } if other == number);
             if let Some(payload) = journal::open(content).filter(|_| its)
                 && record.version == version
             {
-                into.borrow_mut().push((version, part, payload.to_vec()));
+                into.borrow_mut().push((version, number, payload.to_vec()));
             }
         };
         scanner.read_contents(pages, take).await;
-        for (version, part, payload) in read.take() {
+        for (version, index, payload) in read.take() {
             if let Some(group) = groups.get_mut(&version) {
-                group.payloads.insert(part, payload);
+                group.payloads.insert(index, payload);
             }
         }
         let lost = versions.iter().filter(|version| !groups[version].is_read());

@@ -58,8 +58,8 @@ impl Scanner {
         blocks.sort_unstable();
         while let Some((_, block)) = blocks.pop() {
             self.read_blocks(&[block].into()).await;
-            for parts in self.complete_roots(block) {
-                if let Some(root) = self.read_root(parts).await
+            for pages in self.complete_roots(block) {
+                if let Some(root) = self.read_root(pages).await
                     && root.mapping_pages.len() == mapping_pages as usize
                 {
                     return Some(FoundRoot { root, block });
@@ -88,39 +88,38 @@ impl Scanner {
         let scan = self.scan.borrow();
         let mut roots: BTreeMap<u64, BTreeMap<u16, (u64, Ppa, u16)>> = BTreeMap::new();
         for (page, record) in &scan.records {
-            if let Content::Root { part, parts } = record.content
+            if let Content::Root { index, count } = record.content
                 && self.block_of(*page) == block
             {
-                // Of a part written twice, the later.
-                let found = (record.sequence, *page, parts);
+                // Of a page written twice, the later.
+                let found = (record.sequence, *page, count);
                 let kept = roots.entry(record.version).or_default();
-                let kept = kept.entry(part).or_insert(found);
+                let kept = kept.entry(index).or_insert(found);
                 *kept = found.max(*kept);
             }
         }
-        let complete = |parts: &BTreeMap<u16, (u64, Ppa, u16)>| {
-            parts
+        let complete = |pages: &BTreeMap<u16, (u64, Ppa, u16)>| {
+            pages
                 .values()
-                .all(|part| usize::from(part.2) == parts.len())
+                .all(|page| usize::from(page.2) == pages.len())
         };
         let newest_first = roots.into_values().rev().filter(complete);
         newest_first
-            .map(|parts| parts.into_values().map(|part| part.1).collect())
+            .map(|pages| pages.into_values().map(|page| page.1).collect())
             .collect()
     }
 
     async fn read_root(self: &Rc<Scanner>, pages: Vec<Ppa>) -> Option<Root> {
-        let parts = Rc::new(RefCell::new(vec![Vec::new(); pages.len()]));
-        let into = parts.clone();
+        let read = Rc::new(RefCell::new(vec![Vec::new(); pages.len()]));
+        let into = read.clone();
         self.read_contents(pages, move |index, _, content| {
             into.borrow_mut()[index] = content.to_vec();
         })
         .await;
-        let parts = parts.take();
-        parts
-            .iter()
-            .all(|part| !part.is_empty())
-            .then(|| Root::decode(&parts.concat()))
+        let read = read.take();
+        read.iter()
+            .all(|page| !page.is_empty())
+            .then(|| Root::decode(&read.concat()))
             .flatten()
     }
 
@@ -428,11 +427,11 @@ impl Rebuild<'_> {
         let oldest = root.journal.first().map_or(0, |group| group.version);
         for group in &root.journal {
             let fits = |content| matches!(content, Content::Journal { .. });
-            for (part, page) in (0..).zip(&group.pages) {
+            for (index, page) in (0..).zip(&group.pages) {
                 if matches!(self.named(*page, fits), Named::Unread) {
                     let content = Content::Journal {
-                        part,
-                        parts: group.pages.len() as u16,
+                        index,
+                        count: group.pages.len() as u16,
                         oldest,
                     };
                     let record = Record {

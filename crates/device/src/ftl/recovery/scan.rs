@@ -63,14 +63,14 @@ impl Scanner {
         })
     }
 
-    /// Lets a task for each die do its part, and waits for all.
+    /// Lets a task for each die do its work, and waits for all.
     async fn on_every_die<F: Future<Output = ()> + 'static>(
         self: &Rc<Scanner>,
-        part: impl Fn(Rc<Scanner>, DieId) -> F,
+        work: impl Fn(Rc<Scanner>, DieId) -> F,
     ) {
         let dies = (0..self.geometry.dies()).map(DieId);
         let tasks: Vec<_> = dies
-            .map(|die| self.sim.spawn(part(self.clone(), die)))
+            .map(|die| self.sim.spawn(work(self.clone(), die)))
             .collect();
         for task in tasks {
             task.await;

@@ -12,7 +12,7 @@ mod read_priority;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::lane::{Choice, Kind, Lane};
+use super::key::{Choice, Kind, QueueKey};
 use super::origin::Priority;
 use super::queue::UnitQueue;
 use crate::planted::{Bug, is_planted};
@@ -34,9 +34,9 @@ pub enum Policy {
 /// Whose turn it is among the host's transactions of each kind.
 #[derive(Clone, Copy)]
 struct Turns {
-    reads: Option<Lane>,
-    computes: Option<Lane>,
-    programs: Option<Lane>,
+    reads: Option<QueueKey>,
+    computes: Option<QueueKey>,
+    programs: Option<QueueKey>,
 }
 
 /// A policy at work on one unit.
@@ -71,11 +71,11 @@ impl Chooser {
         if queue.is_empty() {
             return None;
         }
-        if is_planted(Bug::EraseOvertakes) && queue.holds(Lane::ERASES) {
-            return Some(Lane::ERASES.into());
+        if is_planted(Bug::EraseOvertakes) && queue.holds(QueueKey::ERASES) {
+            return Some(QueueKey::ERASES.into());
         }
-        if let Some(lane) = queue.only() {
-            return Some(lane.into());
+        if let Some(key) = queue.only() {
+            return Some(key.into());
         }
         let choice = match self.policy {
             Policy::FirstCome => return first_come::next(queue),
@@ -83,9 +83,9 @@ impl Chooser {
                 queue,
                 urgent,
                 Turns {
-                    reads: queue.user(Lane::user_reads),
-                    computes: queue.user(Lane::user_computes),
-                    programs: queue.user(Lane::user_programs),
+                    reads: queue.user(QueueKey::user_reads),
+                    computes: queue.user(QueueKey::user_computes),
+                    programs: queue.user(QueueKey::user_programs),
                 },
             ),
             Policy::PriorityClasses => priority_classes::next(
@@ -97,15 +97,15 @@ impl Chooser {
         Some(self.bounded(queue, choice))
     }
 
-    /// Whether something that waits would go before the computation that `lane` holds first, which has
+    /// Whether something that waits would go before the computation that the queue of `key` holds first, which has
     /// begun. Other computations would only if they are urgent and it is not: the classes share the
     /// die by whole computations.
-    pub(super) fn would_interrupt(&self, queue: &UnitQueue, urgent: bool, lane: Lane) -> bool {
+    pub(super) fn would_interrupt(&self, queue: &UnitQueue, urgent: bool, key: QueueKey) -> bool {
         let next = self.clone().next(queue, urgent);
         next.is_some_and(|choice| {
-            let urgent_computes = Lane::user_computes(Priority::Urgent);
-            let other = choice.lane.kind() != Kind::Compute || choice.lane == urgent_computes;
-            other && choice.lane != lane
+            let urgent_computes = QueueKey::user_computes(Priority::Urgent);
+            let other = choice.key.kind() != Kind::Compute || choice.key == urgent_computes;
+            other && choice.key != key
         })
     }
 
@@ -115,13 +115,13 @@ impl Chooser {
             return choice;
         }
         match queue.oldest() {
-            Some((arrival, lane)) if lane != choice.lane => {
+            Some((arrival, key)) if key != choice.key => {
                 let times = match self.overtaken {
                     (known, times) if known == arrival => times,
                     _ => 0,
                 };
                 if times >= self.bypass_max {
-                    return lane.into();
+                    return key.into();
                 }
                 self.overtaken = (arrival, times + 1);
                 choice

@@ -5,7 +5,7 @@
 //! with nothing waiting is passed over. MQSim's policy of the same name serves the same shares.
 
 use super::{Turns, read_priority};
-use crate::schedule::lane::{Choice, Lane};
+use crate::schedule::key::{Choice, QueueKey};
 use crate::schedule::origin::Priority;
 use crate::schedule::queue::UnitQueue;
 
@@ -31,21 +31,21 @@ impl Shares {
         }
     }
 
-    /// The lane whose turn it is, and the turn passes on; `None` if nothing waits in any.
-    fn turn(&mut self, queue: &UnitQueue, lane: fn(Priority) -> Lane) -> Option<Lane> {
-        let urgent = lane(Priority::Urgent);
+    /// The queue whose turn it is, and the turn passes on; `None` if nothing waits in any.
+    fn turn(&mut self, queue: &UnitQueue, key: fn(Priority) -> QueueKey) -> Option<QueueKey> {
+        let urgent = key(Priority::Urgent);
         if queue.holds(urgent) {
             return Some(urgent);
         }
-        if !SHARING.iter().any(|class| queue.holds(lane(*class))) {
+        if !SHARING.iter().any(|class| queue.holds(key(*class))) {
             return None;
         }
         loop {
             let class = self.class;
             let takes_part = self.weights[class] >= self.round;
             self.pass();
-            if takes_part && queue.holds(lane(SHARING[class])) {
-                return Some(lane(SHARING[class]));
+            if takes_part && queue.holds(key(SHARING[class])) {
+                return Some(key(SHARING[class]));
             }
         }
     }
@@ -66,14 +66,14 @@ impl Shares {
 pub(super) fn next(queue: &UnitQueue, urgent: bool, shares: [&mut Shares; 3]) -> Option<Choice> {
     let [reads, computes, programs] = shares;
     // A turn is taken only where it is used: as leader, or to fill up.
-    let wants_reads = reads.turn(queue, Lane::user_reads);
+    let wants_reads = reads.turn(queue, QueueKey::user_reads);
     let wants_computes = match wants_reads {
         Some(_) => None,
-        None => computes.turn(queue, Lane::user_computes),
+        None => computes.turn(queue, QueueKey::user_computes),
     };
     let wants_programs = match wants_reads.or(wants_computes) {
         Some(_) => None,
-        None => programs.turn(queue, Lane::user_programs),
+        None => programs.turn(queue, QueueKey::user_programs),
     };
     let turns = Turns {
         reads: wants_reads,
@@ -110,7 +110,7 @@ mod tests {
                 inverse: false,
                 origin: Origin::new(tenants::namespace(0), *priority),
             };
-            read.enqueue(&mut queue, Notify::Sink(0), Time::ZERO);
+            read.enqueue(&mut queue, Notify::Reader(0), Time::ZERO);
         }
         queue
     }
@@ -121,11 +121,13 @@ mod tests {
         let mut shares = Shares::new([4, 2, 1]);
         let mut served = [0; 3];
         for _ in 0..70 {
-            let lane = shares.turn(&queue, Lane::user_reads).expect("reads wait");
+            let key = shares
+                .turn(&queue, QueueKey::user_reads)
+                .expect("reads wait");
             let class = SHARING
                 .iter()
-                .position(|class| Lane::user_reads(*class) == lane);
-            served[class.expect("a lane of the host")] += 1;
+                .position(|class| QueueKey::user_reads(*class) == key);
+            served[class.expect("a queue of the host")] += 1;
         }
         assert_eq!(served, [40, 20, 10]);
     }
@@ -135,13 +137,13 @@ mod tests {
         let mut shares = Shares::new([4, 2, 1]);
         let both = queue(&[Priority::Low, Priority::Urgent]);
         for _ in 0..10 {
-            let lane = shares.turn(&both, Lane::user_reads);
-            assert_eq!(lane, Some(Lane::user_reads(Priority::Urgent)));
+            let key = shares.turn(&both, QueueKey::user_reads);
+            assert_eq!(key, Some(QueueKey::user_reads(Priority::Urgent)));
         }
         let low = queue(&[Priority::Low]);
         for _ in 0..10 {
-            let lane = shares.turn(&low, Lane::user_reads);
-            assert_eq!(lane, Some(Lane::user_reads(Priority::Low)));
+            let key = shares.turn(&low, QueueKey::user_reads);
+            assert_eq!(key, Some(QueueKey::user_reads(Priority::Low)));
         }
     }
 }

@@ -7,7 +7,7 @@
 //! mapping go before the host's (MQSim queues them and never carries them out).
 
 use super::Turns;
-use crate::schedule::lane::{Choice, Lane};
+use crate::schedule::key::{Choice, QueueKey};
 use crate::schedule::queue::UnitQueue;
 
 /// `turns`: the host's among its own.
@@ -18,39 +18,39 @@ pub(super) fn next(queue: &UnitQueue, urgent: bool, turns: Turns) -> Option<Choi
         computes,
         programs,
     } = turns;
-    let held = |lane: Lane| queue.holds(lane).then_some(lane);
-    let choose = |lane, fill| Some(Choice { lane, fill });
-    let collection_reads = held(Lane::COLLECTION_READS);
-    let collection_programs = held(Lane::COLLECTION_PROGRAMS);
-    if queue.holds(Lane::MAPPING_READS) {
+    let held = |key: QueueKey| queue.holds(key).then_some(key);
+    let choose = |key, fill| Some(Choice { key, fill });
+    let collection_reads = held(QueueKey::COLLECTION_READS);
+    let collection_programs = held(QueueKey::COLLECTION_PROGRAMS);
+    if queue.holds(QueueKey::MAPPING_READS) {
         let fill = collection_reads.filter(|_| urgent).or(reads);
-        return choose(Lane::MAPPING_READS, fill);
+        return choose(QueueKey::MAPPING_READS, fill);
     }
     if urgent {
-        if let Some(lane) = collection_reads {
-            return choose(lane, reads);
+        if let Some(key) = collection_reads {
+            return choose(key, reads);
         }
-        if let Some(lane) = collection_programs {
-            return choose(lane, programs);
+        if let Some(key) = collection_programs {
+            return choose(key, programs);
         }
         if queue.erase_is_due() {
-            return choose(Lane::ERASES, None);
+            return choose(QueueKey::ERASES, None);
         }
     }
-    if let Some(lane) = reads {
-        return choose(lane, collection_reads);
+    if let Some(key) = reads {
+        return choose(key, collection_reads);
     }
-    if let Some(lane) = computes {
-        return choose(lane, None);
+    if let Some(key) = computes {
+        return choose(key, None);
     }
-    if queue.holds(Lane::MAPPING_PROGRAMS) {
-        return choose(Lane::MAPPING_PROGRAMS, programs);
+    if queue.holds(QueueKey::MAPPING_PROGRAMS) {
+        return choose(QueueKey::MAPPING_PROGRAMS, programs);
     }
-    if let Some(lane) = programs {
-        return choose(lane, collection_programs);
+    if let Some(key) = programs {
+        return choose(key, collection_programs);
     }
     collection_reads
         .or(collection_programs)
-        .or(held(Lane::ERASES))
+        .or(held(QueueKey::ERASES))
         .map(Choice::from)
 }

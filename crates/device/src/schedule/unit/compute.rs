@@ -13,15 +13,15 @@ use super::Unit;
 use super::lease::is_lost;
 use crate::schedule::computation::Computation;
 use crate::schedule::fault::Fault;
-use crate::schedule::lane::{Kind, Lane};
+use crate::schedule::key::{Kind, QueueKey};
 use crate::schedule::operation::Outputs;
 use crate::schedule::origin::Origin;
 use crate::schedule::queue::Waiting;
 use crate::schedule::turns::{Turn, Visit};
 
 impl Unit {
-    pub(super) async fn compute(&self, lane: Lane, turn: Option<Turn<'_>>) {
-        let taken = self.queue().borrow_mut().take_compute(lane);
+    pub(super) async fn compute(&self, key: QueueKey, turn: Option<Turn<'_>>) {
+        let taken = self.queue().borrow_mut().take_compute(key);
         self.schedule.trace_queue(self.number);
         let Some(mut waiting) = taken else { return };
         let begin = self.sim.now();
@@ -34,7 +34,7 @@ impl Unit {
             && let Some(command) = steps.get(waiting.operation.done)
         {
             if stepped && self.ends_piece(begin, command) {
-                match self.stand_back(die, waiting, lane) {
+                match self.stand_back(die, waiting, key) {
                     None => return,
                     Some(back) => waiting = back,
                 }
@@ -55,7 +55,7 @@ impl Unit {
         }
         drop(first);
         if !self.take_room(&mut waiting.operation) {
-            return self.park(die, waiting, lane);
+            return self.park(die, waiting, key);
         }
         let computation = &mut waiting.operation;
         if computation.fault.is_none() && !delivered {
@@ -82,18 +82,18 @@ impl Unit {
         &self,
         die: DieId,
         waiting: Waiting<Computation>,
-        lane: Lane,
+        key: QueueKey,
     ) -> Option<Waiting<Computation>> {
         let queue = &mut *self.queue().borrow_mut();
-        queue.put_back(waiting, lane);
+        queue.put_back(waiting, key);
         let urgent = self.schedule.is_unit_urgent(self.number);
-        let wanted = self.chooser.borrow().would_interrupt(queue, urgent, lane);
-        let mut waiting = queue.take_compute(lane)?;
+        let wanted = self.chooser.borrow().would_interrupt(queue, urgent, key);
+        let mut waiting = queue.take_compute(key)?;
         if !wanted {
             return Some(waiting);
         }
         self.lease_latches(die, &mut waiting.operation);
-        queue.put_back(waiting, lane);
+        queue.put_back(waiting, key);
         self.schedule
             .count(|counts| counts.computations_interrupted += 1);
         None
@@ -112,7 +112,7 @@ impl Unit {
     }
 
     /// Has a computation whose steps are done wait for room; its outputs stay in the latches.
-    fn park(&self, die: DieId, mut waiting: Waiting<Computation>, lane: Lane) {
+    fn park(&self, die: DieId, mut waiting: Waiting<Computation>, key: QueueKey) {
         let computation = &mut waiting.operation;
         let Some(room) = computation.compute.room.clone() else {
             return;
@@ -126,7 +126,7 @@ impl Unit {
         self.sim.spawn_detached(async move {
             taken.await;
             waiting.operation.has_room = true;
-            schedule.unpark(number, waiting, lane);
+            schedule.unpark(number, waiting, key);
         });
     }
 

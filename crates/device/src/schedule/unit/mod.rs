@@ -20,7 +20,7 @@ use media::nand::{
 use sim::{Ledger, Sim, Span, Track};
 
 use super::fault::Fault;
-use super::lane::Kind;
+use super::key::Kind;
 use super::operation::{Erase, PlaneOperation};
 use super::origin::Origin;
 use super::policy::Chooser;
@@ -143,11 +143,11 @@ impl Unit {
                 self.chooser.borrow_mut().next(&queue, urgent)
             };
             let Some(choice) = choice else { continue };
-            match choice.lane.kind() {
+            match choice.key.kind() {
                 Kind::Read => self.read(choice, turn).await,
                 Kind::Program => self.program(choice, turn).await,
                 Kind::Erase => self.erase(turn).await,
-                Kind::Compute => self.compute(choice.lane, turn).await,
+                Kind::Compute => self.compute(choice.key, turn).await,
             }
         }
     }

@@ -8,7 +8,7 @@ use super::{Unit, tenants_of};
 use crate::memory::BufferId;
 use crate::schedule::ProgramTransfer;
 use crate::schedule::fault::Fault;
-use crate::schedule::lane::{Choice, Kind};
+use crate::schedule::key::{Choice, Kind};
 use crate::schedule::operation::{PageData, PageProgram};
 use crate::schedule::queue::{Set, Waiting};
 use crate::schedule::turns::{Turn, Visit};

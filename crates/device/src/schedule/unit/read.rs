@@ -5,7 +5,7 @@ use media::nand::Command;
 use super::{Unit, tenants_of};
 use crate::memory::BufferId;
 use crate::schedule::fault::Fault;
-use crate::schedule::lane::{Choice, Kind};
+use crate::schedule::key::{Choice, Kind};
 use crate::schedule::operation::Read;
 use crate::schedule::queue::{Set, Waiting};
 use crate::schedule::turns::{Turn, Visit};

@@ -16,7 +16,7 @@ use sim::{Span, Tenant, Time};
 use super::Unit;
 use crate::planted::{Bug, is_planted};
 use crate::schedule::ScheduleConfig;
-use crate::schedule::lane::Lane;
+use crate::schedule::key::QueueKey;
 use crate::schedule::operation::Read;
 use crate::schedule::policy::Policy;
 use crate::schedule::queue::Set;
@@ -55,14 +55,14 @@ impl Suspensions {
     }
 }
 
-/// The lanes whose reads are served during a suspension, the most urgent first. Collection
+/// The queues whose reads are served during a suspension, the most urgent first. Collection
 /// suspends nothing: nobody waits for it.
-fn served_lanes(by_priority: bool) -> impl Iterator<Item = Lane> {
+fn served_queues(by_priority: bool) -> impl Iterator<Item = QueueKey> {
     use crate::schedule::Priority;
     let users = Priority::ALL
         .into_iter()
         .filter(move |priority| by_priority || *priority == Priority::default());
-    std::iter::once(Lane::MAPPING_READS).chain(users.map(Lane::user_reads))
+    std::iter::once(QueueKey::MAPPING_READS).chain(users.map(QueueKey::user_reads))
 }
 
 impl Unit {
@@ -133,16 +133,16 @@ impl Unit {
         .await
     }
 
-    /// The lane of a read that may go before a change of `blocks`.
-    fn next_read(&self, blocks: &BlockSet) -> Option<Lane> {
+    /// The queue of a read that may go before a change of `blocks`.
+    fn next_read(&self, blocks: &BlockSet) -> Option<QueueKey> {
         let limit = self.suspensions.bypass_max;
         let queue = self.queue().borrow();
         if !queue.holds_reads() || (limit > 0 && self.overtaking.get() >= limit) {
             return None;
         }
         let allowed = |block: BlockId| may_read(blocks, block);
-        served_lanes(self.suspensions.by_priority)
-            .find(|lane| queue.holds(*lane) && queue.holds_allowed_read(*lane, allowed))
+        served_queues(self.suspensions.by_priority)
+            .find(|key| queue.holds(*key) && queue.holds_allowed_read(*key, allowed))
     }
 
     /// Suspends, serves reads, resumes; gives the new end.
@@ -169,13 +169,13 @@ impl Unit {
             Command::Erase { .. } => counts.erase_suspensions += 1,
             _ => counts.program_suspensions += 1,
         });
-        while let Some(lane) = self.next_read(blocks) {
+        while let Some(key) = self.next_read(blocks) {
             let turn = self.command_turn().await;
             let mut set = Set::<Read>::new();
             let allowed = |block: BlockId| may_read(blocks, block);
             self.queue()
                 .borrow_mut()
-                .take_allowed_read(lane, &self.merging(), &mut set, allowed);
+                .take_allowed_read(key, &self.merging(), &mut set, allowed);
             self.schedule.trace_queue(self.number);
             self.overtaking
                 .set(self.overtaking.get() + set.len() as u32);

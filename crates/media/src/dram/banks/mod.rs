@@ -79,9 +79,9 @@ impl Banks {
         let (mut begin, end) = (address, address + bytes);
         let mut done = at;
         while begin < end {
-            let part = end.min((begin / row_bytes + 1) * row_bytes) - begin;
-            done = done.max(self.access_row(at, begin, part));
-            begin += part;
+            let in_row = end.min((begin / row_bytes + 1) * row_bytes) - begin;
+            done = done.max(self.access_row(at, begin, in_row));
+            begin += in_row;
         }
         done
     }

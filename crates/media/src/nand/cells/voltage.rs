@@ -122,8 +122,8 @@ impl CellsConfig {
             let height = mean - erased;
             let lost = leaked * height;
             let raised = raise * (1.0 - height / swing);
-            let parts = [width * wear, spread * lost, interference];
-            let width = libm::sqrt(parts.iter().map(|part| part * part).sum());
+            let widths = [width * wear, spread * lost, interference];
+            let width = libm::sqrt(widths.iter().map(|width| width * width).sum());
             now.push((mean - lost + raised, width));
         }
         let references = self.references(mode, &states);

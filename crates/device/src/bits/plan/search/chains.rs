@@ -74,22 +74,22 @@ impl Search {
             return None;
         }
         // Rows are left to the product that the chain may begin with.
-        let (rows, parts): (Vec<Lit>, Vec<Lit>) = factors
+        let (rows, others): (Vec<Lit>, Vec<Lit>) = factors
             .iter()
             .partition(|&&factor| self.graph.row(factor).is_some());
-        let (excluded, _, left) = self.gather_sum(&parts);
+        let (excluded, _, left) = self.gather_sum(&others);
         let first = match left[..] {
             // What takes the most senses to exclude.
-            [] => parts.iter().copied().max_by_key(|&part| {
-                let sum = self.sum(!part);
+            [] => others.iter().copied().max_by_key(|&other| {
+                let sum = self.sum(!other);
                 sum.map_or(0, |sum| senses_of(&sum))
             }),
             [negated] => Some(!negated),
             _ => return None,
         };
-        let from_part = first.and_then(|first| self.excluding_from(first, factors));
+        let from_others = first.and_then(|first| self.excluding_from(first, factors));
         if rows.is_empty() || !left.is_empty() {
-            return from_part;
+            return from_others;
         }
         let (product, _, rest) = self.graph.gather_product(&rows, self.reach);
         let (rest, _, none) = self.gather_sum(&rest);
@@ -97,7 +97,7 @@ impl Search {
         let start: Chain = links(&product, Join::Or).collect();
         let excluded = excluded.into_iter().chain(rest).collect();
         let from_rows = Some(extended(&start, Join::AndNot, excluded));
-        [from_rows, from_part]
+        [from_rows, from_others]
             .into_iter()
             .flatten()
             .min_by_key(|chain| chain.len())

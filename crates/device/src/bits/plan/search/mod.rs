@@ -3,7 +3,7 @@
 //! Forms nest: a *product* is accumulated in S; a *sum* is a list of products whose OR is wanted, a
 //! *parity* one whose XOR is wanted; a *chain* accumulates products in C by OR, XOR and AND with the
 //! inverse from left to right; a *tree* combines the pages of chains in the controller. Every
-//! expression has a tree. Each form is found bottom-up and remembered per literal. Parts of few atoms
+//! expression has a tree. Each form is found bottom-up and remembered per literal. Subexpressions of few atoms
 //! are not searched for but looked up in what [`super::synthesis`] finds, which cannot be beaten.
 
 mod chains;
@@ -19,18 +19,18 @@ use super::forms::{Form, Product, Reach, merge_layer, pack};
 use super::graph::{Graph, Lit, Node};
 use super::synthesis::{ATOMS_MAX, Synthesis};
 use super::tree::{Chain, Cost, Join, Tree, and, array, constant, links, not, xor};
-use super::{Program, Slot, Source, Weights};
+use super::{Computation, Slot, Source, Weights};
 use crate::bits::rows::RowSetId;
 
-/// Nodes of the graph that looking for parts of few atoms may visit in one planning, and for one
-/// part: bounds the effort for large expressions.
+/// Nodes of the graph that looking for subexpressions of few atoms may visit in one planning, and for
+/// one of them: bounds the effort for large expressions.
 const VISITS_MAX: usize = 4096;
-const VISITS_A_PART: usize = 512;
+const VISITS_FOR_ONE: usize = 512;
 
-/// Atoms that parts of a larger expression may have to be looked up, and how many parts may have as
+/// Atoms that subexpressions of a larger expression may have to be looked up, and how many may have as
 /// many.
-const ATOMS_OF_PART: usize = 4;
-const LARGE_PARTS: usize = 4;
+const SUBEXPRESSION_ATOMS: usize = 4;
+const LARGE_MAX: usize = 4;
 
 /// Products that distribution over a sum may create in one planning; more would not be cheaper
 /// anyway.
@@ -38,19 +38,19 @@ const SPREAD_MAX: usize = 32;
 
 type Sum = Rc<[Rc<Product>]>;
 
-/// Plans `root` within `reach`: array programs and what the controller makes of their pages.
-/// `parts` are what is sealed in the graph.
+/// Plans `root` within `reach`: array computations and what the controller makes of their pages.
+/// `sealed` are the subexpressions that are sealed in the graph.
 pub(super) fn search(
     graph: Graph,
     root: Lit,
-    parts: Vec<Lit>,
+    sealed: Vec<Lit>,
     reach: Reach,
     weights: Weights,
-) -> (Vec<Program>, Source) {
+) -> (Vec<Computation>, Source) {
     let mut search = Search {
         graph,
         root,
-        parts,
+        sealed,
         reach,
         weights,
         spread_left: SPREAD_MAX,
@@ -66,7 +66,7 @@ pub(super) fn search(
 }
 
 /// Plans `root` by reading every operand once and combining all of them in the controller.
-pub(super) fn read_all(graph: &Graph, root: Lit) -> (Vec<Program>, Source) {
+pub(super) fn read_all(graph: &Graph, root: Lit) -> (Vec<Computation>, Source) {
     emit(&read_tree(graph, root))
 }
 
@@ -92,7 +92,7 @@ fn read_tree(graph: &Graph, lit: Lit) -> Rc<Tree> {
             let read = array(links(&vec![form], Join::Or).collect());
             if row.inverse { not(read) } else { read }
         }
-        Node::Sealed(_) => unreachable!("only the search seals parts, and seals all alike"),
+        Node::Sealed(_) => unreachable!("only the search seals anything, and seals all alike"),
         Node::And(factors) => and(factors.iter().map(|&factor| read_tree(graph, factor))),
         Node::Xor(children) => xor(children.iter().map(|&child| read_tree(graph, child))),
     }
@@ -101,7 +101,7 @@ fn read_tree(graph: &Graph, lit: Lit) -> Rc<Tree> {
 struct Search {
     graph: Graph,
     root: Lit,
-    parts: Vec<Lit>,
+    sealed: Vec<Lit>,
     reach: Reach,
     weights: Weights,
     spread_left: usize,
@@ -147,11 +147,11 @@ impl Search {
         if let Some(known) = self.exact.get(lit) {
             return known.clone();
         }
-        let allowed = self.visits_left.min(VISITS_A_PART);
+        let allowed = self.visits_left.min(VISITS_FOR_ONE);
         let mut left = allowed;
         let most = match lit.positive() == self.root.positive() {
             true => ATOMS_MAX,
-            false => ATOMS_OF_PART - usize::from(self.synthesis.large() >= LARGE_PARTS),
+            false => SUBEXPRESSION_ATOMS - usize::from(self.synthesis.large() >= LARGE_MAX),
         };
         let exact = self.synthesis.tree(&self.graph, lit, most, &mut left);
         self.visits_left -= allowed - left;
@@ -180,11 +180,11 @@ impl Search {
         let factors = self.graph.factors(lit)?;
         let spread = |search: &Search, factor| search.graph.negated_terms(factor).is_some();
         let (at, terms) = self.spread_over(&factors, spread)?;
-        let mut parts = Vec::with_capacity(terms.len());
+        let mut operands = Vec::with_capacity(terms.len());
         for term in terms {
-            parts.push(self.replaced(&factors, at, !term));
+            operands.push(self.replaced(&factors, at, !term));
         }
-        let spread = self.graph.or(parts);
+        let spread = self.graph.or(operands);
         self.sum(spread)
     }
 
@@ -253,12 +253,12 @@ impl Search {
         let spread = |search: &Search, factor| matches!(search.graph.node(factor), Node::Xor(_));
         let (at, children) = self.spread_over(&factors, spread)?;
         let mut negated = factors[at].is_negated();
-        let mut parts = Vec::with_capacity(children.len());
+        let mut operands = Vec::with_capacity(children.len());
         for child in children {
             // A negated parity is that of its children with one of them negated.
-            parts.push(self.replaced(&factors, at, child.flipped(std::mem::take(&mut negated))));
+            operands.push(self.replaced(&factors, at, child.flipped(std::mem::take(&mut negated))));
         }
-        let spread = self.graph.xor(parts);
+        let spread = self.graph.xor(operands);
         self.parity(spread)
     }
 
@@ -353,9 +353,9 @@ impl Search {
         match self.graph.node(lit).clone() {
             Node::False => constant(lit == Lit::TRUE),
             Node::Row(_) => self.array(lit).expect("a row is a product of one sense"),
-            Node::Sealed(part) => {
+            Node::Sealed(number) => {
                 // Whatever uses it, it is computed once: that is no cost of any use.
-                let kind = self.tree(self.parts[part]).kind.clone();
+                let kind = self.tree(self.sealed[number]).kind.clone();
                 let cost = Cost::default();
                 Rc::new(Tree { cost, kind })
             }
@@ -412,18 +412,18 @@ impl Search {
     }
 
     fn conjunction(&mut self, product: Vec<Lit>, sum: Vec<Lit>, each: Vec<Lit>) -> Rc<Tree> {
-        let mut parts = Vec::new();
+        let mut operands = Vec::new();
         for joint in [product, sum] {
             if !joint.is_empty() {
                 let joint = self.graph.and(joint);
-                parts.push(
+                operands.push(
                     self.array(joint)
                         .expect("a product, or the negation of a sum, is one chain"),
                 );
             }
         }
-        parts.extend(each.into_iter().map(|factor| self.tree(factor)));
-        and(parts)
+        operands.extend(each.into_iter().map(|factor| self.tree(factor)));
+        and(operands)
     }
 
     /// The cheapest of `best` and of sharing an exclusive or out between one chain and what cannot

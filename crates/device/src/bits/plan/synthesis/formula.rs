@@ -1,7 +1,7 @@
 //! What the controller makes of a few pages: formulas of few operands for functions of them, where
 //! some combinations of bits never occur.
 
-use super::programs::{INPUTS, all_cells};
+use super::sequences::{INPUTS, all_cells};
 use super::smallest::{PAGES, Smallest};
 
 /// A function of pages of which some values do not matter. Bit `i` of both is where page `j` has the
@@ -46,13 +46,17 @@ impl Partial {
         })
     }
 
-    /// Over `parts`, tables of functions of the `inputs`; `None` if it is no function of them.
-    pub(super) fn over(self, inputs: usize, parts: &[u16]) -> Option<Partial> {
+    /// Over `operands`, tables of functions of the `inputs`; `None` if it is no function of them.
+    pub(super) fn over(self, inputs: usize, operands: &[u16]) -> Option<Partial> {
         let mut whole = Partial { care: 0, value: 0 };
-        for cell in 0..1usize << parts.len() {
+        for cell in 0..1usize << operands.len() {
             let mut here = all_cells(inputs);
-            for (at, part) in parts.iter().enumerate() {
-                here &= if cell >> at & 1 == 1 { *part } else { !part };
+            for (at, operand) in operands.iter().enumerate() {
+                here &= if cell >> at & 1 == 1 {
+                    *operand
+                } else {
+                    !operand
+                };
             }
             let matters = here & self.care;
             let ones = matters & self.value;
@@ -92,8 +96,8 @@ impl Formula {
     pub(super) fn operands(&self) -> usize {
         match self {
             Formula::Constant(_) | Formula::Page { .. } => 0,
-            Formula::And(parts) | Formula::Or(parts) | Formula::Xor(parts) => {
-                parts.len() + parts.iter().map(Formula::operands).sum::<usize>()
+            Formula::And(operands) | Formula::Or(operands) | Formula::Xor(operands) => {
+                operands.len() + operands.iter().map(Formula::operands).sum::<usize>()
             }
         }
     }
@@ -106,46 +110,48 @@ impl Formula {
                 (usize::from(*inverted), usize::from(!*inverted))
             }
             Formula::Page { .. } => (0, 0),
-            Formula::And(parts) | Formula::Or(parts) | Formula::Xor(parts) => {
-                let uses = parts.iter().map(|part| part.uses(page));
-                uses.fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
+            Formula::And(operands) | Formula::Or(operands) | Formula::Xor(operands) => {
+                let uses = operands.iter().map(|operand| operand.uses(page));
+                uses.fold((0, 0), |sum, operand| {
+                    (sum.0 + operand.0, sum.1 + operand.1)
+                })
             }
         }
     }
 
     pub(super) fn inverted(&self) -> Formula {
-        let all = |parts: &[Formula]| parts.iter().map(Formula::inverted).collect();
+        let all = |operands: &[Formula]| operands.iter().map(Formula::inverted).collect();
         match self {
             Formula::Constant(value) => Formula::Constant(!value),
             Formula::Page { at, inverted } => Formula::Page {
                 at: *at,
                 inverted: !inverted,
             },
-            Formula::And(parts) => Formula::Or(all(parts)),
-            Formula::Or(parts) => Formula::And(all(parts)),
-            Formula::Xor(parts) => {
-                let mut parts = parts.clone();
-                parts[0] = parts[0].inverted();
-                Formula::Xor(parts)
+            Formula::And(operands) => Formula::Or(all(operands)),
+            Formula::Or(operands) => Formula::And(all(operands)),
+            Formula::Xor(operands) => {
+                let mut operands = operands.clone();
+                operands[0] = operands[0].inverted();
+                Formula::Xor(operands)
             }
         }
     }
 }
 
 fn and(a: Formula, b: Formula) -> Formula {
-    let mut parts = Vec::new();
-    for part in [a, b] {
-        match part {
+    let mut operands = Vec::new();
+    for operand in [a, b] {
+        match operand {
             Formula::Constant(true) => {}
             Formula::Constant(false) => return Formula::Constant(false),
-            Formula::And(inner) => parts.extend(inner),
-            other => parts.push(other),
+            Formula::And(inner) => operands.extend(inner),
+            other => operands.push(other),
         }
     }
-    match parts.len() {
+    match operands.len() {
         0 => Formula::Constant(true),
-        1 => parts.remove(0),
-        _ => Formula::And(parts),
+        1 => operands.remove(0),
+        _ => Formula::And(operands),
     }
 }
 
@@ -154,18 +160,18 @@ fn or(a: Formula, b: Formula) -> Formula {
 }
 
 fn xor(a: Formula, b: Formula) -> Formula {
-    let (mut parts, mut flip) = (Vec::new(), false);
-    for part in [a, b] {
-        match part {
+    let (mut operands, mut flip) = (Vec::new(), false);
+    for operand in [a, b] {
+        match operand {
             Formula::Constant(value) => flip ^= value,
-            Formula::Xor(inner) => parts.extend(inner),
-            other => parts.push(other),
+            Formula::Xor(inner) => operands.extend(inner),
+            other => operands.push(other),
         }
     }
-    let whole = match parts.len() {
+    let whole = match operands.len() {
         0 => Formula::Constant(false),
-        1 => parts.remove(0),
-        _ => Formula::Xor(parts),
+        1 => operands.remove(0),
+        _ => Formula::Xor(operands),
     };
     if flip { whole.inverted() } else { whole }
 }
@@ -282,8 +288,8 @@ impl Finder<'_> {
                 let side = |at: usize, bit: u16| if bit == 1 { INPUTS[at] } else { !INPUTS[at] };
                 table | (side(first, cell & 1) & side(second, cell >> 1))
             });
-            let parts: Vec<u16> = others().map(|at| INPUTS[at]).chain([joint]).collect();
-            let Some(over) = partial.over(leaves.len(), &parts) else {
+            let operands: Vec<u16> = others().map(|at| INPUTS[at]).chain([joint]).collect();
+            let Some(over) = partial.over(leaves.len(), &operands) else {
                 continue;
             };
             let pair = [leaves[first].clone(), leaves[second].clone()];
@@ -294,11 +300,11 @@ impl Finder<'_> {
                 },
                 &pair,
             );
-            let parts: Vec<Formula> = others()
+            let operands: Vec<Formula> = others()
                 .map(|at| leaves[at].clone())
                 .chain([pair])
                 .collect();
-            found.push(self.find(over, &parts));
+            found.push(self.find(over, &operands));
         }
         found
     }
@@ -327,10 +333,10 @@ impl Sides {
 impl Formula {
     /// Its table over `leaves`; `None` where a leaf is not a page.
     fn table(&self, leaves: &[Formula]) -> Option<u16> {
-        let fold = |parts: &[Formula], start: u16, apply: fn(u16, u16) -> u16| {
-            parts
-                .iter()
-                .try_fold(start, |sum, part| Some(apply(sum, part.table(leaves)?)))
+        let fold = |operands: &[Formula], start: u16, apply: fn(u16, u16) -> u16| {
+            operands.iter().try_fold(start, |sum, operand| {
+                Some(apply(sum, operand.table(leaves)?))
+            })
         };
         let table = match self {
             Formula::Constant(value) => Some(if *value { u16::MAX } else { 0 }),
@@ -347,9 +353,9 @@ impl Formula {
                     (page == at).then_some(INPUTS[place] ^ flip)
                 })
             }
-            Formula::And(parts) => fold(parts, u16::MAX, |a, b| a & b),
-            Formula::Or(parts) => fold(parts, 0, |a, b| a | b),
-            Formula::Xor(parts) => fold(parts, 0, |a, b| a ^ b),
+            Formula::And(operands) => fold(operands, u16::MAX, |a, b| a & b),
+            Formula::Or(operands) => fold(operands, 0, |a, b| a | b),
+            Formula::Xor(operands) => fold(operands, 0, |a, b| a ^ b),
         };
         table.map(|table| table & all_cells(leaves.len()))
     }

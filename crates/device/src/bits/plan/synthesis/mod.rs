@@ -3,7 +3,7 @@
 //! Whatever the latches and the controller make of senses is a function of what was sensed. So no
 //! plan has fewer senses than the smallest set of senses of which the expression is a function; and
 //! as every sense can be read out and the controller compute any function, that many suffice. With
-//! few atoms all small sets are tried. The latches then save pages: the programs of [`programs`] say
+//! few atoms all small sets are tried. The latches then save pages: the sequences of [`sequences`] say
 //! what they can leave in C.
 //!
 //! Where two senses suffice, one page does. With three, one page or three: two pages are one of two
@@ -13,7 +13,7 @@
 mod atoms;
 mod formula;
 mod pages;
-mod programs;
+mod sequences;
 mod smallest;
 
 use std::cell::OnceCell;
@@ -29,14 +29,14 @@ pub(super) use atoms::ATOMS_MAX;
 use atoms::{ATOMS, Function, all_points};
 use formula::Partial;
 use pages::Candidates;
-use programs::{INPUTS_MAX, Program, programs};
+use sequences::{INPUTS_MAX, Sequence, sequences};
 use smallest::Smallest;
 
 /// What was found for functions of atoms, and what the latches can do.
 pub(super) struct Synthesis {
     reach: Reach,
-    /// Programs by number of inputs less one; empty until asked for.
-    programs: [Vec<Program>; INPUTS_MAX],
+    /// Sequences by number of inputs less one; empty until asked for.
+    sequences: [Vec<Sequence>; INPUTS_MAX],
     /// Formulas of the controller; found where a page does not do.
     smallest: OnceCell<Smallest>,
     known: Vec<(Function, Option<Rc<Tree>>)>,
@@ -67,7 +67,7 @@ impl Synthesis {
     pub(super) fn new(reach: Reach) -> Synthesis {
         Synthesis {
             reach,
-            programs: [const { Vec::new() }; INPUTS_MAX],
+            sequences: [const { Vec::new() }; INPUTS_MAX],
             smallest: OnceCell::new(),
             known: Vec::new(),
         }
@@ -118,7 +118,7 @@ impl Synthesis {
             let sets = sets_of(function, &senses, count);
             if !sets.is_empty() {
                 (1..=count).for_each(|inputs| self.prepare(inputs));
-                let candidates = Candidates::new(&senses, &sets, &self.programs, &self.smallest);
+                let candidates = Candidates::new(&senses, &sets, &self.sequences, &self.smallest);
                 return Some(candidates.cheapest());
             }
         }
@@ -126,9 +126,9 @@ impl Synthesis {
     }
 
     fn prepare(&mut self, inputs: usize) {
-        let known = &mut self.programs[inputs - 1];
+        let known = &mut self.sequences[inputs - 1];
         if known.is_empty() {
-            *known = programs(inputs);
+            *known = sequences(inputs);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use arrayvec::ArrayVec;
 
 use super::formula::{Formula, Partial};
-use super::programs::{INPUTS, INPUTS_MAX, Mode, Program, all_cells};
+use super::sequences::{INPUTS, INPUTS_MAX, Mode, Sequence, all_cells};
 use super::smallest::Smallest;
 use super::{Sense, SenseSet};
 use crate::bits::plan::forms::Form;
@@ -33,7 +33,7 @@ struct Shared<'a> {
 pub(super) struct Candidates<'a> {
     senses: &'a [Sense],
     sets: &'a [SenseSet],
-    programs: &'a [Vec<Program>; INPUTS_MAX],
+    sequences: &'a [Vec<Sequence>; INPUTS_MAX],
     smallest: &'a OnceCell<Smallest>,
 }
 
@@ -42,13 +42,13 @@ impl<'a> Candidates<'a> {
     pub(super) fn new(
         senses: &'a [Sense],
         sets: &'a [SenseSet],
-        programs: &'a [Vec<Program>; INPUTS_MAX],
+        sequences: &'a [Vec<Sequence>; INPUTS_MAX],
         smallest: &'a OnceCell<Smallest>,
     ) -> Candidates<'a> {
         Candidates {
             senses,
             sets,
-            programs,
+            sequences,
             smallest,
         }
     }
@@ -70,28 +70,28 @@ impl<'a> Candidates<'a> {
         unreachable!("a page for each sense always does")
     }
 
-    /// The cheapest program that computes all.
+    /// The cheapest sequence that computes all.
     fn one_page(&self) -> Option<Chain> {
         let inputs = self.sets[0].senses.len();
         let orders = orders(inputs);
         let mut least = (usize::MAX, u32::MAX);
-        let mut best: Option<(&SenseSet, &[usize], &Program)> = None;
+        let mut best: Option<(&SenseSet, &[usize], &Sequence)> = None;
         for set in self.sets {
             for order in &orders {
                 let partial = reordered(set.partial, order);
-                let found = self.programs[inputs - 1]
+                let found = self.sequences[inputs - 1]
                     .iter()
-                    .take_while(|program| (set.blocks, program.moves) < least)
-                    .find(|program| partial.admits(program.table));
-                if let Some(program) = found {
-                    least = (set.blocks, program.moves);
-                    best = Some((set, order, program));
+                    .take_while(|sequence| (set.blocks, sequence.moves) < least)
+                    .find(|sequence| partial.admits(sequence.table));
+                if let Some(sequence) = found {
+                    least = (set.blocks, sequence.moves);
+                    best = Some((set, order, sequence));
                 }
             }
         }
-        let (set, order, program) = best?;
+        let (set, order, sequence) = best?;
         let senses = order.iter().map(|&input| set.senses[input]);
-        Some(self.chain(&senses.collect::<Vec<_>>(), program))
+        Some(self.chain(&senses.collect::<Vec<_>>(), sequence))
     }
 
     /// Ways to share the senses of a set out between `count` pages, two to four.
@@ -136,33 +136,33 @@ impl<'a> Candidates<'a> {
         })
     }
 
-    /// The program of the fewest moves for a page, or for its inverse.
+    /// The sequence of the fewest moves for a page, or for its inverse.
     fn page_chain(&self, set: &SenseSet, page: &Page, flip: bool) -> Chain {
         let inputs = page.inputs.len();
         let orders = orders(inputs);
         let found = orders.iter().flat_map(|order| {
-            let parts: Vec<u16> = order.iter().map(|&at| INPUTS[page.inputs[at]]).collect();
+            let operands: Vec<u16> = order.iter().map(|&at| INPUTS[page.inputs[at]]).collect();
             let partial = Partial {
                 care: u16::MAX,
                 value: if flip { !page.table } else { page.table },
             };
-            let wanted = partial.over(INPUTS_MAX, &parts);
+            let wanted = partial.over(INPUTS_MAX, &operands);
             let wanted = wanted.expect("a page is a function of its inputs");
-            let programs = self.programs[inputs - 1].iter();
-            programs
-                .filter(move |program| wanted.admits(program.table))
-                .map(move |program| (order, program))
+            let sequences = self.sequences[inputs - 1].iter();
+            sequences
+                .filter(move |sequence| wanted.admits(sequence.table))
+                .map(move |sequence| (order, sequence))
         });
-        let (order, program) = found
-            .min_by_key(|(_, program)| program.moves)
+        let (order, sequence) = found
+            .min_by_key(|(_, sequence)| sequence.moves)
             .expect("functions of two senses and their inverses are all one page");
         let senses = order.iter().map(|&at| set.senses[page.inputs[at]]);
-        self.chain(&senses.collect::<Vec<_>>(), program)
+        self.chain(&senses.collect::<Vec<_>>(), sequence)
     }
 
-    /// `program` with these senses as its inputs.
-    fn chain(&self, senses: &[usize], program: &Program) -> Chain {
-        let links = senses.iter().zip(&program.sensings).map(|(&at, sensing)| {
+    /// `sequence` with these senses as its inputs.
+    fn chain(&self, senses: &[usize], sequence: &Sequence) -> Chain {
+        let links = senses.iter().zip(&sequence.sensings).map(|(&at, sensing)| {
             let form = Form {
                 inverse: sensing.mode == Mode::Inverse,
                 slots: self.senses[at].slots.clone(),
@@ -269,8 +269,11 @@ fn reordered(partial: Partial, order: &[usize]) -> Partial {
 
 /// The formula over pages, of which some hold their inverse.
 fn tree_of(formula: &Formula, pages: &[(bool, Rc<Tree>)]) -> Rc<Tree> {
-    let all = |parts: &[Formula]| -> Vec<Rc<Tree>> {
-        parts.iter().map(|part| tree_of(part, pages)).collect()
+    let all = |operands: &[Formula]| -> Vec<Rc<Tree>> {
+        operands
+            .iter()
+            .map(|operand| tree_of(operand, pages))
+            .collect()
     };
     match formula {
         Formula::Constant(value) => constant(*value),
@@ -282,8 +285,8 @@ fn tree_of(formula: &Formula, pages: &[(bool, Rc<Tree>)]) -> Rc<Tree> {
                 not(page.clone())
             }
         }
-        Formula::And(parts) => and(all(parts)),
-        Formula::Or(parts) => not(and(all(parts).into_iter().map(not))),
-        Formula::Xor(parts) => xor(all(parts)),
+        Formula::And(operands) => and(all(operands)),
+        Formula::Or(operands) => not(and(all(operands).into_iter().map(not))),
+        Formula::Xor(operands) => xor(all(operands)),
     }
 }

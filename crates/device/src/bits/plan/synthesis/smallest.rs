@@ -1,7 +1,7 @@
 //! The formulas of the fewest operands for all functions of up to three pages.
 
 use super::formula::{Formula, Partial};
-use super::programs::INPUTS;
+use super::sequences::INPUTS;
 
 /// Pages.
 pub(super) const PAGES: usize = 3;
@@ -29,7 +29,7 @@ impl Root {
     }
 }
 
-/// By root and function, the operands of the smallest formula and the functions of two parts of it.
+/// By root and function, the operands of the smallest formula and the functions of two operands of it.
 /// Pages come plain or inverted, whichever is wanted.
 pub(super) struct Smallest {
     known: [[(u32, usize, usize); FUNCTIONS]; ROOTS.len()],
@@ -61,7 +61,7 @@ impl Smallest {
         known.fold(FAR, u32::min)
     }
 
-    /// The same as a part below `root`: one operand more, or none if its own operands join those.
+    /// The same as an operand below `root`: one operand more, or none if its own operands join those.
     fn below(&self, root: Root, table: usize) -> u32 {
         (self.operands(table) + 1).min(self.known[root as usize][table].0)
     }
@@ -112,23 +112,23 @@ impl Smallest {
     /// The formula of `table` that begins with `root`.
     fn rooted(&self, root: Root, table: usize, leaves: &[Formula]) -> Formula {
         let (_, f, g) = self.known[root as usize][table];
-        let mut parts = Vec::new();
-        for part in [f, g] {
-            if self.known[root as usize][part].0 <= self.operands(part) {
-                match self.rooted(root, part, leaves) {
+        let mut operands = Vec::new();
+        for operand in [f, g] {
+            if self.known[root as usize][operand].0 <= self.operands(operand) {
+                match self.rooted(root, operand, leaves) {
                     Formula::And(inner) | Formula::Or(inner) | Formula::Xor(inner) => {
-                        parts.extend(inner);
+                        operands.extend(inner);
                     }
-                    other => parts.push(other),
+                    other => operands.push(other),
                 }
             } else {
-                parts.push(self.of(part, leaves));
+                operands.push(self.of(operand, leaves));
             }
         }
         match root {
-            Root::And => Formula::And(parts),
-            Root::Or => Formula::Or(parts),
-            Root::Xor => Formula::Xor(parts),
+            Root::And => Formula::And(operands),
+            Root::Or => Formula::Or(operands),
+            Root::Xor => Formula::Xor(operands),
         }
     }
 }

@@ -90,18 +90,18 @@ impl Store {
 
     /// What the expression means.
     fn meaning(&self, expression: &Expression) -> [u64; WORDS] {
-        let fold = |parts: &[Expression], start: u64, apply: fn(u64, u64) -> u64| {
-            parts.iter().fold([start; WORDS], |sum, part| {
-                let part = self.meaning(part);
-                std::array::from_fn(|i| apply(sum[i], part[i]))
+        let fold = |operands: &[Expression], start: u64, apply: fn(u64, u64) -> u64| {
+            operands.iter().fold([start; WORDS], |sum, operand| {
+                let operand = self.meaning(operand);
+                std::array::from_fn(|i| apply(sum[i], operand[i]))
             })
         };
         match expression {
             Expression::Vector(id) => self.contents[id],
             Expression::Not(inner) => self.meaning(inner).map(|word| !word),
-            Expression::And(parts) => fold(parts, u64::MAX, |a, b| a & b),
-            Expression::Or(parts) => fold(parts, 0, |a, b| a | b),
-            Expression::Xor(parts) => fold(parts, 0, |a, b| a ^ b),
+            Expression::And(operands) => fold(operands, u64::MAX, |a, b| a & b),
+            Expression::Or(operands) => fold(operands, 0, |a, b| a | b),
+            Expression::Xor(operands) => fold(operands, 0, |a, b| a ^ b),
         }
     }
 
@@ -150,8 +150,8 @@ fn random_store(random: &mut Random) -> Store {
 fn random_expression(random: &mut Random, store: &Store, depth: u64) -> Expression {
     let kind = if depth == 0 { 0 } else { random.below(9) };
     let many = |random: &mut Random| {
-        let parts = 2 + random.below(if depth > 2 { 2 } else { 4 });
-        (0..parts)
+        let operands = 2 + random.below(if depth > 2 { 2 } else { 4 });
+        (0..operands)
             .map(|_| random_expression(random, store, depth - 1))
             .collect()
     };
@@ -338,10 +338,10 @@ fn alternating_operators_stay_in_the_latches() {
     // ((((a | b) & c) | d) & e) ..., a block at a time: each operand one sense, and one page.
     let mut nested = Expression::Or(vec![next(), next()]);
     for depth in 0..10 {
-        let parts = vec![nested, next()];
+        let operands = vec![nested, next()];
         nested = match depth % 2 {
-            0 => Expression::And(parts),
-            _ => Expression::Or(parts),
+            0 => Expression::And(operands),
+            _ => Expression::Or(operands),
         };
     }
     let limits = Limits {
@@ -412,18 +412,18 @@ fn deep_and_wide_expressions_are_planned() {
         }
         let mut next = leaf(store.vectors[0].0);
         for depth in 0..64 {
-            let mut parts: Vec<_> = (0..wide / 20 + 1)
+            let mut operands: Vec<_> = (0..wide / 20 + 1)
                 .map(|_| leaf(store.vectors[random.below(200) as usize].0))
                 .collect();
-            parts.push(if random.below(3) == 0 {
+            operands.push(if random.below(3) == 0 {
                 not(next)
             } else {
                 next
             });
             next = match depth % 3 {
-                0 => Expression::And(parts),
-                1 => Expression::Or(parts),
-                _ => Expression::Xor(parts),
+                0 => Expression::And(operands),
+                1 => Expression::Or(operands),
+                _ => Expression::Xor(operands),
             };
         }
         store.check(&next, &LIMITS);

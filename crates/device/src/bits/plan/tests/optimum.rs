@@ -55,7 +55,7 @@ fn conducted(placement: &Placement, blocks_max: usize) -> Vec<u16> {
     found
 }
 
-/// What programs of one to four senses can leave in C, by the number of senses less one.
+/// What computations of one to four senses can leave in C, by the number of senses less one.
 fn pages(conducted: &[u16]) -> [Vec<u16>; MOST] {
     // What S and C hold; before the first sense nothing, which none may build on.
     let mut states = BTreeSet::new();
@@ -248,13 +248,18 @@ fn four_vectors(placement: &Placement) -> (Store, BTreeMap<VectorId, VectorId>) 
 }
 
 fn renamed(expression: &Expression, names: &BTreeMap<VectorId, VectorId>) -> Expression {
-    let all = |parts: &[Expression]| parts.iter().map(|part| renamed(part, names)).collect();
+    let all = |operands: &[Expression]| {
+        operands
+            .iter()
+            .map(|operand| renamed(operand, names))
+            .collect()
+    };
     match expression {
         Expression::Vector(id) => leaf(names[id]),
         Expression::Not(inner) => not(renamed(inner, names)),
-        Expression::And(parts) => Expression::And(all(parts)),
-        Expression::Or(parts) => Expression::Or(all(parts)),
-        Expression::Xor(parts) => Expression::Xor(all(parts)),
+        Expression::And(operands) => Expression::And(all(operands)),
+        Expression::Or(operands) => Expression::Or(all(operands)),
+        Expression::Xor(operands) => Expression::Xor(all(operands)),
     }
 }
 
@@ -340,14 +345,14 @@ fn random_form(random: &mut Random, store: &Store, operators: u64) -> Expression
         return not(random_form(random, store, operators - 1));
     }
     let left = random.below(operators);
-    let parts = vec![
+    let operands = vec![
         random_form(random, store, left),
         random_form(random, store, operators - 1 - left),
     ];
     let combined = match kind % 3 {
-        0 => Expression::And(parts),
-        1 => Expression::Or(parts),
-        _ => Expression::Xor(parts),
+        0 => Expression::And(operands),
+        1 => Expression::Or(operands),
+        _ => Expression::Xor(operands),
     };
     if kind > 2 { not(combined) } else { combined }
 }

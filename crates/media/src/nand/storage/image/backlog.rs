@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 /// Bytes kept in memory, about, before a drive refuses to be written.
 const KEPT_BYTES_MAX: u64 = 256 << 20;
-/// Bytes of the parts of a file that are told apart when a sync has failed.
-const PART_BYTES: u64 = 256 << 10;
+/// Bytes of the extents of a file that are told apart when a sync has failed.
+const EXTENT_BYTES: u64 = 256 << 10;
 
 /// Something done to the file.
 #[derive(Debug)]
@@ -56,9 +56,9 @@ pub(super) struct Backlog {
     kept_bytes: u64,
     /// The newest step that writes at a byte, counted from the first there ever was.
     newest: BTreeMap<u64, usize>,
-    /// Parts of the file written since the last sync.
+    /// Extents of the file written since the last sync.
     unsynced: BTreeSet<u64>,
-    /// A sync failed: the host may have forgotten what `unsynced` parts hold.
+    /// A sync failed: the host may have forgotten what `unsynced` extents hold.
     in_doubt: bool,
 }
 
@@ -169,7 +169,8 @@ impl Backlog {
 
     fn write_now(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
         let last = at + bytes.len().max(1) as u64 - 1;
-        self.unsynced.extend(at / PART_BYTES..=last / PART_BYTES);
+        self.unsynced
+            .extend(at / EXTENT_BYTES..=last / EXTENT_BYTES);
         self.medium.write_at(bytes, at)
     }
 
@@ -189,9 +190,9 @@ impl Backlog {
     /// what was written at first is then looked at.
     fn write_unsynced_again(&mut self) -> io::Result<()> {
         let end = self.medium.length()?;
-        for part in &self.unsynced {
-            let at = part * PART_BYTES;
-            let mut bytes = vec![0; PART_BYTES.min(end - at) as usize];
+        for extent in &self.unsynced {
+            let at = extent * EXTENT_BYTES;
+            let mut bytes = vec![0; EXTENT_BYTES.min(end - at) as usize];
             self.medium.read_at(&mut bytes, at)?;
             self.medium.write_at(&bytes, at)?;
         }

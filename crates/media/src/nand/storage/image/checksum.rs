@@ -1,9 +1,9 @@
 //! Checksums of parts of images, and sums over all that an image holds.
 
-/// The CRC-32 (IEEE 802.3) of the concatenation of `parts`.
-pub(super) fn crc32(parts: &[&[u8]]) -> u32 {
+/// The CRC-32 (IEEE 802.3) of the concatenation of `slices`.
+pub(super) fn crc32(slices: &[&[u8]]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
-    parts.iter().for_each(|part| hasher.update(part));
+    slices.iter().for_each(|slice| hasher.update(slice));
     hasher.finalize()
 }
 

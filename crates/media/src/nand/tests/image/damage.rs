@@ -173,7 +173,7 @@ fn lost_pages(blocks: &[BlockState], pages: &Told, truth: &(Vec<BlockState>, Tol
     Some(lost)
 }
 
-/// Bits turned, ranges zeroed, sectors as they once were or full of noise, files cut short: ten thousand
+/// Bits turned, ranges zeroed, sectors as they once were or full of noise, files truncated: ten thousand
 /// images, or those of `BITLINE_DAMAGED`.
 #[test]
 fn damaged_images_give_right_data_or_an_error() {

@@ -314,13 +314,13 @@ fn killed_between_any_two_writes() {
     assert!(writes > 60, "{writes}");
 }
 
-/// Replays the history up to so many writes and checks what is left; whether it was cut short.
+/// Replays the history up to so many writes and checks what is left; whether it stopped early.
 fn replay_and_kill(writes: u64) -> bool {
     let disk = Disk::default();
     let mut d = disk.create(&small());
     disk.kill_after(writes + 1);
     let mut held = Held::default();
-    let (mut cut, mut value) = (false, 0);
+    let (mut stopped, mut value) = (false, 0);
     for step in 0..30 {
         let block = [0, 1, 0, 2, 1][step % 5];
         let next = d.nand.block_state(BlockId(block)).next_page;
@@ -344,12 +344,12 @@ fn replay_and_kill(writes: u64) -> bool {
                 found == held || found == after,
                 "{writes} writes, step {step}"
             );
-            cut = true;
+            stopped = true;
             break;
         }
         held = after;
     }
-    cut
+    stopped
 }
 
 /// Notes a line of the child; whether it was an acknowledgement.

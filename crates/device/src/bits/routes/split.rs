@@ -1,10 +1,10 @@
-//! An expression as the largest parts that one home can evaluate, and what combines them.
+//! An expression as the largest subexpressions that one home can evaluate, and what combines them.
 
 use nvme::Expression;
 
 use crate::bits::rows::Leaf;
 
-/// What combines parts.
+/// What combines subexpressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operator {
     And,
@@ -12,19 +12,19 @@ pub(super) enum Operator {
     Xor,
 }
 
-/// A part of an expression.
+/// A subexpression.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Part {
+pub(super) enum Subexpression {
     /// All its vectors have one home, given by number.
     One {
         site: usize,
         expression: Expression<Leaf>,
     },
-    /// Parts of different homes; at most one direct part of each, but for those that are
-    /// combinations themselves. Negations have sunk into the parts.
+    /// Subexpressions of different homes; at most one direct subexpression of each, but for those that are
+    /// combinations themselves. Negations have sunk into the subexpressions.
     Many {
         operator: Operator,
-        parts: Vec<Part>,
+        operands: Vec<Subexpression>,
     },
 }
 
@@ -47,20 +47,24 @@ impl Operator {
 }
 
 /// Splits an expression, `site` telling the number of a vector's home.
-pub(super) fn split(expression: &Expression<Leaf>, site: &impl Fn(Leaf) -> usize) -> Part {
-    part_of(expression, false, site)
+pub(super) fn split(expression: &Expression<Leaf>, site: &impl Fn(Leaf) -> usize) -> Subexpression {
+    split_of(expression, false, site)
 }
 
-fn part_of(expression: &Expression<Leaf>, negated: bool, site: &impl Fn(Leaf) -> usize) -> Part {
+fn split_of(
+    expression: &Expression<Leaf>,
+    negated: bool,
+    site: &impl Fn(Leaf) -> usize,
+) -> Subexpression {
     let operator = match expression {
         Expression::Vector(id) => {
             let vector = Expression::Vector(*id);
-            return Part::One {
+            return Subexpression::One {
                 site: site(*id),
                 expression: if negated { !vector } else { vector },
             };
         }
-        Expression::Not(inner) => return part_of(inner, !negated, site),
+        Expression::Not(inner) => return split_of(inner, !negated, site),
         Expression::And(_) => Operator::And,
         Expression::Or(_) => Operator::Or,
         Expression::Xor(_) => Operator::Xor,
@@ -68,46 +72,49 @@ fn part_of(expression: &Expression<Leaf>, negated: bool, site: &impl Fn(Leaf) ->
     let operands = expression.operands().iter().enumerate();
     // A negated parity is that of its operands with one of them negated.
     let negates = |place: usize| negated && (operator != Operator::Xor || place == 0);
-    let parts = operands.map(|(place, operand)| part_of(operand, negates(place), site));
-    join(operator.dual(negated), parts.collect())
+    let operands = operands.map(|(place, operand)| split_of(operand, negates(place), site));
+    join(operator.dual(negated), operands.collect())
 }
 
-/// Combines parts: those of one home become one.
-fn join(operator: Operator, parts: Vec<Part>) -> Part {
+/// Combines subexpressions: those of one home become one.
+fn join(operator: Operator, operands: Vec<Subexpression>) -> Subexpression {
     let mut of_sites: Vec<(usize, Vec<Expression<Leaf>>)> = Vec::new();
     let mut mixed = Vec::new();
-    let flat = parts.into_iter().flat_map(|part| match part {
-        Part::Many { operator: o, parts } if o == operator => parts,
+    let flat = operands.into_iter().flat_map(|operand| match operand {
+        Subexpression::Many {
+            operator: o,
+            operands,
+        } if o == operator => operands,
         other => vec![other],
     });
-    for part in flat {
-        match part {
-            Part::One { site, expression } => {
+    for operand in flat {
+        match operand {
+            Subexpression::One { site, expression } => {
                 match of_sites.iter_mut().find(|(known, _)| *known == site) {
                     Some((_, operands)) => operands.push(expression),
                     None => of_sites.push((site, vec![expression])),
                 }
             }
-            many @ Part::Many { .. } => mixed.push(many),
+            many @ Subexpression::Many { .. } => mixed.push(many),
         }
     }
-    let one = |(site, mut operands): (usize, Vec<Expression<Leaf>>)| Part::One {
+    let one = |(site, mut operands): (usize, Vec<Expression<Leaf>>)| Subexpression::One {
         site,
         expression: match operands.len() {
             1 => operands.swap_remove(0),
             _ => operator.of(operands),
         },
     };
-    let mut parts: Vec<Part> = of_sites.into_iter().map(one).chain(mixed).collect();
-    match parts.len() {
-        1 => parts.swap_remove(0),
-        _ => Part::Many { operator, parts },
+    let mut operands: Vec<Subexpression> = of_sites.into_iter().map(one).chain(mixed).collect();
+    match operands.len() {
+        1 => operands.swap_remove(0),
+        _ => Subexpression::Many { operator, operands },
     }
 }
 
-impl Part {
-    /// The expression with temporary vectors in place of the parts of other homes than `site`, and
-    /// these parts by the temporary vectors' numbers.
+impl Subexpression {
+    /// The expression with temporary vectors in place of the subexpressions of other homes than `site`, and
+    /// these subexpressions by the temporary vectors' numbers.
     pub(super) fn brought_to(&self, site: usize) -> (Expression<Leaf>, Vec<Expression<Leaf>>) {
         let mut foreign = Vec::new();
         let rest = self.replaced(site, &mut foreign);
@@ -116,8 +123,8 @@ impl Part {
 
     fn replaced(&self, at: usize, foreign: &mut Vec<Expression<Leaf>>) -> Expression<Leaf> {
         match self {
-            Part::One { site, expression } if *site == at => expression.clone(),
-            Part::One { expression, .. } => {
+            Subexpression::One { site, expression } if *site == at => expression.clone(),
+            Subexpression::One { expression, .. } => {
                 let known = foreign.iter().position(|known| known == expression);
                 let number = known.unwrap_or_else(|| {
                     foreign.push(expression.clone());
@@ -125,9 +132,9 @@ impl Part {
                 });
                 Leaf::Brought(number as u32).into()
             }
-            Part::Many { operator, parts } => {
-                let parts = parts.iter().map(|part| part.replaced(at, foreign));
-                operator.of(parts.collect())
+            Subexpression::Many { operator, operands } => {
+                let operands = operands.iter().map(|operand| operand.replaced(at, foreign));
+                operator.of(operands.collect())
             }
         }
     }

@@ -7,7 +7,7 @@ use arrayvec::ArrayVec;
 
 use crate::bits::plan::tree::Join;
 
-/// Inputs of a program at most: the tables have sixteen bits.
+/// Inputs of a sequence at most: the tables have sixteen bits.
 pub(super) const INPUTS_MAX: usize = 4;
 
 /// The tables of the inputs themselves.
@@ -38,7 +38,7 @@ pub(super) struct Sensing {
 
 /// Senses of all inputs in order.
 #[derive(Clone, Debug)]
-pub(super) struct Program {
+pub(super) struct Sequence {
     /// What it leaves in C.
     pub(super) table: u16,
     pub(super) sensings: ArrayVec<Sensing, INPUTS_MAX>,
@@ -47,26 +47,26 @@ pub(super) struct Program {
     pub(super) moves: u32,
 }
 
-/// For each function that senses of `inputs` inputs in order can leave in C the program of the
+/// For each function that senses of `inputs` inputs in order can leave in C the sequence of the
 /// fewest moves, ascending by moves.
-pub(super) fn programs(inputs: usize) -> Vec<Program> {
+pub(super) fn sequences(inputs: usize) -> Vec<Sequence> {
     let mut walk = Walk {
         inputs,
         fewest: vec![u32::MAX; 1 << (1 << inputs)],
         found: Vec::new(),
     };
-    walk.extend(0, &Program::empty());
+    walk.extend(0, &Sequence::empty());
     let Walk {
         fewest, mut found, ..
     } = walk;
-    found.retain(|program| program.moves == fewest[usize::from(program.table)]);
-    found.sort_unstable_by_key(|program| (program.moves, program.table));
+    found.retain(|sequence| sequence.moves == fewest[usize::from(sequence.table)]);
+    found.sort_unstable_by_key(|sequence| (sequence.moves, sequence.table));
     found
 }
 
-impl Program {
-    fn empty() -> Program {
-        Program {
+impl Sequence {
+    fn empty() -> Sequence {
+        Sequence {
             table: 0,
             sensings: ArrayVec::new(),
             moves: 0,
@@ -81,27 +81,27 @@ impl Program {
 
 struct Walk {
     inputs: usize,
-    /// By table, the moves of the cheapest program found for it.
+    /// By table, the moves of the cheapest sequence found for it.
     fewest: Vec<u32>,
     /// Each cheaper than those before it of the same table.
-    found: Vec<Program>,
+    found: Vec<Sequence>,
 }
 
 impl Walk {
-    /// Continues `program` with input `at` and the rest.
-    fn extend(&mut self, s: u16, program: &Program) {
-        let at = program.sensings.len();
+    /// Continues `sequence` with input `at` and the rest.
+    fn extend(&mut self, s: u16, sequence: &Sequence) {
+        let at = sequence.sensings.len();
         if at == self.inputs {
-            let fewest = &mut self.fewest[usize::from(program.table)];
-            if program.moves < *fewest {
-                *fewest = program.moves;
-                self.found.push(program.clone());
+            let fewest = &mut self.fewest[usize::from(sequence.table)];
+            if sequence.moves < *fewest {
+                *fewest = sequence.moves;
+                self.found.push(sequence.clone());
             }
             return;
         }
         let all = all_cells(self.inputs);
         let input = INPUTS[at] & all;
-        let last = program.sensings.last();
+        let last = sequence.sensings.last();
         // A sense that joined nothing was for S to go on.
         let pending = last.is_some_and(|last| last.join.is_none());
         for mode in [Mode::Plain, Mode::Inverse, Mode::GoesOn] {
@@ -113,8 +113,8 @@ impl Walk {
                 Mode::Inverse => (!input & all, 0),
                 Mode::GoesOn => (s & input, 1),
             };
-            for (join, table, join_moves) in joins(program, s, at + 1 == self.inputs) {
-                let mut longer = program.clone();
+            for (join, table, join_moves) in joins(sequence, s, at + 1 == self.inputs) {
+                let mut longer = sequence.clone();
                 longer.table = table;
                 longer.sensings.push(Sensing { mode, join });
                 longer.moves += moves + join_moves;
@@ -125,13 +125,13 @@ impl Walk {
 }
 
 /// Ways to go on with `s` in the sensing latch: the join, what C becomes, the moves that takes.
-fn joins(program: &Program, s: u16, last: bool) -> ArrayVec<(Option<Join>, u16, u32), 4> {
-    let c = program.table;
+fn joins(sequence: &Sequence, s: u16, last: bool) -> ArrayVec<(Option<Join>, u16, u32), 4> {
+    let c = sequence.table;
     let mut ways = ArrayVec::new();
     if !last {
         ways.push((None, c, 0));
     }
-    if program.is_clear() {
+    if sequence.is_clear() {
         ways.push((Some(Join::Or), s, 0));
         return ways;
     }

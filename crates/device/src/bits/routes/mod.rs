@@ -1,9 +1,9 @@
-//! Operands on different dies: how they come to meet.
+//! The route of an evaluation whose operands are on different dies: where they are combined.
 //!
-//! Vectors whose chunks are in the same planes meet in their latches; those of different homes meet in the
+//! Vectors whose chunks are in the same planes are combined in their latches; those of different homes in the
 //! controller or, brought over the channels, in temporary strings. An expression is split (`split.rs`) into
-//! the largest parts that one home can evaluate. The *controller plan* has every home evaluate its
-//! parts and combines their pages in the controller. A *gather plan* has the pages of all parts of
+//! the largest subexpressions that one home can evaluate. The *controller plan* has every home evaluate its
+//! subexpressions and combines their pages in the controller. A *gather plan* has the pages of all subexpressions of
 //! other homes programmed into temporary strings of one home, which then evaluates the rest alone.
 //! Of the two the one is taken that is estimated to end first, by the [cost model](crate::cost).
 
@@ -21,12 +21,12 @@ use sim::Span;
 use super::classes::Class;
 use super::config::Meeting;
 use super::engine::Engine;
-use super::job::{Question, Staged, job};
-use super::plan::{Limits, Plan, Program, Source, plan};
+use super::job::{Plans, Question, job};
+use super::plan::{Computation, Limits, Plan, Source, plan};
 use super::rows::{LENT, Leaf, Operand, Row};
-use crate::cost::{IdleDrive, Rates, of_at_most};
+use crate::cost::{CostModel, IdleDrive, of_at_most};
 use crate::region::Home;
-use split::{Operator, Part, split};
+use split::{Operator, Subexpression, split};
 
 /// Stripes of chunks that are lived through to choose between routes.
 const STRIPES_TRIED: u64 = 4;
@@ -34,7 +34,7 @@ const STRIPES_TRIED: u64 = 4;
 /// What is carried out for an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Route {
-    /// Where the work is shared out: a lane for each die of this site.
+    /// Where the work is shared out: over the dies of this site.
     pub site: usize,
     /// Its dies.
     pub home: Home,
@@ -67,8 +67,8 @@ pub struct Choice<'a> {
     /// What the planner takes as given.
     pub limits: &'a Limits,
     /// How long things take.
-    pub rates: &'a Rates,
-    /// How vectors of different homes are to meet.
+    pub model: &'a CostModel,
+    /// How vectors of different homes are to be combined.
     pub meeting: Meeting,
     /// Only the number of ones is wanted.
     pub count_only: bool,
@@ -138,19 +138,18 @@ fn time_of_chunks<'a>(
     first: impl Fn(u64) -> Vec<(Class, &'a Route)>,
 ) -> Span {
     let stripe = u64::from(choice.geometry.planes());
-    let (stripes, rest) = (chunks / stripe, chunks % stripe);
-    let lived = |stripes: u64| {
+    let lived = |chunks| {
         let question = Question {
             bits: u64::MAX,
             expression_bytes: 0,
             count_only: choice.count_only,
         };
-        let classes = first(stripes * stripe + rest);
-        let staged = classes.iter().map(|(class, route)| (class, route.staged()));
-        let job = job(staged, &question, choice.rates);
-        Ok::<_, Infallible>(IdleDrive::live(job, choice.rates))
+        let classes = first(chunks);
+        let plans = classes.iter().map(|(class, route)| (class, route.plans()));
+        let job = job(plans, &question, choice.model);
+        Ok::<_, Infallible>(IdleDrive::live(job, choice.model))
     };
-    let Ok(cost) = of_at_most(stripes, STRIPES_TRIED, lived);
+    let Ok(cost) = of_at_most(chunks, stripe, STRIPES_TRIED, lived);
     cost.time
 }
 
@@ -181,7 +180,7 @@ pub fn route(
         ..*choice
     };
     let sites = Sites::of(class, choice);
-    let plan_of = |part: &Expression<Leaf>| plan(part, engine, &limits, sites.find());
+    let plan_of = |asked: &Expression<Leaf>| plan(asked, engine, &limits, sites.find());
     if sites.homes.len() == 1 || engine == Engine::InStorage {
         return Routes {
             chosen: sites.route(0, plan_of(expression)),
@@ -190,11 +189,11 @@ pub fn route(
         };
     }
     let site = |leaf| sites.site(leaf);
-    let parts = split(expression, &site);
-    let mut controller = in_controller(&parts, &sites, engine, &plan_of);
+    let whole = split(expression, &site);
+    let mut controller = in_controller(&whole, &sites, engine, &plan_of);
     controller.estimate = Some(sites.time_of(&controller));
     let gathered = match engine {
-        Engine::FlashCosmos => gather(&parts, &sites),
+        Engine::FlashCosmos => gather(&whole, &sites),
         _ => None,
     };
     let wanted = |gathered: &Route| match choice.meeting {
@@ -269,76 +268,83 @@ impl<'a> Sites<'a> {
     }
 }
 
-/// Every home evaluates its parts, the controller combines them.
+/// Every home evaluates its subexpressions, the controller combines them.
 fn in_controller(
-    parts: &Part,
+    whole: &Subexpression,
     sites: &Sites<'_>,
     engine: Engine,
     plan_of: &impl Fn(&Expression<Leaf>) -> Plan,
 ) -> Route {
-    let mut programs = Vec::new();
-    let root = combined(parts, &mut programs, plan_of);
+    let mut computations = Vec::new();
+    let root = combined(whole, &mut computations, plan_of);
     let plan = Plan {
         engine,
-        programs,
+        computations,
         root,
     };
     sites.route(0, plan)
 }
 
 fn combined(
-    part: &Part,
-    programs: &mut Vec<Program>,
+    operand: &Subexpression,
+    computations: &mut Vec<Computation>,
     plan_of: &impl Fn(&Expression<Leaf>) -> Plan,
 ) -> Source {
-    match part {
-        Part::One { expression, .. } => append(plan_of(expression), programs),
-        Part::Many { operator, parts } => {
-            let parts = parts.iter().map(|part| combined(part, programs, plan_of));
-            let parts = parts.collect();
+    match operand {
+        Subexpression::One { expression, .. } => append(plan_of(expression), computations),
+        Subexpression::Many { operator, operands } => {
+            let operands = operands
+                .iter()
+                .map(|operand| combined(operand, computations, plan_of));
+            let operands = operands.collect();
             match operator {
-                Operator::And => Source::And(parts),
-                Operator::Or => Source::Or(parts),
-                Operator::Xor => Source::Xor(parts),
+                Operator::And => Source::And(operands),
+                Operator::Or => Source::Or(operands),
+                Operator::Xor => Source::Xor(operands),
             }
         }
     }
 }
 
-/// Adds the programs of `plan` that are not there yet; gives its root over them.
-fn append(plan: Plan, programs: &mut Vec<Program>) -> Source {
+/// Adds the computations of `plan` that are not there yet; gives its root over them.
+fn append(plan: Plan, computations: &mut Vec<Computation>) -> Source {
     let places: Vec<usize> = plan
-        .programs
+        .computations
         .into_iter()
-        .map(|program| {
-            let known = programs.iter().position(|known| *known == program);
+        .map(|computation| {
+            let known = computations.iter().position(|known| *known == computation);
             known.unwrap_or_else(|| {
-                programs.push(program);
-                programs.len() - 1
+                computations.push(computation);
+                computations.len() - 1
             })
         })
         .collect();
-    renumbered(&plan.root, &|program| places[program])
+    renumbered(&plan.root, &|computation| places[computation])
 }
 
-/// `source` with other numbers of programs.
+/// `source` with other numbers of computations.
 pub(super) fn renumbered(source: &Source, number: &impl Fn(usize) -> usize) -> Source {
-    let all = |parts: &[Source]| parts.iter().map(|part| renumbered(part, number)).collect();
+    let all = |operands: &[Source]| {
+        operands
+            .iter()
+            .map(|operand| renumbered(operand, number))
+            .collect()
+    };
     match source {
         Source::Constant(value) => Source::Constant(*value),
-        Source::Array(program) => Source::Array(number(*program)),
+        Source::Array(computation) => Source::Array(number(*computation)),
         Source::Not(inner) => Source::Not(Box::new(renumbered(inner, number))),
-        Source::And(parts) => Source::And(all(parts)),
-        Source::Or(parts) => Source::Or(all(parts)),
-        Source::Xor(parts) => Source::Xor(all(parts)),
+        Source::And(operands) => Source::And(all(operands)),
+        Source::Or(operands) => Source::Or(all(operands)),
+        Source::Xor(operands) => Source::Xor(all(operands)),
     }
 }
 
 /// The fastest of the gather plans, one for each home that could be brought to.
-fn gather(parts: &Part, sites: &Sites<'_>) -> Option<Route> {
+fn gather(whole: &Subexpression, sites: &Sites<'_>) -> Option<Route> {
     let mut best: Option<Route> = None;
     for site in 0..sites.homes.len() {
-        if let Some(mut route) = gather_at(site, parts, sites) {
+        if let Some(mut route) = gather_at(site, whole, sites) {
             route.estimate = Some(sites.time_of(&route));
             if best
                 .as_ref()
@@ -351,9 +357,9 @@ fn gather(parts: &Part, sites: &Sites<'_>) -> Option<Route> {
     best
 }
 
-/// Brings all parts of other homes to `site`; `None` if a string has not so many layers.
-fn gather_at(site: usize, parts: &Part, sites: &Sites<'_>) -> Option<Route> {
-    let (rest, foreign) = parts.brought_to(site);
+/// Brings all subexpressions of other homes to `site`; `None` if a string has not so many layers.
+fn gather_at(site: usize, whole: &Subexpression, sites: &Sites<'_>) -> Option<Route> {
+    let (rest, foreign) = whole.brought_to(site);
     if foreign.len() > sites.choice.geometry.cells_per_string as usize {
         return None;
     }
@@ -371,7 +377,9 @@ fn gather_at(site: usize, parts: &Part, sites: &Sites<'_>) -> Option<Route> {
     let (plain, inverted) = (plan_with(false), plan_with(true));
     let weigh = |plan: &Plan| (plan.senses(), plan.page_transfers());
     let inverse = weigh(&inverted) < weigh(&plain);
-    let brought = foreign.iter().map(|part| plan(part, engine, limits, &find));
+    let brought = foreign
+        .iter()
+        .map(|operand| plan(operand, engine, limits, &find));
     Some(Route {
         brought: brought.collect(),
         inverse,
@@ -404,8 +412,8 @@ impl Routes {
 
 impl Route {
     /// Its plans.
-    pub(super) fn staged(&self) -> Staged<'_> {
-        Staged {
+    pub(super) fn plans(&self) -> Plans<'_> {
+        Plans {
             site: self.site,
             brought: &self.brought,
             plan: &self.plan,
@@ -415,8 +423,10 @@ impl Route {
     /// Commands of the array for each chunk.
     pub fn steps(&self) -> u64 {
         let plans = self.brought.iter().chain([&self.plan]);
-        let programs = plans.flat_map(|plan| &plan.programs);
-        programs.map(|program| program.steps.len() as u64).sum()
+        let computations = plans.flat_map(|plan| &plan.computations);
+        computations
+            .map(|computation| computation.steps.len() as u64)
+            .sum()
     }
 
     /// Whether pages are brought to temporary strings.

@@ -12,7 +12,7 @@ use super::super::mapping::{Mapping, MappingTable};
 pub(super) const PLACES: u32 = 16;
 
 /// Entries of up to [`PLACES`] neighbouring places in the order of planes.
-pub(super) struct Staged {
+pub(super) struct GatheredEntries {
     /// The first of the places.
     first: u32,
     /// Places of the drive: how far logical pages of one place are apart.
@@ -23,11 +23,11 @@ pub(super) struct Staged {
     entries: Vec<u32>,
 }
 
-impl Staged {
+impl GatheredEntries {
     /// Nothing gathered yet, on a drive of `stride` places.
-    pub(super) fn new(stride: u32, logical_pages: u32) -> Staged {
+    pub(super) fn new(stride: u32, logical_pages: u32) -> GatheredEntries {
         let rows = logical_pages.div_ceil(stride) as usize;
-        Staged {
+        GatheredEntries {
             first: 0,
             stride,
             rows,

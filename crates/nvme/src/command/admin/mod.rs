@@ -1,16 +1,22 @@
-//! Admin commands (Base 5).
+//! Admin commands (Base 5): the table of them. Those with much to encode are files of their own.
+
+mod feature;
+mod log;
+mod queue;
 
 use crate::command::row::{CommandSet, Decoded, Field, Row, Usual, effect};
 use crate::command::{
-    DirectiveReceive, DirectiveSend, FormatNvm, Sanitize, bit, halves, join_dwords, join_halves,
-    opcode,
+    DirectiveReceive, DirectiveSend, FormatNvm, Sanitize, halves, join_halves, opcode,
 };
 use crate::data_pointer::DataPointer;
 use crate::entry::SubmissionEntry;
-use crate::identifier::{CommandId, ControllerId, NamespaceId, QueueId, QueuePriority};
+use crate::identifier::{CommandId, ControllerId, NamespaceId, QueueId};
 use crate::identify::Cns;
-use crate::memory::MEMORY_PAGE_BYTES;
 use crate::status::Status;
+pub use feature::{FeatureId, FeatureSelect, GetFeatures, SetFeatures};
+pub use log::{GetLogPage, LogPageId};
+pub use queue::{CreateCompletionQueue, CreateSubmissionQueue};
+use queue::{decode_queue, with_queue};
 
 /// A decoded admin command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,40 +51,6 @@ pub enum AdminCommand {
     Sanitize(Sanitize),
 }
 
-/// Create I/O Submission Queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CreateSubmissionQueue {
-    /// The queue to be (QID).
-    pub queue: QueueId,
-    /// Its entries, 1 to 65536 (one more than QSIZE says); 1 is for the firmware to refuse.
-    pub size: u32,
-    /// PRP1 is the queue itself rather than a list of its pages (PC).
-    pub contiguous: bool,
-    /// Its class under weighted arbitration.
-    pub priority: QueuePriority,
-    /// Where its commands complete (CQID).
-    pub completion_queue: QueueId,
-    /// PRP Entry 1: page-aligned base address.
-    pub base: u64,
-}
-
-/// Create I/O Completion Queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CreateCompletionQueue {
-    /// The queue to be (QID).
-    pub queue: QueueId,
-    /// Its entries, 1 to 65536 (one more than QSIZE says); 1 is for the firmware to refuse.
-    pub size: u32,
-    /// PRP1 is the queue itself rather than a list of its pages (PC).
-    pub contiguous: bool,
-    /// Completions raise an interrupt (IEN).
-    pub interrupts: bool,
-    /// Which one (IV).
-    pub interrupt_vector: u16,
-    /// PRP Entry 1: page-aligned base address.
-    pub base: u64,
-}
-
 /// Identify.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identify {
@@ -93,127 +65,6 @@ pub struct Identify {
     /// The I/O command set, 0 for NVM (CSI).
     pub command_set: u8,
     /// Where its 4096 bytes go.
-    pub data: DataPointer,
-}
-
-/// Names a log page (LID; Base 5.1.12).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LogPageId(pub u8);
-
-impl LogPageId {
-    /// Supported Log Pages.
-    pub const SUPPORTED: LogPageId = LogPageId(0x00);
-    /// Error Information.
-    pub const ERROR: LogPageId = LogPageId(0x01);
-    /// SMART / Health Information.
-    pub const HEALTH: LogPageId = LogPageId(0x02);
-    /// Firmware Slot Information.
-    pub const FIRMWARE_SLOT: LogPageId = LogPageId(0x03);
-    /// Changed Attached Namespace List.
-    pub const CHANGED_NAMESPACES: LogPageId = LogPageId(0x04);
-    /// Commands Supported and Effects.
-    pub const COMMANDS_SUPPORTED: LogPageId = LogPageId(0x05);
-    /// Sanitize Status.
-    pub const SANITIZE_STATUS: LogPageId = LogPageId(0x81);
-}
-
-/// Get Log Page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GetLogPage {
-    /// Which page.
-    pub page: LogPageId,
-    /// The namespace it is about.
-    pub namespace: NamespaceId,
-    /// A field specific to the page, 7 bits (LSP).
-    pub specific: u8,
-    /// An identifier specific to the page (LSI).
-    pub specific_id: u16,
-    /// Leave the asynchronous event it answers outstanding (RAE).
-    pub retain_event: bool,
-    /// Dwords asked for, 1 to 2^32 (one more than NUMD says).
-    pub dwords: u64,
-    /// Where in the page to begin: bytes, a multiple of 4 (LPO).
-    pub offset: u64,
-    /// Where the dwords go.
-    pub data: DataPointer,
-}
-
-/// Names a feature (FID; Base 5.1.25).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FeatureId(pub u8);
-
-impl FeatureId {
-    /// Arbitration burst and weights.
-    pub const ARBITRATION: FeatureId = FeatureId(0x01);
-    /// Power state.
-    pub const POWER_MANAGEMENT: FeatureId = FeatureId(0x02);
-    /// Temperature threshold.
-    pub const TEMPERATURE_THRESHOLD: FeatureId = FeatureId(0x04);
-    /// Error recovery: time limit and the error for deallocated blocks.
-    pub const ERROR_RECOVERY: FeatureId = FeatureId(0x05);
-    /// Volatile write cache enable.
-    pub const VOLATILE_WRITE_CACHE: FeatureId = FeatureId(0x06);
-    /// Number of I/O queues.
-    pub const NUMBER_OF_QUEUES: FeatureId = FeatureId(0x07);
-    /// Interrupt coalescing.
-    pub const INTERRUPT_COALESCING: FeatureId = FeatureId(0x08);
-    /// Interrupt vector configuration.
-    pub const INTERRUPT_VECTOR: FeatureId = FeatureId(0x09);
-    /// Write atomicity.
-    pub const WRITE_ATOMICITY: FeatureId = FeatureId(0x0A);
-    /// Asynchronous event configuration.
-    pub const ASYNC_EVENT_CONFIGURATION: FeatureId = FeatureId(0x0B);
-    /// Timestamp.
-    pub const TIMESTAMP: FeatureId = FeatureId(0x0E);
-    /// Keep alive timer.
-    pub const KEEP_ALIVE_TIMER: FeatureId = FeatureId(0x0F);
-    /// Host behavior support.
-    pub const HOST_BEHAVIOR: FeatureId = FeatureId(0x16);
-}
-
-/// Which value of a feature is asked for (SEL; Base 5.1.11).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FeatureSelect {
-    /// The value in force.
-    #[default]
-    Current,
-    /// The value after a reset of a new drive.
-    Default,
-    /// The value after a reset.
-    Saved,
-    /// What can be done with the feature.
-    SupportedCapabilities,
-}
-
-/// Get Features.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GetFeatures {
-    /// Which feature.
-    pub feature: FeatureId,
-    /// Which value of it.
-    pub select: FeatureSelect,
-    /// The namespace it is about, for features of namespaces.
-    pub namespace: NamespaceId,
-    /// CDW11, specific to the feature.
-    pub cdw11: u32,
-    /// Where its data structure goes, for features that have one.
-    pub data: DataPointer,
-}
-
-/// Set Features.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SetFeatures {
-    /// Which feature.
-    pub feature: FeatureId,
-    /// Keep the value through resets (SV).
-    pub save: bool,
-    /// The namespace it is about, for features of namespaces.
-    pub namespace: NamespaceId,
-    /// CDW11, the value.
-    pub cdw11: u32,
-    /// CDW12, more of the value.
-    pub cdw12: u32,
-    /// Where its data structure lies, for features that have one.
     pub data: DataPointer,
 }
 
@@ -273,92 +124,6 @@ impl AdminCommand {
     }
 }
 
-fn with_queue(mut entry: SubmissionEntry, queue: QueueId) -> SubmissionEntry {
-    entry.cdw10.set(u32::from(queue.get()));
-    entry
-}
-
-/// PRP Entry 1 as the base of a queue or of the list of its pages; either is page-aligned
-/// (Base 5.2.1, 5.2.2).
-fn decode_queue_base(entry: &SubmissionEntry) -> Result<u64, Status> {
-    match DataPointer::decode(entry)? {
-        DataPointer::Prp { prp1, .. } if prp1.is_multiple_of(MEMORY_PAGE_BYTES) => Ok(prp1),
-        DataPointer::Prp { .. } => Err(Status::INVALID_PRP_OFFSET),
-        DataPointer::Sgl { .. } => Err(Status::INVALID_FIELD),
-    }
-}
-
-/// QID, from CDW10.
-fn decode_queue(entry: &SubmissionEntry) -> QueueId {
-    QueueId::new(halves(entry.cdw10.get()).0)
-}
-
-/// QID and the queue's size, from CDW10.
-fn decode_queue_size(entry: &SubmissionEntry) -> (QueueId, u32) {
-    let (queue, last) = halves(entry.cdw10.get());
-    (QueueId::new(queue), u32::from(last) + 1)
-}
-
-/// Puts CDW10 and PRP Entry 1 of a queue creation.
-fn encode_queue(entry: &mut SubmissionEntry, queue: QueueId, size: u32, base: u64) {
-    assert!(
-        (1..=0x1_0000).contains(&size),
-        "a queue has 1 to 65536 entries, not {size}"
-    );
-    entry.cdw10.set(join_halves(queue.get(), (size - 1) as u16));
-    DataPointer::Prp {
-        prp1: base,
-        prp2: 0,
-    }
-    .encode_into(entry);
-}
-
-impl CreateSubmissionQueue {
-    fn decode(entry: &SubmissionEntry) -> Result<CreateSubmissionQueue, Status> {
-        let (queue, size) = decode_queue_size(entry);
-        let (flags, completion_queue) = halves(entry.cdw11.get());
-        Ok(CreateSubmissionQueue {
-            queue,
-            size,
-            contiguous: flags & 1 != 0,
-            priority: QueuePriority::from_code((flags >> 1) as u8),
-            completion_queue: QueueId::new(completion_queue),
-            base: decode_queue_base(entry)?,
-        })
-    }
-
-    fn encode(&self, mut entry: SubmissionEntry) -> SubmissionEntry {
-        encode_queue(&mut entry, self.queue, self.size, self.base);
-        let flags = u16::from(self.contiguous) | u16::from(self.priority.code()) << 1;
-        entry
-            .cdw11
-            .set(join_halves(flags, self.completion_queue.get()));
-        entry
-    }
-}
-
-impl CreateCompletionQueue {
-    fn decode(entry: &SubmissionEntry) -> Result<CreateCompletionQueue, Status> {
-        let (queue, size) = decode_queue_size(entry);
-        let (flags, interrupt_vector) = halves(entry.cdw11.get());
-        Ok(CreateCompletionQueue {
-            queue,
-            size,
-            contiguous: flags & 1 != 0,
-            interrupts: flags & 2 != 0,
-            interrupt_vector,
-            base: decode_queue_base(entry)?,
-        })
-    }
-
-    fn encode(&self, mut entry: SubmissionEntry) -> SubmissionEntry {
-        encode_queue(&mut entry, self.queue, self.size, self.base);
-        let flags = u16::from(self.contiguous) | u16::from(self.interrupts) << 1;
-        entry.cdw11.set(join_halves(flags, self.interrupt_vector));
-        entry
-    }
-}
-
 impl Identify {
     fn decode(entry: &SubmissionEntry) -> Result<Identify, Status> {
         let (structure, controller) = halves(entry.cdw10.get());
@@ -380,104 +145,6 @@ impl Identify {
             .set(join_halves(structure, self.controller.get()));
         let command_set = u16::from(self.command_set) << 8;
         entry.cdw11.set(join_halves(self.specific, command_set));
-        self.data.encode_into(&mut entry);
-        entry
-    }
-}
-
-impl GetLogPage {
-    /// Bytes asked for.
-    pub fn data_bytes(&self) -> u64 {
-        self.dwords * 4
-    }
-
-    fn decode(entry: &SubmissionEntry) -> Result<GetLogPage, Status> {
-        const OFFSET_TYPE_BIT: u32 = 23;
-        let (select, dwords_low) = halves(entry.cdw10.get());
-        let (dwords_high, specific_id) = halves(entry.cdw11.get());
-        let offset = join_dwords(entry.cdw12.get(), entry.cdw13.get());
-        // Offsets by index are for pages that say they take them; ours do not.
-        if !offset.is_multiple_of(4) || bit(entry.cdw14.get(), OFFSET_TYPE_BIT) {
-            return Err(Status::INVALID_FIELD);
-        }
-        Ok(GetLogPage {
-            page: LogPageId(select as u8),
-            namespace: entry.namespace(),
-            specific: (select >> 8) as u8 & 0x7F,
-            specific_id,
-            retain_event: select >> 15 != 0,
-            dwords: u64::from(join_halves(dwords_low, dwords_high)) + 1,
-            offset,
-            data: DataPointer::decode(entry)?,
-        })
-    }
-
-    fn encode(&self, mut entry: SubmissionEntry) -> SubmissionEntry {
-        let last = u32::try_from(self.dwords.wrapping_sub(1));
-        let (dwords_low, dwords_high) = halves(last.expect("1 to 2^32 dwords, as documented"));
-        let select = u16::from(self.page.0)
-            | u16::from(self.specific & 0x7F) << 8
-            | u16::from(self.retain_event) << 15;
-        entry.cdw10.set(join_halves(select, dwords_low));
-        entry.cdw11.set(join_halves(dwords_high, self.specific_id));
-        entry.cdw12.set(self.offset as u32);
-        entry.cdw13.set((self.offset >> 32) as u32);
-        self.data.encode_into(&mut entry);
-        entry
-    }
-}
-
-impl FeatureSelect {
-    fn from_code(code: u32) -> Option<FeatureSelect> {
-        match code {
-            0 => Some(FeatureSelect::Current),
-            1 => Some(FeatureSelect::Default),
-            2 => Some(FeatureSelect::Saved),
-            3 => Some(FeatureSelect::SupportedCapabilities),
-            _ => None,
-        }
-    }
-}
-
-impl GetFeatures {
-    fn decode(entry: &SubmissionEntry) -> Result<GetFeatures, Status> {
-        let cdw10 = entry.cdw10.get();
-        Ok(GetFeatures {
-            feature: FeatureId(cdw10 as u8),
-            select: FeatureSelect::from_code(cdw10 >> 8 & 7).ok_or(Status::INVALID_FIELD)?,
-            namespace: entry.namespace(),
-            cdw11: entry.cdw11.get(),
-            data: DataPointer::decode(entry)?,
-        })
-    }
-
-    fn encode(&self, mut entry: SubmissionEntry) -> SubmissionEntry {
-        let select = self.select as u32;
-        entry.cdw10.set(u32::from(self.feature.0) | select << 8);
-        entry.cdw11.set(self.cdw11);
-        self.data.encode_into(&mut entry);
-        entry
-    }
-}
-
-impl SetFeatures {
-    fn decode(entry: &SubmissionEntry) -> Result<SetFeatures, Status> {
-        let cdw10 = entry.cdw10.get();
-        Ok(SetFeatures {
-            feature: FeatureId(cdw10 as u8),
-            save: bit(cdw10, 31),
-            namespace: entry.namespace(),
-            cdw11: entry.cdw11.get(),
-            cdw12: entry.cdw12.get(),
-            data: DataPointer::decode(entry)?,
-        })
-    }
-
-    fn encode(&self, mut entry: SubmissionEntry) -> SubmissionEntry {
-        let save = u32::from(self.save);
-        entry.cdw10.set(u32::from(self.feature.0) | save << 31);
-        entry.cdw11.set(self.cdw11);
-        entry.cdw12.set(self.cdw12);
         self.data.encode_into(&mut entry);
         entry
     }

@@ -26,43 +26,43 @@ pub(super) const CLASSES: usize = 6;
 /// One queue among those of a unit, a table of kind and class: what kind of transactions, and whose.
 /// Erases have one queue for all classes: nobody overtakes one, whoever asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Lane(pub(super) u8);
+pub(super) struct QueueKey(pub(super) u8);
 
-impl Lane {
-    pub(super) const MAPPING_READS: Lane = Lane::of(Kind::Read, Class::Mapping);
-    pub(super) const COLLECTION_READS: Lane = Lane::of(Kind::Read, Class::Collection);
-    pub(super) const MAPPING_PROGRAMS: Lane = Lane::of(Kind::Program, Class::Mapping);
-    pub(super) const COLLECTION_PROGRAMS: Lane = Lane::of(Kind::Program, Class::Collection);
-    pub(super) const ERASES: Lane = Lane(3 * CLASSES as u8);
-    const COUNT: u8 = Lane::ERASES.0 + 1;
-    /// The lanes of reads among those of [`UnitQueue::held`].
+impl QueueKey {
+    pub(super) const MAPPING_READS: QueueKey = QueueKey::of(Kind::Read, Class::Mapping);
+    pub(super) const COLLECTION_READS: QueueKey = QueueKey::of(Kind::Read, Class::Collection);
+    pub(super) const MAPPING_PROGRAMS: QueueKey = QueueKey::of(Kind::Program, Class::Mapping);
+    pub(super) const COLLECTION_PROGRAMS: QueueKey = QueueKey::of(Kind::Program, Class::Collection);
+    pub(super) const ERASES: QueueKey = QueueKey(3 * CLASSES as u8);
+    const COUNT: u8 = QueueKey::ERASES.0 + 1;
+    /// The queues of reads among those of [`UnitQueue::held`].
     pub(super) const READS: u32 = (1 << CLASSES) - 1;
     /// The same of computations.
-    pub(super) const COMPUTES: u32 = Lane::READS << CLASSES;
+    pub(super) const COMPUTES: u32 = QueueKey::READS << CLASSES;
 
-    pub(super) const fn of(kind: Kind, class: Class) -> Lane {
+    pub(super) const fn of(kind: Kind, class: Class) -> QueueKey {
         let class = match class {
             Class::Mapping => 0,
             Class::User(priority) => 1 + priority as u8,
             Class::Collection => 5,
         };
-        Lane(kind as u8 * CLASSES as u8 + class)
+        QueueKey(kind as u8 * CLASSES as u8 + class)
     }
 
-    pub(super) const fn user_reads(priority: Priority) -> Lane {
-        Lane::of(Kind::Read, Class::User(priority))
+    pub(super) const fn user_reads(priority: Priority) -> QueueKey {
+        QueueKey::of(Kind::Read, Class::User(priority))
     }
 
-    pub(super) const fn user_computes(priority: Priority) -> Lane {
-        Lane::of(Kind::Compute, Class::User(priority))
+    pub(super) const fn user_computes(priority: Priority) -> QueueKey {
+        QueueKey::of(Kind::Compute, Class::User(priority))
     }
 
-    pub(super) const fn user_programs(priority: Priority) -> Lane {
-        Lane::of(Kind::Program, Class::User(priority))
+    pub(super) const fn user_programs(priority: Priority) -> QueueKey {
+        QueueKey::of(Kind::Program, Class::User(priority))
     }
 
-    pub(super) fn all() -> impl Iterator<Item = Lane> {
-        (0..Lane::COUNT).map(Lane)
+    pub(super) fn all() -> impl Iterator<Item = QueueKey> {
+        (0..QueueKey::COUNT).map(QueueKey)
     }
 
     #[inline]
@@ -86,14 +86,14 @@ impl Lane {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
     /// The queue whose first transaction goes next.
-    pub(super) lane: Lane,
+    pub(super) key: QueueKey,
     /// Whose transactions of the same kind may fill the planes that are left.
-    pub(super) fill: Option<Lane>,
+    pub(super) fill: Option<QueueKey>,
 }
 
-impl From<Lane> for Choice {
+impl From<QueueKey> for Choice {
     #[inline]
-    fn from(lane: Lane) -> Choice {
-        Choice { lane, fill: None }
+    fn from(key: QueueKey) -> Choice {
+        Choice { key, fill: None }
     }
 }

@@ -1,8 +1,8 @@
-//! What splitting an expression keeps, and what bringing its parts together means.
+//! What splitting an expression keeps, and what bringing its subexpressions together means.
 
 use nvme::Expression as Tree;
 
-use super::split::{Operator, Part, split};
+use super::split::{Operator, Subexpression, split};
 use crate::bits::rows::Leaf;
 
 /// Operand `group * 10 + vector`, which is at home at `group`.
@@ -62,20 +62,20 @@ fn meaning(expression: &Expression, word: &impl Fn(Leaf) -> u64) -> u64 {
     }
 }
 
-/// What a part means; on the way, that it is split as promised.
-fn meaning_of_part(part: &Part) -> u64 {
-    match part {
-        Part::One { site, expression } => {
+/// What a subexpression means; on the way, that it is split as promised.
+fn meaning_of_split(operand: &Subexpression) -> u64 {
+    match operand {
+        Subexpression::One { site, expression } => {
             let mut vectors = expression.vectors().into_iter();
             assert!(vectors.all(|leaf| group(leaf) == *site), "{expression}");
             meaning(expression, &word)
         }
-        Part::Many { operator, parts } => {
+        Subexpression::Many { operator, operands } => {
             let mut sites: Vec<usize> = Vec::new();
-            for part in parts {
-                match part {
-                    Part::One { site, .. } => sites.push(*site),
-                    Part::Many {
+            for operand in operands {
+                match operand {
+                    Subexpression::One { site, .. } => sites.push(*site),
+                    Subexpression::Many {
                         operator: inner, ..
                     } => assert_ne!(inner, operator),
                 }
@@ -83,28 +83,28 @@ fn meaning_of_part(part: &Part) -> u64 {
             let count = sites.len();
             sites.sort_unstable();
             sites.dedup();
-            assert_eq!(sites.len(), count, "a home has one direct part");
-            let parts = parts.iter().map(meaning_of_part);
+            assert_eq!(sites.len(), count, "a home has one direct operand");
+            let operands = operands.iter().map(meaning_of_split);
             match operator {
-                Operator::And => parts.fold(u64::MAX, |a, b| a & b),
-                Operator::Or => parts.fold(0, |a, b| a | b),
-                Operator::Xor => parts.fold(0, |a, b| a ^ b),
+                Operator::And => operands.fold(u64::MAX, |a, b| a & b),
+                Operator::Or => operands.fold(0, |a, b| a | b),
+                Operator::Xor => operands.fold(0, |a, b| a ^ b),
             }
         }
     }
 }
 
 #[test]
-fn parts_mean_together_what_the_whole_means() {
+fn subexpressions_mean_together_what_the_whole_means() {
     let mut combined = 0;
     for seed in 0..2000 {
         let expression = Random(seed).expression(4);
         let expected = meaning(&expression, &word);
-        let parts = split(&expression, &group);
-        assert_eq!(meaning_of_part(&parts), expected, "{expression}");
-        combined += u32::from(matches!(parts, Part::Many { .. }));
+        let whole = split(&expression, &group);
+        assert_eq!(meaning_of_split(&whole), expected, "{expression}");
+        combined += u32::from(matches!(whole, Subexpression::Many { .. }));
         for home in 0..3 {
-            let (rest, foreign) = parts.brought_to(home);
+            let (rest, foreign) = whole.brought_to(home);
             let with_temporary = |leaf| match leaf {
                 Leaf::Brought(layer) => meaning(&foreign[layer as usize], &word),
                 Leaf::Stored(_) => {

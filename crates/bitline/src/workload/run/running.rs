@@ -19,22 +19,22 @@ use crate::workload::replay::TraceSource;
 use crate::workload::report::FlowReport;
 use crate::workload::request::{Request, RequestKind, Source};
 
-/// A lane of either kind of source; each has code of its own, so that the generator
+/// A workload under way, of either kind of source; each has code of its own, so that the generator
 /// of a flow costs what it costs and no more.
 #[derive(Clone)]
-pub(super) enum Lane {
+pub(super) enum RunningWorkload {
     Flow(Rc<Running<Generator>>),
     Trace(Rc<Running<TraceSource>>),
 }
 
-impl Lane {
+impl RunningWorkload {
     pub(super) async fn new(
         host: &Host,
         plan: Plan,
         number: u32,
         keep_going: bool,
         progress: Rc<Progress>,
-    ) -> Result<Lane, Error> {
+    ) -> Result<RunningWorkload, Error> {
         let mut devices = Vec::new();
         for namespace in &plan.namespaces {
             devices.push(device(host, *namespace, plan.queue).await?);
@@ -53,23 +53,23 @@ impl Lane {
         Ok(match plan.source {
             PlanSource::Flow(flow, range) => {
                 let generator = Generator::new(&flow, range, host.sim());
-                Lane::Flow(Running::new(common, generator))
+                RunningWorkload::Flow(Running::new(common, generator))
             }
-            PlanSource::Trace(source) => Lane::Trace(Running::new(common, *source)),
+            PlanSource::Trace(source) => RunningWorkload::Trace(Running::new(common, *source)),
         })
     }
 
     pub(super) async fn run(self, begin: Time) -> Result<(), Error> {
         match self {
-            Lane::Flow(running) => running.run(begin).await,
-            Lane::Trace(running) => running.run(begin).await,
+            RunningWorkload::Flow(running) => running.run(begin).await,
+            RunningWorkload::Trace(running) => running.run(begin).await,
         }
     }
 
     pub(super) fn report(&self, begin: Time) -> FlowReport {
         match self {
-            Lane::Flow(running) => running.common.report(begin),
-            Lane::Trace(running) => FlowReport {
+            RunningWorkload::Flow(running) => running.common.report(begin),
+            RunningWorkload::Trace(running) => FlowReport {
                 trace: Some(running.source.borrow().report()),
                 ..running.common.report(begin)
             },

@@ -1,0 +1,340 @@
+//! The pages of a block that is being emptied: each is copied within its plane, or read and programmed elsewhere; then
+//! the mapping follows it.
+
+use media::core::Work;
+use media::nand::{PageAddress, PlaneId, Ppa, ProgramMode};
+
+use super::{Copy, Purpose};
+use crate::ftl::blocks::Stream;
+use crate::ftl::mapping::Mapping;
+use crate::ftl::spare::{Content, Record};
+use crate::ftl::{Ftl, Lpn};
+use crate::memory::{self, Held};
+use crate::planted::{Bug, is_planted};
+use crate::schedule::{Copyback, Notify, Origin, Program, Read};
+
+impl Ftl {
+    /// Starts as many copies of a job as may be under way; ends it when there are none left.
+    pub(super) fn feed(&self, number: u32) {
+        while let Some(from) = self.next_to_copy(number) {
+            let copy = self.collections.copies.borrow_mut().insert(Copy {
+                job: number,
+                from,
+                buffer: None,
+                room: None,
+                into: None,
+            });
+            self.start_copy(copy, from);
+        }
+        let job = self.collections.jobs.borrow()[number];
+        if job.copies_in_flight == 0 {
+            self.finish(number, &job);
+        }
+    }
+
+    /// The next page of a job, if one more may be under way.
+    fn next_to_copy(&self, number: u32) -> Option<PageAddress> {
+        let mut jobs = self.collections.jobs.borrow_mut();
+        let job = &mut jobs[number];
+        // What is to take no more layers elsewhere goes there in its order.
+        let most = match job.purpose.is_of_region() {
+            true => 1,
+            false => self.config.gc.concurrent_copies,
+        };
+        if job.stuck || job.copies_in_flight >= most {
+            return None;
+        }
+        let blocks = self.blocks.borrow();
+        let from = blocks.next_valid(job.victim, job.next_page)?;
+        job.next_page = from.page + 1;
+        job.copies_in_flight += 1;
+        Some(from)
+    }
+
+    /// Has a page copied when the firmware has come to it.
+    #[inline]
+    pub(super) fn start_copy(&self, number: u32, from: PageAddress) {
+        if self.cores.takes_time() {
+            self.copy_after_work(number, from);
+        } else {
+            self.copy_page(number, from);
+        }
+    }
+
+    #[cold]
+    fn copy_after_work(&self, number: u32, from: PageAddress) {
+        let origin = self.origin_of(self.collections.copies.borrow()[number].job);
+        let begins = self.cores.charge(origin, Work::CollectPage);
+        if begins <= self.cores.now() {
+            return self.copy_page(number, from);
+        }
+        let ftl = self.myself();
+        self.cores.at(begins, move || ftl.copy_page(number, from));
+    }
+
+    /// Has a page copied by its die, or read, to be programmed from the controller's memory.
+    fn copy_page(&self, number: u32, from: PageAddress) {
+        let job = self.collections.copies.borrow()[number].job;
+        let of_region = self.collections.jobs.borrow()[job].purpose.is_of_region();
+        // Facts pass through the controller, which looks at their checksum.
+        let inside = self.config.gc.copyback && !of_region && !self.is_journal_page(from);
+        if inside && self.start_copyback(number, from) {
+            return;
+        }
+        self.start_buffered_copy(number, from);
+    }
+
+    /// Has the controller read a page, to program it elsewhere, as soon as there is room for it.
+    pub(super) fn start_buffered_copy(&self, number: u32, from: PageAddress) {
+        let held = self.collections.copies.borrow()[number].room;
+        if let Some(held) = held {
+            return self.read_copy(number, from, held);
+        }
+        if let Some(room) = self.buffers.try_room(memory::Purpose::Copy) {
+            return self.read_copy(number, from, room.keep());
+        }
+        let ftl = self.myself();
+        self.cores.sim().spawn_detached(async move {
+            let room = ftl.buffers.room(memory::Purpose::Copy).await.keep();
+            ftl.read_copy(number, from, room);
+        });
+    }
+
+    #[inline]
+    fn read_copy(&self, number: u32, from: PageAddress, room: Held) {
+        let firmware = self.is_mapping_page(self.geometry.ppa(from)) || self.is_journal_page(from);
+        let buffer = if firmware {
+            self.buffers.take_firmware()
+        } else {
+            self.buffers.take()
+        };
+        let buffer = buffer.keep();
+        let job = {
+            let copy = &mut self.collections.copies.borrow_mut()[number];
+            (copy.buffer, copy.room) = (Some(buffer), Some(room));
+            copy.job
+        };
+        let origin = self.origin_of(job);
+        self.schedule.nand().borrow().prefetch(from);
+        let read = Read {
+            page: from,
+            column: 0,
+            bytes: self.geometry.page_bytes,
+            into: buffer,
+            inverse: false,
+            origin,
+        };
+        let die = self.geometry.die_of_block(from.block);
+        self.schedule.push(die, read, Notify::Collector(number));
+    }
+
+    /// Has the die copy a page within its plane; false if there is no page for it.
+    fn start_copyback(&self, number: u32, from: PageAddress) -> bool {
+        let plane = self.geometry.plane_of_block(from.block);
+        let job = self.collections.copies.borrow()[number].job;
+        let Some(to) = self.page_for_copy(plane, job) else {
+            return false;
+        };
+        let record = self.place_copy(number, to, self.record_of(from));
+        let origin = self.origin_of(job);
+        let copyback = Copyback {
+            from,
+            to,
+            mode: self.config.mode,
+            spare: record.encode(),
+            origin,
+        };
+        let die = self.geometry.die_of_block(from.block);
+        self.schedule.push(die, copyback, Notify::Collector(number));
+        true
+    }
+
+    /// A fresh page of `plane` for a copy of a job.
+    fn page_for_copy(&self, plane: PlaneId, job: u32) -> Option<PageAddress> {
+        let levelling = self.collections.jobs.borrow()[job].purpose == Purpose::Levelling;
+        let worn = levelling.then(|| self.try_allocate(plane, Stream::Cold));
+        worn.flatten()
+            .or_else(|| self.try_allocate(plane, Stream::Collection))
+    }
+
+    /// Settles where a copy goes; gives its record. In one block sequences rise from page to page.
+    fn place_copy(&self, number: u32, to: PageAddress, record: Record) -> Record {
+        let job = self.collections.copies.borrow()[number].job;
+        let purpose = self.collections.jobs.borrow()[job].purpose;
+        // What moves as a block keeps its number until all of it is there: recovery then takes the whole one.
+        let sequence = match purpose {
+            Purpose::RegionLevelling(_) => record.sequence,
+            _ => self.next_sequence(),
+        };
+        self.note_program(sequence);
+        let record = Record { sequence, ..record };
+        self.collections.copies.borrow_mut()[number].into = Some((to, record));
+        record
+    }
+
+    /// Whether a page is one of the journal.
+    fn is_journal_page(&self, page: PageAddress) -> bool {
+        let nand = self.schedule.nand().borrow();
+        let spare = nand.spare(self.geometry.ppa(page));
+        spare.is_some_and(Record::is_of_journal)
+    }
+
+    /// What a needed page holds.
+    pub(super) fn record_of(&self, page: PageAddress) -> Record {
+        let nand = self.schedule.nand().borrow();
+        let spare = nand.spare(self.geometry.ppa(page));
+        let record = spare.and_then(Record::decode);
+        record.expect("only pages with a record become needed")
+    }
+
+    /// A page cannot be read. It cannot be saved, and erasing it would make its mapping point at
+    /// somebody else's data.
+    pub(super) fn page_lost(&self, number: u32, copy: &Copy) {
+        self.count(|counts| counts.pages_lost += 1);
+        self.change_job(copy.job, |job| job.lost = true);
+        self.copy_done(number, copy);
+    }
+
+    /// A page has been read: program it elsewhere, unless the host has overtaken.
+    pub(super) fn page_read(&self, number: u32, copy: &Copy) {
+        let old = self.geometry.ppa(copy.from);
+        if !self.blocks.borrow().is_valid(old) {
+            return self.copy_done(number, copy);
+        }
+        let record = self.record_of(copy.from);
+        if is_planted(Bug::CollectionDropsTombstones)
+            && matches!(record.content, Content::Tombstone { .. })
+        {
+            self.blocks.borrow_mut().invalidate(old);
+            return self.copy_done(number, copy);
+        }
+        self.program_copy(number, copy, record);
+    }
+
+    /// Programs a copy to a page of its plane, or of another if that has none.
+    pub(super) fn program_copy(&self, number: u32, copy: &Copy, record: Record) {
+        let (page, mode, origin) = match record.content {
+            Content::Placed { placement, .. } => {
+                let purpose = self.collections.jobs.borrow()[copy.job].purpose;
+                let (page, origin) = match purpose {
+                    Purpose::RegionLevelling(target) => {
+                        let page = self.same_place(copy.from, target);
+                        (page, self.origin_of(copy.job))
+                    }
+                    // In turn with writes of the host, which go to the same blocks.
+                    _ => (self.copy_spot(copy.from, &placement), Origin::default()),
+                };
+                (page, ProgramMode::Esp, origin)
+            }
+            _ => {
+                let page = self.any_page_for_copy(copy);
+                (page, self.config.mode, self.origin_of(copy.job))
+            }
+        };
+        let (Some(page), Some(from)) = (page, copy.buffer) else {
+            self.change_job(copy.job, |job| job.stuck = true);
+            return self.copy_done(number, copy);
+        };
+        let record = self.place_copy(number, page, record);
+        let program = Program {
+            page,
+            mode,
+            from,
+            bytes: self.geometry.page_bytes,
+            spare: record.encode(),
+            origin,
+        };
+        let die = self.geometry.die_of_block(page.block);
+        self.schedule.push(die, program, Notify::Collector(number));
+    }
+
+    /// A page of the plane that a page is copied from, or of another if that has none.
+    fn any_page_for_copy(&self, copy: &Copy) -> Option<PageAddress> {
+        let home = self.geometry.plane_of_block(copy.from.block);
+        let planes = self.geometry.planes();
+        self.page_for_copy(home, copy.job).or_else(|| {
+            (1..planes)
+                .map(|step| PlaneId((home.0 + step) % planes))
+                .find_map(|plane| self.try_allocate(plane, Stream::Collection))
+        })
+    }
+
+    /// A copy is on flash: it takes the place of its original, if that is still needed.
+    pub(super) fn page_copied(&self, copy: &Copy, into: PageAddress, record: Record) {
+        let old = self.geometry.ppa(copy.from);
+        let purpose = self.collections.jobs.borrow()[copy.job].purpose;
+        self.count(|counts| match purpose {
+            Purpose::Space => counts.gc_page_copies += 1,
+            Purpose::Levelling => counts.wear_levelling_page_copies += 1,
+            Purpose::Folding => counts.slc_cache_page_folds += 1,
+            Purpose::Region => counts.compute_page_copies += 1,
+            Purpose::RegionLevelling(_) => counts.wear_levelling_page_copies += 1,
+        });
+        if let Purpose::RegionLevelling(_) = purpose {
+            // The mapping follows when the whole block is there.
+            return self.settle(into, false);
+        }
+        let still_needed =
+            self.blocks.borrow().is_valid(old) || is_planted(Bug::CollectionIgnoresOvertaking);
+        self.settle(into, still_needed);
+        if still_needed {
+            self.moved(record, old, self.geometry.ppa(into));
+        }
+    }
+
+    /// The mapping follows the copy.
+    pub(super) fn moved(&self, record: Record, old: Ppa, new: Ppa) {
+        let mut mapping = self.mapping.borrow_mut();
+        match record.content {
+            Content::Data(lpn) => mapping.set(lpn, Mapping::Data(new)),
+            Content::Placed { lpn, placement } => {
+                mapping.set(lpn, Mapping::Data(new));
+                self.blocks.borrow_mut().set_inverse(new, placement.inverse);
+            }
+            Content::Temporary => unreachable!("nothing lent is needed"),
+            Content::Mapping { number, .. } => {
+                if let Some(pages) = &mut mapping.pages {
+                    pages.moved(number, old, new);
+                }
+            }
+            Content::Root { .. } => unreachable!("blocks of roots are not collected"),
+            Content::Journal { .. } => self.facts.borrow_mut().moved(record.version, old, new),
+            Content::Tombstone { start, count } => {
+                for lpn in (start.0..start.0 + count).map(Lpn) {
+                    if mapping.get(lpn) == Mapping::Tombstone(old) {
+                        mapping.set(lpn, Mapping::Tombstone(new));
+                    }
+                }
+                let mut tombstones = self.tombstones.borrow_mut();
+                if let Some(live) = tombstones.remove(&old) {
+                    tombstones.insert(new, live);
+                }
+            }
+        }
+        drop(mapping);
+        self.blocks.borrow_mut().invalidate(old);
+    }
+
+    /// A copy is over, one way or another.
+    pub(super) fn copy_done(&self, number: u32, copy: &Copy) {
+        if let Some(buffer) = copy.buffer {
+            self.buffers.give_back(buffer);
+        }
+        if let Some(room) = copy.room {
+            self.buffers.release(room);
+        }
+        self.collections.copies.borrow_mut().release(number);
+        let mut freed = 0;
+        let mut victim = copy.from.block;
+        self.change_job(copy.job, |job| {
+            job.copies_in_flight -= 1;
+            freed = job.outstanding.min(1);
+            job.outstanding -= freed;
+            victim = job.victim;
+        });
+        let plane = self.geometry.plane_of_block(victim);
+        self.collections
+            .change_plane(plane, |jobs| jobs.outstanding -= freed);
+        self.feed(copy.job);
+    }
+}

@@ -1,0 +1,211 @@
+//! What goes together in one multi-plane command.
+
+use arrayvec::ArrayVec;
+use media::nand::{BlockId, Geometry, PLANES_PER_DIE_MAX};
+
+use super::{Line, UnitQueue, Waiting};
+use crate::schedule::key::{CLASSES, Choice, Kind, QueueKey};
+use crate::schedule::operation::{Erase, PageProgram, PlaneOperation, Read};
+
+/// Operations of one multi-plane command; the leader first.
+pub(in crate::schedule) type Set<T> = ArrayVec<Waiting<T>, PLANES_PER_DIE_MAX>;
+
+/// How multi-plane commands are made up.
+pub(in crate::schedule) struct Merging<'a> {
+    pub(in crate::schedule) multi_plane: bool,
+    pub(in crate::schedule) geometry: &'a Geometry,
+}
+
+impl UnitQueue {
+    /// Takes the first read of the chosen queue and those of other planes of its die
+    /// that can go with it.
+    #[inline]
+    pub(in crate::schedule) fn take_reads(
+        &mut self,
+        choice: Choice,
+        merging: &Merging<'_>,
+        set: &mut Set<Read>,
+    ) {
+        let leader = self.reads[choice.key.class()].remove(0);
+        set.extend(leader);
+        self.complete_reads(choice, merging, set);
+    }
+
+    /// As [`UnitQueue::take_reads`], but of the first read for which `is_allowed` holds; false if
+    /// there is none.
+    pub(in crate::schedule) fn take_allowed_read(
+        &mut self,
+        key: QueueKey,
+        merging: &Merging<'_>,
+        set: &mut Set<Read>,
+        is_allowed: impl Fn(BlockId) -> bool,
+    ) -> bool {
+        let line = &mut self.reads[key.class()];
+        let allowed = |read: &Waiting<Read>| is_allowed(read.operation.page.block);
+        let Some(index) = line.waiting.iter().position(allowed) else {
+            return false;
+        };
+        set.extend(line.remove(index));
+        if merging.multi_plane {
+            take_companions(line, merging.geometry, set, false, |read| {
+                is_allowed(read.operation.page.block)
+            });
+        }
+        self.note_taken(key);
+        true
+    }
+
+    /// Whether a read waits in the queue of `key` for which `is_allowed` holds.
+    pub(in crate::schedule) fn holds_allowed_read(
+        &self,
+        key: QueueKey,
+        is_allowed: impl Fn(BlockId) -> bool,
+    ) -> bool {
+        let mut reads = self.reads[key.class()].waiting.iter();
+        reads.any(|read| is_allowed(read.operation.page.block))
+    }
+
+    #[inline]
+    fn complete_reads(&mut self, choice: Choice, merging: &Merging<'_>, set: &mut Set<Read>) {
+        let merges = merging.multi_plane && merging.geometry.planes_per_die > 1;
+        for key in [Some(choice.key), choice.fill].into_iter().flatten() {
+            let line = &mut self.reads[key.class()];
+            if merges && line.first().is_some() {
+                take_companions(line, merging.geometry, set, false, |_| true);
+            }
+            self.note_taken(key);
+        }
+    }
+
+    /// Takes the first program of the chosen queue and those of other planes of its die
+    /// that can go with it. A program that another queue holds for the same block, and
+    /// that arrived before, goes in its place: pages of a block are programmed in order.
+    pub(in crate::schedule) fn take_programs(
+        &mut self,
+        choice: Choice,
+        merging: &Merging<'_>,
+        set: &mut Set<PageProgram>,
+    ) {
+        let Some(first) = self.programs[choice.key.class()].first() else {
+            return;
+        };
+        let shares = self.shares_blocks(choice.key);
+        let leader = shares.then(|| self.first_of_block(first.operation.page.block));
+        let (class, index) = leader.flatten().unwrap_or((choice.key.class(), 0));
+        set.extend(self.programs[class].remove(index));
+        self.note_taken(QueueKey(Kind::Program as u8 * CLASSES as u8 + class as u8));
+        if !merging.multi_plane || merging.geometry.planes_per_die == 1 {
+            return;
+        }
+        for key in [Some(choice.key), choice.fill].into_iter().flatten() {
+            if self.programs[key.class()].first().is_none() {
+                continue;
+            }
+            if self.shares_blocks(key) {
+                self.take_companions_in_order(key, merging, set);
+            } else {
+                let line = &mut self.programs[key.class()];
+                take_companions(line, merging.geometry, set, true, |_| true);
+            }
+            self.note_taken(key);
+        }
+    }
+
+    /// Completes a set of programs from a queue, but for those of blocks of which another queue
+    /// holds an earlier one.
+    fn take_companions_in_order(
+        &mut self,
+        key: QueueKey,
+        merging: &Merging<'_>,
+        set: &mut Set<PageProgram>,
+    ) {
+        // For the time being the others are all there are.
+        let none = Line::new(0);
+        let mut line = std::mem::replace(&mut self.programs[key.class()], none);
+        take_companions(&mut line, merging.geometry, set, true, |candidate| {
+            let block = candidate.operation.page.block;
+            let mut others = self.programs.iter().flat_map(|line| &line.waiting);
+            !others.any(|other| {
+                other.operation.page.block == block && other.arrival < candidate.arrival
+            })
+        });
+        self.programs[key.class()] = line;
+    }
+
+    /// Whether other queues may hold programs of the same blocks. Collection and the mapping fill
+    /// blocks of their own, and so does the host, whose queues tell its priorities apart.
+    #[inline]
+    fn shares_blocks(&self, key: QueueKey) -> bool {
+        self.by_priority
+            && key != QueueKey::MAPPING_PROGRAMS
+            && key != QueueKey::COLLECTION_PROGRAMS
+    }
+
+    /// Where the program of `block` that arrived first waits.
+    fn first_of_block(&self, block: BlockId) -> Option<(usize, usize)> {
+        let queues = self.programs.iter().enumerate();
+        queues
+            .filter_map(|(class, line)| {
+                let of_block =
+                    |program: &Waiting<PageProgram>| program.operation.page.block == block;
+                let index = line.waiting.iter().position(of_block)?;
+                Some((line.waiting[index].arrival, class, index))
+            })
+            .min()
+            .map(|(_, class, index)| (class, index))
+    }
+
+    /// Takes the first erase and those of other planes of its die that can go with it
+    /// and overtake nothing.
+    pub(in crate::schedule) fn take_erases(&mut self, merging: &Merging<'_>, set: &mut Set<Erase>) {
+        set.extend(self.erases.remove(0));
+        let others = QueueKey::all().filter(|key| *key != QueueKey::ERASES);
+        let before = others.filter_map(|key| self.first_arrival(key)).min();
+        let before = before.unwrap_or(u64::MAX);
+        if merging.multi_plane && !set.is_empty() {
+            take_companions(&mut self.erases, merging.geometry, set, true, |erase| {
+                erase.arrival < before
+            });
+        }
+        self.note_taken(QueueKey::ERASES);
+    }
+}
+
+/// Moves to `set` what merges with its leader: from each other plane of the die the first
+/// that waits for it, if their order matters, or else the first that fits; and only
+/// what `is_free` to go.
+fn take_companions<T: PlaneOperation>(
+    line: &mut Line<T>,
+    geometry: &Geometry,
+    set: &mut Set<T>,
+    ordered: bool,
+    is_free: impl Fn(&Waiting<T>) -> bool,
+) {
+    let per_die = geometry.planes_per_die;
+    let first = set[0].plane - set[0].plane % per_die;
+    // Planes of other dies have no bit.
+    let bit = |waiting: &Waiting<T>| match waiting.plane.wrapping_sub(first) {
+        plane if plane < per_die => 1u32 << plane,
+        _ => 0,
+    };
+    let mut open = (0..per_die)
+        .filter(|plane| line.of_plane[(first + plane) as usize] > 0)
+        .fold(0, |planes, plane| planes | 1 << plane);
+    open &= !set.iter().fold(0, |planes, taken| planes | bit(taken));
+    let mut index = 0;
+    while open != 0 && index < line.waiting.len() {
+        let candidate = &line.waiting[index];
+        let plane = open & bit(candidate);
+        if plane != 0 {
+            let fits = candidate.operation.merges_with(&set[0].operation) && is_free(candidate);
+            if fits || ordered {
+                open &= !plane;
+            }
+            if fits {
+                set.extend(line.remove(index));
+                continue;
+            }
+        }
+        index += 1;
+    }
+}

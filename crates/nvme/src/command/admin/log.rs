@@ -1,0 +1,91 @@
+//! Get Log Page (Base 5.1.12).
+
+use crate::command::{bit, halves, join_dwords, join_halves};
+use crate::data_pointer::DataPointer;
+use crate::entry::SubmissionEntry;
+use crate::identifier::NamespaceId;
+use crate::status::Status;
+
+/// Names a log page (LID; Base 5.1.12).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LogPageId(pub u8);
+
+impl LogPageId {
+    /// Supported Log Pages.
+    pub const SUPPORTED: LogPageId = LogPageId(0x00);
+    /// Error Information.
+    pub const ERROR: LogPageId = LogPageId(0x01);
+    /// SMART / Health Information.
+    pub const HEALTH: LogPageId = LogPageId(0x02);
+    /// Firmware Slot Information.
+    pub const FIRMWARE_SLOT: LogPageId = LogPageId(0x03);
+    /// Changed Attached Namespace List.
+    pub const CHANGED_NAMESPACES: LogPageId = LogPageId(0x04);
+    /// Commands Supported and Effects.
+    pub const COMMANDS_SUPPORTED: LogPageId = LogPageId(0x05);
+    /// Sanitize Status.
+    pub const SANITIZE_STATUS: LogPageId = LogPageId(0x81);
+}
+
+/// Get Log Page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GetLogPage {
+    /// Which page.
+    pub page: LogPageId,
+    /// The namespace it is about.
+    pub namespace: NamespaceId,
+    /// A field specific to the page, 7 bits (LSP).
+    pub specific: u8,
+    /// An identifier specific to the page (LSI).
+    pub specific_id: u16,
+    /// Leave the asynchronous event it answers outstanding (RAE).
+    pub retain_event: bool,
+    /// Dwords asked for, 1 to 2^32 (one more than NUMD says).
+    pub dwords: u64,
+    /// Where in the page to begin: bytes, a multiple of 4 (LPO).
+    pub offset: u64,
+    /// Where the dwords go.
+    pub data: DataPointer,
+}
+
+impl GetLogPage {
+    /// Bytes asked for.
+    pub fn data_bytes(&self) -> u64 {
+        self.dwords * 4
+    }
+
+    pub(super) fn decode(entry: &SubmissionEntry) -> Result<GetLogPage, Status> {
+        const OFFSET_TYPE_BIT: u32 = 23;
+        let (select, dwords_low) = halves(entry.cdw10.get());
+        let (dwords_high, specific_id) = halves(entry.cdw11.get());
+        let offset = join_dwords(entry.cdw12.get(), entry.cdw13.get());
+        // Offsets by index are for pages that say they take them; ours do not.
+        if !offset.is_multiple_of(4) || bit(entry.cdw14.get(), OFFSET_TYPE_BIT) {
+            return Err(Status::INVALID_FIELD);
+        }
+        Ok(GetLogPage {
+            page: LogPageId(select as u8),
+            namespace: entry.namespace(),
+            specific: (select >> 8) as u8 & 0x7F,
+            specific_id,
+            retain_event: select >> 15 != 0,
+            dwords: u64::from(join_halves(dwords_low, dwords_high)) + 1,
+            offset,
+            data: DataPointer::decode(entry)?,
+        })
+    }
+
+    pub(super) fn encode(&self, mut entry: SubmissionEntry) -> SubmissionEntry {
+        let last = u32::try_from(self.dwords.wrapping_sub(1));
+        let (dwords_low, dwords_high) = halves(last.expect("1 to 2^32 dwords, as documented"));
+        let select = u16::from(self.page.0)
+            | u16::from(self.specific & 0x7F) << 8
+            | u16::from(self.retain_event) << 15;
+        entry.cdw10.set(join_halves(select, dwords_low));
+        entry.cdw11.set(join_halves(dwords_high, self.specific_id));
+        entry.cdw12.set(self.offset as u32);
+        entry.cdw13.set((self.offset >> 32) as u32);
+        self.data.encode_into(&mut entry);
+        entry
+    }
+}

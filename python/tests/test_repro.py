@@ -213,7 +213,7 @@ def test_what_cannot_be_placed_or_counted(drive: Drive) -> None:
     (vector,) = group.place(1, bits=8)
     with pytest.raises(UsageError, match="have 8 bits, not 9"):
         group.place(1, bits=9)
-    with pytest.raises(UsageError, match="group '1', placing 1000 vectors: .*free in the volume"):
+    with pytest.raises(UsageError, match=r"group '1', placing 1,000 vectors: .*free in the volume"):
         drive.group("1").place(1000, bits=10_000_000)
     assert drive.group("1").vectors() == []
     with pytest.raises(UsageError, match="who counts"):

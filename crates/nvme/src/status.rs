@@ -211,12 +211,7 @@ statuses! {
     ABORTED_BY_HOST = PathRelated, 0x71, "Command Aborted By Host";
 
     INVALID_EXPRESSION = VendorSpecific, 0x01, "Invalid Expression";
-    VECTOR_NOT_FOUND = VendorSpecific, 0x02, "Vector Not Found";
-    VECTOR_EXISTS = VendorSpecific, 0x03, "Vector Already Written";
-    VECTOR_LENGTH_MISMATCH = VendorSpecific, 0x04, "Vector Length Mismatch";
-    VECTOR_INCOMPLETE = VendorSpecific, 0x05, "Vector Incomplete";
     GROUP_FULL = VendorSpecific, 0x06, "Vector Group Full";
-    GROUP_HOME_MISMATCH = VendorSpecific, 0x07, "Vector Group Home Mismatch";
 }
 
 impl fmt::Display for Status {

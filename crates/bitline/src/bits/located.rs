@@ -137,7 +137,8 @@ impl Drive {
         let (start, host) = (self.first_namespace()?.start, self.host()?);
         let page_blocks = u64::from(host.block().page_blocks());
         Ok(move |id| {
-            let place = host.names.place(id).ok_or(Status::VECTOR_NOT_FOUND)?;
+            // Their lengths were looked up before: there are none that are not there.
+            let place = host.names.place(id).ok_or(Status::LBA_OUT_OF_RANGE)?;
             Ok(Lpn(start + (place.first / page_blocks) as u32))
         })
     }

@@ -6,6 +6,7 @@
 mod group;
 mod place;
 mod slot;
+mod vectors;
 
 pub use host::volume::{Array, Content, Extent, Kind, Object, ObjectId, VolumeError};
 
@@ -159,7 +160,7 @@ impl Host {
                 None => change.create(name, content),
             }?;
             if let Err(error) = change.write(id, data).await {
-                return Err(group::undone(change, error.into()).await);
+                return Err(vectors::undone(change, error.into()).await);
             }
             change.commit().await?;
             Ok(())

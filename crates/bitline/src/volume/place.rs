@@ -9,8 +9,9 @@ use host::volume::{Content, Group};
 use media::nand::NandError;
 use thiserror::Error;
 
-use super::group::{Rows, Vector, add_row, group_content, handle_of, vectors_of};
+use super::group::{Rows, Vector};
 use super::slot::{Absent, DriveVolume};
+use super::vectors::{add_row, group_content, handle_of, vectors_of};
 use crate::drive::{Drive, Host};
 use crate::error::Error;
 

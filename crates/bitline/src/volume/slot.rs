@@ -58,6 +58,9 @@ pub(crate) struct Slot {
     places: RefCell<BTreeMap<VectorId, Place>>,
     /// Whether there may be a volume that nobody has opened since power-up.
     may_exist: Cell<bool>,
+    /// Blocks that no object has may hold what was written for objects that never were: the power went, or a call was
+    /// broken off.
+    may_have_leftovers: Cell<bool>,
     /// The highest number that an object had; later ones get others.
     last: Cell<u32>,
     /// The logical blocks of the volume before its objects.
@@ -77,7 +80,9 @@ pub(crate) struct Kept {
 /// Whether a volume is made where there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Absent {
+    /// It is: something is to be written.
     Create,
+    /// It is not.
     Leave,
 }
 
@@ -90,6 +95,7 @@ impl Slot {
             readers: Semaphore::new(sim, READERS),
             places: RefCell::default(),
             may_exist: Cell::new(is_used),
+            may_have_leftovers: Cell::new(false),
             last: Cell::new(0),
             catalogue: RefCell::new(0..0),
             open_handles: RefCell::default(),
@@ -143,6 +149,10 @@ impl Slot {
             volume: Some(volume),
         };
         let volume = loan.volume.as_mut().expect("it was just put there");
+        if absent == Absent::Create && self.may_have_leftovers.get() {
+            volume.trim().await?;
+            self.may_have_leftovers.set(false);
+        }
         work(volume).await.map(Some)
     }
 
@@ -213,7 +223,10 @@ impl Slot {
                 return Ok(None);
             }
             Err(VolumeError::NoVolume { .. }) => Volume::create(block, options).await?,
-            opened => opened?,
+            opened => {
+                self.may_have_leftovers.set(true);
+                opened?
+            }
         };
         self.may_exist.set(false);
         volume.number_above(self.last.get());

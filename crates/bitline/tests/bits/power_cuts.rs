@@ -150,3 +150,25 @@ fn so_it_does_where_programs_and_erases_fail() {
         ("faults.erase_failures_per_million", "5000"),
     ]);
 }
+
+#[test]
+fn what_was_written_and_never_named_is_deallocated() {
+    let mut left_over = 0;
+    for events in (40..400).step_by(40) {
+        let mut drive = open(&[]);
+        let data = Random(events).vector(BITS);
+        let id = VectorId::new(0, 0);
+        drive.write_vector(id, BITS, false, &data).expect("room");
+        let change = Change::Write(VectorId::new(1, 1), data.clone());
+        let done = run(&drive, &change, events, false);
+        drive.power_cut().expect("memory does not fail");
+        drive.power_up().expect("it recovers");
+        // Data is what is mapped and neither a vector's nor the catalogue's.
+        let data_pages = |drive: &mut Drive| drive.inventory().expect("power").mapped_pages;
+        left_over += u64::from(done.is_none() && data_pages(&mut drive) > 0);
+        let id = VectorId::new(2, 2);
+        drive.write_vector(id, BITS, false, &data).expect("room");
+        assert_eq!(data_pages(&mut drive), 0, "cut after {events} events");
+    }
+    assert!(left_over > 3, "{left_over}");
+}

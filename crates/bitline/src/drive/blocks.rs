@@ -1,0 +1,116 @@
+//! Blocks of a drive, one call at a time.
+
+use super::Drive;
+use crate::error::Error;
+
+impl Drive {
+    /// Bytes of a logical block.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    pub fn block_bytes(&self) -> Result<u32, Error> {
+        Ok(self.powered()?.host.block.block_bytes())
+    }
+
+    /// Logical blocks.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    pub fn blocks(&self) -> Result<u64, Error> {
+        Ok(self.powered()?.host.block.blocks())
+    }
+
+    /// Logical blocks that are for ordinary data: those before the area where vectors are.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    pub fn data_blocks(&self) -> Result<u64, Error> {
+        Ok(self.powered()?.host.area.start)
+    }
+
+    /// Reads `blocks` logical blocks from `lba` on.
+    ///
+    /// # Errors
+    /// What the drive reports, or a range outside of the namespace.
+    pub fn read(&mut self, lba: u64, blocks: u64) -> Result<Vec<u8>, Error> {
+        Ok(self.run(|host| async move { host.block.read(lba, blocks).await })??)
+    }
+
+    /// Writes whole logical blocks from `lba` on.
+    ///
+    /// # Errors
+    /// What the drive reports, a range outside of the namespace, or data that is
+    /// no whole number of blocks.
+    pub fn write(&mut self, lba: u64, data: &[u8]) -> Result<(), Error> {
+        let data = data.to_vec();
+        Ok(self.run(|host| async move { host.block.write(lba, &data).await })??)
+    }
+
+    /// Makes everything written so far durable, in the image file too.
+    ///
+    /// # Errors
+    /// What the drive reports, or if the image file cannot be written, such as on a full disk. Nothing is lost
+    /// then: the drive keeps it in memory, and flushing again tries again.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.run(|host| async move { host.block.flush().await })??;
+        // A cache that a capacitor protects need not be flushed for the drive's sake, but the
+        // image has only what is on flash.
+        let written = self.write_back_cache()?;
+        self.sync()?;
+        if self.image.is_some() {
+            written?;
+        }
+        Ok(())
+    }
+
+    /// Deallocates logical blocks: those that fill whole pages then read as zeroes.
+    ///
+    /// # Errors
+    /// What the drive reports, or a range outside of the namespace.
+    pub fn deallocate(&mut self, lba: u64, blocks: u64) -> Result<(), Error> {
+        Ok(self.run(|host| async move { host.block.deallocate(lba, blocks).await })??)
+    }
+
+    /// Makes logical blocks read as zeroes.
+    ///
+    /// # Errors
+    /// What the drive reports, or a range outside of the namespace.
+    pub fn write_zeroes(&mut self, lba: u64, blocks: u64) -> Result<(), Error> {
+        Ok(self.run(|host| async move { host.block.write_zeroes(lba, blocks).await })??)
+    }
+
+    /// Compares whole logical blocks from `lba` on with `data`, inside the drive.
+    ///
+    /// # Errors
+    /// Compare Failure if they differ; as [`Drive::write`].
+    pub fn compare(&mut self, lba: u64, data: &[u8]) -> Result<(), Error> {
+        let data = data.to_vec();
+        Ok(self.run(|host| async move { host.block.compare(lba, &data).await })??)
+    }
+
+    /// Has the drive read logical blocks without sending them.
+    ///
+    /// # Errors
+    /// Unrecovered Read Error if one of them is lost, or a range outside of the namespace.
+    pub fn verify(&mut self, lba: u64, blocks: u64) -> Result<(), Error> {
+        Ok(self.run(|host| async move { host.block.verify(lba, blocks).await })??)
+    }
+
+    /// Makes reads of logical blocks fail until they are written.
+    ///
+    /// # Errors
+    /// What the drive reports, or a range outside of the namespace.
+    pub fn write_uncorrectable(&mut self, lba: u64, blocks: u64) -> Result<(), Error> {
+        Ok(self.run(|host| async move { host.block.write_uncorrectable(lba, blocks).await })??)
+    }
+
+    /// Copies ranges of logical blocks, each a first block and a number of blocks, one after
+    /// another to `destination` on, inside the drive.
+    ///
+    /// # Errors
+    /// What the drive reports, such as Command Size Limit Exceeded.
+    pub fn copy(&mut self, sources: &[(u64, u32)], destination: u64) -> Result<(), Error> {
+        let sources = sources.to_vec();
+        Ok(self.run(|host| async move { host.block.copy(&sources, destination).await })??)
+    }
+}

@@ -1,0 +1,65 @@
+//! Erasing a namespace or the drive.
+
+use host::bits::BitsDevice;
+use nvme::NamespaceId;
+use nvme::log::sanitize_state;
+use sim::Span;
+
+use super::host_end::area;
+use super::{Drive, Host, NAMESPACE};
+use crate::error::Error;
+
+impl Drive {
+    /// Gives a namespace blocks of `block_bytes` and erases it.
+    ///
+    /// # Errors
+    /// What the drive reports, such as Invalid Format.
+    pub fn format(&mut self, namespace: u32, block_bytes: u32) -> Result<(), Error> {
+        let namespace = NamespaceId::new(namespace);
+        let block = self.run(|host| async move {
+            host.admin().format(namespace, block_bytes).await?;
+            host.block_on_queue(0).await
+        })??;
+        if let Some(powered) = &mut self.powered {
+            let host = &mut powered.host;
+            if namespace == NAMESPACE {
+                host.names.forget();
+            }
+            host.area = area(&powered.device, &block);
+            host.bits = BitsDevice::new(block.clone());
+            host.block = block;
+        }
+        self.sync()
+    }
+
+    /// Erases everything on the drive, beyond recovery, and waits until that is done.
+    ///
+    /// # Errors
+    /// What the drive reports; [`Error::Host`] if the operation failed.
+    pub fn sanitize(&mut self) -> Result<(), Error> {
+        self.run(|host| async move { sanitize(&host).await })??;
+        self.powered()?.host.names.forget();
+        // An image gives up what was erased when it is durable that it was.
+        self.sync()
+    }
+}
+
+/// Sanitizes, and looks every millisecond whether that is over.
+async fn sanitize(host: &Host) -> Result<(), host::Error> {
+    let admin = host.admin();
+    admin.sanitize().await?;
+    loop {
+        let status = admin.sanitize_status().await?;
+        if !status.is_in_progress() {
+            return match status.state.get() & 7 {
+                sanitize_state::COMPLETED => Ok(()),
+                _ => Err(host::StatusError {
+                    command: "sanitize",
+                    status: nvme::Status::SANITIZE_FAILED,
+                }
+                .into()),
+            };
+        }
+        host.sim().sleep(Span::from_us(1000)).await;
+    }
+}

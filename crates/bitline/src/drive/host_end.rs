@@ -1,0 +1,108 @@
+//! The host's end of a drive.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use device::Device;
+use host::admin::Admin;
+use host::bits::BitsDevice;
+use host::block::BlockDevice;
+use nvme::NamespaceId;
+use sim::Sim;
+
+use super::NAMESPACE;
+use crate::bits::{Batches, Computer};
+use crate::driver::{Driver, Queue};
+use crate::volume::Slot;
+
+/// The host's end of a powered drive, for code that runs in simulated time.
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct Host {
+    pub(super) sim: Sim,
+    pub(super) driver: Rc<Driver>,
+    pub(super) block: BlockDevice<Queue>,
+    pub(super) bits: BitsDevice<Queue>,
+    /// The drive's volume and what is in it.
+    pub(crate) names: Rc<Slot>,
+    /// Logical blocks that are for vectors.
+    pub(super) area: Range<u64>,
+    /// Dies of the drive.
+    pub(crate) dies: u32,
+    pub(crate) computer: Rc<Computer>,
+    /// How vectors are divided into batches.
+    pub(crate) batches: Batches,
+    /// Whether the drive keeps data, or only time.
+    pub(crate) stores_data: bool,
+}
+
+impl Host {
+    /// The clock, for sleeping, spawning and randomness.
+    pub fn sim(&self) -> &Sim {
+        &self.sim
+    }
+
+    /// The block device, on the first queue pair.
+    pub fn block(&self) -> &BlockDevice<Queue> {
+        &self.block
+    }
+
+    /// The computing interface beneath groups and queries, on the first queue pair: placement handles, and expressions over
+    /// logical blocks.
+    pub fn bits(&self) -> &BitsDevice<Queue> {
+        &self.bits
+    }
+
+    /// The logical blocks that are for vectors, after those for ordinary data.
+    pub fn area(&self) -> Range<u64> {
+        self.area.clone()
+    }
+
+    /// Number of queue pairs.
+    pub fn queue_pairs(&self) -> usize {
+        self.driver.queue_pairs()
+    }
+
+    /// Queue pair `pair`, counted from zero, for raw commands.
+    ///
+    /// # Errors
+    /// If there is no such pair.
+    pub fn queue(&self, pair: usize) -> Result<Queue, host::Error> {
+        Queue::new(self.driver.clone(), pair)
+    }
+
+    /// The block device on queue pair `pair`.
+    ///
+    /// # Errors
+    /// If there is no such pair.
+    pub async fn block_on_queue(&self, pair: usize) -> Result<BlockDevice<Queue>, host::Error> {
+        BlockDevice::open(self.queue(pair)?, NAMESPACE).await
+    }
+
+    /// A namespace as a block device, on queue pair `pair`.
+    ///
+    /// # Errors
+    /// If there is no such pair or namespace.
+    pub async fn namespace(
+        &self,
+        pair: usize,
+        namespace: NamespaceId,
+    ) -> Result<BlockDevice<Queue>, host::Error> {
+        BlockDevice::open(self.queue(pair)?, namespace).await
+    }
+
+    /// The drive's administration.
+    pub fn admin(&self) -> Admin<Queue> {
+        Admin::new(self.block.transport().clone())
+    }
+}
+
+/// The last blocks of the first namespace: as large a share of it as of the drive is what computing's share can hold.
+pub(super) fn area(device: &Device, block: &BlockDevice<Queue>) -> Range<u64> {
+    let (all, data) = (device.ftl.logical_pages(), device.ftl.data_pages());
+    let pages = device.controller.pages_of(NAMESPACE);
+    let pages = pages.map_or(0, |pages| u64::from(pages.end - pages.start));
+    let area = pages * u64::from(all - data) / u64::from(all.max(1));
+    let page_blocks = u64::from(block.page_blocks());
+    (pages - area) * page_blocks..pages * page_blocks
+}

@@ -1,0 +1,244 @@
+//! The lives of a drive, from power-up to power cut.
+
+use std::rc::Rc;
+
+use device::{Device, MediaState, tenants};
+use host::bits::BitsDevice;
+use host::block::BlockDevice;
+use nvme::QueuePriority;
+use sim::Simulation;
+
+use super::host_end::area;
+use super::{Drive, EVENTS_PER_LOOK, Host, NAMESPACE, Powered};
+use crate::bits::{Batches, Computer};
+use crate::config::StorageKind;
+use crate::driver::{Driver, Queue};
+use crate::error::{Error, Unclosed};
+use crate::volume::Slot;
+
+/// What is traced from a power-up on.
+#[derive(Clone, Copy)]
+pub(super) enum Tracing {
+    Off,
+    Busiest,
+    All,
+}
+
+impl Drive {
+    /// Powers up after a power cut; the drive recovers from its media. Does
+    /// nothing to a drive that has power.
+    ///
+    /// # Errors
+    /// None that did not already show when the drive was opened; [`Error::Interrupted`], after which
+    /// the drive has no power.
+    pub fn power_up(&mut self) -> Result<(), Error> {
+        if self.powered.is_some() {
+            return Ok(());
+        }
+        self.power_up_on(MediaState::Used, Tracing::Off)
+    }
+
+    pub(super) fn power_up_on(&mut self, media: MediaState, tracing: Tracing) -> Result<(), Error> {
+        let simulation = Simulation::starting_at(self.config.seed, self.off_since);
+        let sim = simulation.handle();
+        match tracing {
+            Tracing::Off => {}
+            Tracing::Busiest => sim.trace().enable_busiest(),
+            Tracing::All => sim.trace().enable(),
+        }
+        let driver = Driver::new(&sim)?;
+        let (config, nand) = (self.config.clone(), self.nand.clone());
+        let since = simulation.now();
+        let is_used = media == MediaState::Used;
+        let task = simulation.handle().spawn(async move {
+            let host_config = &config.host;
+            let device = Device::power_up(
+                &sim,
+                &config.device,
+                nand,
+                media,
+                driver.port(),
+                driver.admin_queues(),
+            )
+            .await?;
+            let classes = host_config.queue_priorities.iter();
+            let priorities: Vec<QueuePriority> =
+                classes.map(|class| QueuePriority::from(*class)).collect();
+            let connected = driver.connect(
+                device.controller.clone(),
+                host_config.queue_pairs,
+                host_config.queue_entries,
+                &priorities,
+            );
+            connected.await?;
+            let queue = Queue::new(driver.clone(), 0)?;
+            let block = BlockDevice::open(queue, NAMESPACE).await?;
+            let host = Host {
+                bits: BitsDevice::new(block.clone()),
+                names: Rc::new(Slot::new(&sim, is_used)),
+                area: area(&device, &block),
+                dies: device.schedule.geometry().dies(),
+                block,
+                computer: Rc::new(Computer::new(&sim, host_config, &device.ledger)),
+                batches: Batches::new(
+                    config.device.nand.geometry.page_bytes,
+                    host_config.batch_bytes,
+                ),
+                stores_data: config.data.storage != StorageKind::None,
+                driver,
+                sim,
+            };
+            Ok::<_, Error>((device, host))
+        });
+        let (device, host) = match self.lived(&simulation, &task) {
+            Ok(powered) => powered?,
+            Err(error) => {
+                // Whatever the recovery was programming or erasing is torn.
+                self.off_since = simulation.now();
+                simulation.cut();
+                self.nand.borrow_mut().power_cut(self.off_since)?;
+                return Err(error);
+            }
+        };
+        self.lives += 1;
+        host.names.take_up(std::mem::take(&mut self.kept));
+        let dumped = std::mem::take(&mut self.dumped);
+        if dumped.pages > 0 {
+            // The capacitor's work is on the account of the life that it made possible.
+            let account = device.ledger.open("capacitor", "dump");
+            device.ledger.spend(account, tenants::DRIVE, dumped.energy);
+        }
+        self.powered = Some(Powered {
+            host,
+            device,
+            since,
+            simulation,
+        });
+        Ok(())
+    }
+
+    /// Cuts the power in this instant: whatever was not on flash is gone, unless a capacitor
+    /// saves it, and what was being programmed or erased is torn. The media stays.
+    ///
+    /// # Errors
+    /// If the image file cannot be written.
+    pub fn power_cut(&mut self) -> Result<(), Error> {
+        let Some(powered) = self.powered.take() else {
+            return Ok(());
+        };
+        self.off_since = powered.simulation.now();
+        powered.simulation.cut();
+        self.kept = powered.host.names.take_kept();
+        self.nand.borrow_mut().power_cut(self.off_since)?;
+        self.dumped = powered.device.power_lost();
+        Ok(())
+    }
+
+    /// Records a trace from now on: powers the drive down in order and up again
+    /// with tracing on.
+    ///
+    /// # Errors
+    /// As [`Drive::power_up`].
+    pub fn restart_traced(&mut self) -> Result<(), Error> {
+        self.restart_with(Tracing::All)
+    }
+
+    /// As [`Drive::restart_traced`], but keeps only the busiest [`sim::Trace::BUSIEST`], so that
+    /// the trace's memory stays bounded.
+    ///
+    /// # Errors
+    /// As [`Drive::power_up`].
+    pub fn restart_traced_busiest(&mut self) -> Result<(), Error> {
+        self.restart_with(Tracing::Busiest)
+    }
+
+    fn restart_with(&mut self, tracing: Tracing) -> Result<(), Error> {
+        if self.powered.is_some() {
+            let _ = self.write_back_cache()?;
+        }
+        self.power_cut()?;
+        // The scan of a blank drive would fill the trace for nothing.
+        let media = if self.is_blank() {
+            MediaState::Blank
+        } else {
+            MediaState::Used
+        };
+        self.power_up_on(media, tracing)
+    }
+
+    /// Lets everything in flight finish, has what is cached written to flash and makes the image durable, as
+    /// [`Drive::close`] begins with; the drive can be used on.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`]; what flash does not take, or the image file, such as on a full disk.
+    pub fn settle(&mut self) -> Result<(), Error> {
+        let Some(powered) = &self.powered else {
+            return Ok(());
+        };
+        while (0..EVENTS_PER_LOOK).all(|_| powered.simulation.step()) {
+            if (self.watch)().is_break() {
+                return Err(Error::Interrupted);
+            }
+        }
+        let written = self.write_back_cache()?;
+        self.sync()?;
+        // A capacitor saves what flash does not take, as when the power is cut.
+        if self.image.is_some() && !self.config.device.cache.capacitor {
+            written?;
+        }
+        let controller = self.powered()?.device.controller.clone();
+        let down = self.run(|_| async move { controller.shut_down().await })?;
+        // Counts that find no space on flash are lost; data is not concerned.
+        let _ = down;
+        Ok(())
+    }
+
+    /// Lets everything in flight finish, has what is cached written to flash, makes the image durable and
+    /// lets go of it. Dropping a drive without closing it is a power cut.
+    ///
+    /// # Errors
+    /// What flash does not take, or the image file, such as on a full disk. Nothing is lost then: the drive
+    /// comes back with the error, to be closed again. Dropped instead, it loses what the error tells of.
+    pub fn close(mut self) -> Result<(), Unclosed> {
+        self.power_down().map_err(|error| Unclosed {
+            drive: Box::new(self),
+            error,
+        })
+    }
+
+    fn power_down(&mut self) -> Result<(), Error> {
+        self.settle()?;
+        self.power_cut()?;
+        self.sync()
+    }
+
+    /// Waits until the cache holds nothing that flash does not; the drive's own doing, without a
+    /// command.
+    pub(super) fn write_back_cache(&mut self) -> Result<Result<(), device::ftl::FtlError>, Error> {
+        let cache = self.powered()?.device.cache.clone();
+        self.run(|_| async move { cache.flush().await })
+    }
+
+    pub(super) fn sync(&self) -> Result<(), Error> {
+        Ok(self.nand.borrow_mut().sync()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a blank drive, and of one that has something to recover.
+    #[test]
+    fn parts_are_powered_up_in_one_order() {
+        let config = Config::preset("flash-cosmos").expect("a preset");
+        let mut drive = Drive::open(config).expect("a drive");
+        for _ in 0..2 {
+            let powered = drive.powered().expect("it has power");
+            let order: Vec<_> = powered.device.parts().collect();
+            assert_eq!(order, ["schedule", "ftl", "cache", "bits", "front end"]);
+            drive.power_cut().expect("no image");
+            drive.power_up().expect("it recovers");
+        }
+    }
+}

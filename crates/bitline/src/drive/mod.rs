@@ -1,0 +1,201 @@
+//! A drive in this process: power it up, talk to it, cut its power.
+
+mod blocks;
+mod erase;
+mod host_end;
+mod life;
+mod open;
+mod precondition;
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use device::Device;
+use device::memory::Dumped;
+use media::nand::Nand;
+use nvme::NamespaceId;
+use sim::{JoinHandle, Simulation, Stalled, Time};
+
+use crate::config::Config;
+use crate::error::Error;
+use crate::statistics::Statistics;
+use crate::volume::Kept;
+pub use host_end::Host;
+
+const NAMESPACE: NamespaceId = NamespaceId::new(1);
+
+/// Events of the simulation between two looks at the watch. An event may be as long as a command of 256 MiB
+/// takes to be copied, and a look takes some nanoseconds.
+const EVENTS_PER_LOOK: u64 = 4;
+
+/// Asked again and again while a call lets simulated time pass, whether to go on.
+///
+/// What breaks off ends with [`Error::Interrupted`]. Commands that were sent by then are carried out in
+/// the time of later calls, as after a host that has crashed; no further ones are sent. A power-up
+/// that breaks off is a power cut.
+pub type Watch = Rc<dyn Fn() -> ControlFlow<()>>;
+
+/// Lets every call go on to its end.
+fn unwatched() -> Watch {
+    Rc::new(|| ControlFlow::Continue(()))
+}
+
+/// A drive, and the simulated time in which it and its host live.
+///
+/// The synchronous calls let simulated time pass until they are done. For many
+/// requests in flight, [`Drive::run`] takes an async function that talks to the
+/// drive through a [`Host`].
+pub struct Drive {
+    config: Config,
+    nand: Rc<RefCell<Nand>>,
+    powered: Option<Powered>,
+    /// When the power was last cut, or the beginning.
+    off_since: Time,
+    /// What a capacitor saved when the power was last cut.
+    dumped: Dumped,
+    image: Option<PathBuf>,
+    watch: Watch,
+    /// The process that opened it. A fork of it has a copy, but the image is not the copy's to write.
+    process: u32,
+    /// How often it was powered up.
+    lives: u64,
+    /// What is known of its volume while it has no power.
+    kept: Kept,
+}
+
+struct Powered {
+    host: Host,
+    device: Device,
+    since: Time,
+    // Last, so that tasks go before what they refer to.
+    simulation: Simulation,
+}
+
+impl Drive {
+    /// Runs an async function in simulated time, until it returns.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`]; [`Error::Stalled`] if it waits for what never happens.
+    pub fn run<T: 'static, F>(&mut self, function: impl FnOnce(Host) -> F) -> Result<T, Error>
+    where
+        F: Future<Output = T> + 'static,
+    {
+        let powered = self.powered()?;
+        let task = powered.host.sim.spawn(function(powered.host.clone()));
+        self.lived(&powered.simulation, &task)
+    }
+
+    /// Lets time pass until `task` has finished.
+    pub(crate) fn live_until<T>(&self, task: &JoinHandle<T>) -> Result<(), Error> {
+        self.live_on(&self.powered()?.simulation, task)
+    }
+
+    fn live_on<T>(&self, simulation: &Simulation, task: &JoinHandle<T>) -> Result<(), Error> {
+        while !simulation.advance(task, EVENTS_PER_LOOK)? {
+            if (self.watch)().is_break() {
+                return Err(Error::Interrupted);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets time pass until `task` has finished. If it does not, or is broken off, it is dropped.
+    pub(super) fn lived<T>(
+        &self,
+        simulation: &Simulation,
+        task: &JoinHandle<T>,
+    ) -> Result<T, Error> {
+        if let Err(error) = self.live_on(simulation, task) {
+            task.abort();
+            return Err(error);
+        }
+        let at = simulation.now();
+        task.take().ok_or_else(|| Stalled { at }.into())
+    }
+
+    /// The simulation, to step it event by event.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    pub fn simulation(&self) -> Result<&Simulation, Error> {
+        Ok(&self.powered()?.simulation)
+    }
+
+    /// The host's end, for tasks spawned on the simulation.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    pub fn host(&self) -> Result<Host, Error> {
+        Ok(self.powered()?.host.clone())
+    }
+
+    fn powered(&self) -> Result<&Powered, Error> {
+        self.powered.as_ref().ok_or(Error::NoPower)
+    }
+
+    /// Its configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The image file, if it has one.
+    pub fn image(&self) -> Option<&Path> {
+        self.image.as_deref()
+    }
+
+    /// Whether this is the copy, in a forked process, of a drive whose image the process that opened it
+    /// goes on using: nothing may be done with it but to drop it.
+    pub fn is_foreign(&self) -> bool {
+        self.image.is_some() && self.process != std::process::id()
+    }
+
+    /// Which of its lives this is, from power-up to power cut.
+    pub(crate) fn life(&self) -> u64 {
+        self.lives
+    }
+
+    /// The powered device, to look inside.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    pub fn device(&self) -> Result<&Device, Error> {
+        Ok(&self.powered()?.device)
+    }
+
+    /// The flash packages, which outlive power cuts.
+    pub fn nand(&self) -> &Rc<RefCell<Nand>> {
+        &self.nand
+    }
+
+    /// The present instant.
+    pub fn now(&self) -> Time {
+        self.powered
+            .as_ref()
+            .map_or(self.off_since, |powered| powered.simulation.now())
+    }
+
+    /// Everything counted since power-up.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    pub fn statistics(&self) -> Result<Statistics, Error> {
+        let powered = self.powered()?;
+        Ok(Statistics::of(
+            &powered.device,
+            powered.since,
+            powered.simulation.now(),
+        ))
+    }
+}
+
+impl Drop for Drive {
+    fn drop(&mut self) {
+        // A capacitor still does its work; nobody is left to hear of an image that cannot be
+        // written. After a panic nothing of the drive is to be touched, and its image not by a fork.
+        if !std::thread::panicking() && !self.is_foreign() {
+            let _ = self.power_cut();
+        }
+    }
+}

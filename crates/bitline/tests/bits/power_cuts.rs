@@ -154,7 +154,7 @@ fn so_it_does_where_programs_and_erases_fail() {
 #[test]
 fn what_was_written_and_never_named_is_deallocated() {
     let mut left_over = 0;
-    for events in (40..400).step_by(40) {
+    for events in (20..120).step_by(4) {
         let mut drive = open(&[]);
         let data = Random(events).vector(BITS);
         let id = VectorId::new(0, 0);

@@ -42,7 +42,7 @@ pub use bits::{Labels, Platform, Query};
 pub use drive::{Drive, Host, Watch};
 pub use driver::{Queue, send_raw, send_raw_admin};
 pub use error::{Error, Unclosed};
-pub use explain::{EstimateReport, EstimatedEnergy, Explanation, Part, StepReport};
+pub use explain::{EstimateReport, EstimatedEnergy, Explanation, PlanPart, StepReport};
 pub use health::Health;
 pub use inventory::{BlockRun, Identity, Inventory, VectorSpace};
 pub use pending::{Finished, Pending};

@@ -227,6 +227,7 @@ impl Drive {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Config;
 
     /// Of a blank drive, and of one that has something to recover.
     #[test]

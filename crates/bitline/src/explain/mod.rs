@@ -44,7 +44,7 @@ pub struct Explanation {
     /// Operand pages that the controller's accelerator takes in for each chunk.
     pub controller_pages: u64,
     /// How the result comes about.
-    pub root: Part,
+    pub root: PlanPart,
     /// What it takes.
     pub estimate: EstimateReport,
 }
@@ -53,7 +53,7 @@ pub struct Explanation {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Part {
+pub enum PlanPart {
     /// All zeros or all ones.
     Constant {
         /// Which.
@@ -76,7 +76,7 @@ pub enum Part {
         /// `not`, `and`, `or` or `xor`.
         operator: &'static str,
         /// The operands.
-        parts: Vec<Part>,
+        parts: Vec<PlanPart>,
     },
 }
 
@@ -199,7 +199,7 @@ impl Drive {
             senses: plan.senses(),
             page_transfers: plan.page_transfers(),
             controller_pages: plan.root.operand_pages() + u64::from(count_only),
-            root: Part::Constant { value: false },
+            root: PlanPart::Constant { value: false },
             estimate: EstimateReport::default(),
         };
         if platform == Platform::Host {
@@ -276,9 +276,9 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn part(&mut self, source: &Source) -> Part {
+    fn part(&mut self, source: &Source) -> PlanPart {
         let (operator, parts) = match source {
-            Source::Constant(value) => return Part::Constant { value: *value },
+            Source::Constant(value) => return PlanPart::Constant { value: *value },
             Source::Array(computation) => {
                 let again = std::mem::replace(&mut self.written[*computation], true);
                 let steps = if again {
@@ -286,7 +286,7 @@ impl<'a> Writer<'a> {
                 } else {
                     self.steps(&self.plan.computations[*computation])
                 };
-                return Part::Page {
+                return PlanPart::Page {
                     program: *computation,
                     steps,
                 };
@@ -296,7 +296,7 @@ impl<'a> Writer<'a> {
             Source::Or(parts) => ("or", &parts[..]),
             Source::Xor(parts) => ("xor", &parts[..]),
         };
-        Part::Combined {
+        PlanPart::Combined {
             operator,
             parts: parts.iter().map(|part| self.part(part)).collect(),
         }

@@ -10,7 +10,7 @@ use nvme::{Expression, VectorId};
 use sim::resource::{Priority, Server};
 use sim::{Energy, Sim, Simulation, Span};
 
-use super::{EstimateReport, Names, Part};
+use super::{EstimateReport, Names, PlanPart};
 use crate::bits::{AHEAD, Batch, Batches, Loop, Pace, Step, steps_of};
 use crate::drive::Drive;
 use crate::error::Error;
@@ -19,10 +19,10 @@ use crate::error::Error;
 const READ_BYTES: u64 = 9;
 
 /// The expression itself, as the host carries it out.
-pub(super) fn part(expression: &Expression, names: &Names<'_>) -> Part {
+pub(super) fn part(expression: &Expression, names: &Names<'_>) -> PlanPart {
     let operator = match expression {
         Expression::Vector(id) => {
-            return Part::Vector {
+            return PlanPart::Vector {
                 vector: names.of(*id).to_string(),
             };
         }
@@ -31,7 +31,7 @@ pub(super) fn part(expression: &Expression, names: &Names<'_>) -> Part {
         Expression::Or(_) => "or",
         Expression::Xor(_) => "xor",
     };
-    Part::Combined {
+    PlanPart::Combined {
         operator,
         parts: expression
             .operands()

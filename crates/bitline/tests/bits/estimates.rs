@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bitline::{Drive, EnergyEntry, Expression, Part, Platform, VectorId};
+use bitline::{Drive, EnergyEntry, Expression, PlanPart, Platform, VectorId};
 use nvme::command::Home;
 use sim::Span;
 
@@ -202,7 +202,7 @@ fn explanations_say_what_the_latches_hold() {
     let told = drive.ask(&asked).explanation(None, false);
     let told = told.expect("the vectors are there");
     assert_eq!((told.bits, told.chunks), (8, 1));
-    let Part::Page { steps, .. } = &told.root else {
+    let PlanPart::Page { steps, .. } = &told.root else {
         panic!("{told:?} is more than a page");
     };
     let last = steps.last().expect("steps");

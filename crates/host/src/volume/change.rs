@@ -248,7 +248,7 @@ impl<'v, T: Transport> Change<'v, T> {
             });
         }
         self.write_by(id, async |volume, extents| {
-            Ok(volume.write_extents(extents, data).await?)
+            volume.write_extents(extents, data).await
         })
         .await
     }

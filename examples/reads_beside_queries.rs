@@ -65,7 +65,7 @@ async fn read(host: Host, reader: u64, done: Rc<Cell<bool>>) -> Result<Histogram
 
 fn measure(config: &Config, platform: Option<Platform>, reads: bool) -> Result<Measured, Error> {
     let (mut drive, all) = drive(config)?;
-    let measured = drive.run(move |host| async move {
+    drive.run(move |host| async move {
         let (sim, begin) = (host.sim().clone(), host.sim().now());
         let until = begin + Span::from_us(50_000);
         let done = Rc::new(Cell::new(false));
@@ -89,8 +89,7 @@ fn measure(config: &Config, platform: Option<Platform>, reads: bool) -> Result<M
             queries,
             elapsed,
         })
-    });
-    Ok(measured??)
+    })?
 }
 
 fn main() -> Result<(), Error> {

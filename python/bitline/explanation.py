@@ -44,7 +44,7 @@ class PagePart:
     """A page that the array computes."""
 
     kind: ClassVar[Literal["page"]] = "page"
-    program: int
+    computation: int
     """Number of the computation; a page in several places is computed once."""
     steps: tuple[Step, ...]
     """The commands; none where the page is named again."""

@@ -28,7 +28,7 @@ class Group:
 
     A group lies on all dies of the drive unless it was given a home, some of them. Groups of different homes
     do not meet in the latches: the controller combines them, or pages of one are brought to the other's dies,
-    whichever is estimated to take less time (`bits.meeting`).
+    whichever is estimated to take less time (`bits.route`).
 
     Its name and those of its vectors are kept on the drive. A group is a collection of its vectors: it has a
     length, is iterated over, and `group["name"]` or `group[number]` is one of them.

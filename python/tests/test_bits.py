@@ -421,11 +421,11 @@ def test_groups_have_homes(drive: Drive) -> None:
 
 def test_how_vectors_of_different_homes_meet_can_be_chosen() -> None:
     rows = np.random.default_rng(10).random((2, 100_000)) < 0.5
-    for meeting, gathers in [("controller", 0), ("gather", 1)]:
-        with bitline.open(set={**SMALL, "bits.meeting": meeting}) as drive:
+    for route, gathers in [("controller", 0), ("gather", 1)]:
+        with bitline.open(set={**SMALL, "bits.route": route}) as drive:
             [a] = drive.group("0").write(rows[:1])
             [b] = drive.group("1", first_die=1).write(rows[1:])
             np.testing.assert_array_equal((a & b).read(), rows[0] & rows[1])
             assert drive.statistics.bits.gathers == gathers
-    with pytest.raises(bitline.ConfigError, match=r"bits\.meeting"):
-        bitline.open(set={**SMALL, "bits.meeting": "somehow"})
+    with pytest.raises(bitline.ConfigError, match=r"bits\.route"):
+        bitline.open(set={**SMALL, "bits.route": "somehow"})

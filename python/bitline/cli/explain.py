@@ -237,10 +237,10 @@ def _branch(part: PlanPart) -> Branch:
 
 def _page(part: PagePart) -> Branch:
     if not part.steps:
-        return Branch(f"page {part.program} again")
+        return Branch(f"page {part.computation} again")
     senses = sum(step.command == "sense" for step in part.steps)
     return Branch(
-        f"page {part.program}: {counted(senses, 'sense')}",
+        f"page {part.computation}: {counted(senses, 'sense')}",
         [
             Branch(
                 f"{step.action}    {_cost(step)}",

@@ -62,7 +62,7 @@ pub enum PlanPart {
     /// A page that the array computes.
     Page {
         /// Number of the computation; a page in several places is computed once.
-        program: usize,
+        computation: usize,
         /// The commands; none where the page is named again.
         steps: Vec<StepReport>,
     },
@@ -287,7 +287,7 @@ impl<'a> Writer<'a> {
                     self.steps(&self.plan.computations[*computation])
                 };
                 return PlanPart::Page {
-                    program: *computation,
+                    computation: *computation,
                     steps,
                 };
             }

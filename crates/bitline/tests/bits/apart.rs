@@ -45,19 +45,19 @@ fn fill(drive: &mut Drive, random: &mut Random, bits: u64) -> Vectors {
 /// Enough blocks for the narrow homes, which need many of a plane.
 const ROOMY: (&str, &str) = ("nand.geometry.blocks_per_plane", "200");
 
-fn open_with(meeting: &str, overrides: &[(&str, &str)]) -> Drive {
-    let fixed = [ROOMY, ("bits.meeting", meeting)];
+fn open_with(rule: &str, overrides: &[(&str, &str)]) -> Drive {
+    let fixed = [ROOMY, ("bits.route", rule)];
     let all: Vec<_> = fixed.into_iter().chain(overrides.iter().copied()).collect();
     open(&all)
 }
 
 #[test]
-fn every_way_of_meeting_yields_what_plain_loops_do() {
+fn every_route_yields_what_plain_loops_do() {
     let mut gathers = 0;
-    for meeting in ["fastest", "controller", "gather"] {
+    for rule in ["fastest", "controller", "gather"] {
         for (seed, bits) in [1, 512 * 8 * 3, BITS].into_iter().enumerate() {
             let mut random = Random(seed as u64);
-            let mut drive = open_with(meeting, &[]);
+            let mut drive = open_with(rule, &[]);
             let vectors = fill(&mut drive, &mut random, bits);
             let names: Vec<VectorId> = vectors.keys().copied().collect();
             for round in 0..25 {
@@ -67,15 +67,15 @@ fn every_way_of_meeting_yields_what_plain_loops_do() {
                     let result = drive.evaluate(&expression, platform);
                     let result = result.expect("the vectors are there");
                     let place =
-                        format!("{meeting}, {platform}, {bits} bits, {round}: {expression}");
+                        format!("{rule}, {platform}, {bits} bits, {round}: {expression}");
                     assert!(result == expected, "{place}");
                     let counted = drive.count_ones(&expression, platform);
                     assert_eq!(counted.expect("the same"), ones(&expected), "{place}");
                 }
             }
             let counts = drive.statistics().expect("power").bits;
-            assert!(meeting != "controller" || counts.gathers == 0, "{counts:?}");
-            assert!(meeting != "gather" || counts.gathers > 5, "{counts:?}");
+            assert!(rule != "controller" || counts.gathers == 0, "{counts:?}");
+            assert!(rule != "gather" || counts.gathers > 5, "{counts:?}");
             gathers += counts.gathers;
         }
     }
@@ -84,9 +84,9 @@ fn every_way_of_meeting_yields_what_plain_loops_do() {
 
 #[test]
 fn many_evaluations_across_dies_do_not_mix() {
-    for meeting in ["controller", "gather"] {
+    for rule in ["controller", "gather"] {
         let mut random = Random(5);
-        let mut drive = open_with(meeting, &[]);
+        let mut drive = open_with(rule, &[]);
         let vectors = fill(&mut drive, &mut random, BITS);
         let names: Vec<VectorId> = vectors.keys().copied().collect();
         let asked: Vec<Expression> = (0..30).map(|_| random.expression(&names, 3)).collect();
@@ -112,7 +112,7 @@ fn many_evaluations_across_dies_do_not_mix() {
             let expected = oracle(expression, &vectors, BITS);
             assert!(
                 result.expect("exists") == expected,
-                "{meeting}: {expression}"
+                "{rule}: {expression}"
             );
         }
     }
@@ -322,7 +322,7 @@ fn the_way_that_is_chosen_takes_less_time() {
         for chunks in [1, 8, 40] {
             let bits = PAGE_BITS * chunks;
             let ways = ["fastest", "controller", "gather"];
-            let mut drives = ways.map(|meeting| timed_drive(meeting, rate, bits));
+            let mut drives = ways.map(|rule| timed_drive(rule, rate, bits));
             for expression in &expressions {
                 for count in [false, true] {
                     let [chosen, controller, gather] = drives
@@ -355,7 +355,7 @@ fn the_way_that_is_chosen_takes_less_time() {
 }
 
 /// A drive without data whose accelerator goes through so many megabytes a second.
-fn timed_drive(meeting: &str, rate: &str, bits: u64) -> Drive {
+fn timed_drive(rule: &str, rate: &str, bits: u64) -> Drive {
     let overrides = [
         ("data.storage", "none"),
         ("nand.geometry.page_bytes", "16384"),
@@ -363,7 +363,7 @@ fn timed_drive(meeting: &str, rate: &str, bits: u64) -> Drive {
         ("bits.accelerator_buffer_bytes", "262144"),
         ("bits.accelerator_megabytes_per_second", rate),
     ];
-    let mut drive = open_with(meeting, &overrides);
+    let mut drive = open_with(rule, &overrides);
     let data = vec![0; bits as usize / 8];
     for (group, home) in HOMES {
         for vector in 0..3 {
@@ -380,7 +380,7 @@ fn a_write_waits_for_strings_that_are_lent() {
     let mut random = Random(12);
     // Few enough blocks that evaluations, side by side, borrow all that are free.
     let mut drive = open(&[
-        ("bits.meeting", "gather"),
+        ("bits.route", "gather"),
         ("bits.compute_blocks_percent", "25"),
     ]);
     let data = random.vector(BITS);
@@ -414,9 +414,9 @@ fn a_write_waits_for_strings_that_are_lent() {
 
 #[test]
 fn without_data_operands_meet_in_the_same_time() {
-    let run = |storage: &str, meeting: &str| {
+    let run = |storage: &str, rule: &str| {
         let mut random = Random(13);
-        let mut drive = open_with(meeting, &[("data.storage", storage)]);
+        let mut drive = open_with(rule, &[("data.storage", storage)]);
         let vectors = fill(&mut drive, &mut random, BITS);
         let names: Vec<VectorId> = vectors.keys().copied().collect();
         let mut times = Vec::new();
@@ -432,7 +432,7 @@ fn without_data_operands_meet_in_the_same_time() {
         }
         (times, drive.statistics().expect("power").energy_pj)
     };
-    for meeting in ["controller", "gather"] {
-        assert_eq!(run("memory", meeting), run("none", meeting), "{meeting}");
+    for rule in ["controller", "gather"] {
+        assert_eq!(run("memory", rule), run("none", rule), "{rule}");
     }
 }

@@ -33,9 +33,9 @@ fn fill(drive: &mut Drive, random: &mut Random, bits: u64) -> Vectors {
 #[test]
 fn a_sound_drive_agrees_with_itself() {
     let mut random = Random(1);
-    for meeting in ["controller", "gather"] {
+    for rule in ["controller", "gather"] {
         let mut drive = open(&[
-            ("bits.meeting", meeting),
+            ("bits.route", rule),
             ("nand.geometry.blocks_per_plane", "60"),
         ]);
         let vectors = fill(&mut drive, &mut random, BITS);
@@ -45,7 +45,7 @@ fn a_sound_drive_agrees_with_itself() {
             let expression = random.expression(&names, 3);
             let expected = oracle(&expression, &vectors, BITS);
             for platform in IN_DRIVE {
-                let place = format!("{meeting}, {platform}, {round}: {expression}");
+                let place = format!("{rule}, {platform}, {round}: {expression}");
                 let checked = drive.evaluate_checked(&expression, platform);
                 let checked = checked.expect("the vectors are there");
                 assert_eq!(checked.differing_bits, 0, "{place}");

@@ -21,13 +21,13 @@ pub struct BitsConfig {
     /// Bytes of operands the accelerator combines in a second, in millions.
     pub accelerator_megabytes_per_second: u64,
     /// How vectors that lie on different dies are combined.
-    pub meeting: Meeting,
+    pub route: RouteRule,
 }
 
 /// How vectors of different homes are combined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Meeting {
+pub enum RouteRule {
     /// As is estimated to take less time.
     #[default]
     Fastest,

@@ -61,12 +61,6 @@ impl Layout {
         }
     }
 
-    /// Whether chunk for chunk, of vectors of `chunks`, both layouts name the same plane.
-    pub fn shares_planes(&self, other: &Layout, chunks: u64) -> bool {
-        let used = |layout: &Layout| u64::from(layout.dies).min(chunks);
-        self.first == other.first && used(self) == used(other)
-    }
-
     /// Dies over which it spreads chunks.
     pub fn dies(&self) -> u32 {
         self.dies
@@ -142,25 +136,6 @@ impl Layout {
         let dies = u64::from(self.dies);
         let end = chunks.end.min(chunks.start + dies);
         (chunks.start..end).map(move |chunk| (chunk % dies) as u32)
-    }
-
-    /// How many batches of `chunks` a die has, and how many chunks are in them all: what
-    /// [`Layout::batches_of`] gives.
-    pub fn share(&self, number: u32, chunks: Range<u64>) -> (u64, u64) {
-        let planes_per_die = u64::from(self.geometry.planes_per_die);
-        // Chunks of the die in the stripe of chunk `end` that come before that chunk.
-        let begun = |end: u64| {
-            let rest = end % self.planes();
-            (rest + u64::from(self.dies) - 1 - u64::from(number)) / u64::from(self.dies)
-        };
-        let before = |end: u64| end / self.planes() * planes_per_die + begun(end);
-        let pages = before(chunks.end) - before(chunks.start);
-        if pages == 0 {
-            return (0, 0);
-        }
-        let first = chunks.start / self.planes() + u64::from(begun(chunks.start) == planes_per_die);
-        let end = chunks.end / self.planes() + u64::from(begun(chunks.end) > 0);
-        (end - first, pages)
     }
 
     /// Chunks of the largest batch of so many chunks.
@@ -295,20 +270,6 @@ mod tests {
     }
 
     #[test]
-    fn layouts_share_planes_where_every_chunk_does() {
-        for (one, other) in homes().flat_map(|one| homes().map(move |other| (one.clone(), other))) {
-            for chunks in 1..=12 {
-                let same = (0..chunks).all(|chunk| one.plane(chunk) == other.plane(chunk));
-                assert_eq!(
-                    one.shares_planes(&other, chunks),
-                    same,
-                    "{one:?} {other:?} {chunks}"
-                );
-            }
-        }
-    }
-
-    #[test]
     fn every_chunk_has_its_own_string() {
         homes().for_each(|layout| strings_are_apart(&layout));
     }
@@ -345,10 +306,8 @@ mod tests {
                 .flat_map(|number| layout.batches_of(number, 0..chunks));
             let mut held: Vec<_> = of_dies.collect();
             for (number, start) in (0..layout.dies).flat_map(|l| (0..chunks).map(move |s| (l, s))) {
-                let batches: Vec<_> = layout.batches_of(number, start..chunks).collect();
-                let pages = batches.iter().map(|batch| batch.len() as u64);
-                let share = (batches.len() as u64, pages.clone().sum());
-                assert_eq!(layout.share(number, start..chunks), share);
+                let batches = layout.batches_of(number, start..chunks);
+                let pages = batches.map(|batch| batch.len() as u64);
                 assert!(pages.max() <= Some(layout.pages_of_batch(chunks)));
             }
             for batch in &held {

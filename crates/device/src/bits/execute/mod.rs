@@ -20,7 +20,7 @@ use sim::Sim;
 use sim::resource::Semaphore;
 
 use super::classes::{Class, classes};
-use super::config::{BitsConfig, Meeting};
+use super::config::{BitsConfig, RouteRule};
 use super::engine::Engine;
 use super::job::{Question, job};
 use super::plan::{Limits, Plan, Weights};
@@ -122,7 +122,7 @@ pub struct Bits {
     sim: Sim,
     limits: Limits,
     model: CostModel,
-    meeting: Meeting,
+    rule: RouteRule,
     schedule: Rc<Schedule>,
     ftl: Rc<Ftl>,
     cache: Rc<Cache>,
@@ -152,7 +152,7 @@ impl Bits {
             sim: sim.clone(),
             limits,
             model,
-            meeting: config.meeting,
+            rule: config.route,
             accelerator,
             schedule: schedule.clone(),
             ftl: backend.ftl.clone(),

@@ -197,7 +197,7 @@ impl Bits {
             geometry: self.schedule.geometry(),
             limits: &self.limits,
             model: &self.model,
-            meeting: self.meeting,
+            rule: self.rule,
             count_only,
         }
     }

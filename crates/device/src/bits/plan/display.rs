@@ -27,7 +27,7 @@ impl Plan {
         let (name, operands) = match source {
             Source::Constant(value) => return writeln!(f, "controller: all {}", u8::from(*value)),
             Source::Array(index) => {
-                writeln!(f, "page of program {index}")?;
+                writeln!(f, "page of computation {index}")?;
                 return write_computation(f, &self.computations[*index], depth + 1);
             }
             Source::Not(inner) => ("NOT", std::slice::from_ref(&**inner)),

@@ -19,7 +19,7 @@ use nvme::Expression;
 use sim::Span;
 
 use super::classes::Class;
-use super::config::Meeting;
+use super::config::RouteRule;
 use super::engine::Engine;
 use super::job::{Plans, Question, job};
 use super::plan::{Computation, Limits, Plan, Source, plan};
@@ -69,7 +69,7 @@ pub struct Choice<'a> {
     /// How long things take.
     pub model: &'a CostModel,
     /// How vectors of different homes are to be combined.
-    pub meeting: Meeting,
+    pub rule: RouteRule,
     /// Only the number of ones is wanted.
     pub count_only: bool,
 }
@@ -88,7 +88,7 @@ pub fn routes(
     };
     let mut planned: Vec<(Class, Routes)> = classes.into_iter().map(alone).collect();
     let is_open = planned.iter().any(|(_, routes)| routes.other.is_some());
-    if planned.len() > 1 && is_open && choice.meeting == Meeting::Fastest {
+    if planned.len() > 1 && is_open && choice.rule == RouteRule::Fastest {
         choose_together(&mut planned, choice);
     }
     planned
@@ -196,10 +196,10 @@ pub fn route(
         Engine::FlashCosmos => gather(&whole, &sites),
         _ => None,
     };
-    let wanted = |gathered: &Route| match choice.meeting {
-        Meeting::Controller => false,
-        Meeting::Gather => true,
-        Meeting::Fastest => gathered.estimate < controller.estimate,
+    let wanted = |gathered: &Route| match choice.rule {
+        RouteRule::Controller => false,
+        RouteRule::Gather => true,
+        RouteRule::Fastest => gathered.estimate < controller.estimate,
     };
     let (chosen, other) = match gathered {
         Some(gathered) if wanted(&gathered) => (gathered, Some(controller)),

@@ -47,9 +47,8 @@ class Tracing:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write what was traced as JSON in the trace-event format, for Perfetto and other viewers.
 
-        Without tracing it is a trace of nothing.
-
         Raises:
+            UsageError: The drive records none: `restart` has it begin.
             OSError: The file cannot be written.
         """
         self._native.write_trace(Path(path))

@@ -73,6 +73,15 @@ class Duration:
     def __add__(self, other: "Duration") -> "Duration":
         return Duration(self.ps + other.ps) if isinstance(other, Duration) else NotImplemented
 
+    def __radd__(self, other: object) -> "Duration":
+        # `sum` begins with 0.
+        return self if other == 0 else NotImplemented
+
+    def __mul__(self, factor: float) -> "Duration":
+        return Duration(round(self.ps * factor)) if isinstance(factor, int | float) else NotImplemented
+
+    __rmul__ = __mul__
+
     def __sub__(self, other: "Duration") -> "Duration":
         return Duration(self.ps - other.ps) if isinstance(other, Duration) else NotImplemented
 
@@ -89,6 +98,9 @@ class Duration:
 
     def __str__(self) -> str:
         return scaled(self.ns, 1000, ("ns", "µs", "ms", "s"))
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
 
     def __repr__(self) -> str:
         return f"<Duration {self}>"
@@ -124,6 +136,15 @@ class Energy:
     def __add__(self, other: "Energy") -> "Energy":
         return Energy(self.pj + other.pj) if isinstance(other, Energy) else NotImplemented
 
+    def __radd__(self, other: object) -> "Energy":
+        # `sum` begins with 0.
+        return self if other == 0 else NotImplemented
+
+    def __mul__(self, factor: float) -> "Energy":
+        return Energy(round(self.pj * factor)) if isinstance(factor, int | float) else NotImplemented
+
+    __rmul__ = __mul__
+
     def __sub__(self, other: "Energy") -> "Energy":
         return Energy(self.pj - other.pj) if isinstance(other, Energy) else NotImplemented
 
@@ -140,6 +161,9 @@ class Energy:
 
     def __str__(self) -> str:
         return scaled(self.pj, 1000, ("pJ", "nJ", "µJ", "mJ", "J"))
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
 
     def __repr__(self) -> str:
         return f"<Energy {self}>"

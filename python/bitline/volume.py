@@ -7,7 +7,7 @@ prices = drive.volume["prices"]
 ```
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -44,8 +44,8 @@ class VolumeObject:
     """Where it lies: first logical block and number of blocks of each run, as `drive.read` takes them."""
 
 
-class Volume:
-    """The named objects of a drive, as a mapping from names to what they hold.
+class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
+    """The named arrays, files and tables of a drive, as a mapping from names to what they hold.
 
     An object is replaced as a whole: a power cut leaves what was there before, or what was to be there.
     """
@@ -60,14 +60,17 @@ class Volume:
         """All objects, groups included, by name."""
         return [_object(row) for row in self._drive._names.objects()]
 
+    def _names(self) -> list[str]:
+        return [found.name for found in self.objects() if found.kind != "group"]
+
     def __len__(self) -> int:
-        return len(self._drive._names.objects())
+        return len(self._names())
 
     def __iter__(self) -> Iterator[str]:
-        return iter([found.name for found in self.objects()])
+        return iter(self._names())
 
     def __contains__(self, name: object) -> bool:
-        return name in [found.name for found in self.objects()]
+        return name in self._names()
 
     def __setitem__(self, name: str, value: "bytes | bytearray | memoryview | NDArray[Any]") -> None:
         """Write an array or a file, or replace one.
@@ -102,25 +105,28 @@ class Volume:
             KeyError: There is no such object.
             UsageError: It is a group: `drive.group(name)` has its vectors.
         """
-        if name not in self:
-            raise KeyError(name)
+        self._check(name)
         row, data = self._drive._names.read_object(name)
         found = _object(row)
-        if found.kind == "group":
-            raise UsageError(f"{name!r} is a group: drive.group({name!r}) has its vectors")
         if found.dtype is None:
             return data
         return np.frombuffer(bytearray(data), found.dtype).reshape(found.shape)
 
     def __delitem__(self, name: str) -> None:
-        """Remove an object; a group goes with its vectors.
+        """Remove an object.
 
         Raises:
             KeyError: There is no such object.
+            UsageError: It is a group: `drive.group(name).delete()`.
         """
-        if name not in self:
-            raise KeyError(name)
+        self._check(name)
         self._drive._names.remove_object(name)
+
+    def _check(self, name: str) -> None:
+        if name in self._drive.groups:
+            raise UsageError(f"{name!r} is a group: drive.group({name!r}) has its vectors")
+        if name not in self:
+            raise KeyError(f"the volume has no object {name!r}; it has {', '.join(self) or 'none'}")
 
     def rename(self, old: str, new: str) -> None:
         """Give an object another name.

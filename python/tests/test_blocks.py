@@ -351,6 +351,8 @@ def test_several_flows_side_by_side(drive: Drive) -> None:
 
 
 def test_a_trace_is_written(drive: Drive, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"call tracing\.restart\(\) before"):
+        drive.tracing.write(tmp_path / "none.json")
     drive.tracing.restart()
     drive.write(0, bytes(4096))
     path = tmp_path / "trace.json"

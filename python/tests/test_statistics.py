@@ -133,6 +133,12 @@ def test_units() -> None:
     assert duration / Duration(11_250_000) == 2
     assert duration / 2 == Duration(11_250_000)
     assert Duration(1) < Duration(2)
+    assert (sum([duration, duration]), 2 * duration, duration * 0.5) == (
+        Duration(45_000_000),
+        Duration(45_000_000),
+        Duration(11_250_000),
+    )
+    assert (f"{duration:>9}|", f"{sum([Energy(1), Energy(1)]):>7}|") == ("  22.5 µs|", "   2 pJ|")
     energy = Energy(20_500_000)
     assert (energy.nj, energy.uj, energy.mj, energy.j) == (20_500, 20.5, 0.0205, 2.05e-5)
     assert (str(energy), energy / energy, energy + energy - energy) == ("20.5 µJ", 1, energy)

@@ -123,6 +123,11 @@ impl Drive {
     fn write_trace(&self, path: PathBuf) -> PyResult<()> {
         self.0.with(|drive| {
             let simulation = drive.simulation().map_err(to_python)?;
+            if !simulation.handle().trace().enabled() {
+                return Err(usage(
+                    "the drive records no trace: call tracing.restart() before what is to be in it",
+                ));
+            }
             let write = || {
                 let out = Watched(File::create(&path)?);
                 let mut out = BufWriter::with_capacity(1 << 20, out);

@@ -4,6 +4,7 @@ use sim::Span;
 
 use super::Workload;
 use super::flow::{Arrival, Flow};
+use super::queries::{Queries, Question};
 use super::range::{Extent, Range};
 use super::replay::{Replay, Timing, TraceSource};
 use super::run::Prefill;
@@ -18,10 +19,30 @@ pub(super) enum Pace {
     Timed { outstanding_max: u32 },
 }
 
+impl Pace {
+    fn of(arrival: Arrival) -> Pace {
+        let (_, depth) = arrival.depth();
+        match arrival {
+            Arrival::Closed { .. } => Pace::Closed {
+                depth,
+                think: Span::ZERO,
+            },
+            Arrival::Thinking { think_ns, .. } => Pace::Closed {
+                depth,
+                think: Span::from_ns(think_ns),
+            },
+            Arrival::Open { .. } | Arrival::Paced { .. } | Arrival::Bursts { .. } => Pace::Timed {
+                outstanding_max: depth,
+            },
+        }
+    }
+}
+
 /// Where requests come from.
 pub(super) enum PlanSource {
     Flow(Flow, Range),
     Trace(Box<TraceSource>),
+    Queries(Box<Question>),
 }
 
 /// A workload about to run.
@@ -41,6 +62,7 @@ impl Plan {
         match workload {
             Workload::Flow(flow) => Plan::of_flow(flow, drive),
             Workload::Replay(replay) => Plan::of_replay(replay, drive),
+            Workload::Queries(queries) => Plan::of_queries(queries, drive),
         }
     }
 
@@ -49,26 +71,11 @@ impl Plan {
         let size = namespace(drive, flow.namespace).map_err(|error| wrong(error.to_string()))?;
         let pairs = drive.host()?.queue_pairs();
         let range = flow.check(size.size, pairs).map_err(wrong)?;
-        let (_, depth) = flow.arrival.depth();
         Ok(Plan {
             name: flow.name.clone(),
             queue: flow.queue,
             namespaces: vec![flow.namespace],
-            pace: match flow.arrival {
-                Arrival::Closed { .. } => Pace::Closed {
-                    depth,
-                    think: Span::ZERO,
-                },
-                Arrival::Thinking { think_ns, .. } => Pace::Closed {
-                    depth,
-                    think: Span::from_ns(think_ns),
-                },
-                Arrival::Open { .. } | Arrival::Paced { .. } | Arrival::Bursts { .. } => {
-                    Pace::Timed {
-                        outstanding_max: depth,
-                    }
-                }
-            },
+            pace: Pace::of(flow.arrival),
             prefill: flow.prefill.then_some(Prefill {
                 namespace: flow.namespace,
                 range,
@@ -112,6 +119,19 @@ impl Plan {
             },
             source: PlanSource::Trace(Box::new(TraceSource::open(replay, targets)?)),
             prefill,
+        })
+    }
+
+    fn of_queries(queries: &Queries, drive: &mut Drive) -> Result<Plan, Error> {
+        let question = queries.question(drive)?;
+        Ok(Plan {
+            name: queries.name.clone(),
+            queue: queries.queue,
+            // Vectors are found through the host's volume.
+            namespaces: Vec::new(),
+            pace: Pace::of(queries.arrival),
+            source: PlanSource::Queries(Box::new(question)),
+            prefill: None,
         })
     }
 

@@ -201,7 +201,7 @@ class _Parser(Generic[T]):
     def _item(self, function: str | None) -> T:
         """An operand of a function, or of parentheses; a group stands for all of its vectors."""
         token, after = self._next(), self._next(1)
-        alone = after is not None and after.text in (",", ")")
+        alone = after is None or after.text in (",", ")")
         if self._group and function and token and token.is_name and ":" not in token.text and alone:
             self._at += 1
             return self._group(_MEMBERS[function], token.text)

@@ -36,8 +36,10 @@ TraceFormat: TypeAlias = Literal["mqsim", "msr", "alibaba", "blkparse", "fio", "
 #: its place in the run), `namespace` (uint32) and `status` (uint16, the NVMe status field; zero is success).
 LatencyChunk: TypeAlias = dict[str, NDArray[Any]]
 
+#: What the requests of flows and traces are; their report has a field for each.
+FLOW_KINDS = ("read", "write", "deallocate", "flush")
 #: What the numbers in the column `kind` stand for.
-REQUEST_KINDS = ("read", "write", "deallocate", "flush", "query")
+REQUEST_KINDS = (*FLOW_KINDS, "query")
 
 #: The columns of a `LatencyChunk` and their types.
 LATENCY_COLUMNS: Mapping[str, np.dtype[Any]] = {

@@ -43,7 +43,7 @@ from bitline.units import quoted
 from bitline.workload import check
 
 #: What a workload consists of, as names of its lists of tables.
-_PARTS = ("flow", "replay", "queries")
+PARTS = ("flow", "replay", "queries")
 
 #: The key that tells what a table is: of which, of what types it is, and what is wrong without.
 _MARKS: Mapping[str, tuple[str, type | UnionType, str]] = {
@@ -148,7 +148,7 @@ class WorkloadFile:
         """
         try:
             data = toml_text.loads(path.read_text(encoding="utf-8"))
-            known("a workload file", data, "drive", "precondition", "group", *_PARTS)
+            known("a workload file", data, "drive", "precondition", "group", *PARTS)
             found = workloads("a workload file", data, path.parent)
             check(found)
             return cls(
@@ -214,7 +214,7 @@ def workloads(what: str, data: Mapping[str, Any], folder: Path) -> tuple[Mapping
         UsageError: There are none, or they are no tables.
     """
     found: list[Mapping[str, Any]] = []
-    for part in _PARTS:
+    for part in PARTS:
         for each in _tables(part, data):
             for key, (owner, types, missing) in _MARKS.items():
                 if part != owner and key in each:
@@ -227,6 +227,12 @@ def workloads(what: str, data: Mapping[str, Any], folder: Path) -> tuple[Mapping
     if not found:
         raise UsageError(f"{what} needs at least one [[flow]], [[replay]] or [[queries]]")
     return tuple(found)
+
+
+def part_of(workload: Mapping[str, Any]) -> str:
+    """Of which kind a workload is, as the name of its list of tables."""
+    owners = [owner for key, (owner, _, _) in _MARKS.items() if key in workload]
+    return owners[0] if owners else PARTS[0]
 
 
 def _tables(part: str, data: Mapping[str, Any]) -> list[dict[str, Any]]:

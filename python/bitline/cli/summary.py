@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bitline.cli.output import Column, Fact, Format, Result, Table, Value, duration, energy, plain, rate, size
 from bitline.workload import (
-    REQUEST_KINDS,
+    FLOW_KINDS,
     CacheReport,
     FlowReport,
     Latency,
@@ -285,10 +285,7 @@ def _latencies(report: Report) -> Table:
         for key, heading in _QUANTILES.items()
     ]
     found: list[tuple[str, str, Latency | None]] = [
-        (flow.name, kind, getattr(flow, kind))
-        for flow in report.flows
-        for kind in REQUEST_KINDS
-        if kind != "query"
+        (flow.name, kind, getattr(flow, kind)) for flow in report.flows for kind in FLOW_KINDS
     ]
     found += [(each.name, "query", each.latency) for each in report.queries]
     rows: list[dict[str, Value]] = []

@@ -27,7 +27,9 @@ Trace = Annotated[
 Latencies = Annotated[
     Path | None,
     typer.Option(
-        "--latencies", metavar="FILE", help="Write one row a request; FILE.parquet or FILE.csv, as it ends."
+        "--latencies",
+        metavar="FILE",
+        help="Write one row a request or query; FILE.parquet or FILE.csv, as it ends.",
     ),
 ]
 Plot = Annotated[
@@ -60,7 +62,10 @@ Occupied = Annotated[
 ]
 KeepGoing = Annotated[
     bool,
-    typer.Option("--keep-going", help="Count requests that the drive fails, instead of ending at the first."),
+    typer.Option(
+        "--keep-going",
+        help="Count requests and queries that the drive fails, instead of ending at the first.",
+    ),
 ]
 
 _HISTORIES = ("sequential", "random", "steady_state", "mqsim")

@@ -139,7 +139,8 @@ class Spec:
                 axis.startswith(f"{part_of(part)}.") for workload in self.workloads for part in workload.flows
             ):
                 what = axis.partition(".")[0]
-                raise UsageError(f"grid: {axis} is a key of [[{what}]], and no workload has any")
+                what = what if what == "queries" else f"a {what}"
+                raise UsageError(f"grid: {axis} is a key of {what}, and no workload has {what}")
         if len(self) > POINTS_MAX:
             raise UsageError(f"this makes {len(self):,} points; a sweep has at most {POINTS_MAX:,}")
 

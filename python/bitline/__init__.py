@@ -43,7 +43,7 @@ from bitline.timeline import Timeline
 from bitline.tracing import Tracing
 from bitline.units import Duration, Energy, Size
 from bitline.volume import Volume, VolumeObject
-from bitline.workload import Flow, FlowReport, Latency, Replay, Report, TraceReport
+from bitline.workload import Flow, FlowReport, Latency, Queries, QueriesReport, Replay, Report, TraceReport
 
 __all__ = [
     "PLATFORMS",
@@ -83,6 +83,8 @@ __all__ = [
     "PlanPart",
     "Platform",
     "Preconditioned",
+    "Queries",
+    "QueriesReport",
     "Replay",
     "Report",
     "Served",

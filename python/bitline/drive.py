@@ -35,12 +35,12 @@ from bitline.statistics import Statistics
 from bitline.tracing import Tracing
 from bitline.units import Duration, quoted
 from bitline.volume import Volume
-from bitline.workload import Flow, LatencyChunk, Replay, Report, _chunk, as_json
+from bitline.workload import Flow, LatencyChunk, Queries, Replay, Report, _chunk, workloads_as_json
 
 Setting: TypeAlias = bool | int | float | str | Sequence[Any] | Mapping[str, Any]
 PathLike: TypeAlias = str | os.PathLike[str]
 #: A flow or a trace, or a mapping of the same keys to plain values.
-Workload: TypeAlias = Flow | Replay | Mapping[str, Any]
+Workload: TypeAlias = Flow | Replay | Queries | Mapping[str, Any]
 
 #: Numbers of drives, which tell their statistics apart.
 _DRIVES = itertools.count(1)
@@ -479,36 +479,38 @@ class Drive:
         latencies: Callable[[LatencyChunk], object] | None = None,
         keep_going: bool = False,
     ) -> Report:
-        """Run a workload and measure it: a synthetic flow of requests, a trace, or several side by side.
+        """Run a workload and measure it: a flow of requests, a trace, queries, or several side by side.
 
         Args:
-            workload: `bitline.Flow` or `bitline.Replay`, or a list of them. A mapping will do, too, with the
-                names of their fields as keys and plain values, such as `{"requests": 1000, "pattern":
-                "sequential", "arrival": {"kind": "closed", "depth": 8}}`; what has a `"path"` is a trace.
-            progress: Called now and then with the number of requests completed.
+            workload: `bitline.Flow`, `bitline.Replay` or `bitline.Queries`, or a list of them. A mapping will
+                do, too, with the names of their fields as keys and plain values, such as `{"requests": 1000,
+                "pattern": "sequential", "arrival": {"kind": "closed", "depth": 8}}`; what has a `"path"` is
+                a trace, what has an `"expression"` are queries.
+            progress: Called now and then with the number of requests and queries completed.
             latencies: Called now and then with the requests that completed meanwhile, in columns: a mapping
                 from the names in `bitline.workload.LATENCY_COLUMNS` to NumPy arrays. Chunks have some 65,000
                 requests.
-            keep_going: Count requests that the drive fails, instead of ending at the first.
+            keep_going: Count requests and queries that the drive fails, instead of ending at the first.
 
         Returns:
             Latencies, rates, flash work, utilization and energy, in simulated time.
 
         Raises:
-            UsageError: A workload that makes no sense on this drive, an unknown key, or a trace's bad line.
-            NvmeError: A request failed.
+            UsageError: A workload that makes no sense on this drive, an unknown key, a trace's bad line, or
+                an expression over vectors that are not there.
+            NvmeError: A request or query failed.
             OSError: A trace cannot be read.
         """
-        workloads = [workload] if isinstance(workload, Flow | Replay | Mapping) else workload
+        workloads = [workload] if isinstance(workload, Flow | Replay | Queries | Mapping) else workload
         if not isinstance(workloads, Sequence) or not all(
-            isinstance(each, Flow | Replay | Mapping) for each in workloads
+            isinstance(each, Flow | Replay | Queries | Mapping) for each in workloads
         ):
             raise TypeError(
                 "a workload is a flow or a list of flows; "
-                "a flow is a mapping, a Flow, or Replay(path) of a trace"
+                "a flow is a mapping, a Flow, Replay(path) of a trace, or Queries(expression)"
             )
         plain = [dict(each) if isinstance(each, Mapping) else each.to_dict() for each in workloads]
         told = None if latencies is None else _told(latencies)
         return Report._from_json(
-            self._native.run_workloads(as_json("workload", plain), progress, told, keep_going)
+            self._native.run_workloads(workloads_as_json(plain), progress, told, keep_going)
         )

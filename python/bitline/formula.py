@@ -8,15 +8,16 @@ Operators, the loosest first; those of one line go from left to right:
 - `~`, `!`, `not` before an operand;
 - parentheses, and every operator but NOT as a function of one operand or more: `nand(a, b, c)`.
 
-A name is of letters, digits and `_`, does not begin with a digit, and may end in `:` and a number; two
-numbers around a `:` are a name, too. The text is parsed here and never run as Python.
+A name is of letters, digits and `_` and does not begin with a digit; `group:vector` is a name, too, where
+either may be a number. Where groups are known, a function takes their names for all of their vectors:
+`and(months)`. The text is parsed here and never run as Python.
 """
 
 import re
 from collections.abc import Callable
 from functools import reduce
 from operator import and_, or_, xor
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
 
 from bitline.errors import UsageError
 from bitline.units import quoted
@@ -25,7 +26,7 @@ from bitline.units import quoted
 _NESTING_MAX = 80
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<name>(?:[A-Za-z_]\w*)(?::\d+)?|\d+:\d+)|(?P<sign>[&|^~!(),])|(?P<other>\S))", re.ASCII
+    r"\s*(?:(?P<name>(?:[A-Za-z_]\w*)(?::\w+)?|\d+:\w+)|(?P<sign>[&|^~!(),])|(?P<other>\S))", re.ASCII
 )
 
 
@@ -58,6 +59,10 @@ _LEVELS: tuple[dict[str, _Combine], ...] = (
     {"&": _folded(and_), "and": _folded(and_), "nand": _inverted(and_)},
 )
 _NOT = ("~", "!", "not")
+#: What a function does with all vectors of a group, before it inverts the result or not.
+_MEMBERS: dict[str, Literal["&", "|", "^"]] = {
+    "and": "&", "nand": "&", "or": "|", "nor": "|", "xor": "^", "xnor": "^"
+}  # fmt: skip
 _FUNCTIONS = {name: combine for level in _LEVELS for name, combine in level.items() if name.isalpha()}
 _WORDS = {*_FUNCTIONS, "not"}
 #: Of three operands each could mean two things.
@@ -79,18 +84,22 @@ def names(text: str) -> list[str]:
     return list(dict.fromkeys(token.text for token in _tokens(text) if token.is_name))
 
 
-def parse(text: str, vector: Callable[[str], T]) -> T:
+def parse(
+    text: str, vector: Callable[[str], T], group: Callable[[Literal["&", "|", "^"], str], T] | None = None
+) -> T:
     """The expression that `text` is.
 
     Args:
         text: The expression.
         vector: Gives what a name stands for: a vector, or a `bitline.Formula`.
+        group: Gives what all vectors of a group come to under an operator; a name without `:` that stands
+            alone in a function is that of a group then.
 
     Raises:
         UsageError: It is none: the message quotes the place and says what would be right. Or what `vector`
             raises, or the operators of what it gives.
     """
-    return _Parser(text, vector).whole()
+    return _Parser(text, vector, group).whole()
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -115,9 +124,15 @@ def _place(text: str, column: int) -> str:
 
 
 class _Parser(Generic[T]):
-    def __init__(self, text: str, vector: Callable[[str], T]) -> None:
+    def __init__(
+        self,
+        text: str,
+        vector: Callable[[str], T],
+        group: Callable[[Literal["&", "|", "^"], str], T] | None,
+    ) -> None:
         self._text = text
         self._vector = vector
+        self._group = group
         self._tokens = _tokens(text)
         self._at = 0
         self._nesting = 0
@@ -159,27 +174,38 @@ class _Parser(Generic[T]):
             self._at += 1
             return self._nested(lambda: self._function(token.text))
         if token.text == "(":
-            return self._nested(lambda: self._list(1)[0])
+            return self._nested(lambda: self._list()[0])
         raise self._error("expected a name, ( or ~")
 
     def _function(self, name: str) -> T:
         token = self._next()
         if token is None or token.text != "(":
             raise self._error(f"expected an operand before {name}, or ( after it")
-        combined: T = _FUNCTIONS[name](*self._list(None))
+        combined: T = _FUNCTIONS[name](*self._list(name))
         return combined
 
-    def _list(self, most: int | None) -> list[T]:
-        """Operands in parentheses, as many as are given or `most`."""
+    def _list(self, function: str | None = None) -> list[T]:
+        """Operands in parentheses, as many as are given to a function, or one."""
         self._at += 1
-        found = [self._level(0)]
-        while (token := self._next()) is not None and token.text == "," and len(found) != most:
+        found = [self._item(function)]
+        while (token := self._next()) is not None and token.text == "," and function:
             self._at += 1
-            found.append(self._level(0))
+            found.append(self._item(function))
         if token is None or token.text != ")":
-            raise self._error("expected an operator or )" if most else "expected an operator, a comma or )")
+            raise self._error(
+                "expected an operator, a comma or )" if function else "expected an operator or )"
+            )
         self._at += 1
         return found
+
+    def _item(self, function: str | None) -> T:
+        """An operand of a function, or of parentheses; a group stands for all of its vectors."""
+        token, after = self._next(), self._next(1)
+        alone = after is None or after.text in (",", ")")
+        if self._group and function and token and token.is_name and ":" not in token.text and alone:
+            self._at += 1
+            return self._group(_MEMBERS[function], token.text)
+        return self._level(0)
 
     def _nested(self, parse: Callable[[], T]) -> T:
         self._nesting += 1
@@ -189,8 +215,9 @@ class _Parser(Generic[T]):
         self._nesting -= 1
         return expression
 
-    def _next(self) -> _Token | None:
-        return self._tokens[self._at] if self._at < len(self._tokens) else None
+    def _next(self, ahead: int = 0) -> _Token | None:
+        at = self._at + ahead
+        return self._tokens[at] if at < len(self._tokens) else None
 
     def _error(self, message: str) -> UsageError:
         token = self._next()

@@ -66,7 +66,7 @@ def check_suffix(option: str, suffix: str) -> None:
 
 
 class LatencyFile:
-    """A file with one row a request, in the order of completion; written while they come in."""
+    """A file with one row a request or query, in the order of completion; written while they come in."""
 
     def __init__(self, path: Path, flows: Sequence[str]) -> None:
         """Begin the file.

@@ -23,9 +23,11 @@ from numpy.typing import NDArray
 
 from bitline import _bitline
 from bitline.errors import UsageError
+from bitline.expression_tree import tree
+from bitline.platforms import Platform
 from bitline.records import made
 from bitline.statistics import EnergyEntry
-from bitline.units import Duration, Energy, Size
+from bitline.units import Duration, Energy, Size, quoted
 
 TraceFormat: TypeAlias = Literal["mqsim", "msr", "alibaba", "blkparse", "fio", "cloudphysics"]
 
@@ -34,8 +36,10 @@ TraceFormat: TypeAlias = Literal["mqsim", "msr", "alibaba", "blkparse", "fio", "
 #: its place in the run), `namespace` (uint32) and `status` (uint16, the NVMe status field; zero is success).
 LatencyChunk: TypeAlias = dict[str, NDArray[Any]]
 
+#: What the requests of flows and traces are; their report has a field for each.
+FLOW_KINDS = ("read", "write", "deallocate", "flush")
 #: What the numbers in the column `kind` stand for.
-REQUEST_KINDS = ("read", "write", "deallocate", "flush")
+REQUEST_KINDS = (*FLOW_KINDS, "query")
 
 #: The columns of a `LatencyChunk` and their types.
 LATENCY_COLUMNS: Mapping[str, np.dtype[Any]] = {
@@ -163,6 +167,15 @@ class AsFastAsPossible(_Kind):
     depth: int = 32
 
 
+Answer: TypeAlias = Literal["count", "count_by_host", "read", "stream"]
+"""What the host is told of a query's result.
+
+- `"count"`: the number of ones, counted where the expression is evaluated (`BitExpression.count`).
+- `"count_by_host"`: the same, counted by the host as the result arrives.
+- `"read"`: the result as a whole (`BitExpression.read`).
+- `"stream"`: the result batch by batch, each dropped when it has arrived.
+"""
+
 Arrival: TypeAlias = Closed | Thinking | Open | Paced | Bursts
 Pattern: TypeAlias = Literal["random", "sequential"] | HotCold | Zipf
 Timing: TypeAlias = Literal["original"] | Scaled | AsFastAsPossible
@@ -188,12 +201,45 @@ def as_json(what: str, plain: object) -> str:
 
 
 def check(workloads: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse what are no flows and replays, as far as that can be said without a drive.
+    """Refuse what are no flows, replays and queries, as far as that can be said without a drive.
 
     Raises:
         UsageError: An unknown key, or a value of the wrong kind.
     """
-    _bitline.check_workloads(as_json("workload", workloads))
+    _bitline.check_workloads(workloads_as_json(workloads))
+
+
+def default_of(workload: Mapping[str, Any], key: str) -> object:
+    """What a workload has for a key that it leaves out; None if there is no such key."""
+    kind = Replay if "path" in workload else Queries if "expression" in workload else Flow
+    return getattr(kind, key, None)
+
+
+def workloads_as_json(workloads: Sequence[Mapping[str, Any]]) -> str:
+    """Workloads as the compiled part takes them.
+
+    Raises:
+        UsageError: As `as_json`; the text of an expression that is none.
+    """
+    return as_json("workload", [_spelled_out(workload) for workload in workloads])
+
+
+def _spelled_out(workload: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A workload with the text of its expression as a tree."""
+    if "expression" not in workload:
+        return workload
+    expression = workload["expression"]
+    if isinstance(expression, str):
+        try:
+            expression = tree(expression)
+        except UsageError as error:
+            name = workload.get("name", Queries.name)
+            raise UsageError(f"workload: queries {quoted(json.dumps(name))}: {error}") from None
+    elif not isinstance(expression, Mapping):
+        raise UsageError(
+            f"workload: expression = {quoted(repr(expression))}: it must be a text, such as g:0 | g:1"
+        )
+    return {**workload, "expression": expression}
 
 
 def _numbers_of(plain: object, name: str = "") -> Iterator[tuple[str, float]]:
@@ -293,6 +339,30 @@ class Replay(_Workload):
     """Which queue pair carries them, counted from zero."""
     prefill: bool = False
     """Write the range of the first namespace once before anything is measured, so that reads find data."""
+
+
+@dataclass(frozen=True)
+class Queries(_Workload):
+    """A stream of queries, each of which evaluates the same expression over stored vectors."""
+
+    expression: str | Mapping[str, Any]
+    """What is asked, in the language of `bitline.formula`: vectors are named `group:vector`, and
+    `and(group)`, `or(group)`, `xor(group)` and their inverses combine all vectors of a group. Names that the
+    language has not go into plain values: `{"or": [{"vector": ["my group", "0"]}, {"all": "days"}]}`."""
+    name: str = "queries"
+    """Names them, and their random numbers."""
+    platform: Platform = "flash-cosmos"
+    """Who answers."""
+    answer: Answer = "count"
+    """What the host is told."""
+    requests: int = 1000
+    """How many queries."""
+    stop_ns: int = 0
+    """None arrives later than so many nanoseconds after the workload began; 0 means no end but `requests`."""
+    arrival: Arrival = field(default_factory=lambda: Closed(depth=1))
+    """When they arrive. A query may be many commands; it is one outstanding."""
+    queue: int = 0
+    """Which queue pair carries them, counted from zero."""
 
 
 @dataclass(frozen=True)
@@ -461,11 +531,43 @@ class FlowReport:
 
 
 @dataclass(frozen=True)
+class QueriesReport:
+    """The result of a stream of queries."""
+
+    name: str
+    """Its name."""
+    expression: str
+    """What was asked."""
+    platform: Platform
+    """Who answered."""
+    answer: Answer
+    """What the host was told."""
+    queries: int
+    """Queries answered."""
+    failed: int
+    """Queries that failed, where that does not end the run."""
+    elapsed: Duration
+    """From the beginning to the last completion."""
+    queries_per_second: float
+    """Queries answered in a simulated second."""
+    operands: int
+    """Distinct vectors that a query combines."""
+    bits: int
+    """Length of each."""
+    operand_bits: int
+    """Bits of the distinct vectors of all queries answered."""
+    latency: Latency | None
+    """Latencies of queries; None if none was answered."""
+
+
+@dataclass(frozen=True)
 class Report:
     """The result of running workloads. What filled ranges beforehand does not count."""
 
     flows: tuple[FlowReport, ...]
     """One a flow or trace."""
+    queries: tuple[QueriesReport, ...]
+    """One a stream of queries."""
     elapsed: Duration
     """From the beginning to when the last of them was done."""
     read_bytes: Size

@@ -84,8 +84,8 @@ def test_what_is_no_expression_is_pointed_at(abc: dict[str, BitVector], text: st
 
 
 def test_names_come_in_the_order_of_the_text() -> None:
-    assert names("b & (a | month_3 nor 0:3) ^ b and colours:12") == [
-        "b", "a", "month_3", "0:3", "colours:12"
+    assert names("b & (a | month_3 nor 0:3) ^ b and colours:12 | colours:red") == [
+        "b", "a", "month_3", "0:3", "colours:12", "colours:red"
     ]  # fmt: skip
 
 

@@ -145,7 +145,7 @@ def test_a_workload_file(run: Run, tmp_path: Path, trace: Path) -> None:
     _fails(run("run", "--workload", "no.toml"), 2, "no.toml: No such file")
     for text, words in (
         ("[[flows]]", "a workload file has no key 'flows'"),
-        ("", "at least one [[flow]] or [[replay]]"),
+        ("", "at least one [[flow]], [[replay]] or [[queries]]"),
         ('[[flow]]\npath = "x"', "write [[replay]]"),
         ("flow = 1", "flow must be a list of tables"),
         ("[[flow", "this is no TOML"),

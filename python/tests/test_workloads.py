@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bitline
-from bitline import Drive, Flow, Replay, UsageError
+from bitline import Drive, Flow, Queries, Replay, UsageError
 from bitline.workload import (
     LATENCY_COLUMNS,
     REQUEST_KINDS,
@@ -70,6 +70,18 @@ def test_every_field_has_the_default_of_the_crate(drive: Drive) -> None:
         drive.measure({"zzzzzz": 1})
     known = str(found.value).split("it has ")[1].split(", ")
     assert set(known) == {entry.name for entry in dataclasses.fields(Flow)}
+
+
+def test_every_field_of_queries_has_the_default_of_the_crate(drive: Drive) -> None:
+    with pytest.raises(UsageError, match="it has") as found:
+        drive.measure({"expression": "g:0", "zzzzzz": 1})
+    known = str(found.value).split("it has ")[1].split(", ")
+    assert set(known) == {entry.name for entry in dataclasses.fields(Queries)}
+    drive.group("g").place(2, bits=8)
+    short, whole = {"expression": "and(g)", "requests": 3}, Queries("and(g)", requests=3).to_dict()
+    (first,), (second,) = (drive.measure(each).queries for each in (short, whole))
+    assert (first.name, first.platform, first.answer) == (second.name, second.platform, second.answer)
+    assert first.latency == second.latency
 
 
 def test_a_flow_ends_by_time(drive: Drive) -> None:

@@ -1,7 +1,7 @@
 //! Workloads out of JSON, with errors that name the key; single requests as columns.
 
 use bitline::Precondition;
-use bitline::workload::{Flow, Latencies, Replay, Workload};
+use bitline::workload::{Flow, Latencies, Queries, Replay, Workload};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde::Serialize;
@@ -13,24 +13,30 @@ use crate::error::{internal, usage};
 /// What a key may differ in from the nearest known one that is offered instead.
 const SIMILARITY_MIN: f64 = 0.7;
 
-/// Checks that a JSON list holds flows and replays, as far as that can be said without a drive:
+/// Checks that a JSON list holds flows, replays and queries, as far as that can be said without a drive:
 /// names of keys, and what kind of value each has.
 #[pyfunction]
 pub(crate) fn check_workloads(workloads: &str) -> PyResult<()> {
     parse_workloads(workloads).map(drop)
 }
 
-/// The workloads that a JSON list holds: what has a path is a trace.
+/// The workloads that a JSON list holds: what has a path is a trace, what has an expression are queries.
 pub(crate) fn parse_workloads(text: &str) -> PyResult<Vec<Workload>> {
     let workloads: Vec<Map<String, Value>> =
         serde_json::from_str(text).map_err(|error| usage(format!("workload: {error}")))?;
     workloads
         .into_iter()
         .map(|workload| {
-            Ok(match workload.contains_key("path") {
-                true => Workload::Replay(parse::<Replay>("workload", "replay", workload)?),
-                false => Workload::Flow(parse::<Flow>("workload", "flow", workload)?),
-            })
+            if workload.contains_key("path") {
+                let replay = parse::<Replay>("workload", "replay", workload)?;
+                return Ok(Workload::Replay(replay));
+            }
+            if workload.contains_key("expression") {
+                let queries = parse::<Queries>("workload", "stream of queries", workload)?;
+                return Ok(Workload::Queries(queries));
+            }
+            let flow = parse::<Flow>("workload", "flow", workload)?;
+            Ok(Workload::Flow(flow))
         })
         .collect()
 }

@@ -140,10 +140,13 @@ def title(flows: list[Mapping[str, Any]]) -> str:
     (flow,) = flows
     if "path" in flow:
         return f"{flow['path']}, replayed"
+    stop = flow.get("stop_ns", 0)
+    if "expression" in flow:
+        length = f"{duration(stop)} of queries" if stop else f"{flow.get('requests', 1000):,} queries"
+        return f"{length}, {flow.get('answer', 'count')} by {flow.get('platform', 'flash-cosmos')}"
     share = flow.get("read_fraction", 1.0)
     kind = "reads" if share == 1 else "writes" if share == 0 else f"{share:.0%} reads"
     where = flow.get("pattern", "random")
     name = where["kind"] if isinstance(where, Mapping) else where
-    stop = flow.get("stop_ns", 0)
     length = f"{duration(stop)} of requests" if stop else f"{flow.get('requests', 10_000):,} requests"
     return f"{length}, {kind}, {name}"

@@ -15,7 +15,8 @@ from bitline.cli.progress import progress
 from bitline.cli.summary import summary
 from bitline.drive import Drive, Setting
 from bitline.errors import UsageError
-from bitline.workload import LatencyChunk, Report
+from bitline.workload import LatencyChunk, Report, default_of
+from bitline.workload_file import GroupTable
 
 Trace = Annotated[
     Path | None,
@@ -26,7 +27,9 @@ Trace = Annotated[
 Latencies = Annotated[
     Path | None,
     typer.Option(
-        "--latencies", metavar="FILE", help="Write one row a request; FILE.parquet or FILE.csv, as it ends."
+        "--latencies",
+        metavar="FILE",
+        help="Write one row a request or query; FILE.parquet or FILE.csv, as it ends.",
     ),
 ]
 Plot = Annotated[
@@ -59,7 +62,10 @@ Occupied = Annotated[
 ]
 KeepGoing = Annotated[
     bool,
-    typer.Option("--keep-going", help="Count requests that the drive fails, instead of ending at the first."),
+    typer.Option(
+        "--keep-going",
+        help="Count requests and queries that the drive fails, instead of ending at the first.",
+    ),
 ]
 
 _HISTORIES = ("sequential", "random", "steady_state", "mqsim")
@@ -159,21 +165,43 @@ class Job:
     title: str
     """For people."""
     workloads: Sequence[Mapping[str, Any]]
-    """Flows and replays, for `Drive.measure`."""
+    """Flows, replays and queries, for `Drive.measure`."""
     total: int | None
-    """Requests, if that is known."""
+    """Requests and queries, if that is known."""
     precondition: Mapping[str, Any] | None
     """Arguments of `Media.precondition`."""
     keep_going: bool = False
     """Whether requests that fail are counted."""
+    groups: Sequence[GroupTable] = ()
+    """Vectors that are there from the beginning."""
+    file: Path | None = None
+    """The workload file that says so, for errors."""
 
     def names(self) -> list[str]:
         """The names of its parts, by their number."""
-        return [str(part.get("name", "trace" if "path" in part else "flow")) for part in self.workloads]
+        return [str(part.get("name", default_of(part, "name"))) for part in self.workloads]
+
+    def vectors(self) -> int:
+        """Vectors that are set up."""
+        return sum(group.vectors for group in self.groups)
 
     def prefills(self) -> bool:
         """Whether ranges are filled before anything is measured."""
-        return any(part.get("prefill", "path" not in part) for part in self.workloads)
+        return any(part.get("prefill", default_of(part, "prefill")) for part in self.workloads)
+
+
+def _after(before: int, told: Callable[[int], None]) -> Callable[[int], None]:
+    """Tells counts that begin after what was done before."""
+    return lambda count: told(before + count)
+
+
+@contextmanager
+def _errors_of(file: Path | None) -> Iterator[None]:
+    """Has errors begin with the file whose fault they are, if there is one."""
+    try:
+        yield
+    except UsageError as error:
+        raise error if file is None else UsageError(f"{file}: {error}") from error
 
 
 def measure(drive: Drive, job: Job, outputs: Outputs, *, as_json: bool) -> Report:
@@ -183,10 +211,17 @@ def measure(drive: Drive, job: Job, outputs: Outputs, *, as_json: bool) -> Repor
     if job.precondition is not None:
         with progress("Preconditioning", 100, quiet=as_json) as told:
             drive.media.precondition(**job.precondition, progress=lambda share: told(round(100 * share)))
+    if job.groups:
+        with _errors_of(job.file), progress("Placing vectors", job.vectors(), quiet=as_json) as told:
+            placed = 0
+            for group in job.groups:
+                group.place(drive, _after(placed, told))
+                placed += group.vectors
     first = "Prefilling" if job.precondition is None and job.prefills() else None
     with (
         _taking(outputs, job) as (take, curves),
         progress("Running requests", job.total, first=first, quiet=as_json) as advance,
+        _errors_of(job.file),
     ):
         report = drive.measure(job.workloads, advance, latencies=take, keep_going=job.keep_going)
     emit(summary(job.title, report, outputs.named()), as_json=as_json)

@@ -23,6 +23,7 @@ from bitline.cli.measure import (
 )
 from bitline.cli.options import Config, Json, Preset, Set, distinct, in_range, settings
 from bitline.errors import UsageError
+from bitline.workload import default_of
 from bitline.workload_file import DriveTable, WorkloadFile
 
 _REQUESTS = 100_000
@@ -124,7 +125,9 @@ def run(
     workload: Annotated[
         Path | None,
         typer.Option(
-            "--workload", metavar="FILE", help="Run what a TOML file says: [[flow]], [[replay]], [drive]."
+            "--workload",
+            metavar="FILE",
+            help="Run what a TOML file says: [[flow]], [[replay]], [[group]], [[queries]], [drive].",
         ),
     ] = None,
     history: History = None,
@@ -168,8 +171,9 @@ def run(
         file = WorkloadFile.read(workload)
         asked, before = file.drive, before or file.precondition
         parts: Sequence[Mapping[str, Any]] = file.workloads
+        groups = file.groups
     else:
-        asked = DriveTable()
+        asked, groups = DriveTable(), ()
         base = _flow(given, prefill=not no_prefill and before is None)
         parts = flows.several(flow, base) if flow else [base]
     traces = [("the trace", Path(part["path"])) for part in parts if "path" in part]
@@ -177,7 +181,8 @@ def run(
     if preset is None and config is None and image is None:
         preset, config = asked.preset, asked.config
     with open_drive(preset, config, {**(asked.settings or {}), **settings(set_)}, image) as drive:
-        job = Job(flows.title(list(parts)), parts, _total(parts), before, keep_going)
+        title, total = flows.title(list(parts)), _total(parts)
+        job = Job(title, parts, total, before, keep_going, groups, workload)
         measure(drive, job, outputs, as_json=as_json)
 
 
@@ -206,8 +211,8 @@ def _flow(given: Mapping[str, Any], *, prefill: bool) -> dict[str, Any]:
 
 
 def _total(parts: Sequence[Mapping[str, Any]]) -> int | None:
-    """Requests of all flows, if their number ends them."""
+    """Requests and queries of all workloads, if their number ends them."""
     if any("path" in part or part.get("stop_ns") for part in parts):
         return None
-    counts = [part.get("requests", 10_000) for part in parts]
+    counts = [part.get("requests", default_of(part, "requests")) for part in parts]
     return sum(counts) if all(isinstance(count, int) for count in counts) else None

@@ -4,7 +4,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bitline.cli.output import Column, Fact, Format, Result, Table, Value, duration, energy, plain, rate, size
-from bitline.workload import REQUEST_KINDS, CacheReport, FlowReport, MappingReport, Report, Utilization
+from bitline.workload import (
+    FLOW_KINDS,
+    CacheReport,
+    FlowReport,
+    Latency,
+    MappingReport,
+    QueriesReport,
+    Report,
+    Utilization,
+)
 
 #: Keys and labels of files, by the option that asks for them.
 _FILES = {
@@ -29,11 +38,13 @@ def summary(title: str, report: Report, files: Sequence[tuple[str, Path]]) -> Re
     tables = {}
     if len(report.flows) > 1 or any(flow.trace for flow in report.flows):
         tables["flows"] = _flows(report.flows)
+    if report.queries:
+        tables["queries"] = _queries(report.queries)
     bad = _bad_lines(report.flows)
     if bad.rows:
         tables["bad_lines"] = bad
     tables |= {
-        "latencies": _latencies(report.flows),
+        "latencies": _latencies(report),
         "utilization": _utilization(report.utilization),
         "energy": _energies(report),
     }
@@ -53,14 +64,33 @@ def _work(report: Report) -> dict[str, Fact]:
     requests = sum(flow.requests for flow in flows)
     failed = sum(flow.failed for flow in flows)
     moved = report.read_bytes + report.written_bytes
+    io = bool(flows) or not report.queries
     return {
-        "requests": Fact("Requests", requests),
+        "requests": Fact("Requests" if io else None, requests),
         "failed": Fact("  failed" if failed else None, failed),
+        **_queried(report.queries, seconds),
         "elapsed_ns": Fact("Simulated time", report.elapsed.ns, duration),
-        "requests_per_second": Fact("Requests per second", requests / seconds if seconds else 0.0, rate),
-        "megabytes_per_second": Fact("Megabytes per second", moved / seconds / 1e6 if seconds else 0.0, rate),
-        "read_bytes": Fact("Bytes read", int(report.read_bytes), size),
-        "written_bytes": Fact("  written", int(report.written_bytes), size),
+        "requests_per_second": Fact(
+            "Requests per second" if io else None, requests / seconds if seconds else 0.0, rate
+        ),
+        "megabytes_per_second": Fact(
+            "Megabytes per second" if io else None, moved / seconds / 1e6 if seconds else 0.0, rate
+        ),
+        "read_bytes": Fact("Bytes read" if io else None, int(report.read_bytes), size),
+        "written_bytes": Fact("  written" if io else None, int(report.written_bytes), size),
+    }
+
+
+def _queried(queries: Sequence[QueriesReport], seconds: float) -> dict[str, Fact]:
+    if not queries:
+        return {}
+    answered = sum(each.queries for each in queries)
+    failed = sum(each.failed for each in queries)
+    return {
+        "queries_answered": Fact("Queries", answered),
+        "queries_failed": Fact("  failed" if failed else None, failed),
+        "queries_per_second": Fact("  a second", answered / seconds if seconds else 0.0, rate),
+        "operand_bits": Fact("  bits of operands", sum(each.operand_bits for each in queries)),
     }
 
 
@@ -197,6 +227,39 @@ def _flows(flows: Sequence[FlowReport]) -> Table:
     return Table(columns, rows)
 
 
+def _queries(queries: Sequence[QueriesReport]) -> Table:
+    columns = [
+        Column("name", "Queries"),
+        Column("expression", None),
+        Column("platform", "Platform"),
+        Column("answer", "Answer"),
+        Column("queries", "Number"),
+        Column("failed", "Failed" if any(each.failed for each in queries) else None),
+        Column("elapsed_ns", None),
+        Column("queries_per_second", "A second", rate),
+        Column("operands", "Vectors"),
+        Column("bits", "Bits"),
+        Column("operand_bits", None),
+    ]
+    rows: list[dict[str, Value]] = [
+        {
+            "name": each.name,
+            "expression": each.expression,
+            "platform": each.platform,
+            "answer": each.answer,
+            "queries": each.queries,
+            "failed": each.failed,
+            "elapsed_ns": each.elapsed.ns,
+            "queries_per_second": each.queries_per_second,
+            "operands": each.operands,
+            "bits": each.bits,
+            "operand_bits": each.operand_bits,
+        }
+        for each in queries
+    ]
+    return Table(columns, rows)
+
+
 def _bad_lines(flows: Sequence[FlowReport]) -> Table:
     columns = [Column("trace", "Bad lines of"), Column("line", "Line"), Column("reason", "Because")]
     rows: list[dict[str, Value]] = [
@@ -208,20 +271,28 @@ def _bad_lines(flows: Sequence[FlowReport]) -> Table:
     return Table(columns, rows)
 
 
-def _latencies(flows: Sequence[FlowReport]) -> Table:
+def _latencies(report: Report) -> Table:
+    several = len(report.flows) + len(report.queries) > 1
     columns = [
-        Column("flow", "Flow" if len(flows) > 1 else None),
+        Column("flow", "Flow" if several else None),
         Column("kind", "Latency"),
-        Column("count", "Requests"),
+        Column("count", "Requests" if report.flows else "Queries"),
     ]
-    columns += [Column(f"{key}_ns", heading, duration) for key, heading in _QUANTILES.items()]
+    # Names of queries beside all quantiles are more than a line of 80 columns holds.
+    hidden = ("min",) if several and report.queries else ()
+    columns += [
+        Column(f"{key}_ns", None if key in hidden else heading, duration)
+        for key, heading in _QUANTILES.items()
+    ]
+    found: list[tuple[str, str, Latency | None]] = [
+        (flow.name, kind, getattr(flow, kind)) for flow in report.flows for kind in FLOW_KINDS
+    ]
+    found += [(each.name, "query", each.latency) for each in report.queries]
     rows: list[dict[str, Value]] = []
-    for flow in flows:
-        for kind in REQUEST_KINDS:
-            latency = getattr(flow, kind)
-            if latency is not None:
-                times = {f"{key}_ns": getattr(latency, key).ns for key in _QUANTILES}
-                rows.append({"flow": flow.name, "kind": kind, "count": latency.count, **times})
+    for name, kind, latency in found:
+        if latency is not None:
+            times = {f"{key}_ns": getattr(latency, key).ns for key in _QUANTILES}
+            rows.append({"flow": name, "kind": kind, "count": latency.count, **times})
     return Table(columns, rows)
 
 

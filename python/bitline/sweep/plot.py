@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 
 from bitline.errors import UsageError
 from bitline.figures import COLOURS, INK, dress
-from bitline.workload import REQUEST_KINDS
+from bitline.workload import FLOW_KINDS
 
 #: What columns begin with that only some points have: a run without writes has no latencies of writes.
-_OCCASIONAL = (*REQUEST_KINDS, "trace", "energy", "write_amplification")
+_OCCASIONAL = (*FLOW_KINDS, "latency", "trace", "energy", "write_amplification")
 #: Lines that one figure can tell apart.
 _LINES_MAX = 20
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import bitline
 from bitline.drive import Setting
+from bitline.workload_file import GroupTable
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Point:
     """The workload."""
     precondition: Mapping[str, Any] | None = None
     """What the drive held before."""
+    groups: tuple[Mapping[str, Any], ...] = ()
+    """Vectors that it holds, as `[[group]]` tables."""
     error: str | None = None
     """Why the axes make no drive."""
 
@@ -74,6 +77,8 @@ def _report(point: Point) -> dict[str, Any]:
     with drive:
         if point.precondition is not None:
             drive.media.precondition(**point.precondition)
+        for group in point.groups:
+            GroupTable.of(group).place(drive)
         report = drive.measure(point.flows).to_dict()
         report["statistics"] = drive.statistics.to_dict()
     return report

@@ -1,4 +1,4 @@
-"""What a sweep measured, as one Arrow table: a row for each point and flow."""
+"""What a sweep measured, as one Arrow table: a row for each point and flow, or stream of queries."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -9,6 +9,9 @@ import pyarrow as pa
 
 from bitline.sweep.cluster import results
 from bitline.sweep.point import Point, PointResult
+
+#: What of a report has rows or columns of its own.
+_PARTS = ("flows", "queries", "energy")
 
 
 def table(folder: Path, points: tuple[Point, ...]) -> pa.Table:
@@ -31,11 +34,11 @@ def _rows(point: Point, result: PointResult) -> Iterator[dict[str, Any]]:
     if report is None:
         yield {**head, "flow": None, "error": result.error}
         return
-    whole = dict(_numbers({key: value for key, value in report.items() if key not in ("flows", "energy")}))
+    whole = dict(_numbers({key: value for key, value in report.items() if key not in _PARTS}))
     whole |= {
         f"energy.{entry['component']}.{entry['cause']}_pj": entry["energy_pj"] for entry in report["energy"]
     }
-    for flow in report["flows"]:
+    for flow in (*report["flows"], *report["queries"]):
         figures = dict(_numbers({key: value for key, value in flow.items() if key != "name"}))
         yield {**head, "flow": flow["name"], "error": None, **figures, **whole}
 

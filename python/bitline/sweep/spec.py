@@ -7,23 +7,29 @@ seeds = [1, 2, 3]            # the key `seed` of the drive; [1] if there is none
 preset = "mqsim-default"     # or config = "FILE.toml"
 set = { "data.storage" = "none" }
 
-[grid]                       # one axis a line: keys of the drive, "preset", "flow.KEY" or "replay.KEY"
-"nand.geometry.channels" = [4, 8]
+[grid]                       # one axis a line: keys of the drive, "preset", "flow.KEY", "replay.KEY",
+"nand.geometry.channels" = [4, 8]   # "queries.KEY" or "group.KEY"
 "flow.arrival.depth" = [1, 16]
 
 [precondition]               # the keys of `Media.precondition`; drives are blank if there is none
 history = "steady_state"
 
-[[workload]]                 # flows and replays side by side, with the keys of `Drive.measure`
+[[group]]                    # vectors that all drives hold, as in a workload file
+name = "months"
+vectors = 12
+bits = 1_000_000
+
+[[workload]]                 # flows, replays and queries side by side, with the keys of `Drive.measure`
 name = "reads"
 flow = [{ requests = 10_000 }]
+queries = [{ expression = "and(months)", requests = 100 }]
 ```
 """
 
 import copy
 import itertools
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -33,17 +39,28 @@ from bitline.drive import Setting, configuration
 from bitline.errors import BitlineError, ConfigError, UsageError
 from bitline.sweep.point import Point
 from bitline.workload import check
-from bitline.workload_file import drive_table, known, precondition_table, table, workloads
+from bitline.workload_file import (
+    PARTS,
+    GroupTable,
+    drive_table,
+    group_tables,
+    known,
+    part_of,
+    precondition_table,
+    table,
+    workloads,
+)
 
-#: Axes that begin so are keys of every flow, or every replay, of a workload.
-_FLOW, _REPLAY = "flow.", "replay."
+#: Axes that begin so are keys of every table of the kind: of a workload, or groups.
+_GROUP = "group."
+_TABLES = (_GROUP, *(f"{part}." for part in PARTS))
 #: No sweep has more points: each is a file.
 POINTS_MAX = 1_000_000
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Flows that run side by side on one drive."""
+    """Flows, replays and queries that run side by side on one drive."""
 
     name: str
     flows: tuple[Mapping[str, Any], ...]
@@ -61,6 +78,8 @@ class Spec:
     """Keys that all points share."""
     precondition: Mapping[str, Any] | None
     """What drives held before."""
+    groups: tuple[Mapping[str, Any], ...]
+    """`[[group]]` tables: vectors that all drives hold."""
     grid: Mapping[str, tuple[Setting, ...]]
     """Values by axis."""
     workloads: tuple[Workload, ...]
@@ -89,7 +108,7 @@ class Spec:
             UsageError: It is no spec.
         """
         data = toml_text.loads(text)
-        known("a sweep", data, "drive", "precondition", "grid", "workload", "seeds")
+        known("a sweep", data, "drive", "precondition", "group", "grid", "workload", "seeds")
         drive = drive_table(data.get("drive", {}), folder)
         seeds = data.get("seeds", [1])
         if not isinstance(seeds, list) or not seeds or not all(type(seed) is int for seed in seeds):
@@ -100,6 +119,7 @@ class Spec:
             config=drive.config,
             settings={"data.storage": "none", **(drive.settings or {})},
             precondition=precondition_table(data.get("precondition")),
+            groups=tuple(group_tables(data)),
             grid=grid,
             workloads=_workloads(data.get("workload"), folder),
             seeds=tuple(dict.fromkeys(seeds)),
@@ -113,11 +133,14 @@ class Spec:
         if "preset" in self.grid and (self.preset or self.config):
             raise UsageError("preset is an axis of the grid; leave it out of [drive]")
         for axis in self.grid:
-            if axis.startswith((_FLOW, _REPLAY)) and not any(
-                _is_of(axis, part) for workload in self.workloads for part in workload.flows
+            if axis.startswith(_GROUP) and not self.groups:
+                raise UsageError(f"grid: {axis} is a key of a group, and there is no [[group]]")
+            if axis.startswith(_TABLES[1:]) and not any(
+                axis.startswith(f"{part_of(part)}.") for workload in self.workloads for part in workload.flows
             ):
                 what = axis.partition(".")[0]
-                raise UsageError(f"grid: {axis} is a key of a {what}, and no workload has a {what}")
+                what = what if what == "queries" else f"a {what}"
+                raise UsageError(f"grid: {axis} is a key of {what}, and no workload has {what}")
         if len(self) > POINTS_MAX:
             raise UsageError(f"this makes {len(self):,} points; a sweep has at most {POINTS_MAX:,}")
 
@@ -140,11 +163,14 @@ class Spec:
         made = False
         for number, (values, workload, seed) in enumerate(self._combinations()):
             axes = dict(zip(self.grid, values, strict=True))
-            flows = tuple(_with_keys(flow, axes) for flow in workload.flows)
+            flows = tuple(_with_keys(flow, axes, part_of(flow)) for flow in workload.flows)
+            groups = tuple(_with_keys(group, axes, "group") for group in self.groups)
             config, error = "", None
             try:
                 config = self._config(axes, seed)
                 check(flows)
+                for group in groups:
+                    GroupTable.of(group)
                 made = True
             except (ConfigError, UsageError) as wrong:
                 first, error = first or wrong, wrong
@@ -158,6 +184,7 @@ class Spec:
                 config=config,
                 flows=flows,
                 precondition=self.precondition,
+                groups=groups,
                 error=None if error is None else str(error),
             )
 
@@ -165,7 +192,7 @@ class Spec:
         return itertools.product(itertools.product(*self.grid.values()), self.workloads, self.seeds)
 
     def _config(self, axes: Mapping[str, Setting], seed: int) -> str:
-        keys = {key: value for key, value in axes.items() if not key.startswith((_FLOW, _REPLAY))}
+        keys = {key: value for key, value in axes.items() if not key.startswith(_TABLES)}
         preset = keys.pop("preset", self.preset)
         if preset is not None and not isinstance(preset, str):
             raise UsageError(f"grid: preset = {preset} must be a name")
@@ -192,8 +219,8 @@ def _workloads(value: object, folder: Path) -> tuple[Workload, ...]:
         raise UsageError("a sweep needs at least one [[workload]]")
     found = []
     for number, each in enumerate(value):
-        known("a workload", each, "name", "flow", "replay")
-        tables = each if "flow" in each or "replay" in each else {"flow": [{}]}
+        known("a workload", each, "name", *PARTS)
+        tables = each if any(part in each for part in PARTS) else {"flow": [{}]}
         flows = workloads(f"workload {number}", tables, folder)
         found.append(Workload(str(each.get("name", f"workload {number}")), flows))
     if len({workload.name for workload in found}) < len(found):
@@ -201,26 +228,22 @@ def _workloads(value: object, folder: Path) -> tuple[Workload, ...]:
     return tuple(found)
 
 
-def _with_keys(flow: Mapping[str, Any], axes: Mapping[str, Setting]) -> dict[str, Any]:
-    """The flow or replay with the axes that are its keys."""
-    made = copy.deepcopy(dict(flow))
+def _with_keys(values: Mapping[str, Any], axes: Mapping[str, Setting], what: str) -> dict[str, Any]:
+    """The table of a kind with the axes that are its keys."""
+    made = copy.deepcopy(dict(values))
     for axis, value in axes.items():
-        if _is_of(axis, flow):
+        if axis.startswith(f"{what}."):
             _, *tables, key = axis.split(".")
             place = made
             for name in tables:
-                place = place.setdefault(name, dict(_DEFAULTS.get(name, {})))
+                defaults = _DEFAULTS[name](what) if name in _DEFAULTS else {}
+                place = place.setdefault(name, defaults)
             place[key] = value
     return made
 
 
-def _is_of(axis: str, part: Mapping[str, Any]) -> bool:
-    """Whether an axis is a key of this flow or replay."""
-    return axis.startswith(_REPLAY if "path" in part else _FLOW)
-
-
-#: What a table of a flow is when an axis sets a key in it and the flow has none.
-_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
-    "arrival": {"kind": "closed", "depth": 32},
-    "timing": {"kind": "as_fast_as_possible", "depth": 32},
+#: What a table within one is when an axis sets a key in it and there is none, by the kind of the outer one.
+_DEFAULTS: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    "arrival": lambda what: {"kind": "closed", "depth": 1 if what == "queries" else 32},
+    "timing": lambda _: {"kind": "as_fast_as_possible", "depth": 32},
 }

@@ -71,6 +71,22 @@ impl Host {
         Queue::new(self.driver.clone(), pair)
     }
 
+    /// The same host, with blocks and expressions through queue pair `pair`.
+    ///
+    /// # Errors
+    /// If there is no such pair.
+    pub(crate) async fn through(&self, pair: usize) -> Result<Host, host::Error> {
+        if pair == 0 {
+            return Ok(self.clone());
+        }
+        let block = self.block_on_queue(pair).await?;
+        Ok(Host {
+            bits: BitsDevice::new(block.clone()),
+            block,
+            ..self.clone()
+        })
+    }
+
     /// The block device on queue pair `pair`.
     ///
     /// # Errors

@@ -30,11 +30,11 @@ pub struct Latencies {
     pub latency_ns: Vec<f64>,
     /// What it asked for: the number of its [`super::RequestKind`].
     pub kind: Vec<u8>,
-    /// First logical block; zero for a flush.
+    /// First logical block; zero for a flush and a query.
     pub lba: Vec<u64>,
-    /// Logical blocks; zero for a flush.
+    /// Logical blocks; zero for a flush and a query.
     pub blocks: Vec<u32>,
-    /// The same in bytes.
+    /// The same in bytes; of a query, all distinct vectors that it names.
     pub bytes: Vec<u64>,
     /// Which workload of the run, counted from zero.
     pub flow: Vec<u32>,

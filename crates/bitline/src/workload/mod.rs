@@ -1,4 +1,4 @@
-//! Workloads: synthetic flows of requests, replayed traces, and what they measured.
+//! Workloads: synthetic flows of requests, replayed traces, streams of queries, and what they measured.
 //!
 //! ```
 //! use bitline::workload::{Arrival, Flow};
@@ -17,9 +17,11 @@
 //! ```
 
 mod flow;
+mod formula;
 mod latencies;
 mod named;
 mod plan;
+mod queries;
 mod range;
 mod replay;
 mod report;
@@ -28,11 +30,13 @@ mod run;
 mod trace;
 
 pub use flow::{Arrival, Flow, Pattern, Size};
+pub use formula::Formula;
 pub use latencies::Latencies;
+pub use queries::{Answer, Queries};
 pub use replay::{Replay, Timing};
 pub use report::{
-    CacheReport, FlowReport, LatencySummary, MappingReport, Report, TraceReport, Utilization,
-    WearReport,
+    CacheReport, FlowReport, LatencySummary, MappingReport, QueriesReport, Report, TraceReport,
+    Utilization, WearReport,
 };
 pub use request::RequestKind;
 pub use run::UnderWay;
@@ -53,6 +57,8 @@ pub enum Workload {
     Flow(Flow),
     /// A replayed trace.
     Replay(Replay),
+    /// A stream of queries.
+    Queries(Queries),
 }
 
 /// What else a run is to do.
@@ -60,7 +66,7 @@ pub enum Workload {
 pub struct RunOptions {
     /// Keep every request for [`UnderWay::take_latencies`].
     pub latencies: bool,
-    /// Count requests that the drive fails, instead of ending at the first.
+    /// Count requests and queries that the drive fails, instead of ending at the first.
     pub keep_going: bool,
 }
 
@@ -86,6 +92,20 @@ impl Drive {
         self.finish(under_way, progress)
     }
 
+    /// Runs any workloads, side by side; `progress` is called as by [`Drive::run_flows`].
+    ///
+    /// # Errors
+    /// As [`Drive::start_workloads`]; a request or query that failed.
+    pub fn run_workloads(
+        &mut self,
+        workloads: &[Workload],
+        options: RunOptions,
+        progress: impl Fn(u64),
+    ) -> Result<Report, Error> {
+        let under_way = self.start_workloads(workloads, options)?;
+        self.finish(under_way, progress)
+    }
+
     fn finish(&mut self, under_way: UnderWay, progress: impl Fn(u64)) -> Result<Report, Error> {
         while !under_way.advance(self, EVENTS_PER_LOOK)? {
             progress(under_way.completed());
@@ -107,7 +127,8 @@ impl Drive {
     /// Starts any workloads, side by side.
     ///
     /// # Errors
-    /// A workload that makes no sense on this drive, or a trace that cannot be opened.
+    /// A workload that makes no sense on this drive, a trace that cannot be opened, or a query about vectors that are
+    /// not there.
     pub fn start_workloads(
         &mut self,
         workloads: &[Workload],

@@ -4,6 +4,7 @@ use sim::Span;
 
 use super::Workload;
 use super::flow::{Arrival, Flow};
+use super::queries::{Queries, Question};
 use super::range::{Extent, Range};
 use super::replay::{Replay, Timing, TraceSource};
 use super::run::Prefill;
@@ -18,10 +19,30 @@ pub(super) enum Pace {
     Timed { outstanding_max: u32 },
 }
 
+impl Pace {
+    fn of(arrival: Arrival) -> Pace {
+        let (_, depth) = arrival.depth();
+        match arrival {
+            Arrival::Closed { .. } => Pace::Closed {
+                depth,
+                think: Span::ZERO,
+            },
+            Arrival::Thinking { think_ns, .. } => Pace::Closed {
+                depth,
+                think: Span::from_ns(think_ns),
+            },
+            Arrival::Open { .. } | Arrival::Paced { .. } | Arrival::Bursts { .. } => Pace::Timed {
+                outstanding_max: depth,
+            },
+        }
+    }
+}
+
 /// Where requests come from.
 pub(super) enum PlanSource {
     Flow(Flow, Range),
     Trace(Box<TraceSource>),
+    Queries(Box<Question>),
 }
 
 /// A workload about to run.
@@ -41,6 +62,7 @@ impl Plan {
         match workload {
             Workload::Flow(flow) => Plan::of_flow(flow, drive),
             Workload::Replay(replay) => Plan::of_replay(replay, drive),
+            Workload::Queries(queries) => Plan::of_queries(queries, drive),
         }
     }
 
@@ -49,28 +71,17 @@ impl Plan {
         let size = namespace(drive, flow.namespace).map_err(|error| wrong(error.to_string()))?;
         let pairs = drive.host()?.queue_pairs();
         let range = flow.check(size.size, pairs).map_err(wrong)?;
-        let (_, depth) = flow.arrival.depth();
+        if flow.read_fraction < 1.0 {
+            check_volume(drive, flow.namespace, range).map_err(wrong)?;
+        }
         Ok(Plan {
             name: flow.name.clone(),
             queue: flow.queue,
             namespaces: vec![flow.namespace],
-            pace: match flow.arrival {
-                Arrival::Closed { .. } => Pace::Closed {
-                    depth,
-                    think: Span::ZERO,
-                },
-                Arrival::Thinking { think_ns, .. } => Pace::Closed {
-                    depth,
-                    think: Span::from_ns(think_ns),
-                },
-                Arrival::Open { .. } | Arrival::Paced { .. } | Arrival::Bursts { .. } => {
-                    Pace::Timed {
-                        outstanding_max: depth,
-                    }
-                }
-            },
+            pace: Pace::of(flow.arrival),
             prefill: flow.prefill.then_some(Prefill {
                 namespace: flow.namespace,
+                block_bytes: size.block_bytes,
                 range,
             }),
             source: PlanSource::Flow(flow.clone(), range),
@@ -93,8 +104,12 @@ impl Plan {
         for (_, size) in &sizes {
             targets.push(replay.target(size.size, size.block_bytes).map_err(named)?);
         }
+        for ((number, _), target) in sizes.iter().zip(&targets) {
+            check_volume(drive, *number, target.range).map_err(named)?;
+        }
         let prefill = replay.prefill.then(|| Prefill {
             namespace: sizes[0].0,
+            block_bytes: sizes[0].1.block_bytes,
             range: targets[0].range,
         });
         Ok(Plan {
@@ -115,10 +130,42 @@ impl Plan {
         })
     }
 
+    fn of_queries(queries: &Queries, drive: &mut Drive) -> Result<Plan, Error> {
+        let question = queries.question(drive)?;
+        Ok(Plan {
+            name: queries.name.clone(),
+            queue: queries.queue,
+            // Vectors are found through the host's volume.
+            namespaces: Vec::new(),
+            pace: Pace::of(queries.arrival),
+            source: PlanSource::Queries(Box::new(question)),
+            prefill: None,
+        })
+    }
+
     /// The range to fill before anything is measured.
     pub(super) fn take_prefill(&mut self) -> Option<Prefill> {
         self.prefill.take()
     }
+}
+
+/// What is written must stay away from the drive's volume, if it has one.
+fn check_volume(drive: &mut Drive, namespace: u32, range: Range) -> Result<(), String> {
+    drive.know_vectors().map_err(|error| error.to_string())?;
+    let volume = drive
+        .host()
+        .map_err(|error| error.to_string())?
+        .names
+        .catalogue();
+    let end = range.first + range.blocks;
+    if namespace != 1 || volume.is_empty() || end <= volume.start {
+        return Ok(());
+    }
+    Err(format!(
+        "blocks {} to {end} reach into the drive's volume, from block {} on: its groups, arrays and files would be \
+         overwritten; give a range before it",
+        range.first, volume.start
+    ))
 }
 
 /// The format and size of a namespace.

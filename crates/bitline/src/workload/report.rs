@@ -3,9 +3,11 @@
 use serde::Serialize;
 use sim::{Histogram, Span, Time};
 
+use super::queries::{Answer, Question};
 use super::request::RequestKind;
 use super::run::Tally;
 use super::trace::BadLine;
+use crate::bits::Platform;
 use crate::inventory::Wear;
 use crate::statistics::{EnergyEntry, Statistics};
 use crate::{Drive, Error};
@@ -16,6 +18,8 @@ use crate::{Drive, Error};
 pub struct Report {
     /// One entry a flow or trace.
     pub flows: Vec<FlowReport>,
+    /// One entry a stream of queries.
+    pub queries: Vec<QueriesReport>,
     /// From the beginning to when the last of them was done, in nanoseconds.
     pub elapsed_ns: f64,
     /// Bytes read by the host.
@@ -168,6 +172,36 @@ pub struct FlowReport {
     pub trace: Option<TraceReport>,
 }
 
+/// The result of a stream of queries.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct QueriesReport {
+    /// Its name.
+    pub name: String,
+    /// What was asked, as people write it.
+    pub expression: String,
+    /// Who answered.
+    pub platform: Platform,
+    /// What the host was told.
+    pub answer: Answer,
+    /// Queries answered.
+    pub queries: u64,
+    /// Queries that failed, where that does not end the run.
+    pub failed: u64,
+    /// From the beginning to the last completion, in nanoseconds.
+    pub elapsed_ns: f64,
+    /// Queries answered in a second.
+    pub queries_per_second: f64,
+    /// Distinct vectors that a query combines.
+    pub operands: u64,
+    /// Length of each, in bits.
+    pub bits: u64,
+    /// Bits of the distinct vectors of all queries answered.
+    pub operand_bits: u64,
+    /// Latencies of queries; absent if none was answered.
+    pub latency: Option<LatencySummary>,
+}
+
 /// What a replayed trace was like. Where it was replayed several times, counts of lines
 /// and requests are of all passes, those of bad lines and devices of the last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -238,14 +272,47 @@ impl LatencySummary {
     }
 }
 
+fn per_second(count: u64, elapsed: Span) -> f64 {
+    match elapsed > Span::ZERO {
+        true => count as f64 / elapsed.as_seconds(),
+        false => 0.0,
+    }
+}
+
+/// What workloads measured, by kind.
+#[derive(Default)]
+pub(super) struct Reports {
+    pub(super) flows: Vec<FlowReport>,
+    pub(super) queries: Vec<QueriesReport>,
+}
+
+impl QueriesReport {
+    /// What `tally` holds of queries that began at `begin`.
+    pub(super) fn new(question: &Question, tally: &Tally, begin: Time) -> QueriesReport {
+        let elapsed = tally.last_end.since(begin);
+        let latencies = tally.latencies(RequestKind::Query);
+        QueriesReport {
+            name: question.queries.name.clone(),
+            expression: question.queries.expression.to_string(),
+            platform: question.queries.platform,
+            answer: question.queries.answer,
+            queries: latencies.count(),
+            failed: tally.failed,
+            elapsed_ns: elapsed.as_ns(),
+            queries_per_second: per_second(latencies.count(), elapsed),
+            operands: question.operands,
+            bits: question.bits,
+            operand_bits: latencies.count() * question.operands * question.bits,
+            latency: LatencySummary::of(latencies),
+        }
+    }
+}
+
 impl FlowReport {
     /// What `tally` holds of a flow that began at `begin`.
     pub(super) fn new(name: &str, tally: &Tally, begin: Time) -> FlowReport {
         let elapsed = tally.last_end.since(begin);
-        let per_second = |count: u64| match elapsed > Span::ZERO {
-            true => count as f64 / elapsed.as_seconds(),
-            false => 0.0,
-        };
+        let per_second = |count| per_second(count, elapsed);
         let latencies = |kind| LatencySummary::of(tally.latencies(kind));
         let kinds = RequestKind::ALL.into_iter();
         let requests = kinds.map(|kind| tally.latencies(kind).count()).sum();
@@ -270,9 +337,9 @@ impl FlowReport {
 }
 
 impl Report {
-    /// What `flows` did on `drive` since its statistics were `before`.
+    /// What workloads did on `drive` since its statistics were `before`.
     pub(super) fn new(
-        flows: Vec<FlowReport>,
+        Reports { flows, queries }: Reports,
         before: &Statistics,
         drive: &Drive,
     ) -> Result<Report, Error> {
@@ -288,6 +355,7 @@ impl Report {
             read_bytes: flows.iter().map(|flow| flow.read_bytes).sum(),
             written_bytes,
             flows,
+            queries,
             unmapped_page_reads: after.ftl.unmapped_page_reads - before.ftl.unmapped_page_reads,
             flash_page_reads: after.flash.page_reads - before.flash.page_reads,
             flash_page_programs: programs,

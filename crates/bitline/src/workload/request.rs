@@ -19,15 +19,18 @@ pub enum RequestKind {
     Deallocate = 2,
     /// Flush, which has no address.
     Flush = 3,
+    /// A query over vectors, which has none either.
+    Query = 4,
 }
 
 impl RequestKind {
     /// All of them, each at the place that its number names.
-    pub const ALL: [RequestKind; 4] = [
+    pub const ALL: [RequestKind; 5] = [
         RequestKind::Read,
         RequestKind::Write,
         RequestKind::Deallocate,
         RequestKind::Flush,
+        RequestKind::Query,
     ];
 
     /// Its name, as in reports.
@@ -37,6 +40,7 @@ impl RequestKind {
             RequestKind::Write => "write",
             RequestKind::Deallocate => "deallocate",
             RequestKind::Flush => "flush",
+            RequestKind::Query => "query",
         }
     }
 }

@@ -66,8 +66,7 @@ fn every_route_yields_what_plain_loops_do() {
                 for platform in Platform::ALL {
                     let result = drive.evaluate(&expression, platform);
                     let result = result.expect("the vectors are there");
-                    let place =
-                        format!("{rule}, {platform}, {bits} bits, {round}: {expression}");
+                    let place = format!("{rule}, {platform}, {bits} bits, {round}: {expression}");
                     assert!(result == expected, "{place}");
                     let counted = drive.count_ones(&expression, platform);
                     assert_eq!(counted.expect("the same"), ones(&expected), "{place}");
@@ -110,10 +109,7 @@ fn many_evaluations_across_dies_do_not_mix() {
         });
         for (expression, result) in asked.iter().zip(results.expect("nothing hangs")) {
             let expected = oracle(expression, &vectors, BITS);
-            assert!(
-                result.expect("exists") == expected,
-                "{rule}: {expression}"
-            );
+            assert!(result.expect("exists") == expected, "{rule}: {expression}");
         }
     }
 }

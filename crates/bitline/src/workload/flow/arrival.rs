@@ -11,7 +11,7 @@ pub(crate) const DEPTH_MAX: u32 = 65_535;
 const RATE_MIN: f64 = 1e-4;
 const RATE_MAX: f64 = 1e11;
 /// Longest simulated time of a flow: 64 bits of picoseconds reach to 1.8e7 seconds.
-pub(crate) const SECONDS_MAX: f64 = 1e7;
+const SECONDS_MAX: f64 = 1e7;
 
 /// When requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -96,7 +96,13 @@ impl Arrival {
 
     /// Says what is wrong with it, for a flow of `requests` that ends after `stop_ns`
     /// (zero: never).
-    pub(super) fn check(&self, requests: u64, stop_ns: u64) -> Result<(), String> {
+    pub(in crate::workload) fn check(&self, requests: u64, stop_ns: u64) -> Result<(), String> {
+        if stop_ns as f64 > SECONDS_MAX * 1e9 {
+            return Err(format!(
+                "stop_ns = {stop_ns} must be at most {}",
+                SECONDS_MAX * 1e9
+            ));
+        }
         let (key, depth) = self.depth();
         if !(1..=DEPTH_MAX).contains(&depth) {
             return Err(format!("{key} = {depth} must be 1 to {DEPTH_MAX}"));
@@ -130,7 +136,7 @@ impl Arrival {
     }
 
     /// The gaps of an open loop; none in a closed one.
-    pub(super) fn gaps(&self, random: Random) -> Option<Gaps> {
+    fn gaps(&self, random: Random) -> Option<Gaps> {
         let picoseconds = 1e12 / self.rate()?;
         let (law, burst) = match *self {
             Arrival::Paced { .. } => (Law::Constant, 1),
@@ -156,8 +162,58 @@ enum Law {
     Constant,
 }
 
+/// When the requests of a workload arrive, until there were so many or its time is over.
+pub(in crate::workload) struct Arrivals {
+    left: u64,
+    stop: Option<Span>,
+    end: Time,
+    /// Of an open loop; in a closed one requests arrive when they are asked for.
+    gaps: Option<Gaps>,
+}
+
+impl Arrivals {
+    /// So many `requests`, none later than `stop_ns` after the beginning (zero: no such end).
+    pub(in crate::workload) fn new(
+        arrival: &Arrival,
+        requests: u64,
+        stop_ns: u64,
+        random: Random,
+    ) -> Arrivals {
+        Arrivals {
+            left: requests,
+            stop: (stop_ns > 0).then(|| Span::from_ns(stop_ns)),
+            end: Time::MAX,
+            gaps: arrival.gaps(random),
+        }
+    }
+
+    /// The workload begins at `now`.
+    pub(in crate::workload) fn begin(&mut self, now: Time) {
+        if let Some(gaps) = &mut self.gaps {
+            gaps.begin(now);
+        }
+        if let Some(stop) = self.stop {
+            self.end = now + stop;
+        }
+    }
+
+    /// When the next request arrives, asked for at `now`; none when there are no more.
+    #[inline]
+    pub(in crate::workload) fn next(&mut self, now: Time) -> Option<Time> {
+        let arrives = match &mut self.gaps {
+            Some(gaps) => gaps.next(),
+            None => now,
+        };
+        if self.left == 0 || arrives > self.end {
+            return None;
+        }
+        self.left -= 1;
+        Some(arrives)
+    }
+}
+
 /// The instants at which the requests of an open loop arrive.
-pub(super) struct Gaps {
+struct Gaps {
     law: Law,
     /// Mean gap between bursts.
     mean_ps: f64,
@@ -173,12 +229,12 @@ pub(super) struct Gaps {
 
 impl Gaps {
     /// The flow begins at `begin`.
-    pub(super) fn begin(&mut self, begin: Time) {
+    fn begin(&mut self, begin: Time) {
         (self.at, self.begin) = (begin, begin);
     }
 
     /// When the next request arrives.
-    pub(super) fn next(&mut self) -> Time {
+    fn next(&mut self) -> Time {
         if self.left > 0 {
             self.left -= 1;
             return self.at;

@@ -1,9 +1,9 @@
 //! The generator of a flow: draws one request after another.
 
-use sim::{Random, Sim, Span, Time};
+use sim::{Random, Sim, Time};
 
 use super::Flow;
-use super::arrival::Gaps;
+use super::arrival::Arrivals;
 use super::pattern::Places;
 use super::size::Sizes;
 use crate::Error;
@@ -23,14 +23,10 @@ pub(in crate::workload) struct Generator {
     alignment: u64,
     /// Pieces of the range, as long as the alignment.
     slots: u64,
-    left: u64,
-    stop: Option<Span>,
-    end: Time,
+    arrivals: Arrivals,
     choice: Choice,
     sizes: Sizes,
     pattern: Places,
-    /// The arrivals of an open loop.
-    gaps: Option<Gaps>,
 }
 
 impl Generator {
@@ -45,9 +41,12 @@ impl Generator {
             range,
             alignment,
             slots: range.blocks / alignment,
-            left: flow.requests,
-            stop: (flow.stop_ns > 0).then(|| Span::from_ns(flow.stop_ns)),
-            end: Time::MAX,
+            arrivals: Arrivals::new(
+                &flow.arrival,
+                flow.requests,
+                flow.stop_ns,
+                stream("arrivals"),
+            ),
             choice: match flow.read_fraction {
                 1.0 => Choice::Always(RequestKind::Read),
                 0.0 => Choice::Always(RequestKind::Write),
@@ -55,7 +54,6 @@ impl Generator {
             },
             sizes: flow.blocks.draw(range.blocks, stream("sizes")),
             pattern: flow.pattern.choose(places, stream("places")),
-            gaps: flow.arrival.gaps(stream("arrivals")),
         }
     }
 
@@ -88,24 +86,14 @@ impl Generator {
 
 impl Source for Generator {
     fn begin(&mut self, now: Time) {
-        if let Some(gaps) = &mut self.gaps {
-            gaps.begin(now);
-        }
-        if let Some(stop) = self.stop {
-            self.end = now + stop;
-        }
+        self.arrivals.begin(now);
     }
 
     #[inline]
     fn next(&mut self, now: Time) -> Result<Option<Request>, Error> {
-        let arrives = match &mut self.gaps {
-            Some(gaps) => gaps.next(),
-            None => now,
-        };
-        if self.left == 0 || arrives > self.end {
+        let Some(arrives) = self.arrivals.next(now) else {
             return Ok(None);
-        }
-        self.left -= 1;
+        };
         let kind = self.kind();
         let blocks = self.sizes.next();
         let place = self.place(u64::from(blocks));

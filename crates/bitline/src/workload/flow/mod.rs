@@ -9,7 +9,7 @@ mod size;
 use serde::{Deserialize, Serialize};
 
 pub use arrival::Arrival;
-pub(super) use arrival::{DEPTH_MAX, SECONDS_MAX};
+pub(super) use arrival::{Arrivals, DEPTH_MAX};
 pub(super) use generate::Generator;
 pub use pattern::Pattern;
 pub use size::Size;
@@ -110,13 +110,6 @@ impl Flow {
             return Err(format!(
                 "working_set_percent = {} must be above 0 and at most 100",
                 self.working_set_percent
-            ));
-        }
-        if self.stop_ns as f64 > SECONDS_MAX * 1e9 {
-            return Err(format!(
-                "stop_ns = {} must be at most {}",
-                self.stop_ns,
-                SECONDS_MAX * 1e9
             ));
         }
         if self.queue >= queue_pairs {

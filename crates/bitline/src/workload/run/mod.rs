@@ -1,5 +1,7 @@
 //! Workloads under way: prefilling, then all of them side by side, measured.
 
+mod asked;
+mod blocks;
 mod crew;
 mod prefill;
 mod running;
@@ -18,7 +20,7 @@ pub(super) use tally::Tally;
 use self::running::RunningWorkload;
 use super::latencies::Latencies;
 use super::plan::Plan;
-use super::report::{FlowReport, Report};
+use super::report::{Report, Reports};
 use super::{RunOptions, Workload};
 use crate::drive::Host;
 use crate::driver::Queue;
@@ -42,7 +44,7 @@ enum Phase {
         plans: Vec<Plan>,
     },
     Measuring {
-        task: JoinHandle<Result<Vec<FlowReport>, Error>>,
+        task: JoinHandle<Result<Reports, Error>>,
         before: Box<Statistics>,
     },
     /// Between the two, while one takes the place of the other.
@@ -71,7 +73,10 @@ impl UnderWay {
             ..Progress::default()
         });
         let host = drive.host()?;
-        let prefills = plans.iter_mut().filter_map(Plan::take_prefill).collect();
+        let mut prefills = Vec::new();
+        for prefill in plans.iter_mut().filter_map(Plan::take_prefill) {
+            prefills.extend(prefill.empty(drive)?);
+        }
         let task = host
             .sim()
             .clone()
@@ -172,7 +177,7 @@ async fn measured(
     plans: Vec<Plan>,
     keep_going: bool,
     progress: Rc<Progress>,
-) -> Result<Vec<FlowReport>, Error> {
+) -> Result<Reports, Error> {
     let mut workloads = Vec::new();
     for (number, plan) in plans.into_iter().enumerate() {
         let workload =
@@ -188,10 +193,11 @@ async fn measured(
     for outcome in join_all(tasks).await {
         outcome?;
     }
-    Ok(workloads
-        .iter()
-        .map(|workload| workload.report(begin))
-        .collect())
+    let mut reports = Reports::default();
+    for workload in &workloads {
+        workload.report(begin, &mut reports);
+    }
+    Ok(reports)
 }
 
 /// The device of a namespace on a queue pair.

@@ -3,28 +3,29 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use host::Buffer;
-use host::block::BlockDevice;
 use sim::resource::{OneshotSender, oneshot};
 use sim::{Sim, Span, Time, join_all};
 
+use super::asked::Asked;
+use super::blocks::Blocks;
 use super::crew::Crew;
-use super::{Progress, Tally, device};
+use super::{Progress, Tally};
 use crate::Error;
 use crate::drive::Host;
-use crate::driver::Queue;
 use crate::workload::flow::Generator;
 use crate::workload::plan::{Pace, Plan, PlanSource};
+use crate::workload::queries::Asker;
 use crate::workload::replay::TraceSource;
-use crate::workload::report::FlowReport;
-use crate::workload::request::{Request, RequestKind, Source};
+use crate::workload::report::{FlowReport, QueriesReport, Reports};
+use crate::workload::request::{Request, Source};
 
-/// A workload under way, of either kind of source; each has code of its own, so that the generator
+/// A workload under way, of any kind of source; each has code of its own, so that the generator
 /// of a flow costs what it costs and no more.
 #[derive(Clone)]
 pub(super) enum RunningWorkload {
-    Flow(Rc<Running<Generator>>),
-    Trace(Rc<Running<TraceSource>>),
+    Flow(Rc<Running<Generator, Blocks>>),
+    Trace(Rc<Running<TraceSource, Blocks>>),
+    Queries(Rc<Running<Asker, Asked>>),
 }
 
 impl RunningWorkload {
@@ -35,27 +36,29 @@ impl RunningWorkload {
         keep_going: bool,
         progress: Rc<Progress>,
     ) -> Result<RunningWorkload, Error> {
-        let mut devices = Vec::new();
-        for namespace in &plan.namespaces {
-            devices.push(device(host, *namespace, plan.queue).await?);
-        }
         let common = Common {
             sim: host.sim().clone(),
             name: plan.name,
             number,
             pace: plan.pace,
-            devices,
-            buffer: RefCell::default(),
             tally: RefCell::default(),
             keep_going,
             progress,
         };
+        let blocks = Blocks::open(host, &plan.namespaces, plan.queue);
         Ok(match plan.source {
             PlanSource::Flow(flow, range) => {
                 let generator = Generator::new(&flow, range, host.sim());
-                RunningWorkload::Flow(Running::new(common, generator))
+                RunningWorkload::Flow(Running::new(common, generator, blocks.await?))
             }
-            PlanSource::Trace(source) => RunningWorkload::Trace(Running::new(common, *source)),
+            PlanSource::Trace(source) => {
+                RunningWorkload::Trace(Running::new(common, *source, blocks.await?))
+            }
+            PlanSource::Queries(question) => {
+                let asker = Asker::new(&question.queries, host.sim());
+                let asked = Asked::open(host, *question).await?;
+                RunningWorkload::Queries(Running::new(common, asker, asked))
+            }
         })
     }
 
@@ -63,49 +66,65 @@ impl RunningWorkload {
         match self {
             RunningWorkload::Flow(running) => running.run(begin).await,
             RunningWorkload::Trace(running) => running.run(begin).await,
+            RunningWorkload::Queries(running) => running.run(begin).await,
         }
     }
 
-    pub(super) fn report(&self, begin: Time) -> FlowReport {
+    /// Adds what it measured to the reports of its kind.
+    pub(super) fn report(&self, begin: Time, reports: &mut Reports) {
         match self {
-            RunningWorkload::Flow(running) => running.common.report(begin),
-            RunningWorkload::Trace(running) => FlowReport {
+            RunningWorkload::Flow(running) => reports.flows.push(running.common.report(begin)),
+            RunningWorkload::Trace(running) => reports.flows.push(FlowReport {
                 trace: Some(running.source.borrow().report()),
                 ..running.common.report(begin)
-            },
+            }),
+            RunningWorkload::Queries(running) => {
+                let (question, tally) = (running.carrier.question(), running.common.tally.borrow());
+                reports
+                    .queries
+                    .push(QueriesReport::new(question, &tally, begin));
+            }
         }
     }
 }
 
-/// What does not depend on where requests come from.
-struct Common {
+/// Carries requests out.
+pub(super) trait Carrier {
+    /// Sends one request, and has `common` note how long it took since it arrived.
+    fn carry_out(
+        &self,
+        common: &Common,
+        request: &Request,
+    ) -> impl Future<Output = Result<(), Error>>;
+}
+
+/// What does not depend on where requests come from, and where they go.
+pub(super) struct Common {
     sim: Sim,
     name: String,
     number: u32,
     pace: Pace,
-    devices: Vec<BlockDevice<Queue>>,
-    /// All requests share one buffer, as long as the longest so far: nobody looks at
-    /// the data, and its address takes no time.
-    buffer: RefCell<Option<Rc<Buffer>>>,
     tally: RefCell<Tally>,
     keep_going: bool,
     progress: Rc<Progress>,
 }
 
-pub(super) struct Running<S> {
+pub(super) struct Running<S, C> {
     common: Common,
     source: RefCell<S>,
+    carrier: C,
     crew: Crew,
     /// What ended an open loop before its time.
     failure: RefCell<Option<Error>>,
     failed: Cell<bool>,
 }
 
-impl<S: Source + 'static> Running<S> {
-    fn new(common: Common, source: S) -> Rc<Running<S>> {
+impl<S: Source + 'static, C: Carrier + 'static> Running<S, C> {
+    fn new(common: Common, source: S, carrier: C) -> Rc<Running<S, C>> {
         Rc::new(Running {
             crew: Crew::new(&common.sim),
             source: RefCell::new(source),
+            carrier,
             failure: RefCell::default(),
             failed: Cell::new(false),
             common,
@@ -143,7 +162,7 @@ impl<S: Source + 'static> Running<S> {
         while !self.common.progress.stopped.get() && !self.failed.get() {
             let next = self.source.borrow_mut().next(self.common.sim.now());
             let outcome = match next {
-                Ok(Some(request)) => self.common.carry_out(&request).await.map_err(Error::from),
+                Ok(Some(request)) => self.carrier.carry_out(&self.common, &request).await,
                 Ok(None) => break,
                 Err(error) => Err(error),
             };
@@ -186,50 +205,30 @@ impl<S: Source + 'static> Running<S> {
     /// One of the workers of an open loop.
     async fn serve(self: Rc<Self>, number: u32) {
         while let Some(request) = self.crew.next(number).await {
-            if let Err(error) = self.common.carry_out(&request).await {
+            if let Err(error) = self.carrier.carry_out(&self.common, &request).await {
                 self.failed.set(true);
-                self.failure.borrow_mut().get_or_insert(error.into());
+                self.failure.borrow_mut().get_or_insert(error);
             }
         }
     }
 }
 
 impl Common {
-    /// Sends one request and notes how long it took since it arrived.
+    /// Notes how a request ended that asked a namespace for so many bytes.
     #[inline]
-    async fn carry_out(&self, request: &Request) -> Result<(), host::Error> {
-        let device = &self.devices[request.device as usize];
-        let (lba, blocks) = (request.lba, request.blocks);
-        let outcome = match request.kind {
-            RequestKind::Read => {
-                let buffer = self.buffer(device, blocks)?;
-                device.read_into(lba, blocks, &buffer).await
-            }
-            RequestKind::Write => {
-                let buffer = self.buffer(device, blocks)?;
-                device.write_from(lba, blocks, &buffer).await
-            }
-            RequestKind::Deallocate => device.deallocate_ranges(&[(lba, blocks)]).await,
-            RequestKind::Flush => device.flush().await,
-        };
-        self.note(request, device, outcome)
-    }
-
-    #[inline]
-    fn note(
+    pub(super) fn note(
         &self,
         request: &Request,
-        device: &BlockDevice<Queue>,
-        outcome: Result<(), host::Error>,
-    ) -> Result<(), host::Error> {
+        (namespace, bytes): (u32, u64),
+        outcome: Result<(), Error>,
+    ) -> Result<(), Error> {
         let end = self.sim.now();
-        let bytes = u64::from(request.blocks) * u64::from(device.block_bytes());
         let status = match outcome {
             Ok(()) => {
                 self.tally.borrow_mut().record(request, bytes, end);
                 0
             }
-            Err(host::Error::Status(error)) if self.keep_going => {
+            Err(Error::Host(host::Error::Status(error))) if self.keep_going => {
                 let tally = &mut *self.tally.borrow_mut();
                 tally.failed += 1;
                 tally.last_end = end;
@@ -240,28 +239,12 @@ impl Common {
         let completed = &self.progress.completed;
         completed.set(completed.get() + 1);
         if let Some(latencies) = &self.progress.latencies {
-            let namespace = device.namespace().get();
             let whose = (self.number, namespace);
             latencies
                 .borrow_mut()
                 .push(whose, request, bytes, end, status);
         }
         Ok(())
-    }
-
-    /// The shared buffer, with room for `blocks`.
-    #[inline]
-    fn buffer(&self, device: &BlockDevice<Queue>, blocks: u32) -> Result<Rc<Buffer>, host::Error> {
-        let bytes = u64::from(blocks) * u64::from(device.block_bytes());
-        let shared = &mut *self.buffer.borrow_mut();
-        match shared {
-            Some(buffer) if buffer.bytes() >= bytes => Ok(buffer.clone()),
-            _ => {
-                // Whoever still transfers keeps the old one alive.
-                let longer = Rc::new(device.buffer(blocks.next_power_of_two())?);
-                Ok(shared.insert(longer).clone())
-            }
-        }
     }
 
     fn report(&self, begin: Time) -> FlowReport {

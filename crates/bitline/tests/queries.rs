@@ -139,11 +139,14 @@ fn a_report_says_what_was_asked_and_how_much() {
     assert_eq!((rows.namespace, rows.flow), (vec![1; 4], vec![0; 4]));
 }
 
+/// An expression over days and flags, written out.
+type Written = fn(&[Vector], &[Vector]) -> Expression;
+
 #[test]
 fn formulas_are_the_expressions_that_their_operators_say() {
     let v = Formula::vector;
     let group = |name: &str| name.to_owned();
-    let asks: [(Formula, fn(&[Vector], &[Vector]) -> Expression); 5] = [
+    let asks: [(Formula, Written); 5] = [
         (Formula::Any(group("days")), |days, _| {
             Expression::any(days).expect("operands")
         }),

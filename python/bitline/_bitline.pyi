@@ -131,12 +131,12 @@ class Names:
         """Fail if there can be no group of this name."""
 
     def overwrite_vector(
-        self, group: str, vector: str, inverse: bool, data: bytes
+        self, vector: tuple[int, int], inverse: bool | None, data: bytes
     ) -> tuple[str, int, int, bool, tuple[int, int], list[tuple[int, int]]]:
         """Give a vector other bits."""
 
-    def delete_vector(self, group: str, vector: str) -> None:
-        """Delete one vector of a group."""
+    def delete_vector(self, vector: tuple[int, int]) -> None:
+        """Delete a vector."""
 
     def objects(
         self,
@@ -174,6 +174,9 @@ class Pending:
 
     def is_finished(self) -> bool:
         """Whether it has ended, or was waited for."""
+
+    def was_waited_for(self) -> bool:
+        """Whether its answer was told, so that it cannot be waited for any more."""
 
     def wait(self) -> tuple[bytes | int | None, int]:
         """Let time pass until it has ended: what it gave, and the picoseconds it took. Can be called once."""

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from bitline.errors import DisagreementError, UsageError
 from bitline.explanation import Explanation
 from bitline.expression import Node
-from bitline.packing import packed_bits
+from bitline.packing import Vector, packed_bits
 from bitline.pending import Pending
 from bitline.platforms import Platform
 from bitline.records import made
@@ -371,23 +371,24 @@ class BitVector(BitExpression):
     def __getitem__(self, index: slice | NDArray[Any]) -> NDArray[np.bool_]: ...
     def __getitem__(self, index: Any) -> Any:
         """Bits of the vector. For one bit, or a range, only the blocks are read that they lie in."""
-        if not isinstance(index, int | np.integer | slice):
+        if isinstance(index, bool | np.bool_) or not isinstance(index, int | np.integer | slice):
             return super().__getitem__(index)
         wanted = range(len(self))[index]
         places = wanted if isinstance(wanted, range) else range(wanted, wanted + 1)
         if len(places) == 0:
             return np.empty(0, np.bool_)
         block_bits = 8 * self.drive.block_bytes
-        first, last = (
-            place // block_bits for place in (min(places[0], places[-1]), max(places[0], places[-1]))
-        )
+        first, last = (place // block_bits for place in sorted((places[0], places[-1])))
         [(begin, _)] = self.extents
         packed = np.frombuffer(self.drive.read(begin + first, last - first + 1), np.uint8)
         bits = np.unpackbits(packed, bitorder="little").view(np.bool_)
-        offsets = np.asarray(places) - first * block_bits
-        return bits[offsets] if isinstance(wanted, range) else bits[offsets[0]]
+        offset = first * block_bits
+        if not isinstance(wanted, range):
+            return bits[wanted - offset]
+        low, high = min(places[0], places[-1]) - offset, max(places[0], places[-1]) - offset + 1
+        return bits[low:high][:: places.step] if places.step > 0 else bits[low:high][::-1][:: -places.step]
 
-    def overwrite(self, bits: ArrayLike | bytes, *, inverse: bool | None = None) -> "BitVector":
+    def overwrite(self, bits: Vector, *, inverse: bool | None = None) -> "BitVector":
         """Give it other bits, as many as it has. A power cut leaves the old ones or the new ones.
 
         Args:
@@ -401,12 +402,12 @@ class BitVector(BitExpression):
             UsageError: Another number of bits; it is not there any more.
             NvmeError: What the drive reports.
         """
-        packed, length = packed_bits(bits, len(self) if isinstance(bits, bytes) else None)
+        is_packed = isinstance(bits, bytes | bytearray | memoryview)
+        packed, length = packed_bits(bits, len(self) if is_packed else None)
         if length != len(self):
             raise UsageError(f"{counted(length, 'bit')} for a vector of {len(self):,}")
-        kept = self.inverse if inverse is None else inverse
-        row = self.drive._names.overwrite_vector(self.group.name, self.name, kept, packed)
-        return BitVector(self.group, row)
+        with self._named_errors():
+            return BitVector(self.group, self.drive._names.overwrite_vector(self._id, inverse, packed))
 
     def delete(self) -> None:
         """Delete it from the drive.
@@ -414,7 +415,8 @@ class BitVector(BitExpression):
         Raises:
             UsageError: It is not there any more.
         """
-        self.drive._names.delete_vector(self.group.name, self.name)
+        with self._named_errors():
+            self.drive._names.delete_vector(self._id)
 
 
 def _not_combined(other: object) -> str:

@@ -61,11 +61,10 @@ class Pending(Generic[Answer]):
                 with self._errors():
                     answer, picoseconds = self._native.wait()
                 self._ended = self._convert(answer), Duration(picoseconds)
-            except KeyboardInterrupt:
-                # It goes on, and can be waited for again.
-                raise
             except Exception as error:
-                self._ended = error
+                # Where the call was broken off, or the drive was busy, it can be waited for again.
+                if self._native.was_waited_for():
+                    self._ended = error
                 raise
         if isinstance(self._ended, BaseException):
             raise self._ended

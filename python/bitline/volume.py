@@ -86,8 +86,12 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
         if not isinstance(value, np.ndarray | np.generic):
             raise TypeError(f"a volume holds bytes or NumPy arrays, not a {type(value).__name__}")
         array = np.asarray(value)
-        if array.dtype.hasobject or array.dtype.names:
+        if array.dtype.fields is not None or array.dtype.names is not None:
             raise UsageError(f"an array of {array.dtype} cannot be stored: write its fields, one by one")
+        if array.dtype.hasobject or array.dtype.itemsize == 0 or np.dtype(array.dtype.str) != array.dtype:
+            raise UsageError(f"an array of {array.dtype} cannot be stored: its items are no plain numbers or bytes")
+        if isinstance(array, np.ma.MaskedArray) or isinstance(value, np.ma.MaskedArray):
+            raise UsageError("a masked array cannot be stored: write filled() and the mask, one by one")
         self._drive._names.write_object(name, "array", array.tobytes(), array.dtype.str, list(array.shape))
 
     def write_table(self, name: str, data: bytes, schema: bytes) -> None:
@@ -96,7 +100,7 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
         Raises:
             UsageError: As for arrays and files; too long a schema.
         """
-        self._drive._names.write_object(name, "table", data, schema=schema)
+        self._drive._names.write_object(name, "table", bytes(data), schema=bytes(schema))
 
     def __getitem__(self, name: str) -> "bytes | NDArray[Any]":
         """The bytes of a file or table, or an array.

@@ -169,7 +169,7 @@ def test_a_vector_is_overwritten_as_a_whole(drive: Drive) -> None:
     a.delete()
     with pytest.raises(UsageError, match="does not hold g:0"):
         _ = c[0]
-    with pytest.raises(UsageError, match='no vector "0" in group "g"'):
+    with pytest.raises(UsageError, match=r"does not hold g:0$"):
         c.overwrite(b"d")
 
 
@@ -334,7 +334,7 @@ def test_named_groups_are_told_by_name(drive: Drive) -> None:
     b.delete()
     with pytest.raises(UsageError, match=r"does not hold colours:1$"):
         (a & b).read()
-    with pytest.raises(UsageError, match='no vector "1" in group "colours"'):
+    with pytest.raises(UsageError, match=r"does not hold colours:1$"):
         b.delete()
 
 

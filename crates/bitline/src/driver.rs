@@ -2,7 +2,7 @@
 //! completions. It meets the drive only through queue entries, memory and
 //! doorbells, as a driver on a PCIe bus would.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::{Rc, Weak};
 use std::task::Poll;
 
@@ -73,6 +73,15 @@ pub(crate) struct Driver {
     controller: OnceCell<Rc<Controller>>,
     admin: QueuePair,
     io: OnceCell<Vec<QueuePair>>,
+    left: Left,
+}
+
+/// Commands that nobody awaits any more and the drive still carries out.
+#[derive(Default)]
+struct Left {
+    count: Cell<u64>,
+    /// Who waits until there are none.
+    waiting: RefCell<Vec<TaskId>>,
 }
 
 impl Driver {
@@ -88,7 +97,21 @@ impl Driver {
             memory,
             controller: OnceCell::new(),
             io: OnceCell::new(),
+            left: Left::default(),
         }))
+    }
+
+    /// Waits until the drive has carried out every command that nobody awaits any more: what they change is not known
+    /// before.
+    pub(crate) async fn nothing_left(&self) {
+        std::future::poll_fn(|_| {
+            if self.left.count.get() == 0 {
+                return Poll::Ready(());
+            }
+            self.left.waiting.borrow_mut().push(self.sim.current());
+            Poll::Pending
+        })
+        .await;
     }
 
     /// Where the controller finds the admin queues.
@@ -208,6 +231,7 @@ impl Driver {
         let mut claim = Claim {
             pair,
             memory: &self.memory,
+            left: &self.left,
             has_data: entry.data_pointer != [0; 16],
             id: Some(id),
         };
@@ -287,6 +311,13 @@ impl Driver {
             self.memory.borrow_mut().let_go();
         }
         if pending.abandoned {
+            self.left.count.set(self.left.count.get() - 1);
+            if self.left.count.get() == 0 {
+                let waiting = self.left.waiting.take();
+                waiting
+                    .into_iter()
+                    .for_each(|task| self.sim.wake_at(arrival.at, task));
+            }
             let controller = self.controller();
             let is_newest = pair.consume(state, id, &arrival);
             if let (Ok(controller), true) = (controller, is_newest) {
@@ -405,6 +436,7 @@ impl QueuePair {
 struct Claim<'a> {
     pair: &'a QueuePair,
     memory: &'a Memory,
+    left: &'a Left,
     has_data: bool,
     id: Option<u16>,
 }
@@ -417,6 +449,7 @@ impl Drop for Claim<'_> {
             None => {
                 let pending = &mut state.pending[usize::from(id)];
                 (pending.abandoned, pending.holds_memory) = (true, self.has_data);
+                self.left.count.set(self.left.count.get() + 1);
                 if self.has_data {
                     self.memory.borrow_mut().hold();
                 }

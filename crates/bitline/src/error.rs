@@ -62,6 +62,9 @@ pub enum Error {
     /// The power was cut before what was submitted had ended.
     #[error("the power was cut before this had ended: whether the drive did it is not known")]
     PowerLost,
+    /// Something that was submitted cannot be waited for.
+    #[error("there is nothing to wait for: {0}")]
+    Pending(&'static str),
     /// The drive's watch broke the call off.
     #[error(
         "the call was interrupted; what it had sent to the drive is carried out, and nothing more is sent"

@@ -49,7 +49,7 @@ pub use pending::{Finished, Pending};
 pub use statistics::{EnergyEntry, LatencyEntry, Statistics, TenantEntry};
 pub use volume::{
     Array, Content, Extent, Group, GroupInfo, Kind, Object, ObjectId, PlaceError, Rows, Usage,
-    Vector, Volume, VolumeError,
+    Vector, Volume, VolumeError, Writer,
 };
 
 // What a drive is to be.
@@ -70,8 +70,9 @@ pub use device::region::HandleError;
 pub use device::schedule::FlashCounts;
 pub use device::{Device, PowerUpError, Served};
 pub use host::admin::Admin;
-pub use host::bits::{BitsDevice, Checked};
+pub use host::bits::{BitsDevice, Checked, Handle};
 pub use host::block::BlockDevice;
+pub use host::volume::{Group as GroupContent, Vector as VectorContent};
 pub use host::{Error as HostError, StatusError};
 pub use media::nand::cells::Condition;
 pub use media::nand::{

@@ -1,6 +1,10 @@
 //! Calls in flight together: what is submitted goes on while others are waited for.
 
-use sim::{JoinHandle, Span, Stalled, Time};
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
+
+use media::nand::Nand;
+use sim::{JoinHandle, Span, Time};
 
 use crate::drive::{Drive, Host};
 use crate::error::Error;
@@ -23,6 +27,8 @@ use crate::error::Error;
 pub struct Pending<T> {
     task: JoinHandle<(T, Time)>,
     begun: Time,
+    /// The drive, told by its flash.
+    drive: Weak<RefCell<Nand>>,
     /// Of the drive's lives, from power-up to power cut.
     life: u64,
 }
@@ -60,24 +66,32 @@ impl Drive {
             let answer = function(host).await;
             (answer, sim.now())
         });
-        let life = self.life();
-        Ok(Pending { task, begun, life })
+        Ok(Pending {
+            task,
+            begun,
+            drive: Rc::downgrade(self.nand()),
+            life: self.life(),
+        })
     }
 
     /// Lets time pass until something that was submitted has ended. It can be waited for once.
     ///
     /// # Errors
     /// [`Error::PowerLost`] if the power was cut before; [`Error::Interrupted`], after which it can be waited for again;
-    /// [`Error::Stalled`] if it waits for what never happens, or was waited for before.
+    /// [`Error::Pending`] if it was waited for before, or is another drive's; [`Error::Stalled`] if it waits for what never
+    /// happens.
     pub fn wait<T>(&mut self, pending: &Pending<T>) -> Result<Finished<T>, Error> {
+        if !pending.drive.ptr_eq(&Rc::downgrade(self.nand())) {
+            return Err(Error::Pending("it was submitted to another drive"));
+        }
         if !pending.is_finished() {
             if pending.life != self.life() || self.host().is_err() {
                 return Err(Error::PowerLost);
             }
             self.live_until(&pending.task)?;
         }
-        let at = self.now();
-        let (answer, ended) = pending.task.take().ok_or(Stalled { at })?;
+        let waited = || Error::Pending("it was waited for before");
+        let (answer, ended) = pending.task.take().ok_or_else(waited)?;
         let took = ended.since(pending.begun);
         Ok(Finished { answer, took })
     }

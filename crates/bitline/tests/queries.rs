@@ -68,7 +68,7 @@ fn alone(drive: &mut Drive, expression: &Expression, queries: &Queries) -> Span 
     let query = drive.query(expression).on(queries.platform);
     let done = match queries.answer {
         Answer::Count => query.count().map(drop),
-        Answer::CountByHost => query.counted_by_host().count().map(drop),
+        Answer::CountByHost => query.count_in_host().map(drop),
         Answer::Read => query.read().map(drop),
         _ => query.stream(),
     };

@@ -302,10 +302,10 @@ impl Drive {
         let platform = parse_platform(platform)?;
         self.with(|drive| {
             let query = drive.query(&expression.0).on(platform);
-            if in_host {
-                return query.counted_by_host().count();
+            match in_host {
+                true => query.count_in_host(),
+                false => query.count(),
             }
-            query.count()
         })
     }
 
@@ -358,8 +358,7 @@ impl Drive {
         let labels = labels.map(|((group, vector), label)| (VectorId::new(group, vector), label));
         let explain = |drive: &mut bitline::Drive| {
             let query = drive.query(&expression.0).on(platform);
-            let query = query.called(labels.collect());
-            query.explanation(bits, count_only)
+            query.explanation_called(bits, count_only, &labels.collect())
         };
         json(&self.with(explain)?)
     }

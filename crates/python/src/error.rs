@@ -86,6 +86,7 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
         | Error::UnknownPlatform(_)
         | Error::NoPower
         | Error::PowerLost
+        | Error::Pending(_)
         | Error::Precondition(_)
         | Error::Ageing { .. }
         | Error::Trace(_)

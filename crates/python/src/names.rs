@@ -1,6 +1,6 @@
 //! Named objects for Python: groups with their vectors, arrays, files and tables of a drive's volume.
 
-use bitline::{Array, Content, Extent, Home, Host, Object, Rows, Vector};
+use bitline::{Array, Content, Extent, Home, Host, Object, Rows, Vector, VectorId};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -81,17 +81,17 @@ impl Names {
     ) -> PyResult<Vec<VectorRow>> {
         let placed = Progress::new(py, progress).watch(|progress| {
             self.0.get().with(|drive| {
-                let mut group = drive.group(group)?;
+                let mut writer = drive.group(group)?.writer();
                 if let Some((first, dies)) = home {
-                    group = group.at(Home { first, dies });
+                    writer = writer.at(Home { first, dies });
                 }
                 if inverse {
-                    group = group.inverse();
+                    writer = writer.inverse();
                 }
                 if let Some(names) = names {
-                    group = group.named(names);
+                    writer = writer.named(names);
                 }
-                group.place(bits, count, |vectors| progress.go_on(u64::from(vectors)))
+                writer.place(bits, count, |vectors| progress.go_on(u64::from(vectors)))
             })
         })?;
         Ok(placed.into_iter().map(vector_row).collect())
@@ -119,24 +119,26 @@ impl Names {
         Ok(groups.into_iter().map(row).collect())
     }
 
-    /// Gives a vector other bits.
+    /// Gives a vector other bits; it is named as in expressions.
     fn overwrite_vector(
         &self,
-        group: String,
-        vector: String,
-        inverse: bool,
+        vector: (u32, u32),
+        inverse: Option<bool>,
         data: PyBackedBytes,
     ) -> PyResult<VectorRow> {
         check_size(data.len() as u64)?;
-        let written = self.0.get().run(move |host| async move {
-            host.overwrite_vector(&group, &vector, inverse, &data).await
-        })?;
+        let id = VectorId::new(vector.0, vector.1);
+        let written = self
+            .0
+            .get()
+            .run(move |host| async move { host.overwrite_vector(id, inverse, &data).await })?;
         Ok(vector_row(written))
     }
 
-    /// Deletes one vector of a group.
-    fn delete_vector(&self, group: String, vector: String) -> PyResult<()> {
-        let delete = move |host: Host| async move { host.delete_vector(&group, &vector).await };
+    /// Deletes a vector; it is named as in expressions.
+    fn delete_vector(&self, vector: (u32, u32)) -> PyResult<()> {
+        let id = VectorId::new(vector.0, vector.1);
+        let delete = move |host: Host| async move { host.delete_vector(id).await };
         self.0.get().run(delete)
     }
 

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::drive::Drive;
-use crate::error::usage;
+use crate::error::{to_python, usage};
 
 /// What an answer is.
 #[derive(Clone, Debug)]
@@ -67,29 +67,29 @@ impl Pending {
         Ok(TASKS.with_borrow(|tasks| tasks.get(&self.number).is_none_or(Task::is_finished)))
     }
 
+    /// Whether its answer was told, so that it cannot be waited for any more.
+    fn was_waited_for(&self) -> PyResult<bool> {
+        self.check_thread()?;
+        Ok(TASKS.with_borrow(|tasks| !tasks.contains_key(&self.number)))
+    }
+
     /// Lets time pass until it has ended: what it gave, and the picoseconds it took. Can be called once.
     fn wait<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, u64)> {
         self.check_thread()?;
         let task = TASKS.with_borrow_mut(|tasks| tasks.remove(&self.number));
         let task = task.ok_or_else(|| usage("this was waited for before"))?;
-        let waited = self.drive.get().with(|drive| {
-            let waited = drive.wait(&task);
-            if matches!(waited, Err(Error::Interrupted)) {
-                // It can be waited for again.
-                return Ok(Err((waited, task)));
-            }
-            waited.map(Ok)
-        })?;
+        let waited = self.drive.get().with(|drive| Ok(drive.wait(&task)));
         let finished = match waited {
-            Ok(finished) => finished,
-            Err((interrupted, task)) => {
+            Ok(Err(Error::Interrupted)) | Err(_) => {
+                // The call was broken off, or the drive is busy: it can be waited for again.
                 TASKS.with_borrow_mut(|tasks| tasks.insert(self.number, task));
-                return Err(crate::error::to_python(
-                    interrupted.expect_err("it was interrupted"),
-                ));
+                return Err(waited
+                    .and_then(|waited| waited.map(drop).map_err(to_python))
+                    .expect_err("one of the two"));
             }
+            Ok(waited) => waited.map_err(to_python)?,
         };
-        let answer = match finished.answer.map_err(crate::error::to_python)? {
+        let answer = match finished.answer.map_err(to_python)? {
             Answer::Bytes(bytes) => PyBytes::new(py, &bytes).into_any(),
             Answer::Count(count) => count.into_pyobject(py)?.into_any(),
             Answer::Done => py.None().into_bound(py),

@@ -27,8 +27,7 @@ impl Host {
     /// # Errors
     /// [`Error::NoVector`], [`Error::Lengths`]; what opening the volume reports.
     pub(crate) async fn locate(&self, expression: &Expression) -> Result<Located<'_>, Error> {
-        self.names.know(self).await?;
-        let reading = self.names.reading().await;
+        let reading = self.names.reading(self).await?;
         Ok(Located {
             bits: length(&self.names, expression)?,
             expression: expression.try_map(|id| {

@@ -31,8 +31,6 @@ pub struct Query<'d> {
     drive: &'d mut Drive,
     expression: Expression,
     platform: Platform,
-    in_host: bool,
-    labels: Labels,
 }
 
 impl Drive {
@@ -42,8 +40,6 @@ impl Drive {
             drive: self,
             expression: expression.clone(),
             platform: Platform::FlashCosmos,
-            in_host: false,
-            labels: Labels::new(),
         }
     }
 }
@@ -52,18 +48,6 @@ impl Query<'_> {
     /// Answered by this platform.
     pub fn on(mut self, platform: Platform) -> Self {
         self.platform = platform;
-        self
-    }
-
-    /// In explanations, with these names of vectors instead of `group:vector`.
-    pub fn called(mut self, labels: Labels) -> Self {
-        self.labels = labels;
-        self
-    }
-
-    /// Counted by the host, batch by batch as the result arrives (Flash-Cosmos 7).
-    pub fn counted_by_host(mut self) -> Self {
-        self.in_host = true;
         self
     }
 
@@ -80,11 +64,15 @@ impl Query<'_> {
     /// # Errors
     /// As [`Query::read`].
     pub fn count(self) -> Result<u64, Error> {
-        if self.in_host {
-            return self
-                .run(async |host, query, platform| host.count_ones_here(&query, platform).await);
-        }
         self.run(async |host, query, platform| host.count_ones(&query, platform).await)
+    }
+
+    /// The number of ones of the result, counted by the host batch by batch as it arrives (Flash-Cosmos 7).
+    ///
+    /// # Errors
+    /// As [`Query::read`].
+    pub fn count_in_host(self) -> Result<u64, Error> {
+        self.run(async |host, query, platform| host.count_ones_here(&query, platform).await)
     }
 
     /// As [`Query::read`], and has the drive evaluate it a second time by another plan and compare.
@@ -126,12 +114,22 @@ impl Query<'_> {
     /// # Errors
     /// As [`Query::explain`]; a length of no bits.
     pub fn explanation(self, bits: Option<u64>, count_only: bool) -> Result<Explanation, Error> {
-        self.drive.explanation(
-            &self.expression,
-            self.platform,
-            (bits, count_only),
-            &self.labels,
-        )
+        self.explanation_called(bits, count_only, &Labels::new())
+    }
+
+    /// As [`Query::explanation`], with these names of vectors instead of `group:vector`.
+    ///
+    /// # Errors
+    /// As [`Query::explanation`].
+    pub fn explanation_called(
+        self,
+        bits: Option<u64>,
+        count_only: bool,
+        labels: &Labels,
+    ) -> Result<Explanation, Error> {
+        let what = (bits, count_only);
+        self.drive
+            .explanation(&self.expression, self.platform, what, labels)
     }
 
     fn run<T: 'static>(

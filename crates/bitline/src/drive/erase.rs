@@ -5,7 +5,7 @@ use nvme::NamespaceId;
 use nvme::log::sanitize_state;
 use sim::Span;
 
-use super::host_end::area;
+use super::host_end::{area, holds_data};
 use super::{Drive, Host, NAMESPACE};
 use crate::error::Error;
 
@@ -17,15 +17,17 @@ impl Drive {
     pub fn format(&mut self, namespace: u32, block_bytes: u32) -> Result<(), Error> {
         let namespace = NamespaceId::new(namespace);
         let block = self.run(|host| async move {
-            host.admin().format(namespace, block_bytes).await?;
+            let format = async { host.admin().format(namespace, block_bytes).await };
+            match namespace {
+                NAMESPACE => host.names.erased_by(format).await?,
+                _ => format.await?,
+            }
             host.block_on_queue(0).await
         })??;
         if let Some(powered) = &mut self.powered {
             let host = &mut powered.host;
-            if namespace == NAMESPACE {
-                host.names.forget();
-            }
             host.area = area(&powered.device, &block);
+            host.holds_data = holds_data(&powered.device, &block);
             host.bits = BitsDevice::new(block.clone());
             host.block = block;
         }
@@ -37,8 +39,7 @@ impl Drive {
     /// # Errors
     /// What the drive reports; [`Error::Host`] if the operation failed.
     pub fn sanitize(&mut self) -> Result<(), Error> {
-        self.run(|host| async move { sanitize(&host).await })??;
-        self.powered()?.host.names.forget();
+        self.run(|host| async move { host.names.erased_by(sanitize(&host)).await })??;
         // An image gives up what was erased when it is durable that it was.
         self.sync()
     }

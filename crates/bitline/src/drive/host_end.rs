@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use device::Device;
+use device::ftl::{Lpn, Mapping};
 use host::admin::Admin;
 use host::bits::BitsDevice;
 use host::block::BlockDevice;
@@ -29,6 +30,8 @@ pub struct Host {
     pub(super) area: Range<u64>,
     /// Dies of the drive.
     pub(crate) dies: u32,
+    /// Whether some of these blocks of the first namespace hold data.
+    pub(super) holds_data: Rc<dyn Fn(Range<u64>) -> bool>,
     pub(crate) computer: Rc<Computer>,
     /// How vectors are divided into batches.
     pub(crate) batches: Batches,
@@ -37,6 +40,16 @@ pub struct Host {
 }
 
 impl Host {
+    /// Whether some of these blocks hold data, on flash or in the cache.
+    pub(crate) fn holds_data(&self, blocks: Range<u64>) -> bool {
+        (self.holds_data)(blocks)
+    }
+
+    /// Waits until the drive has carried out what calls that were broken off had sent.
+    pub(crate) async fn nothing_left(&self) {
+        self.driver.nothing_left().await;
+    }
+
     /// The clock, for sleeping, spawning and randomness.
     pub fn sim(&self) -> &Sim {
         &self.sim
@@ -121,4 +134,22 @@ pub(super) fn area(device: &Device, block: &BlockDevice<Queue>) -> Range<u64> {
     let area = pages * u64::from(all - data) / u64::from(all.max(1));
     let page_blocks = u64::from(block.page_blocks());
     (pages - area) * page_blocks..pages * page_blocks
+}
+
+/// Tells of blocks of the first namespace whether some of them hold data.
+pub(super) fn holds_data(
+    device: &Device,
+    block: &BlockDevice<Queue>,
+) -> Rc<dyn Fn(Range<u64>) -> bool> {
+    let (ftl, cache) = (device.ftl.clone(), device.cache.clone());
+    let page_blocks = u64::from(block.page_blocks());
+    let first = device.controller.pages_of(NAMESPACE);
+    let first = first.map_or(0, |pages| u64::from(pages.start));
+    Rc::new(move |blocks| {
+        let pages = blocks.start / page_blocks..blocks.end.div_ceil(page_blocks);
+        let holds = |lpn| matches!(ftl.lookup(lpn), Mapping::Data(_)) || cache.has_unsaved(lpn);
+        pages
+            .into_iter()
+            .any(|page| holds(Lpn((first + page) as u32)))
+    })
 }

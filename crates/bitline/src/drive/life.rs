@@ -8,7 +8,7 @@ use host::block::BlockDevice;
 use nvme::QueuePriority;
 use sim::Simulation;
 
-use super::host_end::area;
+use super::host_end::{area, holds_data};
 use super::{Drive, EVENTS_PER_LOOK, Host, NAMESPACE, Powered};
 use crate::bits::{Batches, Computer};
 use crate::config::StorageKind;
@@ -77,6 +77,7 @@ impl Drive {
                 bits: BitsDevice::new(block.clone()),
                 names: Rc::new(Slot::new(&sim, is_used)),
                 area: area(&device, &block),
+                holds_data: holds_data(&device, &block),
                 dies: device.schedule.geometry().dies(),
                 block,
                 computer: Rc::new(Computer::new(&sim, host_config, &device.ledger)),

@@ -73,9 +73,9 @@ impl Rows {
         }
     }
 
-    pub(super) fn name(&self, index: usize, number: u32) -> String {
-        let given = self.names.as_ref().and_then(|names| names.get(index));
-        given.cloned().unwrap_or_else(|| number.to_string())
+    pub(super) fn name(&self, index: usize) -> Option<&str> {
+        let names = self.names.as_ref()?;
+        names.get(index).map(String::as_str)
     }
 
     pub(super) fn check(&self, rows: usize) -> Result<(), Error> {
@@ -93,7 +93,6 @@ impl Rows {
 pub struct Group<'d> {
     drive: &'d mut Drive,
     name: String,
-    rows: Rows,
 }
 
 impl<'d> Group<'d> {
@@ -105,30 +104,132 @@ impl<'d> Group<'d> {
         if let Some(object) = found {
             content(&object)?;
         }
-        Ok(Group {
-            drive,
-            name,
-            rows: Rows::default(),
-        })
+        Ok(Group { drive, name })
     }
 
+    /// As its vectors are written unless something else is said.
+    pub fn writer(self) -> Writer<'d> {
+        Writer {
+            group: self,
+            rows: Rows::default(),
+        }
+    }
+
+    /// For vectors on some dies of the drive.
+    pub fn at(self, home: Home) -> Writer<'d> {
+        self.writer().at(home)
+    }
+
+    /// For vectors whose inverse is stored, which suits ORs.
+    pub fn inverse(self) -> Writer<'d> {
+        self.writer().inverse()
+    }
+
+    /// For vectors with names of their own.
+    pub fn named<N: Into<String>>(self, names: impl IntoIterator<Item = N>) -> Writer<'d> {
+        self.writer().named(names)
+    }
+
+    /// As [`Writer::write`].
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
+    pub fn write<R: Into<Vec<u8>>>(
+        self,
+        bits: u64,
+        rows: impl IntoIterator<Item = R>,
+    ) -> Result<Vec<Vector>, Error> {
+        self.writer().write(bits, rows)
+    }
+
+    /// As [`Writer::place`].
+    ///
+    /// # Errors
+    /// As [`Writer::place`].
+    pub fn place(
+        self,
+        bits: u64,
+        count: u32,
+        observe: impl FnMut(u32) -> ControlFlow<()>,
+    ) -> Result<Vec<Vector>, Error> {
+        self.writer().place(bits, count, observe)
+    }
+
+    /// Its vectors, by number.
+    ///
+    /// # Errors
+    /// What the drive reports; a damaged volume.
+    pub fn vectors(&mut self) -> Result<Vec<Vector>, Error> {
+        let name = self.name.clone();
+        self.drive
+            .run(|host| async move { host.group_vectors(&name).await })?
+    }
+
+    /// Gives a vector other bits, as [`crate::Host::overwrite_vector`].
+    ///
+    /// # Errors
+    /// [`crate::VolumeError::NotFound`]; as [`Writer::write`].
+    pub fn overwrite(&mut self, vector: &str, bits: &[u8]) -> Result<Vector, Error> {
+        let (name, vector, data) = (self.name.clone(), vector.to_owned(), bits.to_vec());
+        self.drive.run(|host| async move {
+            let vector = host.vector(&name, &vector).await?;
+            host.overwrite_vector(vector.id, None, &data).await
+        })?
+    }
+
+    /// Gives it another name.
+    ///
+    /// # Errors
+    /// As [`super::Volume::rename`].
+    pub fn rename(&mut self, name: &str) -> Result<(), Error> {
+        self.drive.volume().rename(&self.name, name)?;
+        name.clone_into(&mut self.name);
+        Ok(())
+    }
+
+    /// Deletes it with all of its vectors.
+    ///
+    /// # Errors
+    /// [`crate::VolumeError::NotFound`]; what the drive reports.
+    pub fn delete(self) -> Result<(), Error> {
+        self.drive.volume().remove(&self.name)
+    }
+
+    /// Deletes one vector.
+    ///
+    /// # Errors
+    /// [`crate::VolumeError::NotFound`]; what the drive reports.
+    pub fn delete_vector(&mut self, vector: &str) -> Result<(), Error> {
+        let (name, vector) = (self.name.clone(), vector.to_owned());
+        self.drive.run(|host| async move {
+            let vector = host.vector(&name, &vector).await?;
+            host.delete_vector(vector.id).await
+        })?
+    }
+}
+
+/// How vectors of a group are to be written.
+#[must_use = "nothing happens before they are written or placed"]
+pub struct Writer<'d> {
+    group: Group<'d>,
+    rows: Rows,
+}
+
+impl<'d> Writer<'d> {
     /// On some dies of the drive.
-    #[must_use]
-    pub fn at(mut self, home: Home) -> Group<'d> {
+    pub fn at(mut self, home: Home) -> Writer<'d> {
         self.rows.home = Some(home);
         self
     }
 
     /// With the inverse of each vector stored, which suits ORs.
-    #[must_use]
-    pub fn inverse(mut self) -> Group<'d> {
+    pub fn inverse(mut self) -> Writer<'d> {
         self.rows.inverse = true;
         self
     }
 
-    /// With these names of the vectors to be written.
-    #[must_use]
-    pub fn named<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Group<'d> {
+    /// With these names.
+    pub fn named<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Writer<'d> {
         self.rows.names = Some(names.into_iter().map(Into::into).collect());
         self
     }
@@ -137,29 +238,16 @@ impl<'d> Group<'d> {
     /// none.
     ///
     /// # Errors
-    /// As [`Host::write_vectors`].
+    /// As [`crate::Host::write_vectors`].
     pub fn write<R: Into<Vec<u8>>>(
         self,
         bits: u64,
         rows: impl IntoIterator<Item = R>,
     ) -> Result<Vec<Vector>, Error> {
         let rows: Vec<Vec<u8>> = rows.into_iter().map(Into::into).collect();
-        let what = Rows { bits, ..self.rows };
-        let name = self.name;
-        self.drive
-            .run(|host| async move { host.write_vectors(&name, &what, &rows).await })?
-    }
-
-    /// Gives a vector other bits. Whoever evaluates it meanwhile sees the old ones; a power cut leaves these or those.
-    ///
-    /// # Errors
-    /// [`VolumeError::NotFound`]; as [`Group::write`].
-    pub fn overwrite(self, vector: &str, bits: &[u8]) -> Result<Vector, Error> {
-        let (name, vector, data) = (self.name, vector.to_owned(), bits.to_vec());
-        let inverse = self.rows.inverse;
-        self.drive.run(|host| async move {
-            host.overwrite_vector(&name, &vector, inverse, &data).await
-        })?
+        let (name, what) = (self.group.name, Rows { bits, ..self.rows });
+        let drive = self.group.drive;
+        drive.run(|host| async move { host.write_vectors(&name, &what, &rows).await })?
     }
 
     /// Sets up `count` vectors of `bits` zeroes as if they had been written, all of them or none: they are where writing
@@ -167,7 +255,7 @@ impl<'d> Group<'d> {
     /// are, and may break off; those are stored then.
     ///
     /// # Errors
-    /// As [`Host::write_vectors`]; [`Error::Place`] if they do not fit.
+    /// As [`crate::Host::write_vectors`]; [`Error::Place`] if they do not fit.
     pub fn place(
         self,
         bits: u64,
@@ -175,42 +263,7 @@ impl<'d> Group<'d> {
         observe: impl FnMut(u32) -> ControlFlow<()>,
     ) -> Result<Vec<Vector>, Error> {
         let rows = Rows { bits, ..self.rows };
-        self.drive.place_rows(&self.name, &rows, count, observe)
-    }
-
-    /// Its vectors, by number.
-    ///
-    /// # Errors
-    /// What the drive reports; a damaged volume.
-    pub fn vectors(self) -> Result<Vec<Vector>, Error> {
-        let name = self.name;
-        self.drive
-            .run(|host| async move { host.group_vectors(&name).await })?
-    }
-
-    /// Gives it another name.
-    ///
-    /// # Errors
-    /// [`VolumeError::NotFound`], [`VolumeError::Name`], [`VolumeError::Taken`].
-    pub fn rename(self, name: &str) -> Result<(), Error> {
-        self.drive.volume().rename(&self.name, name)
-    }
-
-    /// Deletes it with all of its vectors.
-    ///
-    /// # Errors
-    /// [`VolumeError::NotFound`]; what the drive reports.
-    pub fn delete(self) -> Result<(), Error> {
-        self.drive.volume().remove(&self.name)
-    }
-
-    /// Deletes one vector.
-    ///
-    /// # Errors
-    /// [`VolumeError::NotFound`]; what the drive reports.
-    pub fn delete_vector(self, vector: &str) -> Result<(), Error> {
-        let (name, vector) = (self.name, vector.to_owned());
-        self.drive
-            .run(|host| async move { host.delete_vector(&name, &vector).await })?
+        let Group { drive, name } = self.group;
+        drive.place_rows(&name, &rows, count, observe)
     }
 }

@@ -12,7 +12,7 @@ pub use host::volume::{Array, Content, Extent, Kind, Object, ObjectId, VolumeErr
 
 use crate::drive::{Drive, Host};
 use crate::error::Error;
-pub use group::{Group, GroupInfo, Rows, Vector};
+pub use group::{Group, GroupInfo, Rows, Vector, Writer};
 pub use place::PlaceError;
 use slot::Absent;
 pub(crate) use slot::{DriveVolume, Kept, Slot};
@@ -153,6 +153,10 @@ impl Host {
         content: Content,
         data: &[u8],
     ) -> Result<(), Error> {
+        if matches!(content.kind(), Kind::Group | Kind::Vector) {
+            let message = format!("{name:?}: groups and vectors are written through a group");
+            return Err(host::Error::Usage(message).into());
+        }
         let write = async |volume: &mut DriveVolume| {
             let mut change = volume.change()?;
             let id = match change.volume().named(name) {

@@ -114,6 +114,7 @@ impl Host {
         what.check(count as usize)?;
         let add = async |volume: &mut DriveVolume| {
             let mut change = volume.change()?;
+            change.check_room(count)?;
             let group = self.group_for(&mut change, name, what)?;
             let first = change.volume().next_number(group).unwrap_or(0);
             for index in 0..count as usize {

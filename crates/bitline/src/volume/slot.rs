@@ -109,13 +109,32 @@ impl Slot {
         self.last.set(kept.last);
     }
 
-    /// Forgets the volume: it was erased, or will be.
-    pub(crate) fn forget(&self) {
-        self.state.replace(State::Closed);
+    /// Does `erase`, which erases the volume unless the drive refuses; nobody else works with it meanwhile. If it breaks off,
+    /// the volume is looked for again.
+    ///
+    /// # Errors
+    /// What `erase` reports.
+    pub(crate) async fn erased_by<T>(
+        &self,
+        erase: impl Future<Output = Result<T, host::Error>>,
+    ) -> Result<T, host::Error> {
+        let _turn = self.turn.acquire(1).await;
+        let before = self.state.replace(State::Closed);
+        let (places, catalogue) = (self.places.take(), self.catalogue.replace(0..0));
+        let may_exist = self.may_exist.replace(true);
         self.open_handles.borrow_mut().clear();
-        self.places.borrow_mut().clear();
-        self.catalogue.replace(0..0);
-        self.may_exist.set(false);
+        let erased = erase.await;
+        match &erased {
+            Ok(_) => self.may_exist.set(false),
+            Err(host::Error::Status(_)) => {
+                self.state.replace(before);
+                self.places.replace(places);
+                self.catalogue.replace(catalogue);
+                self.may_exist.set(may_exist);
+            }
+            Err(_) => {}
+        }
+        erased
     }
 
     /// What is to outlive a power cut.
@@ -147,13 +166,21 @@ impl Slot {
         let mut loan = Loan {
             slot: self,
             volume: Some(volume),
+            is_done: false,
         };
         let volume = loan.volume.as_mut().expect("it was just put there");
         if absent == Absent::Create && self.may_have_leftovers.get() {
+            let _alone = self.alone().await;
             volume.trim().await?;
             self.may_have_leftovers.set(false);
         }
-        work(volume).await.map(Some)
+        let done = work(volume).await;
+        loan.is_done = true;
+        if done.is_err() {
+            // What was written for a change that was not made.
+            self.may_have_leftovers.set(true);
+        }
+        done.map(Some)
     }
 
     /// Waits for the evaluations under way; later ones wait until the result is dropped. For commits that remove or replace
@@ -173,9 +200,19 @@ impl Slot {
         Ok(())
     }
 
-    /// Waits to be one of those who use vectors: none of them goes until the result is dropped.
-    pub(crate) async fn reading(&self) -> Permit<'_> {
-        self.readers.acquire(1).await
+    /// Waits to be one of those who use vectors, which are known then: none of them goes until the result is dropped.
+    ///
+    /// # Errors
+    /// As [`Slot::know`].
+    pub(crate) async fn reading(&self, host: &Host) -> Result<Permit<'_>, Error> {
+        loop {
+            self.know(host).await?;
+            let reading = self.readers.acquire(1).await;
+            // A change may have broken off meanwhile.
+            if !self.may_exist.get() {
+                return Ok(reading);
+            }
+        }
     }
 
     /// Where a vector is.
@@ -212,21 +249,35 @@ impl Slot {
 
     async fn open(&self, host: &Host, absent: Absent) -> Result<Option<Box<DriveVolume>>, Error> {
         let (block, options) = (host.block().clone(), options(host));
-        let opened = match self.state.replace(State::Closed) {
+        if !matches!(&*self.state.borrow(), State::Open(_)) {
+            // Calls that were broken off may have left commands behind, which change what is read here.
+            host.nothing_left().await;
+        }
+        let mut volume = match self.state.replace(State::Closed) {
             State::Open(volume) => return Ok(Some(volume)),
-            State::Before(volume) => volume.reopen(block.clone()).await,
-            State::Closed => Volume::open(block.clone(), options.first).await,
-        };
-        let mut volume = match opened {
-            Err(VolumeError::NoVolume { .. }) if absent == Absent::Leave => {
-                self.may_exist.set(false);
-                return Ok(None);
+            State::Before(volume) => {
+                let mut kept = Reopening {
+                    slot: self,
+                    volume: Some(volume),
+                };
+                let volume = kept.volume.as_mut().expect("it was just put there");
+                volume.reopen(block).await?;
+                kept.volume.take().expect("it is still there")
             }
-            Err(VolumeError::NoVolume { .. }) => Volume::create(block, options).await?,
-            opened => {
-                self.may_have_leftovers.set(true);
-                opened?
-            }
+            State::Closed => match Volume::open(block.clone(), options.first).await {
+                Err(VolumeError::NoVolume { .. }) if absent == Absent::Leave => {
+                    self.may_exist.set(false);
+                    return Ok(None);
+                }
+                Err(VolumeError::NoVolume { .. }) => {
+                    check_empty(host, &options)?;
+                    Box::new(Volume::create(block, options).await?)
+                }
+                opened => {
+                    self.may_have_leftovers.set(true);
+                    Box::new(opened?)
+                }
+            },
         };
         self.may_exist.set(false);
         volume.number_above(self.last.get());
@@ -238,7 +289,7 @@ impl Slot {
         groups
             .iter()
             .for_each(|group| self.learn(&volume, group.id));
-        Ok(Some(Box::new(volume)))
+        Ok(Some(volume))
     }
 }
 
@@ -290,10 +341,40 @@ fn options(host: &Host) -> VolumeOptions {
     }
 }
 
+/// A volume is only made where nothing is.
+fn check_empty(host: &Host, options: &VolumeOptions) -> Result<(), Error> {
+    let end = options.first + options.blocks;
+    if !host.holds_data(options.first..end) {
+        return Ok(());
+    }
+    let message = format!(
+        "the drive's volume of names would take blocks {} to {end}, some of which hold data: deallocate them first",
+        options.first
+    );
+    Err(host::Error::Usage(message).into())
+}
+
+/// The volume of a drive that keeps only time while it is opened again: whatever becomes of that, it is not lost.
+struct Reopening<'a> {
+    slot: &'a Slot,
+    volume: Option<Box<DriveVolume>>,
+}
+
+impl Drop for Reopening<'_> {
+    fn drop(&mut self) {
+        if let Some(volume) = self.volume.take() {
+            self.slot.state.replace(State::Before(volume));
+            self.slot.may_exist.set(true);
+        }
+    }
+}
+
 /// The volume while somebody works with it. It comes back however the work ends, unless it must be opened again.
 struct Loan<'a> {
     slot: &'a Slot,
     volume: Option<Box<DriveVolume>>,
+    /// The work has ended; dropped before, it may have left commands behind.
+    is_done: bool,
 }
 
 impl Drop for Loan<'_> {
@@ -303,13 +384,13 @@ impl Drop for Loan<'_> {
         };
         let slot = self.slot;
         slot.last.set(slot.last.get().max(volume.last_number()));
-        let state = match volume.is_sure() {
+        let state = match volume.is_sure() && self.is_done {
             true => State::Open(volume),
             // A drive without data cannot be asked again.
             false if !volume.keeps_data() => State::Before(volume),
             false => State::Closed,
         };
-        slot.may_exist.set(matches!(state, State::Closed));
+        slot.may_exist.set(!matches!(state, State::Open(_)));
         slot.state.replace(state);
     }
 }

@@ -2,12 +2,13 @@
 
 use host::bits::Handle;
 use host::volume::{
-    Change, Content, Extent, Group as GroupContent, Kind, Object, ObjectId, VolumeError,
+    Change, Content, Extent, Group as GroupContent, Kind, Object, ObjectId,
+    Vector as VectorContent, VolumeError,
 };
+use nvme::VectorId;
 use nvme::command::Home;
 
 use super::group::{GroupInfo, Rows, Vector};
-use super::not_found;
 use super::slot::{Absent, DriveVolume, id_of};
 use crate::drive::Host;
 use crate::driver::Queue;
@@ -50,38 +51,33 @@ impl Host {
         Ok(written.unwrap_or_default())
     }
 
-    /// As [`Group::overwrite`], and from now on stored as `inverse` says.
+    /// Gives a vector other bits, and has its inverse stored from now on or not; as it was, if nothing is said. Whoever
+    /// evaluates it meanwhile sees the old bits; a power cut leaves these or those.
     ///
     /// # Errors
-    /// As [`Group::overwrite`].
+    /// [`Error::NoVector`]; as [`Host::write_vectors`].
     pub async fn overwrite_vector(
         &self,
-        group: &str,
-        name: &str,
-        inverse: bool,
+        id: VectorId,
+        inverse: Option<bool>,
         data: &[u8],
     ) -> Result<Vector, Error> {
         let write = async |volume: &mut DriveVolume| {
-            let (group, vector) = find(volume, group, name)?;
+            let (group, vector, mut content) = find(volume, id)?;
             let mut change = volume.change()?;
-            let mut content = vector.content;
-            if let Content::Vector(vector) = &mut content {
-                vector.inverse = inverse;
-            }
-            change.replace(vector.id, content)?;
-            let written = self.write_row(&mut change, group.id, vector.id, inverse, data);
+            content.inverse = inverse.unwrap_or(content.inverse);
+            change.replace(vector, Content::Vector(content))?;
+            let written = self.write_row(&mut change, group, vector, content.inverse, data);
             if let Err(error) = written.await {
                 return Err(undone(change, error).await);
             }
             let _alone = self.names.alone().await;
             change.commit().await?;
-            self.names.learn(volume, group.id);
-            let mut vectors = vectors_of(volume, group.id);
-            Ok(vectors.find(|written| written.name == name))
+            self.names.learn(volume, group);
+            Ok(vectors_of(volume, group).find(|written| written.id == id))
         };
         let written = self.names.with(self, Absent::Leave, write).await?;
-        let missing = || vector_not_found(group, name).into();
-        written.flatten().ok_or_else(missing)
+        written.flatten().ok_or(Error::NoVector(id))
     }
 
     /// The group `name`, made if there is none or if it has no vectors.
@@ -217,22 +213,32 @@ impl Host {
         Ok(found.unwrap_or_default())
     }
 
-    /// Deletes a vector of a group.
+    /// A vector of a group by its name.
     ///
     /// # Errors
     /// [`VolumeError::NotFound`]; what the drive reports.
-    pub async fn delete_vector(&self, group: &str, name: &str) -> Result<(), Error> {
+    pub async fn vector(&self, group: &str, name: &str) -> Result<Vector, Error> {
+        let vectors = self.group_vectors(group).await?;
+        let found = vectors.into_iter().find(|vector| vector.name == name);
+        found.ok_or_else(|| vector_not_found(group, name).into())
+    }
+
+    /// Deletes a vector.
+    ///
+    /// # Errors
+    /// [`Error::NoVector`]; what the drive reports.
+    pub async fn delete_vector(&self, id: VectorId) -> Result<(), Error> {
         let delete = async |volume: &mut DriveVolume| {
-            let (group, vector) = find(volume, group, name)?;
+            let (group, vector, _) = find(volume, id)?;
             let mut change = volume.change()?;
-            change.remove(vector.id)?;
+            change.remove(vector)?;
             let _alone = self.names.alone().await;
             change.commit().await?;
-            self.names.learn(volume, group.id);
+            self.names.learn(volume, group);
             Ok(())
         };
         let deleted = self.names.with(self, Absent::Leave, delete).await?;
-        deleted.ok_or_else(|| vector_not_found(group, name).into())
+        deleted.ok_or(Error::NoVector(id))
     }
 }
 
@@ -303,13 +309,15 @@ pub(super) fn group_content(
     content(&object?)
 }
 
-/// A vector and its group, by name.
-fn find(volume: &DriveVolume, group: &str, name: &str) -> Result<(Object, Object), VolumeError> {
-    let found = volume.named(group).ok_or_else(|| not_found(group))?;
-    content(&found)?;
-    let vector = volume.vector(found.id, name);
-    let vector = vector.ok_or_else(|| vector_not_found(group, name))?;
-    Ok((found, vector))
+/// A vector and its group.
+fn find(volume: &DriveVolume, id: VectorId) -> Result<(ObjectId, ObjectId, VectorContent), Error> {
+    let vector = volume.find(id.vector);
+    match vector.map(|vector| (vector.id, vector.content)) {
+        Some((vector, Content::Vector(content))) if content.group.get() == id.group => {
+            Ok((content.group, vector, content))
+        }
+        _ => Err(Error::NoVector(id)),
+    }
 }
 
 /// Makes the vector for a row.
@@ -319,8 +327,11 @@ pub(super) fn add_row(
     what: &Rows,
     index: usize,
 ) -> Result<ObjectId, Error> {
-    let number = change.volume().next_number(group).unwrap_or(u32::MAX);
-    Ok(change.create_vector(group, &what.name(index, number), what.inverse)?)
+    let name = match what.name(index) {
+        Some(name) => name.to_owned(),
+        None => free_name(change.volume(), group),
+    };
+    Ok(change.create_vector(group, &name, what.inverse)?)
 }
 
 /// A home in words.
@@ -330,6 +341,14 @@ fn dies(home: Home) -> String {
         1 => format!("1 die from die {} on", home.first),
         dies => format!("{dies} dies from die {} on", home.first),
     }
+}
+
+/// A name for a vector that was given none: its number, or the next that no vector is called.
+fn free_name(volume: &DriveVolume, group: ObjectId) -> String {
+    let number = volume.next_number(group).unwrap_or(u32::MAX);
+    let mut names = (u64::from(number)..).map(|number| number.to_string());
+    let free = names.find(|name| volume.vector(group, name).is_none());
+    free.expect("there are fewer vectors than numbers")
 }
 
 /// The vectors of a group, by number.

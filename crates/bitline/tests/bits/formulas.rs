@@ -190,7 +190,7 @@ fn host_and_controller_spend_what_the_configuration_says() {
     for (platform, combined) in [(Platform::Host, 2), (Platform::FlashCosmos, 0)] {
         let before = spent(&drive);
         let begin = drive.now();
-        let count = drive.ask(&three).on(platform).counted_by_host().count();
+        let count = drive.ask(&three).on(platform).count_in_host();
         count.expect("the vectors are there");
         let elapsed = drive.now().since(begin).as_ps();
         let after = spent(&drive);

@@ -24,8 +24,12 @@ fn filled(drive: &mut Drive, placed: bool) {
         } else {
             let zeroes = vec![0; BITS.div_ceil(8) as usize];
             let group = drive.group(&group.to_string()).expect("a name");
-            let group = if inverse { group.inverse() } else { group };
-            let written = group.write(BITS, vec![zeroes; 6]);
+            let writer = if inverse {
+                group.inverse()
+            } else {
+                group.writer()
+            };
+            let written = writer.write(BITS, vec![zeroes; 6]);
             written.expect("there is room");
         }
     }
@@ -163,11 +167,7 @@ fn parts_give_what_the_whole_gives() {
                     whole,
                     "{platform}, batches of {batch}"
                 );
-                let here = drive
-                    .ask(&expression)
-                    .on(platform)
-                    .counted_by_host()
-                    .count();
+                let here = drive.ask(&expression).on(platform).count_in_host();
                 assert_eq!(here.expect("stored"), u64::from(ones), "{platform}");
                 let there = drive.count_ones(&expression, platform);
                 assert_eq!(there.expect("stored"), u64::from(ones), "{platform}");
@@ -203,7 +203,7 @@ fn counting_in_the_host_overlaps_with_the_transfer() {
     let mut took = |counting: bool| {
         let begin = drive.now();
         if counting {
-            let count = drive.ask(&both).counted_by_host().count();
+            let count = drive.ask(&both).count_in_host();
             count.expect("stored");
         } else {
             drive.ask(&both).stream().expect("stored");

@@ -47,7 +47,7 @@ fn fill_with_vectors(drive: &mut Drive) -> u32 {
         let group = if number % 2 == 1 {
             group.inverse()
         } else {
-            group
+            group.writer()
         };
         // A page of every plane.
         let data = secret(8 * planes as usize);

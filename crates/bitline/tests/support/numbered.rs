@@ -65,7 +65,9 @@ pub(crate) async fn write_at(
     let stored = list(host, Some(id.group)).await?;
     let is_there = stored.iter().any(|stored| stored.id == id);
     if is_there && stored[0].bits == bits {
-        host.overwrite_vector(&group, &name, inverse, data).await?;
+        let vector = host.vector(&group, &name).await?;
+        host.overwrite_vector(vector.id, Some(inverse), data)
+            .await?;
     } else {
         let mut rows = Rows::new(bits);
         rows.inverse = inverse;
@@ -91,7 +93,10 @@ pub(crate) async fn write(
 pub(crate) async fn delete(host: &Host, group: u32, vector: Option<u32>) -> Result<(), Error> {
     let group = group.to_string();
     match vector {
-        Some(vector) => host.delete_vector(&group, &vector.to_string()).await,
+        Some(vector) => {
+            let vector = host.vector(&group, &vector.to_string()).await?;
+            host.delete_vector(vector.id).await
+        }
         None => host.remove_object(&group).await,
     }
 }
@@ -189,8 +194,11 @@ impl Numbered for Drive {
         inverse: bool,
     ) -> Result<Vec<Vector>, Error> {
         let group = self.group(&group.to_string())?;
-        let group = if inverse { group.inverse() } else { group };
-        group.place(bits, count, |_| ControlFlow::Continue(()))
+        let on = |_| ControlFlow::Continue(());
+        match inverse {
+            true => group.inverse().place(bits, count, on),
+            false => group.place(bits, count, on),
+        }
     }
 
     fn ask(&mut self, expression: &Expression) -> Query<'_> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use super::extent::{Alignment, Space};
-use super::object::{Content, Entry, Group, HANDLE_MAX, Kind, ObjectId};
+use super::object::{Content, Entry, Group, HANDLE_MAX, ObjectId};
 use super::record::Record;
 use super::superblock::Layout;
 
@@ -172,11 +172,21 @@ impl Catalogue {
                 _ => Err(format!("vector {name:?} has no group")),
             };
         }
-        let kind = self.get(id).map(|entry| entry.content.kind());
-        match self.vectors.range(numbers(id)).next() {
-            Some(_) if kind != Some(Kind::Group) => {
-                Err(format!("group {} went, its vectors did not", id.0))
-            }
+        let bits = self.get(id).and_then(|entry| match &entry.content {
+            Content::Group(group) => Some(group.bits),
+            _ => None,
+        });
+        let first = self.vectors.range(numbers(id)).next();
+        let of_first = first.and_then(|(_, vector)| match &self.get(*vector)?.content {
+            Content::Vector(vector) => Some(vector.bits),
+            _ => None,
+        });
+        match (of_first, bits) {
+            (Some(_), None) => Err(format!("group {} went, its vectors did not", id.0)),
+            (Some(found), Some(bits)) if found != bits => Err(format!(
+                "the vectors of group {} are not as long as it says",
+                id.0
+            )),
             _ => Ok(()),
         }
     }

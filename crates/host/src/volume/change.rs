@@ -124,6 +124,20 @@ impl<'v, T: Transport> Change<'v, T> {
         })
     }
 
+    /// Whether the catalogue cannot have room for so many more vectors.
+    ///
+    /// # Errors
+    /// [`VolumeError::CatalogueFull`].
+    pub fn check_room(&self, vectors: u32) -> Result<(), VolumeError> {
+        let pages = u64::from(self.volume.layout.catalogue_pages);
+        let bytes = u64::from(vectors) * record::VECTOR_BYTES_MIN;
+        let needed = page::pages_for(bytes as usize, self.volume.layout.page_bytes());
+        if needed > pages {
+            return Err(VolumeError::CatalogueFull { needed, pages });
+        }
+        Ok(())
+    }
+
     /// Creates an array of `bytes` bytes in all.
     ///
     /// # Errors
@@ -326,6 +340,15 @@ impl<'v, T: Transport> Change<'v, T> {
     /// Whether an object can be as it is to be; `id` has its name already, if it has.
     fn check(&self, entry: &Entry, id: Option<ObjectId>) -> Result<(), VolumeError> {
         entry.content.check()?;
+        if let Content::Group(group) = &entry.content
+            && alignment(group, &self.volume.layout).is_none()
+        {
+            return Err(VolumeError::Attribute {
+                what: "the matrix of a group",
+                value: format!("from block {} on, {} a row", group.anchor, group.pitch),
+                allowed: "whole pages within the volume, a row at least as long as a vector".into(),
+            });
+        }
         let catalogue = &self.volume.catalogue;
         let taken = catalogue.named(entry.parent(), &entry.name);
         if let Some(other) = taken.filter(|other| Some(*other) != id) {

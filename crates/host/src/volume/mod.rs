@@ -226,21 +226,20 @@ impl<T: Transport> Volume<T> {
     /// of a drive that keeps only time, nothing can be read, and the volume stays as it is.
     ///
     /// # Errors
-    /// As [`Volume::open`].
-    pub async fn reopen(self, device: BlockDevice<T>) -> Result<Volume<T>, VolumeError> {
+    /// As [`Volume::open`]; it is then as it was before.
+    pub async fn reopen(&mut self, device: BlockDevice<T>) -> Result<(), VolumeError> {
         if self.keeps_data {
-            return Volume::open(device, self.layout.first).await;
+            *self = Volume::open(device, self.layout.first).await?;
+            return Ok(());
         }
         device.flush().await?;
         read_superblocks(&device, self.layout.first).await?;
         for area in 0..2 {
             scan(&device, &self.layout, area).await?;
         }
-        Ok(Volume {
-            device,
-            is_unsure: false,
-            ..self
-        })
+        self.device = device;
+        self.is_unsure = false;
+        Ok(())
     }
 
     /// Begins a change; nothing of it is there before it is committed.
@@ -329,6 +328,11 @@ impl<T: Transport> Volume<T> {
     pub fn get(&self, id: ObjectId) -> Option<Object> {
         let entry = self.catalogue.get(id)?;
         Some(self.object(id, entry))
+    }
+
+    /// An object by what [`ObjectId::get`] tells.
+    pub fn find(&self, number: u32) -> Option<Object> {
+        self.get(ObjectId(number))
     }
 
     /// A group, array, file or table by its name.

@@ -11,6 +11,8 @@ const REMOVE: u8 = 2;
 
 const GROUP: u8 = 1;
 const VECTOR: u8 = 2;
+/// Bytes of a vector's record at least, without its name.
+pub(super) const VECTOR_BYTES_MIN: u64 = 26;
 const ARRAY: u8 = 3;
 const FILE: u8 = 4;
 const TABLE: u8 = 5;

@@ -1,0 +1,290 @@
+//! Groups, vectors and objects by name, on whole drives: handles, calls that are broken off at any event, lives of drives
+//! without data, what is submitted.
+
+use std::cell::Cell;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+use bitline::{Config, Content, Drive, Error, Expression, VolumeError};
+
+/// A drive so small that it does little besides.
+fn small(overrides: &[(&str, &str)]) -> Config {
+    let keys = [
+        ("nand.geometry.channels", "2"),
+        ("nand.geometry.chips_per_channel", "1"),
+        ("nand.geometry.blocks_per_plane", "40"),
+        ("nand.geometry.strings_per_block", "2"),
+        ("nand.geometry.cells_per_string", "8"),
+        ("nand.geometry.page_bytes", "2048"),
+        ("frontend.block_bytes", "512"),
+        ("ftl.gc.threshold_blocks", "3"),
+        ("bits.compute_blocks_percent", "40"),
+    ];
+    let preset = Config::preset("flash-cosmos").expect("a preset");
+    let keys = keys.iter().chain(overrides).copied();
+    preset.with(keys).expect("a possible drive")
+}
+
+/// A drive whose calls are broken off when the number that is shared gets to zero.
+fn interruptible(overrides: &[(&str, &str)]) -> (Drive, Rc<Cell<u64>>) {
+    let looks = Rc::new(Cell::new(u64::MAX));
+    let shared = looks.clone();
+    let watch = Rc::new(move || {
+        shared.set(shared.get().saturating_sub(1));
+        match shared.get() {
+            0 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    });
+    let drive = Drive::open_watched(small(overrides), None, watch);
+    (drive.expect("a drive"), looks)
+}
+
+fn file(data: &[u8]) -> Content {
+    Content::File {
+        bytes: data.len() as u64,
+    }
+}
+
+const BITS: u64 = 5000 * 8;
+
+fn row(byte: u8) -> Vec<u8> {
+    vec![byte; BITS as usize / 8]
+}
+
+/// What the drive holds: of each vector its name and first byte, and of a file its first byte. All bytes of one are the same.
+fn held(drive: &mut Drive) -> Vec<(String, u8)> {
+    let mut held = Vec::new();
+    for group in drive.groups().expect("a catalogue") {
+        let vectors = drive.group(&group.name).expect("a name").vectors();
+        for vector in vectors.expect("a catalogue") {
+            let bits = drive.query(&(&vector).into()).read();
+            let bits = bits.expect("what is listed is read");
+            let extent = vector.extents[0];
+            let blocks = drive.read(extent.first, extent.blocks).expect("its blocks");
+            assert_eq!(bits, blocks[..bits.len()], "by query and by blocks");
+            assert!(bits.iter().all(|byte| *byte == bits[0]), "whole");
+            held.push((format!("{}:{}", group.name, vector.name), bits[0]));
+        }
+    }
+    if let Some(file) = drive.volume().get("file").expect("a catalogue") {
+        let bytes = drive.volume().read(&file.name).expect("it is there");
+        assert!(bytes.iter().all(|byte| *byte == bytes[0]), "whole");
+        held.push((file.name, bytes[0]));
+    }
+    held
+}
+
+#[test]
+fn calls_broken_off_at_any_event_leave_the_old_or_the_new() {
+    let (mut drive, looks) = interruptible(&[]);
+    let written = drive
+        .group("g")
+        .expect("a name")
+        .write(BITS, [row(1), row(2)]);
+    written.expect("room");
+    drive
+        .volume()
+        .write("file", file(&row(3)), &row(3))
+        .expect("room");
+    let mut broken_off = 0;
+    let mut byte = 10;
+    for round in 0..900_u64 {
+        let before = held(&mut drive);
+        byte = byte % 200 + 1;
+        // A look is every few events: all instants of a change, and then some.
+        looks.set(1 + round / 3 % 25);
+        let called = match round % 3 {
+            0 => drive
+                .group("g")
+                .and_then(|mut group| group.overwrite("0", &row(byte)).map(drop)),
+            1 => drive.volume().write("file", file(&row(byte)), &row(byte)),
+            _ => drive.group("g").and_then(|mut group| {
+                let name = "extra";
+                match before.iter().any(|(held, _)| held == "g:extra") {
+                    true => group.delete_vector(name),
+                    false => group.named([name]).write(BITS, [row(byte)]).map(drop),
+                }
+            }),
+        };
+        looks.set(u64::MAX);
+        match called {
+            Ok(()) => {}
+            Err(Error::Interrupted) => broken_off += 1,
+            Err(error) => panic!("round {round}: {error}"),
+        }
+        let after = held(&mut drive);
+        let changed = ["g:0", "file", "g:extra"][round as usize % 3];
+        for entry in before
+            .iter()
+            .chain(&after)
+            .filter(|(name, _)| name != changed)
+        {
+            assert!(
+                before.contains(entry) && after.contains(entry),
+                "round {round}: {entry:?}"
+            );
+        }
+        let of = |held: &[(String, u8)]| {
+            held.iter()
+                .find(|(name, _)| name == changed)
+                .map(|held| held.1)
+        };
+        let (old, new) = (of(&before), of(&after));
+        assert!(
+            new == old || new == Some(byte) || new.is_none() && round % 3 == 2,
+            "round {round}: {old:?} {new:?}"
+        );
+    }
+    assert!(broken_off > 300, "{broken_off}");
+    // Nothing is left of what was broken off, and nothing is lost by a power cut.
+    let before = held(&mut drive);
+    drive.power_cut().expect("no image");
+    drive.power_up().expect("it recovers");
+    assert_eq!(held(&mut drive), before);
+}
+
+#[test]
+fn a_drive_without_data_keeps_its_names_whatever_breaks_off() {
+    let (mut drive, looks) = interruptible(&[("data.storage", "none")]);
+    let on = |_| ControlFlow::Continue(());
+    drive
+        .group("g")
+        .expect("a name")
+        .place(BITS, 2, on)
+        .expect("room");
+    for round in 1..60 {
+        drive.power_cut().expect("no image");
+        drive.power_up().expect("it recovers");
+        looks.set(1 + round / 2);
+        let asked = drive.groups();
+        looks.set(u64::MAX);
+        assert!(matches!(asked, Ok(_) | Err(Error::Interrupted)));
+        if round % 2 == 0 {
+            continue;
+        }
+        let groups = drive.groups().expect("they are known");
+        assert_eq!((groups.len(), groups[0].vectors), (1, 2), "round {round}");
+    }
+}
+
+#[test]
+fn what_is_erased_has_no_names_even_if_that_breaks_off() {
+    for format in [true, false] {
+        for events in [1, 3, 10, 30, 100, 1000, u64::MAX] {
+            let (mut drive, looks) = interruptible(&[]);
+            let group = drive.group("g").expect("a name");
+            let [old] = &group.write(BITS, [row(1)]).expect("room")[..] else {
+                panic!("one");
+            };
+            let old = Expression::from(old);
+            looks.set(events);
+            let erased = match format {
+                true => drive.format(1, 512),
+                false => drive.sanitize(),
+            };
+            looks.set(u64::MAX);
+            assert_eq!(
+                erased.is_ok(),
+                events == u64::MAX || !matches!(erased, Err(Error::Interrupted))
+            );
+            let over = drive.run(|host| async move {
+                let soon = bitline::Span::from_us(1_000_000);
+                host.sim().sleep(soon).await;
+            });
+            over.expect("power");
+            let named = drive.query(&old).read();
+            let is_there = drive.groups().expect("it is over").len() == 1;
+            match named {
+                Ok(bits) => assert!(is_there && bits == row(1), "it had not begun"),
+                Err(Error::NoVector(_)) => assert!(!is_there),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_volume_is_made_only_where_nothing_is() {
+    let mut drive = Drive::open(small(&[("bits.compute_blocks_percent", "0")])).expect("a drive");
+    let blocks = drive.blocks().expect("power");
+    drive.write(blocks - 8, &[7; 8 * 512]).expect("room");
+    let made = drive.volume().write("file", file(b"abc"), b"abc");
+    let told = made.expect_err("data is there").to_string();
+    assert!(told.contains("hold data: deallocate them first"), "{told}");
+    assert_eq!(drive.read(blocks - 8, 8).expect("written"), [7; 8 * 512]);
+    drive.deallocate(blocks - 8, 8).expect("its blocks");
+    drive
+        .volume()
+        .write("file", file(b"abc"), b"abc")
+        .expect("now there is room");
+}
+
+#[test]
+fn handles_do_what_they_say() {
+    let mut drive = Drive::open(small(&[])).expect("a drive");
+    let mut group = drive.group("g").expect("a name");
+    assert_eq!(group.vectors().expect("none yet"), []);
+    let writer = group.inverse().named(["1", "b"]);
+    let written = writer.write(BITS, [row(1), row(2)]).expect("room");
+    assert!(written.iter().all(|vector| vector.inverse));
+    // The number of the next is 2; one that is called so is not there.
+    let more = drive
+        .group("g")
+        .expect("a name")
+        .write(BITS, [row(3)])
+        .expect("room");
+    assert_eq!((more[0].name.as_str(), more[0].inverse), ("2", false));
+    let mut group = drive.group("g").expect("a name");
+    let again = group.overwrite("b", &row(4)).expect("room");
+    assert_eq!((again.id, again.inverse), (written[1].id, true));
+    group.rename("h").expect("a free name");
+    assert_eq!(group.vectors().expect("three")[1].group, "h");
+    group.delete_vector("b").expect("it is there");
+    let gone = group.overwrite("b", &row(5));
+    assert!(
+        matches!(gone, Err(Error::Volume(VolumeError::NotFound { .. }))),
+        "{gone:?}"
+    );
+    group.delete().expect("it is there");
+    assert_eq!(drive.groups().expect("none"), []);
+    let no_file = drive
+        .volume()
+        .write("g", Content::Group(group_content()), b"");
+    let told = no_file.expect_err("no file").to_string();
+    assert!(told.contains("written through a group"), "{told}");
+}
+
+fn group_content() -> bitline::GroupContent {
+    bitline::GroupContent {
+        handle: 1,
+        anchor: 0,
+        pitch: 1,
+        first_die: 0,
+        dies: 0,
+        bits: 1,
+    }
+}
+
+#[test]
+fn what_is_submitted_is_waited_for_once_and_by_its_drive() {
+    let (mut drive, looks) = interruptible(&[]);
+    let mut other = Drive::open(small(&[])).expect("a drive");
+    let write = async |host: bitline::Host| host.block().write(0, &[1; 64 * 512]).await;
+    let pending = drive.submit(write).expect("power");
+    let strange = other.wait(&pending);
+    assert!(matches!(strange, Err(Error::Pending(_))));
+    looks.set(1);
+    assert!(matches!(drive.wait(&pending), Err(Error::Interrupted)));
+    looks.set(u64::MAX);
+    let finished = drive.wait(&pending).expect("it goes on");
+    finished.answer.expect("room");
+    assert!(matches!(drive.wait(&pending), Err(Error::Pending(_))));
+    let lost = drive
+        .submit(async |host| host.block().read(0, 8).await)
+        .expect("power");
+    drive.power_cut().expect("no image");
+    assert!(matches!(drive.wait(&lost), Err(Error::PowerLost)));
+    drive.power_up().expect("it recovers");
+    assert!(matches!(drive.wait(&lost), Err(Error::PowerLost)));
+}

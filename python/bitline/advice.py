@@ -33,7 +33,7 @@ class Member:
     """A vector of a proposed group."""
 
     name: str
-    """Its name; of a vector on a drive `GROUP:NUMBER`."""
+    """Its name; of a vector on a drive `GROUP:VECTOR`."""
     inverse: bool
     """Whether its inverse is to be stored."""
 

@@ -16,7 +16,7 @@ from operator import and_, or_, xor
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from bitline.errors import DisagreementError, UsageError
 from bitline.explanation import Explanation
@@ -372,7 +372,7 @@ class BitVector(BitExpression):
     def __getitem__(self, index: Any) -> Any:
         """Bits of the vector. For one bit, or a range, only the blocks are read that they lie in."""
         if isinstance(index, bool | np.bool_) or not isinstance(index, int | np.integer | slice):
-            return super().__getitem__(index)
+            return self.read()[index]
         wanted = range(len(self))[index]
         places = wanted if isinstance(wanted, range) else range(wanted, wanted + 1)
         if len(places) == 0:

@@ -56,7 +56,7 @@ class VectorPart:
 
     kind: ClassVar[Literal["vector"]] = "vector"
     vector: str
-    """Its name, `GROUP:NUMBER`."""
+    """Its name, `GROUP:VECTOR`."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Explanation:
     platform: Platform
     """Who evaluates."""
     expression: str
-    """The expression, vectors as `GROUP:NUMBER`."""
+    """The expression, vectors as `GROUP:VECTOR`."""
     bits: int
     """Length of the vectors, in bits."""
     chunks: int

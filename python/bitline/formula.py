@@ -9,7 +9,8 @@ Operators, the loosest first; those of one line go from left to right:
 - parentheses, and every operator but NOT as a function of one operand or more: `nand(a, b, c)`.
 
 A name is of letters, digits and `_` and does not begin with a digit; `group:vector` is a name, too, where
-either may be a number. Where groups are known, a function takes their names for all of their vectors:
+either may be a number, and so is anything in double quotes: `"my group:1st"`. Where groups are known, a
+function takes their names for all of their vectors:
 `and(months)`. The text is parsed here and never run as Python.
 """
 
@@ -26,7 +27,8 @@ from bitline.units import quoted
 _NESTING_MAX = 80
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<name>(?:[A-Za-z_]\w*)(?::\w+)?|\d+:\w+)|(?P<sign>[&|^~!(),])|(?P<other>\S))", re.ASCII
+    r"\s*(?:(?P<name>(?:[A-Za-z_]\w*)(?::\w+)?|\d+:\w+)|\"(?P<quoted>[^\"]+)\"|(?P<sign>[&|^~!(),])|(?P<other>\S))",
+    re.ASCII,
 )
 
 
@@ -105,14 +107,16 @@ def parse(
 def _tokens(text: str) -> list[_Token]:
     found = []
     for match in _TOKEN.finditer(text):
-        word, other = match["name"] or match["sign"], match["other"]
+        word, other = match["name"] or match["quoted"] or match["sign"], match["other"]
         column = match.start(match.lastgroup or 0)
         if other:
             raise UsageError(
                 f"{_place(text, column)}: {other!r} is in no expression; operators are & | ^ ~ and "
-                "and, or, xor, not, nand, nor, xnor; names are as month_3, colours:3 or 0:3"
+                "and, or, xor, not, nand, nor, xnor; names are as month_3, colours:3, 0:3 or, in quotes, "
+                '"any group:any name"'
             )
-        found.append(_Token(word, column, match["name"] is not None and word not in _WORDS))
+        is_name = match["quoted"] is not None or (match["name"] is not None and word not in _WORDS)
+        found.append(_Token(word, column, is_name))
     return found
 
 

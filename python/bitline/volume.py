@@ -89,7 +89,9 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
         if array.dtype.fields is not None or array.dtype.names is not None:
             raise UsageError(f"an array of {array.dtype} cannot be stored: write its fields, one by one")
         if array.dtype.hasobject or array.dtype.itemsize == 0 or np.dtype(array.dtype.str) != array.dtype:
-            raise UsageError(f"an array of {array.dtype} cannot be stored: its items are no plain numbers or bytes")
+            raise UsageError(
+                f"an array of {array.dtype} cannot be stored: its items are no plain numbers or bytes"
+            )
         if isinstance(array, np.ma.MaskedArray) or isinstance(value, np.ma.MaskedArray):
             raise UsageError("a masked array cannot be stored: write filled() and the mask, one by one")
         self._drive._names.write_object(name, "array", array.tobytes(), array.dtype.str, list(array.shape))

@@ -411,7 +411,9 @@ def test_images_are_made_described_and_checked(run: Run) -> None:
         drive.group("9").write([b"abc", b"def"])
     found = run("image", "info", "an.img", "--json").json
     assert (found["mapped_pages"], found["used_bytes"], found["vectors"]) == (5, 5 * 4096, 2)
-    assert found["groups"] == [{"group": "9", "vectors": 2, "bits": 24, "first_die": 0, "dies": 0}]
+    assert found["groups"] == [
+        {"group": "9", "vectors": 2, "names": "0, 1", "bits": 24, "first_die": 0, "dies": 0}
+    ]
     # A page and a wordline each; three TLC pages would go into the same cells. The group has a block for each
     # of the two strings' worth of chunks that a vector of one page needs: one.
     assert (found["vector_pages"], found["vector_bytes"]) == (2, 2 * 4096)

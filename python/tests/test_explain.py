@@ -135,6 +135,9 @@ def test_vectors_of_an_image(tmp_path: Path) -> None:
     with bitline.open(path=image, set=SMALL) as drive:
         drive.group("colours").write(np.ones((2, 100), np.bool_))
         drive.group("7").write(np.ones((1, 100), np.bool_))
+        drive.group("my-days").write(np.ones((2, 100), np.bool_), names=["1st", "a & b"])
+    quoted = _asked('"my-days:1st" & ~"my-days:a & b"', "--image", str(image))
+    assert quoted["expression"] == "my-days:1st & !my-days:a & b"
     told = _asked("colours:0 & colours:1 | 7:0", "--image", str(image))
     assert (told["bits"], told["senses"]) == (100, 1)
     for arguments, message in [

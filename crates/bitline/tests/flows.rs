@@ -258,3 +258,72 @@ fn an_open_loop_at_the_slowest_rate_keeps_the_time() {
     let seconds = report.flows[0].elapsed_ns / 1e9;
     assert!((2e4..4e5).contains(&seconds), "{seconds} s");
 }
+
+#[test]
+fn filling_a_range_leaves_alone_what_is_there() {
+    for cache in ["off", "write"] {
+        let overrides = [("cache.mode", cache)];
+        let preset = Config::preset("flash-cosmos").expect("a preset");
+        let config = preset.with(overrides).expect("a legal drive");
+        let mut drive = Drive::open(config).expect("a drive");
+        let page =
+            drive.config().device.nand.geometry.page_bytes / drive.block_bytes().expect("power");
+        let data = vec![7; 3 * drive.block_bytes().expect("power") as usize];
+        // A part of a page, and three pages further on.
+        drive.write(1, &data).expect("room");
+        drive.write(u64::from(4 * page), &data).expect("room");
+        let flow = Flow {
+            requests: 50,
+            read_fraction: 1.0,
+            range_blocks: 1000,
+            ..Flow::default()
+        };
+        drive.run_flows(&[flow], |_| {}).expect("reads");
+        assert_eq!(drive.read(1, 3).expect("written"), data, "cache {cache}");
+        assert_eq!(drive.read(u64::from(4 * page), 3).expect("written"), data);
+        let inventory = drive.inventory().expect("power");
+        drive.flush().expect("no image");
+        let filled = drive.inventory().expect("power").mapped_pages;
+        assert_eq!(filled, 1000_u64.div_ceil(page.into()), "{inventory:?}");
+        // It is filled with zeroes.
+        assert!(
+            drive
+                .read(500, 100)
+                .expect("filled")
+                .iter()
+                .all(|byte| *byte == 0)
+        );
+    }
+}
+
+#[test]
+fn flows_do_not_write_into_the_volume() {
+    let mut drive =
+        Drive::open(Config::preset("flash-cosmos").expect("a preset")).expect("a drive");
+    let [vector] = &drive
+        .group("g")
+        .expect("a name")
+        .write(8, [[1]])
+        .expect("room")[..]
+    else {
+        panic!("one");
+    };
+    let first_block = vector.extents[0].first;
+    let of = |read_fraction| Flow {
+        requests: 10,
+        read_fraction,
+        first_block,
+        range_blocks: 4,
+        ..Flow::default()
+    };
+    let refused = drive.run_flows(&[of(0.5)], |_| {});
+    let told = refused.expect_err("it would overwrite it").to_string();
+    assert!(told.contains("reach into the drive's volume"), "{told}");
+    drive
+        .run_flows(&[of(1.0)], |_| {})
+        .expect("reads are harmless");
+    assert_eq!(
+        drive.query(&vector.into()).read().expect("it is there"),
+        [1]
+    );
+}

@@ -17,6 +17,9 @@ from bitline.errors import ImageError, MediaError, UsageError
 from bitline.media import VectorSpace
 from bitline.units import counted
 
+#: Names of vectors that a line has room for.
+_NAMES_SHOWN = 6
+
 app = typer.Typer(help="Make, describe and check image files, which keep a drive's bits across processes.")
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The image file.", show_default=False)]
@@ -59,6 +62,8 @@ def info(file: File, as_json: Json = False) -> None:
             **_health(drive),
         }
         tables = {"groups": _groups(drive)} if inventory.vectors or as_json else {}
+        if len(drive.volume) or as_json:
+            tables["objects"] = _objects(drive)
     emit(Result(str(file), facts, tables), as_json=as_json)
 
 
@@ -171,6 +176,7 @@ def _groups(drive: Drive) -> Table:
     columns = [
         Column("group", "Group", str),
         Column("vectors", "Vectors"),
+        Column("names", "Names", str),
         Column("bits", "Bits of each"),
         Column("first_die", "First die"),
         Column("dies", "Dies, 0: all"),
@@ -179,7 +185,26 @@ def _groups(drive: Drive) -> Table:
     for group in drive.groups:
         first_die, dies = group.home
         placed: dict[str, Value] = {"first_die": first_die, "dies": dies}
-        rows.append({"group": group.name, "vectors": len(group), "bits": group.bits, **placed})
+        names = [vector.name for vector in group]
+        shown = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
+        row: dict[str, Value] = {"group": group.name, "vectors": len(names), "names": shown}
+        rows.append({**row, "bits": group.bits, **placed})
+    return Table(columns, rows)
+
+
+def _objects(drive: Drive) -> Table:
+    columns = [
+        Column("name", "Name", str),
+        Column("kind", "Kind", str),
+        Column("bytes", "Size", size),
+        Column("dtype", "Type", str),
+        Column("shape", "Shape", str),
+    ]
+    rows: list[dict[str, Value]] = []
+    for found in drive.volume.objects():
+        if found.kind != "group":
+            array = {"dtype": found.dtype or "", "shape": " x ".join(map(str, found.shape))}
+            rows.append({"name": found.name, "kind": found.kind, "bytes": int(found.size), **array})
     return Table(columns, rows)
 
 

@@ -24,7 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ftl", &["cores", "journal", "region"]),
     ("port", &["part", "tenants"]),
     ("backend", &["ftl", "port"]),
-    ("cost", &["port"]),
+    ("cost", &["port", "schedule"]),
     ("cache", &["backend"]),
     ("bits", &["cache", "cost"]),
     ("frontend", &["bits"]),

@@ -19,7 +19,7 @@ use crate::ftl::{Capacity, FtlConfig, FtlConfigError};
 use crate::memory::{
     CapacitorConfig, Claim, Means, MemoryConfig, Need, Quotas, Regions, TooSmall, TooWeak,
 };
-use crate::schedule::{Policy, ScheduleConfig, ScheduleConfigError};
+use crate::schedule::{ScheduleConfig, ScheduleConfigError};
 
 /// Everything that makes a drive what it is. Every key must be given: presets
 /// inherit from a complete file, so that no number hides in the code.
@@ -282,7 +282,7 @@ impl DeviceConfig {
             cores: self.cores.clone(),
             mode: self.ftl.mode,
             page_buffers: self.memory.for_commands(),
-            reads_first: self.schedule.policy != Policy::FirstCome,
+            schedule: self.schedule.clone(),
         }
     }
 }

@@ -241,7 +241,7 @@ fn estimates_hold_for_a_thousand_random_evaluations() {
     const EXPRESSIONS: u64 = 10;
     let mut random = Random(77);
     let mut off: Vec<String> = Vec::new();
-    let (mut cases, mut gathered, mut worst) = (0, 0, 0.0f64);
+    let (mut cases, mut gathered) = (0, 0);
     for number in 0..1000 / EXPRESSIONS {
         let settings = DRIVES[number as usize % DRIVES.len()];
         let rate = ["100", "2000", "9600"][random.below(3) as usize];
@@ -277,7 +277,6 @@ fn estimates_hold_for_a_thousand_random_evaluations() {
             let (ratio, gathers) = ratio(&mut drive, &expression, platform, count);
             cases += 1;
             gathered += u32::from(gathers);
-            worst = worst.max((ratio - 1.0).abs());
             if !(0.99..=1.01).contains(&ratio) {
                 off.push(format!(
                     "{ratio:.3} drive {number}, {platform}, {chunks} chunks, count {count}, gathers {gathers}: {expression}"
@@ -290,11 +289,5 @@ fn estimates_hold_for_a_thousand_random_evaluations() {
         off.len()
     );
     assert!(gathered > 0, "nothing was gathered");
-    // Where pages that are gathered come to the dies they were sensed on, the order of programs and senses is not
-    // known to the picosecond.
-    assert!(
-        off.len() * 100 <= cases && worst < 0.1,
-        "{}",
-        off.join("\n")
-    );
+    assert!(off.is_empty(), "{}", off.join("\n"));
 }

@@ -197,6 +197,7 @@ fn stage(plan: &Plan, recipe: &Recipe, sink: Sink, across: bool, model: &CostMod
             .collect(),
         ops: recipe.instructions.iter().flat_map(op).collect(),
         ahead: ahead.fetches as usize,
+        buffers: ahead.buffers,
         through_accelerator: recipe.uses_accelerator(),
         sink,
     }

@@ -36,6 +36,8 @@ pub struct StageJob {
     pub ops: Vec<Op>,
     /// Fetches that are on their way at a time.
     pub ahead: usize,
+    /// Page buffers that each die's share has at a time.
+    pub buffers: u32,
     /// Pages wait for the accelerator in its buffer.
     pub through_accelerator: bool,
     /// Where the result goes.

@@ -3,9 +3,10 @@
 //!
 //! Whoever asks says what the parts of the drive have to do, as a [`Job`]: which dies work how long, what crosses which
 //! bus, what the accelerator takes in. It is lived through on an [`IdleDrive`]: the same channels, link, cores and
-//! queues as those of a drive, and dies and an accelerator that only take their time. What they are charged comes from
+//! queues as those of a drive, the dies' included, and dies and an accelerator that only take their time. What they are charged comes from
 //! the functions that charge a drive, and is what the accounts of [`sim::Ledger`] will say.
 
+mod array;
 mod idle;
 mod job;
 
@@ -14,6 +15,8 @@ use media::core::CoresConfig;
 use media::link::LinkConfig;
 use media::nand::{NandConfig, ProgramMode};
 use sim::{Energy, Span};
+
+use crate::schedule::ScheduleConfig;
 
 pub use idle::IdleDrive;
 pub use job::{BatchJob, Command, DieJob, Fetch, Job, Op, Sink, StageJob};
@@ -34,8 +37,8 @@ pub struct CostModel {
     pub(crate) mode: ProgramMode,
     /// Page buffers that a command can have at once.
     pub(crate) page_buffers: u32,
-    /// Whether the dies' queues are served out of order.
-    pub(crate) reads_first: bool,
+    /// The order in which dies do what waits for them.
+    pub(crate) schedule: ScheduleConfig,
 }
 
 /// What the controller's accelerator can do.

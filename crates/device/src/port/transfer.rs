@@ -18,6 +18,27 @@ pub struct HostTransfer {
     buffers: Rc<Buffers>,
 }
 
+/// The link's part of reading `bytes` of host memory: a request up, data down.
+#[inline]
+pub(crate) async fn fetch_over(link: &Link, sim: &Sim, tenant: Tenant, bytes: u64) {
+    let Link { up, down, .. } = link;
+    if up.is_idle() {
+        // The answer's turn is known already: one wait for both.
+        sim.sleep_until(post_fetch(link, tenant, sim.now(), bytes))
+            .await;
+    } else {
+        up.transfer(tenant, READ_REQUEST_BYTES).await;
+        down.transfer(tenant, bytes).await;
+    }
+}
+
+/// As [`fetch_over`] an idle link, asked for at `from`, without waiting; gives the instant at which the data is there.
+#[inline]
+pub(crate) fn post_fetch(link: &Link, tenant: Tenant, from: Time, bytes: u64) -> Time {
+    let asked = link.up.post_answer(tenant, from, READ_REQUEST_BYTES);
+    link.down.post_answer(tenant, asked, bytes)
+}
+
 impl HostTransfer {
     /// The way over `link` to `memory`.
     pub fn new(
@@ -77,16 +98,7 @@ impl HostTransfer {
     /// The link's part of reading `bytes` of host memory: a request up, data down.
     #[inline]
     pub async fn fetch_bytes(&self, tenant: Tenant, bytes: u64) {
-        let Link { up, down, .. } = &*self.link;
-        if up.is_idle() {
-            // The answer's turn is known already: one wait for both.
-            let asked = up.post(tenant, READ_REQUEST_BYTES);
-            let arrives = down.post_answer(tenant, asked, bytes);
-            self.sim.sleep_until(arrives).await;
-        } else {
-            up.transfer(tenant, READ_REQUEST_BYTES).await;
-            down.transfer(tenant, bytes).await;
-        }
+        fetch_over(&self.link, &self.sim, tenant, bytes).await;
     }
 
     /// The link's part of writing `bytes` of host memory, which nobody has to wait for; gives the

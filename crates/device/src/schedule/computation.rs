@@ -11,7 +11,7 @@ use crate::memory::BufferId;
 
 /// A computation on its way through the schedule.
 #[derive(Clone, Debug)]
-pub(super) struct Computation {
+pub struct Computation {
     pub(super) compute: Compute,
     /// Steps that are done.
     pub(super) done: usize,

@@ -23,14 +23,14 @@ struct Entry {
 }
 
 /// All tickets of a drive, reused.
-pub(super) struct Tickets {
+pub(crate) struct Tickets {
     sim: Sim,
     entries: RefCell<Vec<Entry>>,
     free: RefCell<Vec<u32>>,
 }
 
 impl Tickets {
-    pub(super) fn new(sim: &Sim) -> Tickets {
+    pub(crate) fn new(sim: &Sim) -> Tickets {
         Tickets {
             sim: sim.clone(),
             entries: RefCell::default(),
@@ -38,7 +38,7 @@ impl Tickets {
         }
     }
 
-    pub(super) fn issue(&self) -> Ticket<'_> {
+    pub(crate) fn issue(&self) -> Ticket<'_> {
         let entry = Entry {
             waiter: TaskId::NONE,
             outstanding: 0,
@@ -64,13 +64,13 @@ impl Tickets {
     }
 
     #[inline]
-    pub(super) fn count(&self, ticket: TicketId) {
+    pub(crate) fn count(&self, ticket: TicketId) {
         self.entries.borrow_mut()[ticket.0 as usize].outstanding += 1;
     }
 
     /// One transaction of `ticket` is over. The first fault is kept.
     #[inline]
-    pub(super) fn settle(&self, ticket: TicketId, fault: Option<Fault>) {
+    pub(crate) fn settle(&self, ticket: TicketId, fault: Option<Fault>) {
         let entry = &mut self.entries.borrow_mut()[ticket.0 as usize];
         entry.outstanding -= 1;
         entry.fault = entry.fault.or(fault);

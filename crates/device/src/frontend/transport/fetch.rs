@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use media::link::READ_REQUEST_BYTES;
 use nvme::command::{BlockRange, opcode};
 use nvme::{QueueId, QueuePriority, SubmissionEntry};
 use sim::{TaskId, Tenant, Time};
@@ -10,6 +9,7 @@ use zerocopy::IntoBytes;
 
 use super::Job;
 use crate::frontend::Controller;
+use crate::port::post_fetch;
 use crate::schedule::{Origin, Priority};
 use crate::tenants;
 
@@ -81,13 +81,12 @@ impl Controller {
     /// entry: gives the instant at which it is to wake.
     #[inline]
     pub(in crate::frontend) fn expect_fetch(&self, queue: QueueId, doorbell_arrives: Time) -> Time {
-        let (up, down) = (&self.link.up, &self.link.down);
         let held_back = self.queues.borrow().is_held_back(queue);
-        if held_back || !up.is_idle() || self.fetch_under_way.get().is_some() {
+        if held_back || !self.link.up.is_idle() || self.fetch_under_way.get().is_some() {
             return doorbell_arrives;
         }
-        let asked = up.post_answer(tenants::DRIVE, doorbell_arrives, READ_REQUEST_BYTES);
-        let arrives = down.post_answer(tenants::DRIVE, asked, SubmissionEntry::BYTES as u64);
+        let bytes = SubmissionEntry::BYTES as u64;
+        let arrives = post_fetch(&self.link, tenants::DRIVE, doorbell_arrives, bytes);
         self.fetch_under_way.set(Some(arrives));
         arrives
     }

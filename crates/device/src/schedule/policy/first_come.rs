@@ -3,6 +3,6 @@
 use crate::schedule::key::Choice;
 use crate::schedule::queue::UnitQueue;
 
-pub(super) fn next(queue: &UnitQueue) -> Option<Choice> {
+pub(super) fn next<C>(queue: &UnitQueue<C>) -> Option<Choice> {
     queue.oldest().map(|(_, key)| key.into())
 }

@@ -67,7 +67,7 @@ impl Chooser {
     /// The queue whose first transaction goes next, and the one that may fill up a multi-plane
     /// command; `None` if nothing waits. `urgent`: collection is.
     #[inline]
-    pub(super) fn next(&mut self, queue: &UnitQueue, urgent: bool) -> Option<Choice> {
+    pub(super) fn next<C>(&mut self, queue: &UnitQueue<C>, urgent: bool) -> Option<Choice> {
         if queue.is_empty() {
             return None;
         }
@@ -100,7 +100,12 @@ impl Chooser {
     /// Whether something that waits would go before the computation that the queue of `key` holds first, which has
     /// begun. Other computations would only if they are urgent and it is not: the classes share the
     /// die by whole computations.
-    pub(super) fn would_interrupt(&self, queue: &UnitQueue, urgent: bool, key: QueueKey) -> bool {
+    pub(super) fn would_interrupt<C>(
+        &self,
+        queue: &UnitQueue<C>,
+        urgent: bool,
+        key: QueueKey,
+    ) -> bool {
         let next = self.clone().next(queue, urgent);
         next.is_some_and(|choice| {
             let urgent_computes = QueueKey::user_computes(Priority::Urgent);
@@ -110,7 +115,7 @@ impl Chooser {
     }
 
     /// What goes instead of `choice` if that would overtake the oldest once too often.
-    fn bounded(&mut self, queue: &UnitQueue, choice: Choice) -> Choice {
+    fn bounded<C>(&mut self, queue: &UnitQueue<C>, choice: Choice) -> Choice {
         if self.bypass_max == 0 {
             return choice;
         }

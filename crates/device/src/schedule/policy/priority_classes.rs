@@ -32,7 +32,7 @@ impl Shares {
     }
 
     /// The queue whose turn it is, and the turn passes on; `None` if nothing waits in any.
-    fn turn(&mut self, queue: &UnitQueue, key: fn(Priority) -> QueueKey) -> Option<QueueKey> {
+    fn turn<C>(&mut self, queue: &UnitQueue<C>, key: fn(Priority) -> QueueKey) -> Option<QueueKey> {
         let urgent = key(Priority::Urgent);
         if queue.holds(urgent) {
             return Some(urgent);
@@ -63,7 +63,11 @@ impl Shares {
 }
 
 /// `shares`: of reads, of computations and of programs.
-pub(super) fn next(queue: &UnitQueue, urgent: bool, shares: [&mut Shares; 3]) -> Option<Choice> {
+pub(super) fn next<C>(
+    queue: &UnitQueue<C>,
+    urgent: bool,
+    shares: [&mut Shares; 3],
+) -> Option<Choice> {
     let [reads, computes, programs] = shares;
     // A turn is taken only where it is used: as leader, or to fill up.
     let wants_reads = reads.turn(queue, QueueKey::user_reads);

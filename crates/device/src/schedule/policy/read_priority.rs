@@ -12,7 +12,7 @@ use crate::schedule::queue::UnitQueue;
 
 /// `turns`: the host's among its own.
 #[inline]
-pub(super) fn next(queue: &UnitQueue, urgent: bool, turns: Turns) -> Option<Choice> {
+pub(super) fn next<C>(queue: &UnitQueue<C>, urgent: bool, turns: Turns) -> Option<Choice> {
     let Turns {
         reads,
         computes,

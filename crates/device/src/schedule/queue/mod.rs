@@ -24,9 +24,9 @@ pub trait Operation: Sized {
 
 /// An operation in its queue, and who waits for it.
 #[derive(Clone, Debug)]
-pub(super) struct Waiting<T> {
-    pub(super) operation: T,
-    pub(super) notify: Notify,
+pub(crate) struct Waiting<T> {
+    pub(crate) operation: T,
+    pub(crate) notify: Notify,
     /// When it came.
     pub(super) since: Time,
     arrival: u64,
@@ -71,10 +71,10 @@ impl<T> Line<T> {
     }
 }
 
-/// What waits for one unit.
-pub struct UnitQueue {
+/// What waits for one unit; `C` is what is known of a computation.
+pub struct UnitQueue<C = Computation> {
     reads: [Line<Read>; CLASSES],
-    computes: [VecDeque<Waiting<Computation>>; CLASSES],
+    computes: [VecDeque<Waiting<C>>; CLASSES],
     programs: [Line<PageProgram>; CLASSES],
     erases: Line<Erase>,
     /// Which queues hold something, as a bit mask.
@@ -89,9 +89,13 @@ pub struct UnitQueue {
     blocks_per_plane: u32,
 }
 
-impl UnitQueue {
+impl<C> UnitQueue<C> {
     /// The queue of a unit that has these planes, each of so many blocks.
-    pub(super) fn new(by_priority: bool, planes: Range<u32>, blocks_per_plane: u32) -> UnitQueue {
+    pub(super) fn new(
+        by_priority: bool,
+        planes: Range<u32>,
+        blocks_per_plane: u32,
+    ) -> UnitQueue<C> {
         let count = planes.end - planes.start;
         UnitQueue {
             first_plane: planes.start,
@@ -244,15 +248,24 @@ impl UnitQueue {
         }
     }
 
+    /// Puts a computation at the end of its queue.
+    pub(super) fn push_compute(&mut self, compute: C, origin: Origin, notify: Notify, now: Time) {
+        let key = self.key(Kind::Compute, origin);
+        // It has its die for itself, whatever the plane.
+        let block = BlockId(self.first_plane * self.blocks_per_plane);
+        let waiting = self.arrive(compute, block, notify, key, now);
+        self.computes[key.class()].push_back(waiting);
+    }
+
     /// Takes the first computation of a queue.
-    pub(super) fn take_compute(&mut self, key: QueueKey) -> Option<Waiting<Computation>> {
+    pub(super) fn take_compute(&mut self, key: QueueKey) -> Option<Waiting<C>> {
         let taken = self.computes[key.class()].pop_front();
         self.note_taken(key);
         taken
     }
 
     /// Puts a computation back that stood first in its queue: it is first again.
-    pub(super) fn put_back(&mut self, computation: Waiting<Computation>, key: QueueKey) {
+    pub(super) fn put_back(&mut self, computation: Waiting<C>, key: QueueKey) {
         self.computes[key.class()].push_front(computation);
         self.held |= 1 << key.0;
     }
@@ -280,11 +293,8 @@ impl Operation for Read {
 
 impl Operation for Compute {
     fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time) {
-        let key = queue.key(Kind::Compute, self.origin);
-        // It has its die for itself, whatever the plane.
-        let block = BlockId(queue.first_plane * queue.blocks_per_plane);
-        let waiting = queue.arrive(Computation::from(self), block, notify, key, now);
-        queue.computes[key.class()].push_back(waiting);
+        let origin = self.origin;
+        queue.push_compute(Computation::from(self), origin, notify, now);
     }
 }
 
@@ -303,7 +313,7 @@ impl Operation for Copyback {
 
 impl PageProgram {
     #[inline]
-    fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time) {
+    pub(super) fn enqueue<C>(self, queue: &mut UnitQueue<C>, notify: Notify, now: Time) {
         let key = queue.key(Kind::Program, self.origin);
         let block = self.page.block;
         let waiting = queue.arrive(self, block, notify, key, now);

@@ -16,7 +16,7 @@ pub(in crate::schedule) struct Merging<'a> {
     pub(in crate::schedule) geometry: &'a Geometry,
 }
 
-impl UnitQueue {
+impl<C> UnitQueue<C> {
     /// Takes the first read of the chosen queue and those of other planes of its die
     /// that can go with it.
     #[inline]

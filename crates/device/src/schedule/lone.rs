@@ -1,0 +1,93 @@
+//! The queue of a die by itself, for the cost model: what waits there is served in the order in which a drive's die would
+//! serve it.
+
+use arrayvec::ArrayVec;
+use media::nand::{Geometry, PLANES_PER_DIE_MAX, PageAddress, ProgramMode};
+use sim::Time;
+
+use super::ScheduleConfig;
+use super::key::{Kind, QueueKey};
+use super::notify::Notify;
+use super::operation::{PageData, PageProgram, SpareBytes};
+use super::origin::{Origin, Priority};
+use super::policy::Chooser;
+use super::queue::{Merging, Set, UnitQueue, Waiting};
+use crate::memory::BufferId;
+
+/// Where computations, known as `C`, wait: all have the priority of commands that state none.
+const COMPUTES: QueueKey = QueueKey::user_computes(Priority::High);
+
+/// What waits for a die.
+pub(crate) struct LoneQueue<C> {
+    queue: UnitQueue<C>,
+    chooser: Chooser,
+    multi_plane: bool,
+}
+
+/// What goes next.
+pub(crate) enum Next<C> {
+    /// A computation.
+    Compute(Waiting<C>),
+    /// Programs that go together: who waits for each.
+    Program(ArrayVec<Notify, PLANES_PER_DIE_MAX>),
+}
+
+impl<C> LoneQueue<C> {
+    /// An empty queue of the die of that number.
+    pub(crate) fn new(die: u32, geometry: &Geometry, config: &ScheduleConfig) -> LoneQueue<C> {
+        let planes = geometry.planes_per_die;
+        let planes = die * planes..(die + 1) * planes;
+        LoneQueue {
+            queue: UnitQueue::new(false, planes, geometry.blocks_per_plane),
+            chooser: config.chooser(),
+            multi_plane: config.multi_plane,
+        }
+    }
+
+    /// Queues a computation.
+    pub(crate) fn push_compute(&mut self, compute: C, notify: Notify, now: Time) {
+        let origin = Origin::default();
+        self.queue.push_compute(compute, origin, notify, now);
+    }
+
+    /// Queues the program of a page of an evaluation.
+    pub(crate) fn push_program(&mut self, page: PageAddress, notify: Notify, now: Time) {
+        let program = PageProgram {
+            page,
+            mode: ProgramMode::Esp,
+            data: PageData::Buffer(BufferId::NONE),
+            bytes: 0,
+            spare: SpareBytes::new(),
+            origin: Origin::default(),
+        };
+        program.enqueue(&mut self.queue, notify, now);
+    }
+
+    /// Takes what goes next; `None` if nothing may.
+    pub(crate) fn next(&mut self, geometry: &Geometry) -> Option<Next<C>> {
+        let choice = self.chooser.next(&self.queue, false)?;
+        if choice.key.kind() == Kind::Compute {
+            return self.queue.take_compute(choice.key).map(Next::Compute);
+        }
+        let merging = Merging {
+            multi_plane: self.multi_plane,
+            geometry,
+        };
+        let mut set = Set::<PageProgram>::new();
+        self.queue.take_programs(choice, &merging, &mut set);
+        Some(Next::Program(
+            set.iter().map(|program| program.notify).collect(),
+        ))
+    }
+
+    /// A computation waits for room: no other begins.
+    pub(crate) fn park(&mut self) {
+        self.queue.bar_computations(true);
+    }
+
+    /// It has room, and goes on before all others.
+    pub(crate) fn unpark(&mut self, computation: Waiting<C>) {
+        self.queue.put_back(computation, COMPUTES);
+        self.queue.bar_computations(false);
+    }
+}

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use host::volume::{Content, Group, Object, ObjectId, Volume, VolumeError, VolumeOptions};
-use nvme::VectorId;
+use nvme::{Status, VectorId};
 use sim::Sim;
 use sim::resource::{Permit, Semaphore};
 
@@ -126,7 +126,9 @@ impl Slot {
         let erased = erase.await;
         match &erased {
             Ok(_) => self.may_exist.set(false),
-            Err(host::Error::Status(_)) => {
+            Err(host::Error::Status(error)) if error.status.is(Status::SANITIZE_FAILED) => {}
+            // It was refused, or not even sent.
+            Err(host::Error::Status(_) | host::Error::Usage(_)) => {
                 self.state.replace(before);
                 self.places.replace(places);
                 self.catalogue.replace(catalogue);

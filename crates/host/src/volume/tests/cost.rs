@@ -1,7 +1,7 @@
 //! What changes and opening take.
 
 use super::drive::{MemoryDrive, PAGE_BLOCKS, Sent};
-use super::{commit, create, device, file, fresh, now, open};
+use super::{commit, device, file, fresh, now, open};
 use crate::volume::{Volume, VolumeError, VolumeOptions, page};
 
 #[test]

@@ -145,6 +145,32 @@ fn calls_broken_off_at_any_event_leave_the_old_or_the_new() {
 }
 
 #[test]
+fn a_first_name_that_breaks_off_can_be_given_again() {
+    for storage in ["memory", "none"] {
+        for events in 1..60 {
+            for cut in [false, true] {
+                let (mut drive, looks) = interruptible(&[("data.storage", storage)]);
+                looks.set(events);
+                let first = drive.volume().write("file", file(b"abc"), b"abc");
+                looks.set(u64::MAX);
+                assert!(
+                    matches!(first, Ok(()) | Err(Error::Interrupted)),
+                    "{first:?}"
+                );
+                if cut {
+                    drive.power_cut().expect("no image");
+                    drive.power_up().expect("it recovers");
+                }
+                let again = drive.volume().write("file", file(b"abcd"), b"abcd");
+                again.expect("there is room");
+                let read = drive.volume().read("file").expect("it is there");
+                assert!(read == b"abcd" || storage == "none", "{events}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_drive_without_data_keeps_its_names_whatever_breaks_off() {
     let (mut drive, looks) = interruptible(&[("data.storage", "none")]);
     let on = |_| ControlFlow::Continue(());

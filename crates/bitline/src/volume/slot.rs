@@ -266,13 +266,13 @@ impl Slot {
                 volume.reopen(block).await?;
                 kept.volume.take().expect("it is still there")
             }
-            State::Closed => match Volume::open(block.clone(), options.first).await {
+            State::Closed => match open_on_drive(host, options.first).await {
                 Err(VolumeError::NoVolume { .. }) if absent == Absent::Leave => {
                     self.may_exist.set(false);
                     return Ok(None);
                 }
                 Err(VolumeError::NoVolume { .. }) => {
-                    check_empty(host, &options)?;
+                    check_empty(host, &options).await?;
                     Box::new(Volume::create(block, options).await?)
                 }
                 opened => {
@@ -339,19 +339,42 @@ fn options(host: &Host) -> VolumeOptions {
     VolumeOptions {
         catalogue_pages: Some(catalogue.clamp(least, most) as u32),
         keeps_data: host.stores_data,
+        replace_existing: !host.stores_data,
         ..VolumeOptions::new(first * page, (end - first) * page)
     }
 }
 
-/// A volume is only made where nothing is.
-fn check_empty(host: &Host, options: &VolumeOptions) -> Result<(), Error> {
-    let end = options.first + options.blocks;
-    if !host.holds_data(options.first..end) {
+/// The volume that the drive says it has. What one that keeps only time says, from its cache, means nothing; but it is asked.
+async fn open_on_drive(host: &Host, first: u64) -> Result<DriveVolume, VolumeError> {
+    let opened = Volume::open(host.block().clone(), first).await;
+    match opened {
+        Ok(_) | Err(VolumeError::Damaged { .. }) if !host.stores_data => {
+            Err(VolumeError::NoVolume { first })
+        }
+        opened => opened,
+    }
+}
+
+/// A volume is only made where nothing is but what a creation that broke off has left.
+async fn check_empty(host: &Host, options: &VolumeOptions) -> Result<(), Error> {
+    if !host.stores_data {
+        return Ok(());
+    }
+    let (first, end) = (options.first, options.first + options.blocks);
+    let page = u64::from(host.block().page_blocks());
+    let catalogue = u64::from(options.catalogue_pages.unwrap_or(0));
+    let objects = (first + 2 * (1 + catalogue) * page).min(end);
+    let mut is_empty = !host.holds_data(objects..end);
+    for lba in (first..objects).step_by(page as usize) {
+        if is_empty && host.holds_data(lba..lba + page) {
+            is_empty = Volume::is_of_catalogue(host.block(), lba).await?;
+        }
+    }
+    if is_empty {
         return Ok(());
     }
     let message = format!(
-        "the drive's volume of names would take blocks {} to {end}, some of which hold data: deallocate them first",
-        options.first
+        "the drive's volume of names would take blocks {first} to {end}, some of which hold data: deallocate them first"
     );
     Err(host::Error::Usage(message).into())
 }

@@ -222,6 +222,15 @@ impl<T: Transport> Volume<T> {
         })
     }
 
+    /// Whether the page at `lba` is one of a catalogue: what a creation that broke off leaves where there is no volume.
+    ///
+    /// # Errors
+    /// What the drive reports.
+    pub async fn is_of_catalogue(device: &BlockDevice<T>, lba: u64) -> Result<bool, VolumeError> {
+        let bytes = device.read(lba, u64::from(device.page_blocks())).await?;
+        Ok(page::decode(&bytes, lba).is_some())
+    }
+
     /// The same volume after a power cut, on the `device` that its drive is now. Takes the time that opening takes; but
     /// of a drive that keeps only time, nothing can be read, and the volume stays as it is.
     ///

@@ -132,10 +132,13 @@ fn placing_ends_where_it_is_told_to_or_must() {
         .expect_err("another length than the group's")
         .to_string();
     assert!(error.contains(&BITS.to_string()), "{error}");
-    let many = drive.place_vectors(7, 10_000, BITS, false);
+    let many = drive.place_vectors(7, 1500, BITS, false);
     let error = many.expect_err("more than fit").to_string();
     assert!(error.contains("free in the volume"), "{error}");
     assert_eq!(drive.vectors(Some(7)).expect("a list"), []);
+    let unheard_of = drive.place_vectors(7, 100_000, BITS, false);
+    let error = unheard_of.expect_err("more names than fit").to_string();
+    assert!(error.contains("the catalogue would take"), "{error}");
     let some = drive.place_vectors(7, 10, BITS, false);
     assert_eq!(some.expect("there is room again").len(), 10);
 }

@@ -184,7 +184,7 @@ impl Catalogue {
         match (of_first, bits) {
             (Some(_), None) => Err(format!("group {} went, its vectors did not", id.0)),
             (Some(found), Some(bits)) if found != bits => Err(format!(
-                "the vectors of group {} are not as long as it says",
+                "a vector of group {} is not as long as its group's",
                 id.0
             )),
             _ => Ok(()),

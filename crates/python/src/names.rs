@@ -39,10 +39,6 @@ impl Names {
 
     /// Writes vectors of `bits` bits to a group, all or none; under names of their own, if there are any.
     #[pyo3(signature = (group, rows, bits, inverse, names = None, home = None))]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "they are those of the Python method"
-    )]
     fn write_vectors(
         &self,
         group: String,
@@ -153,7 +149,6 @@ impl Names {
 
     /// Creates or replaces an `"array"`, `"file"` or `"table"`.
     #[pyo3(signature = (name, kind, data, dtype = "", shape = Vec::new(), schema = Vec::new()))]
-    #[expect(clippy::too_many_arguments, reason = "attributes of all kinds")]
     fn write_object(
         &self,
         name: String,

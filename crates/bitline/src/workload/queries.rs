@@ -56,7 +56,7 @@ pub enum Answer {
     /// The number of ones, counted where the expression is evaluated ([`crate::Query::count`]).
     #[default]
     Count,
-    /// The same, counted by the host as the result arrives ([`crate::Query::counted_by_host`]).
+    /// The same, counted by the host as the result arrives ([`crate::Query::count_in_host`]).
     CountByHost,
     /// The result as a whole ([`crate::Query::read`]).
     Read,

@@ -360,7 +360,7 @@ impl<V: Operand, S: fmt::Display, N: Fn(V) -> S> fmt::Display for Named<'_, V, N
 }
 
 impl<V: Operand> Expression<V> {
-    /// The same text as [`Expression::to_string`] gives, with names of operands that `name` gives.
+    /// The text that it is displayed as, with names of operands that `name` gives.
     pub fn named<S: fmt::Display>(&self, name: impl Fn(V) -> S) -> impl fmt::Display {
         Named(self, name)
     }

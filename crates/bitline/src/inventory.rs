@@ -4,7 +4,6 @@ use device::PowerUpError;
 use device::ftl::{Lpn, Mapping};
 use host::block::identify_controller;
 use media::nand::{BlockCondition, BlockId, Nand};
-use nvme::NamespaceId;
 use serde::Serialize;
 
 use crate::drive::Drive;
@@ -201,12 +200,8 @@ impl Drive {
         let page_bytes = self.nand().borrow().geometry().page_bytes;
         let blocks_per_page = u64::from(page_bytes / self.block_bytes()?);
         let mut runs: Vec<BlockRun> = Vec::new();
-        let first = self.device()?.controller.pages_of(NamespaceId::new(1));
-        for page in first
-            .into_iter()
-            .flatten()
-            .filter(|page| self.is_mapped(*page))
-        {
+        let mapped = |page: &u32| self.is_mapped(*page);
+        for page in self.first_namespace()?.filter(mapped) {
             let lba = u64::from(page) * blocks_per_page;
             match runs.last_mut() {
                 Some(run) if run.lba + run.blocks == lba => run.blocks += blocks_per_page,

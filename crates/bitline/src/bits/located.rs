@@ -6,10 +6,10 @@ use device::bits::job::Question;
 use device::bits::{Bits, Engine, Estimated, ExecuteError, Explained};
 use device::cost::{Cost, Job};
 use device::ftl::Lpn;
-use nvme::{Expression, Lba, NamespaceId, Status, VectorId};
+use nvme::{Expression, Lba, Status, VectorId};
 use sim::resource::Permit;
 
-use crate::drive::{Drive, Host};
+use crate::drive::{Drive, Host, NAMESPACE};
 use crate::error::Error;
 use crate::volume::Slot;
 
@@ -63,7 +63,7 @@ impl Drive {
 
     /// The logical pages of the first namespace.
     pub(crate) fn first_namespace(&self) -> Result<Range<u32>, Error> {
-        let pages = self.device()?.controller.pages_of(NamespaceId::new(1));
+        let pages = self.device()?.controller.pages_of(NAMESPACE);
         Ok(pages.expect("a drive has a namespace"))
     }
 

@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use device::Device;
-use device::ftl::{Lpn, Mapping};
+use device::cache::Cache;
+use device::ftl::{Ftl, Lpn, Mapping};
 use host::admin::Admin;
 use host::bits::BitsDevice;
 use host::block::BlockDevice;
@@ -147,9 +148,13 @@ pub(super) fn holds_data(
     let first = first.map_or(0, |pages| u64::from(pages.start));
     Rc::new(move |blocks| {
         let pages = blocks.start / page_blocks..blocks.end.div_ceil(page_blocks);
-        let holds = |lpn| matches!(ftl.lookup(lpn), Mapping::Data(_)) || cache.has_unsaved(lpn);
         pages
             .into_iter()
-            .any(|page| holds(Lpn((first + page) as u32)))
+            .any(|page| page_holds_data(&ftl, &cache, Lpn((first + page) as u32)))
     })
+}
+
+/// Whether a logical page holds data, on flash or in the cache.
+pub(crate) fn page_holds_data(ftl: &Ftl, cache: &Cache, lpn: Lpn) -> bool {
+    matches!(ftl.lookup(lpn), Mapping::Data(_)) || cache.has_unsaved(lpn)
 }

@@ -155,6 +155,7 @@ impl Drive {
 
     fn restart_with(&mut self, tracing: Tracing) -> Result<(), Error> {
         if self.powered.is_some() {
+            // What flash does not take is lost with the power, as by any power cut.
             let _ = self.write_back_cache()?;
         }
         self.power_cut()?;

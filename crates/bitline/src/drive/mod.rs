@@ -23,8 +23,9 @@ use crate::error::Error;
 use crate::statistics::Statistics;
 use crate::volume::Kept;
 pub use host_end::Host;
+pub(crate) use host_end::page_holds_data;
 
-const NAMESPACE: NamespaceId = NamespaceId::new(1);
+pub(crate) const NAMESPACE: NamespaceId = NamespaceId::new(1);
 
 /// Events of the simulation between two looks at the watch. An event may be as long as a command of 256 MiB
 /// takes to be copied, and a look takes some nanoseconds.

@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
-use device::ftl::{Lpn, Mapping};
+use device::ftl::Lpn;
 use host::{Buffer, Transport};
 use nvme::NamespaceId;
 use sim::join_all;
 
 use super::{Progress, device};
 use crate::Error;
-use crate::drive::{Drive, Host};
+use crate::drive::{Drive, Host, page_holds_data};
 use crate::workload::range::Range;
 
 /// A range to fill.
@@ -32,7 +32,7 @@ impl Prefill {
         let mut parts: Vec<Prefill> = Vec::new();
         for page in self.range.first / page_blocks..end.div_ceil(page_blocks) {
             let lpn = Lpn((first + page) as u32);
-            if matches!(device.ftl.lookup(lpn), Mapping::Data(_)) || device.cache.has_unsaved(lpn) {
+            if page_holds_data(&device.ftl, &device.cache, lpn) {
                 continue;
             }
             let begin = (page * page_blocks).max(self.range.first);

@@ -50,7 +50,7 @@ fn few() -> Queries {
 fn run(drive: &mut Drive, workloads: &[Workload]) -> Result<(Report, Latencies), Error> {
     let options = RunOptions {
         latencies: true,
-        keep_going: false,
+        ..RunOptions::default()
     };
     let under_way = drive.start_workloads(workloads, options)?;
     while !under_way.advance(drive, 1 << 20)? {}

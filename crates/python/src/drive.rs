@@ -365,7 +365,11 @@ impl Drive {
 
     /// Runs flows and traces, given as a JSON list; gives the report as JSON. `latencies`
     /// is called with columns of requests as they complete.
-    #[pyo3(signature = (workloads, progress = None, latencies = None, keep_going = false))]
+    #[pyo3(signature = (workloads, progress = None, latencies = None, keep_going = false, interval_ns = 0, draw = None))]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "a keyword argument each in Python"
+    )]
     fn run_workloads(
         &self,
         py: Python<'_>,
@@ -373,11 +377,15 @@ impl Drive {
         progress: Option<Bound<'_, PyAny>>,
         latencies: Option<Bound<'_, PyAny>>,
         keep_going: bool,
+        interval_ns: u64,
+        draw: Option<u64>,
     ) -> PyResult<String> {
         let workloads = parse_workloads(workloads)?;
         let options = RunOptions {
             latencies: latencies.is_some(),
             keep_going,
+            interval_ns,
+            draw,
         };
         let progress = Progress::new(py, progress);
         let report = self.0.with(|drive| {

@@ -330,6 +330,13 @@ impl Sim {
         }
     }
 
+    /// Whether anything is still to happen besides the task that asks: for those who look on at intervals, and must
+    /// not keep a simulation going that has come to rest.
+    pub fn has_more(&self) -> bool {
+        let kernel = self.0.kernel.borrow();
+        !(kernel.ready.is_empty() && kernel.timers.is_empty())
+    }
+
     /// Wakes the current task at `at`.
     #[inline]
     pub(crate) fn set_timer(&self, at: Time, task: TaskId) -> TimerId {

@@ -86,4 +86,77 @@ impl Histogram {
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
     }
+
+    /// Takes out all that was counted, which leaves the histogram empty, with its memory kept for what comes.
+    pub fn take(&mut self) -> Recorded {
+        let recorded = Recorded {
+            values: self
+                .nanoseconds
+                .iter_recorded()
+                .map(|step| (step.value_iterated_to(), step.count_at_value()))
+                .collect(),
+            sum_ps: self.sum_ps,
+            min: self.min,
+            max: self.max,
+        };
+        self.nanoseconds.reset();
+        (self.sum_ps, self.min, self.max) = (0, Span::from_ps(u64::MAX), Span::ZERO);
+        recorded
+    }
+
+    /// Adds what was taken out of a histogram.
+    pub fn add(&mut self, recorded: &Recorded) {
+        for (nanoseconds, count) in &recorded.values {
+            self.nanoseconds
+                .record_n(*nanoseconds, *count)
+                .expect("a histogram that resizes itself takes any value");
+        }
+        self.sum_ps += recorded.sum_ps;
+        self.min = self.min.min(recorded.min);
+        self.max = self.max.max(recorded.max);
+    }
+
+    /// The sum of all latencies.
+    pub fn sum(&self) -> Span {
+        Span::from_ps(u64::try_from(self.sum_ps).unwrap_or(u64::MAX))
+    }
+}
+
+/// What a histogram counted, packed: many of these, one an interval, take little memory.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// Latencies in nanoseconds, to the histogram's precision, and how often each.
+    values: Vec<(u64, u64)>,
+    sum_ps: u128,
+    min: Span,
+    max: Span,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_out_and_added_again_is_the_same() {
+        let mut random = crate::Random::named(1, "latencies");
+        let mut latency = || {
+            let magnitude = 10 + random.below(40);
+            Span::from_ps(random.below(1 << magnitude))
+        };
+        let (mut whole, mut parts, mut part) = <(Histogram, Histogram, Histogram)>::default();
+        for _ in 0..20 {
+            for _ in 0..500 {
+                let latency = latency();
+                whole.record(latency);
+                part.record(latency);
+            }
+            parts.add(&part.take());
+            assert_eq!((part.count(), part.max()), (0, Span::ZERO));
+        }
+        let all = |of: &Histogram| {
+            let quantiles = [0.0, 0.1, 0.5, 0.99, 0.999, 1.0].map(|q| of.quantile(q));
+            (of.count(), of.sum(), of.min(), of.max(), quantiles)
+        };
+        assert_eq!(all(&whole), all(&parts));
+    }
 }

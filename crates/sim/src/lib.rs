@@ -29,7 +29,7 @@ mod trace;
 pub use combine::{Either, join, join_all, select};
 pub use energy::{Account, AccountId, ByTenant, Ledger, Tenant};
 pub use executor::{JoinHandle, Sim, Simulation, Stalled, TaskId};
-pub use histogram::Histogram;
+pub use histogram::{Histogram, Recorded};
 pub use quantity::{Energy, Span, Time};
 pub use random::Random;
 pub use trace::{Counter, Excerpt, Trace, Track};

@@ -129,6 +129,13 @@ impl Timers {
         }
     }
 
+    /// Whether no timer is left, those aside that were cancelled and whose time has not come.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.current.is_empty()
+            && self.far.is_empty()
+            && self.occupied.iter().all(|word| *word == 0)
+    }
+
     /// Forgets everything but the sequence.
     pub(crate) fn clear(&mut self) {
         *self = Timers {

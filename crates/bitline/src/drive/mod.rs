@@ -62,6 +62,10 @@ pub struct Drive {
     process: u32,
     /// How often it was powered up.
     lives: u64,
+    /// How often its image was opened before.
+    pub(crate) opened_before: u64,
+    /// Workloads measured since it was opened.
+    pub(crate) runs: u64,
     /// What is known of its volume while it has no power.
     kept: Kept,
 }

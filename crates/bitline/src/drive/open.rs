@@ -163,10 +163,14 @@ impl Drive {
             watch,
             process: std::process::id(),
             lives: 0,
+            opened_before: 0,
+            runs: 0,
             kept: Kept::default(),
             config,
         };
         drive.power_up_on(media, Tracing::Off)?;
+        // The health page counts this one, too.
+        drive.opened_before = u64::from(drive.device()?.controller.power_cycles()) - 1;
         Ok(drive)
     }
 }

@@ -16,6 +16,7 @@
 //! # Ok::<(), bitline::Error>(())
 //! ```
 
+mod draw;
 mod flow;
 mod formula;
 mod latencies;
@@ -27,7 +28,9 @@ mod replay;
 mod report;
 mod request;
 mod run;
+mod series;
 mod trace;
+mod warnings;
 
 pub use flow::{Arrival, Flow, Pattern, Size};
 pub use formula::Formula;
@@ -40,9 +43,11 @@ pub use report::{
 };
 pub use request::RequestKind;
 pub use run::UnderWay;
+pub use series::{Interval, Series, WorkloadInterval};
 pub use trace::{
     BadLine, BlkparseAction, LineError, Record, TraceError, TraceFormat, TraceOptions, TraceReader,
 };
+pub use warnings::{Warning, WarningKind};
 
 use crate::{Drive, Error};
 
@@ -68,6 +73,12 @@ pub struct RunOptions {
     pub latencies: bool,
     /// Count requests and queries that the drive fails, instead of ending at the first.
     pub keep_going: bool,
+    /// Length of the intervals of the report's series, in nanoseconds; zero for one that follows the run's, so that
+    /// there are 20 to 100 of them unless it is very short.
+    pub interval_ns: u64,
+    /// Which random numbers workloads draw: those of the run whose report has the same [`Report::draw`]. By default each
+    /// run on a drive has others.
+    pub draw: Option<u64>,
 }
 
 impl Drive {

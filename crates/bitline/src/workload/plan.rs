@@ -1,5 +1,7 @@
 //! What a workload becomes on a drive: checked, with everything that running it needs.
 
+use device::cache::CacheMode;
+use device::ftl::MappingKind;
 use sim::Span;
 
 use super::Workload;
@@ -7,7 +9,8 @@ use super::flow::{Arrival, Flow};
 use super::queries::{Queries, Question};
 use super::range::{Extent, Range};
 use super::replay::{Replay, Timing, TraceSource};
-use super::run::Prefill;
+use super::run::{Prefill, Touched};
+use super::warnings::RangeFacts;
 use crate::{Drive, Error};
 
 /// When requests are sent.
@@ -53,20 +56,22 @@ pub(super) struct Plan {
     pub(super) namespaces: Vec<u32>,
     pub(super) pace: Pace,
     pub(super) source: PlanSource,
+    /// Where a flow goes, beside the drive.
+    pub(super) range: Option<RangeFacts>,
     prefill: Option<Prefill>,
 }
 
 impl Plan {
     /// Checks a workload against the drive.
-    pub(super) fn of(workload: &Workload, drive: &mut Drive) -> Result<Plan, Error> {
+    pub(super) fn of(workload: &Workload, drive: &mut Drive, draw: u64) -> Result<Plan, Error> {
         match workload {
-            Workload::Flow(flow) => Plan::of_flow(flow, drive),
+            Workload::Flow(flow) => Plan::of_flow(flow, drive, draw),
             Workload::Replay(replay) => Plan::of_replay(replay, drive),
             Workload::Queries(queries) => Plan::of_queries(queries, drive),
         }
     }
 
-    fn of_flow(flow: &Flow, drive: &mut Drive) -> Result<Plan, Error> {
+    fn of_flow(flow: &Flow, drive: &mut Drive, draw: u64) -> Result<Plan, Error> {
         let wrong = |what: String| Error::Workload(format!("flow {:?}: {what}", flow.name));
         let size = namespace(drive, flow.namespace).map_err(|error| wrong(error.to_string()))?;
         let pairs = drive.host()?.queue_pairs();
@@ -79,11 +84,16 @@ impl Plan {
             queue: flow.queue,
             namespaces: vec![flow.namespace],
             pace: Pace::of(flow.arrival),
-            prefill: flow.prefill.then_some(Prefill {
-                namespace: flow.namespace,
-                block_bytes: size.block_bytes,
-                range,
-            }),
+            range: Some(RangeFacts::of(range, &size, drive)),
+            prefill: match flow.prefill {
+                true => Some(Prefill {
+                    namespace: flow.namespace,
+                    block_bytes: size.block_bytes,
+                    range,
+                    touched: Touched::by(flow, range, &size, drive, draw)?,
+                }),
+                false => None,
+            },
             source: PlanSource::Flow(flow.clone(), range),
         })
     }
@@ -111,6 +121,7 @@ impl Plan {
             namespace: sizes[0].0,
             block_bytes: sizes[0].1.block_bytes,
             range: targets[0].range,
+            touched: None,
         });
         Ok(Plan {
             name: replay.name.clone(),
@@ -126,6 +137,7 @@ impl Plan {
                 },
             },
             source: PlanSource::Trace(Box::new(TraceSource::open(replay, targets)?)),
+            range: None,
             prefill,
         })
     }
@@ -139,6 +151,7 @@ impl Plan {
             namespaces: Vec::new(),
             pace: Pace::of(queries.arrival),
             source: PlanSource::Queries(Box::new(question)),
+            range: None,
             prefill: None,
         })
     }
@@ -169,9 +182,26 @@ fn check_volume(drive: &mut Drive, namespace: u32, range: Range) -> Result<(), S
 }
 
 /// The format and size of a namespace.
-struct Format {
-    size: Extent,
-    block_bytes: u32,
+pub(super) struct Format {
+    pub(super) size: Extent,
+    pub(super) block_bytes: u32,
+}
+
+impl RangeFacts {
+    fn of(range: Range, format: &Format, drive: &Drive) -> RangeFacts {
+        let config = &drive.config().device;
+        let geometry = &config.nand.geometry;
+        let page_blocks = u64::from(geometry.page_bytes / format.block_bytes);
+        let end = range.first + range.blocks;
+        RangeFacts {
+            blocks: range.blocks,
+            namespace_blocks: format.size.data.max(1),
+            pages: end.div_ceil(page_blocks) - range.first / page_blocks,
+            planes: geometry.planes().into(),
+            is_cached: config.cache.mode != CacheMode::Off
+                || config.ftl.mapping.kind == MappingKind::Cached,
+        }
+    }
 }
 
 fn namespace(drive: &mut Drive, number: u32) -> Result<Format, Error> {

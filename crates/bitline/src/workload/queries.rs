@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sim::{Sim, Time};
 
+use super::draw;
 use super::flow::{Arrival, Arrivals};
 use super::formula::{Formula, Groups};
 use super::request::{Request, RequestKind, Source};
@@ -158,8 +159,8 @@ pub(super) struct Asker {
 }
 
 impl Asker {
-    pub(super) fn new(queries: &Queries, sim: &Sim) -> Asker {
-        let random = sim.random(&format!("arrivals of queries {}", queries.name));
+    pub(super) fn new(queries: &Queries, sim: &Sim, draw: u64) -> Asker {
+        let random = draw::stream(sim, &format!("arrivals of queries {}", queries.name), draw);
         let (requests, stop_ns) = (queries.requests, queries.stop_ns);
         Asker {
             arrivals: Arrivals::new(&queries.arrival, requests, stop_ns, random),

@@ -6,7 +6,9 @@ use sim::{Histogram, Span, Time};
 use super::queries::{Answer, Question};
 use super::request::RequestKind;
 use super::run::Tally;
+use super::series::Series;
 use super::trace::BadLine;
+use super::warnings::{Facts, Warning, warnings};
 use crate::bits::Platform;
 use crate::inventory::Wear;
 use crate::statistics::{EnergyEntry, Statistics};
@@ -68,6 +70,12 @@ pub struct Report {
     pub energy_pj: u64,
     /// The same by component and cause.
     pub energy: Vec<EnergyEntry>,
+    /// Which random numbers workloads drew; [`super::RunOptions::draw`] of this number draws them again.
+    pub draw: u64,
+    /// What of all this is not to be taken at its face.
+    pub warnings: Vec<Warning>,
+    /// How it went over time.
+    pub series: Series,
 }
 
 /// What the data cache did, in pages of commands; all zero if there is none.
@@ -257,7 +265,7 @@ pub struct LatencySummary {
 }
 
 impl LatencySummary {
-    fn of(histogram: &Histogram) -> Option<LatencySummary> {
+    pub(super) fn of(histogram: &Histogram) -> Option<LatencySummary> {
         let quantile = |q| histogram.quantile(q).as_ns();
         (histogram.count() > 0).then(|| LatencySummary {
             count: histogram.count(),
@@ -272,18 +280,21 @@ impl LatencySummary {
     }
 }
 
-fn per_second(count: u64, elapsed: Span) -> f64 {
+pub(super) fn per_second(count: u64, elapsed: Span) -> f64 {
     match elapsed > Span::ZERO {
         true => count as f64 / elapsed.as_seconds(),
         false => 0.0,
     }
 }
 
-/// What workloads measured, by kind.
+/// What workloads measured, by kind; how it went over time, and what else is known of them.
 #[derive(Default)]
 pub(super) struct Reports {
     pub(super) flows: Vec<FlowReport>,
     pub(super) queries: Vec<QueriesReport>,
+    pub(super) draw: u64,
+    pub(super) series: Series,
+    pub(super) facts: Vec<Facts>,
 }
 
 impl QueriesReport {
@@ -339,10 +350,17 @@ impl FlowReport {
 impl Report {
     /// What workloads did on `drive` since its statistics were `before`.
     pub(super) fn new(
-        Reports { flows, queries }: Reports,
+        reports: Reports,
         before: &Statistics,
         drive: &Drive,
     ) -> Result<Report, Error> {
+        let Reports {
+            flows,
+            queries,
+            draw,
+            series,
+            facts,
+        } = reports;
         let after = &drive.statistics()?;
         let nand = drive.nand().borrow();
         let wear = Wear::of(&nand);
@@ -350,7 +368,7 @@ impl Report {
         let programs = after.flash.page_programs - before.flash.page_programs;
         let written_bytes: u64 = flows.iter().map(|flow| flow.written_bytes).sum();
         let programmed = (programs * page_bytes) as f64;
-        Ok(Report {
+        let mut report = Report {
             elapsed_ns: after.now_ns - before.now_ns,
             read_bytes: flows.iter().map(|flow| flow.read_bytes).sum(),
             written_bytes,
@@ -385,7 +403,12 @@ impl Report {
             },
             energy_pj: after.energy_pj - before.energy_pj,
             energy: spent_between(before, after),
-        })
+            draw,
+            warnings: Vec::new(),
+            series,
+        };
+        report.warnings = warnings(&facts, &report);
+        Ok(report)
     }
 }
 

@@ -7,6 +7,7 @@ use super::arrival::Arrivals;
 use super::pattern::Places;
 use super::size::Sizes;
 use crate::Error;
+use crate::workload::draw;
 use crate::workload::range::Range;
 use crate::workload::request::{Request, RequestKind, Source};
 
@@ -30,9 +31,9 @@ pub(in crate::workload) struct Generator {
 }
 
 impl Generator {
-    /// The generator of `flow`, which goes to `range`.
-    pub(in crate::workload) fn new(flow: &Flow, range: Range, sim: &Sim) -> Generator {
-        let stream = |part: &str| sim.random(&format!("{part} of flow {}", flow.name));
+    /// The generator of `flow`, which goes to `range`, with the numbers of draw `draw`.
+    pub(in crate::workload) fn new(flow: &Flow, range: Range, sim: &Sim, draw: u64) -> Generator {
+        let stream = |part: &str| draw::stream(sim, &format!("{part} of flow {}", flow.name), draw);
         let alignment = u64::from(flow.alignment());
         // At least one request of any size but the largest normally distributed fits.
         let needed = u64::from(flow.blocks.blocks_needed());

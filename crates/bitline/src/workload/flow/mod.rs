@@ -63,7 +63,7 @@ pub struct Flow {
     pub pattern: Pattern,
     /// First logical block that they go to.
     pub first_block: u64,
-    /// Logical blocks of the range that they go to; 0 means all that follow.
+    /// Logical blocks of the range that they go to; 0 means all that follow in the namespace.
     pub range_blocks: u64,
     /// Of the range, the first so many per cent are used.
     pub working_set_percent: f64,
@@ -71,7 +71,8 @@ pub struct Flow {
     pub namespace: u32,
     /// Which queue pair carries them, counted from zero.
     pub queue: usize,
-    /// Write the whole range once before anything is measured, so that reads find data.
+    /// Write what is empty of the range once before anything is measured, so that reads find data: all of it up to
+    /// 65,536 logical blocks, of more the pages that requests will touch.
     pub prefill: bool,
 }
 
@@ -87,7 +88,7 @@ impl Default for Flow {
             arrival: Arrival::Closed { depth: 32 },
             pattern: Pattern::Random,
             first_block: 0,
-            range_blocks: 1 << 16,
+            range_blocks: 0,
             working_set_percent: 100.0,
             namespace: 1,
             queue: 0,
@@ -136,6 +137,24 @@ impl Flow {
             ));
         }
         Ok(used)
+    }
+
+    /// No more requests than this will be made. In a closed loop that ends by the clock, none is taken to be done in
+    /// less than half a microsecond: the link alone needs about as long.
+    pub(super) fn requests_most(&self) -> u64 {
+        const FASTEST_NS: u64 = 500;
+        let each_ns = match self.arrival {
+            Arrival::Closed { .. } => FASTEST_NS,
+            Arrival::Thinking { think_ns, .. } => FASTEST_NS + think_ns,
+            // The generator knows when they arrive.
+            _ => return self.requests,
+        };
+        if self.stop_ns == 0 {
+            return self.requests;
+        }
+        let users = u64::from(self.arrival.depth().1);
+        self.requests
+            .min(users.saturating_mul(self.stop_ns / each_ns + 1))
     }
 
     fn alignment(&self) -> u32 {

@@ -37,11 +37,19 @@ impl Crew {
         }
     }
 
-    /// Waits until a worker is idle or another may be hired.
-    pub(super) async fn has_room(&self, workers_max: u32) {
+    /// Waits until a worker is idle or another may be hired; whether that took a wait.
+    pub(super) async fn has_room(&self, workers_max: u32) -> bool {
+        let mut waited = false;
         while self.idle.borrow().is_empty() && self.desks.borrow().len() >= workers_max as usize {
+            waited = true;
             self.rested.heard().await;
         }
+        waited
+    }
+
+    /// Workers that have a request.
+    pub(super) fn busy(&self) -> usize {
+        self.desks.borrow().len() - self.idle.borrow().len()
     }
 
     /// Gives a request to an idle worker; if there is none, the number of the worker

@@ -5,6 +5,7 @@ mod blocks;
 mod crew;
 mod prefill;
 mod running;
+mod sampler;
 mod tally;
 
 use std::cell::{Cell, RefCell};
@@ -12,12 +13,15 @@ use std::rc::Rc;
 
 use host::block::BlockDevice;
 use nvme::NamespaceId;
-use sim::{JoinHandle, join_all};
+use sim::{JoinHandle, Span, join_all};
 
-pub(super) use prefill::Prefill;
+pub(super) use prefill::{Prefill, Touched};
+pub(super) use sampler::Cut;
 pub(super) use tally::Tally;
 
+use self::prefill::Filling;
 use self::running::RunningWorkload;
+use self::sampler::{Gauges, Sampler};
 use super::latencies::Latencies;
 use super::plan::Plan;
 use super::report::{Report, Reports};
@@ -64,23 +68,31 @@ impl UnderWay {
         workloads: &[Workload],
         options: RunOptions,
     ) -> Result<UnderWay, Error> {
+        let draw = options.draw.unwrap_or_else(|| drive.next_draw());
+        let options = RunOptions {
+            draw: Some(draw),
+            ..options
+        };
         let mut plans: Vec<Plan> = workloads
             .iter()
-            .map(|workload| Plan::of(workload, drive))
+            .map(|workload| Plan::of(workload, drive, draw))
             .collect::<Result<_, _>>()?;
         let progress = Rc::new(Progress {
             latencies: options.latencies.then(RefCell::default),
             ..Progress::default()
         });
         let host = drive.host()?;
-        let mut prefills = Vec::new();
+        let mut fillings = Vec::new();
         for prefill in plans.iter_mut().filter_map(Plan::take_prefill) {
-            prefills.extend(prefill.empty(drive)?);
+            fillings.push(Filling {
+                namespace: prefill.namespace,
+                parts: prefill.empty(drive)?,
+            });
         }
         let task = host
             .sim()
             .clone()
-            .spawn(prefill::all(host, prefills, progress.clone()));
+            .spawn(prefill::all(host, fillings, progress.clone()));
         Ok(UnderWay {
             phase: RefCell::new(Phase::Prefilling { task, plans }),
             progress,
@@ -123,11 +135,10 @@ impl UnderWay {
         // The task has finished, so it has an outcome.
         task.take().unwrap_or(Ok(()))?;
         let host = drive.host()?;
-        let keep_going = self.options.keep_going;
-        let task =
-            host.sim()
-                .clone()
-                .spawn(measured(host, plans, keep_going, self.progress.clone()));
+        let gauges = Gauges::of(drive.device()?, drive.nand());
+        let (options, progress) = (self.options, self.progress.clone());
+        let sim = host.sim().clone();
+        let task = sim.spawn(measured(host, gauges, plans, options, progress));
         *phase = Phase::Measuring {
             task,
             before: Box::new(drive.statistics()?),
@@ -174,28 +185,40 @@ impl Drop for UnderWay {
 /// Runs all workloads until each is done.
 async fn measured(
     host: Host,
+    gauges: Gauges,
     plans: Vec<Plan>,
-    keep_going: bool,
+    options: RunOptions,
     progress: Rc<Progress>,
 ) -> Result<Reports, Error> {
     let mut workloads = Vec::new();
     for (number, plan) in plans.into_iter().enumerate() {
-        let workload =
-            RunningWorkload::new(&host, plan, number as u32, keep_going, progress.clone());
+        let workload = RunningWorkload::new(&host, plan, number as u32, options, progress.clone());
         workloads.push(workload.await?);
     }
-    let begin = host.sim().now();
-    host.sim().trace().measure_from(begin);
+    let sim = host.sim();
+    let begin = sim.now();
+    sim.trace().measure_from(begin);
+    let interval = Span::from_ns(options.interval_ns);
+    let sampler = Sampler::new(gauges, workloads.clone(), interval, begin);
+    let sampler = Rc::new(RefCell::new(sampler));
     let tasks: Vec<_> = workloads
         .iter()
-        .map(|workload| host.sim().spawn(workload.clone().run(begin)))
+        .map(|workload| sim.spawn(workload.clone().run(begin)))
         .collect();
-    for outcome in join_all(tasks).await {
-        outcome?;
-    }
-    let mut reports = Reports::default();
-    for workload in &workloads {
-        workload.report(begin, &mut reports);
+    let sampling = Sampler::start(&sampler, sim);
+    let outcomes = join_all(tasks).await;
+    drop(sampling);
+    outcomes.into_iter().collect::<Result<(), _>>()?;
+    let mut sampler = sampler.borrow_mut();
+    sampler.finish(sim.now());
+    let mut reports = Reports {
+        draw: options.draw.unwrap_or(0),
+        series: sampler.series(),
+        ..Reports::default()
+    };
+    for (workload, total) in workloads.iter().zip(sampler.totals()) {
+        workload.report(&total, begin, &mut reports);
+        reports.facts.push(workload.facts(&total, begin));
     }
     Ok(reports)
 }

@@ -1,4 +1,5 @@
-//! Writes what is empty of the ranges of workloads, so that reads find data. What holds something stays as it is.
+//! Writes what is empty of the ranges of workloads, so that reads find data. What holds something stays as it is. Of a
+//! range that is long, only the pages that requests will touch.
 
 use std::rc::Rc;
 
@@ -10,18 +11,80 @@ use sim::join_all;
 use super::{Progress, device};
 use crate::Error;
 use crate::drive::{Drive, Host, page_holds_data};
+use crate::workload::flow::{Flow, Generator};
+use crate::workload::plan::Format;
 use crate::workload::range::Range;
+use crate::workload::request::Source;
+
+/// Ranges of so many logical blocks are filled as a whole.
+const WHOLE_BLOCKS: u64 = 1 << 16;
+/// So many requests for each page of a range may as well touch all of it.
+const REQUESTS_PER_PAGE_MAX: u64 = 8;
 
 /// A range to fill.
 pub(in crate::workload) struct Prefill {
     pub(in crate::workload) namespace: u32,
     pub(in crate::workload) block_bytes: u32,
     pub(in crate::workload) range: Range,
+    /// The pages of it that will be touched; none for all.
+    pub(in crate::workload) touched: Option<Touched>,
+}
+
+/// Pages of a range, a bit each.
+pub(in crate::workload) struct Touched {
+    /// Of the namespace.
+    first_page: u64,
+    pages: Vec<u64>,
+}
+
+impl Touched {
+    /// What the requests of a flow will touch; none where that is to be taken for the whole range.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    pub(in crate::workload) fn by(
+        flow: &Flow,
+        range: Range,
+        format: &Format,
+        drive: &Drive,
+        draw: u64,
+    ) -> Result<Option<Touched>, Error> {
+        let page_bytes = drive.config().device.nand.geometry.page_bytes;
+        let page_blocks = u64::from(page_bytes / format.block_bytes);
+        let (first_page, end) = (
+            range.first / page_blocks,
+            (range.first + range.blocks).div_ceil(page_blocks),
+        );
+        let requests = flow.requests_most();
+        if range.blocks <= WHOLE_BLOCKS || requests / REQUESTS_PER_PAGE_MAX > end - first_page {
+            return Ok(None);
+        }
+        let simulation = drive.simulation()?;
+        let mut generator = Generator::new(flow, range, &simulation.handle(), draw);
+        generator.begin(simulation.now());
+        let mut pages = vec![0; (end - first_page).div_ceil(64) as usize];
+        for _ in 0..requests {
+            let Some(request) = generator.next(simulation.now())? else {
+                break;
+            };
+            let last = request.lba + u64::from(request.blocks) - 1;
+            for page in request.lba / page_blocks..=last / page_blocks {
+                let place = page - first_page;
+                pages[(place / 64) as usize] |= 1 << (place % 64);
+            }
+        }
+        Ok(Some(Touched { first_page, pages }))
+    }
+
+    fn has(&self, page: u64) -> bool {
+        let place = page - self.first_page;
+        self.pages[(place / 64) as usize] >> (place % 64) & 1 == 1
+    }
 }
 
 impl Prefill {
-    /// The parts of the range whose pages hold nothing, on flash or in the cache.
-    pub(super) fn empty(&self, drive: &Drive) -> Result<Vec<Prefill>, Error> {
+    /// The parts of the range whose pages are to be touched and hold nothing, on flash or in the cache.
+    pub(super) fn empty(&self, drive: &Drive) -> Result<Vec<Range>, Error> {
         let device = drive.device()?;
         let namespace = NamespaceId::new(self.namespace);
         let first = device.controller.pages_of(namespace);
@@ -29,24 +92,24 @@ impl Prefill {
         let page_bytes = drive.config().device.nand.geometry.page_bytes;
         let page_blocks = u64::from(page_bytes / self.block_bytes);
         let end = self.range.first + self.range.blocks;
-        let mut parts: Vec<Prefill> = Vec::new();
+        let mut parts: Vec<Range> = Vec::new();
+        let is_touched = |page| {
+            self.touched
+                .as_ref()
+                .is_none_or(|touched| touched.has(page))
+        };
         for page in self.range.first / page_blocks..end.div_ceil(page_blocks) {
             let lpn = Lpn((first + page) as u32);
-            if page_holds_data(&device.ftl, &device.cache, lpn) {
+            if !is_touched(page) || page_holds_data(&device.ftl, &device.cache, lpn) {
                 continue;
             }
             let begin = (page * page_blocks).max(self.range.first);
             let blocks = ((page + 1) * page_blocks).min(end) - begin;
             match parts.last_mut() {
-                Some(part) if part.range.first + part.range.blocks == begin => {
-                    part.range.blocks += blocks;
-                }
-                _ => parts.push(Prefill {
-                    range: Range {
-                        first: begin,
-                        blocks,
-                    },
-                    ..*self
+                Some(part) if part.first + part.blocks == begin => part.blocks += blocks,
+                _ => parts.push(Range {
+                    first: begin,
+                    blocks,
                 }),
             }
         }
@@ -54,33 +117,47 @@ impl Prefill {
     }
 }
 
-/// Fills one range after another, many blocks at a time, several at once.
+/// Parts of a namespace to fill.
+pub(super) struct Filling {
+    pub(super) namespace: u32,
+    pub(super) parts: Vec<Range>,
+}
+
+/// Fills one namespace's parts after another's.
 pub(super) async fn all(
     host: Host,
-    ranges: Vec<Prefill>,
+    fillings: Vec<Filling>,
     progress: Rc<Progress>,
 ) -> Result<(), Error> {
-    for prefill in &ranges {
-        one(&host, prefill, &progress).await?;
+    for filling in &fillings {
+        one(&host, filling, &progress).await?;
     }
     Ok(())
 }
 
-async fn one(host: &Host, prefill: &Prefill, progress: &Progress) -> Result<(), host::Error> {
+/// Fills parts many blocks at a time, several at once.
+async fn one(host: &Host, filling: &Filling, progress: &Progress) -> Result<(), host::Error> {
     const PIECE_BYTES: u64 = 1 << 20;
-    const DEPTH: u64 = 16;
-    let device = device(host, prefill.namespace, 0).await?;
-    let (device, range) = (&device, prefill.range);
+    const DEPTH: usize = 16;
+    let device = &device(host, filling.namespace, 0).await?;
     let piece = (PIECE_BYTES / u64::from(device.block_bytes())).max(1);
-    let end = range.first + range.blocks;
+    let pieces = |part: &Range| {
+        let end = part.first + part.blocks;
+        let begins = (part.first..end).step_by(piece as usize);
+        begins.map(move |begin| (begin, (end - begin).min(piece)))
+    };
     let workers = (0..DEPTH).map(|worker| async move {
-        let zeroes = vec![0; (piece * u64::from(device.block_bytes())) as usize];
+        let mine = || filling.parts.iter().flat_map(pieces).skip(worker);
+        let Some(longest) = mine().step_by(DEPTH).map(|(_, blocks)| blocks).max() else {
+            return Ok(());
+        };
+        let zeroes = vec![0; (longest * u64::from(device.block_bytes())) as usize];
         let buffer = Buffer::holding(device.transport().memory(), &zeroes)?;
-        let mut next = range.first + worker * piece;
-        while next < end && !progress.stopped.get() {
-            let count = (end - next).min(piece);
-            device.write_from(next, count as u32, &buffer).await?;
-            next += DEPTH * piece;
+        for (begin, blocks) in mine().step_by(DEPTH) {
+            if progress.stopped.get() {
+                break;
+            }
+            device.write_from(begin, blocks as u32, &buffer).await?;
         }
         Ok(())
     });

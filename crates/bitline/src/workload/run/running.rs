@@ -9,15 +9,18 @@ use sim::{Sim, Span, Time, join_all};
 use super::asked::Asked;
 use super::blocks::Blocks;
 use super::crew::Crew;
+use super::tally::TallyPart;
 use super::{Progress, Tally};
 use crate::Error;
 use crate::drive::Host;
+use crate::workload::RunOptions;
 use crate::workload::flow::Generator;
 use crate::workload::plan::{Pace, Plan, PlanSource};
 use crate::workload::queries::Asker;
 use crate::workload::replay::TraceSource;
 use crate::workload::report::{FlowReport, QueriesReport, Reports};
-use crate::workload::request::{Request, Source};
+use crate::workload::request::{Request, RequestKind, Source};
+use crate::workload::warnings::{Facts, Offered, RangeFacts};
 
 /// A workload under way, of any kind of source; each has code of its own, so that the generator
 /// of a flow costs what it costs and no more.
@@ -33,29 +36,32 @@ impl RunningWorkload {
         host: &Host,
         plan: Plan,
         number: u32,
-        keep_going: bool,
+        options: RunOptions,
         progress: Rc<Progress>,
     ) -> Result<RunningWorkload, Error> {
+        let draw = options.draw.unwrap_or(0);
         let common = Common {
             sim: host.sim().clone(),
             name: plan.name,
             number,
             pace: plan.pace,
             tally: RefCell::default(),
-            keep_going,
+            range: plan.range,
+            offered: Cell::default(),
+            keep_going: options.keep_going,
             progress,
         };
         let blocks = Blocks::open(host, &plan.namespaces, plan.queue);
         Ok(match plan.source {
             PlanSource::Flow(flow, range) => {
-                let generator = Generator::new(&flow, range, host.sim());
+                let generator = Generator::new(&flow, range, host.sim(), draw);
                 RunningWorkload::Flow(Running::new(common, generator, blocks.await?))
             }
             PlanSource::Trace(source) => {
                 RunningWorkload::Trace(Running::new(common, *source, blocks.await?))
             }
             PlanSource::Queries(question) => {
-                let asker = Asker::new(&question.queries, host.sim());
+                let asker = Asker::new(&question.queries, host.sim(), draw);
                 let asked = Asked::open(host, *question).await?;
                 RunningWorkload::Queries(Running::new(common, asker, asked))
             }
@@ -70,20 +76,57 @@ impl RunningWorkload {
         }
     }
 
-    /// Adds what it measured to the reports of its kind.
-    pub(super) fn report(&self, begin: Time, reports: &mut Reports) {
+    /// Adds what it measured, all of which is in `total`, to the reports of its kind.
+    pub(super) fn report(&self, total: &Tally, begin: Time, reports: &mut Reports) {
+        let name = &self.common().name;
         match self {
-            RunningWorkload::Flow(running) => reports.flows.push(running.common.report(begin)),
+            RunningWorkload::Flow(_) => reports.flows.push(FlowReport::new(name, total, begin)),
             RunningWorkload::Trace(running) => reports.flows.push(FlowReport {
                 trace: Some(running.source.borrow().report()),
-                ..running.common.report(begin)
+                ..FlowReport::new(name, total, begin)
             }),
             RunningWorkload::Queries(running) => {
-                let (question, tally) = (running.carrier.question(), running.common.tally.borrow());
+                let question = running.carrier.question();
                 reports
                     .queries
-                    .push(QueriesReport::new(question, &tally, begin));
+                    .push(QueriesReport::new(question, total, begin));
             }
+        }
+    }
+
+    /// What is known of it beside what it measured.
+    pub(super) fn facts(&self, total: &Tally, begin: Time) -> Facts {
+        let common = self.common();
+        let is_closed = matches!(common.pace, Pace::Closed { .. });
+        Facts {
+            name: common.name.clone(),
+            range: common.range,
+            // The rate of a trace is what was traced.
+            is_closed: is_closed && !matches!(self, RunningWorkload::Trace(_)),
+            offered: (!is_closed).then(|| Offered {
+                begin,
+                ..common.offered.get()
+            }),
+            elapsed: total.last_end.since(begin),
+            written_bytes: total.bytes(RequestKind::Write),
+        }
+    }
+
+    /// Its name.
+    pub(super) fn name(&self) -> String {
+        self.common().name.clone()
+    }
+
+    /// Takes out what it measured since the last time.
+    pub(super) fn take(&self) -> TallyPart {
+        self.common().tally.borrow_mut().take()
+    }
+
+    fn common(&self) -> &Common {
+        match self {
+            RunningWorkload::Flow(running) => &running.common,
+            RunningWorkload::Trace(running) => &running.common,
+            RunningWorkload::Queries(running) => &running.common,
         }
     }
 }
@@ -105,6 +148,9 @@ pub(super) struct Common {
     number: u32,
     pace: Pace,
     tally: RefCell<Tally>,
+    range: Option<RangeFacts>,
+    /// Of an open loop.
+    offered: Cell<Offered>,
     keep_going: bool,
     progress: Rc<Progress>,
 }
@@ -180,6 +226,10 @@ impl<S: Source + 'static, C: Carrier + 'static> Running<S, C> {
     /// Requests come when they come, and wait if too many are outstanding.
     async fn run_timed(self: &Rc<Self>, outstanding_max: u32) -> Result<(), Error> {
         let outcome = self.dispatch(outstanding_max).await;
+        self.common.offered.set(Offered {
+            in_flight: self.crew.busy() as u64,
+            ..self.common.offered.get()
+        });
         self.crew.dismiss().await;
         outcome?;
         self.failure.borrow_mut().take().map_or(Ok(()), Err)
@@ -192,7 +242,8 @@ impl<S: Source + 'static, C: Carrier + 'static> Running<S, C> {
             let Some(request) = next else { return Ok(()) };
             sim.sleep_until(request.arrives).await;
             // What waits here has arrived all the same: its latency has begun.
-            self.crew.has_room(outstanding_max).await;
+            let was_held = self.crew.has_room(outstanding_max).await;
+            self.common.arrived(request.arrives, was_held);
             if self.common.progress.stopped.get() || self.failed.get() {
                 return Ok(());
             }
@@ -247,7 +298,14 @@ impl Common {
         Ok(())
     }
 
-    fn report(&self, begin: Time) -> FlowReport {
-        FlowReport::new(&self.name, &self.tally.borrow(), begin)
+    /// A request of an open loop arrived.
+    fn arrived(&self, at: Time, was_held: bool) {
+        let offered = self.offered.get();
+        self.offered.set(Offered {
+            requests: offered.requests + 1,
+            last: at,
+            held: offered.held + u64::from(was_held),
+            ..offered
+        });
     }
 }

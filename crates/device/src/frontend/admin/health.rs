@@ -257,6 +257,11 @@ impl Controller {
         page
     }
 
+    /// How often the drive was powered up, this time included.
+    pub fn power_cycles(&self) -> u32 {
+        self.health.power_cycles.get()
+    }
+
     /// Takes the counts of earlier lives, and counts this one; `blank` media had none.
     pub(in crate::frontend) async fn restore_health(self: &Rc<Controller>, blank: bool) {
         let health = &self.health;

@@ -1,0 +1,189 @@
+//! Looks at a run at regular intervals. The intervals grow with the run unless their length was asked for, so that a
+//! run of any length has some tens of them.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use device::Device;
+use device::ftl::Ftl;
+use device::schedule::{FlashCounts, Schedule};
+use media::nand::Nand;
+use sim::{JoinHandle, Sim, Span, Time};
+
+use super::running::RunningWorkload;
+use super::tally::TallyPart;
+use crate::inventory::Wear;
+use crate::workload::series::Series;
+
+/// The first interval, where the length follows the run.
+const SHORTEST: Span = Span::from_us(10);
+/// As many intervals are made longer: 1, 2, 10, 20, 100, ... times the first.
+const INTERVALS_MAX: usize = 100;
+const LONGER: [usize; 2] = [2, 5];
+
+/// What the parts of a drive count, to look at while it works.
+#[derive(Clone)]
+pub(super) struct Gauges {
+    ftl: Rc<Ftl>,
+    schedule: Rc<Schedule>,
+    nand: Rc<RefCell<Nand>>,
+}
+
+impl Gauges {
+    pub(super) fn of(device: &Device, nand: &Rc<RefCell<Nand>>) -> Gauges {
+        Gauges {
+            ftl: device.ftl.clone(),
+            schedule: device.schedule.clone(),
+            nand: nand.clone(),
+        }
+    }
+
+    fn cut(&self, at: Time, tallies: Vec<TallyPart>) -> Cut {
+        let nand = self.nand.borrow();
+        let wear = Wear::of(&nand);
+        Cut {
+            at,
+            flash: self.schedule.counts(),
+            gc_page_copies: self.ftl.counts().gc_page_copies,
+            erase_count_mean: wear.mean(),
+            erase_count_max: wear.most,
+            tallies,
+        }
+    }
+}
+
+/// The end of an interval.
+pub(in crate::workload) struct Cut {
+    pub(in crate::workload) at: Time,
+    /// What the flash has done by then.
+    pub(in crate::workload) flash: FlashCounts,
+    /// What collection has copied by then.
+    pub(in crate::workload) gc_page_copies: u64,
+    /// Erases of a block by then.
+    pub(in crate::workload) erase_count_mean: f64,
+    pub(in crate::workload) erase_count_max: u32,
+    /// What each workload did in the interval.
+    pub(in crate::workload) tallies: Vec<TallyPart>,
+}
+
+/// Takes what workloads measure out of their tallies, interval by interval.
+pub(super) struct Sampler {
+    gauges: Gauges,
+    workloads: Vec<RunningWorkload>,
+    interval: Span,
+    /// How often the intervals became longer; none if their length was asked for.
+    grown: Option<usize>,
+    /// The first is the beginning of the run.
+    cuts: Vec<Cut>,
+}
+
+impl Sampler {
+    /// A sampler of workloads that begin now. An `interval` of nothing follows the length of the run.
+    pub(super) fn new(
+        gauges: Gauges,
+        workloads: Vec<RunningWorkload>,
+        interval: Span,
+        begin: Time,
+    ) -> Sampler {
+        let is_asked_for = interval > Span::ZERO;
+        Sampler {
+            cuts: vec![gauges.cut(begin, Vec::new())],
+            gauges,
+            workloads,
+            interval: if is_asked_for { interval } else { SHORTEST },
+            grown: (!is_asked_for).then_some(0),
+        }
+    }
+
+    /// Has it look whenever an interval is over, until what this gives is dropped.
+    pub(super) fn start(sampler: &Rc<RefCell<Sampler>>, sim: &Sim) -> Sampling {
+        let (sampler, clock) = (sampler.clone(), sim.clone());
+        Sampling(sim.spawn(async move {
+            loop {
+                let next = sampler.borrow().next();
+                clock.sleep_until(next).await;
+                // A run that waits for what never happens is stalled, and is to be seen so.
+                if !clock.has_more() {
+                    return;
+                }
+                sampler.borrow_mut().look(clock.now());
+            }
+        }))
+    }
+
+    /// When the present interval is over.
+    fn next(&self) -> Time {
+        self.cuts[self.cuts.len() - 1].at + self.interval
+    }
+
+    /// An interval is over.
+    pub(super) fn look(&mut self, now: Time) {
+        let tallies = self.workloads.iter().map(RunningWorkload::take).collect();
+        let cut = self.gauges.cut(now, tallies);
+        self.cuts.push(cut);
+        if let Some(grown) = self.grown
+            && self.cuts.len() > INTERVALS_MAX
+        {
+            let factor = LONGER[grown % LONGER.len()];
+            self.merge(factor);
+            self.interval = Span::from_ps(self.interval.as_ps() * factor as u64);
+            self.grown = Some(grown + 1);
+        }
+    }
+
+    /// Makes one interval of so many, of which there is a multiple.
+    fn merge(&mut self, factor: usize) {
+        let mut cuts = std::mem::take(&mut self.cuts).into_iter();
+        self.cuts.extend(cuts.next());
+        while let Some(mut merged) = cuts.next() {
+            for cut in cuts.by_ref().take(factor - 1) {
+                let parts = merged.tallies.iter_mut().zip(&cut.tallies);
+                parts.for_each(|(part, other)| part.merge(other));
+                let tallies = merged.tallies;
+                merged = Cut { tallies, ..cut };
+            }
+            self.cuts.push(merged);
+        }
+    }
+
+    /// The run is over: the last interval ends now.
+    pub(super) fn finish(&mut self, now: Time) {
+        self.look(now);
+        // A look at the same instant as the one before found nothing but what ended in it.
+        let last = self.cuts.len() - 1;
+        if last > 1 && self.cuts[last].at == self.cuts[last - 1].at {
+            let Some(empty) = self.cuts.pop() else { return };
+            let kept = self.cuts[last - 1].tallies.iter_mut();
+            kept.zip(&empty.tallies)
+                .for_each(|(kept, late)| kept.merge(late));
+        }
+    }
+
+    /// All that each workload did.
+    pub(super) fn totals(&self) -> Vec<super::Tally> {
+        let total = |number: usize| {
+            let mut total = super::Tally::default();
+            for cut in self.cuts.iter().skip(1) {
+                total.add(&cut.tallies[number]);
+            }
+            total
+        };
+        (0..self.workloads.len()).map(total).collect()
+    }
+
+    /// The run, interval by interval.
+    pub(super) fn series(&self) -> Series {
+        let names: Vec<String> = self.workloads.iter().map(RunningWorkload::name).collect();
+        let page_bytes = self.gauges.nand.borrow().geometry().page_bytes;
+        Series::new(self.interval, &self.cuts, &names, page_bytes.into())
+    }
+}
+
+/// A sampler at work, until this is dropped.
+pub(super) struct Sampling(JoinHandle<()>);
+
+impl Drop for Sampling {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,143 @@
+//! How a run went over time: the same figures as a report's, interval by interval.
+
+use device::schedule::FlashCounts;
+use serde::Serialize;
+use sim::{Histogram, Span, Time};
+
+use super::report::{LatencySummary, per_second};
+use super::request::RequestKind;
+use super::run::{Cut, Tally};
+
+/// A run, interval by interval: what it began with shows here, and so does whether it came to a steady state.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Series {
+    /// Length of each interval but the last, in nanoseconds.
+    pub interval_ns: f64,
+    /// The intervals, in order and without gaps.
+    pub intervals: Vec<Interval>,
+}
+
+/// What the drive did in one interval.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Interval {
+    /// When it begins, in nanoseconds since the run began.
+    pub begin_ns: f64,
+    /// When it ends.
+    pub end_ns: f64,
+    /// Pages programmed.
+    pub flash_page_programs: u64,
+    /// Blocks erased.
+    pub flash_block_erases: u64,
+    /// Pages copied by garbage collection.
+    pub gc_page_copies: u64,
+    /// Bytes programmed for each byte that writes completed in the interval wrote; absent if there were none.
+    pub write_amplification: Option<f64>,
+    /// How often blocks were erased since the drive was new, on average, at the end of the interval.
+    pub erase_count_mean: f64,
+    /// The same of the block that was erased most.
+    pub erase_count_max: u32,
+    /// What each workload did, in the order in which they were given.
+    pub workloads: Vec<WorkloadInterval>,
+}
+
+/// What one workload did in one interval: requests count where they complete.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct WorkloadInterval {
+    /// Its name.
+    pub name: String,
+    /// Requests completed.
+    pub requests: u64,
+    /// Requests completed in a second.
+    pub requests_per_second: f64,
+    /// Megabytes (10^6 bytes) read and written in a second.
+    pub megabytes_per_second: f64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Requests outstanding on average, those included that had arrived and waited to be sent: by Little's law, the
+    /// latencies of what completed over the length of the interval.
+    pub outstanding: f64,
+    /// Latencies of all requests; absent if none completed.
+    pub latency: Option<LatencySummary>,
+    /// Latencies of reads; absent if there were none.
+    pub read: Option<LatencySummary>,
+    /// Latencies of writes; absent if there were none.
+    pub write: Option<LatencySummary>,
+}
+
+impl Series {
+    /// What `cuts` hold of workloads of these names, on a drive whose pages have so many bytes.
+    pub(super) fn new(interval: Span, cuts: &[Cut], names: &[String], page_bytes: u64) -> Series {
+        let begins = cuts.first().into_iter().chain(cuts);
+        // The first cut is the beginning: nothing was done before.
+        let intervals = cuts.iter().zip(begins).skip(1);
+        let begin = cuts.first().map_or(Time::ZERO, |cut| cut.at);
+        Series {
+            interval_ns: interval.as_ns(),
+            intervals: intervals
+                .map(|(cut, before)| Interval::new(cut, before, begin, names, page_bytes))
+                .collect(),
+        }
+    }
+}
+
+impl Interval {
+    fn new(cut: &Cut, before: &Cut, begin: Time, names: &[String], page_bytes: u64) -> Interval {
+        let length = cut.at - before.at;
+        let done = |of: fn(&FlashCounts) -> u64| of(&cut.flash) - of(&before.flash);
+        let programs = done(|flash| flash.page_programs);
+        let workloads: Vec<WorkloadInterval> = names
+            .iter()
+            .zip(&cut.tallies)
+            .map(|(name, tally)| WorkloadInterval::new(name, &Tally::of(tally), length))
+            .collect();
+        let written: u64 = workloads
+            .iter()
+            .map(|workload| workload.written_bytes)
+            .sum();
+        let programmed = (programs * page_bytes) as f64;
+        Interval {
+            begin_ns: (before.at - begin).as_ns(),
+            end_ns: (cut.at - begin).as_ns(),
+            flash_page_programs: programs,
+            flash_block_erases: done(|flash| flash.block_erases),
+            gc_page_copies: cut.gc_page_copies - before.gc_page_copies,
+            write_amplification: (written > 0).then(|| programmed / written as f64),
+            erase_count_mean: cut.erase_count_mean,
+            erase_count_max: cut.erase_count_max,
+            workloads,
+        }
+    }
+}
+
+impl WorkloadInterval {
+    fn new(name: &str, tally: &Tally, length: Span) -> WorkloadInterval {
+        let mut all = Histogram::new();
+        for kind in RequestKind::ALL {
+            all.merge(tally.latencies(kind));
+        }
+        let (read_bytes, written_bytes) = (
+            tally.bytes(RequestKind::Read),
+            tally.bytes(RequestKind::Write),
+        );
+        WorkloadInterval {
+            name: name.to_owned(),
+            requests: all.count(),
+            requests_per_second: per_second(all.count(), length),
+            megabytes_per_second: per_second(read_bytes + written_bytes, length) / 1e6,
+            read_bytes,
+            written_bytes,
+            outstanding: match length > Span::ZERO {
+                true => all.sum().as_seconds() / length.as_seconds(),
+                false => 0.0,
+            },
+            latency: LatencySummary::of(&all),
+            read: LatencySummary::of(tally.latencies(RequestKind::Read)),
+            write: LatencySummary::of(tally.latencies(RequestKind::Write)),
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! What of a measurement is not to be taken at its face: a drive that was as new, a run that was still changing, a
+//! range that is small beside the drive, a load that was too much.
+
+use std::fmt;
+
+use serde::Serialize;
+use sim::{Span, Time};
+
+use super::report::Report;
+use super::series::{Interval, Series};
+
+/// Shares of the namespace below which a range is small.
+const RANGE_SHARE_MIN: f64 = 0.1;
+/// An open loop is overloaded if it takes so much longer than its requests take to arrive,
+const OVERTIME_MAX: f64 = 1.1;
+/// and so many of its requests are in flight when the last one arrives, or had to wait until they were sent.
+const BACKLOG_MAX: f64 = 0.05;
+/// Steady state by SNIA's Performance Test Specification (Enterprise 2.0, definition 2.1.24): over so many rounds
+/// the figure keeps within so much of its mean, and so does the line fitted to it.
+const ROUNDS: usize = 5;
+const EXCURSION_MAX: f64 = 0.2;
+const SLOPE_MAX: f64 = 0.1;
+/// Fewer requests in a round say nothing of rates.
+const ROUND_REQUESTS_MIN: u64 = 200;
+
+/// A doubt about a measurement.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Warning {
+    /// Which.
+    pub kind: WarningKind,
+    /// The workload that it is about; none if about the whole run.
+    pub workload: Option<String>,
+    /// What was seen, what it means, and what would be right.
+    pub message: String,
+}
+
+/// Kinds of doubts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum WarningKind {
+    /// Writes came to a drive that had so much room that nothing was collected.
+    NothingCollected,
+    /// Rates or write amplification were still changing.
+    NotSteady,
+    /// The range is small beside the drive.
+    SmallRange,
+    /// Requests came faster than the drive could serve them.
+    Overloaded,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.workload {
+            Some(workload) => write!(f, "{workload}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+/// What is known of one workload beside what it measured.
+pub(super) struct Facts {
+    pub(super) name: String,
+    /// Where a flow went.
+    pub(super) range: Option<RangeFacts>,
+    /// Whether it is a flow or a stream of queries in a closed loop, whose rate is the drive's own.
+    pub(super) is_closed: bool,
+    /// How requests of an open loop came.
+    pub(super) offered: Option<Offered>,
+    /// From the beginning of the run to its last completion.
+    pub(super) elapsed: Span,
+    pub(super) written_bytes: u64,
+}
+
+/// A range beside the drive.
+#[derive(Clone, Copy)]
+pub(super) struct RangeFacts {
+    pub(super) blocks: u64,
+    pub(super) namespace_blocks: u64,
+    /// Pages that it touches at most.
+    pub(super) pages: u64,
+    pub(super) planes: u64,
+    /// Whether something of the drive keeps what was used last: a data cache, a cache of the mapping.
+    pub(super) is_cached: bool,
+}
+
+/// How the requests of an open loop came.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Offered {
+    /// When the run began.
+    pub(super) begin: Time,
+    pub(super) requests: u64,
+    /// When the last one arrived.
+    pub(super) last: Time,
+    /// How many were in flight when it was sent.
+    pub(super) in_flight: u64,
+    /// How many had to wait until they were sent, because as many were in flight as may be.
+    pub(super) held: u64,
+}
+
+/// All doubts about a run.
+pub(super) fn warnings(facts: &[Facts], report: &Report) -> Vec<Warning> {
+    let mut found = Vec::new();
+    let mut warn = |kind, workload: Option<&Facts>, message| {
+        found.push(Warning {
+            kind,
+            workload: workload.map(|facts| facts.name.clone()),
+            message,
+        });
+    };
+    for (number, facts) in facts.iter().enumerate() {
+        if let Some(message) = facts
+            .offered
+            .and_then(|offered| overload(offered, facts.elapsed))
+        {
+            warn(WarningKind::Overloaded, Some(facts), message);
+        }
+        if let Some(message) = small(facts) {
+            warn(WarningKind::SmallRange, Some(facts), message);
+        }
+        if facts.is_closed
+            && let Some(message) = changing_rate(&report.series, number, facts.elapsed)
+        {
+            warn(WarningKind::NotSteady, Some(facts), message);
+        }
+    }
+    if report.written_bytes > 0 && report.gc_blocks == 0 {
+        let megabytes = report.written_bytes as f64 / 1e6;
+        let message = format!(
+            "nothing was collected: {megabytes:.1} MB written found room without it, so write amplification and \
+             latencies are those of a drive not yet full; precondition the drive, or write more"
+        );
+        warn(WarningKind::NothingCollected, None, message);
+    } else if let Some(message) = changing_amplification(&report.series) {
+        warn(WarningKind::NotSteady, None, message);
+    }
+    found
+}
+
+fn overload(offered: Offered, elapsed: Span) -> Option<String> {
+    let arriving = offered.last.since(offered.begin).as_seconds();
+    let requests = offered.requests as f64;
+    let is_behind = elapsed.as_seconds() > arriving * OVERTIME_MAX;
+    let waits = |count: u64| count as f64 > requests * BACKLOG_MAX;
+    if arriving == 0.0 || !is_behind || !(waits(offered.in_flight) || waits(offered.held)) {
+        return None;
+    }
+    let (came, served) = (requests / arriving, requests / elapsed.as_seconds());
+    Some(format!(
+        "overloaded: {came:.0} requests a second came and {served:.0} were served, so the queue grew all the time, and \
+         latencies are as long as the run; ask for less"
+    ))
+}
+
+fn small(facts: &Facts) -> Option<String> {
+    let range = facts.range?;
+    if range.pages < range.planes {
+        return Some(format!(
+            "a range of {} pages keeps at most as many of the {} planes busy",
+            range.pages, range.planes
+        ));
+    }
+    let share = range.blocks as f64 / range.namespace_blocks as f64;
+    if share >= RANGE_SHARE_MIN || !(range.is_cached || facts.written_bytes > 0) {
+        return None;
+    }
+    Some(format!(
+        "its range is {} of the namespace: write amplification, wear and hits in caches are those of so small a range",
+        percent(share)
+    ))
+}
+
+/// A share, with as many digits as it needs to be told from nothing.
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent >= 0.1 => format!("{percent:.1} %"),
+        percent if percent >= 0.001 => format!("{percent:.3} %"),
+        _ => "less than 0.001 %".to_owned(),
+    }
+}
+
+/// What five rounds of a figure in the second half of a run were like.
+fn unsteady(rounds: &[f64; ROUNDS]) -> bool {
+    let mean = rounds.iter().sum::<f64>() / ROUNDS as f64;
+    let most = rounds.iter().copied().fold(f64::MIN, f64::max);
+    let least = rounds.iter().copied().fold(f64::MAX, f64::min);
+    // The line of least squares, whose abscissae are -2, -1, 0, 1, 2: from one end to the other.
+    let slope: f64 = rounds
+        .iter()
+        .zip(-2i32..)
+        .map(|(y, x)| y * f64::from(x))
+        .sum::<f64>()
+        / 10.0;
+    let rise = (slope * (ROUNDS - 1) as f64).abs();
+    most - least > mean * EXCURSION_MAX || rise > mean * SLOPE_MAX
+}
+
+/// The intervals of each round, the second half of the first `elapsed` of a run; none if there are too few.
+fn rounds(series: &Series, elapsed: Span) -> Option<[Vec<&Interval>; ROUNDS]> {
+    let elapsed = elapsed.as_ns();
+    let mut rounds: [Vec<&Interval>; ROUNDS] = Default::default();
+    for interval in &series.intervals {
+        let middle = f64::midpoint(interval.begin_ns, interval.end_ns);
+        let place = (middle / elapsed - 0.5) * 2.0 * ROUNDS as f64;
+        let is_whole = interval.end_ns - interval.begin_ns >= series.interval_ns * 0.999;
+        if (0.0..ROUNDS as f64).contains(&place) && is_whole {
+            rounds[place as usize].push(interval);
+        }
+    }
+    rounds
+        .iter()
+        .all(|round| !round.is_empty())
+        .then_some(rounds)
+}
+
+fn changing_rate(series: &Series, number: usize, elapsed: Span) -> Option<String> {
+    let rounds = rounds(series, elapsed)?;
+    let mut rates = [0.0; ROUNDS];
+    for (rate, round) in rates.iter_mut().zip(&rounds) {
+        let requests: u64 = round
+            .iter()
+            .map(|interval| interval.workloads[number].requests)
+            .sum();
+        if requests < ROUND_REQUESTS_MIN {
+            return None;
+        }
+        let ns: f64 = round
+            .iter()
+            .map(|interval| interval.end_ns - interval.begin_ns)
+            .sum();
+        *rate = requests as f64 / ns * 1e9;
+    }
+    unsteady(&rates).then(|| changing("requests a second were", &rates, 0))
+}
+
+fn changing_amplification(series: &Series) -> Option<String> {
+    let end = series.intervals.last()?.end_ns;
+    let writes = |intervals: &mut dyn Iterator<Item = &Interval>| -> u64 {
+        let workloads = intervals.flat_map(|interval| &interval.workloads);
+        let writes = workloads.filter_map(|workload| workload.write.map(|write| write.count));
+        writes.sum()
+    };
+    let all = writes(&mut series.intervals.iter());
+    let least = 2 * ROUNDS as u64 * ROUND_REQUESTS_MIN;
+    if all > 0 && all < least {
+        return Some(format!(
+            "too short to tell whether it came to a steady state: {all} writes, of which {least} would say something"
+        ));
+    }
+    let rounds = rounds(series, Span::from_ns(end as u64))?;
+    let mut amplifications = [0.0; ROUNDS];
+    for (amplification, round) in amplifications.iter_mut().zip(&rounds) {
+        let sum =
+            |of: &dyn Fn(&Interval) -> f64| round.iter().map(|interval| of(interval)).sum::<f64>();
+        if writes(&mut round.iter().copied()) < ROUND_REQUESTS_MIN / 2 {
+            return None;
+        }
+        // Programmed is what was written times the amplification.
+        let programmed =
+            |interval: &Interval| written(interval) * interval.write_amplification.unwrap_or(0.0);
+        *amplification = sum(&programmed) / sum(&written);
+    }
+    unsteady(&amplifications).then(|| changing("write amplification was", &amplifications, 2))
+}
+
+fn written(interval: &Interval) -> f64 {
+    let workloads = interval.workloads.iter();
+    workloads
+        .map(|workload| workload.written_bytes as f64)
+        .sum()
+}
+
+fn changing(what: &str, rounds: &[f64; ROUNDS], digits: usize) -> String {
+    let told: Vec<String> = rounds
+        .iter()
+        .map(|round| format!("{round:.digits$}"))
+        .collect();
+    format!(
+        "no steady state: in five rounds of the run's second half, {what} {}; SNIA's is within 20 % with a slope \
+         within 10 %. Precondition the drive, or run longer",
+        told.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steady_is_what_snia_says() {
+        // Means of 100, so that shares are what the numbers say.
+        assert!(!unsteady(&[100.0, 91.0, 109.0, 91.0, 100.0]));
+        assert!(unsteady(&[89.0, 111.0, 100.0, 111.0, 89.0]), "22 % apart");
+        assert!(
+            !unsteady(&[95.5, 97.75, 100.0, 102.25, 104.5]),
+            "rises by 9 %"
+        );
+        assert!(
+            unsteady(&[94.0, 97.0, 100.0, 103.0, 106.0]),
+            "rises by 12 %"
+        );
+    }
+
+    #[test]
+    fn overload_is_a_queue_that_grows() {
+        let offered = |in_flight, held| Offered {
+            begin: Time::ZERO,
+            requests: 1000,
+            last: Time::from_ps(1_000_000_000_000),
+            in_flight,
+            held,
+        };
+        let elapsed = |seconds: f64| Span::from_ps((seconds * 1e12) as u64);
+        assert!(overload(offered(500, 0), elapsed(2.0)).is_some());
+        assert!(overload(offered(10, 400), elapsed(2.0)).is_some());
+        assert!(
+            overload(offered(500, 0), elapsed(1.05)).is_none(),
+            "a burst at the end"
+        );
+        assert!(
+            overload(offered(10, 0), elapsed(2.0)).is_none(),
+            "one slow request"
+        );
+    }
+}

@@ -21,7 +21,7 @@ from bitline.cli.measure import (
     open_drive,
     precondition,
 )
-from bitline.cli.options import Config, Json, Preset, Set, settings
+from bitline.cli.options import Config, Json, Preset, Set, Wide, settings
 from bitline.errors import UsageError
 from bitline.workload import TraceFormat
 
@@ -121,6 +121,7 @@ def replay(
     preset: Preset = None,
     config: Config = None,
     set_: Set = None,
+    wide: Wide = False,
     as_json: Json = False,
 ) -> None:
     """Replay a block trace; print latencies, rates, flash work, utilization, energy and wear.
@@ -153,7 +154,7 @@ def replay(
         part["outstanding_max"] = depth
     with open_drive(preset, config, settings(set_), image) as drive:
         job = Job(f"{file}, replayed", [part], requests, before, keep_going)
-        measure(drive, job, outputs, as_json=as_json)
+        measure(drive, job, outputs, as_json=as_json, wide=wide)
 
 
 def _timing(text: str) -> object:

@@ -21,7 +21,7 @@ from bitline.cli.measure import (
     open_drive,
     precondition,
 )
-from bitline.cli.options import Config, Json, Preset, Set, distinct, in_range, settings
+from bitline.cli.options import Config, Json, Preset, Set, Wide, distinct, in_range, settings
 from bitline.errors import UsageError
 from bitline.workload import default_of
 from bitline.workload_file import DriveTable, WorkloadFile
@@ -140,6 +140,7 @@ def run(
     preset: Preset = None,
     config: Config = None,
     set_: Set = None,
+    wide: Wide = False,
     as_json: Json = False,
 ) -> None:
     """Run flows of reads and writes; print latencies, rates, flash work, utilization, energy and wear.
@@ -183,7 +184,7 @@ def run(
     with open_drive(preset, config, {**(asked.settings or {}), **settings(set_)}, image) as drive:
         title, total = flows.title(list(parts)), _total(parts)
         job = Job(title, parts, total, before, keep_going, groups, workload)
-        measure(drive, job, outputs, as_json=as_json)
+        measure(drive, job, outputs, as_json=as_json, wide=wide)
 
 
 def _flow(given: Mapping[str, Any], *, prefill: bool) -> dict[str, Any]:

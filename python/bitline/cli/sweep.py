@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bitline.cli.options import Json, destination, distinct
+from bitline.cli.options import Json, Wide, destination, distinct
 from bitline.cli.output import Column, Fact, Result, Table, emit
 from bitline.cli.progress import progress
 from bitline.errors import UsageError, WrongResultError
@@ -15,6 +15,8 @@ from bitline.units import counted
 
 #: Failed points that people are shown.
 _SHOWN = 10
+#: What is shown where nothing else is asked for.
+_METRICS = ["requests_per_second"]
 
 
 def sweep(
@@ -50,8 +52,14 @@ def sweep(
         typer.Option("--plot", metavar="FILE", help="A figure of one metric; the suffix names its format."),
     ] = None,
     metric: Annotated[
-        str, typer.Option("--metric", metavar="COLUMN", help="What the figure shows.")
-    ] = "requests_per_second",
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            metavar="COLUMN",
+            help="What the figure shows, such as read.p99_ns; may be repeated, a panel each. "
+            "[requests_per_second]",
+        ),
+    ] = None,
     over: Annotated[
         str | None,
         typer.Option("--over", metavar="AXIS", help="What runs to the right; the first axis if not given."),
@@ -60,6 +68,7 @@ def sweep(
         str | None,
         typer.Option("--by", metavar="AXIS", help="What runs upwards: a heat map instead of lines."),
     ] = None,
+    wide: Wide = False,
     as_json: Json = False,
 ) -> None:
     """Run every point of a grid on all cores and gather what they measured in one Parquet file.
@@ -79,12 +88,13 @@ def sweep(
     if scheduler is not None and workers is not None:
         raise UsageError("--workers is for this machine; the scheduler has workers of its own")
     read = Spec.read(spec)
-    check = None
+    check, wanted = None, _METRICS
     if plot is not None:
-        from bitline.sweep.plot import check_axes
+        from bitline.sweep.plot import check_axes, check_metrics
 
         check_axes(list(read.grid), over=over, by=by)
-        check = _MetricCheck(read, folder, metric)
+        wanted = check_metrics(metric or _METRICS)
+        check = _MetricCheck(read, folder, wanted)
     with progress("Running points", len(read), quiet=as_json) as advance:
 
         def told(done: int) -> None:
@@ -100,11 +110,11 @@ def sweep(
     written = parquet or folder / "results.parquet"
     pq.write_table(rows, written, compression="zstd")
     failures = [row for row in rows.to_pylist() if row["error"] is not None]
-    emit(_result(spec, outcome, written, plot, failures), as_json=as_json)
+    emit(_result(spec, outcome, written, plot, failures), as_json=as_json, wide=wide)
     if plot is not None:
         from bitline.sweep.plot import plot as draw
 
-        draw(rows, list(read.grid), plot, metric=metric, over=over, by=by)
+        draw(rows, list(read.grid), plot, metric=wanted, over=over, by=by, title=spec.stem)
     if failures:
         raise WrongResultError(
             f"{counted(len(failures), 'point')} of {len(outcome.points):,} failed; the first, number "
@@ -115,8 +125,8 @@ def sweep(
 class _MetricCheck:
     """Refuses a metric that no point can have as soon as one is done, not when all are."""
 
-    def __init__(self, spec: Spec, folder: Path, metric: str) -> None:
-        self._spec, self._folder, self._metric = spec, folder, metric
+    def __init__(self, spec: "Spec", folder: Path, metrics: list[str]) -> None:
+        self._spec, self._folder, self._metrics = spec, folder, metrics
         # A point that failed says nothing of what points measure; then it is looked at twice as many.
         self._next: float = 1
 
@@ -128,7 +138,8 @@ class _MetricCheck:
         if None in rows["error"].to_pylist():
             from bitline.sweep.plot import check_metric
 
-            check_metric(rows, self._metric, complete=False)
+            for metric in self._metrics:
+                check_metric(rows, metric, complete=False)
             self._next = math.inf
 
 

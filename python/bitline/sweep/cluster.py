@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bitline.errors import UsageError
+from bitline.extras import needed_for
 from bitline.sweep.point import Point, PointResult, live
 from bitline.sweep.spec import Spec
 
@@ -136,7 +137,8 @@ def _cores() -> int:
 @contextmanager
 def _client(scheduler: str | None, workers: int) -> Iterator["Client"]:
     # A second of imports, which other commands do without.
-    from distributed import Client, LocalCluster
+    with needed_for("sweeps"):
+        from distributed import Client, LocalCluster
 
     if scheduler is not None:
         try:

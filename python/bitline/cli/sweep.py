@@ -1,21 +1,28 @@
 """`bitline sweep`: a grid of configurations, workloads and seeds, each point in a process of its own."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bitline.cli.options import Json, Wide, destination, distinct
 from bitline.cli.output import Column, Fact, Result, Table, emit
 from bitline.cli.progress import progress
+from bitline.display.sweep import METRICS, measured
 from bitline.errors import UsageError, WrongResultError
 from bitline.sweep import Outcome, Spec, run, table
 from bitline.units import counted
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 #: Failed points that people are shown.
 _SHOWN = 10
-#: What is shown where nothing else is asked for.
+#: Rows of what was measured that people are shown.
+_ROWS = 40
+#: What a figure shows where nothing else is asked for.
 _METRICS = ["requests_per_second"]
 
 
@@ -110,7 +117,10 @@ def sweep(
     written = parquet or folder / "results.parquet"
     pq.write_table(rows, written, compression="zstd")
     failures = [row for row in rows.to_pylist() if row["error"] is not None]
-    emit(_result(spec, outcome, written, plot, failures), as_json=as_json, wide=wide)
+    result = _result(spec, outcome, written, plot, failures)
+    if not as_json:
+        result = _with_measured(result, rows, list(read.grid), [*wanted, *METRICS])
+    emit(result, as_json=as_json, wide=wide)
     if plot is not None:
         from bitline.sweep.plot import plot as draw
 
@@ -120,6 +130,17 @@ def sweep(
             f"{counted(len(failures), 'point')} of {len(outcome.points):,} failed; the first, number "
             f"{failures[0]['point']}: {failures[0]['error']}"
         )
+
+
+def _with_measured(result: Result, rows: "pa.Table", axes: list[str], metrics: list[str]) -> Result:
+    """A result with what was measured, for people; JSON has the name of the Parquet file."""
+    found = [row for row in rows.to_pylist() if row["error"] is None]
+    if not found:
+        return result
+    shown = measured(found, axes, list(dict.fromkeys(metrics)))
+    note = "" if len(shown.rows) <= _ROWS else f"The first {_ROWS} of {len(shown.rows):,} rows."
+    tables = {"measured": Table(shown.columns, shown.rows[:_ROWS]), **result.tables}
+    return replace(result, tables=tables, verdict=note)
 
 
 class _MetricCheck:

@@ -624,7 +624,7 @@ def test_the_output_of_a_pipe_is_not_folded() -> None:
         capture_output=True,
         text=True,
         check=True,
-        env={"COLUMNS": "20"},
+        env={**os.environ, "COLUMNS": "20"},
     )
     assert any("flash-cosmos" in line and "Table 1" in line for line in done.stdout.splitlines())
     assert "without Capacity; --wide shows all" in done.stdout

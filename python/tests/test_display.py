@@ -33,11 +33,12 @@ def shown() -> Iterator[dict[str, Displayed]]:
             "report": report,
             "statistics": drive.statistics,
             "explanation": query.explanation(),
+            "health": drive.admin.health(),
             "advice": bitline.advise({"a & b | ~c": 10, "a | c": 1}),
         }
 
 
-NAMES = ("report", "statistics", "explanation", "advice")
+NAMES = ("report", "statistics", "explanation", "advice", "health")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -105,6 +106,8 @@ def test_arrow_has_the_numbers_of_the_dict(shown: dict[str, Displayed], name: st
             assert rows[0]["flash.page_programs"] == each.flash.page_programs > 0
         case bitline.Explanation():
             assert rows[0]["estimate.time_ns"] == each.estimate.time.ns > 0
+        case bitline.Health():
+            assert (rows[0]["critical_warnings"], rows[0]["power_cycles"]) == ("", each.power_cycles)
         case bitline.Advice():
             assert [row["senses"] for row in rows] == [row.senses for row in each.expressions]
         case _:

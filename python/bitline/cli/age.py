@@ -6,9 +6,9 @@ import typer
 
 import bitline
 from bitline import cells
-from bitline.cli.health import smart
 from bitline.cli.options import Image, Json, in_range
 from bitline.cli.output import Column, Fact, Result, Table, Value, emit
+from bitline.display.health import smart
 from bitline.drive import Drive
 from bitline.errors import UsageError
 
@@ -20,8 +20,24 @@ _SMART = ("percentage_used", "power_on_hours", "temperature_kelvin", "media_erro
 
 def age(
     file: Image,
-    days: Annotated[float, typer.Option("--days", help="Days that pass.", show_default=False)] = 0.0,
-    years: Annotated[float, typer.Option("--years", help="Years that pass.", show_default=False)] = 0.0,
+    days: Annotated[
+        float,
+        typer.Option(
+            "--days",
+            metavar="DAYS",
+            help="Days that pass.",
+            show_default=False,
+        ),
+    ] = 0.0,
+    years: Annotated[
+        float,
+        typer.Option(
+            "--years",
+            metavar="YEARS",
+            help="Years that pass.",
+            show_default=False,
+        ),
+    ] = 0.0,
     temperature: Annotated[
         float | None,
         typer.Option("--temperature", metavar="CELSIUS", help="Temperature while they pass [30]."),
@@ -30,6 +46,7 @@ def age(
         int,
         typer.Option(
             "--cycles",
+            metavar="COUNT",
             help="Program and erase cycles of every block before it was programmed.",
             show_default=False,
         ),

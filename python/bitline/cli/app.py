@@ -1,15 +1,19 @@
 """The Typer application: what `bitline --help` lists."""
 
 import importlib
+import re
 import sys
 from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer.core import CompletionItem, TyperGroup  # type: ignore[attr-defined]
+from typer.core import CompletionItem, TyperCommand, TyperGroup  # type: ignore[attr-defined]
 from typer.main import get_command as made_by_typer
 
 from bitline.cli.errors import Exit, reported
+
+#: In help, a range up to a number of ten digits and more.
+_WIDE_LIMITS = re.compile(r"\s*\[\d+<=x<=\d{10,}\]|;\s+\d+<=x<=\d{10,}(?=\])")
 
 
 class _Listed(NamedTuple):
@@ -32,7 +36,7 @@ COMMANDS: Mapping[str, _Listed] = {
     "advise": _Listed("advise:advise", "Propose groups and inversions of vectors"),
     "age": _Listed("age:age", "Make the drive in an image older"),
     "health": _Listed("health:health", "Tell the health and wear of the drive in an image"),
-    "lifetime": _Listed("lifetime:lifetime", "Wrong results and rebuilds over a drive's lifetime"),
+    "lifetime": _Listed("lifetime:lifetime", "Count wrong results over a drive's lifetime"),
     "repro": _Listed("repro:app", "Regenerate the figures of papers, beside what they state"),
     "validate": _Listed("validate:app", "Compare with other simulators' results"),
     "presets": _Listed("presets:presets", "List the drives that come along"),
@@ -40,6 +44,13 @@ COMMANDS: Mapping[str, _Listed] = {
     "image": _Listed("image:app", "Make, describe and check image files"),
     "bench": _Listed("bench:bench", "Measure how fast this machine simulates"),
 }
+
+
+class _Command(TyperCommand):
+    """A command whose help leaves out the limits of 64 bits, which tell nobody anything."""
+
+    def get_help(self, ctx: Any) -> str:  # noqa: ANN401 (Typer's own, which it does not export)
+        return _WIDE_LIMITS.sub("", super().get_help(ctx))
 
 
 class _Commands(TyperGroup):
@@ -55,7 +66,7 @@ class _Commands(TyperGroup):
         found = getattr(importlib.import_module(f"bitline.cli.{module}"), name)
         if not isinstance(found, typer.Typer):
             function, found = found, typer.Typer(rich_markup_mode=None, add_completion=False)
-            found.command(cmd_name)(function)
+            found.command(cmd_name, cls=_Command)(function)
         made = made_by_typer(found)
         made.name = cmd_name
         return made

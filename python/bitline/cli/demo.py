@@ -28,7 +28,12 @@ _FIGURE = "bitline-demo.png"
 
 def demo(
     scale: Annotated[
-        float, typer.Option("--scale", help="TPC-H scale factor, 0.0001 to 10; 0.1 has 600,572 rows.")
+        float,
+        typer.Option(
+            "--scale",
+            metavar="FACTOR",
+            help="TPC-H scale factor, 0.0001 to 10; 0.1 has 600,572 rows.",
+        ),
     ] = 0.1,
     plot: Annotated[
         Path | None,

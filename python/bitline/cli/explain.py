@@ -43,13 +43,14 @@ def explain(
         int | None,
         typer.Option(
             "--bits",
+            metavar="COUNT",
             help="Length of the vectors, for time and energy [a page of every plane].",
             min=1,
             max=BITS_MAX,
         ),
     ] = None,
     platform: Annotated[
-        str, typer.Option("--platform", help=f"Who evaluates it: {', '.join(PLATFORMS)}.")
+        str, typer.Option("--platform", metavar="NAME", help=f"Who evaluates it: {', '.join(PLATFORMS)}.")
     ] = "flash-cosmos",
     count: Annotated[bool, typer.Option("--count", help="The result is counted, not read.")] = False,
     image: Annotated[

@@ -9,10 +9,10 @@ import typer
 
 import bitline
 from bitline import _bitline
-from bitline.cli.health import smart, space
 from bitline.cli.options import Config, Image, Json, Preset, Set, Wide, settings
 from bitline.cli.output import Column, Fact, Result, Table, Value, emit, of, plain, size
 from bitline.cli.progress import progress
+from bitline.display.health import smart, space
 from bitline.drive import Drive
 from bitline.errors import ImageError, MediaError, UsageError
 from bitline.media import VectorSpace

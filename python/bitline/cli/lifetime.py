@@ -23,7 +23,9 @@ def lifetime(
     preset: Preset = None,
     config: Config = None,
     set_: Set = None,
-    operands: Annotated[int, typer.Option("--operands", help="Vectors that meet in one AND.")] = 16,
+    operands: Annotated[
+        int, typer.Option("--operands", metavar="COUNT", help="Vectors that meet in one AND.")
+    ] = 16,
     plot: Annotated[
         Path | None,
         typer.Option(

@@ -42,7 +42,8 @@ def flash_cosmos(
         Path, typer.Option("--out", metavar="DIR", help="Where the figures go, as PNG and Parquet.")
     ] = Path("repro-flash-cosmos"),
     workers: Annotated[
-        int | None, typer.Option("--workers", help="Processes; as many as cores if not given.", min=1)
+        int | None,
+        typer.Option("--workers", metavar="COUNT", help="Processes; as many as cores if not given.", min=1),
     ] = None,
     published: Annotated[
         Path | None,

@@ -52,7 +52,12 @@ def sweep(
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", help="Processes on this machine; as many as cores if not given.", min=1),
+        typer.Option(
+            "--workers",
+            metavar="COUNT",
+            help="Processes on this machine; as many as cores if not given.",
+            min=1,
+        ),
     ] = None,
     plot: Annotated[
         Path | None,

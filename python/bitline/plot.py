@@ -17,6 +17,7 @@ from bitline.figures import (
     ORANGE,
     PURPLE,
     RED,
+    SKY,
     WIDTH,
     Look,
     drawing,
@@ -50,10 +51,11 @@ _NAMES_MAX = 8
 _KINDS = (
     ("erase", Look(BLACK, hatch="xxxx"), "erase"),
     ("program", Look(ORANGE, hatch="////"), "program"),
-    ("suspend", Look(PURPLE, hatch="...."), "suspension"),
-    ("resume", Look(PURPLE, hatch="...."), "suspension"),
-    ("read", Look(BLUE), "read, sense"),
-    ("mws", Look(BLUE), "read, sense"),
+    ("suspend", Look(PURPLE, hatch="oooo"), "suspension"),
+    ("resume", Look(PURPLE, hatch="oooo"), "suspension"),
+    ("read", Look(BLUE), "read"),
+    ("sense", Look(SKY, hatch="...."), "computation"),
+    ("xor", Look(SKY, hatch="...."), "computation"),
     ("data", Look(GREEN, hatch="\\\\\\\\"), "data"),
 )
 _OTHER = (Look(GREY), "command, control")
@@ -92,8 +94,8 @@ def plot(
         handles: list[Artist] = []
         if shown is not None and groups:
             handles += _gantt(panels[0], shown, groups, elapsed)
-            handles += _queues(panels[1], shown)
             panels[1].sharex(panels[0])
+            handles += _queues(panels[1], shown)
         if curves or not groups:
             handles += _distribution(panels[-1], curves)
         legend(figure, handles)
@@ -135,7 +137,7 @@ def _gantt(
                 begin, end = (_us(timeline, at) for at in (piece.begin_ns, piece.end_ns))
                 low, high = row - 0.42 * pitch, row + 0.42 * pitch
                 box = np.array([(begin, low), (end, low), (end, high), (begin, high)])
-                looks, kind = _look(piece.name)
+                looks, kind = _look(group, piece.name)
                 boxes.setdefault(kind, (looks, []))[1].append(box)
             row += pitch
         total = len(timeline.of(group))
@@ -161,9 +163,11 @@ def _gantt(
     return [Patch(**looks.area(), label=kind) for kind, (looks, _) in sorted(boxes.items())]
 
 
-def _look(name: str) -> tuple[Look, str]:
-    """Look and label of a slice."""
+def _look(group: str, name: str) -> tuple[Look, str]:
+    """Look and label of a slice; what is not data on a channel or the link is a command on its way."""
     lower = name.lower()
+    if group != "dies" and "data" not in lower:
+        return _OTHER
     return next(((looks, label) for word, looks, label in _KINDS if word in lower), _OTHER)
 
 

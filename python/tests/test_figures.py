@@ -129,6 +129,17 @@ def test_a_window_is_cut_to_what_was_done() -> None:
     assert Timeline(0.0, 1.0, (), ()).trimmed() == Timeline(0.0, 1.0, (), ())
 
 
+def test_computations_are_told_from_reads_and_commands_on_channels_from_both(tmp_path: Path) -> None:
+    def legend(*lanes: Lane) -> set[str]:
+        draw_run(tmp_path / "run.svg", Timeline(0.0, 300.0, lanes, ()), [], "a run")
+        return {"read", "computation", "command, control", "data"} & set(texts(tmp_path / "run.svg"))
+
+    sense, read = Slice("multi-wordline sense", 0.0, 100.0), Slice("inverse read", 100.0, 200.0)
+    assert legend(Lane("dies", "die 0", (sense, read))) == {"computation", "read"}
+    assert legend(Lane("channels", "channel 0", (sense, read))) == {"command, control"}
+    assert legend(Lane("link", "drive to host", (Slice("data", 0.0, 10.0),))) == {"data"}
+
+
 def test_the_same_figure_gives_the_same_bytes(tmp_path: Path) -> None:
     lanes = (Lane("dies", "die 0", (Slice("erase", 0.0, 200.0),)),)
     for name in ("one.svg", "two.svg", "one.pdf", "two.pdf", "one.png", "two.png"):

@@ -41,22 +41,24 @@ if TYPE_CHECKING:
     from bitline.media import DriveAge, Inventory, Media, Preconditioned, VectorSpace
     from bitline.pending import Pending
     from bitline.platforms import PLATFORMS, Platform
+    from bitline.report import (
+        FlowReport,
+        Interval,
+        Latency,
+        QueriesReport,
+        Report,
+        ReportWarning,
+        Series,
+        TraceReport,
+        WorkloadInterval,
+    )
     from bitline.statistics import EnergyEntry, Served, Statistics, TenantEntry
     from bitline.symbols import Formula
     from bitline.timeline import Timeline
     from bitline.tracing import Tracing
     from bitline.units import Duration, Energy, Size
     from bitline.volume import Volume, VolumeObject
-    from bitline.workload import (
-        Flow,
-        FlowReport,
-        Latency,
-        Queries,
-        QueriesReport,
-        Replay,
-        Report,
-        TraceReport,
-    )
+    from bitline.workload import Flow, Queries, Replay
 
 #: What is here, by the module that it comes from. Modules are loaded when something of theirs is asked for:
 #: NumPy and the simulator take longer to import than `bitline --help` takes to print.
@@ -74,13 +76,15 @@ _HOMES = {
     "media": "DriveAge Inventory Media Preconditioned VectorSpace",
     "pending": "Pending",
     "platforms": "PLATFORMS Platform",
+    "report": "FlowReport Interval Latency QueriesReport Report ReportWarning Series TraceReport "
+    "WorkloadInterval",
     "statistics": "EnergyEntry Served Statistics TenantEntry",
     "symbols": "Formula",
     "timeline": "Timeline",
     "tracing": "Tracing",
     "units": "Duration Energy Size",
     "volume": "Volume VolumeObject",
-    "workload": "Flow FlowReport Latency Queries QueriesReport Replay Report TraceReport",
+    "workload": "Flow Queries Replay",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 
@@ -112,6 +116,7 @@ __all__ = [
     "Identity",
     "ImageError",
     "InternalError",
+    "Interval",
     "Inventory",
     "Latency",
     "Media",
@@ -126,6 +131,8 @@ __all__ = [
     "QueriesReport",
     "Replay",
     "Report",
+    "ReportWarning",
+    "Series",
     "Served",
     "Size",
     "Statistics",
@@ -139,6 +146,7 @@ __all__ = [
     "VectorSpace",
     "Volume",
     "VolumeObject",
+    "WorkloadInterval",
     "WrongResultError",
     "__version__",
     "advise",

@@ -307,6 +307,8 @@ class Drive:
         progress: Callable[[int], object] | None = None,
         latencies: Callable[[dict[str, bytes]], object] | None = None,
         keep_going: bool = False,
+        interval_ns: int = 0,
+        draw: int | None = None,
     ) -> str:
         """Run flows and traces, given as a JSON list; what has a `path` is a trace.
 
@@ -316,6 +318,8 @@ class Drive:
             latencies: Called with columns of completed requests, as bytes of little-endian numbers.
             keep_going: Count requests that fail, instead of ending at the first.
         """
+            interval_ns: Length of the intervals of the series; 0 for one that follows the run.
+            draw: Which random numbers are drawn; the next ones if not given.
 
     def statistics(self) -> str:
         """Everything counted since power-up."""

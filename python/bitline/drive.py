@@ -31,11 +31,12 @@ from bitline.errors import ConfigError, UsageError
 from bitline.groups import Group, Groups
 from bitline.media import Media
 from bitline.pending import Pending
+from bitline.report import Report
 from bitline.statistics import Statistics
 from bitline.tracing import Tracing
 from bitline.units import Duration, quoted
 from bitline.volume import Volume
-from bitline.workload import Flow, LatencyChunk, Queries, Replay, Report, _chunk, workloads_as_json
+from bitline.workload import Flow, LatencyChunk, Queries, Replay, _chunk, workloads_as_json
 
 Setting: TypeAlias = bool | int | float | str | Sequence[Any] | Mapping[str, Any]
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -478,6 +479,8 @@ class Drive:
         *,
         latencies: Callable[[LatencyChunk], object] | None = None,
         keep_going: bool = False,
+        interval_ns: int = 0,
+        draw: int | None = None,
     ) -> Report:
         """Run a workload and measure it: a flow of requests, a trace, queries, or several side by side.
 
@@ -491,6 +494,10 @@ class Drive:
                 from the names in `bitline.workload.LATENCY_COLUMNS` to NumPy arrays. Chunks have some 65,000
                 requests.
             keep_going: Count requests and queries that the drive fails, instead of ending at the first.
+            interval_ns: Length of the intervals of `report.series`; 0 for one that follows the run's, so that
+                there are 20 to 100 of them.
+            draw: Which random numbers workloads draw: those of the run whose `report.draw` it is. By default
+                each run on a drive draws others; the first on a new drive is 0.
 
         Returns:
             Latencies, rates, flash work, utilization and energy, in simulated time.
@@ -512,5 +519,7 @@ class Drive:
         plain = [dict(each) if isinstance(each, Mapping) else each.to_dict() for each in workloads]
         told = None if latencies is None else _told(latencies)
         return Report._from_json(
-            self._native.run_workloads(workloads_as_json(plain), progress, told, keep_going)
+            self._native.run_workloads(
+                workloads_as_json(plain), progress, told, keep_going, interval_ns, draw
+            )
         )

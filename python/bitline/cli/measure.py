@@ -15,7 +15,8 @@ from bitline.cli.progress import progress
 from bitline.display.report import summary
 from bitline.drive import Drive, Setting
 from bitline.errors import UsageError
-from bitline.workload import LatencyChunk, Report, default_of
+from bitline.report import Report
+from bitline.workload import LatencyChunk, default_of
 from bitline.workload_file import GroupTable
 
 Trace = Annotated[
@@ -39,6 +40,23 @@ Plot = Annotated[
         metavar="FILE",
         help="Draw what every part did in the busiest two milliseconds, and how latencies are distributed; "
         "the suffix names the format.",
+    ),
+]
+Series = Annotated[
+    Path | None,
+    typer.Option(
+        "--series",
+        metavar="FILE",
+        help="Write the run interval by interval: rows as FILE.parquet or FILE.csv, or a figure of rates, "
+        "latencies, write amplification and wear, FILE.png and so on.",
+    ),
+]
+Interval = Annotated[
+    float | None,
+    typer.Option(
+        "--interval",
+        metavar="SECONDS",
+        help="Simulated length of the intervals [so that there are 20 to 100].",
     ),
 ]
 Image = Annotated[
@@ -67,6 +85,19 @@ KeepGoing = Annotated[
         help="Count requests and queries that the drive fails, instead of ending at the first.",
     ),
 ]
+
+
+def interval_ns(seconds: float | None) -> int:
+    """The nanoseconds that --interval asks for; 0 without it.
+
+    Raises:
+        UsageError: It makes no sense.
+    """
+    if seconds is None:
+        return 0
+    in_range("--interval", seconds, 1e-6, 1e6)
+    return round(seconds * 1e9)
+
 
 _HISTORIES = ("sequential", "random", "steady_state", "mqsim")
 _Taker: TypeAlias = Callable[[LatencyChunk], object]
@@ -114,6 +145,9 @@ class Outputs:
     trace: Path | None = None
     latencies: Path | None = None
     plot: Path | None = None
+    series: Path | None = None
+    interval_ns: int = 0
+    """Of the series; 0 for one that follows the run's length."""
 
     def check(self, *inputs: tuple[str, Path | None]) -> None:
         """Refuse files that cannot be written, or are what is read, before any work is done.
@@ -136,10 +170,19 @@ class Outputs:
             from bitline.latencies import check_suffix
 
             check_suffix(f"--latencies {self.latencies}", self.latencies.suffix)
+        if self.series is not None:
+            from bitline import series
+
+            series.check_suffix(f"--series {self.series}", self.series.suffix)
 
     def named(self) -> list[tuple[str, Path]]:
         """Those that are asked for, by option."""
-        named = (("--trace", self.trace), ("--latencies", self.latencies), ("--plot", self.plot))
+        named = (
+            ("--trace", self.trace),
+            ("--latencies", self.latencies),
+            ("--plot", self.plot),
+            ("--series", self.series),
+        )
         return [(option, path) for option, path in named if path is not None]
 
 
@@ -223,7 +266,13 @@ def measure(drive: Drive, job: Job, outputs: Outputs, *, as_json: bool, wide: bo
         progress("Running requests", job.total, first=first, quiet=as_json) as advance,
         _errors_of(job.file),
     ):
-        report = drive.measure(job.workloads, advance, latencies=take, keep_going=job.keep_going)
+        report = drive.measure(
+            job.workloads,
+            advance,
+            latencies=take,
+            keep_going=job.keep_going,
+            interval_ns=outputs.interval_ns,
+        )
     emit(summary(job.title, report, outputs.named()), as_json=as_json, wide=wide)
     if outputs.trace is not None:
         drive.tracing.write(outputs.trace)
@@ -231,6 +280,10 @@ def measure(drive: Drive, job: Job, outputs: Outputs, *, as_json: bool, wide: bo
         from bitline.plot import plot
 
         plot(outputs.plot, drive.tracing.busiest(), curves(), job.title, report.elapsed)
+    if outputs.series is not None:
+        from bitline import series
+
+        series.save(outputs.series, report, job.title)
     return report
 
 

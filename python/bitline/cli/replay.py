@@ -9,14 +9,17 @@ from bitline.cli.flows import DEPTH_MAX
 from bitline.cli.measure import (
     History,
     Image,
+    Interval,
     Job,
     KeepGoing,
     Latencies,
     Occupied,
     Outputs,
     Plot,
+    Series,
     Trace,
     amount,
+    interval_ns,
     measure,
     open_drive,
     precondition,
@@ -123,6 +126,8 @@ def replay(
     latencies: Latencies = None,
     trace: Trace = None,
     plot: Plot = None,
+    series: Series = None,
+    interval: Interval = None,
     image: Image = None,
     preset: Preset = None,
     config: Config = None,
@@ -135,7 +140,7 @@ def replay(
     The trace is streamed, so memory does not grow with its length. Reads of blocks that nothing wrote
     touch no flash: --precondition sequential or --prefill fills the drive first.
     """
-    outputs = Outputs(trace, latencies, plot)
+    outputs = Outputs(trace, latencies, plot, series, interval_ns(interval))
     outputs.check(("FILE", file), ("--config", config), ("--image", image))
     if prefill and history is not None:
         raise UsageError("--precondition and --prefill both fill the drive; leave one out")

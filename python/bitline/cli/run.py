@@ -10,13 +10,16 @@ from bitline.cli import flows
 from bitline.cli.measure import (
     History,
     Image,
+    Interval,
     Job,
     KeepGoing,
     Latencies,
     Occupied,
     Outputs,
     Plot,
+    Series,
     Trace,
+    interval_ns,
     measure,
     open_drive,
     precondition,
@@ -123,7 +126,7 @@ def run(
         typer.Option(
             "--range",
             metavar="BLOCKS",
-            help="Logical blocks that requests go to; 0 is the whole drive [65536].",
+            help="Logical blocks that requests go to; 0 is the whole namespace [0].",
             min=0,
             max=_COUNT_MAX,
         ),
@@ -157,6 +160,8 @@ def run(
     latencies: Latencies = None,
     trace: Trace = None,
     plot: Plot = None,
+    series: Series = None,
+    interval: Interval = None,
     image: Image = None,
     preset: Preset = None,
     config: Config = None,
@@ -169,7 +174,7 @@ def run(
     All times are simulated. The drive keeps time but no data (data.storage = none), which changes no result;
     --set data.storage=memory keeps data, too.
     """
-    outputs = Outputs(trace, latencies, plot)
+    outputs = Outputs(trace, latencies, plot, series, interval_ns(interval))
     outputs.check(("--workload", workload), ("--config", config), ("--image", image))
     before = precondition(history, occupied)
     given = {

@@ -29,7 +29,7 @@ def energies(entries: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 def report_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A row for each flow or stream of queries of a report: its own numbers, and those of the whole."""
-    parts = ("flows", "queries", "energy")
+    parts = ("flows", "queries", "energy", "series")
     whole = dict(numbers({key: value for key, value in report.items() if key not in parts}))
     whole |= energies(report["energy"])
     return [

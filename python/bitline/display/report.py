@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from bitline.display.formats import Value, duration, energy, joined, of, percent, plain, rate, size
 from bitline.display.result import Column, Fact, Result, Table
+from bitline.display.series import table
 from bitline.metrics import QUANTILES, metric
 from bitline.platforms import PLATFORM_NAMES
 from bitline.units import counted
 
 if TYPE_CHECKING:
-    from bitline.statistics import EnergyEntry
-    from bitline.units import Energy
-    from bitline.workload import (
+    from bitline.report import (
         CacheReport,
         FlowReport,
         Latency,
@@ -22,12 +21,15 @@ if TYPE_CHECKING:
         Report,
         Utilization,
     )
+    from bitline.statistics import EnergyEntry
+    from bitline.units import Energy
 
 #: Keys and labels of files, by the option that asks for them.
 _FILES = {
     "--trace": ("trace", "Trace"),
     "--latencies": ("latencies_file", "Every request"),
     "--plot": ("plot", "Figure"),
+    "--series": ("series_file", "Run over time"),
 }
 #: How soon quantiles give way in a narrow table.
 _RANKS = {"min": 9, "p9999": 8, "p999": 7, "mean": 6}
@@ -49,6 +51,8 @@ def summary(title: str, report: "Report", files: Sequence[tuple[str, Path]] = ()
         "latencies": _latencies(report),
         "utilization": _utilization(report.utilization),
         "energy": energies(report.energy, report.energy_by),
+        "warnings": _warnings(report),
+        "series": _unshown(table(report.series)),
     }
     facts = {
         **_work(report),
@@ -58,7 +62,22 @@ def summary(title: str, report: "Report", files: Sequence[tuple[str, Path]] = ()
         **_energy(report),
         **{key: Fact(label, str(path)) for option, path in files for key, label in [_FILES[option]]},
     }
-    return Result(title, facts, tables)
+    verdict = "\n".join(f"Warning: {warning}." for warning in report.warnings)
+    return Result(title, facts, tables, verdict)
+
+
+def _unshown(table: Table) -> Table:
+    """A table that is only in JSON: `print(report.series)` shows it."""
+    return Table([Column(column.key, None) for column in table.columns], table.rows)
+
+
+def _warnings(report: "Report") -> Table:
+    """What is not to be taken at its face: the last lines for people, rows for JSON."""
+    keys = ("kind", "workload", "message")
+    rows: list[dict[str, Value]] = [
+        {key: getattr(warning, key) for key in keys} for warning in report.warnings
+    ]
+    return Table([Column(key, None) for key in keys], rows)
 
 
 def title(report: "Report") -> str:

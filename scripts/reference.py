@@ -18,6 +18,8 @@ from bitline.cli.app import COMMANDS, app
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 
 _GENERATED = "Generated from the package by `scripts/reference.py`: do not edit."
+#: How Python writes a function: with its address, which is another one in each process.
+_FUNCTION = re.compile(r"<function (.+?) at 0x[0-9a-f]+>")
 #: Modules whose public names are not all of `bitline` itself, in the order of the page.
 _MODULES = ("workload", "display", "sweep", "lifetime", "cells", "plot", "latencies", "units", "metrics")
 
@@ -80,7 +82,7 @@ def _fields(found: type) -> list[str]:
     for field in dataclasses.fields(found):
         if not field.name.startswith("_"):
             kind = field.type if isinstance(field.type, str) else _type(field.type)
-            given = "" if field.default is dataclasses.MISSING else f" = {field.default!r}"
+            given = "" if field.default is dataclasses.MISSING else f" = {_default(field.default)}"
             meaning = " ".join(told.get(field.name, "").split())
             lines.append(f"- `{field.name}: {kind}{given}`{': ' + meaning if meaning else ''}")
     return [*lines, ""] if lines else []
@@ -110,7 +112,17 @@ def _signature(function: Callable[..., object]) -> str:
     parameters = [each for each in found.parameters.values() if each.name not in ("self", "cls")]
     shown = [each.replace(annotation=_type(each.annotation)) for each in parameters]
     text = str(found.replace(parameters=shown, return_annotation=_type(found.return_annotation)))
+    text = _FUNCTION.sub(lambda match: _named(match[1]), text)
     return text.replace("'", "") if "'" in text else text
+
+
+def _default(value: object) -> str:
+    return _FUNCTION.sub(lambda match: _named(match[1]), repr(value))
+
+
+def _named(function: str) -> str:
+    """A function in the place of a default: by its name, or as an ellipsis if it has none."""
+    return "..." if "<lambda>" in function else function.rpartition(".")[2]
 
 
 def _type(annotation: object) -> object:

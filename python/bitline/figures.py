@@ -16,7 +16,7 @@ from bitline.errors import UsageError
 from bitline.extras import needed_for
 from bitline.metrics import Metric
 from bitline.platforms import Platform
-from bitline.quantities import BYTES, COUNT, RATIO, TIME, Quantity
+from bitline.quantities import BYTES, COUNT, RATIO, SHARE, TIME, Quantity
 from bitline.units import scaled
 
 with needed_for("figures"):
@@ -177,13 +177,21 @@ def dress(axes: Axes, *, grid: str = "both") -> None:
 def legend(figure: Figure, handles: Sequence[Any], columns: int | None = None) -> None:
     """A legend below all axes, where it hides nothing."""
     if handles:
-        longest = max(len(str(handle.get_label())) for handle in handles)
-        room = int(figure.get_figwidth() * 16 / (longest + 7))
-        figure.legend(
-            handles=list(handles),
-            loc="outside lower center",
-            ncols=columns or max(1, min(len(handles), room)),
-        )
+        labels = [str(handle.get_label()) for handle in handles]
+        columns = columns or _legend_columns(labels, figure.get_figwidth())
+        figure.legend(handles=list(handles), loc="outside lower center", ncols=columns)
+
+
+def legend_height(labels: Sequence[str], width: float) -> float:
+    """What a legend of these labels takes below the axes of a figure of this width, in inches."""
+    rows = -(-len(labels) // _legend_columns(labels, width)) if labels else 0
+    return 0.165 * rows
+
+
+def _legend_columns(labels: Sequence[str], width: float) -> int:
+    longest = max(map(len, labels))
+    room = int(width * _LETTERS_PER_INCH / (longest + 7))
+    return max(1, min(len(labels), room))
 
 
 def unit_axis(axis: Axis, metric: Metric, values: Iterable[float]) -> float:
@@ -246,6 +254,8 @@ def on_axis(value: object, quantity: Quantity) -> str:
         return str(value)
     if quantity in (BYTES, TIME):
         return quantity.show(value).replace(".00 ", " ").replace(".0 ", " ")
+    if quantity is SHARE:
+        return f"{100 * value:g} %"
     if quantity in (COUNT, RATIO) and abs(value) >= 10_000:
         return scaled(float(value), 1000, ("", "k", "M", "G")).replace(".00 ", " ").replace(".0 ", " ")
     return f"{value:g}"

@@ -23,6 +23,7 @@ from bitline.figures import (
     drawing,
     dress,
     legend,
+    legend_height,
     look,
     plain_ticks,
     time_axis,
@@ -89,7 +90,8 @@ def plot(
     rows = sum(len(lanes) * _pitch(lanes) + 1 for _, lanes in groups)
     heights = [0.085 * rows, 0.8] if groups else []
     heights += [2.0] if curves or not groups else []
-    with drawing(path, title, (WIDTH, sum(heights) + 1.3)) as figure:
+    names = [name for name, _, _ in curves] + [label for _, _, label in _KINDS]
+    with drawing(path, title, (WIDTH, sum(heights) + 0.9 + legend_height(names, WIDTH))) as figure:
         panels = list(figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0])
         handles: list[Artist] = []
         if shown is not None and groups:

@@ -62,7 +62,7 @@ def test_nothing_happens_until_it_is_read(drive: Drive) -> None:
     asked = ~(a & b) ^ (a | ~b)
     assert asked.vectors == ["g:0", "g:1"]
     assert len(asked) == 500
-    assert asked.explain().startswith("FlashCosmos")
+    assert asked.explain().startswith("Flash-Cosmos")
     assert drive.statistics == before
     asked.read()
     assert drive.statistics.since(before).bits.evaluations == 1

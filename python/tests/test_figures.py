@@ -84,6 +84,23 @@ def test_a_sweep_of_several_metrics_has_names_units_and_a_legend(tmp_path: Path)
     assert "Means of 2 seeds; bands: from least to most" in " ".join(found)
 
 
+def test_many_lines_leave_the_axes_their_room(tmp_path: Path) -> None:
+    """Matplotlib warns when a legend takes all of a figure, and a warning is an error here."""
+    rows = [
+        {**row, "workload": f"a workload with a long name, number {number}", "flow": flow}
+        for row in _swept().to_pylist()
+        for number in range(5)
+        for flow in ("log", "tables")
+    ]
+    path = tmp_path / "many.svg"
+    over = "flow.arrival.depth"
+    sweep_plot.plot(pa.Table.from_pylist(rows), _AXES, path, metric="energy_pj", over=over)
+    assert sum("a workload with a long name" in text for text in texts(path)) == 20
+    many = [{**row, "ftl.mode": str(number)} for row in rows for number in range(5)]
+    with pytest.raises(UsageError, match="at most 20 can be told apart"):
+        sweep_plot.plot(pa.Table.from_pylist(many), _AXES, path, metric="energy_pj", over=over)
+
+
 def test_heat_maps_name_units_and_axes(tmp_path: Path) -> None:
     path = tmp_path / "map.svg"
     sweep_plot.plot(_swept(), _AXES, path, metric="energy_pj", over="flow.arrival.depth", by="ftl.mode")

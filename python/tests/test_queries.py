@@ -305,12 +305,12 @@ def test_people_see_queries_in_eighty_columns(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["run", "--workload", str(path)], catch_exceptions=False)
     lines = done.output.splitlines()
     assert max(map(len, lines[lines.index("") :])) <= 80  # of the tables
-    queries = next(line for line in lines if line.strip().startswith("scan") and "flash-cosmos" in line)
-    assert queries.split() == ["scan", "flash-cosmos", "count_by_host", "20", *queries.split()[4:]]
+    queries = next(line for line in lines if line.strip().startswith("scan") and "Flash-Cosmos" in line)
+    assert queries.split() == ["scan", "Flash-Cosmos", "count_by_host", "20", *queries.split()[4:]]
     alone = FILE[: FILE.index("[[flow]]")] + FILE[FILE.index("[[queries]]") :]
     path.write_text(alone)
     done = CliRunner().invoke(app, ["run", "--workload", str(path)], catch_exceptions=False)
-    assert done.output.startswith("20 queries, count by flash-cosmos\n")
+    assert done.output.startswith("20 queries, count by Flash-Cosmos\n")
     assert "Requests" not in done.output
 
 

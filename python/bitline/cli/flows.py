@@ -11,6 +11,7 @@ from bitline.cli.measure import amount
 from bitline.cli.options import in_range
 from bitline.cli.output import duration
 from bitline.errors import UsageError
+from bitline.platforms import PLATFORM_NAMES
 
 #: The bound of requests in flight in an open loop, unless --depth says otherwise.
 OPEN_DEPTH = 1024
@@ -143,7 +144,8 @@ def title(flows: list[Mapping[str, Any]]) -> str:
     stop = flow.get("stop_ns", 0)
     if "expression" in flow:
         length = f"{duration(stop)} of queries" if stop else f"{flow.get('requests', 1000):,} queries"
-        return f"{length}, {flow.get('answer', 'count')} by {flow.get('platform', 'flash-cosmos')}"
+        platform = str(flow.get("platform", "flash-cosmos"))
+        return f"{length}, {flow.get('answer', 'count')} by {PLATFORM_NAMES.get(platform, platform)}"
     share = flow.get("read_fraction", 1.0)
     kind = "reads" if share == 1 else "writes" if share == 0 else f"{share:.0%} reads"
     where = flow.get("pattern", "random")

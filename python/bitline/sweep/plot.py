@@ -9,7 +9,18 @@ import pyarrow as pa
 
 from bitline.errors import UsageError
 from bitline.extras import needed_for
-from bitline.figures import WIDTH, drawing, dress, legend, look, number, on_axis, plain_ticks, unit_axis
+from bitline.figures import (
+    WIDTH,
+    drawing,
+    dress,
+    legend,
+    legend_height,
+    look,
+    number,
+    on_axis,
+    plain_ticks,
+    unit_axis,
+)
 from bitline.metrics import axis
 from bitline.metrics import metric as figure_of
 from bitline.platforms import PLATFORM_NAMES
@@ -70,7 +81,8 @@ def plot(
     down = -(-len(wanted) // across)
     width = WIDTH if across == 2 or by is not None else 0.75 * WIDTH
     note = _note(table, others if by is None else [], over, by)
-    with drawing(path, title, (width, 2.5 * down + 0.7), note) as figure:
+    below = legend_height(_labels(table, others), width) if by is None else 0.0
+    with drawing(path, title, (width, 2.5 * down + 0.5 + below), note) as figure:
         panels = list(figure.subplots(down, across, squeeze=False).flat)
         handles: list[Artist] = []
         for panel, name in zip(panels, wanted, strict=False):
@@ -153,6 +165,17 @@ def _note(rows: Rows, others: Sequence[str], over: str, by: str | None) -> str:
     return f"Means of {' and '.join(averaged)}" + ("; bands: from least to most" if by is None else "")
 
 
+def _labels(rows: Rows, others: Sequence[str]) -> list[str]:
+    """The lines of the legend."""
+    varied = _varied(rows, others)
+    groups = dict.fromkeys(tuple(row[key] for key in varied) for row in rows)
+    return [_label(varied, values) for values in groups]
+
+
+def _label(names: Sequence[str], values: Sequence[Any]) -> str:
+    return ", ".join(_valued(name, value) for name, value in zip(names, values, strict=True))
+
+
 def _lines(panel: Axes, rows: Rows, others: Sequence[str], over: str, name: str) -> list[Artist]:
     varied = _varied(rows, others)
     places = _places(rows, over)
@@ -167,7 +190,7 @@ def _lines(panel: Axes, rows: Rows, others: Sequence[str], over: str, name: str)
     for place, (values, points) in enumerate(groups.items()):
         order = sorted(points, key=lambda value: places[value])
         x = [places[value] for value in order]
-        label = ", ".join(_valued(key, value) for key, value in zip(varied, values, strict=True))
+        label = _label(varied, values)
         looks = look(place)
         means = [np.mean(points[value]) / factor for value in order]
         handles += panel.plot(x, means, **looks.curve(), label=label)

@@ -273,7 +273,7 @@ fn explain_tells_both_ways() {
     let one_home = VectorId::new(3, 0) & VectorId::new(6, 0);
     let told = drive.ask(&one_home).explain();
     assert!(
-        told.expect("the same").starts_with("FlashCosmos: "),
+        told.expect("the same").starts_with("Flash-Cosmos: "),
         "groups 3 and 6 meet"
     );
 }

@@ -1,5 +1,7 @@
 //! The engines that evaluate an expression inside the drive.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,4 +17,15 @@ pub enum Engine {
     /// Every operand is read out and combined by the accelerator in the controller (Flash-Cosmos
     /// 3.1, ISP).
     InStorage,
+}
+
+/// As people write it, and the paper that it is of.
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Engine::FlashCosmos => "Flash-Cosmos",
+            Engine::ParaBit => "ParaBit",
+            Engine::InStorage => "In-storage accelerator",
+        })
+    }
 }

@@ -12,7 +12,7 @@ impl Display for Plan {
         let s = |count: usize| if count == 1 { "" } else { "s" };
         writeln!(
             f,
-            "{:?}: {senses} sense{} and {pages} page transfer{} per chunk",
+            "{}: {senses} sense{} and {pages} page transfer{} per chunk",
             self.engine,
             s(senses),
             s(pages)
@@ -27,7 +27,7 @@ impl Plan {
         let (name, operands) = match source {
             Source::Constant(value) => return writeln!(f, "controller: all {}", u8::from(*value)),
             Source::Array(index) => {
-                writeln!(f, "page of computation {index}")?;
+                writeln!(f, "page {index}")?;
                 return write_computation(f, &self.computations[*index], depth + 1);
             }
             Source::Not(inner) => ("NOT", std::slice::from_ref(&**inner)),

@@ -10,11 +10,11 @@ use media::nand::{BlockId, NandError, PageAddress, PlaneId};
 use serde::{Deserialize, Serialize};
 use sim::Random;
 
+use super::Ftl;
 use super::config::Frontiers;
 use super::gc::GC_RESERVE_BLOCKS;
 use super::lpn::Lpn;
 use super::spare::{Content, Record};
-use super::Ftl;
 use gathered::{GatheredEntries, PLACES};
 use steady::Until;
 

@@ -253,8 +253,8 @@ fn equation_4() -> (Store, Expression) {
 fn the_papers_example_takes_two_senses() {
     let (store, expression) = equation_4();
     let [plan, ..] = store.check(&expression, &LIMITS);
-    let expected = "FlashCosmos: 2 senses and 1 page transfer per chunk
-  page of computation 0
+    let expected = "Flash-Cosmos: 2 senses and 1 page transfer per chunk
+  page 0
     C = 0; S = !(string 3000[0,2] | string 4000[1,3])
     S &= (string 1000[0] | string 2000[0-3]); C |= S
 ";

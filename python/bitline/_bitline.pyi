@@ -204,14 +204,20 @@ class Drive:
     def power_up(self) -> None:
         """Power up after a power cut."""
 
+    def start_trace(self, busiest: bool = False) -> None:
+        """Record a trace from now on: all of it, or what its busiest window needs."""
+
+    def stop_trace(self) -> None:
+        """End the trace."""
+
     def restart_traced(self, busiest: bool = False) -> None:
-        """Restart the drive with tracing on: of all, or of the busiest window only."""
+        """As `start_trace`, after a restart of the drive, which is in the trace."""
 
     def busiest(self) -> str:
         """What happened in the busiest window of the trace, as JSON; null if nothing was traced."""
 
     def write_trace(self, path: Path) -> None:
-        """Write what was traced as JSON in the trace-event format."""
+        """Write what was traced as JSON in the trace-event format, all of it or nothing."""
 
     def config(self) -> Config:
         """Its configuration."""

@@ -94,7 +94,7 @@ class Tracing:
         except BaseException as error:
             try:
                 self._end(target)
-            except Exception as failed:  # noqa: BLE001 (whatever it is, the body's error is the one to tell)
+            except Exception as failed:
                 error.add_note(f"the trace is not in {target}: {failed}")
             raise
         self._end(target)

@@ -5,45 +5,84 @@ workloads are measured, and `statistics` tells what that took in time, bytes and
 `drive.media` and `drive.tracing` are what it says of itself, what its media holds, and what its parts do.
 """
 
-from bitline import cells
-from bitline._bitline import __version__
-from bitline.admin import Admin, Health, Identity
-from bitline.advice import Advice, advise
-from bitline.bits import BitExpression, BitVector, nand, nor, xnor
-from bitline.drive import Drive, open, presets  # noqa: A004 (bitline.open, as gzip.open)
-from bitline.errors import (
-    BitlineError,
-    ConfigError,
-    DisagreementError,
-    ImageError,
-    InternalError,
-    MediaError,
-    NvmeError,
-    UsageError,
-    WrongResultError,
-)
-from bitline.explanation import (
-    CombinedPart,
-    ConstantPart,
-    Estimate,
-    EstimatedEnergy,
-    Explanation,
-    PagePart,
-    PlanPart,
-    Step,
-    VectorPart,
-)
-from bitline.groups import Group, Groups
-from bitline.media import DriveAge, Inventory, Media, Preconditioned, VectorSpace
-from bitline.pending import Pending
-from bitline.platforms import PLATFORMS, Platform
-from bitline.statistics import EnergyEntry, Served, Statistics, TenantEntry
-from bitline.symbols import Formula
-from bitline.timeline import Timeline
-from bitline.tracing import Tracing
-from bitline.units import Duration, Energy, Size
-from bitline.volume import Volume, VolumeObject
-from bitline.workload import Flow, FlowReport, Latency, Queries, QueriesReport, Replay, Report, TraceReport
+import importlib.util
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bitline import cells
+    from bitline._bitline import __version__
+    from bitline.admin import Admin, Health, Identity
+    from bitline.advice import Advice, advise
+    from bitline.bits import BitExpression, BitVector, nand, nor, xnor
+    from bitline.drive import Drive, open, presets  # noqa: A004 (bitline.open, as gzip.open)
+    from bitline.errors import (
+        BitlineError,
+        ConfigError,
+        DisagreementError,
+        ImageError,
+        InternalError,
+        MediaError,
+        NvmeError,
+        UsageError,
+        WrongResultError,
+    )
+    from bitline.explanation import (
+        CombinedPart,
+        ConstantPart,
+        Estimate,
+        EstimatedEnergy,
+        Explanation,
+        PagePart,
+        PlanPart,
+        Step,
+        VectorPart,
+    )
+    from bitline.groups import Group, Groups
+    from bitline.media import DriveAge, Inventory, Media, Preconditioned, VectorSpace
+    from bitline.pending import Pending
+    from bitline.platforms import PLATFORMS, Platform
+    from bitline.statistics import EnergyEntry, Served, Statistics, TenantEntry
+    from bitline.symbols import Formula
+    from bitline.timeline import Timeline
+    from bitline.tracing import Tracing
+    from bitline.units import Duration, Energy, Size
+    from bitline.volume import Volume, VolumeObject
+    from bitline.workload import (
+        Flow,
+        FlowReport,
+        Latency,
+        Queries,
+        QueriesReport,
+        Replay,
+        Report,
+        TraceReport,
+    )
+
+#: What is here, by the module that it comes from. Modules are loaded when something of theirs is asked for:
+#: NumPy and the simulator take longer to import than `bitline --help` takes to print.
+_HOMES = {
+    "_bitline": "__version__",
+    "admin": "Admin Health Identity",
+    "advice": "Advice advise",
+    "bits": "BitExpression BitVector nand nor xnor",
+    "drive": "Drive open presets",
+    "errors": "BitlineError ConfigError DisagreementError ImageError InternalError MediaError NvmeError "
+    "UsageError WrongResultError",
+    "explanation": "CombinedPart ConstantPart Estimate EstimatedEnergy Explanation PagePart PlanPart Step "
+    "VectorPart",
+    "groups": "Group Groups",
+    "media": "DriveAge Inventory Media Preconditioned VectorSpace",
+    "pending": "Pending",
+    "platforms": "PLATFORMS Platform",
+    "statistics": "EnergyEntry Served Statistics TenantEntry",
+    "symbols": "Formula",
+    "timeline": "Timeline",
+    "tracing": "Tracing",
+    "units": "Duration Energy Size",
+    "volume": "Volume VolumeObject",
+    "workload": "Flow FlowReport Latency Queries QueriesReport Replay Report TraceReport",
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "PLATFORMS",
@@ -110,3 +149,18 @@ __all__ = [
     "presets",
     "xnor",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME_OF:
+        found = getattr(importlib.import_module(f"bitline.{_HOME_OF[name]}"), name)
+    elif not name.startswith("_") and importlib.util.find_spec(f"bitline.{name}") is not None:
+        found = importlib.import_module(f"bitline.{name}")
+    else:
+        raise AttributeError(f"module 'bitline' has no attribute {name!r}")
+    globals()[name] = found  # the next time it is at hand
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

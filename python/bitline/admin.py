@@ -8,10 +8,12 @@ with bitline.open() as drive:
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from bitline import _bitline
 from bitline.arguments import DWORD_MAX, whole_number
+from bitline.display import Displayed, Result
 from bitline.records import made
 from bitline.units import Size
 
@@ -40,8 +42,8 @@ class Identity:
     """Bytes of the namespace."""
 
 
-@dataclass(frozen=True)
-class Health:
+@dataclass(frozen=True, repr=False)
+class Health(Displayed):
     """A drive's SMART / health page (NVMe Base 2.1, 5.1.12.1.3).
 
     Counts go over all lives of the drive; those since the last orderly shutdown are lost with a power cut,
@@ -76,6 +78,19 @@ class Health:
     """Commands that failed because data was lost or could not be written."""
     error_entries: int
     """Commands that failed for any reason."""
+
+    def _shown(self) -> Result:
+        from bitline.display.health import health
+
+        return health(self)
+
+    def _line(self) -> str:
+        from bitline.display.health import verdict
+
+        return f"{verdict(self)}, {self.percentage_used} % used, {self.available_spare_percent} % spare"
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [{**asdict(self), "critical_warnings": ", ".join(self.critical_warnings)}]
 
 
 class Admin:

@@ -10,15 +10,16 @@ print(advice.senses_before, "->", advice.senses)
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
 
 from bitline import _bitline
 from bitline.bits import BitExpression
+from bitline.display import Displayed, Result
 from bitline.drive import PathLike, Setting, configuration
 from bitline.errors import UsageError
 from bitline.symbols import Formula, parse
-from bitline.units import quoted
+from bitline.units import counted, quoted
 
 #: An expression over names, or one over vectors on a drive.
 Asked: TypeAlias = str | Formula | BitExpression
@@ -59,8 +60,8 @@ class AdvisedExpression:
     """The same as proposed."""
 
 
-@dataclass(frozen=True)
-class Advice:
+@dataclass(frozen=True, repr=False)
+class Advice(Displayed):
     """Groups and inversions, and what they save."""
 
     groups: tuple[tuple[Member, ...], ...]
@@ -79,6 +80,18 @@ class Advice:
     def senses(self) -> float:
         """The same as proposed."""
         return sum(row.frequency * row.senses for row in self.expressions)
+
+    def _shown(self) -> Result:
+        from bitline.display.advice import summary
+
+        return summary(self)
+
+    def _line(self) -> str:
+        groups = counted(len(self.groups), "group")
+        return f"{groups}, {self.senses_before:g} -> {self.senses:g} senses"
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [asdict(row) for row in self.expressions]
 
 
 def advise(

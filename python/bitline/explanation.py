@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from bitline.platforms import Platform
+from bitline.display import Displayed, Result
+from bitline.platforms import PLATFORM_NAMES, Platform
 from bitline.records import plain
-from bitline.units import Duration, Energy
+from bitline.units import Duration, Energy, counted
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,8 @@ class Estimate:
     """The same by component and cause."""
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Displayed):
     """A plan and its estimate."""
 
     platform: Platform
@@ -137,3 +138,21 @@ class Explanation:
         """Plain values, each with its unit in its name; the same names as in the Rust crate."""
         told: dict[str, Any] = plain(self)
         return told
+
+    def _shown(self) -> Result:
+        from bitline.display.explanation import summary
+
+        return summary(self)
+
+    def _line(self) -> str:
+        senses = counted(self.senses, "sense")
+        spent = f"{self.estimate.time}, {self.estimate.energy}"
+        return f"{self.expression} by {PLATFORM_NAMES[self.platform]}: {senses} a page, {spent}"
+
+    def _rows(self) -> list[dict[str, Any]]:
+        from bitline.display.arrow import energies, numbers
+
+        told = self.to_dict()
+        estimate = told["estimate"]
+        head = {"expression": self.expression, "platform": self.platform}
+        return [{**head, **dict(numbers({**told, "root": {}})), **energies(estimate["energy"])}]

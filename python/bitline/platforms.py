@@ -1,5 +1,6 @@
 """Who evaluates an expression."""
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 Platform: TypeAlias = Literal["flash-cosmos", "parabit", "in-storage", "host"]
@@ -13,3 +14,11 @@ Platform: TypeAlias = Literal["flash-cosmos", "parabit", "in-storage", "host"]
 
 #: All of them, from the host inwards.
 PLATFORMS: tuple[Platform, ...] = ("host", "in-storage", "parabit", "flash-cosmos")
+
+#: As they are written for people.
+PLATFORM_NAMES: Mapping[str, str] = {
+    "host": "Host",
+    "in-storage": "In-storage accelerator",
+    "parabit": "ParaBit",
+    "flash-cosmos": "Flash-Cosmos",
+}

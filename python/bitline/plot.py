@@ -5,39 +5,73 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
-from bitline.figures import COLOURS, INK, dress
+from bitline.extras import needed_for
+from bitline.figures import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    WIDTH,
+    Look,
+    drawing,
+    dress,
+    legend,
+    look,
+    plain_ticks,
+    time_axis,
+)
 from bitline.timeline import Curve, Lane, Timeline
-from bitline.units import scaled
+from bitline.units import Duration, scaled
+
+with needed_for("figures"):
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.patches import Patch
+    from matplotlib.ticker import MaxNLocator, NullLocator
 
 #: A name, latencies in ns, and the share of requests beyond each.
 LatencyCurve: TypeAlias = tuple[str, NDArray[np.float64], NDArray[np.float64]]
 
+#: How long `Tracing.busiest` looks, in nanoseconds.
+_WINDOW_NS = 2e6
 #: Lanes of one group that a figure has room for; of more, the busiest are shown.
 _LANES_MAX = 32
+#: Names of lanes that have room beside those of one group.
+_NAMES_MAX = 8
 
 #: What slices are shown as: the first word that their name holds decides.
 _KINDS = (
-    ("erase", "#7d5ba6", "erase"),
-    ("program", "#e0a458", "program"),
-    ("suspend", "#b5507a", "suspension"),
-    ("resume", "#b5507a", "suspension"),
-    ("read", "#3d6fb6", "read, sense"),
-    ("mws", "#3d6fb6", "read, sense"),
-    ("data", "#4f9d69", "data"),
+    ("erase", Look(BLACK, hatch="xxxx"), "erase"),
+    ("program", Look(ORANGE, hatch="////"), "program"),
+    ("suspend", Look(PURPLE, hatch="oooo"), "suspension"),
+    ("resume", Look(PURPLE, hatch="oooo"), "suspension"),
+    ("read", Look(BLUE), "read"),
+    ("sense", Look(SKY, hatch="...."), "computation"),
+    ("xor", Look(SKY, hatch="...."), "computation"),
+    ("data", Look(GREEN, hatch="\\\\\\\\"), "data"),
 )
-_OTHER = ("#8c96a3", "command, control")
+_OTHER = (Look(GREY), "command, control")
 #: Shares of requests beyond, which the axis of the distribution names.
 _TAIL = {1: "0", 0.5: "50", 0.1: "90", 0.01: "99", 0.001: "99.9", 1e-4: "99.99", 1e-5: "99.999"}
+#: Of these, where a curve has its markers.
+_MARKED = (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-5)
 
 
-def plot(path: Path, timeline: Timeline | None, curves: Sequence[LatencyCurve], title: str) -> None:
+def plot(
+    path: Path,
+    timeline: Timeline | None,
+    curves: Sequence[LatencyCurve],
+    title: str,
+    elapsed: Duration | None = None,
+) -> None:
     """Save the figure of a run; the file's suffix names its format.
 
     Args:
@@ -45,24 +79,26 @@ def plot(path: Path, timeline: Timeline | None, curves: Sequence[LatencyCurve], 
         timeline: What the drive's parts did (`Tracing.busiest`); None leaves that part out.
         curves: Distributions (`Distribution.curves`); none leaves that part out.
         title: What was run.
+        elapsed: How long the run took, which tells whether the timeline shows all of it.
 
     Raises:
         OSError: The file cannot be written.
     """
-    groups = [] if timeline is None else _groups(timeline)
-    lanes = sum(len(shown) + 1 for _, shown in groups)
-    heights = [max(1.5, 0.13 * lanes), 1.3] if groups else []
-    heights += [2.8] if curves or not groups else []
-    figure = Figure(figsize=(12, sum(heights) + 0.6), layout="constrained", facecolor="white")
-    figure.suptitle(title, color=INK, fontsize=13, fontweight="bold")
-    panels = list(figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0])
-    if timeline is not None and groups:
-        _gantt(panels[0], timeline, groups)
-        _queues(panels[1], timeline)
-        panels[1].sharex(panels[0])
-    if curves or not groups:
-        _distribution(panels[-1], curves)
-    figure.savefig(path, dpi=150)
+    shown = None if timeline is None else timeline.trimmed()
+    groups = [] if shown is None else _groups(shown)
+    rows = sum(len(lanes) * _pitch(lanes) + 1 for _, lanes in groups)
+    heights = [0.085 * rows, 0.8] if groups else []
+    heights += [2.0] if curves or not groups else []
+    with drawing(path, title, (WIDTH, sum(heights) + 1.3)) as figure:
+        panels = list(figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0])
+        handles: list[Artist] = []
+        if shown is not None and groups:
+            handles += _gantt(panels[0], shown, groups, elapsed)
+            panels[1].sharex(panels[0])
+            handles += _queues(panels[1], shown)
+        if curves or not groups:
+            handles += _distribution(panels[-1], curves)
+        legend(figure, handles)
 
 
 def _groups(timeline: Timeline) -> list[tuple[str, list[Lane]]]:
@@ -81,64 +117,58 @@ def _busy(lane: Lane) -> float:
     return sum(piece.end_ns - piece.begin_ns for piece in lane.slices)
 
 
-def _gantt(panel: Axes, timeline: Timeline, groups: list[tuple[str, list[Lane]]]) -> None:
-    boxes: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
+def _pitch(lanes: Sequence[Lane]) -> float:
+    """Rows from one lane to the next: where there are few, each has room for its name."""
+    return 1.7 if len(lanes) <= _NAMES_MAX else 1.0
+
+
+def _gantt(
+    panel: Axes, timeline: Timeline, groups: list[tuple[str, list[Lane]]], elapsed: Duration | None
+) -> list[Artist]:
+    boxes: dict[str, tuple[Look, list[NDArray[np.float64]]]] = {}
     names: list[tuple[float, str]] = []
     row = 0.0
     for group, lanes in groups:
-        every = max(1, len(lanes) // 8)
-        for number, lane in enumerate(lanes):
-            if number % every == 0:
+        every, pitch = -(-len(lanes) // _NAMES_MAX), _pitch(lanes)
+        for place, lane in enumerate(lanes):
+            if place % every == 0:
                 names.append((row, lane.name))
             for piece in lane.slices:
                 begin, end = (_us(timeline, at) for at in (piece.begin_ns, piece.end_ns))
-                low, high = row - 0.42, row + 0.42
+                low, high = row - 0.42 * pitch, row + 0.42 * pitch
                 box = np.array([(begin, low), (end, low), (end, high), (begin, high)])
-                boxes.setdefault(_look(piece.name), []).append(box)
-            row += 1
+                looks, kind = _look(group, piece.name)
+                boxes.setdefault(kind, (looks, []))[1].append(box)
+            row += pitch
         total = len(timeline.of(group))
-        note = f"{group}" if total == len(lanes) else f"{group} (the busiest {len(lanes)} of {total})"
-        panel.annotate(
-            note,
-            (1.006, row - len(lanes) / 2 - 0.5),
-            xycoords=("axes fraction", "data"),
-            rotation=90,
-            va="center",
-            fontsize=9,
-            color=INK,
-        )
-        panel.axhline(row, color="#c3c9d1", linewidth=0.6)
-        row += 1
-    for (colour, _), corners in boxes.items():
-        panel.add_collection(PolyCollection(corners, facecolor=colour, edgecolor="none"))
-    panel.set_ylim(row - 1, -1)
+        note = f"{group}" if total == len(lanes) else f"{group}: the busiest {len(lanes)} of {total}"
+        place_of_note = (1.008, row - (len(lanes) * pitch + pitch) / 2)
+        across = ("axes fraction", "data")
+        panel.annotate(note, place_of_note, xycoords=across, rotation=90, va="center", color=INK)
+        row += 1 - pitch / 2
+        panel.axhline(row - 0.5, color="#c3c9d1", linewidth=0.5)
+        row += 0.5
+    for looks, corners in boxes.values():
+        panel.add_collection(PolyCollection(corners, **{**looks.area(), "linewidth": 0}))
+    panel.set_ylim(row - 1, -1.2)
     panel.set_xlim(0, (timeline.end_ns - timeline.begin_ns) / 1e3)
     panel.set_yticks([place for place, _ in names], [name for _, name in names])
-    panel.set_title(
-        f"The busiest {scaled(timeline.end_ns - timeline.begin_ns, 1000, ('ns', 'µs', 'ms'))}, "
-        f"from {scaled(timeline.begin_ns, 1000, ('ns', 'µs', 'ms', 's'))} on",
-        fontsize=10,
-        color=INK,
-        loc="left",
-    )
-    patches = [Patch(color=colour, label=label) for colour, label in sorted(boxes, key=lambda look: look[1])]
-    panel.legend(
-        handles=patches,
-        loc="lower right",
-        bbox_to_anchor=(1, 1),
-        ncols=len(patches),
-        fontsize=8,
-        frameon=False,
-    )
-    dress(panel)
-    panel.grid(axis="y", visible=False)
-    panel.tick_params(labelbottom=False, labelsize=8)
+    length = scaled(timeline.end_ns - timeline.begin_ns, 1000, ("ns", "µs", "ms"))
+    begin_at = scaled(timeline.begin_ns, 1000, ("ns", "µs", "ms", "s"))
+    is_all = elapsed is not None and elapsed.ns <= _WINDOW_NS
+    what = f"all of the run, {length}" if is_all else f"the busiest {length} of the run"
+    panel.set_title(f"What the parts did: {what}, from {begin_at} on")
+    dress(panel, grid="x")
+    panel.tick_params(labelbottom=False)
+    return [Patch(**looks.area(), label=kind) for kind, (looks, _) in sorted(boxes.items())]
 
 
-def _look(name: str) -> tuple[str, str]:
-    """Colour and label of a slice."""
+def _look(group: str, name: str) -> tuple[Look, str]:
+    """Look and label of a slice; what is not data on a channel or the link is a command on its way."""
     lower = name.lower()
-    return next(((colour, label) for word, colour, label in _KINDS if word in lower), _OTHER)
+    if group != "dies" and "data" not in lower:
+        return _OTHER
+    return next(((looks, label) for word, looks, label in _KINDS if word in lower), _OTHER)
 
 
 def _us(timeline: Timeline, at_ns: float) -> float:
@@ -146,20 +176,25 @@ def _us(timeline: Timeline, at_ns: float) -> float:
     return (min(max(at_ns, timeline.begin_ns), timeline.end_ns) - timeline.begin_ns) / 1e3
 
 
-def _queues(panel: Axes, timeline: Timeline) -> None:
+def _queues(panel: Axes, timeline: Timeline) -> list[Artist]:
     waiting = [curve for curve in timeline.curves if curve.name.endswith("waiting")]
     outstanding = [curve for curve in timeline.curves if curve.name.endswith("outstanding")]
-    for label, colour, curves in (
-        ("waiting for dies", COLOURS[1], waiting),
-        ("commands outstanding", COLOURS[0], outstanding),
+    lines: list[Artist] = []
+    for label, colour, style, curves in (
+        ("commands outstanding", BLUE, "-", outstanding),
+        ("waiting for dies", RED, (0, (4, 1)), waiting),
     ):
         at, value = _sum(timeline, curves)
-        panel.step(at, value, where="post", color=colour, linewidth=0.9, label=label)
+        lines += panel.step(
+            at, value, where="post", color=colour, linestyle=style, linewidth=0.9, label=label
+        )
     panel.set_ylim(bottom=0)
-    panel.set_ylabel("queued", color=INK, fontsize=9)
-    panel.set_xlabel("µs", color=INK, fontsize=9)
-    panel.legend(loc="lower right", bbox_to_anchor=(1, 0.97), ncols=2, fontsize=8, frameon=False)
+    panel.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    panel.set_ylabel("Number")
+    panel.set_xlabel("Simulated time (µs)")
+    plain_ticks(panel.xaxis)
     dress(panel)
+    return lines
 
 
 def _sum(timeline: Timeline, curves: Sequence[Curve]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -177,26 +212,23 @@ def _sum(timeline: Timeline, curves: Sequence[Curve]) -> tuple[NDArray[np.float6
     return instants, sums
 
 
-def _distribution(panel: Axes, curves: Sequence[LatencyCurve]) -> None:
-    panel.set_title("Latencies: requests that take no longer", fontsize=10, color=INK, loc="left")
+def _distribution(panel: Axes, curves: Sequence[LatencyCurve]) -> list[Artist]:
+    panel.set_title("Latencies of single requests")
+    panel.set_ylabel("Requests within")
+    panel.set_xlabel("Latency")
     least = min((float(beyond[beyond > 0].min()) for _, _, beyond in curves), default=0.1)
-    for number, (name, latency, beyond) in enumerate(curves):
+    lines: list[Artist] = []
+    for place, (name, latency, beyond) in enumerate(curves):
         shown = np.maximum(beyond, least / 2)
-        panel.plot(latency, shown, color=COLOURS[number % len(COLOURS)], linewidth=1.6, label=name)
+        marks = sorted({int(np.argmax(shown <= share)) for share in _MARKED if share >= least})
+        lines += panel.plot(latency, shown, **look(place).curve(), markevery=marks, label=name)
     panel.set_xscale("log")
     panel.set_yscale("log")
     ticks = {place: name for place, name in _TAIL.items() if place >= least / 2}
     panel.set_yticks(list(ticks), [f"{name} %" for name in ticks.values()])
     panel.yaxis.set_minor_locator(NullLocator())
     panel.set_ylim(1.2, min(least / 2, 0.05))
-    panel.xaxis.set_major_formatter(
-        FuncFormatter(
-            lambda value, _: (
-                scaled(value, 1000, ("ns", "µs", "ms", "s")).replace(".00", "").replace(".0 ", " ")
-            )
-        )
-    )
+    if curves:
+        time_axis(panel.xaxis)
     dress(panel)
-    panel.grid(which="minor", axis="x", color="#eef0f3", linewidth=0.5)
-    if len(curves) > 0:
-        panel.legend(loc="lower right", fontsize=8, frameon=False)
+    return lines

@@ -7,8 +7,9 @@ with the unit in each name. Mirrors `bitline::Statistics` of the Rust crate; a t
 import dataclasses
 import json
 from dataclasses import dataclass, field
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
+from bitline.display import Displayed, Result
 from bitline.records import made, plain
 from bitline.units import Duration, Energy, Size, counted
 
@@ -257,8 +258,8 @@ class TenantEntry:
         return TenantEntry(tenant=self.tenant, energy=self.energy - earlier.energy, **served)
 
 
-@dataclass(frozen=True)
-class Statistics:
+@dataclass(frozen=True, repr=False)
+class Statistics(Displayed):
     """Everything a drive counted since it was powered up, or between two such snapshots (`since`)."""
 
     now: Duration
@@ -370,27 +371,28 @@ class Statistics:
             _drive=self._drive,
         )
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain numbers, each with its unit in its name; the same names as in the Rust crate."""
-        told: dict[str, object] = plain(self)
+        told: dict[str, Any] = plain(self)
         return told
 
-    def __str__(self) -> str:
-        lines = [
-            f"elapsed              {self.elapsed}",
-            f"commands             {self.commands.commands:,} ({self.commands.failed_commands:,} failed)",
-            f"flash                {counted(self.flash.senses, 'sense')}, "
-            f"{counted(self.flash.page_programs, 'program')}, {counted(self.flash.block_erases, 'erase')}",
-            f"rows of vectors      {self.bits.rows_written:,} written, "
-            f"{counted(self.bits.evaluations, 'evaluation')}",
-            f"link, down and up    {self.link_down_bytes}, {self.link_up_bytes}",
-            f"channels             {self.channel_bytes}",
-            f"energy               {self.energy}",
-        ]
-        return "\n".join(lines)
+    def _shown(self) -> Result:
+        from bitline.display.statistics import summary
 
-    def __repr__(self) -> str:
-        return f"<Statistics\n{self}\n>"
+        return summary(self)
+
+    def _line(self) -> str:
+        senses = counted(self.flash.senses, "sense")
+        programs = counted(self.flash.page_programs, "program")
+        commands = counted(self.commands.commands, "command")
+        return f"{self.elapsed}, {commands}, {senses}, {programs}, {self.energy}"
+
+    def _rows(self) -> list[dict[str, Any]]:
+        from bitline.display.arrow import energies, numbers
+
+        told = self.to_dict()
+        spent = told.pop("energy")
+        return [{**dict(numbers(told)), **energies(spent)}]
 
 
 _SERVED = ("commands", "reads", "computations", "programs", "erases")

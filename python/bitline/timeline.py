@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 
@@ -73,6 +73,15 @@ class Timeline:
             else:
                 lanes.append(Lane(line["group"], line["name"], tuple(slices[number])))
         return cls(data["begin_ns"], data["end_ns"], tuple(lanes), tuple(curves))
+
+    def trimmed(self) -> Self:
+        """The window without what is idle at its ends: that of a short run is the run itself."""
+        pieces = [piece for lane in self.lanes for piece in lane.slices]
+        if not pieces:
+            return self
+        begin = max(self.begin_ns, min(piece.begin_ns for piece in pieces))
+        end = min(self.end_ns, max(piece.end_ns for piece in pieces))
+        return self if end <= begin else replace(self, begin_ns=begin, end_ns=end)
 
     def of(self, group: str) -> Sequence[Lane]:
         """The lanes of one group."""

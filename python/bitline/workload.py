@@ -21,7 +21,8 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bitline import _bitline
+from bitline import _bitline, workload_hints
+from bitline.display import Displayed, Result
 from bitline.errors import UsageError
 from bitline.expression_tree import tree
 from bitline.platforms import Platform
@@ -225,7 +226,8 @@ def workloads_as_json(workloads: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _spelled_out(workload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A workload with the text of its expression as a tree."""
+    """A workload with the text of its expression as a tree; what has no right form is refused."""
+    workload_hints.check(workload)
     if "expression" not in workload:
         return workload
     expression = workload["expression"]
@@ -560,8 +562,8 @@ class QueriesReport:
     """Latencies of queries; None if none was answered."""
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Displayed):
     """The result of running workloads. What filled ranges beforehand does not count."""
 
     flows: tuple[FlowReport, ...]
@@ -627,3 +629,18 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, each with its unit in its name."""
         return dict(self.data)
+
+    def _shown(self) -> Result:
+        from bitline.display.report import summary, title
+
+        return summary(title(self), self)
+
+    def _line(self) -> str:
+        from bitline.display.report import title
+
+        return title(self)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        from bitline.display.arrow import report_rows
+
+        return report_rows(self.data)

@@ -1,6 +1,7 @@
 """The command line: every subcommand, its JSON, its exit codes and what it says when something is wrong."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -17,8 +18,8 @@ from typer.testing import CliRunner
 
 import bitline
 from bitline import _bitline
-from bitline.cli import demo as demo_command
-from bitline.cli.app import app, main
+from bitline import demo as demo_package
+from bitline.cli.app import COMMANDS, app, main
 from bitline.demo import Answer
 
 SMALL_OPTIONS = [text for key, value in SMALL.items() for text in ("--set", f"{key}={value}")]
@@ -90,12 +91,58 @@ def test_the_command_and_the_module_are_the_same() -> None:
         ["bench"],
         ["image"],
         ["image", "create"],
+        ["image", "info"],
+        ["image", "check"],
+        ["health"],
+        ["explain"],
+        ["advise"],
+        ["age"],
+        ["lifetime"],
+        ["repro"],
+        ["repro", "flash-cosmos"],
+        ["validate", "mqsim"],
     ],
 )
 def test_help_says_what_a_command_does(command: list[str]) -> None:
     done = CliRunner().invoke(app, [*command, "--help"])
     assert done.exit_code == 0
     assert len(done.output.splitlines()) > 5
+    assert CliRunner().invoke(app, [*command, "-h"]).output == done.output
+
+
+def test_the_list_of_commands_is_whole_and_fits() -> None:
+    """Each is listed in one line of 80, without an ellipsis, and can be called."""
+    lines = CliRunner().invoke(app, ["--help"]).output.splitlines()
+    for name, listed in COMMANDS.items():
+        (line,) = [line for line in lines if line.split()[:1] == [name]]
+        assert line.endswith(listed.help)
+        assert len(line) <= 80
+        assert CliRunner().invoke(app, [name, "--help"]).exit_code == 0
+
+
+def test_help_loads_neither_numpy_nor_the_simulator() -> None:
+    """They take longer to import than help takes to print: help is to be there at once."""
+    program = (
+        "import sys; from bitline.cli.app import app; app(['--help'], standalone_mode=False); "
+        "print(*sorted(name for name in sys.modules if '.' not in name or name.startswith('bitline.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert loaded & {"numpy", "pyarrow", "matplotlib", "rich", "bitline._bitline", "bitline.drive"} == set()
+    assert "typer" in loaded
+
+
+def test_the_shell_completes_commands_options_and_presets() -> None:
+    def completed(words: str) -> list[str]:
+        asked = {"_BITLINE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "9"}
+        asked["COMP_CWORD"] = str(len(words.split(" ")) - 1)
+        command = [Path(sys.executable).parent / "bitline"]
+        done = subprocess.run(command, env={**os.environ, **asked}, capture_output=True, text=True)
+        return done.stdout.split()
+
+    assert completed("bitline re") == ["replay", "repro"]
+    assert "--precondition" in completed("bitline run --pre")
+    assert completed("bitline run --preset fl") == ["flash-cosmos"]
 
 
 @pytest.mark.parametrize(
@@ -204,7 +251,7 @@ def test_demo_runs_twice_alike(run: Run) -> None:
 
 
 def test_demo_with_a_wrong_answer_exits_with_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    race = demo_command.race
+    race = demo_package.race
 
     def off_by_one(*arguments: object) -> object:
         found = race(*arguments)
@@ -212,7 +259,7 @@ def test_demo_with_a_wrong_answer_exits_with_1(run: Run, monkeypatch: pytest.Mon
         object.__setattr__(found, "reference", Answer(right.count, right.revenue + Decimal("0.0001")))
         return found
 
-    monkeypatch.setattr(demo_command, "race", off_by_one)
+    monkeypatch.setattr(demo_package, "race", off_by_one)
     done = run("demo", "--scale", 0.001, "--json")
     assert done.code == 1
     assert done.json["correct"] is False
@@ -444,6 +491,7 @@ def test_images_are_made_described_and_checked(run: Run) -> None:
     told = run("image", "info", "an.img").out
     assert "Bit vectors" in told
     assert re.search(r"would hold as data, 3 bits a cell +24\.0 KiB", told)
+    assert re.search(r"Written by the host +[0-9.]+ kB", told)
     checked = run("image", "check", "an.img", "--json")
     assert checked.code == 0
     pages = checked.json["flash_pages"]
@@ -514,6 +562,26 @@ def test_a_drive_error_exits_with_3(run: Run) -> None:
     _fails(run("demo", *SMALL_OPTIONS, "--scale", 0.1), 3, "fc_write: Vector Group Full")
 
 
+# health
+
+
+def test_health_tells_smart_wear_and_age(run: Run) -> None:
+    assert run("image", "create", "an.img", *SMALL_OPTIONS).code == 0
+    before = Path("an.img").read_bytes()
+    found = run("health", "an.img", "--json").json
+    assert (found["critical_warnings"], found["available_spare_percent"]) == ("none", 100)
+    assert Path("an.img").read_bytes() == before
+    run("age", "an.img", "--days", 10, "--cycles", 100)
+    aged = run("health", "an.img", "--json").json
+    assert (aged["hours"], aged["cycles"]) == (240.0, 100)
+    assert aged["percentage_used"] > found["percentage_used"]
+    told = run("health", "an.img").out
+    assert told.startswith("an.img: healthy")
+    for line in (r"Spare left +100 %", r"Temperature +30 °C", r"Time that passed unused +240 h"):
+        assert re.search(line, told), line
+    _fails(run("health", "no.img"), 2, "no.img: cannot open the image")
+
+
 # bench
 
 
@@ -540,6 +608,24 @@ def test_bench_prints_rates_and_references(run: Run, monkeypatch: pytest.MonkeyP
     assert run("bench", "--scaling", "--json").json["scaling"] == rows
 
 
+def test_bench_compares_with_an_earlier_run(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    before = {"executor_awaits_per_second": 2e7, "requests_per_second": {"read_ideal": 1e6}}
+    now = {"executor_awaits_per_second": 1e7, "requests_per_second": {"read_ideal": 1.25e6}}
+    monkeypatch.setattr(_bitline, "run_benchmarks", lambda *_, **__: json.dumps(now))
+    (tmp_path / "before.json").write_text(json.dumps(before))
+    rows = {row["key"]: row for row in run("bench", "--baseline", "before.json", "--json").json["comparison"]}
+    reads = rows["requests_per_second.read_ideal"]
+    assert (reads["before"], reads["now"], reads["change"]) == (1e6, 1.25e6, 0.25)
+    told = run("bench", "--baseline", "before.json").out
+    assert re.search(r"1\.00 million/s +1\.25 million/s +\+25 %", told)
+    assert "The bare executor changed by -50 %" in told
+    for text in ("{}", "no JSON", "[1]"):
+        (tmp_path / "other.json").write_text(text)
+        _fails(run("bench", "--baseline", "other.json"), 2, "--baseline other.json: expected what")
+
+
 def test_an_exception_in_progress_ends_a_benchmark_at_once() -> None:
     told = []
 
@@ -558,7 +644,8 @@ def test_the_output_of_a_pipe_is_not_folded() -> None:
         capture_output=True,
         text=True,
         check=True,
-        env={"COLUMNS": "20"},
+        env={**os.environ, "COLUMNS": "20"},
     )
     assert any("flash-cosmos" in line and "Table 1" in line for line in done.stdout.splitlines())
+    assert "without Capacity; --wide shows all" in done.stdout
     assert [line for line in done.stdout.splitlines() if line != line.rstrip()] == []

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from rich.console import Console
 
 from bitline import UsageError, WrongResultError
 from bitline.cli.errors import Exit, exit_code, reported
@@ -27,7 +26,9 @@ from bitline.units import counted
         (size(2 << 40), "2.00 TiB"),
         (plain(1234567), "1,234,567"),
         (plain(None), "-"),
-        (plain(True), "True"),
+        (plain(True), "yes"),
+        (plain(123456.7), "123,457"),
+        (plain(0.25), "0.25"),
         (ratio(12.34), "12.3x"),
         (ratio(None), "-"),
         (rate(0.1), "0.1"),
@@ -53,9 +54,8 @@ def test_json_and_text_come_from_one_structure(capsys: pytest.CaptureFixture[str
         "rows": 600_572,
         "engines": [{"engine": "host", "time_ns": 1_500_000}, {"engine": "flash-cosmos", "time_ns": None}],
     }
-    console = Console(width=80, record=True)
-    _result().show(console)
-    text = console.export_text()
+    emit(_result(), as_json=False)
+    text = capsys.readouterr().out
     assert "600,572" in text
     assert "1.50 ms" in text
 

@@ -57,7 +57,7 @@ def test_keys_exist(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMED if name.startswith("-")])
 def test_options_of_run_exist(name: str) -> None:
-    run = get_command(app).commands["run"]  # type: ignore[attr-defined]
+    run = get_command(app).get_command(None, "run")  # type: ignore[attr-defined]
     assert name in {option for parameter in run.params for option in parameter.opts}
 
 

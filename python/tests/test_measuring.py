@@ -220,11 +220,11 @@ def test_every_request_is_in_the_file(run: Run, tmp_path: Path) -> None:
 
 def test_a_figure_shows_latencies_too(run: Run, tmp_path: Path) -> None:
     assert run("run", *_QUICK, "--plot", "run.svg").code == 0
-    assert "Latencies: requests that take no longer" in _words(tmp_path / "run.svg")
+    assert "Latencies of single requests" in _words(tmp_path / "run.svg")
 
 
 def _words(svg: Path) -> str:
-    """What the comments of a figure say: Matplotlib draws its texts as paths and notes them."""
+    """What a figure says: letters stay letters in it."""
     return svg.read_text()
 
 

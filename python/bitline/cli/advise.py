@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 import bitline
-from bitline.advice import Advice
-from bitline.cli.options import Config, Json, Preset, Set, settings
-from bitline.cli.output import Column, Fact, Result, Table, Value, emit, rate
+from bitline.cli.options import Config, Json, Preset, Set, Wide, settings
+from bitline.cli.output import emit
+from bitline.display.advice import summary
 from bitline.errors import UsageError
 from bitline.symbols import Formula, parse
 
@@ -44,6 +44,7 @@ def advise(
     preset: Preset = None,
     config: Config = None,
     set_: Set = None,
+    wide: Wide = False,
     as_json: Json = False,
 ) -> None:
     """Propose which vectors to put into one group and which to store inverted.
@@ -60,7 +61,7 @@ def advise(
         config=config,
         set=settings(set_),
     )
-    emit(_result(advice), as_json=as_json)
+    emit(summary(advice), as_json=as_json, wide=wide)
 
 
 def _lines(arguments: list[str]) -> list[tuple[Formula, float]]:
@@ -99,32 +100,3 @@ def _asked(line: str) -> tuple[Formula, float]:
 
 def _names(names: str) -> list[str]:
     return [name.strip() for name in names.split(",") if name.strip()]
-
-
-def _result(advice: Advice) -> Result:
-    columns = [
-        Column("expression", "Expression"),
-        Column("frequency", "Times", rate),
-        Column("senses_before", "Senses now"),
-        Column("senses", "Proposed"),
-        Column("page_transfers_before", "Pages now"),
-        Column("page_transfers", "Proposed"),
-    ]
-    rows = [{column.key: getattr(row, column.key) for column in columns} for row in advice.expressions]
-    groups: list[dict[str, Value]] = [
-        {"group": number, "vectors": ", ".join(str(member) for member in members)}
-        for number, members in enumerate(advice.groups)
-    ]
-    saved = 1 - advice.senses / advice.senses_before if advice.senses_before else 0.0
-    facts = {
-        "senses_before": Fact("Senses of all, now", advice.senses_before, rate),
-        "senses": Fact("  as proposed", advice.senses, rate),
-        "saved_percent": Fact("  saved, percent", round(100 * saved, 2)),
-    }
-    tables = {
-        "expressions": Table(columns, rows),
-        "groups": Table(
-            [Column("group", "Group"), Column("vectors", "Vectors; ~ is stored inverted")], groups
-        ),
-    }
-    return Result("Groups and inversions", facts, tables)

@@ -6,20 +6,38 @@ import typer
 
 import bitline
 from bitline import cells
-from bitline.cli.image import File
-from bitline.cli.options import Json, in_range
+from bitline.cli.options import Image, Json, in_range
 from bitline.cli.output import Column, Fact, Result, Table, Value, emit
+from bitline.display.health import smart
 from bitline.drive import Drive
 from bitline.errors import UsageError
 
 #: What is shown of each mode, with the time of its program in SLC programs where it matters.
 _MODES: tuple[cells.Mode, ...] = ("slc", "esp", "mlc", "tlc")
+#: What of the drive's SMART page age changes.
+_SMART = ("percentage_used", "power_on_hours", "temperature_kelvin", "media_errors")
 
 
 def age(
-    file: File,
-    days: Annotated[float, typer.Option("--days", help="Days that pass.", show_default=False)] = 0.0,
-    years: Annotated[float, typer.Option("--years", help="Years that pass.", show_default=False)] = 0.0,
+    file: Image,
+    days: Annotated[
+        float,
+        typer.Option(
+            "--days",
+            metavar="DAYS",
+            help="Days that pass.",
+            show_default=False,
+        ),
+    ] = 0.0,
+    years: Annotated[
+        float,
+        typer.Option(
+            "--years",
+            metavar="YEARS",
+            help="Years that pass.",
+            show_default=False,
+        ),
+    ] = 0.0,
     temperature: Annotated[
         float | None,
         typer.Option("--temperature", metavar="CELSIUS", help="Temperature while they pass [30]."),
@@ -28,6 +46,7 @@ def age(
         int,
         typer.Option(
             "--cycles",
+            metavar="COUNT",
             help="Program and erase cycles of every block before it was programmed.",
             show_default=False,
         ),
@@ -57,8 +76,8 @@ def age(
         facts = {"file": Fact(None, str(file)), **_facts(drive)}
         rows = [{"mode": mode, "before": before[mode], "after": rate} for mode, rate in _rates(drive).items()]
     columns = [
-        Column("mode", "Mode"),
-        Column("before", "Raw bit error rate before", _rate),
+        Column("mode", "Raw bit errors of", lambda mode: str(mode).upper()),
+        Column("before", "before", _rate),
         Column("after", "after", _rate),
     ]
     title = f"{file}: older by {days:g} days and {cycles:,} cycles" if days or cycles else f"{file}: its age"
@@ -68,15 +87,10 @@ def age(
 def _facts(drive: Drive) -> dict[str, Fact]:
     age, health = drive.media.age, drive.admin.health()
     return {
-        "hours": Fact("Hours passed", age.hours, lambda hours: f"{hours:,.0f}"),
-        "effective_hours": Fact(
-            "  at the reference temperature", age.effective_hours, lambda hours: f"{hours:,.0f}"
-        ),
+        "hours": Fact("Time passed", age.hours, _hours),
+        "effective_hours": Fact("  at the reference temperature", age.effective_hours, _hours),
         "cycles": Fact("Cycles of every block, besides its erases", age.cycles),
-        "percentage_used": Fact("SMART: life used, percent", health.percentage_used),
-        "power_on_hours": Fact("  power-on hours", health.power_on_hours),
-        "temperature_kelvin": Fact("  temperature, kelvin", health.temperature_kelvin),
-        "media_errors": Fact("  media errors", health.media_errors),
+        **{key: fact for key, fact in smart(health).items() if key in _SMART},
     }
 
 
@@ -94,6 +108,10 @@ def _rates(drive: Drive) -> dict[cells.Mode, float]:
         )
         for mode in _MODES
     }
+
+
+def _hours(hours: Value) -> str:
+    return f"{hours:,.0f} h" if isinstance(hours, int | float) else str(hours)
 
 
 def _rate(rate: Value) -> str:

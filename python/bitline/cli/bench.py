@@ -3,33 +3,60 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from bitline import _bitline
-from bitline.cli.options import Json
+from bitline.cli.options import Json, Wide
 from bitline.cli.output import Column, Fact, Format, Result, Table, Value, emit, plain, rate
+from bitline.errors import UsageError
 
 
 def bench(
-    as_json: Json = False,
     scaling: Annotated[
         bool,
         typer.Option(
             "--scaling", help="Also for drives of three sizes and runs of three lengths: minutes, 5 GiB."
         ),
     ] = False,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            "--baseline",
+            metavar="FILE",
+            help="Compare with an earlier run, whose --json output is in this file.",
+        ),
+    ] = None,
+    wide: Wide = False,
+    as_json: Json = False,
 ) -> None:
     """Measure how fast this machine simulates, beside references measured in the same run.
 
     Takes some seconds. Rates are per second of real time on one core; the bare executor and the memory's
     bandwidth tell how much of a difference between two machines, or two runs, is the machine's.
     """
+    before = None if baseline is None else _read(baseline)
     with _status(quiet=as_json) as tell:
         report = json.loads(_bitline.run_benchmarks(tell, scaling=scaling))
-    emit(_result(report), as_json=as_json)
+    result = _result(report) if before is None else _compared(report, before, str(baseline))
+    emit(result, as_json=as_json, wide=wide)
+
+
+def _read(path: Path) -> dict[str, Value]:
+    """The figures of an earlier run.
+
+    Raises:
+        UsageError: The file holds none.
+    """
+    try:
+        found = _leaves(json.loads(path.read_text(encoding="utf-8")))
+    except (UnicodeDecodeError, json.JSONDecodeError, AttributeError):
+        found = {}
+    if _EXECUTOR not in found:
+        raise UsageError(f"--baseline {path}: expected what `bitline bench --json` prints")
+    return found
 
 
 def _millions(value: Value) -> str:
@@ -65,6 +92,9 @@ _SHOWN: dict[str, tuple[str, Format]] = {
 }
 
 
+#: What tells the speed of the machine itself.
+_EXECUTOR = "executor_awaits_per_second"
+
 _SCALING = (
     Column("capacity_gb", "Drive [GB]", rate),
     Column("requests", "Requests"),
@@ -88,6 +118,40 @@ def _result(report: Mapping[str, Any]) -> Result:
     return Result("The simulator's speed on this machine", facts, tables, verdict=text)
 
 
+def _compared(report: Mapping[str, Any], before: Mapping[str, Value], baseline: str) -> Result:
+    """What has changed since an earlier run, and how much of that is the machine's."""
+    facts = {key: Fact(None, value) for key, value in report.items() if key != "scaling"}
+    now = _leaves({key: value for key, value in report.items() if key != "scaling"})
+    rows: list[dict[str, Value]] = []
+    for key, (heading, show) in _SHOWN.items():
+        old, new = before.get(key), now.get(key)
+        if isinstance(old, int | float) and isinstance(new, int | float):
+            change = new / old - 1 if old else None
+            told = {"shown_before": show(old), "shown": show(new)}
+            rows.append(
+                {"key": key, "what": heading.strip(), "before": old, "now": new, "change": change, **told}
+            )
+    columns = [
+        Column("key", None),
+        Column("before", None),
+        Column("now", None),
+        Column("what", "Measured"),
+        Column("shown_before", "Before"),
+        Column("shown", "Now"),
+        Column("change", "Change", _signed),
+    ]
+    executor = next((row["change"] for row in rows if row["key"] == _EXECUTOR), None)
+    verdict = (
+        f"The bare executor changed by {_signed(executor)}: as much of the other changes is the machine's."
+    )
+    tables = {"comparison": Table(columns, rows)}
+    return Result(f"The simulator's speed, beside {baseline}", facts, tables, verdict)
+
+
+def _signed(value: Value) -> str:
+    return f"{round(value * 100):+d} %" if isinstance(value, int | float) else plain(value)
+
+
 def _leaves(report: Mapping[str, Value], prefix: str = "") -> dict[str, Value]:
     found: dict[str, Value] = {}
     for key, value in report.items():
@@ -101,6 +165,8 @@ def _leaves(report: Mapping[str, Value], prefix: str = "") -> dict[str, Value]:
 @contextmanager
 def _status(*, quiet: bool) -> Iterator[Callable[[str], None]]:
     """Tells what is measured, on a terminal."""
+    from rich.console import Console
+
     console = Console(stderr=True, quiet=quiet)
     if not console.is_terminal:
         yield lambda _: None

@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from enum import IntEnum
 
 import typer
-from rich.console import Console
-from rich.text import Text
 from typer.exceptions import TyperException
 
 from bitline.errors import BitlineError, ConfigError, UsageError, WrongResultError
@@ -64,6 +62,10 @@ def reported() -> Iterator[None]:
 
 
 def _say(what: str) -> None:
+    # Errors alone need it.
+    from rich.console import Console
+    from rich.text import Text
+
     line = Text.assemble(("error: ", "bold red"), what)
     Console(stderr=True).print(line, soft_wrap=True)
 

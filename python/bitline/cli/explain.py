@@ -9,26 +9,14 @@ import typer
 
 import bitline
 from bitline.bits import BITS_MAX, BitExpression, BitVector
-from bitline.cli.options import Config, Json, Preset, Set, settings
-from bitline.cli.output import Branch, Column, Fact, Result, Table, Tree, duration, emit, energy
+from bitline.cli.options import Config, Json, Preset, Set, Wide, settings
+from bitline.cli.output import Result, emit
+from bitline.display.explanation import summary
 from bitline.drive import Drive
 from bitline.errors import UsageError
-from bitline.explanation import ConstantPart, Estimate, PagePart, PlanPart, Step, VectorPart
 from bitline.formula import names, parse
-from bitline.platforms import PLATFORMS, Platform
-from bitline.records import plain
-from bitline.units import counted, quoted
-
-#: Characters of a latch's contents that are shown on a line.
-_SHOWN = 100
-#: Times of an estimate, and whose they are.
-_PARTS = {
-    "array": "busiest die, sensing",
-    "channel": "busiest channel",
-    "accelerator": "accelerator",
-    "link": "link to the host",
-    "host": "host",
-}
+from bitline.platforms import PLATFORM_NAMES, PLATFORMS, Platform
+from bitline.units import quoted
 
 
 def explain(
@@ -55,13 +43,14 @@ def explain(
         int | None,
         typer.Option(
             "--bits",
+            metavar="COUNT",
             help="Length of the vectors, for time and energy [a page of every plane].",
             min=1,
             max=BITS_MAX,
         ),
     ] = None,
     platform: Annotated[
-        str, typer.Option("--platform", help=f"Who evaluates it: {', '.join(PLATFORMS)}.")
+        str, typer.Option("--platform", metavar="NAME", help=f"Who evaluates it: {', '.join(PLATFORMS)}.")
     ] = "flash-cosmos",
     count: Annotated[bool, typer.Option("--count", help="The result is counted, not read.")] = False,
     image: Annotated[
@@ -75,6 +64,7 @@ def explain(
     preset: Preset = None,
     config: Config = None,
     set_: Set = None,
+    wide: Wide = False,
     as_json: Json = False,
 ) -> None:
     """Show how an expression would be evaluated: senses, latches, the controller's work, time and energy.
@@ -104,7 +94,7 @@ def explain(
             stored: dict[str, dict[str, BitVector]] = {}
             asked = parse(expression, lambda name: _as_operand(_stored(drive, image, name, stored)))
             result = _result(asked, expression, platform, bits, count, {})
-    emit(result, as_json=as_json)
+    emit(result, as_json=as_json, wide=wide)
 
 
 def _as_operand(vector: BitVector) -> BitExpression:
@@ -188,78 +178,5 @@ def _result(
     if platform not in known:
         raise UsageError(f"--platform {platform}: it must be one of {', '.join(PLATFORMS)}")
     told = asked._explanation(known[platform], bits, count, words)
-    estimate, chunks = told.estimate, counted(told.chunks, "page")
-    return Result(
-        f"{quoted(text)}, by {platform} on {asked.drive._config.name}",
-        {
-            "expression": Fact(None, told.expression),
-            "platform": Fact(None, told.platform),
-            "bits": Fact("Length of the vectors, in bits", told.bits),
-            "chunks": Fact("  pages", told.chunks),
-            "count": Fact(None, count),
-            "senses": Fact("Senses, for each page", told.senses),
-            "page_transfers": Fact("Pages over the channels, for each page", told.page_transfers),
-            "controller_pages": Fact("Pages the accelerator takes in, for each", told.controller_pages),
-            "time_ns": Fact("Time (estimate)", estimate.time.ns, duration),
-            "bound": Fact("  longest at work", estimate.bound),
-            "energy_pj": Fact("Energy (estimate)", estimate.energy.pj, energy),
-        },
-        {"times": _times(estimate), "energy": _energies(estimate)},
-        f"The plan is the same for all {chunks}. A command's time is of one die, its energy of one plane.",
-        {"root": Tree(_branch(told.root), plain(told.root))},
-    )
-
-
-def _times(estimate: Estimate) -> Table:
-    columns = [Column("part", "Busy"), Column("time_ns", "Time", duration)]
-    times = [(part, getattr(estimate, name).ns) for name, part in _PARTS.items()]
-    return Table(columns, [{"part": part, "time_ns": time} for part, time in times if time])
-
-
-def _energies(estimate: Estimate) -> Table:
-    columns = [Column("component", "Energy"), Column("cause", "for"), Column("energy_pj", "Amount", energy)]
-    return Table(columns, plain(estimate.energy_by))
-
-
-def _branch(part: PlanPart) -> Branch:
-    match part:
-        case ConstantPart():
-            return Branch(f"all {int(part.value)}, without touching the array")
-        case VectorPart():
-            return Branch(f"read {part.vector}")
-        case PagePart():
-            return _page(part)
-    operator = part.operator.upper()
-    return Branch(
-        f"{operator} of {counted(len(part.parts), 'part')}", [_branch(below) for below in part.parts]
-    )
-
-
-def _page(part: PagePart) -> Branch:
-    if not part.steps:
-        return Branch(f"page {part.computation} again")
-    senses = sum(step.command == "sense" for step in part.steps)
-    return Branch(
-        f"page {part.computation}: {counted(senses, 'sense')}",
-        [
-            Branch(
-                f"{step.action}    {_cost(step)}",
-                [Branch(f"S: {_short(step.s)}"), Branch(f"C: {_short(step.c)}")],
-            )
-            for step in part.steps
-        ],
-    )
-
-
-def _cost(step: Step) -> str:
-    cost = f"{step.time}, {step.energy}"
-    if step.command == "xor":
-        return cost
-    return f"{counted(step.wordlines, 'wordline')} of {counted(step.blocks, 'block')}, {cost}"
-
-
-def _short(text: str) -> str:
-    if len(text) <= _SHOWN:
-        return text
-    half = _SHOWN // 2
-    return f"{text[:half]} ... {text[-half:]}"
+    by = f"{PLATFORM_NAMES[platform]} on the drive {asked.drive._config.name}"
+    return summary(told, f"{quoted(text)}: evaluated by {by}", count=count)

@@ -9,9 +9,10 @@ import typer
 
 import bitline
 from bitline import _bitline
-from bitline.cli.options import Config, Json, Preset, Set, settings
-from bitline.cli.output import Column, Fact, Result, Table, Value, emit, size
+from bitline.cli.options import Config, Image, Json, Preset, Set, Wide, settings
+from bitline.cli.output import Column, Fact, Result, Table, Value, emit, of, plain, size
 from bitline.cli.progress import progress
+from bitline.display.health import smart, space
 from bitline.drive import Drive
 from bitline.errors import ImageError, MediaError, UsageError
 from bitline.media import VectorSpace
@@ -20,9 +21,11 @@ from bitline.units import counted
 #: Names of vectors that a line has room for.
 _NAMES_SHOWN = 6
 
-app = typer.Typer(help="Make, describe and check image files, which keep a drive's bits across processes.")
-
-File = Annotated[Path, typer.Argument(metavar="FILE", help="The image file.", show_default=False)]
+app = typer.Typer(
+    help="Make, describe and check image files, which keep a drive's bits across processes.",
+    add_completion=False,
+    rich_markup_mode=None,
+)
 
 #: Logical blocks that one read of a check asks for.
 _BLOCKS_PER_READ = 4096
@@ -30,7 +33,7 @@ _BLOCKS_PER_READ = 4096
 
 @app.command()
 def create(
-    file: File, preset: Preset = None, config: Config = None, set_: Set = None, as_json: Json = False
+    file: Image, preset: Preset = None, config: Config = None, set_: Set = None, as_json: Json = False
 ) -> None:
     """Make an image file for a blank drive. It is sparse: a 2 TB drive takes what is written to it."""
     if file.exists():
@@ -41,7 +44,7 @@ def create(
 
 
 @app.command()
-def info(file: File, as_json: Json = False) -> None:
+def info(file: Image, wide: Wide = False, as_json: Json = False) -> None:
     """Tell what an image holds: its drive, space used, wear, vectors. The file is not written."""
     with bitline.open(path=file, read_only=True) as drive:
         inventory = drive.media.inventory()
@@ -50,26 +53,24 @@ def info(file: File, as_json: Json = False) -> None:
             "file_bytes": Fact("Disk space of the file", file.stat().st_blocks * 512, size),
             **_facts(drive),
             "used_bytes": Fact("Used by blocks", inventory.mapped_pages * inventory.page_bytes, size),
-            "mapped_pages": Fact("Logical pages with data", inventory.mapped_pages),
-            "data_pages": Fact("  of", inventory.data_pages),
-            "flash_blocks_used": Fact("Flash blocks in use", inventory.flash_blocks_used),
-            "flash_blocks": Fact("  of", inventory.flash_blocks),
-            "flash_blocks_unusable": Fact("Flash blocks unusable", inventory.flash_blocks_unusable),
-            "erase_count_mean": Fact("Erases of a block, mean", inventory.erase_count_mean),
-            "erase_count_max": Fact("  most", inventory.erase_count_max),
+            "mapped_pages": Fact(
+                "  logical pages with data", inventory.mapped_pages, of(inventory.data_pages)
+            ),
+            "data_pages": Fact(None, inventory.data_pages),
+            **space(inventory),
             "vectors": Fact("Bit vectors", inventory.vectors),
-            **_vector_space(inventory.vector_space),
-            **_health(drive),
+            **_vector_space(inventory.vector_space, shown=inventory.vectors),
+            **smart(drive.admin.health()),
         }
         tables = {"groups": _groups(drive)} if inventory.vectors or as_json else {}
         if len(drive.volume) or as_json:
             tables["objects"] = _objects(drive)
-    emit(Result(str(file), facts, tables), as_json=as_json)
+    emit(Result(str(file), facts, tables), as_json=as_json, wide=wide)
 
 
 @app.command()
 def check(
-    file: File,
+    file: Image,
     data: Annotated[
         bool, typer.Option("--data/--no-data", help="Whether data is read, or only the records of it.")
     ] = True,
@@ -133,53 +134,38 @@ def _facts(drive: Drive) -> dict[str, Fact]:
         "preset": Fact("Drive", config["name"]),
         "description": Fact("  models", config["description"]),
         "capacity_bytes": Fact("Capacity", drive.capacity_bytes, size),
-        "blocks": Fact("  in logical blocks", drive.blocks),
-        "block_bytes": Fact("  of", drive.block_bytes, size),
+        "blocks": Fact("  logical blocks", drive.blocks),
+        "block_bytes": Fact("  bytes of each", drive.block_bytes),
     }
 
 
-def _vector_space(space: VectorSpace) -> dict[str, Fact]:
+def _vector_space(space: VectorSpace, *, shown: int) -> dict[str, Fact]:
     """What vectors take, and what ESP's one bit a cell costs."""
     bits = space.data_bits_per_cell
     used = 100 * space.blocks / space.blocks_max if space.blocks_max else 0.0
-    return {
-        "vector_pages": Fact("  in flash pages", space.pages),
-        "vector_bytes": Fact("  which hold", space.bytes, size),
+    facts = {
+        "vector_pages": Fact("  flash pages", space.pages),
+        "vector_bytes": Fact("  bytes of these", space.bytes, size),
         "vector_bytes_as_data": Fact(
-            f"  and would hold as data, {counted(bits, 'bit')} a cell", space.bytes_as_data, size
+            f"  would hold as data, {counted(bits, 'bit')} a cell", space.bytes_as_data, size
         ),
-        "vector_bytes_given_up": Fact("  so that ESP costs", space.bytes_given_up, size),
-        "vector_blocks": Fact("Flash blocks of vectors", space.blocks),
-        "vector_blocks_max": Fact("  of the share for computing", space.blocks_max),
-        "vector_blocks_percent": Fact("  in percent", round(used, 2)),
-        "vector_blocks_as_data": Fact("  which would hold as data", space.blocks_as_data, size),
+        "vector_bytes_given_up": Fact("  given up for ESP", space.bytes_given_up, size),
+        "vector_blocks": Fact("  flash blocks", space.blocks, of(space.blocks_max)),
+        "vector_blocks_max": Fact(None, space.blocks_max),
+        "vector_blocks_percent": Fact(None, round(used, 2)),
+        "vector_blocks_as_data": Fact("  these would hold as data", space.blocks_as_data, size),
     }
-
-
-def _health(drive: Drive) -> dict[str, Fact]:
-    """What the drive's SMART page says."""
-    health = drive.admin.health()
-    warnings = ", ".join(health.critical_warnings) or "none"
-    return {
-        "critical_warnings": Fact("Critical warnings", warnings),
-        "percentage_used": Fact("Life used, percent", health.percentage_used),
-        "available_spare_percent": Fact("Spare left, percent", health.available_spare_percent),
-        "data_units_written": Fact("Written by the host, units of 512,000 bytes", health.data_units_written),
-        "data_units_read": Fact("  read", health.data_units_read),
-        "power_cycles": Fact("Power cycles", health.power_cycles),
-        "unsafe_shutdowns": Fact("  that ended without a shutdown", health.unsafe_shutdowns),
-        "media_errors": Fact("Media errors", health.media_errors),
-    }
+    return {key: fact if shown else Fact(None, fact.value) for key, fact in facts.items()}
 
 
 def _groups(drive: Drive) -> Table:
     columns = [
         Column("group", "Group", str),
         Column("vectors", "Vectors"),
-        Column("names", "Names", str),
+        Column("names", "Names", str, rank=1),
         Column("bits", "Bits of each"),
-        Column("first_die", "First die"),
-        Column("dies", "Dies, 0: all"),
+        Column("first_die", "First die", rank=3),
+        Column("dies", "Dies", lambda dies: plain(dies) if dies else "all", rank=2),
     ]
     rows: list[dict[str, Value]] = []
     for group in drive.groups:
@@ -197,8 +183,8 @@ def _objects(drive: Drive) -> Table:
         Column("name", "Name", str),
         Column("kind", "Kind", str),
         Column("bytes", "Size", size),
-        Column("dtype", "Type", str),
-        Column("shape", "Shape", str),
+        Column("dtype", "Type", str, rank=1),
+        Column("shape", "Shape", str, rank=2),
     ]
     rows: list[dict[str, Value]] = []
     for found in drive.volume.objects():

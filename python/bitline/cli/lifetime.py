@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bitline.cli.options import Config, Json, Preset, Set, destination, distinct, settings
+from bitline.cli.options import Config, Json, Preset, Set, Wide, destination, distinct, settings
 from bitline.cli.output import Column, Fact, Result, Table, Value, emit
 from bitline.cli.progress import progress
 from bitline.drive import configuration
@@ -13,12 +13,19 @@ from bitline.drive import configuration
 if TYPE_CHECKING:
     from bitline.lifetime import Point
 
+#: How soon columns of cycles give way in a narrow table.
+_RANKS = {15_000: 3, 2_000: 2, 1_000: 1}
+#: Below the table.
+_MEANING = "Shares of wrong bits; in parentheses the raw bit error rate of what the array cannot compute on."
+
 
 def lifetime(
     preset: Preset = None,
     config: Config = None,
     set_: Set = None,
-    operands: Annotated[int, typer.Option("--operands", help="Vectors that meet in one AND.")] = 16,
+    operands: Annotated[
+        int, typer.Option("--operands", metavar="COUNT", help="Vectors that meet in one AND.")
+    ] = 16,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -28,6 +35,7 @@ def lifetime(
     parquet: Annotated[
         Path | None, typer.Option("--parquet", metavar="FILE", help="Save all points in a Parquet file.")
     ] = None,
+    wide: Wide = False,
     as_json: Json = False,
 ) -> None:
     """Count wrong results of ANDs in the flash, over 0 to 20,000 cycles and 0 to 5 years.
@@ -75,9 +83,12 @@ def lifetime(
 
     names = list(of(CYCLES[0]))
     table = [{"mode": name, **{str(cycles): _share(of(cycles)[name]) for cycles in CYCLES}} for name in names]
-    columns = [Column("mode", "Programmed as"), *(Column(str(cycles), f"{cycles:,}") for cycles in CYCLES)]
+    columns = [
+        Column("mode", "Mode"),
+        *(Column(str(cycles), f"{cycles:,}", rank=_RANKS.get(cycles, 0)) for cycles in CYCLES),
+    ]
     title = f"{chosen.name}: wrong results by P/E cycles, after a year"
-    emit(Result(title, facts, {"year": Table(columns, table)}), as_json=False)
+    emit(Result(title, facts, {"year": Table(columns, table)}, _MEANING), as_json=False, wide=wide)
     return None
 
 

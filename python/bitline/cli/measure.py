@@ -12,7 +12,7 @@ import bitline
 from bitline.cli.options import destination, distinct, in_range
 from bitline.cli.output import emit
 from bitline.cli.progress import progress
-from bitline.cli.summary import summary
+from bitline.display.report import summary
 from bitline.drive import Drive, Setting
 from bitline.errors import UsageError
 from bitline.workload import LatencyChunk, Report, default_of
@@ -204,7 +204,7 @@ def _errors_of(file: Path | None) -> Iterator[None]:
         raise error if file is None else UsageError(f"{file}: {error}") from error
 
 
-def measure(drive: Drive, job: Job, outputs: Outputs, *, as_json: bool) -> Report:
+def measure(drive: Drive, job: Job, outputs: Outputs, *, as_json: bool, wide: bool = False) -> Report:
     """Run a job on a drive, print what was measured, and write the files that are asked for."""
     if outputs.trace is not None or outputs.plot is not None:
         drive.tracing.start(busiest=outputs.trace is None)
@@ -224,13 +224,13 @@ def measure(drive: Drive, job: Job, outputs: Outputs, *, as_json: bool) -> Repor
         _errors_of(job.file),
     ):
         report = drive.measure(job.workloads, advance, latencies=take, keep_going=job.keep_going)
-    emit(summary(job.title, report, outputs.named()), as_json=as_json)
+    emit(summary(job.title, report, outputs.named()), as_json=as_json, wide=wide)
     if outputs.trace is not None:
         drive.tracing.write(outputs.trace)
     if outputs.plot is not None:
         from bitline.plot import plot
 
-        plot(outputs.plot, drive.tracing.busiest(), curves(), job.title)
+        plot(outputs.plot, drive.tracing.busiest(), curves(), job.title, report.elapsed)
     return report
 
 

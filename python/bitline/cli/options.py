@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+import bitline
 from bitline import toml_text
 from bitline.drive import Setting
 from bitline.errors import UsageError
@@ -13,10 +14,19 @@ from bitline.errors import UsageError
 DEFAULT_PRESET = "flash-cosmos"
 """The drive when nothing else is asked for."""
 
+
+def preset_names(incomplete: str) -> list[tuple[str, str]]:
+    """Presets that begin so, with what they are: for completion in the shell."""
+    return [(name, what) for name, what in bitline.presets().items() if name.startswith(incomplete)]
+
+
 Preset = Annotated[
     str | None,
     typer.Option(
-        "--preset", metavar="NAME", help=f"A drive from the list of `bitline presets` [{DEFAULT_PRESET}]."
+        "--preset",
+        metavar="NAME",
+        help=f"A drive from the list of `bitline presets` [{DEFAULT_PRESET}].",
+        autocompletion=preset_names,
     ),
 ]
 Config = Annotated[
@@ -31,7 +41,11 @@ Set = Annotated[
         help="Override one key of the drive, such as nand.geometry.channels=16; may be repeated.",
     ),
 ]
+Image = Annotated[Path, typer.Argument(metavar="FILE", help="The image file.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Wide = Annotated[
+    bool, typer.Option("--wide", help="Show all columns of tables, however wide the terminal is.")
+]
 
 
 def in_range(option: str, value: float, least: float, most: float) -> None:

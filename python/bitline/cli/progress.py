@@ -3,9 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
 
 @contextmanager
 def progress(
@@ -16,6 +13,10 @@ def progress(
     Without a total it only counts. Until something is done, it says `first`, if given. Shown only on a
     terminal, and not when `quiet`.
     """
+    # Needed where something runs, not for help.
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     console = Console(stderr=True)
     bar = Progress(
         TextColumn("{task.description:<28}"),

@@ -21,7 +21,7 @@ from bitline.cli.measure import (
     open_drive,
     precondition,
 )
-from bitline.cli.options import Config, Json, Preset, Set, settings
+from bitline.cli.options import Config, Json, Preset, Set, Wide, settings
 from bitline.errors import UsageError
 from bitline.workload import TraceFormat
 
@@ -56,10 +56,13 @@ def replay(
     ] = "original",
     requests: Annotated[
         int | None,
-        typer.Option("--requests", help="Only the first so many.", min=1, max=_COUNT_MAX),
+        typer.Option("--requests", metavar="COUNT", help="Only the first so many.", min=1, max=_COUNT_MAX),
     ] = None,
     repeat: Annotated[
-        int, typer.Option("--repeat", help="So many times, one after another.", min=1, max=2**32 - 1)
+        int,
+        typer.Option(
+            "--repeat", metavar="TIMES", help="So many times, one after another.", min=1, max=2**32 - 1
+        ),
     ] = 1,
     bad_lines: Annotated[
         str,
@@ -74,18 +77,21 @@ def replay(
         int | None,
         typer.Option(
             "--depth",
+            metavar="COUNT",
             help=f"The most requests in flight; more wait, and that counts [{DEPTH_MAX}].",
             min=1,
             max=DEPTH_MAX,
         ),
     ] = None,
     first_block: Annotated[
-        int, typer.Option("--first-block", help="Where the range begins.", min=0, max=_COUNT_MAX)
+        int,
+        typer.Option("--first-block", metavar="BLOCK", help="Where the range begins.", min=0, max=_COUNT_MAX),
     ] = 0,
     range_: Annotated[
         int,
         typer.Option(
             "--range",
+            metavar="BLOCKS",
             help="Logical blocks that requests are folded into; 0 is all that follow.",
             min=0,
             max=_COUNT_MAX,
@@ -121,6 +127,7 @@ def replay(
     preset: Preset = None,
     config: Config = None,
     set_: Set = None,
+    wide: Wide = False,
     as_json: Json = False,
 ) -> None:
     """Replay a block trace; print latencies, rates, flash work, utilization, energy and wear.
@@ -153,7 +160,7 @@ def replay(
         part["outstanding_max"] = depth
     with open_drive(preset, config, settings(set_), image) as drive:
         job = Job(f"{file}, replayed", [part], requests, before, keep_going)
-        measure(drive, job, outputs, as_json=as_json)
+        measure(drive, job, outputs, as_json=as_json, wide=wide)
 
 
 def _timing(text: str) -> object:

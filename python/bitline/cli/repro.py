@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bitline.cli.options import Json
+from bitline.cli.options import Json, Wide
 from bitline.cli.output import Column, Fact, Result, Table, Value, emit
 from bitline.cli.progress import progress
 from bitline.errors import UsageError, WrongResultError
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Regenerate the figures of papers, and hold their numbers against the published ones.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 
@@ -41,19 +42,21 @@ def flash_cosmos(
         Path, typer.Option("--out", metavar="DIR", help="Where the figures go, as PNG and Parquet.")
     ] = Path("repro-flash-cosmos"),
     workers: Annotated[
-        int | None, typer.Option("--workers", help="Processes; as many as cores if not given.", min=1)
+        int | None,
+        typer.Option("--workers", metavar="COUNT", help="Processes; as many as cores if not given.", min=1),
     ] = None,
     published: Annotated[
         Path | None,
         typer.Option(
             "--published",
             metavar="DIR",
-            help="The published numbers; those of the sources if not given.",
+            help="The published numbers; those that come along if not given.",
         ),
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 if a number is beyond the aim.")
     ] = False,
+    wide: Wide = False,
     as_json: Json = False,
 ) -> None:
     """Flash-Cosmos (MICRO 2022): its figures at full size, and a table of published and measured numbers.
@@ -77,7 +80,7 @@ def flash_cosmos(
         import pyarrow.parquet as pq
 
         variants = pq.read_table(out / report.ASSUMPTIONS).to_pylist()
-    emit(_result(found, variants, out, quick=quick), as_json=as_json)
+    emit(_result(found, variants, out, quick=quick), as_json=as_json, wide=wide)
     missed = sum(not one.within for one in found)
     if strict and missed:
         raise WrongResultError(f"{counted(missed, 'number')} of {len(found)} beyond the aim")
@@ -104,16 +107,16 @@ def _result(
     from bitline.repro.flash_cosmos.report import row_of
 
     columns = [
-        Column("figure", None),
+        Column("figure", "Figure", _figure, rank=2),
         Column("key", None),
         Column("quantity", "Quantity"),
         Column("published", "Published", _number),
         Column("measured", "Measured", _number),
-        Column("unit", "Unit"),
+        Column("unit", "Unit", lambda unit: str(unit).replace("us", "µs")),
         Column("deviation", "Deviation", _percent),
-        Column("tolerance", "Aim", _aim),
+        Column("tolerance", "Aim", _aim, rank=3),
         Column("within", "Within", lambda value: "yes" if value else "NO"),
-        Column("arithmetic_mean", "Arithmetic mean", _number),
+        Column("arithmetic_mean", "Arithmetic mean", _number, rank=4),
         Column("note", None),
         Column("source", None),
     ]
@@ -139,7 +142,14 @@ def _result(
             Column("changed", "Then", _number),
         ]
         tables["assumptions"] = Table(columns, variants)
-    return Result("Flash-Cosmos, reproduced", facts, tables, verdict.strip())
+    title = f"Flash-Cosmos, reproduced{' (quick: shorter vectors than the paper has)' if quick else ''}"
+    return Result(title, facts, tables, verdict.strip())
+
+
+def _figure(value: Value) -> str:
+    """A folder's name as papers write it: 7 for figure-07, 8.3 for section-8.3."""
+    kind, _, number = str(value).partition("-")
+    return number.lstrip("0") if kind == "figure" else f"section {number}"
 
 
 def _plain(value: object) -> Value:

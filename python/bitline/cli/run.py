@@ -21,7 +21,7 @@ from bitline.cli.measure import (
     open_drive,
     precondition,
 )
-from bitline.cli.options import Config, Json, Preset, Set, distinct, in_range, settings
+from bitline.cli.options import Config, Json, Preset, Set, Wide, distinct, in_range, settings
 from bitline.errors import UsageError
 from bitline.workload import default_of
 from bitline.workload_file import DriveTable, WorkloadFile
@@ -36,16 +36,27 @@ _SECONDS_MAX = 1e6
 def run(
     requests: Annotated[
         int | None,
-        typer.Option("--requests", help=f"How many requests [{_REQUESTS}].", min=1, max=_COUNT_MAX),
+        typer.Option(
+            "--requests",
+            metavar="COUNT",
+            help=f"How many requests [{_REQUESTS}].",
+            min=1,
+            max=_COUNT_MAX,
+        ),
     ] = None,
     seconds: Annotated[
         float | None,
-        typer.Option("--seconds", help="Instead: no request arrives after so much simulated time."),
+        typer.Option(
+            "--seconds",
+            metavar="SECONDS",
+            help="Instead: no request arrives after so much simulated time.",
+        ),
     ] = None,
     depth: Annotated[
         int | None,
         typer.Option(
             "--depth",
+            metavar="COUNT",
             help=f"Requests outstanding at any time [{flows.CLOSED_DEPTH}]; with --rate the most "
             f"[{flows.OPEN_DEPTH}].",
             min=1,
@@ -72,7 +83,10 @@ def run(
     read_fraction: Annotated[
         float | None,
         typer.Option(
-            "--read-fraction", help="Share of reads, 0 to 1; the rest are writes [1].", show_default=False
+            "--read-fraction",
+            metavar="SHARE",
+            help="Share of reads, 0 to 1; the rest are writes [1].",
+            show_default=False,
         ),
     ] = None,
     blocks: Annotated[
@@ -86,7 +100,13 @@ def run(
     ] = None,
     align: Annotated[
         int | None,
-        typer.Option("--align", help="Requests begin at multiples of so many blocks.", min=1, max=2**32 - 1),
+        typer.Option(
+            "--align",
+            metavar="BLOCKS",
+            help="Requests begin at multiples of so many blocks.",
+            min=1,
+            max=2**32 - 1,
+        ),
     ] = None,
     pattern: Annotated[
         str | None,
@@ -102,6 +122,7 @@ def run(
         int | None,
         typer.Option(
             "--range",
+            metavar="BLOCKS",
             help="Logical blocks that requests go to; 0 is the whole drive [65536].",
             min=0,
             max=_COUNT_MAX,
@@ -140,6 +161,7 @@ def run(
     preset: Preset = None,
     config: Config = None,
     set_: Set = None,
+    wide: Wide = False,
     as_json: Json = False,
 ) -> None:
     """Run flows of reads and writes; print latencies, rates, flash work, utilization, energy and wear.
@@ -183,7 +205,7 @@ def run(
     with open_drive(preset, config, {**(asked.settings or {}), **settings(set_)}, image) as drive:
         title, total = flows.title(list(parts)), _total(parts)
         job = Job(title, parts, total, before, keep_going, groups, workload)
-        measure(drive, job, outputs, as_json=as_json)
+        measure(drive, job, outputs, as_json=as_json, wide=wide)
 
 
 def _flow(given: Mapping[str, Any], *, prefill: bool) -> dict[str, Any]:

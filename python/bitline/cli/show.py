@@ -9,7 +9,7 @@ import typer
 
 import bitline
 from bitline import _bitline
-from bitline.cli.options import Config, Json, Preset, Set, settings
+from bitline.cli.options import Config, Json, Preset, Set, Wide, settings
 from bitline.cli.output import Column, Result, Table, emit
 from bitline.drive import configuration
 from bitline.errors import UsageError
@@ -32,6 +32,7 @@ def show(
         bool,
         typer.Option("--keys", help="A table of keys, values and units; all there is to tell with --json."),
     ] = False,
+    wide: Wide = False,
     as_json: Json = False,
 ) -> None:
     """Print a drive's complete configuration as TOML: the preset or file, with every override on top.
@@ -53,7 +54,7 @@ def show(
         with bitline.open(path=image, set=overrides, create=False) as drive:
             shown = _bitline.Config(text=drive.config)
     if keys:
-        emit(_keys(shown), as_json=as_json)
+        emit(_keys(shown), as_json=as_json, wide=wide)
     elif as_json:
         print(json.dumps(tomllib.loads(shown.to_toml()), indent=2, ensure_ascii=False))
     else:
@@ -63,10 +64,10 @@ def show(
 def _keys(shown: _bitline.Config) -> Result:
     rows = json.loads(shown.keys())
     columns = (
-        Column("key", "key"),
-        Column("value", "value", json.dumps),
-        Column("unit", "unit"),
-        Column("meaning", None),
+        Column("key", "Key"),
+        Column("value", "Value", json.dumps),
+        Column("unit", "Unit", lambda unit: str(unit or ""), rank=1),
+        Column("meaning", "Meaning", lambda text: str(text), rank=2),
         Column("choices", None),
         Column("source", None),
     )

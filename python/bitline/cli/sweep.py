@@ -1,20 +1,29 @@
 """`bitline sweep`: a grid of configurations, workloads and seeds, each point in a process of its own."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bitline.cli.options import Json, destination, distinct
+from bitline.cli.options import Json, Wide, destination, distinct
 from bitline.cli.output import Column, Fact, Result, Table, emit
 from bitline.cli.progress import progress
+from bitline.display.sweep import METRICS, measured
 from bitline.errors import UsageError, WrongResultError
 from bitline.sweep import Outcome, Spec, run, table
 from bitline.units import counted
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 #: Failed points that people are shown.
 _SHOWN = 10
+#: Rows of what was measured that people are shown.
+_ROWS = 40
+#: What a figure shows where nothing else is asked for.
+_METRICS = ["requests_per_second"]
 
 
 def sweep(
@@ -43,15 +52,26 @@ def sweep(
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", help="Processes on this machine; as many as cores if not given.", min=1),
+        typer.Option(
+            "--workers",
+            metavar="COUNT",
+            help="Processes on this machine; as many as cores if not given.",
+            min=1,
+        ),
     ] = None,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE", help="A figure of one metric; the suffix names its format."),
     ] = None,
     metric: Annotated[
-        str, typer.Option("--metric", metavar="COLUMN", help="What the figure shows.")
-    ] = "requests_per_second",
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            metavar="COLUMN",
+            help="What the figure shows, such as read.p99_ns; may be repeated, a panel each. "
+            "[requests_per_second]",
+        ),
+    ] = None,
     over: Annotated[
         str | None,
         typer.Option("--over", metavar="AXIS", help="What runs to the right; the first axis if not given."),
@@ -60,6 +80,7 @@ def sweep(
         str | None,
         typer.Option("--by", metavar="AXIS", help="What runs upwards: a heat map instead of lines."),
     ] = None,
+    wide: Wide = False,
     as_json: Json = False,
 ) -> None:
     """Run every point of a grid on all cores and gather what they measured in one Parquet file.
@@ -79,12 +100,13 @@ def sweep(
     if scheduler is not None and workers is not None:
         raise UsageError("--workers is for this machine; the scheduler has workers of its own")
     read = Spec.read(spec)
-    check = None
+    check, wanted = None, _METRICS
     if plot is not None:
-        from bitline.sweep.plot import check_axes
+        from bitline.sweep.plot import check_axes, check_metrics
 
         check_axes(list(read.grid), over=over, by=by)
-        check = _MetricCheck(read, folder, metric)
+        wanted = check_metrics(metric or _METRICS)
+        check = _MetricCheck(read, folder, wanted)
     with progress("Running points", len(read), quiet=as_json) as advance:
 
         def told(done: int) -> None:
@@ -100,11 +122,14 @@ def sweep(
     written = parquet or folder / "results.parquet"
     pq.write_table(rows, written, compression="zstd")
     failures = [row for row in rows.to_pylist() if row["error"] is not None]
-    emit(_result(spec, outcome, written, plot, failures), as_json=as_json)
+    result = _result(spec, outcome, written, plot, failures)
+    if not as_json:
+        result = _with_measured(result, rows, list(read.grid), [*wanted, *METRICS])
+    emit(result, as_json=as_json, wide=wide)
     if plot is not None:
         from bitline.sweep.plot import plot as draw
 
-        draw(rows, list(read.grid), plot, metric=metric, over=over, by=by)
+        draw(rows, list(read.grid), plot, metric=wanted, over=over, by=by, title=spec.stem)
     if failures:
         raise WrongResultError(
             f"{counted(len(failures), 'point')} of {len(outcome.points):,} failed; the first, number "
@@ -112,11 +137,22 @@ def sweep(
         )
 
 
+def _with_measured(result: Result, rows: "pa.Table", axes: list[str], metrics: list[str]) -> Result:
+    """A result with what was measured, for people; JSON has the name of the Parquet file."""
+    found = [row for row in rows.to_pylist() if row["error"] is None]
+    if not found:
+        return result
+    shown = measured(found, axes, list(dict.fromkeys(metrics)))
+    note = "" if len(shown.rows) <= _ROWS else f"The first {_ROWS} of {len(shown.rows):,} rows."
+    tables = {"measured": Table(shown.columns, shown.rows[:_ROWS]), **result.tables}
+    return replace(result, tables=tables, verdict=note)
+
+
 class _MetricCheck:
     """Refuses a metric that no point can have as soon as one is done, not when all are."""
 
-    def __init__(self, spec: Spec, folder: Path, metric: str) -> None:
-        self._spec, self._folder, self._metric = spec, folder, metric
+    def __init__(self, spec: "Spec", folder: Path, metrics: list[str]) -> None:
+        self._spec, self._folder, self._metrics = spec, folder, metrics
         # A point that failed says nothing of what points measure; then it is looked at twice as many.
         self._next: float = 1
 
@@ -128,7 +164,8 @@ class _MetricCheck:
         if None in rows["error"].to_pylist():
             from bitline.sweep.plot import check_metric
 
-            check_metric(rows, self._metric, complete=False)
+            for metric in self._metrics:
+                check_metric(rows, metric, complete=False)
             self._next = math.inf
 
 

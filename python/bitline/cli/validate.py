@@ -1,25 +1,24 @@
 """`bitline validate`: results held against those of other simulators."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from bitline import _bitline
 from bitline.cli.errors import Exit
-from bitline.cli.options import Json
-from bitline.cli.output import Value
+from bitline.cli.options import Json, Wide
+from bitline.cli.output import Column, Result, Table, Value, emit
 from bitline.cli.progress import progress
 from bitline.errors import ConfigError
 
 app = typer.Typer(
     help="Hold this drive's results against those of other simulators.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 
@@ -40,6 +39,7 @@ def mqsim(
             help="A case (ssdconfig.xml, workload.xml and reference.json), or a folder of cases.",
         ),
     ],
+    wide: Wide = False,
     as_json: Json = False,
 ) -> None:
     """Import cases of MQSim, run them on this drive, and compare.
@@ -64,7 +64,7 @@ def mqsim(
     if as_json:
         print(json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        _show(rows, list(notes))
+        emit(_show(rows, list(notes), wide=wide), as_json=False, wide=wide)
     if not all(row["ok"] for row in rows):
         raise SystemExit(Exit.WRONG)
 
@@ -85,35 +85,37 @@ def _cases(folders: Sequence[Path]) -> list[Path]:
     return cases
 
 
-def _show(rows: Sequence[Row], notes: Sequence[str]) -> None:
-    """Notes, then a table; as wide as it needs where nobody looks."""
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=160)
-    for note in notes:
-        console.print(Text.assemble(("note: ", "bold"), note), soft_wrap=True)
-    table = Table(header_style="bold", box=None, pad_edge=False, padding=(0, 1))
-    for heading in ("Case", "Quantity"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("Ours", "Theirs", "Deviation"):
-        table.add_column(heading, justify="right")
-    table.add_column("OK")
-    last = None
+def _show(rows: Sequence[Row], notes: Sequence[str], *, wide: bool) -> Result:
+    """What was compared; each note once, however many cases have it."""
+    columns = [
+        Column("case", "Case"),
+        Column("quantity", "Quantity"),
+        Column("ours", "Ours"),
+        Column("theirs", "Theirs", rank=1),
+        Column("deviation", "Deviation", _percent),
+        Column("ok", "OK", lambda ok: "yes" if ok else "NO"),
+    ]
+    told, last = [], None
     for row in rows:
-        case = str(row["case"])
-        table.add_row(
-            case if case != last else "",
-            str(row["quantity"]),
-            f"{row['ours']:,}",
-            f"{row['theirs']:,}",
-            _percent(row["deviation"]),
-            Text("yes") if row["ok"] else Text("NO", style="bold red"),
-        )
-        last = case
-    console.print(table)
+        shown = {column.key: row[column.key] for column in columns}
+        told.append({**shown, "case": "" if row["case"] == last else row["case"]})
+        last = row["case"]
     wrong = sum(not row["ok"] for row in rows)
     verdict = "all agree" if not wrong else f"{wrong} of {len(rows)} do not agree"
-    console.print(f"\n{len(rows)} quantities compared: {verdict}", highlight=False)
+    lines = [f"note: {note}" for note in _distinct(notes, wide=wide)]
+    lines.append(f"{len(rows)} quantities compared: {verdict}")
+    return Result(
+        "MQSim's cases, ours beside theirs",
+        tables={"comparisons": Table(columns, told)},
+        verdict="\n".join(lines),
+    )
+
+
+def _distinct(notes: Sequence[str], *, wide: bool) -> list[str]:
+    """Notes; without the files and lines that they are of, each of them once."""
+    if wide:
+        return list(notes)
+    return list(dict.fromkeys(re.sub(r"^\S+\.xml:\d+: ", "", note) for note in notes))
 
 
 def _percent(value: Value) -> str:

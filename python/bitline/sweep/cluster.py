@@ -14,29 +14,53 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from bitline.display import Displayed, Result
 from bitline.errors import UsageError
+from bitline.extras import needed_for
 from bitline.sweep.point import Point, PointResult, live
 from bitline.sweep.spec import Spec
+from bitline.units import counted
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from distributed import Client
 
 #: Points handed to the cluster at a time, for each of its threads.
 _AHEAD = 3
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How a sweep went."""
+@dataclass(frozen=True, repr=False)
+class Outcome(Displayed):
+    """How a sweep went, and where what it measured is."""
 
+    folder: Path
+    """The folder of its results."""
     points: tuple[Point, ...]
     """All of its points."""
     resumed: int
     """Points that an earlier run had done."""
     failed: tuple[int, ...]
     """Numbers of the points that ended with an error."""
+
+    def to_arrow(self) -> "pa.Table":
+        """All figures: a row for each point and flow, in the order of the points (`bitline.sweep.table`)."""
+        from bitline.sweep.rows import table
+
+        return table(self.folder, self.points)
+
+    def _shown(self) -> Result:
+        from bitline.display.sweep import summary
+
+        return summary(self)
+
+    def _line(self) -> str:
+        return f"{counted(len(self.points), 'point')}, {len(self.failed)} failed, in {self.folder}"
+
+    def _rows(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
+        return rows
 
 
 def run(
@@ -84,7 +108,7 @@ def run(
                     failed.append(point.number)
                 if progress:
                     progress(done)
-    return Outcome(points, resumed, tuple(sorted(failed)))
+    return Outcome(folder, points, resumed, tuple(sorted(failed)))
 
 
 def results(folder: Path, points: tuple[Point, ...]) -> Iterator[tuple[Point, PointResult]]:
@@ -136,7 +160,8 @@ def _cores() -> int:
 @contextmanager
 def _client(scheduler: str | None, workers: int) -> Iterator["Client"]:
     # A second of imports, which other commands do without.
-    from distributed import Client, LocalCluster
+    with needed_for("sweeps"):
+        from distributed import Client, LocalCluster
 
     if scheduler is not None:
         try:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from bitline.errors import ConfigError
 
-#: Where the files are in the source tree.
-FOLDER = Path(__file__).parents[4] / "experiments" / "flash-cosmos"
+#: Where the files are, in a checkout and in an installed package.
+FOLDER = Path(__file__).parent / "data"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def published(folder: Path = FOLDER) -> list[Published]:
     files = sorted(folder.glob("*/published.toml"))
     if not files:
         raise ConfigError(
-            f"{folder}: there are no files */published.toml here; they come with the sources of Bitline"
+            f"{folder}: there are no files */published.toml here; --published names their folder"
         )
     return [number for file in files for number in _read(file)]
 

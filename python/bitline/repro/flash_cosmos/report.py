@@ -60,6 +60,10 @@ class Settings:
     progress: Progress
     """Told of every step."""
 
+    def values(self) -> dict[str, float]:
+        """What is published, by key."""
+        return {number.key: number.value for number in self.known}
+
 
 #: The file of what changed assumptions do to Figures 17 and 18.
 ASSUMPTIONS = "assumptions.parquet"
@@ -73,7 +77,14 @@ def figure_7(settings: Settings) -> dict[str, Measured]:
     for done, platform in enumerate(SHOWN):
         settings.progress("Figure 7", done, len(SHOWN))
         traced[platform] = trace(platform)
-    plots.timelines(settings.out / "figure-07.png", traced)
+    measured = timings(traced)
+    said = settings.values()
+    note = ", ".join(
+        f"{name} {measured[key].value:.1f} µs (published {said[key]:g})"
+        for name, key in (("tDMA", "figure07.dma_us"), ("tEXT", "figure07.ext_us"))
+        if key in said
+    )
+    plots.timelines(settings.out / "figure-07.png", traced, note)
     rows = [
         {
             "platform": SHOWN[platform],
@@ -87,7 +98,7 @@ def figure_7(settings: Settings) -> dict[str, Measured]:
         for piece in lane.slices
     ]
     _keep(settings.out / "figure-07.parquet", rows)
-    return timings(traced)
+    return measured
 
 
 def chip_figure(number: int, of: Callable[[], Chart]) -> Make:
@@ -97,7 +108,7 @@ def chip_figure(number: int, of: Callable[[], Chart]) -> Make:
         settings.progress(f"Figure {number}", 0, 1)
         chart = of()
         name = f"figure-{number:02}"
-        plots.curves(settings.out / f"{name}.png", chart)
+        plots.curves(settings.out / f"{name}.png", chart, settings.values())
         rows = [
             {"line": line, chart.x_label: x, chart.y_label: y}
             for line, (xs, ys) in chart.lines.items()
@@ -125,11 +136,11 @@ def figures_17_and_18(settings: Settings) -> dict[str, Measured]:
         (17, "time", "Speedup over outside-storage processing"),
         (18, "energy", "Energy efficiency over outside-storage processing"),
     ):
-        plots.bars(settings.out / f"figure-{number}.png", points, metric, title)
+        path, said = settings.out / f"figure-{number}.png", settings.values()
+        plots.bars(path, points, metric, title, said, quick=settings.quick)
         _keep(settings.out / f"figure-{number}.parquet", [_row(point) for point in points])
     by_task = dict(zip(tasks, found, strict=True))
-    published = {number.key: number.value for number in settings.known}
-    rows = [variant.row(by_task, published) for variant in variants]
+    rows = [variant.row(by_task, settings.values()) for variant in variants]
     _keep(settings.out / ASSUMPTIONS, rows)
     return ratios(points)
 
@@ -140,7 +151,15 @@ def section_83(settings: Settings) -> dict[str, Measured]:
     found = bandwidths(4_000 if settings.quick else 32_000)
     heights = {key.removeprefix("write.").upper(): one.value for key, one in found.items()}
     title = "Sequential writes by programming mode"
-    plots.columns(settings.out / "section-8.3.png", heights, title=title, y_label="GB/s")
+    said = {key.removeprefix("write.").upper(): value for key, value in settings.values().items()}
+    plots.columns(
+        settings.out / "section-8.3.png",
+        heights,
+        said,
+        title=title,
+        y_label="Bandwidth (GB/s)",
+        quick=settings.quick,
+    )
     rows = [{"mode": mode, "gigabytes_per_second": value} for mode, value in heights.items()]
     _keep(settings.out / "section-8.3.parquet", rows)
     return found

@@ -94,7 +94,7 @@ impl Chooser {
         Chooser {
             policy: config.policy,
             choices: config.choices,
-            rga_choices: blocks_per_plane.ilog2().max(1),
+            rga_choices: GcPolicy::Rga.choices(config, blocks_per_plane),
             random,
         }
     }
@@ -120,5 +120,16 @@ impl GcPolicy {
     /// Whether the order in which blocks are closed must be kept for it.
     pub(super) fn keeps_order(self) -> bool {
         self == GcPolicy::Fifo
+    }
+
+    /// Of how many blocks drawn at random it empties the emptiest, or empties blocks that are as
+    /// empty on average: what preconditioning takes for a steady state. 30 are as good as all.
+    pub(super) fn choices(self, config: &GcConfig, blocks_per_plane: u32) -> u32 {
+        match self {
+            GcPolicy::Greedy | GcPolicy::Fifo | GcPolicy::CostBenefit => 30,
+            GcPolicy::Rga => blocks_per_plane.ilog2().max(1),
+            GcPolicy::DChoices => config.choices,
+            GcPolicy::Random => 1,
+        }
     }
 }

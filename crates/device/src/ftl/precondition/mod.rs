@@ -14,7 +14,7 @@ use super::config::Frontiers;
 use super::gc::GC_RESERVE_BLOCKS;
 use super::lpn::Lpn;
 use super::spare::{Content, Record};
-use super::{Ftl, GcPolicy};
+use super::Ftl;
 use gathered::{GatheredEntries, PLACES};
 use steady::Until;
 
@@ -355,15 +355,10 @@ impl Ftl {
         }
     }
 
-    /// The number of choices whose mean field is that of the collection policy: 30 are as
-    /// good as greedy.
+    /// The number of choices whose mean field is that of the collection policy.
     fn choices(&self) -> u32 {
-        match self.config.gc.policy {
-            GcPolicy::Greedy | GcPolicy::Fifo | GcPolicy::CostBenefit => 30,
-            GcPolicy::Rga => self.geometry.blocks_per_plane.ilog2().max(1),
-            GcPolicy::DChoices => self.config.gc.choices,
-            GcPolicy::Random => 1,
-        }
+        let gc = &self.config.gc;
+        gc.policy.choices(gc, self.geometry.blocks_per_plane)
     }
 
     /// How often blocks were erased, for what was written.

@@ -1,0 +1,39 @@
+"""How advice on groups and inversions is shown."""
+
+from typing import TYPE_CHECKING
+
+from bitline.display.formats import Value, rate
+from bitline.display.result import Column, Fact, Result, Table
+
+if TYPE_CHECKING:
+    from bitline.advice import Advice
+
+
+def summary(advice: "Advice") -> Result:
+    """Senses saved, what each expression costs, and the groups proposed."""
+    columns = [
+        Column("expression", "Expression"),
+        Column("frequency", "Times", rate),
+        Column("senses_before", "Senses now"),
+        Column("senses", "Proposed"),
+        Column("page_transfers_before", "Pages now", rank=1),
+        Column("page_transfers", "Proposed", rank=1),
+    ]
+    rows = [{column.key: getattr(row, column.key) for column in columns} for row in advice.expressions]
+    groups: list[dict[str, Value]] = [
+        {"group": number, "vectors": ", ".join(str(member) for member in members)}
+        for number, members in enumerate(advice.groups)
+    ]
+    saved = 1 - advice.senses / advice.senses_before if advice.senses_before else 0.0
+    facts = {
+        "senses_before": Fact("Senses of all, now", advice.senses_before, rate),
+        "senses": Fact("  as proposed", advice.senses, rate),
+        "saved_percent": Fact("  saved", round(100 * saved, 2), lambda value: f"{value:g} %"),
+    }
+    tables = {
+        "expressions": Table(columns, rows),
+        "groups": Table(
+            [Column("group", "Group"), Column("vectors", "Vectors; ~ is stored inverted")], groups
+        ),
+    }
+    return Result("Groups and inversions", facts, tables)

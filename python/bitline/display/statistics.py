@@ -1,0 +1,75 @@
+"""How the statistics of a drive are shown."""
+
+from typing import TYPE_CHECKING
+
+from bitline.display.formats import Value, duration, energy, joined, percent
+from bitline.display.report import by_component, energies
+from bitline.display.result import Column, Fact, Result, Table
+from bitline.metrics import metric
+
+if TYPE_CHECKING:
+    from bitline.statistics import Statistics, TenantEntry
+
+
+def summary(told: "Statistics") -> Result:
+    """What was done, how busy the parts were, what energy went where, and for whom."""
+    commands, flash, bits, ftl = told.commands, told.flash, told.bits, told.ftl
+    failed, erased = commands.failed_commands, flash.block_erases
+    hits = told.cache.read_hits + told.cache.write_hits
+    facts = {
+        "elapsed_ns": Fact("Simulated time", told.elapsed.ns, duration),
+        "commands": Fact("Commands", commands.commands),
+        "failed_commands": Fact("  failed" if failed else None, failed),
+        "host_page_reads": Fact("Pages read by the host", ftl.host_page_reads),
+        "host_page_writes": Fact("  written", ftl.host_page_writes),
+        "cache_hits": Fact("Data cache: hits" if hits else None, hits),
+        "senses": Fact("Senses of the flash", flash.senses),
+        "page_programs": Fact("  pages programmed", flash.page_programs),
+        "block_erases": Fact("  blocks erased", erased),
+        "gc_page_copies": Fact("  pages copied by collection" if ftl.gc_blocks else None, ftl.gc_page_copies),
+        "rows_written": Fact("Rows of vectors written", bits.rows_written),
+        "evaluations": Fact("Expressions evaluated", bits.evaluations),
+        "disagreements": Fact("  that disagreed" if bits.checks else None, bits.disagreements),
+        **{
+            key: Fact(metric(key).label, int(getattr(told, key)), metric(key).quantity.show)
+            for key in ("link_down_bytes", "link_up_bytes", "channel_bytes")
+        },
+        "energy_pj": Fact("Energy", told.energy.pj, energy),
+        "energy_by_component_pj": Fact(
+            "  of it" if told.energy.pj else None, by_component(told.energy_by), joined
+        ),
+    }
+    tables = {"utilization": _busy(told), "energy": energies(told.energy, told.energy_by)}
+    if told.tenants:
+        tables["tenants"] = _tenants(told.tenants)
+    return Result(f"Statistics of {told.elapsed} until {told.now}", facts, tables)
+
+
+def _busy(told: "Statistics") -> Table:
+    parts = ("link_down", "link_up", "channel", "die", "dram", "core")
+    rows: list[dict[str, Value]] = [
+        {
+            "part": metric(f"{part}_utilization").label.replace(" busy", ""),
+            "share": getattr(told, f"{part}_utilization"),
+        }
+        for part in parts
+    ]
+    return Table([Column("part", "Part"), Column("share", "Busy", percent)], rows)
+
+
+def _tenants(tenants: "tuple[TenantEntry, ...]") -> Table:
+    kinds = ("commands", "reads", "computations", "programs", "erases")
+    columns = [
+        Column("tenant", "For whom"),
+        *(Column(kind, kind.capitalize()) for kind in kinds),
+        Column("energy_pj", "Energy", energy),
+    ]
+    rows: list[dict[str, Value]] = [
+        {
+            "tenant": each.tenant,
+            **{kind: getattr(each, kind).count for kind in kinds},
+            "energy_pj": each.energy.pj,
+        }
+        for each in tenants
+    ]
+    return Table(columns, rows)

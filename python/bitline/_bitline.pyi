@@ -204,14 +204,20 @@ class Drive:
     def power_up(self) -> None:
         """Power up after a power cut."""
 
+    def start_trace(self, busiest: bool = False) -> None:
+        """Record a trace from now on: all of it, or what its busiest window needs."""
+
+    def stop_trace(self) -> None:
+        """End the trace."""
+
     def restart_traced(self, busiest: bool = False) -> None:
-        """Restart the drive with tracing on: of all, or of the busiest window only."""
+        """As `start_trace`, after a restart of the drive, which is in the trace."""
 
     def busiest(self) -> str:
         """What happened in the busiest window of the trace, as JSON; null if nothing was traced."""
 
     def write_trace(self, path: Path) -> None:
-        """Write what was traced as JSON in the trace-event format."""
+        """Write what was traced as JSON in the trace-event format, all of it or nothing."""
 
     def config(self) -> Config:
         """Its configuration."""
@@ -317,9 +323,9 @@ class Drive:
             progress: Called now and then with the number of requests completed.
             latencies: Called with columns of completed requests, as bytes of little-endian numbers.
             keep_going: Count requests that fail, instead of ending at the first.
-        """
             interval_ns: Length of the intervals of the series; 0 for one that follows the run.
             draw: Which random numbers are drawn; the next ones if not given.
+        """
 
     def statistics(self) -> str:
         """Everything counted since power-up."""

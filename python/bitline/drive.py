@@ -17,6 +17,7 @@ import operator
 import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Self, TypeAlias
@@ -462,8 +463,24 @@ class Drive:
 
     @property
     def tracing(self) -> Tracing:
-        """What its parts do, event by event."""
+        """What its parts do, event by event: a trace that begins and ends where you say."""
         return Tracing(self._native)
+
+    def trace(self, path: PathLike, *, recovery: bool = False) -> AbstractContextManager[None]:
+        """Trace a section: `with drive.trace("out.json"):` writes what every part does in its body.
+
+        The file is written when the body ends, also by an exception, and appears whole or not at all. It is
+        for Perfetto (ui.perfetto.dev) and other viewers of the trace-event format.
+
+        Args:
+            path: The file.
+            recovery: Restart the drive first, so that the trace begins with its recovery.
+
+        Raises:
+            UsageError: A trace is recorded already: traces do not nest.
+            OSError: The file cannot be written.
+        """
+        return self.tracing._section(path, recovery)
 
     # Measuring
 

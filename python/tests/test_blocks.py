@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -351,16 +352,94 @@ def test_several_flows_side_by_side(drive: Drive) -> None:
 
 
 def test_a_trace_is_written(drive: Drive, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"call tracing\.restart\(\) before"):
+    with pytest.raises(UsageError, match="has recorded no trace: start one before"):
         drive.tracing.write(tmp_path / "none.json")
-    drive.tracing.restart()
+    drive.tracing.start()
     drive.write(0, bytes(4096))
     path = tmp_path / "trace.json"
     drive.tracing.write(path)
     events = json.loads(path.read_text())["traceEvents"]
-    spans = [event for event in events if event["ph"] == "X" and event["name"] != "control"]
-    assert spans
-    assert len(spans) < 10  # a blank drive has nothing to recover
+    spans = [event for event in events if event["ph"] == "X" and event["args"].get("opcode") is None]
+    assert [span["name"] for span in spans] == [
+        *(
+            "doorbell",
+            "request",
+            "submission entry",
+            "request",
+            "data",
+            "program",
+            "data",
+            "program",
+            "completion",
+        ),
+    ]
     assert max(span["dur"] for span in spans) == pytest.approx(700, rel=0.01)  # the TLC program, in us
     with pytest.raises(OSError, match="No such file"):
         drive.tracing.write(tmp_path / "nowhere" / "trace.json")
+
+
+def _events(path: Path) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = json.loads(path.read_text())["traceEvents"]
+    return events
+
+
+def test_a_section_is_traced_alone(drive: Drive, tmp_path: Path) -> None:
+    drive.write(0, bytes(4 * 4096))
+    begin, path = drive.now, tmp_path / "trace.json"
+    with drive.trace(path):
+        assert not path.exists()
+        drive.read(1, 2)
+    spans = [event for event in _events(path) if event["ph"] == "X"]
+    (command,) = [span for span in spans if "opcode" in span["args"]]
+    told = command["args"]
+    assert (told["opcode"], told["first_block"], told["blocks"], told["bytes"]) == ("Read", 1, 2, 8192)
+    assert all(begin.ns / 1e3 <= span["ts"] for span in spans)
+    assert all(span["ts"] + span["dur"] < drive.now.ns / 1e3 + 1e-6 for span in spans)
+    # Every part of it is linked to the command.
+    assert all(span["args"]["commands"] == told["commands"] for span in spans)
+    flow = [event["ph"] for event in _events(path) if event["ph"] in "stf"]
+    assert (len(flow), sorted({*flow})) == (len(spans), ["f", "s", "t"])
+    assert sorted(tmp_path.iterdir()) == [path]
+
+
+def test_a_recovery_is_in_a_section_that_asks_for_it(drive: Drive, tmp_path: Path) -> None:
+    drive.write(0, bytes(4096))
+    for recovery in (False, True):
+        with drive.trace(tmp_path / "trace.json", recovery=recovery):
+            drive.read(0)
+        args = [event["args"] for event in _events(tmp_path / "trace.json") if event["ph"] == "X"]
+        assert any("recovery" in told.get("tenants", []) for told in args) == recovery
+
+
+def test_a_section_that_ends_by_an_exception_is_written(drive: Drive, tmp_path: Path) -> None:
+    outer, inner = tmp_path / "outer.json", tmp_path / "inner.json"
+
+    def nest() -> None:
+        with drive.trace(outer):
+            drive.write(0, bytes(4096))
+            with drive.trace(inner):
+                pytest.fail("it is refused")
+
+    with pytest.raises(UsageError, match="traces do not nest"):
+        nest()
+    assert any(event["name"] == "write" for event in _events(outer))
+    assert not inner.exists()
+    with pytest.raises(FileNotFoundError), drive.trace(tmp_path / "nowhere" / "trace.json"):
+        pytest.fail("nothing is done for a file that cannot be written")
+    with pytest.raises(IsADirectoryError), drive.trace(tmp_path):
+        pytest.fail("nothing is done for a file that cannot be written")
+    path = tmp_path / "folder" / "trace.json"
+    path.parent.mkdir()
+
+    def fail_twice() -> None:
+        with drive.trace(path):
+            path.parent.rmdir()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as raised:
+        fail_twice()
+    assert "the trace is not in" in raised.value.__notes__[0]
+    with drive.trace(outer):
+        drive.power_cut()
+        drive.power_up()
+    assert not any("recovery" in event["args"].get("tenants", []) for event in _events(outer))

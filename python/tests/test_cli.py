@@ -8,6 +8,7 @@ import sys
 import tomllib
 from collections.abc import Callable
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -333,20 +334,39 @@ def test_run_writes_a_trace(run: Run, tmp_path: Path) -> None:
     groups = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
     assert set(groups.values()) == {"channels", "dies", "host", "link", "queues"}
     slices = [event for event in events if event["ph"] == "X"]
-    assert {groups[event["pid"]] for event in slices} == {"channels", "dies", "link"}
+    assert {groups[event["pid"]] for event in slices} == {"channels", "dies", "host", "link"}
     assert sum(groups[event["pid"]] == "dies" and event["name"] == "read" for event in slices) == 10
-    # A command is a pair of events with a number of its own, since commands of a queue overlap.
-    begins = {e["id"]: e for e in events if e["ph"] == "b" and e["name"] == "read"}
-    ends = {e["id"]: e for e in events if e["ph"] == "e" and e["name"] == "read"}
-    assert len(begins) == 10
-    assert begins.keys() == ends.keys()
-    assert all(ends[number]["ts"] > begin["ts"] for number, begin in begins.items())
+    # Commands of a queue overlap; on its lanes none does.
+    reads = [event for event in slices if groups[event["pid"]] == "host" and event["name"] == "read"]
+    assert len(reads) == 10
+    lanes: dict[int, list[dict[str, float]]] = {}
+    for read in sorted(reads, key=lambda read: read["ts"]):
+        lanes.setdefault(read["tid"], []).append(read)
+    assert len(lanes) > 1
+    for lane in lanes.values():
+        assert all(one["ts"] + one["dur"] < other["ts"] + 1e-6 for one, other in pairwise(lane))
+    # Each is linked to a read of a die.
+    dies = [event for event in slices if groups[event["pid"]] == "dies"]
+    linked = [number for event in dies for number in event["args"].get("commands", [])]
+    assert {number for read in reads for number in read["args"]["commands"]} <= {*linked}
     # What is counted is never negative, and in the end nothing waits.
     counts = [event for event in events if event["ph"] == "C"]
     last = {(event["pid"], event["name"]): event["args"]["value"] for event in counts}
     assert {name.split()[-1] for _, name in last} == {"outstanding", "waiting"}
     assert set(last.values()) == {0}
     assert max(event["args"]["value"] for event in counts) >= 10
+
+
+def test_a_trace_changes_no_figure_of_a_run(run: Run) -> None:
+    assert run("image", "create", "an.img", *SMALL_OPTIONS).code == 0
+    assert run("run", "--image", "an.img", "--requests", 50, "--read-fraction", 0.0, "--json").code == 0
+    options = ("run", "--requests", 200, "--read-fraction", 0.5, "--no-prefill", "--json")
+    for name in ("plain.img", "traced.img"):
+        Path(name).write_bytes(Path("an.img").read_bytes())
+    plain = run(*options, "--image", "plain.img").json
+    traced = run(*options, "--image", "traced.img", "--trace", "trace.json", "--plot", "figure.png").json
+    assert (traced.pop("trace"), traced.pop("plot")) == ("trace.json", "figure.png")
+    assert traced == plain
 
 
 def test_run_draws_a_figure_and_takes_the_same_time(run: Run, tmp_path: Path) -> None:
@@ -363,7 +383,7 @@ def test_the_busiest_window_is_the_same_with_and_without_the_whole_trace() -> No
     found = []
     for busiest in (False, True):
         with bitline.open(data="none") as drive:
-            drive.tracing.restart(busiest=busiest)
+            drive.tracing.start(busiest=busiest)
             drive.measure({"requests": 3000, "range_blocks": 4096, "read_fraction": 0.7})
             timeline = drive.tracing.busiest()
             assert timeline is not None

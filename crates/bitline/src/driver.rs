@@ -9,14 +9,16 @@ use std::task::Poll;
 use device::frontend::{AdminQueues, Controller};
 use device::port::HostPort;
 use host::{Buffer, Error, Memory, Transport};
-use nvme::command::{CommandSet, CreateCompletionQueue, CreateSubmissionQueue, row};
+use nvme::command::{CreateCompletionQueue, CreateSubmissionQueue};
 use nvme::{
     AdminCommand, CommandId, CompletionEntry, Cursor, HostMemory, QueueId, QueuePriority, Ring,
     Status, SubmissionEntry,
 };
 use sim::resource::Semaphore;
-use sim::{Counter, Sim, TaskId, Time, Track};
+use sim::{Counter, Name, Sim, TaskId, Time, Track};
 use zerocopy::{FromZeros, IntoBytes};
+
+use crate::traced::Traced;
 
 /// Entries of the admin queues.
 const ADMIN_ENTRIES: u32 = 32;
@@ -63,7 +65,7 @@ struct QueuePair {
     /// Identifiers that are free and promised to nobody. Who finds none waits in line.
     room: Semaphore,
     /// Where a trace shows its commands, and how many are outstanding.
-    lines: Option<(Track, Counter)>,
+    lines: (Track, Counter),
 }
 
 /// The driver of one drive.
@@ -188,6 +190,14 @@ impl Driver {
         }
     }
 
+    /// Notes in a trace that begins now the commands that are outstanding already.
+    pub(crate) fn trace_outstanding(&self) {
+        let pairs = self.io.get().into_iter().flatten();
+        pairs
+            .filter(|pair| pair.state.borrow().free.len() < pair.state.borrow().pending.len())
+            .for_each(|pair| pair.trace_outstanding(&self.sim));
+    }
+
     /// Number of I/O queue pairs.
     pub(crate) fn queue_pairs(&self) -> usize {
         self.io.get().map_or(0, Vec::len)
@@ -242,6 +252,7 @@ impl Driver {
         let address =
             pair.submission_memory.address() + u64::from(slot) * SubmissionEntry::BYTES as u64;
         nvme::Dma::write(&mut *self.memory.borrow_mut(), address, entry.as_bytes())?;
+        let trace = self.sim.trace().announce(address);
         controller.ring_submission(pair.id, tail);
         let arrival = std::future::poll_fn(|_| {
             let pending = &mut pair.state.borrow_mut().pending[usize::from(id)];
@@ -256,7 +267,15 @@ impl Driver {
         .await;
         claim.id = None;
         let is_newest = pair.consume(&mut pair.state.borrow_mut(), id, &arrival);
-        pair.trace_command(&self.sim, entry.opcode, begin);
+        if self.sim.trace().enabled() {
+            let traced = Traced {
+                queue: pair.id,
+                entry: &entry,
+                completion: &arrival.entry,
+                trace,
+            };
+            pair.trace_command(&self.sim, &traced, begin);
+        }
         if is_newest {
             controller.ring_completion(pair.id, arrival.head);
         }
@@ -363,39 +382,32 @@ impl QueuePair {
                 consumed: 0,
             }),
             room: Semaphore::new(sim, u64::from(entries) - 1),
-            lines: sim.trace().enabled().then(|| {
-                let name = format!("queue pair {}", id.get());
-                let outstanding = sim
-                    .trace()
-                    .counter("queues", &format!("{name} outstanding"));
-                (sim.trace().overlapping_track("host", &name), outstanding)
-            }),
+            lines: {
+                let (name, trace) = (Name::numbered("queue pair", id.get().into()), sim.trace());
+                let outstanding = trace.counter("queues", name.followed_by("outstanding"));
+                (trace.overlapping_track("host", name), outstanding)
+            },
         })
     }
 
     /// Notes in the trace how many commands are outstanding.
     #[inline]
     fn trace_outstanding(&self, sim: &Sim) {
-        if let Some((_, counter)) = self.lines {
+        if sim.trace().enabled() {
             let state = self.state.borrow();
-            sim.trace()
-                .count(counter, sim.now(), state.pending.len() - state.free.len());
+            let outstanding = state.pending.len() - state.free.len();
+            sim.trace().count(self.lines.1, sim.now(), outstanding);
         }
     }
 
     /// Notes in the trace a command that was sent at `begin` and is complete.
-    #[inline]
-    fn trace_command(&self, sim: &Sim, opcode: u8, begin: Time) {
-        if let Some((track, _)) = self.lines {
-            let set = if self.id.get() == 0 {
-                CommandSet::Admin
-            } else {
-                CommandSet::Nvm
-            };
-            let name = row(set, opcode).map_or("command", |row| row.label);
-            sim.trace().slice(track, name, begin, sim.now());
-            self.trace_outstanding(sim);
-        }
+    #[cold]
+    fn trace_command(&self, sim: &Sim, traced: &Traced<'_>, begin: Time) {
+        let (trace, track) = (sim.trace(), self.lines.0);
+        trace.slice_with(track, traced.name(), begin, sim.now(), |args| {
+            traced.tell(args);
+        });
+        self.trace_outstanding(sim);
     }
 
     /// A free command identifier, the slot of its entry and the tail after it.

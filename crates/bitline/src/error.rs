@@ -89,6 +89,12 @@ pub enum Error {
     /// A workload that makes no sense.
     #[error("workload: {0}")]
     Workload(String),
+    /// A trace of what the drive does cannot be begun, ended or had.
+    #[error("{0}")]
+    Tracing(&'static str),
+    /// A trace of what the drive did cannot be written.
+    #[error("cannot write the trace: {0}")]
+    TraceWrite(#[source] std::io::Error),
     /// A trace that cannot be read.
     #[error("trace {0}")]
     Trace(#[from] TraceError),

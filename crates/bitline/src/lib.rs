@@ -28,6 +28,7 @@ mod health;
 mod inventory;
 mod pending;
 mod statistics;
+mod traced;
 mod volume;
 pub mod workload;
 
@@ -82,7 +83,7 @@ pub use nvme::command::{Engine, Home};
 pub use nvme::{
     Expression, ExpressionError, NamespaceId, Status, StatusType, SubmissionEntry, VectorId,
 };
-pub use sim::{Energy, Histogram, JoinHandle, Sim, Simulation, Span, Stalled, Time};
+pub use sim::{Energy, Excerpt, Histogram, JoinHandle, Keep, Sim, Simulation, Span, Stalled, Time};
 
 /// The README's examples, which run as documentation tests.
 #[cfg(doctest)]

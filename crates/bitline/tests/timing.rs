@@ -255,7 +255,7 @@ fn time_is_the_same_wherever_bits_are_kept_on_failing_flash() {
 fn trace(seed: &str) -> Vec<u8> {
     let config = tiny(&[("seed", seed)]);
     let mut drive = Drive::open(config).expect("a drive");
-    drive.restart_traced().expect("a restart");
+    drive.restart_traced(bitline::Keep::All).expect("a restart");
     run_mixture(&mut drive, "traced", 20);
     let flow = Flow {
         read_fraction: 0.5,
@@ -269,11 +269,7 @@ fn trace(seed: &str) -> Vec<u8> {
     };
     drive.run_flows(&[flow], |_| {}).expect("a flow");
     let mut json = Vec::new();
-    let simulation = drive.simulation().expect("power").handle();
-    simulation
-        .trace()
-        .write_json(&mut json)
-        .expect("room for the trace");
+    drive.write_trace(&mut json).expect("room for the trace");
     json
 }
 

@@ -91,6 +91,7 @@ impl Device {
         let capacity = config.validate()?;
         seed_cells(sim, &nand);
         inject_failures(sim, &config.faults, &nand);
+        sim.trace().name_tenants(tenants::name);
         let ledger = Rc::new(Ledger::default());
         let link = Link::new(sim, &config.link, &ledger);
         let channels = channels(sim, config, &ledger);

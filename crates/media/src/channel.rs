@@ -8,7 +8,7 @@ use std::rc::Rc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::resource::{Priority, Serve, Server};
-use sim::{ByTenant, Energy, Sim, Span, Tenant, Time, Track};
+use sim::{Args, ByTenant, Energy, Name, Sim, Span, Tenant, Time, Track};
 
 /// What a channel is made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -71,16 +71,14 @@ pub struct Channel {
     /// The size of the last transfer and its span: most are of one size.
     last: Cell<(u64, Span)>,
     sim: Sim,
-    track: Option<Track>,
+    track: Track,
 }
 
 impl Channel {
     /// An idle channel; `number` names its track in a trace.
     pub fn new(sim: &Sim, config: &ChannelConfig, number: usize) -> Rc<Channel> {
-        let track = sim
-            .trace()
-            .enabled()
-            .then(|| sim.trace().track("channels", &format!("channel {number}")));
+        let name = Name::numbered("channel", number as u32);
+        let track = sim.trace().track("channels", name);
         Rc::new(Channel {
             bus: Server::new(sim),
             bytes_per_second: config.bytes_per_second(),
@@ -192,19 +190,12 @@ impl Channel {
         Energy::from_pj(self.bytes_for.of(tenant) * self.picojoules_per_byte)
     }
 
-    /// Notes in the trace what the bus did until now for `span`.
+    /// Notes in the trace what the bus does until `end` for `span`, with the arguments of `tell`.
     #[inline]
-    pub fn trace_now(&self, name: &'static str, span: Span) {
-        self.trace_until(name, self.sim.now(), span);
-    }
-
-    /// Notes in the trace what the bus does until `end` for `span`.
-    #[inline]
-    pub fn trace_until(&self, name: &'static str, end: Time, span: Span) {
-        if let Some(track) = self.track {
-            let begin = Time::from_ps(end.as_ps() - span.as_ps());
-            self.sim.trace().slice(track, name, begin, end);
-        }
+    pub fn trace(&self, name: &'static str, end: Time, span: Span, tell: impl FnOnce(&mut Args)) {
+        let begin = Time::from_ps(end.as_ps() - span.as_ps());
+        let trace = self.sim.trace();
+        trace.slice_with(self.track, name, begin, end, tell);
     }
 
     /// Bytes of data moved, both directions.

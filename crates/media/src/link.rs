@@ -6,7 +6,7 @@ use std::rc::Rc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::resource::Pipe;
-use sim::{ByTenant, Energy, Ledger, Sim, Span, Tenant, Time, Track};
+use sim::{ByTenant, Energy, Key, Ledger, Requester, Sim, Span, Tenant, Time, Track};
 
 use crate::OutOfRange;
 
@@ -58,6 +58,42 @@ impl LinkConfig {
 /// packet is payload, so it is counted as a 32-byte message (as MQSim does).
 pub const READ_REQUEST_BYTES: u64 = 32;
 
+/// What a message is there for, as a trace tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carries {
+    /// The host says that a queue has moved.
+    Doorbell,
+    /// The drive asks for bytes of host memory.
+    Request,
+    /// An entry of a submission queue.
+    SubmissionEntry,
+    /// An entry of a completion queue.
+    Completion,
+    /// Where a command's data lies: a list of pages.
+    PointerList,
+    /// What a command is about: an expression, ranges, attributes.
+    Parameters,
+    /// A command's data.
+    Data,
+}
+
+impl Carries {
+    fn name(self) -> &'static str {
+        match self {
+            Carries::Doorbell => "doorbell",
+            Carries::Request => "request",
+            Carries::SubmissionEntry => "submission entry",
+            Carries::Completion => "completion",
+            Carries::PointerList => "pointer list",
+            Carries::Parameters => "parameters",
+            Carries::Data => "data",
+        }
+    }
+}
+
+static BYTES: Key = Key::one("bytes");
+static WIRE_BYTES: Key = Key::one("wire_bytes");
+
 /// What a message of some payload is on the wire.
 #[derive(Clone, Copy, Default)]
 struct Message {
@@ -82,7 +118,7 @@ pub struct Direction {
     /// Bytes on the wire for each tenant.
     wire_for: ByTenant,
     sim: Sim,
-    track: Option<Track>,
+    track: Track,
 }
 
 /// Both directions.
@@ -116,7 +152,7 @@ impl Link {
 }
 
 impl Direction {
-    fn new(sim: &Sim, config: &LinkConfig, name: &str) -> Direction {
+    fn new(sim: &Sim, config: &LinkConfig, name: &'static str) -> Direction {
         let trace = sim.trace();
         let mut direction = Direction {
             pipe: Pipe::new(sim, config.bytes_per_second()),
@@ -128,7 +164,7 @@ impl Direction {
             messages: Cell::new(0),
             wire_for: ByTenant::default(),
             sim: sim.clone(),
-            track: trace.enabled().then(|| trace.track("link", name)),
+            track: trace.track("link", name),
         };
         direction.small = (0..=SMALL as u64)
             .map(|bytes| direction.measure(bytes))
@@ -162,12 +198,30 @@ impl Direction {
 
     /// Notes in the trace a message that has crossed at `end`.
     #[inline]
-    fn trace(&self, message: &Message, end: Time) {
-        if let Some(track) = self.track {
-            let begin = Time::from_ps(end.as_ps() - message.span.as_ps());
-            let small = message.payload <= SMALL as u64;
-            let name = if small { "control" } else { "data" };
-            self.sim.trace().slice(track, name, begin, end);
+    fn trace(&self, message: &Message, requester: Requester, carries: Carries, end: Time) {
+        if self.sim.trace().enabled() {
+            self.record(message, requester, carries, end);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record(&self, message: &Message, requester: Requester, carries: Carries, end: Time) {
+        let begin = Time::from_ps(end.as_ps() - message.span.as_ps());
+        let trace = self.sim.trace();
+        trace.slice_with(self.track, carries.name(), begin, end, |args| {
+            args.number(&BYTES, message.payload)
+                .number(&WIRE_BYTES, message.wire)
+                .requesters([requester].into_iter());
+        });
+    }
+
+    /// Notes in the trace a message that [`Direction::post_answer`] has put on the link, once it is
+    /// known for whom that was.
+    #[inline]
+    pub fn trace_answer(&self, requester: Requester, carries: Carries, bytes: u64, end: Time) {
+        if self.sim.trace().enabled() {
+            self.record(&self.measure(bytes), requester, carries, end);
         }
     }
 
@@ -190,24 +244,31 @@ impl Direction {
         Energy::from_pj(self.wire_for.of(tenant) * self.picojoules_per_byte)
     }
 
-    /// Waits until a message of `bytes`, sent for `tenant`, has crossed.
+    /// Waits until a message of `bytes`, sent for `requester`, has crossed.
     #[inline]
-    pub fn transfer(&self, tenant: Tenant, bytes: u64) -> impl Future<Output = ()> + '_ {
+    pub fn transfer(
+        &self,
+        requester: impl Into<Requester>,
+        carries: Carries,
+        bytes: u64,
+    ) -> impl Future<Output = ()> + '_ {
+        let requester = requester.into();
         let message = self.message(bytes);
-        self.count(&message, tenant);
+        self.count(&message, requester.tenant);
         self.pipe.occupy(message.wire, message.span, move |end| {
-            self.trace(&message, end)
+            self.trace(&message, requester, carries, end)
         })
     }
 
-    /// Sends a message for `tenant` that nobody waits for, behind those before it; gives the
+    /// Sends a message for `requester` that nobody waits for, behind those before it; gives the
     /// instant of its arrival.
     #[inline]
-    pub fn post(&self, tenant: Tenant, bytes: u64) -> Time {
+    pub fn post(&self, requester: impl Into<Requester>, carries: Carries, bytes: u64) -> Time {
+        let requester = requester.into();
         let message = self.message(bytes);
-        self.count(&message, tenant);
+        self.count(&message, requester.tenant);
         let end = self.pipe.reserve(message.wire, message.span);
-        self.trace(&message, end);
+        self.trace(&message, requester, carries, end);
         end
     }
 
@@ -217,14 +278,13 @@ impl Direction {
         self.pipe.is_idle()
     }
 
-    /// As [`Direction::post`], for the answer to a request that arrives at `from`.
+    /// As [`Direction::post`], for the answer to a request that arrives at `from`. Whoever posts it
+    /// has it in the trace by [`Direction::trace_answer`].
     #[inline]
     pub fn post_answer(&self, tenant: Tenant, from: Time, bytes: u64) -> Time {
         let message = self.message(bytes);
         self.count(&message, tenant);
-        let end = self.pipe.reserve_from(from, message.wire, message.span);
-        self.trace(&message, end);
-        end
+        self.pipe.reserve_from(from, message.wire, message.span)
     }
 
     /// Payload bytes carried, counting what is promised.

@@ -2,8 +2,6 @@
 //! Ctrl-C meanwhile.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use bitline::workload::{RunOptions, UnderWay};
@@ -13,12 +11,13 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::config::Config;
-use crate::error::{file, json, to_python, usage, watch};
+use crate::error::{json, to_python, usage, watch};
 use crate::expression::Expression;
 use crate::keeper::{Key, keep};
 use crate::names::Names;
 use crate::pending::{Answer, Pending};
 use crate::progress::Progress;
+use crate::tracing;
 use crate::workload::{columns, parse_precondition, parse_workloads};
 
 /// Events of a workload between two calls of its progress function: some tens of milliseconds.
@@ -105,44 +104,31 @@ impl Drive {
         self.with(bitline::Drive::power_up)
     }
 
-    /// Restarts the drive with tracing on: of all, or of the busiest window only.
+    /// Records a trace from now on: all of it, or what its busiest window needs.
+    #[pyo3(signature = (busiest = false))]
+    fn start_trace(&self, busiest: bool) -> PyResult<()> {
+        self.with(|drive| drive.start_trace(tracing::keep(busiest)))
+    }
+
+    /// Ends the trace.
+    fn stop_trace(&self) -> PyResult<()> {
+        self.with(bitline::Drive::stop_trace)
+    }
+
+    /// As `start_trace`, after a restart of the drive, which is in the trace.
     #[pyo3(signature = (busiest = false))]
     fn restart_traced(&self, busiest: bool) -> PyResult<()> {
-        if busiest {
-            return self.with(bitline::Drive::restart_traced_busiest);
-        }
-        self.with(bitline::Drive::restart_traced)
+        self.with(|drive| drive.restart_traced(tracing::keep(busiest)))
     }
 
     /// What happened in the busiest window of the trace, as JSON; null if nothing was traced.
     fn busiest(&self) -> PyResult<String> {
-        json(&self.with(|drive| Ok(drive.simulation()?.handle().trace().busiest()))?)
+        json(&self.with(|drive| Ok(drive.busiest()))?)
     }
 
-    /// Writes what was traced as JSON in the trace-event format.
+    /// Writes what was traced as JSON in the trace-event format, all of it or nothing.
     fn write_trace(&self, path: PathBuf) -> PyResult<()> {
-        self.0.with(|drive| {
-            let simulation = drive.simulation().map_err(to_python)?;
-            if !simulation.handle().trace().enabled() {
-                return Err(usage(
-                    "the drive records no trace: call tracing.restart() before what is to be in it",
-                ));
-            }
-            let write = || {
-                let out = Watched(File::create(&path)?);
-                let mut out = BufWriter::with_capacity(1 << 20, out);
-                simulation.handle().trace().write_json(&mut out)?;
-                out.flush()
-            };
-            write().map_err(|error| {
-                let error = match error.downcast::<PyErr>() {
-                    Ok(raised) => return raised,
-                    Err(error) => error,
-                };
-                let message = format!("cannot write the trace: {error}");
-                file(&path, &message, error.raw_os_error())
-            })
-        })
+        self.0.with(|drive| tracing::write(drive, &path))
     }
 
     /// Its configuration.
@@ -491,20 +477,6 @@ fn hand_over(
         latencies.call1((columns(py, &under_way.take_latencies())?,))?;
     }
     Ok(())
-}
-
-/// A file whose writes end when a signal handler raises something, with that as their error.
-struct Watched(File);
-
-impl Write for Watched {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        Python::attach(|py| py.check_signals()).map_err(std::io::Error::other)?;
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.0.flush()
-    }
 }
 
 pub(crate) fn check_size(bytes: u64) -> PyResult<()> {

@@ -87,6 +87,7 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
         | Error::NoPower
         | Error::PowerLost
         | Error::Pending(_)
+        | Error::Tracing(_)
         | Error::Precondition(_)
         | Error::Ageing { .. }
         | Error::Trace(_)

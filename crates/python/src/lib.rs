@@ -14,6 +14,7 @@ mod names;
 mod pending;
 mod progress;
 mod tpch;
+mod tracing;
 mod workload;
 
 use pyo3::prelude::*;

@@ -32,4 +32,4 @@ pub use executor::{JoinHandle, Sim, Simulation, Stalled, TaskId};
 pub use histogram::{Histogram, Recorded};
 pub use quantity::{Energy, Span, Time};
 pub use random::Random;
-pub use trace::{Counter, Excerpt, Trace, Track};
+pub use trace::{Args, Counter, Excerpt, Keep, Key, Name, Requester, Trace, TraceId, Track};

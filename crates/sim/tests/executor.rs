@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use sim::resource::{Pipe, Priority, Server};
-use sim::{Either, Simulation, Span, Stalled, Time, join, join_all, select};
+use sim::{Either, Keep, Name, Simulation, Span, Stalled, Time, join, join_all, select};
 
 const NS: fn(u64) -> Span = Span::from_ns;
 
@@ -148,7 +148,7 @@ fn a_power_cut_drops_every_task_and_event() {
 fn traced_run(seed: u64, extra_part: bool) -> (Vec<u8>, Vec<u64>) {
     let simulation = Simulation::new(seed);
     let sim = simulation.handle();
-    sim.trace().enable();
+    sim.trace().start(sim.now(), Keep::All);
     let server = Rc::new(Server::new(&sim));
     let wire = Rc::new(Pipe::new(&sim, 1_000_000_000));
     let drawn = Rc::new(RefCell::new(Vec::new()));
@@ -161,10 +161,12 @@ fn traced_run(seed: u64, extra_part: bool) -> (Vec<u8>, Vec<u64>) {
             }
         });
     }
-    for worker in 0..8 {
+    for worker in 0..8u8 {
         let (sim, server, wire, drawn) = (sim.clone(), server.clone(), wire.clone(), drawn.clone());
         let mut random = sim.random(&format!("worker {worker}"));
-        let track = sim.trace().track("workers", &format!("worker {worker}"));
+        let track = sim
+            .trace()
+            .track("workers", Name::numbered("worker", worker.into()));
         simulation.handle().spawn(async move {
             for _ in 0..20 {
                 let number = random.below(1000);
@@ -183,7 +185,7 @@ fn traced_run(seed: u64, extra_part: bool) -> (Vec<u8>, Vec<u64>) {
     simulation.run();
     let mut bytes = Vec::new();
     sim.trace()
-        .write_json(&mut bytes)
+        .write_json(sim.now(), &mut bytes)
         .expect("a vector takes all bytes");
     (bytes, drawn.take())
 }

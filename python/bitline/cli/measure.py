@@ -250,7 +250,7 @@ def _errors_of(file: Path | None) -> Iterator[None]:
 def measure(drive: Drive, job: Job, outputs: Outputs, *, as_json: bool, wide: bool = False) -> Report:
     """Run a job on a drive, print what was measured, and write the files that are asked for."""
     if outputs.trace is not None or outputs.plot is not None:
-        drive.tracing.restart(busiest=outputs.trace is None)
+        drive.tracing.start(busiest=outputs.trace is None)
     if job.precondition is not None:
         with progress("Preconditioning", 100, quiet=as_json) as told:
             drive.media.precondition(**job.precondition, progress=lambda share: told(round(100 * share)))

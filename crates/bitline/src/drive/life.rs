@@ -6,7 +6,7 @@ use device::{Device, MediaState, tenants};
 use host::bits::BitsDevice;
 use host::block::BlockDevice;
 use nvme::QueuePriority;
-use sim::Simulation;
+use sim::{Keep, Simulation};
 
 use super::host_end::{area, holds_data};
 use super::{Drive, EVENTS_PER_LOOK, Host, NAMESPACE, Powered};
@@ -15,14 +15,6 @@ use crate::config::StorageKind;
 use crate::driver::{Driver, Queue};
 use crate::error::{Error, Unclosed};
 use crate::volume::Slot;
-
-/// What is traced from a power-up on.
-#[derive(Clone, Copy)]
-pub(super) enum Tracing {
-    Off,
-    Busiest,
-    All,
-}
 
 impl Drive {
     /// Powers up after a power cut; the drive recovers from its media. Does
@@ -35,16 +27,20 @@ impl Drive {
         if self.powered.is_some() {
             return Ok(());
         }
-        self.power_up_on(MediaState::Used, Tracing::Off)
+        self.power_up_on(MediaState::Used, None)
     }
 
-    pub(super) fn power_up_on(&mut self, media: MediaState, tracing: Tracing) -> Result<(), Error> {
+    /// Powers up, and has a trace begin with that which keeps so much.
+    pub(super) fn power_up_on(
+        &mut self,
+        media: MediaState,
+        traced: Option<Keep>,
+    ) -> Result<(), Error> {
         let simulation = Simulation::starting_at(self.config.seed, self.off_since);
         let sim = simulation.handle();
-        match tracing {
-            Tracing::Off => {}
-            Tracing::Busiest => sim.trace().enable_busiest(),
-            Tracing::All => sim.trace().enable(),
+        if let Some(keep) = traced {
+            sim.trace().start(sim.now(), keep);
+            self.traced = Some(sim.clone());
         }
         let driver = Driver::new(&sim)?;
         let (config, nand) = (self.config.clone(), self.nand.clone());
@@ -128,44 +124,12 @@ impl Drive {
             return Ok(());
         };
         self.off_since = powered.simulation.now();
+        powered.host.sim.trace().stop(self.off_since);
         powered.simulation.cut();
         self.kept = powered.host.names.take_kept();
         self.nand.borrow_mut().power_cut(self.off_since)?;
         self.dumped = powered.device.power_lost();
         Ok(())
-    }
-
-    /// Records a trace from now on: powers the drive down in order and up again
-    /// with tracing on.
-    ///
-    /// # Errors
-    /// As [`Drive::power_up`].
-    pub fn restart_traced(&mut self) -> Result<(), Error> {
-        self.restart_with(Tracing::All)
-    }
-
-    /// As [`Drive::restart_traced`], but keeps only the busiest [`sim::Trace::BUSIEST`], so that
-    /// the trace's memory stays bounded.
-    ///
-    /// # Errors
-    /// As [`Drive::power_up`].
-    pub fn restart_traced_busiest(&mut self) -> Result<(), Error> {
-        self.restart_with(Tracing::Busiest)
-    }
-
-    fn restart_with(&mut self, tracing: Tracing) -> Result<(), Error> {
-        if self.powered.is_some() {
-            // What flash does not take is lost with the power, as by any power cut.
-            let _ = self.write_back_cache()?;
-        }
-        self.power_cut()?;
-        // The scan of a blank drive would fill the trace for nothing.
-        let media = if self.is_blank() {
-            MediaState::Blank
-        } else {
-            MediaState::Used
-        };
-        self.power_up_on(media, tracing)
     }
 
     /// Lets everything in flight finish, has what is cached written to flash and makes the image durable, as

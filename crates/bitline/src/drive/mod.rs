@@ -6,6 +6,7 @@ mod host_end;
 mod life;
 mod open;
 mod precondition;
+mod tracing;
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -16,7 +17,7 @@ use device::Device;
 use device::memory::Dumped;
 use media::nand::Nand;
 use nvme::NamespaceId;
-use sim::{JoinHandle, Simulation, Stalled, Time};
+use sim::{JoinHandle, Sim, Simulation, Stalled, Time};
 
 use crate::config::Config;
 use crate::error::Error;
@@ -68,6 +69,8 @@ pub struct Drive {
     pub(crate) runs: u64,
     /// What is known of its volume while it has no power.
     kept: Kept,
+    /// The life that has the last trace, which may be over.
+    traced: Option<Sim>,
 }
 
 struct Powered {

@@ -9,7 +9,6 @@ use device::{CONTENT_VERSION, MediaState};
 use media::nand::{Image, ImageCheck, MediaError, Nand, Storage};
 use sim::Time;
 
-use super::life::Tracing;
 use super::{Drive, Watch, unwatched};
 use crate::config::{Config, StorageKind};
 use crate::error::Error;
@@ -166,9 +165,10 @@ impl Drive {
             opened_before: 0,
             runs: 0,
             kept: Kept::default(),
+            traced: None,
             config,
         };
-        drive.power_up_on(media, Tracing::Off)?;
+        drive.power_up_on(media, None)?;
         // The health page counts this one, too.
         drive.opened_before = u64::from(drive.device()?.controller.power_cycles()) - 1;
         Ok(drive)

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use media::core::{Cores, Work};
-use media::link::{Link, READ_REQUEST_BYTES};
+use media::link::{Carries, Link, READ_REQUEST_BYTES};
 use nvme::{CompletionEntry, SubmissionEntry};
 use sim::resource::{Priority, Semaphore, Server};
 use sim::{Energy, JoinHandle, Ledger, Sim, Simulation, Time};
@@ -118,7 +118,9 @@ impl IdleDrive {
     /// The host rings a doorbell; gives the instant at which that has crossed the link.
     fn ring(&self) -> Time {
         self.spend_on_link(Account::Down, DOORBELL_BYTES);
-        self.link.down.post(NOBODY, DOORBELL_BYTES)
+        self.link
+            .down
+            .post(NOBODY, Carries::Doorbell, DOORBELL_BYTES)
     }
 
     /// Fetches the queue entry that a doorbell announces which arrives at `rung`. As the front end does, which is at
@@ -127,8 +129,8 @@ impl IdleDrive {
         let at_rest = self.lead.try_acquire(1);
         if let Some(_lead) = at_rest.filter(|_| self.link.up.is_idle()) {
             self.spend_on_fetch(ENTRY_BYTES);
-            let arrives = post_fetch(&self.link, NOBODY, rung, ENTRY_BYTES);
-            self.sim.sleep_until(arrives).await;
+            let fetch = post_fetch(&self.link, NOBODY, rung, ENTRY_BYTES);
+            self.sim.sleep_until(fetch.arrives).await;
             return;
         }
         let _lead = self.lead.acquire(1).await;
@@ -138,7 +140,7 @@ impl IdleDrive {
 
     async fn fetch_from_host(&self, bytes: u64) {
         self.spend_on_fetch(bytes);
-        fetch_over(&self.link, &self.sim, NOBODY, bytes).await;
+        fetch_over(&self.link, &self.sim, NOBODY.into(), Carries::Data, bytes).await;
     }
 
     fn spend_on_fetch(&self, bytes: u64) {
@@ -149,7 +151,7 @@ impl IdleDrive {
     /// Sends a message to the host behind those before it; gives the instant of its arrival.
     fn send(&self, bytes: u64) -> Time {
         self.spend_on_link(Account::Up, bytes);
-        self.link.up.post(NOBODY, bytes)
+        self.link.up.post(NOBODY, Carries::Data, bytes)
     }
 
     fn spend_on_link(&self, account: Account, bytes: u64) {

@@ -19,7 +19,7 @@ use media::link::Link;
 use nvme::{MEMORY_PAGE_BYTES, NamespaceId, QueueId, QueuePriority};
 use serde::Serialize;
 use sim::resource::Broadcast;
-use sim::{Sim, TaskId, Tenant, Time};
+use sim::{Sim, TaskId, Tenant};
 
 use crate::backend::Backend;
 use crate::bits::Bits;
@@ -28,7 +28,7 @@ use crate::cores::Cores;
 use crate::ftl::{Ftl, MappingUnit};
 use crate::memory::Buffers;
 use crate::part::Part;
-use crate::port::{HostPort, HostTransfer};
+use crate::port::{Fetch, HostPort, HostTransfer};
 use crate::served::{Served, ServedFor};
 pub use admin::HealthConfig;
 use admin::{Events, Features, Health, Sanitizing};
@@ -88,9 +88,9 @@ pub struct Controller {
     fetcher: Cell<TaskId>,
     /// The fetching task, while nothing can be fetched: a completion may change that.
     fetcher_held_back: Cell<TaskId>,
-    /// When the entry that the last doorbell announced arrives, if its fetch was
-    /// put on the link with the doorbell.
-    fetch_under_way: Cell<Option<Time>>,
+    /// The fetch of the entry that the last doorbell announced, if it was put on the link with the
+    /// doorbell.
+    fetch_under_way: Cell<Option<Fetch>>,
     completions_taken: Broadcast,
     slots: RefCell<Slots>,
     direct_reads: RefCell<DirectReads>,

@@ -145,6 +145,7 @@ impl Ftl {
         cores: Rc<Cores>,
         blank: bool,
     ) -> (Rc<Ftl>, Option<Recovered>) {
+        schedule.name_pages(spare::logical_page);
         if blank {
             let ftl = Ftl::blank(sim, config, capacity, schedule, buffers, cores);
             return (ftl, None);

@@ -53,6 +53,12 @@ pub(super) enum Content {
     Root { index: u16, count: u16 },
 }
 
+/// The logical page whose data a page holds, by its spare bytes: for a trace.
+pub(super) fn logical_page(spare: &[u8]) -> Option<u32> {
+    let lpn = Record::decode(spare)?.content.lpn()?;
+    Some(lpn.0)
+}
+
 /// What the spare bytes of a page say of it: for those who look at the media past the firmware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRecord {

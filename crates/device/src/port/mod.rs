@@ -9,7 +9,7 @@ use nvme::{Dma, QueueId};
 use sim::Time;
 
 pub use transfer::HostTransfer;
-pub(crate) use transfer::{fetch_over, post_fetch};
+pub(crate) use transfer::{Fetch, fetch_over, post_fetch};
 
 /// Bytes of a doorbell write.
 pub const DOORBELL_BYTES: u64 = 4;

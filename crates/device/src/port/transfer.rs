@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use media::link::{Link, READ_REQUEST_BYTES};
+use media::link::{Carries, Link, READ_REQUEST_BYTES};
 use nvme::{DataPointer, Dma, Segment, SegmentList, Status};
-use sim::{Sim, Tenant, Time};
+use sim::{Requester, Sim, Tenant, Time};
 
 use crate::memory::{BufferId, Buffers};
 
@@ -20,23 +20,51 @@ pub struct HostTransfer {
 
 /// The link's part of reading `bytes` of host memory: a request up, data down.
 #[inline]
-pub(crate) async fn fetch_over(link: &Link, sim: &Sim, tenant: Tenant, bytes: u64) {
+pub(crate) async fn fetch_over(
+    link: &Link,
+    sim: &Sim,
+    requester: Requester,
+    carries: Carries,
+    bytes: u64,
+) {
     let Link { up, down, .. } = link;
     if up.is_idle() {
         // The answer's turn is known already: one wait for both.
-        sim.sleep_until(post_fetch(link, tenant, sim.now(), bytes))
-            .await;
+        let fetch = post_fetch(link, requester.tenant, sim.now(), bytes);
+        fetch.trace(link, requester, carries, bytes);
+        sim.sleep_until(fetch.arrives).await;
     } else {
-        up.transfer(tenant, READ_REQUEST_BYTES).await;
-        down.transfer(tenant, bytes).await;
+        up.transfer(requester, Carries::Request, READ_REQUEST_BYTES)
+            .await;
+        down.transfer(requester, carries, bytes).await;
     }
 }
 
-/// As [`fetch_over`] an idle link, asked for at `from`, without waiting; gives the instant at which the data is there.
+/// A read of host memory that is on its way.
+#[derive(Clone, Copy)]
+pub(crate) struct Fetch {
+    /// When the host has the request.
+    asked: Time,
+    /// When the data is here.
+    pub(crate) arrives: Time,
+}
+
+impl Fetch {
+    /// Has the trace show it, as it is known now for whom it is.
+    #[inline]
+    pub(crate) fn trace(self, link: &Link, requester: Requester, carries: Carries, bytes: u64) {
+        let Link { up, down, .. } = link;
+        up.trace_answer(requester, Carries::Request, READ_REQUEST_BYTES, self.asked);
+        down.trace_answer(requester, carries, bytes, self.arrives);
+    }
+}
+
+/// As [`fetch_over`] an idle link, asked for at `from`, without waiting, and not in the trace yet.
 #[inline]
-pub(crate) fn post_fetch(link: &Link, tenant: Tenant, from: Time, bytes: u64) -> Time {
+pub(crate) fn post_fetch(link: &Link, tenant: Tenant, from: Time, bytes: u64) -> Fetch {
     let asked = link.up.post_answer(tenant, from, READ_REQUEST_BYTES);
-    link.down.post_answer(tenant, asked, bytes)
+    let arrives = link.down.post_answer(tenant, asked, bytes);
+    Fetch { asked, arrives }
 }
 
 impl HostTransfer {
@@ -62,20 +90,21 @@ impl HostTransfer {
     }
 
     /// Where a command's data lies in host memory. A PRP list is itself read over
-    /// the link, for `tenant`.
+    /// the link, for `requester`.
     ///
     /// # Errors
     /// What is wrong with the pointer.
     #[inline]
     pub async fn locate(
         &self,
-        tenant: Tenant,
+        requester: impl Into<Requester>,
         data: &DataPointer,
         bytes: u64,
     ) -> Result<SegmentList, Status> {
         let list_bytes = data.list_bytes(bytes);
         if list_bytes > 0 {
-            self.fetch_bytes(tenant, list_bytes).await;
+            self.fetch_bytes(requester, Carries::PointerList, list_bytes)
+                .await;
         }
         data.segments(bytes, &*self.memory.borrow())
     }
@@ -97,14 +126,14 @@ impl HostTransfer {
 
     /// The link's part of reading `bytes` of host memory: a request up, data down.
     #[inline]
-    pub async fn fetch_bytes(&self, tenant: Tenant, bytes: u64) {
-        fetch_over(&self.link, &self.sim, tenant, bytes).await;
+    pub async fn fetch_bytes(&self, requester: impl Into<Requester>, carries: Carries, bytes: u64) {
+        fetch_over(&self.link, &self.sim, requester.into(), carries, bytes).await;
     }
 
-    /// The link's part of writing `bytes` of host memory, which nobody has to wait for; gives the
-    /// instant of their arrival.
-    pub fn post_bytes(&self, tenant: Tenant, bytes: u64) -> Time {
-        self.link.up.post(tenant, bytes)
+    /// The link's part of writing `bytes` of a command's data to host memory, which nobody has to
+    /// wait for; gives the instant of their arrival.
+    pub fn post_bytes(&self, requester: impl Into<Requester>, bytes: u64) -> Time {
+        self.link.up.post(requester, Carries::Data, bytes)
     }
 
     /// Reads host memory at `address`, whose transfer was paid for.

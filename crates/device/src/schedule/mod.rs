@@ -25,7 +25,7 @@ use media::channel::Channel;
 use media::nand::{BlockId, Command, DieId, Geometry, Nand, PlaneId};
 use serde::Serialize;
 use sim::resource::Signal;
-use sim::{Counter, Ledger, Sim, Span, Tenant, Time};
+use sim::{Counter, Ledger, Name, Sim, Span, Tenant, Time};
 
 use crate::memory::Buffers;
 use crate::part::Part;
@@ -109,6 +109,9 @@ pub struct FlashServed {
     pub erases: Served,
 }
 
+/// Tells from the spare bytes of a page the logical page whose data it holds, if it does.
+pub(crate) type LogicalPage = fn(&[u8]) -> Option<u32>;
+
 /// The flash back end: queues, dies and channels.
 pub struct Schedule {
     nand: Rc<RefCell<Nand>>,
@@ -135,8 +138,10 @@ pub struct Schedule {
     /// In how many of its planes, for each unit.
     urgent_in: Vec<Cell<u32>>,
     sim: Sim,
-    /// How much waits for each unit, in a trace; none without one.
+    /// How much waits for each unit, in a trace.
     waiting: Vec<Counter>,
+    /// What tells the logical page of a page from its spare bytes, for a trace.
+    logical_page: Cell<Option<LogicalPage>>,
 }
 
 impl Schedule {
@@ -157,13 +162,14 @@ impl Schedule {
         let (dies, units) = (geometry.dies(), geometry.dies() / dies_per_unit);
         let by_priority = config.policy == Policy::PriorityClasses;
         let trace = sim.trace();
-        let traced = if trace.enabled() { units } else { 0 };
         let unit_name = match config.interleave {
             Interleave::Die => "die",
             Interleave::Chip => "chip",
         };
-        let waiting =
-            (0..traced).map(|unit| trace.counter("queues", &format!("{unit_name} {unit} waiting")));
+        let waiting = (0..units).map(|unit| {
+            let name = Name::numbered(unit_name, unit).followed_by("waiting");
+            trace.counter("queues", name)
+        });
         let schedule = Rc::new(Schedule {
             nand,
             buffers,
@@ -189,6 +195,7 @@ impl Schedule {
             urgent_in: (0..units).map(|_| Cell::default()).collect(),
             sim: sim.clone(),
             waiting: waiting.collect(),
+            logical_page: Cell::new(None),
             geometry,
         });
         let geometry = &schedule.geometry;
@@ -281,10 +288,29 @@ impl Schedule {
     /// Notes in the trace how much waits for a unit.
     #[inline]
     fn trace_queue(&self, unit: usize) {
-        if let Some(counter) = self.waiting.get(unit) {
-            let waiting = self.queues[unit].borrow().len();
-            self.sim.trace().count(*counter, self.sim.now(), waiting);
+        if self.sim.trace().enabled() {
+            self.record_queue(unit);
         }
+    }
+
+    #[cold]
+    fn record_queue(&self, unit: usize) {
+        let waiting = self.queues[unit].borrow().len();
+        let trace = self.sim.trace();
+        trace.count(self.waiting[unit], self.sim.now(), waiting);
+    }
+
+    /// Notes in a trace that begins now what waits already.
+    pub fn trace_queues(&self) {
+        let units = 0..self.queues.len();
+        units
+            .filter(|unit| self.queues[*unit].borrow().len() > 0)
+            .for_each(|unit| self.trace_queue(unit));
+    }
+
+    /// Says what tells logical pages from spare bytes, so that a trace can name them.
+    pub(crate) fn name_pages(&self, logical_page: LogicalPage) {
+        self.logical_page.set(Some(logical_page));
     }
 
     /// Says whom [`Notify::Reader`] tells: the front end, once.

@@ -1,7 +1,7 @@
 //! On whose behalf a transaction is.
 
 use serde::{Deserialize, Serialize};
-use sim::Tenant;
+use sim::{Requester, Tenant, TraceId};
 
 use crate::tenants;
 
@@ -39,6 +39,8 @@ pub struct Origin {
     pub tenant: Tenant,
     /// How urgent the host says it is; the firmware's own work has a place of its own.
     pub priority: Priority,
+    /// The command, while a trace is recorded.
+    pub trace: TraceId,
 }
 
 /// Where transactions of an origin wait: the class of a queue.
@@ -56,7 +58,26 @@ impl Origin {
     /// A host command, or what the drive does for all of them.
     #[inline]
     pub const fn new(tenant: Tenant, priority: Priority) -> Origin {
-        Origin { tenant, priority }
+        Origin {
+            tenant,
+            priority,
+            trace: TraceId::NONE,
+        }
+    }
+
+    /// As it is, for the command of that number in a trace.
+    #[inline]
+    pub const fn traced(self, trace: TraceId) -> Origin {
+        Origin { trace, ..self }
+    }
+
+    /// For whom buses and dies are used.
+    #[inline]
+    pub const fn requester(self) -> Requester {
+        Requester {
+            tenant: self.tenant,
+            trace: self.trace,
+        }
     }
 
     /// The firmware's own work.
@@ -71,6 +92,13 @@ impl Origin {
             tenants::COLLECTION | tenants::WEAR_LEVELLING => Class::Collection,
             _ => Class::User(self.priority),
         }
+    }
+}
+
+impl From<Origin> for Requester {
+    #[inline]
+    fn from(origin: Origin) -> Requester {
+        origin.requester()
     }
 }
 

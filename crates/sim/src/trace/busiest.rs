@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::{Count, Record, Slice, Trace};
+use super::args::Arg;
+use super::record::{Record, Slice};
+use super::{Keep, Trace};
 use crate::quantity::{Span, Time};
 
 /// A window moves in so many steps over its own length.
@@ -34,8 +36,15 @@ fn step_span() -> Span {
 }
 
 impl Busiest {
-    pub(super) fn keep_only(&mut self) {
-        self.only = true;
+    /// For a section that begins at `now`: no window reaches back behind the step that holds it.
+    pub(super) fn starting_at(now: Time, keep: Keep) -> Busiest {
+        let step = now.as_ps() / step_span().as_ps();
+        Busiest {
+            only: keep == Keep::Busiest,
+            step,
+            first: step,
+            ..Busiest::default()
+        }
     }
 
     pub(super) fn measure_from(&mut self, now: Time) {
@@ -49,15 +58,21 @@ impl Busiest {
     /// Counts a slice that was just put into `record`. It counts for the step in which it
     /// begins, or for the one under way if that is over; and no more than a whole step, so
     /// that a long erase is not worth more than the many reads of another window.
-    pub(super) fn note(&mut self, slice: Slice, exclusive: bool, record: &mut Record) {
+    pub(super) fn note(
+        &mut self,
+        slice: Slice,
+        args: &[Arg],
+        exclusive: bool,
+        record: &mut Record,
+    ) {
         let step = slice.begin.as_ps() / step_span().as_ps();
         if step > self.step {
             self.close(step, record);
         }
         if let Some(best) = self.best.as_mut().filter(|_| self.only)
-            && is_within(&slice, best.begin)
+            && slice.is_in_window(best.begin)
         {
-            best.record.slices.push(slice);
+            best.record.push(slice, args);
         }
         if exclusive && slice.end.as_ps() / step_span().as_ps() >= self.step {
             if self.sums.is_empty() {
@@ -83,7 +98,7 @@ impl Busiest {
         }
         self.step = next;
         if self.only {
-            forget_before(record, self.window_begin());
+            record.forget_before(self.window_begin());
         }
     }
 
@@ -95,7 +110,7 @@ impl Busiest {
 
     fn take(&mut self, sum: Span, begin: Time, record: &Record) {
         let record = if self.only {
-            excerpt(record, begin)
+            record.excerpt(begin)
         } else {
             Record::default()
         };
@@ -107,55 +122,14 @@ impl Busiest {
         let sum = self.sums.iter().fold(Span::ZERO, |all, step| all + *step);
         match &self.best {
             Some(best) if best.sum >= sum && self.only => Some((best.begin, best.record.clone())),
-            Some(best) if best.sum >= sum => Some((best.begin, excerpt(record, best.begin))),
+            Some(best) if best.sum >= sum => Some((best.begin, record.excerpt(best.begin))),
             _ if sum > Span::ZERO => {
                 let begin = self.window_begin();
-                Some((begin, excerpt(record, begin)))
+                Some((begin, record.excerpt(begin)))
             }
             _ => None,
         }
     }
-}
-
-fn is_within(slice: &Slice, begin: Time) -> bool {
-    slice.end > begin && slice.begin < begin + Trace::BUSIEST
-}
-
-/// What `record` holds of the window from `begin` on, and the counters' values before it.
-fn excerpt(record: &Record, begin: Time) -> Record {
-    let end = begin + Trace::BUSIEST;
-    let slices = record.slices.iter();
-    let mut counts = latest_before(&record.counts, begin);
-    let inside = |count: &&Count| count.at >= begin && count.at < end;
-    counts.extend(record.counts.iter().filter(inside));
-    Record {
-        slices: slices
-            .filter(|slice| is_within(slice, begin))
-            .copied()
-            .collect(),
-        counts,
-    }
-}
-
-/// Forgets what was over before `begin`, but for the counters' last values.
-fn forget_before(record: &mut Record, begin: Time) {
-    record.slices.retain(|slice| slice.end > begin);
-    let mut counts = latest_before(&record.counts, begin);
-    counts.extend(record.counts.iter().filter(|count| count.at >= begin));
-    record.counts = counts;
-}
-
-/// The last value of each counter before `begin`, in the order of counters.
-fn latest_before(counts: &[Count], begin: Time) -> Vec<Count> {
-    let mut latest: Vec<Option<Count>> = Vec::new();
-    for count in counts.iter().filter(|count| count.at < begin) {
-        let counter = count.counter as usize;
-        if latest.len() <= counter {
-            latest.resize(counter + 1, None);
-        }
-        latest[counter] = Some(*count);
-    }
-    latest.into_iter().flatten().collect()
 }
 
 #[cfg(test)]
@@ -176,11 +150,8 @@ mod tests {
 
     fn traced(only: bool) -> (Trace, crate::Track) {
         let trace = Trace::default();
-        if only {
-            trace.enable_busiest();
-        } else {
-            trace.enable();
-        }
+        let keep = if only { Keep::Busiest } else { Keep::All };
+        trace.start(Time::ZERO, keep);
         let track = trace.track("group", "track");
         (trace, track)
     }

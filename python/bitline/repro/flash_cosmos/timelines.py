@@ -53,9 +53,8 @@ class Traced:
 def trace(platform: Platform) -> Traced:
     """Evaluate on a fresh drive, and take from its trace what happened."""
     with bitline.open(PRESET, set=_SETTINGS) as drive:
-        # A blank drive restarts without reading anything, so that the trace has the query alone.
-        drive.tracing.restart(busiest=True)
         vectors = drive.group("operands").place(3, bits=_BITS)
+        drive.tracing.start(busiest=True)
         begin = drive.now
         reduce(or_, vectors).stream(platform)
         end = drive.now

@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use media::link::Carries;
 use media::nand::BlockId;
 use nvme::command::FcRead;
 use nvme::{Expression, Lba, Status};
-use sim::Tenant;
 
 use super::error::Failure;
 use super::stage::{Sink, Stage};
@@ -75,7 +75,7 @@ impl Bits {
         origin: Origin,
         page_of: impl Fn(Lba) -> Result<Lpn, Status>,
     ) -> Result<Evaluated, ExecuteError> {
-        let expression = self.fetch_expression(command, origin.tenant).await?;
+        let expression = self.fetch_expression(command, origin).await?;
         let asked = number(&expression, page_of)?;
         let chunks = self.unit().of_bits(command.bits) as u32;
         let all = asked
@@ -118,7 +118,7 @@ impl Bits {
         let planned = self.planned(asked, classes, engine, command);
         let located = self
             .port
-            .locate(origin.tenant, &command.data, command.data_bytes());
+            .locate(origin, &command.data, command.data_bytes());
         let segments = located.await.map_err(ExecuteError::Host)?;
         self.port.check(&segments).map_err(ExecuteError::Host)?;
         let how = How {
@@ -150,10 +150,11 @@ impl Bits {
     async fn fetch_expression(
         &self,
         command: &FcRead,
-        tenant: Tenant,
+        origin: Origin,
     ) -> Result<Expression<Lba>, ExecuteError> {
+        let bytes = u64::from(command.expression_bytes);
         self.port
-            .fetch_bytes(tenant, u64::from(command.expression_bytes))
+            .fetch_bytes(origin, Carries::Parameters, bytes)
             .await;
         let mut bytes = vec![0; command.expression_bytes as usize];
         let read = self.port.read(command.expression_address, &mut bytes);

@@ -350,7 +350,7 @@ impl Stage {
                 .map_err(Failure::Host)?;
             total += bytes;
         }
-        Ok(bits.port.post_bytes(self.origin.tenant, total))
+        Ok(bits.port.post_bytes(self.origin, total))
     }
 
     /// Begins to program a batch of the result into strings that were lent.

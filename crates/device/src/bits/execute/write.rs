@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::rc::Rc;
 
+use media::link::Carries;
 use nvme::{SegmentList, Status};
 use sim::resource::Semaphore;
 
@@ -174,7 +175,11 @@ impl WriteJob {
     ) -> Result<Pages<'_>, Status> {
         let (bits, page_bytes) = (&self.bits, self.bits.page_bytes());
         bits.port
-            .fetch_bytes(self.rows.origin.tenant, batch.len() as u64 * page_bytes)
+            .fetch_bytes(
+                self.rows.origin,
+                Carries::Data,
+                batch.len() as u64 * page_bytes,
+            )
             .await;
         let pages = bits.take_pages(batch);
         for (&chunk, page) in batch.iter().zip(&pages) {

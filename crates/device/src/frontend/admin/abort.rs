@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use media::link::Carries;
 use nvme::command::Abort;
 use nvme::{CommandId, Status, SubmissionEntry};
 use zerocopy::IntoBytes;
@@ -50,7 +51,11 @@ impl Controller {
         }
         // The controller looks through the entries that it has not fetched.
         self.port
-            .fetch_bytes(tenants::DRIVE, waiting * SubmissionEntry::BYTES as u64)
+            .fetch_bytes(
+                tenants::DRIVE,
+                Carries::SubmissionEntry,
+                waiting * SubmissionEntry::BYTES as u64,
+            )
             .await;
         let found = {
             let queues = self.queues.borrow();

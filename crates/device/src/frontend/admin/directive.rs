@@ -1,5 +1,6 @@
 //! Directives (Base 8.1.8): placement handles are opened, released and told.
 
+use media::link::Carries;
 use nvme::command::{
     DirectiveOperation, DirectiveQuery, DirectiveReceive, DirectiveSend, HandleAttributes,
     HandleRecord, IDENTIFY_DIRECTIVE, PLACEMENT_DIRECTIVE,
@@ -40,7 +41,9 @@ impl Controller {
             DirectiveOperation::Open => {
                 let length = HandleAttributes::BYTES as u64;
                 let segments = self.port.locate(tenants::DRIVE, &send.data, length).await?;
-                self.port.fetch_bytes(tenants::DRIVE, length).await;
+                self.port
+                    .fetch_bytes(tenants::DRIVE, Carries::Parameters, length)
+                    .await;
                 let mut bytes = [0; HandleAttributes::BYTES];
                 segments.read(&*self.host.memory.borrow(), &mut bytes)?;
                 let attributes = HandleAttributes::read_from_bytes(&bytes)

@@ -1,5 +1,6 @@
 //! Compare and Verify: blocks are read, and no data goes to the host.
 
+use media::link::Carries;
 use nvme::Status;
 use nvme::command::{BlockCommand, ReadWrite};
 
@@ -19,11 +20,8 @@ impl Controller {
         let range = namespace.byte_range(&compare.blocks)?;
         let bytes = range.end - range.start;
         self.check_transfer(bytes)?;
-        let segments = self
-            .port
-            .locate(origin.tenant, &compare.data, bytes)
-            .await?;
-        self.port.fetch_bytes(origin.tenant, bytes).await;
+        let segments = self.port.locate(origin, &compare.data, bytes).await?;
+        self.port.fetch_bytes(origin, Carries::Data, bytes).await;
         let mut expected = vec![0; bytes as usize];
         if self.buffers.stores_data() {
             segments.read(&*self.host.memory.borrow(), &mut expected)?;

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use media::link::Carries;
 use nvme::command::{BlockRange, CopyBlocks, CopyRange};
 use nvme::identify::CopyLimits;
 use nvme::{Lba, Status};
@@ -66,8 +67,10 @@ impl Controller {
         origin: Origin,
     ) -> Result<Vec<BlockRange>, Status> {
         let bytes = copy.data_bytes();
-        let segments = self.port.locate(origin.tenant, &copy.data, bytes).await?;
-        self.port.fetch_bytes(origin.tenant, bytes).await;
+        let segments = self.port.locate(origin, &copy.data, bytes).await?;
+        self.port
+            .fetch_bytes(origin, Carries::Parameters, bytes)
+            .await;
         let mut list = vec![0; bytes as usize];
         segments.read(&*self.host.memory.borrow(), &mut list)?;
         let mut sources: Vec<BlockRange> = CopyRange::parse(&list)

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use media::core::Work;
 use media::dram::ScatteredAccess;
+use media::link::Carries;
 use nvme::command::{BlockRange, DatasetManagement, DatasetRange, ReadWrite, WriteZeroes};
 use nvme::{SegmentList, Status};
 
@@ -14,7 +15,6 @@ use crate::frontend::namespace::{Namespace, PAGES_AT_ONCE};
 use crate::ftl::{Lpn, PageSlice, WithoutSpace};
 use crate::memory::{Buffer, BufferId, Purpose};
 use crate::schedule::{Notify, Origin};
-use crate::tenants;
 
 /// The slice of one logical page that a command covers.
 #[derive(Clone, Copy)]
@@ -142,7 +142,7 @@ impl Controller {
         let range = namespace.byte_range(&read.blocks)?;
         let bytes = range.end - range.start;
         self.check_transfer(bytes)?;
-        let segments = self.port.locate(origin.tenant, &read.data, bytes).await?;
+        let segments = self.port.locate(origin, &read.data, bytes).await?;
         if read.force_unit_access && self.cache.is_volatile() {
             // What is read must be what the medium has.
             let pages = self.pages(namespace, &range);
@@ -292,16 +292,15 @@ impl Controller {
         let range = namespace.byte_range(&write.blocks)?;
         let bytes = u64::from(piece.bytes);
         self.check_transfer(bytes)?;
-        let segments = self
-            .port
-            .locate(piece.origin.tenant, &write.data, bytes)
-            .await?;
+        let segments = self.port.locate(piece.origin, &write.data, bytes).await?;
         // Hardly anybody waits: the way without a future first.
         let _room = match self.buffers.try_room(Purpose::Command) {
             Some(room) => room,
             None => Box::pin(self.buffers.room(Purpose::Command)).await,
         };
-        self.port.fetch_bytes(piece.origin.tenant, bytes).await;
+        self.port
+            .fetch_bytes(piece.origin, Carries::Data, bytes)
+            .await;
         let buffer = self.buffers.take();
         let place = piece.column as usize..(piece.column + piece.bytes) as usize;
         self.port
@@ -320,7 +319,7 @@ impl Controller {
         let range = namespace.byte_range(&write.blocks)?;
         let bytes = range.end - range.start;
         self.check_transfer(bytes)?;
-        let segments = self.port.locate(origin.tenant, &write.data, bytes).await?;
+        let segments = self.port.locate(origin, &write.data, bytes).await?;
         let (data, force) = (Data::Host(&segments), write.force_unit_access);
         self.write_pages(namespace, range, origin, data, force)
             .await
@@ -358,10 +357,8 @@ impl Controller {
         let first = pieces.first().map_or(0, |piece| piece.offset);
         let count: u64 = pieces.iter().map(|piece| u64::from(piece.bytes)).sum();
         if let Data::Host(_) = data {
-            let tenant = pieces
-                .first()
-                .map_or(tenants::DRIVE, |piece| piece.origin.tenant);
-            self.port.fetch_bytes(tenant, count).await;
+            let origin = pieces.first().map(|piece| piece.origin).unwrap_or_default();
+            self.port.fetch_bytes(origin, Carries::Data, count).await;
         }
         let mut buffers = Vec::with_capacity(pieces.len());
         for piece in pieces {
@@ -453,9 +450,11 @@ impl Controller {
         let bytes = usize::from(dataset.range_count) * size_of::<DatasetRange>();
         let segments = self
             .port
-            .locate(origin.tenant, &dataset.data, bytes as u64)
+            .locate(origin, &dataset.data, bytes as u64)
             .await?;
-        self.port.fetch_bytes(origin.tenant, bytes as u64).await;
+        self.port
+            .fetch_bytes(origin, Carries::Parameters, bytes as u64)
+            .await;
         let mut list = vec![0; bytes];
         segments.read(&*self.host.memory.borrow(), &mut list)?;
         let ranges = DatasetRange::parse(&list)?;

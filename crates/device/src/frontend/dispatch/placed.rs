@@ -25,10 +25,7 @@ impl Controller {
         let handle = handle.ok_or(Status::INVALID_FIELD)?;
         let length = bytes.end - bytes.start;
         self.check_transfer(length)?;
-        let segments = self
-            .port
-            .locate(origin.tenant, &placed.write.data, length)
-            .await?;
+        let segments = self.port.locate(origin, &placed.write.data, length).await?;
         let pages = self.pages(namespace, &bytes);
         // Before the lock: whoever has room waits for locks, so nobody may have it the other way.
         let room = self.bits.room_to_write().await;

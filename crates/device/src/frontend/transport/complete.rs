@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use media::link::Carries;
 use nvme::CompletionEntry;
 use zerocopy::IntoBytes;
 
@@ -38,13 +39,14 @@ impl Controller {
         };
         let up = &self.link.up;
         if answer.data_bytes > 0 {
-            up.post(source.tenant, answer.data_bytes);
+            up.post(source.requester, Carries::Data, answer.data_bytes);
         }
         // Posted writes of one function stay in order: nothing comes between the
         // data and its completion.
-        let arrives = up.post(source.tenant, CompletionEntry::BYTES as u64);
-        self.served
-            .note(source.tenant, 0, arrives.since(source.fetched));
+        let bytes = CompletionEntry::BYTES as u64;
+        let arrives = up.post(source.requester, Carries::Completion, bytes);
+        let latency = arrives.since(source.fetched);
+        self.served.note(source.requester.tenant, 0, latency);
         self.count(|counts| {
             counts.commands += 1;
             counts.failed_commands += u64::from(!answer.status.is_success());

@@ -3,8 +3,9 @@
 use std::rc::Rc;
 use std::task::Poll;
 
+use media::link::Carries;
 use nvme::{AsyncEvent, QueueId};
-use sim::{TaskId, Time};
+use sim::{Requester, TaskId, Time};
 
 use crate::frontend::Controller;
 use crate::port::DOORBELL_BYTES;
@@ -22,7 +23,9 @@ impl Controller {
     /// The host writes a submission queue's tail doorbell.
     #[inline]
     pub fn ring_submission(&self, queue: QueueId, tail: u16) {
-        let arrives = self.link.down.post(tenants::DRIVE, DOORBELL_BYTES);
+        let requester = self.rung_for(queue, tail);
+        let down = &self.link.down;
+        let arrives = down.post(requester, Carries::Doorbell, DOORBELL_BYTES);
         self.doorbells.borrow_mut().push_back(Doorbell {
             arrives,
             queue,
@@ -34,11 +37,26 @@ impl Controller {
         }
     }
 
+    /// For whom a submission queue's doorbell is: in a trace, the command of the last entry that it
+    /// announces.
+    #[inline]
+    fn rung_for(&self, queue: QueueId, tail: u16) -> Requester {
+        let trace = self.sim.trace();
+        let tenant = tenants::DRIVE;
+        if !trace.enabled() {
+            return tenant.into();
+        }
+        let queues = self.queues.borrow();
+        let trace = trace.announced(queues.entry_before(queue, tail).unwrap_or(0));
+        Requester { tenant, trace }
+    }
+
     /// The host writes a completion queue's head doorbell. Nothing waits for it
     /// unless the queue was full, so it takes effect as it is sent.
     #[inline]
     pub fn ring_completion(self: &Rc<Controller>, queue: QueueId, head: u16) {
-        self.link.down.post(tenants::DRIVE, DOORBELL_BYTES);
+        let down = &self.link.down;
+        down.post(tenants::DRIVE, Carries::Doorbell, DOORBELL_BYTES);
         let moved = self
             .queues
             .borrow_mut()

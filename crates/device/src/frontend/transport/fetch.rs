@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
+use media::link::Carries;
 use nvme::command::{BlockRange, opcode};
 use nvme::{QueueId, QueuePriority, SubmissionEntry};
-use sim::{TaskId, Tenant, Time};
+use sim::{Requester, TaskId, Tenant, Time, TraceId};
 use zerocopy::IntoBytes;
 
 use super::Job;
@@ -37,11 +38,12 @@ impl Controller {
                 None => self.wait_for_doorbell().await,
                 Some((queue, priority, address)) => {
                     self.prefetch_for(address);
-                    self.fetch_over_link().await;
+                    let trace = self.sim.trace().taken(address);
+                    self.fetch_over_link(trace).await;
                     job.queue = queue;
                     if self.read_entry(address, &mut job.entry) {
                         let tenant = self.tenant_of(queue, &job.entry);
-                        job.origin = Origin::new(tenant, priority_of(priority));
+                        job.origin = Origin::new(tenant, priority_of(priority)).traced(trace);
                         job.fetched = self.sim.now();
                         job.decode();
                         self.activity.begin();
@@ -86,21 +88,23 @@ impl Controller {
             return doorbell_arrives;
         }
         let bytes = SubmissionEntry::BYTES as u64;
-        let arrives = post_fetch(&self.link, tenants::DRIVE, doorbell_arrives, bytes);
-        self.fetch_under_way.set(Some(arrives));
-        arrives
+        let fetch = post_fetch(&self.link, tenants::DRIVE, doorbell_arrives, bytes);
+        self.fetch_under_way.set(Some(fetch));
+        fetch.arrives
     }
 
     /// The link's part of fetching an entry.
     #[inline]
-    async fn fetch_over_link(&self) {
+    async fn fetch_over_link(&self, trace: TraceId) {
+        let tenant = tenants::DRIVE;
+        let requester = Requester { tenant, trace };
+        let (carries, bytes) = (Carries::SubmissionEntry, SubmissionEntry::BYTES as u64);
         match self.fetch_under_way.take() {
-            Some(arrives) => self.sim.sleep_until(arrives).await,
-            None => {
-                self.port
-                    .fetch_bytes(tenants::DRIVE, SubmissionEntry::BYTES as u64)
-                    .await
+            Some(fetch) => {
+                fetch.trace(&self.link, requester, carries, bytes);
+                self.sim.sleep_until(fetch.arrives).await;
             }
+            None => self.port.fetch_bytes(requester, carries, bytes).await,
         }
     }
 

@@ -1,7 +1,7 @@
 //! A command to carry out, and where it came from.
 
 use nvme::{Command, CommandId, CommandSet, QueueId, Status, SubmissionEntry};
-use sim::{Tenant, Time};
+use sim::{Requester, Time};
 
 use crate::schedule::Origin;
 use crate::tenants;
@@ -23,7 +23,7 @@ pub(in crate::frontend) struct Job {
 pub(in crate::frontend) struct Source {
     queue: QueueId,
     command: CommandId,
-    pub(super) tenant: Tenant,
+    pub(super) requester: Requester,
     pub(super) fetched: Time,
 }
 
@@ -33,7 +33,7 @@ impl Source {
         Source {
             queue,
             command,
-            tenant: tenants::DRIVE,
+            requester: tenants::DRIVE.into(),
             fetched: now,
         }
     }
@@ -85,7 +85,7 @@ impl Job {
         Source {
             queue: self.queue,
             command: self.entry.command(),
-            tenant: self.origin.tenant,
+            requester: self.origin.requester(),
             fetched: self.fetched,
         }
     }

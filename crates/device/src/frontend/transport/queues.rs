@@ -245,6 +245,14 @@ impl Queues {
         false
     }
 
+    /// Where the entry before the tail of `queue` lies.
+    pub(in crate::frontend) fn entry_before(&self, queue: QueueId, tail: u16) -> Option<u64> {
+        let entries = self.submission.get(usize::from(queue.get()))?.as_ref()?;
+        let size = entries.ring.size();
+        let slot = (u32::from(tail) + size - 1) % size;
+        Some(entries.base + u64::from(slot) * SubmissionEntry::BYTES as u64)
+    }
+
     /// Whether the next entry of `queue` must wait until another command completes.
     #[inline]
     pub(in crate::frontend) fn is_held_back(&self, queue: QueueId) -> bool {

@@ -11,6 +11,7 @@ use sim::Time;
 
 use super::Unit;
 use super::lease::is_lost;
+use super::trace::{Moved, Purpose};
 use crate::schedule::computation::Computation;
 use crate::schedule::fault::Fault;
 use crate::schedule::key::{Kind, QueueKey};
@@ -28,7 +29,7 @@ impl Unit {
         let steps = waiting.operation.compute.steps.clone();
         let die = self.die_of_steps(&steps);
         let (mut first, delivered) = self.take_up(die, &mut waiting.operation, turn).await;
-        let tenants = [waiting.operation.compute.origin.tenant];
+        let requesters = [waiting.operation.compute.origin.requester()];
         let mut stepped = false;
         while waiting.operation.fault.is_none()
             && let Some(command) = steps.get(waiting.operation.done)
@@ -46,7 +47,7 @@ impl Unit {
             let cleared = waiting.operation.takes_clear_c(command);
             let command = cleared.as_ref().unwrap_or(command);
             let span = self.span_of(command);
-            let executed = self.send_and_execute(die, command, span, turn, &tenants);
+            let executed = self.send_and_execute(die, command, span, turn, &requesters);
             if let Err(error) = executed.await {
                 waiting.operation.fault = Some(refusal(&error, &steps));
             }
@@ -147,8 +148,14 @@ impl Unit {
                 None => None,
             };
             let bytes = u64::from(geometry.page_bytes);
-            self.move_data(origin.tenant, self.data_out_setup, bytes)
-                .await;
+            self.move_data(Moved {
+                requester: origin.requester(),
+                purpose: Purpose::Result,
+                plane: *plane,
+                setup: self.data_out_setup,
+                bytes,
+            })
+            .await;
             drop(turn);
             let status = self.latch_out(*plane, 0, *into, 0..geometry.page_bytes as usize);
             if is_lost(status) {

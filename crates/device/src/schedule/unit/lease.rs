@@ -17,6 +17,7 @@ use std::rc::Rc;
 use media::nand::{Command, DieId, Latches, NandError, PageStatus, PlaneId, PlaneMask};
 
 use super::Unit;
+use super::trace::{Moved, Purpose};
 use crate::memory::BufferId;
 use crate::planted::{Bug, is_planted};
 use crate::schedule::computation::{Computation, Left, SavedPage};
@@ -168,8 +169,14 @@ impl Unit {
                 false => self.schedule.buffers.take().keep(),
             };
             let turn = self.turn(Visit::UserData).await;
-            self.move_data(lease.origin.tenant, self.data_out_setup, u64::from(bytes))
-                .await;
+            self.move_data(Moved {
+                requester: lease.origin.requester(),
+                purpose: Purpose::Save,
+                plane,
+                setup: self.data_out_setup,
+                bytes: u64::from(bytes),
+            })
+            .await;
             drop(turn);
             let status = self.latch_out(plane, 0, buffer, 0..bytes as usize);
             pages.push(SavedPage {
@@ -254,8 +261,14 @@ impl Unit {
     async fn restore(&self, page: &SavedPage, origin: Origin) -> Result<(), NandError> {
         let (plane, bytes) = (page.plane, u64::from(self.schedule.geometry.page_bytes));
         let turn = self.turn(Visit::Continuation).await;
-        self.move_data(origin.tenant, self.data_in_setup, bytes)
-            .await;
+        self.move_data(Moved {
+            requester: origin.requester(),
+            purpose: Purpose::Restore,
+            plane,
+            setup: self.data_in_setup,
+            bytes,
+        })
+        .await;
         drop(turn);
         let buffers = &self.schedule.buffers;
         let nand = &mut *self.schedule.nand.borrow_mut();

@@ -8,6 +8,7 @@ mod program;
 mod read;
 mod retry;
 mod suspension;
+mod trace;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -17,7 +18,7 @@ use media::channel::Channel;
 use media::nand::{
     BlockId, Command, DieId, NandError, Outcome, PLANES_PER_DIE_MAX, PageAddress, PlaneMask,
 };
-use sim::{Ledger, Sim, Span, Track};
+use sim::{Ledger, Name, Sim, Span, Track};
 
 use super::fault::Fault;
 use super::key::Kind;
@@ -29,7 +30,7 @@ use super::turns::{Turn, Turns};
 use super::{ProgramTransfer, Schedule, ScheduleConfig};
 use crate::energy::FlashAccounts;
 use lease::Lease;
-use phases::Tenants;
+use phases::Requesters;
 use suspension::Suspensions;
 
 pub(super) struct Unit {
@@ -58,7 +59,7 @@ pub(super) struct Unit {
     /// Command phases of reads of one page, two, and so on.
     read_spans: ArrayVec<Span, PLANES_PER_DIE_MAX>,
     /// The tracks of its dies in a trace.
-    tracks: Option<Vec<Track>>,
+    tracks: Vec<Track>,
     /// Further reads of a page that cannot be corrected.
     retries_max: u32,
     /// Reads that went before the program or erase under way.
@@ -82,9 +83,8 @@ impl Unit {
         let dies = schedule.dies_per_unit;
         let first_die = DieId(number as u32 * dies);
         let trace = sim.trace();
-        let tracks =
-            (first_die.0..first_die.0 + dies).map(|die| trace.track("dies", &format!("die {die}")));
-        let tracks = trace.enabled().then(|| tracks.collect());
+        let tracks = first_die.0..first_die.0 + dies;
+        let tracks = tracks.map(|die| trace.track("dies", Name::numbered("die", die)));
         // How many pages there are says how long it takes, whichever they are.
         let page = PageAddress {
             block: BlockId(0),
@@ -111,7 +111,7 @@ impl Unit {
             data_in_setup,
             lease: RefCell::default(),
             piece_max: Span::from_us(config.piece_max_us),
-            tracks,
+            tracks: tracks.collect(),
             read_spans,
             sim: sim.clone(),
             number,
@@ -175,8 +175,8 @@ impl Unit {
         let command = Command::Erase {
             blocks: set.iter().map(|waiting| waiting.operation.block).collect(),
         };
-        let tenants = tenants_of(&set, |erase| erase.origin);
-        let outcome = match self.change(&command, turn, &tenants).await {
+        let requesters = requesters_of(&set, |erase| erase.origin);
+        let outcome = match self.change(&command, turn, &requesters).await {
             Ok(outcome) => outcome,
             Err(error) => return self.refuse(set, &error),
         };
@@ -228,7 +228,7 @@ impl Unit {
 
 /// For whom the planes of a set are at work.
 #[inline]
-fn tenants_of<T>(set: &Set<T>, origin: impl Fn(&T) -> Origin) -> Tenants {
+fn requesters_of<T>(set: &Set<T>, origin: impl Fn(&T) -> Origin) -> Requesters {
     let origins = set.iter().map(|waiting| origin(&waiting.operation));
-    origins.map(|origin| origin.tenant).collect()
+    origins.map(Origin::requester).collect()
 }

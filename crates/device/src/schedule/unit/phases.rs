@@ -3,27 +3,28 @@
 use arrayvec::ArrayVec;
 use media::nand::PLANES_PER_DIE_MAX;
 use media::nand::{Busy, Command, DieId, NandError, Outcome};
-use sim::{Energy, Span, Tenant, Time};
+use sim::{Energy, Requester, Span, Tenant, Time};
 
 use super::Unit;
+use super::trace::Moved;
 use crate::schedule::turns::Turn;
 use crate::schedule::{planes_of, senses_of};
 
 /// For whom each plane of a command is at work.
-pub(super) type Tenants = ArrayVec<Tenant, PLANES_PER_DIE_MAX>;
+pub(super) type Requesters = ArrayVec<Requester, PLANES_PER_DIE_MAX>;
 
-/// What of `energy` is spent for each of `tenants`: the same for all, what is left over for the first.
+/// What of `energy` is spent for each of `requesters`: the same for all, what is left over for the first.
 #[inline]
-fn shares(energy: Energy, tenants: &[Tenant]) -> impl Iterator<Item = (Tenant, Energy)> + '_ {
-    let count = tenants.len() as u64;
+fn shares(energy: Energy, requesters: &[Requester]) -> impl Iterator<Item = (Tenant, Energy)> + '_ {
+    let count = requesters.len() as u64;
     let each = match count {
         1 => energy.as_pj(),
         _ => energy.as_pj() / count,
     };
     let first = energy.as_pj() - each * (count - 1);
     let share = move |index| if index == 0 { first } else { each };
-    let shares = tenants.iter().enumerate();
-    shares.map(move |(index, tenant)| (*tenant, Energy::from_pj(share(index))))
+    let shares = requesters.iter().enumerate();
+    shares.map(move |(index, requester)| (requester.tenant, Energy::from_pj(share(index))))
 }
 
 impl Unit {
@@ -34,10 +35,10 @@ impl Unit {
 
     /// The command phase on the channel.
     #[inline]
-    pub(super) async fn send(&self, command: &Command) {
+    pub(super) async fn send(&self, die: DieId, command: &Command, requesters: &[Requester]) {
         let span = self.span_of(command);
         self.channel.command(span).await;
-        self.channel.trace_now(command.name(), span);
+        self.trace_cycles(die, command, self.sim.now(), span, requesters);
     }
 
     /// The command phase of `span`, and then the array's part: in one wait if the channel
@@ -49,7 +50,7 @@ impl Unit {
         command: &Command,
         span: Span,
         turn: Option<Turn<'_>>,
-        tenants: &[Tenant],
+        requesters: &[Requester],
     ) -> Result<Outcome, NandError> {
         let posted = match turn {
             None => self.channel.post_command(span),
@@ -62,10 +63,10 @@ impl Unit {
                 self.sim.now()
             }
         };
-        self.channel.trace_until(command.name(), begin, span);
+        self.trace_cycles(die, command, begin, span, requesters);
         let busy = self.begin(die, command, begin)?;
         self.sim.sleep_until(begin + busy.span).await;
-        self.finish(die, command, begin, busy.span, &busy, tenants)
+        self.finish(die, command, begin, busy.span, &busy, requesters)
     }
 
     /// Occupies the channel for a command phase, and then passes the turn on.
@@ -75,18 +76,15 @@ impl Unit {
     }
 
     /// A data phase on the channel.
-    pub(super) async fn move_data(&self, tenant: Tenant, setup: Span, bytes: u64) {
-        self.channel.data(tenant, setup, bytes).await;
-        self.data_moved(setup, bytes);
-    }
-
-    /// Notes a data phase that has just ended in the trace.
-    #[inline]
-    pub(super) fn data_moved(&self, setup: Span, bytes: u64) {
-        if self.tracks.is_some() {
-            self.channel
-                .trace_now("data", setup + self.channel.span_of(bytes));
-        }
+    pub(super) async fn move_data(&self, moved: Moved) {
+        let Moved {
+            requester,
+            setup,
+            bytes,
+            ..
+        } = moved;
+        self.channel.data(requester.tenant, setup, bytes).await;
+        self.trace_data(&moved);
     }
 
     /// The array's part of a command that the die has, or will have, at `begin`.
@@ -95,11 +93,11 @@ impl Unit {
         die: DieId,
         command: &Command,
         begin: Time,
-        tenants: &[Tenant],
+        requesters: &[Requester],
     ) -> Result<Outcome, NandError> {
         let busy = self.begin(die, command, begin)?;
         self.sim.sleep_until(begin + busy.span).await;
-        self.finish(die, command, begin, busy.span, &busy, tenants)
+        self.finish(die, command, begin, busy.span, &busy, requesters)
     }
 
     #[inline]
@@ -113,7 +111,7 @@ impl Unit {
     }
 
     /// The end of the array's part of a command, and its account: the array was at work on it
-    /// for `worked`, for `tenants`.
+    /// for `worked`, for `requesters`.
     #[inline]
     pub(super) fn finish(
         &self,
@@ -122,14 +120,14 @@ impl Unit {
         begin: Time,
         worked: Span,
         busy: &Busy,
-        tenants: &[Tenant],
+        requesters: &[Requester],
     ) -> Result<Outcome, NandError> {
         let outcome = self
             .schedule
             .nand
             .borrow_mut()
             .finish(die, self.sim.now())?;
-        let shares = shares(busy.energy, tenants);
+        let shares = shares(busy.energy, requesters);
         self.ledger
             .spend_for_all(self.accounts.of(command), busy.energy, shares);
         let (senses, planes) = (senses_of(command), planes_of(command));
@@ -139,12 +137,7 @@ impl Unit {
         });
         let total = &self.schedule.dies_busy[die.0 as usize];
         total.set(total.get() + worked);
-        if let Some(tracks) = &self.tracks {
-            let track = tracks[(die.0 - self.first_die.0) as usize];
-            self.sim
-                .trace()
-                .slice(track, command.name(), begin, self.sim.now());
-        }
+        self.trace_array(die, command, begin, requesters);
         Ok(outcome)
     }
 }

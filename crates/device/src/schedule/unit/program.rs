@@ -3,8 +3,8 @@
 use media::nand::{Command, NandError, Outcome, PageStatus, PlaneMask};
 use sim::Time;
 
-use super::phases::Tenants;
-use super::{Unit, tenants_of};
+use super::phases::Requesters;
+use super::{Unit, requesters_of};
 use crate::memory::BufferId;
 use crate::schedule::ProgramTransfer;
 use crate::schedule::fault::Fault;
@@ -47,7 +47,7 @@ impl Unit {
                 self.latch_in(&waiting.operation, from)?;
             }
         }
-        self.change_from(&command, begin, &tenants_of_programs(set))
+        self.change_from(&command, begin, &requesters_of_programs(set))
             .await
     }
 
@@ -82,11 +82,10 @@ impl Unit {
                 self.sim.now()
             }
         };
-        if self.tracks.is_some() {
+        if self.sim.trace().enabled() {
+            let bytes = pages.clone().map(|(_, bytes)| bytes).sum();
             let data = self.channel.span_of_pages(pages);
-            let commanded = Time::from_ps(sent.as_ps() - data.as_ps());
-            self.channel.trace_until(command.name(), commanded, span);
-            self.channel.trace_until("data", sent, data);
+            self.trace_program(set, command, sent, (span, data), bytes);
         }
         sent
     }
@@ -102,8 +101,8 @@ impl Unit {
         let read = Command::CopybackRead {
             pages: set.iter().filter_map(source_of).collect(),
         };
-        let (span, tenants) = (self.span_of(&read), tenants_of_programs(set));
-        self.send_and_execute(die, &read, span, turn, &tenants)
+        let (span, requesters) = (self.span_of(&read), requesters_of_programs(set));
+        self.send_and_execute(die, &read, span, turn, &requesters)
             .await?;
         set.retain(|waiting| {
             let plane = self
@@ -142,7 +141,8 @@ impl Unit {
             Some(turns) => Some(turns.visit(self.chip, Visit::Continuation, false).await),
             None => None,
         };
-        self.change(&program, turn, &tenants_of_programs(set)).await
+        self.change(&program, turn, &requesters_of_programs(set))
+            .await
     }
 
     fn die_of(&self, set: &Set<PageProgram>) -> media::nand::DieId {
@@ -190,8 +190,8 @@ impl Unit {
 }
 
 #[inline]
-fn tenants_of_programs(set: &Set<PageProgram>) -> Tenants {
-    tenants_of(set, |program| program.origin)
+fn requesters_of_programs(set: &Set<PageProgram>) -> Requesters {
+    requesters_of(set, |program| program.origin)
 }
 
 /// The page that is copied.

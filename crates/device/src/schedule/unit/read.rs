@@ -2,7 +2,8 @@
 
 use media::nand::Command;
 
-use super::{Unit, tenants_of};
+use super::trace::{Moved, Purpose};
+use super::{Unit, requesters_of};
 use crate::memory::BufferId;
 use crate::schedule::fault::Fault;
 use crate::schedule::key::{Choice, Kind};
@@ -39,8 +40,8 @@ impl Unit {
             .schedule
             .geometry
             .die_of_block(set[0].operation.page.block);
-        let tenants = tenants_of(&set, |read| read.origin);
-        let sensed = self.send_and_execute(die, &command, span, turn, &tenants);
+        let requesters = requesters_of(&set, |read| read.origin);
+        let sensed = self.send_and_execute(die, &command, span, turn, &requesters);
         if let Err(error) = sensed.await {
             return self.refuse(set, &error);
         }
@@ -59,8 +60,14 @@ impl Unit {
                 Some(end) => self.sim.sleep_until(end).await,
                 None => self.channel.data(tenant, setup, bytes).await,
             }
-            self.data_moved(self.data_out_setup, bytes);
             let plane = self.schedule.geometry.plane_of_block(read.page.block);
+            self.trace_data(&Moved {
+                requester: read.origin.requester(),
+                purpose: Purpose::Read,
+                plane,
+                setup,
+                bytes,
+            });
             let range = read.column as usize..(read.column + read.bytes) as usize;
             match self.latch_out(plane, read.column as usize, read.into, range) {
                 // Spare bytes, which are all that is wanted of some, have a code of their own.

@@ -5,6 +5,7 @@ use media::nand::{Command, DieId, Feature, NandError, PageStatus};
 use sim::Span;
 
 use super::Unit;
+use super::trace::{Moved, Purpose};
 use crate::schedule::operation::Read;
 use crate::schedule::origin::Origin;
 use crate::schedule::turns::{Turn, Visit};
@@ -53,10 +54,16 @@ impl Unit {
         };
         self.step(die, &command, read.origin).await?;
         let turn = self.turn(Visit::data_of(read.origin)).await;
-        let (tenant, bytes) = (read.origin.tenant, u64::from(read.bytes));
-        self.move_data(tenant, self.data_out_setup, bytes).await;
-        drop(turn);
         let plane = self.schedule.geometry.plane_of_block(read.page.block);
+        self.move_data(Moved {
+            requester: read.origin.requester(),
+            purpose: Purpose::Read,
+            plane,
+            setup: self.data_out_setup,
+            bytes: u64::from(read.bytes),
+        })
+        .await;
+        drop(turn);
         let range = read.column as usize..(read.column + read.bytes) as usize;
         Ok(self.latch_out(plane, read.column as usize, read.into, range))
     }
@@ -78,7 +85,7 @@ impl Unit {
     ) -> Result<(), NandError> {
         let turn = self.turn(Visit::Continuation).await;
         let span: Span = self.span_of(command);
-        self.send_and_execute(die, command, span, turn, &[origin.tenant])
+        self.send_and_execute(die, command, span, turn, &[origin.requester()])
             .await
             .map(|_| ())
     }

@@ -11,7 +11,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 use media::nand::{BlockId, BlockSet, Command, DieId, NandError, Outcome};
-use sim::{Span, Tenant, Time};
+use sim::{Requester, Span, Time};
 
 use super::Unit;
 use crate::planted::{Bug, is_planted};
@@ -76,11 +76,12 @@ impl Unit {
         &self,
         command: &Command,
         turn: Option<Turn<'_>>,
-        tenants: &[Tenant],
+        requesters: &[Requester],
     ) -> Result<Outcome, NandError> {
-        self.send(command).await;
+        self.send(self.die_changed_by(command), command, requesters)
+            .await;
         drop(turn);
-        self.change_from(command, self.sim.now(), tenants).await
+        self.change_from(command, self.sim.now(), requesters).await
     }
 
     /// As [`Unit::change`], for a command that the die has, or will have, at `begin`.
@@ -88,7 +89,7 @@ impl Unit {
         &self,
         command: &Command,
         begin: Time,
-        tenants: &[Tenant],
+        requesters: &[Requester],
     ) -> Result<Outcome, NandError> {
         self.overtaking.set(0);
         debug_assert!(
@@ -96,9 +97,9 @@ impl Unit {
             "programs and erases make way first, so that reads served meanwhile find free latches"
         );
         let blocks = blocks_of(command);
-        let die = self.schedule.geometry.die_of_block(blocks[0]);
+        let die = self.die_changed_by(command);
         let Some(least) = self.suspensions.least_remaining(command) else {
-            return self.execute(die, command, begin, tenants).await;
+            return self.execute(die, command, begin, requesters).await;
         };
         let busy = self.begin(die, command, begin)?;
         let mut end = begin + busy.span;
@@ -106,10 +107,12 @@ impl Unit {
             if !self.until_wanted(end, least, &blocks).await {
                 break;
             }
-            end = self.step_back(die, command, end, &blocks, tenants).await?;
+            end = self
+                .step_back(die, command, end, &blocks, requesters)
+                .await?;
         }
         self.sim.sleep_until(end).await;
-        self.finish(die, command, begin, busy.span, &busy, tenants)
+        self.finish(die, command, begin, busy.span, &busy, requesters)
     }
 
     /// Waits for `end`, or for a read for which it is worth to suspend: true.
@@ -152,10 +155,10 @@ impl Unit {
         command: &Command,
         end: Time,
         blocks: &BlockSet,
-        tenants: &[Tenant],
+        requesters: &[Requester],
     ) -> Result<Time, NandError> {
         let turn = self.command_turn().await;
-        self.send(&Command::Suspend).await;
+        self.send(die, &Command::Suspend, requesters).await;
         drop(turn);
         // It may have ended while the channel was waited for; the die ignores the command then.
         if self.sim.now() >= end {
@@ -163,7 +166,7 @@ impl Unit {
         }
         let left = end.since(self.sim.now());
         self.suspending.set(true);
-        self.execute(die, &Command::Suspend, self.sim.now(), tenants)
+        self.execute(die, &Command::Suspend, self.sim.now(), requesters)
             .await?;
         self.schedule.count(|counts| match command {
             Command::Erase { .. } => counts.erase_suspensions += 1,
@@ -182,7 +185,7 @@ impl Unit {
             self.read_set(set, turn).await;
         }
         let turn = self.command_turn().await;
-        self.send(&Command::Resume).await;
+        self.send(die, &Command::Resume, requesters).await;
         drop(turn);
         self.suspending.set(false);
         let now = self.sim.now();
@@ -191,6 +194,11 @@ impl Unit {
         let total = &self.schedule.dies_busy[die.0 as usize];
         total.set(total.get() + (busy.span - left.min(busy.span)));
         Ok(now + busy.span)
+    }
+
+    fn die_changed_by(&self, command: &Command) -> DieId {
+        let block = blocks_of(command)[0];
+        self.schedule.geometry.die_of_block(block)
     }
 
     /// The turn to send a command, where chips take turns.

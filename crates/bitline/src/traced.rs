@@ -1,0 +1,104 @@
+//! What a trace tells of a command: its name and arguments, from its entry and completion.
+
+use nvme::command::{BlockRange, CommandSet, Engine, Row, VendorCommand, row};
+use nvme::{Command, CompletionEntry, DataPointer, IoCommand, QueueId, SubmissionEntry};
+use sim::{Args, Key, TraceId};
+
+static OPCODE: Key = Key::one("opcode");
+static QUEUE_PAIR: Key = Key::one("queue_pair");
+static COMMAND_ID: Key = Key::one("command_id");
+static NAMESPACE: Key = Key::one("namespace");
+static FIRST_BLOCK: Key = Key::one("first_block");
+static BLOCKS: Key = Key::one("blocks");
+static BYTES: Key = Key::one("bytes");
+static RANGES: Key = Key::one("ranges");
+static HANDLE: Key = Key::one("handle");
+static ENGINE: Key = Key::one("engine");
+static VECTOR_BITS: Key = Key::one("vector_bits");
+static STATUS: Key = Key::one("status");
+
+/// A command that is complete.
+pub(crate) struct Traced<'a> {
+    pub(crate) queue: QueueId,
+    pub(crate) entry: &'a SubmissionEntry,
+    pub(crate) completion: &'a CompletionEntry,
+    pub(crate) trace: TraceId,
+}
+
+impl Traced<'_> {
+    fn set(&self) -> CommandSet {
+        match self.queue.get() {
+            0 => CommandSet::Admin,
+            _ => CommandSet::Nvm,
+        }
+    }
+
+    fn row(&self) -> Option<&'static Row> {
+        row(self.set(), self.entry.opcode)
+    }
+
+    /// What its slice is called.
+    pub(crate) fn name(&self) -> &'static str {
+        self.row().map_or("command", |row| row.label)
+    }
+
+    /// Its arguments. Bytes are those of host memory that it names; a PRP list does not say how many.
+    pub(crate) fn tell(&self, args: &mut Args) {
+        match self.row() {
+            Some(row) => args.word(&OPCODE, row.name),
+            None => args.number(&OPCODE, self.entry.opcode),
+        };
+        args.number(&QUEUE_PAIR, self.queue.get())
+            .number(&COMMAND_ID, self.entry.command_id.get())
+            .number(&NAMESPACE, self.entry.namespace().get());
+        let status = self.completion.status();
+        if let Ok(Command::Nvm(command)) = Command::decode(self.set(), self.entry) {
+            tell(&command, args);
+        }
+        if let Ok(DataPointer::Sgl { length, .. }) = DataPointer::decode(self.entry) {
+            args.number(&BYTES, length);
+        }
+        match status.name() {
+            Some(name) => args.word(&STATUS, name),
+            None => args.number(&STATUS, status.field()),
+        };
+        args.commands([self.trace].into_iter());
+    }
+}
+
+fn tell(command: &IoCommand, args: &mut Args) {
+    match command {
+        IoCommand::Read(transfer) | IoCommand::Write(transfer) | IoCommand::Compare(transfer) => {
+            tell_blocks(&transfer.blocks, args);
+        }
+        IoCommand::WritePlaced(placed) => {
+            tell_blocks(&placed.write.blocks, args);
+            args.number(&HANDLE, placed.handle);
+        }
+        IoCommand::WriteZeroes(zeroes) => tell_blocks(&zeroes.blocks, args),
+        IoCommand::Verify(command) | IoCommand::WriteUncorrectable(command) => {
+            tell_blocks(&command.blocks, args);
+        }
+        IoCommand::DatasetManagement(dataset) => {
+            args.number(&RANGES, dataset.range_count);
+        }
+        IoCommand::Copy(copy) => {
+            args.number(&FIRST_BLOCK, copy.destination.get())
+                .number(&RANGES, copy.range_count);
+        }
+        IoCommand::Vendor(VendorCommand::FcRead(read)) => {
+            let engine = match read.engine {
+                Engine::FlashCosmos => "flash-cosmos",
+                Engine::ParaBit => "parabit",
+                Engine::InStorage => "in-storage",
+            };
+            args.word(&ENGINE, engine).number(&VECTOR_BITS, read.bits);
+        }
+        IoCommand::Flush { .. } => {}
+    }
+}
+
+fn tell_blocks(blocks: &BlockRange, args: &mut Args) {
+    args.number(&FIRST_BLOCK, blocks.start.get())
+        .number(&BLOCKS, blocks.count);
+}

@@ -45,7 +45,7 @@ def rber(
     Args:
         mode: How the cells were programmed.
         effort: Time of the program in SLC programs, of `"esp"` alone (Flash-Cosmos Figure 11): 1.0 to 10;
-            that of the drive if not given, which is 2.0 by default.
+            that of the drive if not given, which is 2.0 by default. Beyond 2.0 nothing is gained.
         pe_cycles: Program and erase cycles before that.
         retention_days: Days since.
         temperature_celsius: Temperature during these (Arrhenius).

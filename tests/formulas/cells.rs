@@ -104,7 +104,7 @@ fn more_programming_steps_leave_as_few_errors_as_figure_11_states() {
         "an order of magnitude at +60 %: {tenfold}"
     );
     // "zero bit errors in ... more than 4.83e11 bits" at +90 % and above
-    for effort in [1.9, 1.95, 2.0] {
+    for effort in [1.9, 1.95, 2.0, 2.5, 10.0] {
         let expected = esp(&config, effort, BlockQuality::Average) * 4.83e11;
         assert!(expected < 0.05, "{expected} errors at {effort}");
         assert!(esp(&config, effort, BlockQuality::Worst) < 2.07e-12);

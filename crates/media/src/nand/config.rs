@@ -136,7 +136,7 @@ pub struct EnergyConfig {
     pub xor_pj_per_kib: u64,
     /// Power of a program in percent of a read's (an estimate; no source states it).
     pub program_power_percent: u64,
-    /// Power of an erase in percent of a read's (Flash-Cosmos 5.2: above 180).
+    /// Power of an erase in percent of a read's (Flash-Cosmos 5.2: above that of a sense of 4 blocks).
     pub erase_power_percent: u64,
 }
 

@@ -67,26 +67,12 @@ def assumptions(*, quick: bool = False) -> list[Assumption]:
     """All that are looked at; on shorter vectors if `quick`."""
     users = 800_000_000 // (16 if quick else 1)
     pixels = 800 * 600 // (128 if quick else 1)
-    index, sent = BitmapIndex(36, users), BitmapIndex(36, users, counted=False)
+    index = BitmapIndex(36, users)
     images = ImageSegmentation(50_000, pixels)
-    counted = "Energy of the host's bit count left out"
     buffer = "Accelerator with twice the buffer, 512 KiB"
     payload = "Twice the buffer, and a link without packet overhead"
-    others: tuple[Platform, ...] = ("host", "in-storage", "parabit")
-    found = [
-        Assumption(
-            counted,
-            f"energy.max.fc_over_{NAMES[worse].lower()}",
-            "energy",
-            "flash-cosmos",
-            worse,
-            index,
-            sent,
-        )
-        for worse in others
-    ]
     time = "time"
-    found += [
+    found = [
         Assumption(buffer, "time.all.isp_over_osp", time, "in-storage", "host", index, index, _BUFFER),
         Assumption(buffer, "time.bmi.pb_over_isp", time, "parabit", "in-storage", index, index, _BUFFER),
     ]

@@ -8,15 +8,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bitline.errors import UsageError
-from bitline.repro.flash_cosmos import chips, plots
+from bitline.repro.flash_cosmos import chips, placements, plots
 from bitline.repro.flash_cosmos.assumptions import assumptions
 from bitline.repro.flash_cosmos.chips import Chart
+from bitline.repro.flash_cosmos.observations import observations
+from bitline.repro.flash_cosmos.powers import power
 from bitline.repro.flash_cosmos.published import Published
 from bitline.repro.flash_cosmos.ratios import NAMES, Measured, ratios
 from bitline.repro.flash_cosmos.runs import Point, measure_all, on_all
+from bitline.repro.flash_cosmos.sensitivity import Moved, sensitivity
 from bitline.repro.flash_cosmos.timelines import SHOWN, timings, trace
 from bitline.repro.flash_cosmos.workloads import evaluated
-from bitline.repro.flash_cosmos.writes import bandwidths
+from bitline.repro.flash_cosmos.writes import MODES, overheads
 
 #: Tells how many of how many steps of a figure are done.
 Progress = Callable[[str, int, int], object]
@@ -34,15 +37,12 @@ class Comparison:
     @property
     def deviation(self) -> float:
         """As a share of what is published."""
-        return self.measured.value / self.published.value - 1
+        return self.published.deviation(self.measured.value)
 
     @property
     def within(self) -> bool:
         """Whether the deviation is within the aim."""
-        if self.published.at_most and self.measured.value <= self.published.value:
-            return True
-        # Rounding of the binary fractions is no deviation.
-        return abs(self.deviation) <= self.published.tolerance + 1e-9
+        return self.published.within(self.measured.value)
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,8 @@ class Settings:
 
 #: The file of what changed assumptions do to Figures 17 and 18.
 ASSUMPTIONS = "assumptions.parquet"
+#: The file of what changed estimates do to the figures.
+SENSITIVITY = "sensitivity.parquet"
 
 Make = Callable[[Settings], dict[str, Measured]]
 
@@ -142,14 +144,14 @@ def figures_17_and_18(settings: Settings) -> dict[str, Measured]:
     by_task = dict(zip(tasks, found, strict=True))
     rows = [variant.row(by_task, settings.values()) for variant in variants]
     _keep(settings.out / ASSUMPTIONS, rows)
-    return ratios(points)
+    return ratios(points) | observations(points)
 
 
 def section_83(settings: Settings) -> dict[str, Measured]:
-    """Bandwidth of writes."""
+    """What ESP costs: bandwidth of writes, time and capacity."""
     settings.progress("Section 8.3", 0, 1)
-    found = bandwidths(4_000 if settings.quick else 32_000)
-    heights = {key.removeprefix("write.").upper(): one.value for key, one in found.items()}
+    found = overheads(writes_measured(quick=settings.quick))
+    heights = {mode.upper(): found[f"write.{mode}"].value for mode in MODES}
     title = "Sequential writes by programming mode"
     said = {key.removeprefix("write.").upper(): value for key, value in settings.values().items()}
     plots.columns(
@@ -165,6 +167,22 @@ def section_83(settings: Settings) -> dict[str, Measured]:
     return found
 
 
+def writes_measured(*, quick: bool) -> int:
+    """Requests of 256 KiB for a bandwidth of section 8.3."""
+    return 4_000 if quick else 32_000
+
+
+def section_63(settings: Settings) -> dict[str, Measured]:
+    """Senses by where operands lie."""
+    settings.progress("Section 6.3", 0, 1)
+    found = placements.senses()
+    _keep(
+        settings.out / "section-6.3.parquet",
+        [{"key": key, "senses": one.value} for key, one in found.items()],
+    )
+    return found
+
+
 #: What makes each figure or section, by the name people call it.
 FIGURES: Mapping[str, Make] = {
     "7": figure_7,
@@ -172,9 +190,10 @@ FIGURES: Mapping[str, Make] = {
     "11": chip_figure(11, chips.effort),
     "12": chip_figure(12, chips.intra_block),
     "13": chip_figure(13, chips.inter_block),
-    "14": chip_figure(14, chips.power),
+    "14": chip_figure(14, power),
     "17": figures_17_and_18,
     "18": figures_17_and_18,
+    "6.3": section_63,
     "8.3": section_83,
 }
 
@@ -207,6 +226,30 @@ def reproduce(figures: Iterable[str], settings: Settings) -> list[Comparison]:
     return found
 
 
+def lean(figures: Iterable[str], settings: Settings) -> list[Moved]:
+    """How the published numbers of figures move with the drive's estimates; in `sensitivity.parquet`, too.
+
+    Args:
+        figures: Names of `FIGURES`.
+        settings: How, where, and what is published.
+
+    Returns:
+        The furthest moves first.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    found = sensitivity(
+        figures,
+        settings.known,
+        quick=settings.quick,
+        workers=settings.workers,
+        progress=settings.progress,
+    )
+    _keep(settings.out / SENSITIVITY, [one.row() for one in found])
+    return found
+
+
 def _compared(known: Sequence[Published], measured: Mapping[str, Measured]) -> Iterator[Comparison]:
     for number in known:
         if number.key in measured:
@@ -228,8 +271,12 @@ def row_of(comparison: Comparison) -> dict[str, object]:
         "published": published.value,
         "measured": comparison.measured.value,
         "unit": published.unit,
-        "deviation": comparison.deviation,
+        # What keeps to a bound does not deviate.
+        "deviation": None if published.bound and comparison.within else comparison.deviation,
         "tolerance": published.tolerance,
+        "bound": published.bound,
+        "gain": published.gain,
+        "aim": published.aim,
         "within": comparison.within,
         "arithmetic_mean": comparison.measured.arithmetic,
         "note": "" if comparison.within else published.note,

@@ -5,6 +5,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
 
 import bitline
 from bitline.drive import Setting
@@ -15,6 +17,12 @@ from bitline.units import Duration, Energy
 #: The drive of Table 1. Vectors of 270 GB in strings of one bit a cell take most of its blocks.
 PRESET = "flash-cosmos"
 SETTINGS: Mapping[str, Setting] = {"data.storage": "none", "bits.compute_blocks_percent": 80}
+
+Changes: TypeAlias = Mapping[str, Setting]
+"""Keys of a drive that are changed, and their values."""
+
+#: Nothing is changed.
+UNCHANGED: Changes = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,8 @@ class Point:
     """Data over all channels."""
     link_bytes: int
     """Data to the host."""
+    link_share: float
+    """Share of the time in which the link carried data to the host."""
 
     @property
     def workload(self) -> Workload:
@@ -75,12 +85,13 @@ def measure(task: Task) -> Point:
         spent.flash.senses,
         int(spent.channel_bytes),
         int(spent.link_up_bytes),
+        spent.link_up_utilization,
     )
 
 
-def on_all(workloads: Iterable[Workload]) -> list[Task]:
-    """Each workload on each platform."""
-    return [Task(workload, platform) for workload in workloads for platform in PLATFORMS]
+def on_all(workloads: Iterable[Workload], changed: tuple[tuple[str, Setting], ...] = ()) -> list[Task]:
+    """Each workload on each platform; with keys of the drive changed, if there are some."""
+    return [Task(workload, platform, changed) for workload in workloads for platform in PLATFORMS]
 
 
 def measure_all(

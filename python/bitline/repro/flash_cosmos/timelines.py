@@ -10,11 +10,11 @@ from bitline.drive import Setting
 from bitline.errors import InternalError
 from bitline.platforms import Platform
 from bitline.repro.flash_cosmos.ratios import Measured
-from bitline.repro.flash_cosmos.runs import PRESET
+from bitline.repro.flash_cosmos.runs import PRESET, UNCHANGED, Changes
 from bitline.timeline import Lane, Timeline
 
 #: The drive of Figure 7(a): four dies a channel, and a tR of 60 us.
-_SETTINGS: Mapping[str, Setting] = {
+SETTINGS: Mapping[str, Setting] = {
     "data.storage": "none",
     "nand.geometry.chips_per_channel": 4,
     "nand.latency.read_slc_ns": 60_000,
@@ -50,9 +50,9 @@ class Traced:
         return max(self.shares, key=lambda part: self.shares[part])
 
 
-def trace(platform: Platform) -> Traced:
+def trace(platform: Platform, changed: Changes = UNCHANGED) -> Traced:
     """Evaluate on a fresh drive, and take from its trace what happened."""
-    with bitline.open(PRESET, set=_SETTINGS) as drive:
+    with bitline.open(PRESET, set={**SETTINGS, **changed}) as drive:
         vectors = drive.group("operands").place(3, bits=_BITS)
         drive.tracing.start(busiest=True)
         begin = drive.now

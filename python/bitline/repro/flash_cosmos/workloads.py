@@ -27,8 +27,6 @@ class BitmapIndex:
     """One of `DAYS`."""
     users: int = 800_000_000
     """Bits of a vector (800 million)."""
-    counted: bool = True
-    """Whether the host counts; otherwise the result is only sent."""
 
     @property
     def label(self) -> str:
@@ -53,10 +51,7 @@ class BitmapIndex:
     def run(self, query: list[BitExpression], platform: Platform) -> None:
         """Evaluate on a platform; the host counts the ones meanwhile (Flash-Cosmos 7)."""
         for expression in query:
-            if self.counted:
-                expression.count(platform, where="host")
-            else:
-                expression.stream(platform)
+            expression.count(platform, where="host")
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,9 @@ pub struct ProgrammedStates {
 
 /// Enhanced SLC programming (Flash-Cosmos 4.2): with more steps the programmed state ends higher and
 /// narrower, and neighbours disturb less. How much of it a program of `1 + d` times the SLC program
-/// has reached is `d^n (1 + h^n) / (d^n + h^n)`: nothing at 1, all at 2.
+/// has reached is `d^n (1 + h^n) / (d^n + h^n)`: nothing at 1, all at 2. More time brings no more: the window of threshold
+/// voltages is fixed (Flash-Cosmos 1) and ends below `V_PASS`, at which every cell must conduct. A state that went on
+/// rising would leak more than it gained on a reference that stays.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EspConfig {

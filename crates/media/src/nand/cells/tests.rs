@@ -51,20 +51,73 @@ fn whatever_happens_to_cells_makes_them_worse() {
     }
 }
 
+/// Rates of ESP with rising efforts.
+fn by_effort(efforts: impl Iterator<Item = f64>, condition: Condition) -> Vec<f64> {
+    let of = |effort| {
+        rate(
+            ProgramMode::Esp,
+            Condition {
+                effort,
+                ..condition
+            },
+        )
+    };
+    efforts.map(of).collect()
+}
+
 #[test]
 fn more_effort_never_makes_more_errors() {
-    let rates = (0..=40).map(|step| {
+    let efforts = || {
+        (0..=120)
+            .map(|step| 1.0 + f64::from(step) / 40.0)
+            .chain([10.0])
+    };
+    // Within what Flash-Cosmos tested (5.1): up to a year after up to 10,000 cycles, in any block.
+    for (cycles, hours) in [
+        (0.0, 0.0),
+        (0.0, 8760.0),
+        (10_000.0, 0.0),
+        (10_000.0, 8760.0),
+    ] {
+        for quality in [-QUALITY_MAX, 0.0, QUALITY_MAX] {
+            for randomized in [false, true] {
+                let condition = Condition {
+                    cycles,
+                    hours,
+                    randomized,
+                    quality,
+                    ..Condition::FRESH
+                };
+                let rates = by_effort(efforts(), condition);
+                assert!(
+                    rates.is_sorted_by(|a, b| a >= b),
+                    "{condition:?}: {rates:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn more_effort_than_twice_the_time_changes_nothing_however_old_the_cells_are() {
+    for (cycles, years) in [
+        (0.0, 0.0),
+        (10_000.0, 10.0),
+        (20_000.0, 5.0),
+        (50_000.0, 1.0),
+    ] {
         let condition = Condition {
-            effort: 1.0 + f64::from(step) / 40.0,
+            cycles,
+            hours: 8760.0 * years,
             randomized: false,
-            cycles: 10_000.0,
-            hours: 8760.0,
             ..Condition::FRESH
         };
-        rate(ProgramMode::Esp, condition)
-    });
-    let rates: Vec<f64> = rates.collect();
-    assert!(rates.is_sorted_by(|a, b| a >= b), "{rates:?}");
+        let rates = by_effort([2.0, 2.05, 2.5, 5.0, 10.0].into_iter(), condition);
+        assert!(
+            rates.iter().all(|&rate| rate == rates[0]),
+            "{condition:?}: {rates:?}"
+        );
+    }
 }
 
 #[test]

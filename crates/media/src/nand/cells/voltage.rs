@@ -203,11 +203,11 @@ impl CellsConfig {
     }
 
     /// How much of what additional programming steps bring is reached by a program of `effort` SLC
-    /// programs.
+    /// programs: all of it at twice its time, and no more beyond.
     fn esp_reached(&self, effort: f64) -> f64 {
         let power = |base: f64| libm::pow(base, self.esp.steepness);
         let (more, half) = (
-            power((effort - 1.0).max(0.0)),
+            power((effort - 1.0).clamp(0.0, 1.0)),
             power(self.esp.half_percent / 100.0),
         );
         more * (1.0 + half) / (more + half)

@@ -15,7 +15,7 @@ from bitline.drive import Drive
 from bitline.errors import UsageError
 from bitline.explanation import ConstantPart, Estimate, PagePart, PlanPart, Step, VectorPart
 from bitline.formula import names, parse
-from bitline.platforms import PLATFORMS, Platform
+from bitline.platforms import ALL, Platform
 from bitline.records import plain
 from bitline.units import counted, quoted
 
@@ -61,8 +61,8 @@ def explain(
         ),
     ] = None,
     platform: Annotated[
-        str, typer.Option("--platform", help=f"Who evaluates it: {', '.join(PLATFORMS)}.")
-    ] = "flash-cosmos",
+        str, typer.Option("--platform", help=f"Who evaluates it: {', '.join(ALL)}.")
+    ] = "fastest",
     count: Annotated[bool, typer.Option("--count", help="The result is counted, not read.")] = False,
     image: Annotated[
         Path | None,
@@ -184,9 +184,9 @@ def _result(
     count: bool,
     words: dict[tuple[int, int], str],
 ) -> Result:
-    known: dict[str, Platform] = {name: name for name in PLATFORMS}
+    known: dict[str, Platform] = {name: name for name in ALL}
     if platform not in known:
-        raise UsageError(f"--platform {platform}: it must be one of {', '.join(PLATFORMS)}")
+        raise UsageError(f"--platform {platform}: it must be one of {', '.join(ALL)}")
     told = asked._explanation(known[platform], bits, count, words)
     estimate, chunks = told.estimate, counted(told.chunks, "page")
     return Result(
@@ -194,6 +194,7 @@ def _result(
         {
             "expression": Fact(None, told.expression),
             "platform": Fact(None, told.platform),
+            "chosen": Fact("Evaluated by", told.chosen),
             "bits": Fact("Length of the vectors, in bits", told.bits),
             "chunks": Fact("  pages", told.chunks),
             "count": Fact(None, count),

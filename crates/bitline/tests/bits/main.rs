@@ -18,7 +18,7 @@ mod results;
 
 use bitline::{Config, Drive};
 
-use random::{Random, ones, oracle};
+use random::{Random, clear_tail, ones, oracle};
 
 /// A drive so small that vectors of a few kilobytes span stripes, strings and row sets.
 const SMALL: [(&str, &str); 12] = [

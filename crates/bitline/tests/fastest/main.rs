@@ -235,7 +235,6 @@ fn losses(cases: u64, seed: u64) -> Vec<String> {
 }
 
 #[test]
-#[ignore = "the default minimizes senses, and so loses"]
 fn no_platform_is_faster_than_the_default() {
     let cases = std::env::var("BITLINE_CASES").ok();
     let cases = cases.map_or(240, |cases| cases.parse().expect("a number of cases"));

@@ -8,7 +8,8 @@ Platform: TypeAlias = Literal["fastest", "thriftiest", "flash-cosmos", "parabit"
 - `"fastest"`: whoever of those below is estimated to take the least time on a drive that does nothing else, or what
   mixture of them inside the drive.
 - `"thriftiest"`: the same of what is estimated to spend the least energy, the host's included.
-- `"flash-cosmos"`: the array senses many operands at once (multi-wordline sensing), with as few senses as can be found.
+- `"flash-cosmos"`: the array senses many operands at once (multi-wordline sensing), with as few senses as can be
+  found.
 - `"parabit"`: the array senses one operand after another into its latches.
 - `"in-storage"`: the controller's accelerator combines operands read over the channels.
 - `"host"`: the host reads every operand over PCIe and combines them.

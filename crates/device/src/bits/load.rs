@@ -169,6 +169,61 @@ impl Load {
     }
 }
 
+impl Extent {
+    /// That of vectors of so many pages on all dies.
+    pub(in crate::bits) fn of_pages(chunks: u64, geometry: &Geometry) -> Extent {
+        let planes = u64::from(geometry.planes());
+        let batches = chunks.div_ceil(planes);
+        let of_channel = chunks.div_ceil(geometry.channels.into());
+        Extent {
+            batches,
+            pages_of_die: of_channel.min(batches * u64::from(geometry.planes_per_die)),
+            pages_of_channel: of_channel,
+            chunks,
+        }
+    }
+}
+
+impl Load {
+    /// What a plan has the parts do where all its operands are on all dies, if its result is not sent.
+    pub(in crate::bits) fn of_plan(
+        plan: &Plan,
+        extent: &Extent,
+        operands: u64,
+        model: &CostModel,
+    ) -> Load {
+        let mut load = Load::default();
+        let planes = model.nand.geometry.planes_per_die;
+        let (data, moved) = page_cost(model);
+        for computation in &plan.computations {
+            let Some(command) = commands_of(computation, planes, model).reduce(Command::then)
+            else {
+                continue;
+            };
+            let of_die = (command.cycles + command.array) * extent.batches;
+            load.die += of_die + data * extent.pages_of_die;
+            load.channel += command.cycles * extent.batches + data * extent.pages_of_channel;
+            load.first += command.cycles + command.array + data;
+            load.energy += (command.energy + moved) * extent.chunks;
+        }
+        let bytes = extent.chunks * model.page_bytes();
+        let (accelerator, spent) = model
+            .accelerator
+            .of((plan.root.operand_pages() + operands) * bytes);
+        load.accelerator = accelerator;
+        load.energy += spent;
+        load
+    }
+}
+
+/// How long a page crosses a channel, and what that spends.
+fn page_cost(model: &CostModel) -> (Span, Energy) {
+    let bytes = model.page_bytes();
+    let data = Span::from_ns(model.nand.bus.t_rr_ns) + model.channel.span_of(bytes);
+    let moved = bytes * u64::from(model.channel.transfer_pj_per_byte);
+    (data, Energy::from_pj(moved))
+}
+
 impl Adding<'_> {
     fn plan(&mut self, plan: &Plan, site: usize) {
         self.operands += plan.root.operand_pages();
@@ -191,13 +246,11 @@ impl Adding<'_> {
             }
             _ => site,
         };
-        let data =
-            Span::from_ns(model.nand.bus.t_rr_ns) + model.channel.span_of(model.page_bytes());
-        let of_page = model.page_bytes() * u64::from(model.channel.transfer_pj_per_byte);
+        let (data, moved) = page_cost(model);
         self.add(site, command, data);
         self.load.first += command.cycles + command.array + data;
         self.load.fetches += self.shares.batches(site);
-        self.load.energy += Energy::from_pj(of_page) * self.shares.chunks;
+        self.load.energy += moved * self.shares.chunks;
     }
 
     /// Programs of a page of each chunk at a site.

@@ -9,6 +9,8 @@
 mod array;
 mod idle;
 mod job;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use media::channel::ChannelConfig;
 use media::core::CoresConfig;

@@ -25,6 +25,8 @@ use crate::energy::of_power;
 /// Fetches of pages that are lived through for one candidate; where there are more, what the parts have to do tells almost
 /// exactly how long they take.
 const FETCHES_LIVED: u64 = 1500;
+/// More work for the dies by such a part of it is clearly more.
+const CLEARLY: u64 = 10;
 /// Classes for which ways are tried together: data that is torn into more is planned class by class.
 const CLASSES_TOGETHER: usize = 4;
 
@@ -79,6 +81,7 @@ impl Candidates {
         choice: &Choice<'_>,
     ) -> Candidates {
         let shares = Shares::of(&class, choice.geometry);
+        let operands = expression.vectors().len();
         let mut candidates = Candidates {
             objective,
             routes: Vec::new(),
@@ -98,7 +101,7 @@ impl Candidates {
             let ways = ways(expression, strategy.engine, &candidates.class, choice);
             let first = candidates.add(ways, &shares, choice);
             candidates.of_strategy.push(first);
-            if candidates.is_settled() {
+            if candidates.is_settled(operands) {
                 break;
             }
         }
@@ -132,10 +135,11 @@ impl Candidates {
         first.expect("the controller can combine everything")
     }
 
-    /// Whether nothing can be better than the first: the fewest senses, and one page.
-    fn is_settled(&self) -> bool {
-        let first = &self.routes[0];
-        self.class.sites() == 1 && first.plan.root.operand_pages() == 0
+    /// Whether nothing can be better than the first: one page, of far fewer senses than there are operands.
+    fn is_settled(&self, operands: usize) -> bool {
+        let plan = &self.routes[0].plan;
+        let is_alone = self.class.sites() == 1 && plan.root.operand_pages() == 0;
+        is_alone && plan.senses() * 4 <= operands * 3
     }
 
     /// The candidate that is best if the class is alone.
@@ -169,13 +173,17 @@ impl Candidates {
         best.map_or(0, |(_, at)| at)
     }
 
-    /// Whether no part has less to do for a candidate than for another; of two alike the first counts.
+    /// Whether no part has less to do for a candidate than for another, and the dies have clearly more: where they have as
+    /// much, or wait for other dies, who waits for whom may still decide. Of two alike the first counts.
     fn is_beaten(&self, at: usize) -> bool {
         let load = &self.loads[at];
         let beats = |other: usize| {
+            let less = &self.loads[other];
+            let clearly = less.die < load.die && less.die + less.die / CLEARLY <= load.die;
+            let alike = less == load && other < at;
             other != at
-                && self.loads[other].is_within(load)
-                && (self.loads[other] != *load || other < at)
+                && less.is_within(load)
+                && (alike || clearly && self.class.sites() == 1)
                 && !self.routes[other].gathers()
         };
         (0..self.routes.len()).any(beats)

@@ -13,7 +13,7 @@ use crate::bits::plan::forms::Reach;
 use crate::bits::plan::graph::{Graph, Lit};
 
 /// Entries of a list: longer ones are not what was looked for.
-const ENTRIES_MAX: usize = 96;
+const ENTRIES_MAX: usize = 128;
 /// What a path through a diagram counts for a row that is to be one, and for one that is to be zero: of zeros of one string
 /// only one is in a product.
 const ONE: u32 = 4;
@@ -77,11 +77,10 @@ impl Lists<'_> {
     }
 
     fn list(&mut self, function: Bdd, values: Values) -> Option<Lit> {
-        let mut care = Bdd::TRUE;
+        // Where it is one, and where it is zero, as far as nothing has decided.
+        let (mut ones, mut zeros) = (function, self.diagrams.not(function)?);
         let mut entries: Vec<Entry> = Vec::new();
         let last = loop {
-            let ones = self.diagrams.and(care, function)?;
-            let zeros = self.diagrams.without(care, function)?;
             if ones == Bdd::FALSE || zeros == Bdd::FALSE {
                 break zeros == Bdd::FALSE;
             }
@@ -103,7 +102,10 @@ impl Lists<'_> {
             }
             let (_, entry) = best?;
             let decided = self.diagrams.cube(&entry.cube)?;
-            care = self.diagrams.without(care, decided)?;
+            match entry.value {
+                true => ones = self.diagrams.without(ones, decided)?,
+                false => zeros = self.diagrams.without(zeros, decided)?,
+            }
             entries.push(entry);
         };
         let mut list = Lit::TRUE.flipped(!last);

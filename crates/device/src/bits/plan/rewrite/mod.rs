@@ -13,7 +13,7 @@ use diagrams::Diagrams;
 use lists::{Lists, Values};
 
 /// Steps over diagrams for one expression: bounds the effort.
-const STEPS_MAX: usize = 30_000;
+const STEPS_MAX: usize = 60_000;
 /// Rows of expressions that are looked at.
 const ROWS_MAX: usize = 256;
 

@@ -353,8 +353,9 @@ def advise(
     asked: list[tuple[Expression, int]],
     given: list[tuple[tuple[int, int], int, bool]],
 ) -> tuple[
-    tuple[list[list[tuple[tuple[int, int], bool]]], list[tuple[int, int]]],
-    tuple[list[list[tuple[tuple[int, int], bool]]], list[tuple[int, int]]],
+    tuple[list[list[tuple[tuple[int, int], bool]]], list[tuple[int, int, int, int]]],
+    tuple[list[list[tuple[tuple[int, int], bool]]], list[tuple[int, int, int, int]]],
+    tuple[int, int, int, int | None, int | None],
 ]:
     """Propose groups and inversions for expressions, each with how often it is asked.
 
@@ -364,8 +365,9 @@ def advise(
         given: Where vectors are: vector, group, whether inverted. Others are in one further group.
 
     Returns:
-        As given and as proposed: groups of vectors, each with whether it is inverted; and senses and page
-        transfers of each expression.
+        As given and as proposed: groups of vectors, each with whether it is inverted; and senses, page
+        transfers, picoseconds and picojoules of each expression. Then what placing vectors anew takes: how
+        many are written, picoseconds, picojoules, and questions after which time and energy are won.
     """
 
 def preset_names() -> list[str]:

@@ -19,7 +19,7 @@ from bitline.display import Displayed, Result
 from bitline.drive import PathLike, Setting, configuration
 from bitline.errors import UsageError
 from bitline.symbols import Formula, parse
-from bitline.units import counted, quoted
+from bitline.units import Duration, Energy, counted, quoted
 
 #: An expression over names, or one over vectors on a drive.
 Asked: TypeAlias = str | Formula | BitExpression
@@ -44,7 +44,9 @@ class Member:
 
 @dataclass(frozen=True)
 class AdvisedExpression:
-    """What one expression costs, for each page of its vectors."""
+    """What one expression costs: senses and pages for each page of its vectors, time and energy of counting
+    its ones where a vector has a page in every plane.
+    """
 
     expression: str
     """In words."""
@@ -58,6 +60,30 @@ class AdvisedExpression:
     """Pages that leave the dies as vectors are placed."""
     page_transfers: int
     """The same as proposed."""
+    time_before: Duration
+    """About how long it takes as vectors are placed."""
+    time: Duration
+    """The same as proposed."""
+    energy_before: Energy
+    """About what it spends as vectors are placed."""
+    energy: Energy
+    """The same as proposed."""
+
+
+@dataclass(frozen=True)
+class Replacing:
+    """What it takes to place vectors anew, of a page in every plane, and when that has paid back."""
+
+    vectors: int
+    """Vectors to be written anew."""
+    time: Duration
+    """About how long reading and writing them takes."""
+    energy: Energy
+    """About what that spends."""
+    questions_for_time: int | None
+    """Questions, asked in proportion, after which time is won; None if none is."""
+    questions_for_energy: int | None
+    """Questions after which energy is won; None if none is."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,6 +96,8 @@ class Advice(Displayed):
     """As given: one group, nothing inverted, unless told otherwise."""
     expressions: tuple[AdvisedExpression, ...]
     """In the order asked."""
+    replacing: Replacing
+    """What following it takes."""
 
     @property
     def senses_before(self) -> float:
@@ -116,7 +144,7 @@ def advise(
         set: Single keys to override, such as `{"nand.mws.blocks_max": 2}`.
 
     Returns:
-        The best arrangement that was found; never worse than the one before. The search is a climb from
+        The arrangement found for which the drive works least long; never longer than for the one before. The search is a climb from
         several starting points: for up to a handful of vectors it finds the best, for many a good one.
 
     Raises:
@@ -200,7 +228,8 @@ def _advice(
     words: Sequence[str],
     names: Mapping[tuple[int, int], str],
 ) -> Advice:
-    (before, costs_before), (after, costs_after) = _bitline.advise(config, asked, given)
+    (before, costs_before), (after, costs_after), again = _bitline.advise(config, asked, given)
+    vectors, time, energy, for_time, for_energy = again
 
     def members(groups: list[list[tuple[tuple[int, int], bool]]]) -> tuple[tuple[Member, ...], ...]:
         return tuple(tuple(Member(names[vector], inverse) for vector, inverse in group) for group in groups)
@@ -217,7 +246,17 @@ def _advice(
                 senses=senses,
                 page_transfers_before=pages_before,
                 page_transfers=pages,
+                time_before=Duration(time_before),
+                time=Duration(time_after),
+                energy_before=Energy(energy_before),
+                energy=Energy(energy_after),
             )
-            for expression, (_, parts), (senses_before, pages_before), (senses, pages) in rows
+            for (
+                expression,
+                (_, parts),
+                (senses_before, pages_before, time_before, energy_before),
+                (senses, pages, time_after, energy_after),
+            ) in rows
         ),
+        replacing=Replacing(vectors, Duration(time), Energy(energy), for_time, for_energy),
     )

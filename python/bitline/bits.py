@@ -115,7 +115,7 @@ class BitExpression:
         """Bits of the result, which is evaluated as a whole."""
         return self.read()[index]
 
-    def read(self, platform: Platform = "flash-cosmos", *, check: bool = False) -> NDArray[np.bool_]:
+    def read(self, platform: Platform = "fastest", *, check: bool = False) -> NDArray[np.bool_]:
         """Evaluate the expression and read the result.
 
         Args:
@@ -135,7 +135,7 @@ class BitExpression:
         """
         return self._unpacked(self.read_packed(platform, check=check))
 
-    def read_packed(self, platform: Platform = "flash-cosmos", *, check: bool = False) -> bytes:
+    def read_packed(self, platform: Platform = "fastest", *, check: bool = False) -> bytes:
         """As `read`, eight bits a byte: bit i is bit i % 8 (least significant first) of byte i // 8."""
         native, code = self._drive._native, self._node.code()
         with self._named_errors():
@@ -147,7 +147,7 @@ class BitExpression:
 
     def count(
         self,
-        platform: Platform = "flash-cosmos",
+        platform: Platform = "fastest",
         *,
         where: Literal["drive", "host"] = "drive",
         check: bool = False,
@@ -178,7 +178,7 @@ class BitExpression:
         self._agreed(differing)
         return ones
 
-    def stream(self, platform: Platform = "flash-cosmos") -> None:
+    def stream(self, platform: Platform = "fastest") -> None:
         """Evaluate the expression and have the result sent to the host in batches, where it is dropped.
 
         For the time and energy of results that are too long to keep; `read` keeps them.
@@ -192,11 +192,11 @@ class BitExpression:
 
     @overload
     def submit(
-        self, platform: Platform = "flash-cosmos", *, count: Literal[False] = False
+        self, platform: Platform = "fastest", *, count: Literal[False] = False
     ) -> Pending[NDArray[np.bool_]]: ...
     @overload
-    def submit(self, platform: Platform = "flash-cosmos", *, count: Literal[True]) -> Pending[int]: ...
-    def submit(self, platform: Platform = "flash-cosmos", *, count: bool = False) -> Pending[Any]:
+    def submit(self, platform: Platform = "fastest", *, count: Literal[True]) -> Pending[int]: ...
+    def submit(self, platform: Platform = "fastest", *, count: bool = False) -> Pending[Any]:
         """Begin to evaluate the expression, and go on: other queries and I/O are in flight with it.
 
         ```python
@@ -223,7 +223,7 @@ class BitExpression:
         bits = np.unpackbits(np.frombuffer(packed, np.uint8), count=self._length, bitorder="little")
         return bits.view(np.bool_)
 
-    def explain(self, platform: Platform = "flash-cosmos") -> str:
+    def explain(self, platform: Platform = "fastest") -> str:
         """How the expression would be evaluated, in words: the senses of the array, for every page alike.
 
         Nothing is carried out.
@@ -232,7 +232,7 @@ class BitExpression:
             return self._drive._native.explain(self._node.code(), platform)
 
     def explanation(
-        self, platform: Platform = "flash-cosmos", *, bits: int | None = None, count: bool = False
+        self, platform: Platform = "fastest", *, bits: int | None = None, count: bool = False
     ) -> Explanation:
         """How the expression would be evaluated, and what that would take, as `bitline explain` tells it.
 

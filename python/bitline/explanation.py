@@ -116,7 +116,9 @@ class Explanation(Displayed):
     """A plan and its estimate."""
 
     platform: Platform
-    """Who evaluates."""
+    """Who was asked to evaluate."""
+    chosen: Platform
+    """Who evaluates: the platform, or what was chosen for one that leaves the choice."""
     expression: str
     """The expression, vectors as `GROUP:VECTOR`."""
     bits: int

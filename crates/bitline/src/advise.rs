@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-pub use device::bits::advise::{Advice, Asked, Given, Member, PageCost, Placed};
+pub use device::bits::advise::{Advice, Asked, Given, Member, PageCost, Placed, Replacing};
 use device::bits::advise::{Strings, advise as advise_for};
 use device::bits::plan::{Limits, Weights};
 use nvme::VectorId;
@@ -28,5 +28,10 @@ pub fn advise(
         },
         cells_per_string: nand.geometry.cells_per_string,
     };
-    Ok(advise_for(asked, given, &strings))
+    Ok(advise_for(
+        asked,
+        given,
+        &strings,
+        &config.device.cost_model(),
+    ))
 }

@@ -51,7 +51,9 @@ pub enum Error {
     #[error(transparent)]
     Expression(#[from] ExpressionError),
     /// No platform of this name.
-    #[error("there is no platform {0:?}; it must be host, in-storage, parabit or flash-cosmos")]
+    #[error(
+        "there is no platform {0:?}; it must be fastest, thriftiest, host, in-storage, parabit or flash-cosmos"
+    )]
     UnknownPlatform(String),
     /// The drive did not power up.
     #[error(transparent)]

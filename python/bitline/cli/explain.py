@@ -15,7 +15,7 @@ from bitline.display.explanation import summary
 from bitline.drive import Drive
 from bitline.errors import UsageError
 from bitline.formula import names, parse
-from bitline.platforms import PLATFORM_NAMES, PLATFORMS, Platform
+from bitline.platforms import ALL, PLATFORM_NAMES, Platform
 from bitline.units import quoted
 
 
@@ -50,8 +50,8 @@ def explain(
         ),
     ] = None,
     platform: Annotated[
-        str, typer.Option("--platform", metavar="NAME", help=f"Who evaluates it: {', '.join(PLATFORMS)}.")
-    ] = "flash-cosmos",
+        str, typer.Option("--platform", metavar="NAME", help=f"Who evaluates it: {', '.join(ALL)}.")
+    ] = "fastest",
     count: Annotated[bool, typer.Option("--count", help="The result is counted, not read.")] = False,
     image: Annotated[
         Path | None,
@@ -174,9 +174,9 @@ def _result(
     count: bool,
     words: dict[tuple[int, int], str],
 ) -> Result:
-    known: dict[str, Platform] = {name: name for name in PLATFORMS}
+    known: dict[str, Platform] = {name: name for name in ALL}
     if platform not in known:
-        raise UsageError(f"--platform {platform}: it must be one of {', '.join(PLATFORMS)}")
+        raise UsageError(f"--platform {platform}: it must be one of {', '.join(ALL)}")
     told = asked._explanation(known[platform], bits, count, words)
     by = f"{PLATFORM_NAMES[platform]} on the drive {asked.drive._config.name}"
     return summary(told, f"{quoted(text)}: evaluated by {by}", count=count)

@@ -33,6 +33,7 @@ def summary(told: "Explanation", title: str | None = None, *, count: bool | None
         {
             "expression": Fact(None, told.expression),
             "platform": Fact(None, told.platform),
+            "chosen": Fact("Evaluated by", told.chosen, _platform),
             "bits": Fact("Bits of each vector", told.bits),
             "chunks": Fact("  in pages", told.chunks),
             **({} if count is None else {"count": Fact(None, count)}),
@@ -48,6 +49,10 @@ def summary(told: "Explanation", title: str | None = None, *, count: bool | None
         "plane.",
         {"root": Tree(_branch(told.root), plain(told.root))},
     )
+
+
+def _platform(value: Value) -> str:
+    return PLATFORM_NAMES.get(str(value), str(value))
 
 
 def _bound(value: Value) -> str:

@@ -273,12 +273,18 @@ fn fc_read(world: &mut World, random: &mut Random) -> SubmissionEntry {
     let bytes = expression.encode().expect("a small one");
     let count_only = random.chance(0.3);
     let result = if count_only { 8 } else { bits.div_ceil(8) };
-    let engines = [Engine::FlashCosmos, Engine::ParaBit, Engine::InStorage];
+    let engines = [
+        Engine::FlashCosmos,
+        Engine::ParaBit,
+        Engine::InStorage,
+        Engine::Fastest,
+        Engine::Thriftiest,
+    ];
     of(IoCommand::Vendor(VendorCommand::FcRead(FcRead {
         namespace: space.id,
         expression_address: world.list(&bytes),
         expression_bytes: bytes.len() as u32,
-        engine: engines[random.below(3) as usize],
+        engine: engines[random.below(5) as usize],
         bits,
         count_only,
         check: random.chance(0.2),

@@ -3,12 +3,14 @@
 use std::ops::Range;
 
 use device::bits::job::Question;
-use device::bits::{Bits, Engine, Estimated, ExecuteError, Explained};
+use device::bits::{Bits, Estimated, Evaluator, ExecuteError, Explained};
 use device::cost::{Cost, Job};
 use device::ftl::Lpn;
+use nvme::command::Engine;
 use nvme::{Expression, Lba, Status, VectorId};
 use sim::resource::Permit;
 
+use crate::bits::Platform;
 use crate::drive::{Drive, Host, NAMESPACE};
 use crate::error::Error;
 use crate::volume::Slot;
@@ -72,11 +74,27 @@ impl Drive {
         length(&self.host()?.names, expression)
     }
 
+    /// The engine that evaluates an expression for a platform; none if the host does.
+    pub(crate) fn engine_for(
+        &self,
+        platform: Platform,
+        expression: &Expression,
+        (bits, count_only): (u64, bool),
+    ) -> Result<Option<Engine>, Error> {
+        let (host, stored) = (self.host()?, self.length_of(expression)?);
+        let expression = expression.try_map(|id| {
+            let place = host.names.place(id).ok_or(Error::NoVector(id))?;
+            Ok::<_, Error>(Lba::new(place.first))
+        })?;
+        host.outlooks
+            .engine(platform, &expression, (bits, stored), count_only)
+    }
+
     /// How an expression over stored vectors would be evaluated; of `bits` bits, or as long as they are.
     pub(crate) fn explained(
         &self,
         expression: &Expression,
-        engine: Engine,
+        by: Evaluator,
         bits: Option<u64>,
         count_only: bool,
     ) -> Result<Explained<VectorId>, Error> {
@@ -84,37 +102,37 @@ impl Drive {
         let bits = bits.map_or(stored, |bits| bits.min(stored));
         let page_of = self.pages()?;
         let bits_of_drive = &self.device()?.bits;
-        Ok(bits_of_drive.explain(expression, engine, (bits, count_only), page_of)?)
+        Ok(bits_of_drive.explain(expression, by, (bits, count_only), page_of)?)
     }
 
     /// What evaluating an expression over stored vectors takes and spends on an idle drive.
     pub(crate) fn cost_of(
         &self,
         expression: &Expression,
-        engine: Engine,
+        by: Evaluator,
         question: Question,
     ) -> Result<Cost, Error> {
-        self.estimating(expression, engine, question, |bits, asked| bits.cost(asked))
+        self.estimating(expression, by, question, |bits, asked| bits.cost(asked))
     }
 
     /// What evaluating a part of it, from page `first` on, has the drive do.
     pub(crate) fn job_of(
         &self,
         expression: &Expression,
-        engine: Engine,
+        by: Evaluator,
         question: Question,
         first: u64,
     ) -> Result<Job, Error> {
         let ask = |bits: &Bits, asked: &Estimated<'_, VectorId>| {
             bits.job(asked, first, asked.question.bits)
         };
-        self.estimating(expression, engine, question, ask)
+        self.estimating(expression, by, question, ask)
     }
 
     fn estimating<T>(
         &self,
         expression: &Expression,
-        engine: Engine,
+        by: Evaluator,
         question: Question,
         ask: impl FnOnce(&Bits, &Estimated<'_, VectorId>) -> Result<T, ExecuteError>,
     ) -> Result<T, Error> {
@@ -123,7 +141,7 @@ impl Drive {
         let page_of = self.pages()?;
         let estimated = Estimated {
             expression,
-            engine,
+            by,
             question,
             stored_chunks: stored.div_ceil(page_bits),
             page_of: &page_of,

@@ -3,6 +3,7 @@
 
 mod batches;
 mod computer;
+mod fastest;
 mod located;
 mod outside;
 mod query;
@@ -17,6 +18,8 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use batches::{AHEAD, Batch, Batches};
 pub(crate) use computer::{Computer, Loop, Pace};
+pub(crate) use fastest::Outlooks;
+use located::Located;
 use outside::Keep;
 pub(crate) use outside::{Step, steps_of};
 pub use query::{Labels, Query};
@@ -25,7 +28,9 @@ use crate::drive::Host;
 use crate::error::Error;
 
 /// Who evaluates an expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Platform {
@@ -37,12 +42,18 @@ pub enum Platform {
     /// The array senses one operand after another into its latches.
     #[serde(rename = "parabit")]
     ParaBit,
-    /// The array senses many operands at once.
+    /// The array senses many operands at once, with as few senses as can be found.
     FlashCosmos,
+    /// Whoever of these is estimated to take the least time on a drive that does nothing else, or what mixture of them inside
+    /// the drive.
+    #[default]
+    Fastest,
+    /// Whoever is estimated to spend the least energy, the host's included.
+    Thriftiest,
 }
 
 impl Platform {
-    /// All of them, from the host inwards.
+    /// Those that evaluate in one way, from the host inwards.
     pub const ALL: [Platform; 4] = [
         Platform::Host,
         Platform::InStorage,
@@ -57,16 +68,21 @@ impl Platform {
             Platform::InStorage => "in-storage",
             Platform::ParaBit => "parabit",
             Platform::FlashCosmos => "flash-cosmos",
+            Platform::Fastest => "fastest",
+            Platform::Thriftiest => "thriftiest",
         }
     }
 
-    /// The drive's engine; none if the host does the work.
+    /// The drive's engine; none if the host does the work. What [`Platform::Fastest`] and [`Platform::Thriftiest`] name leaves the
+    /// choice to the drive, which knows nothing of the host.
     pub const fn engine(self) -> Option<Engine> {
         match self {
             Platform::Host => None,
             Platform::InStorage => Some(Engine::InStorage),
             Platform::ParaBit => Some(Engine::ParaBit),
             Platform::FlashCosmos => Some(Engine::FlashCosmos),
+            Platform::Fastest => Some(Engine::Fastest),
+            Platform::Thriftiest => Some(Engine::Thriftiest),
         }
     }
 }
@@ -81,8 +97,10 @@ impl FromStr for Platform {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Platform, Error> {
+        let best = [Platform::Fastest, Platform::Thriftiest];
         let found = Platform::ALL
             .into_iter()
+            .chain(best)
             .find(|platform| platform.name() == name);
         found.ok_or_else(|| Error::UnknownPlatform(name.to_owned()))
     }
@@ -102,7 +120,7 @@ impl Host {
         let located = self.locate(expression).await?;
         let bytes = located.bits.div_ceil(8);
         let mut result = Vec::new();
-        match platform.engine() {
+        match self.engine_for(&located, platform, false)? {
             Some(engine) if self.stores_data => {
                 let evaluated = self
                     .bits()
@@ -134,7 +152,7 @@ impl Host {
     /// As [`Host::evaluate`].
     pub async fn stream(&self, expression: &Expression, platform: Platform) -> Result<(), Error> {
         let located = self.locate(expression).await?;
-        match platform.engine() {
+        match self.engine_for(&located, platform, false)? {
             None => self.evaluate_here(&located, Keep::Nothing).await?,
             Some(engine) => {
                 self.stream_from_drive(&located, engine, false).await?;
@@ -144,7 +162,7 @@ impl Host {
     }
 
     /// Counts the ones of an expression's result. The engines of the drive count in the controller,
-    /// so that only the number crosses the link; [`Platform::Host`] counts in the host.
+    /// so that only the number crosses the link; what the host evaluates it counts itself.
     ///
     /// # Errors
     /// As [`Host::evaluate`].
@@ -153,10 +171,10 @@ impl Host {
         expression: &Expression,
         platform: Platform,
     ) -> Result<u64, Error> {
-        let Some(engine) = platform.engine() else {
-            return self.count_ones_here(expression, platform).await;
-        };
         let located = self.locate(expression).await?;
+        let Some(engine) = self.engine_for(&located, platform, true)? else {
+            return self.count_here(&located).await;
+        };
         let counted = self.bits().count(&located.expression, engine, located.bits);
         Ok(counted.await?)
     }
@@ -172,12 +190,28 @@ impl Host {
         platform: Platform,
     ) -> Result<u64, Error> {
         let located = self.locate(expression).await?;
-        if let Some(engine) = platform.engine() {
-            return Ok(self.stream_from_drive(&located, engine, true).await?);
+        match self.engine_for(&located, platform, false)? {
+            Some(engine) => Ok(self.stream_from_drive(&located, engine, true).await?),
+            None => self.count_here(&located).await,
         }
+    }
+
+    async fn count_here(&self, located: &Located<'_>) -> Result<u64, Error> {
         let mut ones = 0;
-        self.evaluate_here(&located, Keep::Ones(&mut ones)).await?;
+        self.evaluate_here(located, Keep::Ones(&mut ones)).await?;
         Ok(ones)
+    }
+
+    /// The engine that evaluates for a platform; none if the host does.
+    fn engine_for(
+        &self,
+        located: &Located<'_>,
+        platform: Platform,
+        count_only: bool,
+    ) -> Result<Option<Engine>, Error> {
+        let (expression, bits) = (&located.expression, located.bits);
+        self.outlooks
+            .engine(platform, expression, (bits, bits), count_only)
     }
 
     /// As [`Host::evaluate`] inside the drive, and has it evaluate the expression a second time by
@@ -222,7 +256,7 @@ fn checking_engine(platform: Platform) -> Result<Engine, host::Error> {
     platform.engine().ok_or_else(|| {
         host::Error::Usage(format!(
             "a check is a second evaluation inside the drive, and platform {platform} has none there: \
-             choose in-storage, parabit or flash-cosmos"
+             choose in-storage, parabit, flash-cosmos, fastest or thriftiest"
         ))
     })
 }

@@ -13,7 +13,7 @@ use crate::explain::Explanation;
 /// What people call vectors.
 pub type Labels = BTreeMap<VectorId, String>;
 
-/// An expression that a drive is to evaluate; by [`Platform::FlashCosmos`], unless something else is said.
+/// An expression that a drive is to evaluate; by [`Platform::Fastest`], unless something else is said.
 ///
 /// ```
 /// use bitline::{Config, Drive, Expression, Platform};
@@ -22,7 +22,7 @@ pub type Labels = BTreeMap<VectorId, String>;
 /// let rows = [[0b0011_u8, 1], [0b0101, 3]];
 /// let columns = drive.group("columns")?.write(16, rows)?;
 /// let both = Expression::all(&columns)?;
-/// assert_eq!(drive.query(&both).on(Platform::FlashCosmos).count()?, 2);
+/// assert_eq!(drive.query(&both).count()?, 2);
 /// assert_eq!(drive.query(&both).on(Platform::Host).read()?, [0b0001, 1]);
 /// # Ok::<(), bitline::Error>(())
 /// ```
@@ -39,7 +39,7 @@ impl Drive {
         Query {
             drive: self,
             expression: expression.clone(),
-            platform: Platform::FlashCosmos,
+            platform: Platform::default(),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Erasing a namespace or the drive.
 
+use std::rc::Rc;
+
 use host::bits::BitsDevice;
 use nvme::NamespaceId;
 use nvme::log::sanitize_state;
@@ -7,6 +9,7 @@ use sim::Span;
 
 use super::host_end::{area, holds_data};
 use super::{Drive, Host, NAMESPACE};
+use crate::bits::Outlooks;
 use crate::error::Error;
 
 impl Drive {
@@ -28,6 +31,8 @@ impl Drive {
             let host = &mut powered.host;
             host.area = area(&powered.device, &block);
             host.holds_data = holds_data(&powered.device, &block);
+            let outlooks = Outlooks::of(&powered.device, &self.config, block.page_blocks());
+            host.outlooks = Rc::new(outlooks);
             host.bits = BitsDevice::new(block.clone());
             host.block = block;
         }

@@ -13,7 +13,7 @@ use nvme::NamespaceId;
 use sim::Sim;
 
 use super::NAMESPACE;
-use crate::bits::{Batches, Computer};
+use crate::bits::{Batches, Computer, Outlooks};
 use crate::driver::{Driver, Queue};
 use crate::volume::Slot;
 
@@ -34,6 +34,8 @@ pub struct Host {
     /// Whether some of these blocks of the first namespace hold data.
     pub(super) holds_data: Rc<dyn Fn(Range<u64>) -> bool>,
     pub(crate) computer: Rc<Computer>,
+    /// What is known before an evaluation of what it takes.
+    pub(crate) outlooks: Rc<Outlooks>,
     /// How vectors are divided into batches.
     pub(crate) batches: Batches,
     /// Whether the drive keeps data, or only time.

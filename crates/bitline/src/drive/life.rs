@@ -10,7 +10,7 @@ use sim::{Keep, Simulation};
 
 use super::host_end::{area, holds_data};
 use super::{Drive, EVENTS_PER_LOOK, Host, NAMESPACE, Powered};
-use crate::bits::{Batches, Computer};
+use crate::bits::{Batches, Computer, Outlooks};
 use crate::config::StorageKind;
 use crate::driver::{Driver, Queue};
 use crate::error::{Error, Unclosed};
@@ -74,6 +74,7 @@ impl Drive {
                 names: Rc::new(Slot::new(&sim, is_used)),
                 area: area(&device, &block),
                 holds_data: holds_data(&device, &block),
+                outlooks: Rc::new(Outlooks::of(&device, &config, block.page_blocks())),
                 dies: device.schedule.geometry().dies(),
                 block,
                 computer: Rc::new(Computer::new(&sim, host_config, &device.ledger)),

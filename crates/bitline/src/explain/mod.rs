@@ -6,21 +6,22 @@ mod outside;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use device::bits::Engine;
 use device::bits::job::{Question, step_cost};
 use device::bits::plan::{
     Computation, Contents, Held, OPERANDS_SHOWN, Plan, Slot as Selected, Source, Step, contents,
 };
 use device::bits::rows::{Operand, RowSetId};
+use device::bits::{Engine, Evaluator};
 use device::cost::{Cost, Spending};
 use media::nand::NandConfig;
 use nvme::{Expression, VectorId};
 use serde::Serialize;
 
-use crate::bits::{Labels, Pace, Platform};
+use crate::bits::{Batch, Labels, Pace, Platform};
 use crate::drive::Drive;
 use crate::error::Error;
 use crate::volume::Slot;
+pub(crate) use outside::{Outside, read_of};
 
 /// The longest vector, in bits.
 const BITS_MAX: u64 = (1 << 48) - 1;
@@ -31,6 +32,8 @@ const BITS_MAX: u64 = (1 << 48) - 1;
 pub struct Explanation {
     /// The platform it is for.
     pub platform: Platform,
+    /// Who evaluates it: the platform, or what was chosen for one that leaves the choice.
+    pub chosen: Platform,
     /// The expression, vectors as `group:vector`.
     pub expression: String,
     /// Length of the vectors, in bits.
@@ -146,7 +149,8 @@ impl Drive {
         platform: Platform,
     ) -> Result<String, Error> {
         self.know_vectors()?;
-        let Some(engine) = engine(platform) else {
+        let bits = self.length_of(expression)?;
+        let Some(engine) = self.engine_for(platform, expression, (bits, false))? else {
             let vectors = expression.vectors().len();
             let names = self.host()?.names;
             return Ok(format!(
@@ -154,7 +158,7 @@ impl Drive {
                 expression.named(|id| names.label(id))
             ));
         };
-        let explained = self.explained(expression, engine, None, false)?;
+        let explained = self.explained(expression, engine.into(), None, false)?;
         Ok(explained.routes.to_string())
     }
 
@@ -172,12 +176,14 @@ impl Drive {
             return Err(usage(wrong));
         }
         self.know_vectors()?;
-        let engine = engine(platform).unwrap_or(Engine::InStorage);
         let encoded = expression
             .encode()
             .map_err(|error| usage(error.to_string()))?;
         let stored = self.length_of(expression)?;
-        let explained = self.explained(expression, engine, bits, count_only)?;
+        let what = (bits.unwrap_or(stored), count_only);
+        let engine = self.engine_for(platform, expression, what)?;
+        let by = engine.map_or(Engine::InStorage.into(), Evaluator::from);
+        let explained = self.explained(expression, by, bits, count_only)?;
         let operands = explained.operands.clone();
         let plan = explained.plan();
         let question = Question {
@@ -193,6 +199,10 @@ impl Drive {
         };
         let mut explanation = Explanation {
             platform,
+            chosen: match engine {
+                Some(_) => platform_of(plan.engine),
+                None => Platform::Host,
+            },
             expression: expression.named(|id| names.of(id)).to_string(),
             bits: question.bits,
             chunks: question.bits.div_ceil(page_bits),
@@ -202,15 +212,20 @@ impl Drive {
             root: PlanPart::Constant { value: false },
             estimate: EstimateReport::default(),
         };
-        if platform == Platform::Host {
+        if engine.is_none() {
             // It reads every vector, whatever comes of it.
             let vectors = expression.vectors().len();
             (explanation.senses, explanation.page_transfers) = (vectors, vectors);
             explanation.controller_pages = 0;
             explanation.root = outside::part(expression, &names);
-            explanation.estimate = outside::estimate(self, expression, question)?;
+            let job_of = |id: VectorId, batch: Batch| {
+                let (vector, by) = (Expression::Vector(id), Engine::FlashCosmos.into());
+                self.job_of(&vector, by, outside::read_of(batch), batch.page)
+            };
+            let outside = Outside::of(self.config());
+            explanation.estimate = outside.estimate(expression, question, &job_of, false)?;
         } else {
-            let cost = self.cost_of(expression, engine, question)?;
+            let cost = self.cost_of(expression, by, question)?;
             explanation.estimate = EstimateReport::of(&cost);
             if !count_only {
                 let received = Pace::of(&self.config().host).memory(question.bits.div_ceil(8));
@@ -223,13 +238,12 @@ impl Drive {
     }
 }
 
-/// The drive's engine; none if the host does the work.
-fn engine(platform: Platform) -> Option<Engine> {
-    match platform {
-        Platform::Host => None,
-        Platform::InStorage => Some(Engine::InStorage),
-        Platform::ParaBit => Some(Engine::ParaBit),
-        Platform::FlashCosmos => Some(Engine::FlashCosmos),
+/// The platform that an engine is.
+fn platform_of(engine: Engine) -> Platform {
+    match engine {
+        Engine::InStorage => Platform::InStorage,
+        Engine::ParaBit => Platform::ParaBit,
+        Engine::FlashCosmos => Platform::FlashCosmos,
     }
 }
 

@@ -3,20 +3,22 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use device::bits::Engine;
 use device::bits::job::Question;
-use device::cost::{Cost, CostModel, IdleDrive, Job, of_stripes};
-use nvme::{Expression, VectorId};
+use device::cost::{Cost, CostModel, IdleDrive, Job, of_at_most, of_stripes};
+use nvme::{Expression, Operand};
 use sim::resource::{Priority, Server};
 use sim::{Energy, Sim, Simulation, Span};
 
 use super::{EstimateReport, Names, PlanPart};
 use crate::bits::{AHEAD, Batch, Batches, Loop, Pace, Step, steps_of};
-use crate::drive::Drive;
+use crate::config::Config;
 use crate::error::Error;
 
 /// Bytes of an expression that is one vector.
 const READ_BYTES: u64 = 9;
+/// Stripes that are lived through where the estimate is one of many to choose between, and commands of the dies from which on.
+const STRIPES_SHORT: u64 = 2;
+const COMMANDS_SHORT: u64 = 2000;
 
 /// The expression itself, as the host carries it out.
 pub(super) fn part(expression: &Expression, names: &Names<'_>) -> PlanPart {
@@ -41,78 +43,131 @@ pub(super) fn part(expression: &Expression, names: &Names<'_>) -> PlanPart {
     }
 }
 
-/// What the host's evaluation takes.
-pub(super) fn estimate(
-    drive: &Drive,
-    expression: &Expression,
-    question: Question,
-) -> Result<EstimateReport, Error> {
-    let mut steps = Vec::new();
-    steps_of(expression, &mut steps);
-    let mut reads: Vec<VectorId> = Vec::new();
-    for step in &steps {
-        if let Step::Read(id) = step
-            && !reads.contains(id)
-        {
-            reads.push(*id);
+/// The host and the drive beside it, as far as its evaluations take time.
+#[derive(Clone, Debug)]
+pub(crate) struct Outside {
+    model: CostModel,
+    pace: Pace,
+    batches: Batches,
+}
+
+/// What reading a batch of a vector has the drive do.
+pub(crate) type JobOf<'a, V> = &'a dyn Fn(V, Batch) -> Result<Job, Error>;
+
+impl Outside {
+    pub(crate) fn of(config: &Config) -> Outside {
+        let page_bytes = config.device.nand.geometry.page_bytes;
+        Outside {
+            model: config.device.cost_model(),
+            pace: Pace::of(&config.host),
+            batches: Batches::new(page_bytes, config.host.batch_bytes),
         }
     }
-    let config = drive.config();
-    let page_bytes = config.device.nand.geometry.page_bytes;
-    let host = Rc::new(Host {
-        loops: steps.iter().filter_map(loop_of).collect(),
-        steps,
-        reads,
-        pace: Pace::of(&config.host),
-        batches: Batches::new(page_bytes, config.host.batch_bytes),
-        counts: question.count_only,
-    });
-    let (model, geometry) = (config.device.cost_model(), &config.device.nand.geometry);
-    let stripe = u64::from(geometry.planes()) * u64::from(page_bytes) * 8;
-    let commands = host.reads.len() as u64 * u64::from(geometry.dies());
-    let cost = of_stripes(
-        question.bits,
-        stripe,
-        || Ok(commands),
-        |bits| {
-            let jobs = host.jobs(drive, bits)?;
-            Ok::<_, Error>(host.live(jobs, bits, &model))
-        },
-    )?;
-    Ok(host.report(question.bits, &cost))
+
+    /// What the host's evaluation takes; if only a choice depends on it, of a part of long vectors.
+    pub(crate) fn estimate<V: Operand + 'static>(
+        &self,
+        expression: &Expression<V>,
+        question: Question,
+        job_of: JobOf<'_, V>,
+        is_choice: bool,
+    ) -> Result<EstimateReport, Error> {
+        let host = Rc::new(Host::new(self, expression, question.count_only));
+        let stripe = self.model.stripe_bits();
+        let stripes = question.bits.div_ceil(stripe);
+        let commands = host.reads.len() as u64 * self.model.dies();
+        let lived = |bits| {
+            let jobs = host.jobs(job_of, bits)?;
+            Ok::<_, Error>(host.live(jobs, bits, &self.model))
+        };
+        let cost = if is_choice && stripes * commands > COMMANDS_SHORT {
+            of_at_most(question.bits, stripe, STRIPES_SHORT, lived)?
+        } else {
+            of_stripes(question.bits, stripe, || Ok(commands), lived)?
+        };
+        Ok(host.report(question.bits, &cost))
+    }
+
+    /// The host takes no less time than this for its own work, and for what crosses the link.
+    pub(crate) fn least<V: Operand + 'static>(
+        &self,
+        expression: &Expression<V>,
+        question: Question,
+    ) -> Span {
+        let host = Host::new(self, expression, question.count_only);
+        let bytes = question.bits.div_ceil(8);
+        let received = self.model.link_span(bytes) * host.reads.len() as u64;
+        let count = question.count_only.then_some(Loop::Count);
+        let computed = host.loops.iter().copied().chain(count);
+        let computed = computed.fold(Span::ZERO, |sum, work| sum + self.pace.span(work, bytes));
+        received.max(computed)
+    }
+
+    /// The energy of memory that a result of the drive costs the host.
+    pub(crate) fn received(&self, question: Question) -> Energy {
+        match question.count_only {
+            true => Energy::ZERO,
+            false => self.pace.memory(question.bits.div_ceil(8)),
+        }
+    }
+}
+
+/// What reading a batch of a vector is.
+pub(crate) fn read_of(batch: Batch) -> Question {
+    Question {
+        bits: batch.bits,
+        expression_bytes: READ_BYTES,
+        count_only: false,
+    }
 }
 
 /// An evaluation of the host, as far as it takes time.
-struct Host {
-    steps: Vec<Step<VectorId>>,
+struct Host<V> {
+    steps: Vec<Step<V>>,
     /// What it computes for each batch.
     loops: Vec<Loop>,
     /// The vectors in the order of their first use.
-    reads: Vec<VectorId>,
+    reads: Vec<V>,
     pace: Pace,
     batches: Batches,
     /// The ones of the result are counted.
     counts: bool,
 }
 
-impl Host {
+impl<V: Operand + 'static> Host<V> {
+    fn new(outside: &Outside, expression: &Expression<V>, counts: bool) -> Host<V> {
+        let mut steps = Vec::new();
+        steps_of(expression, &mut steps);
+        let mut reads: Vec<V> = Vec::new();
+        for step in &steps {
+            if let Step::Read(id) = step
+                && !reads.contains(id)
+            {
+                reads.push(*id);
+            }
+        }
+        Host {
+            loops: steps.iter().filter_map(loop_of).collect(),
+            steps,
+            reads,
+            pace: outside.pace,
+            batches: outside.batches,
+            counts,
+        }
+    }
+
     /// The reads of vectors of so many bits, in the order in which they are asked for.
-    fn jobs(&self, drive: &Drive, bits: u64) -> Result<VecDeque<(VectorId, Job)>, Error> {
+    fn jobs(&self, job_of: JobOf<'_, V>, bits: u64) -> Result<VecDeque<(V, Job)>, Error> {
         let mut jobs = VecDeque::new();
         for batch in self.batches.of(bits) {
             for &id in &self.reads {
-                jobs.push_back((id, read(drive, id, batch)?));
+                jobs.push_back((id, job_of(id, batch)?));
             }
         }
         Ok(jobs)
     }
 
-    fn live(
-        self: &Rc<Host>,
-        jobs: VecDeque<(VectorId, Job)>,
-        bits: u64,
-        model: &CostModel,
-    ) -> Cost {
+    fn live(self: &Rc<Host<V>>, jobs: VecDeque<(V, Job)>, bits: u64, model: &CostModel) -> Cost {
         let simulation = Simulation::new(0);
         let sim = simulation.handle();
         let idle = IdleDrive::new(&sim, model);
@@ -123,10 +178,10 @@ impl Host {
     }
 
     async fn run(
-        self: Rc<Host>,
+        self: Rc<Host<V>>,
         sim: Sim,
         idle: Rc<IdleDrive>,
-        mut waiting: VecDeque<(VectorId, Job)>,
+        mut waiting: VecDeque<(V, Job)>,
         bits: u64,
     ) {
         let computer = Server::new(&sim);
@@ -140,7 +195,7 @@ impl Host {
         };
         for batch in self.batches.of(bits) {
             let bytes = batch.bits.div_ceil(8);
-            let mut held: Vec<VectorId> = Vec::new();
+            let mut held: Vec<V> = Vec::new();
             for step in &self.steps {
                 if let Step::Read(id) = step {
                     while !held.contains(id) {
@@ -190,19 +245,8 @@ impl Host {
     }
 }
 
-/// Reading a batch of a vector.
-fn read(drive: &Drive, id: VectorId, batch: Batch) -> Result<Job, Error> {
-    let question = Question {
-        bits: batch.bits,
-        expression_bytes: READ_BYTES,
-        count_only: false,
-    };
-    let vector = Expression::Vector(id);
-    drive.job_of(&vector, Engine::FlashCosmos, question, batch.page)
-}
-
 /// What the host computes in a step.
-fn loop_of(step: &Step<VectorId>) -> Option<Loop> {
+fn loop_of<V>(step: &Step<V>) -> Option<Loop> {
     match step {
         Step::Read(_) => None,
         Step::Not => Some(Loop::Invert),

@@ -263,7 +263,7 @@ fn explain_tells_both_ways() {
     let mut drive = open_with("fastest", &[]);
     fill(&mut drive, &mut random, BITS);
     let across = VectorId::new(1, 0) & VectorId::new(5, 0);
-    let told = drive.ask(&across).explain();
+    let told = drive.ask(&across).on(Platform::FlashCosmos).explain();
     let told = told.expect("the vectors are there");
     let lines: Vec<&str> = told.lines().collect();
     assert_eq!(lines[0], "operands on all dies; die 2", "{told}");
@@ -271,7 +271,7 @@ fn explain_tells_both_ways() {
     assert!(lines[1].ends_with(", chosen"), "{told}");
     assert!(lines[2].contains("gather plan on"), "{told}");
     let one_home = VectorId::new(3, 0) & VectorId::new(6, 0);
-    let told = drive.ask(&one_home).explain();
+    let told = drive.ask(&one_home).on(Platform::FlashCosmos).explain();
     assert!(
         told.expect("the same").starts_with("Flash-Cosmos: "),
         "groups 3 and 6 meet"

@@ -45,7 +45,7 @@ struct Signature {
 }
 
 /// Chunks whose operands lie alike.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
     signature: Signature,
     /// The chunks, ascending.
@@ -279,6 +279,11 @@ impl Class {
     /// How many chunks it has.
     pub fn len(&self) -> usize {
         self.chunks.len()
+    }
+
+    /// How many strings its chunks have, all together.
+    pub fn strings(&self) -> usize {
+        self.strings.len()
     }
 
     /// Whether it has none; a class has some.

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use media::core::Work;
 use media::nand::{
-    BlockId, Command as NandCommand, DieId, Geometry, MwsPlane, MwsSlot, NandConfig, PageAddress,
-    PlaneId, PlaneMask,
+    BlockId, Command as NandCommand, DieId, Geometry, Iscm, MwsPlane, MwsSlot, NandConfig,
+    PageAddress, PlaneId, PlaneMask, WordlineBitmap,
 };
 use sim::{Energy, Span};
 
@@ -31,6 +31,15 @@ pub struct Question {
     pub count_only: bool,
 }
 
+/// How finely the work of dies is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Command by command.
+    Commands,
+    /// The commands of a page as one: a few thousandths off where many dies share a channel, and as many events as pages.
+    Pages,
+}
+
 /// The plans that are carried out for a class: pages that are brought to the dies of a site, then what gives the result.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plans<'a> {
@@ -44,13 +53,14 @@ pub(super) fn job<'a>(
     classes: impl ExactSizeIterator<Item = (&'a Class, Plans<'a>)>,
     question: &Question,
     model: &CostModel,
+    detail: Detail,
 ) -> Job {
     let mixed = classes.len() > 1;
     Job {
         fetched_bytes: question.expression_bytes,
         firmware: vec![Work::Fetch, Work::Plan],
         dies: classes
-            .flat_map(|(class, plans)| shares(class, plans, question, model, mixed))
+            .flat_map(|(class, plans)| shares(class, plans, question, model, (mixed, detail)))
             .collect(),
         answer_bytes: if question.count_only { COUNT_BYTES } else { 0 },
     }
@@ -62,7 +72,7 @@ fn shares(
     plans: Plans<'_>,
     question: &Question,
     model: &CostModel,
-    mixed: bool,
+    (mixed, detail): (bool, Detail),
 ) -> Vec<DieJob> {
     let site = Site::new(class, plans.site, model);
     let result = if question.count_only {
@@ -73,7 +83,7 @@ fn shares(
     let brought = plans.brought.iter().map(|plan| (plan, Sink::Die));
     let steps: Vec<StageSteps<'_>> = brought
         .chain([(plans.plan, result)])
-        .map(|(plan, sink)| StageSteps::new(plan, sink, &site, mixed))
+        .map(|(plan, sink)| StageSteps::new(plan, sink, &site, (mixed, detail)))
         .collect();
     let shares = class.shares(site.geometry, plans.site).into_iter();
     let share = |share: DieShare| DieJob {
@@ -97,14 +107,19 @@ struct StageSteps<'a> {
 }
 
 impl<'a> StageSteps<'a> {
-    fn new(plan: &'a Plan, sink: Sink, site: &Site<'_>, mixed: bool) -> StageSteps<'a> {
+    fn new(
+        plan: &'a Plan,
+        sink: Sink,
+        site: &Site<'_>,
+        (mixed, detail): (bool, Detail),
+    ) -> StageSteps<'a> {
         let mut computations = plan.computations.iter();
         let across = mixed
             || computations.any(|computation| site.class.is_elsewhere(computation, site.site));
         let recipe = Recipe::new(plan, matches!(sink, Sink::Nowhere), None, across);
         StageSteps {
             plan,
-            job: Rc::new(stage(plan, &recipe, sink, across, site.model)),
+            job: Rc::new(stage(plan, &recipe, sink, (across, detail), site.model)),
             order: recipe.order,
         }
     }
@@ -185,7 +200,13 @@ impl<'a> Site<'a> {
     }
 }
 
-fn stage(plan: &Plan, recipe: &Recipe, sink: Sink, across: bool, model: &CostModel) -> StageJob {
+fn stage(
+    plan: &Plan,
+    recipe: &Recipe,
+    sink: Sink,
+    (across, detail): (bool, Detail),
+    model: &CostModel,
+) -> StageJob {
     let planes = model.nand.geometry.planes_per_die;
     let programs_pages = matches!(sink, Sink::Die);
     let ahead = recipe.fetches_ahead(across, programs_pages, planes, model.page_buffers);
@@ -193,7 +214,7 @@ fn stage(plan: &Plan, recipe: &Recipe, sink: Sink, across: bool, model: &CostMod
         fetches: recipe
             .order
             .iter()
-            .map(|&computation| fetch(&plan.computations[computation], model))
+            .map(|&computation| fetch(&plan.computations[computation], model, detail))
             .collect(),
         ops: recipe.instructions.iter().flat_map(op).collect(),
         ahead: ahead.fetches as usize,
@@ -214,20 +235,37 @@ fn op(instruction: &Instruction) -> Option<Op> {
     }
 }
 
-fn fetch(computation: &Computation, model: &CostModel) -> Fetch {
-    let reads = computation
-        .first_row_set()
-        .is_some_and(|row_set| row_set.operand().is_some());
-    let of = |planes: u32| -> Vec<Command> {
-        if reads {
-            return vec![read(planes, model)];
+fn fetch(computation: &Computation, model: &CostModel, detail: Detail) -> Fetch {
+    let of = |planes: u32| {
+        let commands = commands_of(computation, planes, model);
+        match detail {
+            Detail::Commands => commands.collect(),
+            Detail::Pages => commands
+                .reduce(|all, one| all.then(one))
+                .into_iter()
+                .collect(),
         }
-        let steps = computation.steps.iter();
-        steps.map(|step| command(step, planes, model)).collect()
     };
     Fetch {
         commands: (1..=model.nand.geometry.planes_per_die).map(of).collect(),
     }
+}
+
+/// The commands of a computation in the first `planes` planes of a die.
+pub(super) fn commands_of(
+    computation: &Computation,
+    planes: u32,
+    model: &CostModel,
+) -> impl Iterator<Item = Command> {
+    let reads = computation
+        .first_row_set()
+        .is_some_and(|row_set| row_set.operand().is_some());
+    let (read, steps) = match reads {
+        true => (Some(read(planes, model)), &[][..]),
+        false => (None, &computation.steps[..]),
+    };
+    let steps = steps.iter().map(move |step| command(step, planes, model));
+    read.into_iter().chain(steps)
 }
 
 /// A step in the first `planes` planes of a die, wherever its strings are.
@@ -280,6 +318,23 @@ pub fn step_cost(nand: &NandConfig, step: &Step) -> (Span, Energy) {
         Step::Sense(sense) => nand.mws_cost(sense.iscm, &plane_of(sense)),
         Step::Xor => nand.xor_cost(),
     }
+}
+
+/// What a sense of one wordline, as read out, takes in a die and spends in each plane of it.
+pub(super) fn sense_cost(nand: &NandConfig) -> (Span, Energy) {
+    let iscm = Iscm {
+        inverse: false,
+        init_s: true,
+        init_c: true,
+        transfer: true,
+    };
+    let slot = MwsSlot {
+        block: BlockId(0),
+        string: 0,
+        wordlines: WordlineBitmap::single(0),
+    };
+    let slots = [slot].into_iter().collect();
+    nand.mws_cost(iscm, &MwsPlane { slots })
 }
 
 /// A sense in a plane.

@@ -10,6 +10,7 @@ pub mod engine;
 pub mod evaluate;
 pub mod execute;
 pub mod job;
+mod load;
 pub mod plan;
 mod recipe;
 pub mod routes;
@@ -19,5 +20,6 @@ mod tests;
 mod work;
 
 pub use config::BitsConfig;
-pub use engine::Engine;
+pub use engine::{Engine, Evaluator, Objective};
 pub use execute::{Bits, BitsCounts, Estimated, ExecuteError, Explained, PlacedRows};
+pub use routes::Outlook;

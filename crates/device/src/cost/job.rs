@@ -64,6 +64,18 @@ pub struct Command {
     pub account: Account,
 }
 
+impl Command {
+    /// Both as one, the first and the other, on the account of the first.
+    pub fn then(self, other: Command) -> Command {
+        Command {
+            cycles: self.cycles + other.cycles,
+            array: self.array + other.array,
+            energy: self.energy + other.energy,
+            account: self.account,
+        }
+    }
+}
+
 /// One step of the controller for a batch.
 #[derive(Clone, Copy, Debug)]
 pub enum Op {

@@ -9,6 +9,8 @@
 mod array;
 mod idle;
 mod job;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use media::channel::ChannelConfig;
 use media::core::CoresConfig;
@@ -67,6 +69,21 @@ impl CostModel {
     /// Bytes of a page.
     pub fn page_bytes(&self) -> u64 {
         u64::from(self.nand.geometry.page_bytes)
+    }
+
+    /// Bits of a page in every plane.
+    pub fn stripe_bits(&self) -> u64 {
+        u64::from(self.nand.geometry.planes()) * self.page_bytes() * 8
+    }
+
+    /// Dies.
+    pub fn dies(&self) -> u64 {
+        self.nand.geometry.dies().into()
+    }
+
+    /// How long so many bytes to the host keep the link.
+    pub fn link_span(&self, bytes: u64) -> Span {
+        self.link.span_of_wire(self.link.wire_bytes(bytes))
     }
 }
 

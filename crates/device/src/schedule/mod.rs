@@ -13,7 +13,7 @@ mod origin;
 mod policy;
 mod queue;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod ticket;
 mod turns;
 mod unit;

@@ -42,7 +42,7 @@ struct Bench {
     ledger: Rc<Ledger>,
 }
 
-fn nand() -> NandConfig {
+pub(crate) fn nand() -> NandConfig {
     NandConfig {
         geometry: Geometry {
             channels: 1,
@@ -110,7 +110,7 @@ fn nand() -> NandConfig {
     }
 }
 
-fn config() -> ScheduleConfig {
+pub(crate) fn config() -> ScheduleConfig {
     ScheduleConfig {
         policy: Policy::ReadPriority,
         multi_plane: true,

@@ -51,6 +51,10 @@ pub enum Engine {
     ParaBit,
     /// The controller, on pages read over the channels (in-storage processing).
     InStorage,
+    /// Whichever of these, or what mixture of them, the drive estimates to take the least time.
+    Fastest,
+    /// The same of what it estimates to spend the least energy.
+    Thriftiest,
 }
 
 /// Evaluates an expression over stored vectors of equal length.
@@ -111,6 +115,8 @@ impl Engine {
             0 => Some(Engine::FlashCosmos),
             1 => Some(Engine::ParaBit),
             2 => Some(Engine::InStorage),
+            3 => Some(Engine::Fastest),
+            4 => Some(Engine::Thriftiest),
             _ => None,
         }
     }
@@ -184,8 +190,8 @@ pub(super) const ROWS: [Decoded<VendorCommand>; 1] = [bits(opcode::FC_READ, "FcR
             0,
             32,
             "engine",
-            "who evaluates: 0 Flash-Cosmos, 1 ParaBit, 2 the controller",
-            Usual::Below(3),
+            "who evaluates: 0 Flash-Cosmos, 1 ParaBit, 2 the controller, 3 whoever takes the least time, 4 the least energy",
+            Usual::Below(5),
         ),
         BITS,
         Field::flag(14, 0, "count", "only how many bits are set"),

@@ -6,22 +6,24 @@ use std::collections::BTreeMap;
 use nvme::VectorId;
 
 use super::arrangement::Arrangement;
+use super::price::Prices;
 use super::{Asked, PageCost, Strings};
-use crate::bits::engine::Engine;
-use crate::bits::plan::plan;
 use crate::bits::rows::{Operand, Row, RowSetId};
 
-/// How often the planner may be asked for one piece of advice.
-const PLANS_MAX: usize = 20_000;
+/// Operands of the expressions that the planner may be asked about for one piece of advice, each time it is asked; an
+/// expression counts as [`OPERANDS_MIN`] at least.
+const OPERANDS_MAX: usize = 40_000;
+const OPERANDS_MIN: usize = 4;
 /// And how often it may be looked up what it said.
 const LOOKUPS_MAX: usize = 5_000_000;
 
-/// How good an arrangement is; less is better. First the senses, then the pages that cross the
-/// channel, both times the frequency; then strings, as each takes blocks of its own; then inversions,
+/// How good an arrangement is; less is better. First how long the parts of the drive work, then the senses, then the pages
+/// that cross the channel, all times the frequency; then strings, as each takes blocks of its own; then inversions,
 /// so that there is none without a reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Weight {
-    pub(super) senses: u128,
+    work: u128,
+    senses: u128,
     page_transfers: u128,
     strings: usize,
     inversions: usize,
@@ -38,8 +40,9 @@ pub(super) struct Judge<'a> {
     /// By expression: its vectors, as places in the list.
     operands: Vec<Vec<usize>>,
     strings: &'a Strings,
+    prices: &'a Prices,
     known: Vec<BTreeMap<Positions, PageCost>>,
-    plans: usize,
+    planned_operands: usize,
     lookups: usize,
 }
 
@@ -48,6 +51,7 @@ impl<'a> Judge<'a> {
         asked: &'a [Asked],
         vectors: &'a [VectorId],
         strings: &'a Strings,
+        prices: &'a Prices,
     ) -> Judge<'a> {
         let place = |id: &VectorId| vectors.iter().position(|known| known == id);
         let operands = asked
@@ -66,15 +70,16 @@ impl<'a> Judge<'a> {
             vectors,
             operands,
             strings,
+            prices,
             known: vec![BTreeMap::new(); asked.len()],
-            plans: 0,
+            planned_operands: 0,
             lookups: 0,
         }
     }
 
     /// Whether so much was asked that this is to be the last arrangement.
     pub(super) fn is_budget_spent(&self) -> bool {
-        self.plans >= PLANS_MAX || self.lookups >= LOOKUPS_MAX
+        self.planned_operands >= OPERANDS_MAX || self.lookups >= LOOKUPS_MAX
     }
 
     /// The vectors of each expression.
@@ -86,6 +91,7 @@ impl<'a> Judge<'a> {
     pub(super) fn weigh(&mut self, arrangement: &Arrangement) -> Weight {
         let strings = self.string_of(arrangement);
         let mut weight = Weight {
+            work: 0,
             senses: 0,
             page_transfers: 0,
             strings: strings.iter().max().map_or(0, |most| most + 1),
@@ -98,6 +104,7 @@ impl<'a> Judge<'a> {
         for expression in 0..self.asked.len() {
             let cost = self.cost(expression, arrangement, &strings);
             let frequency = u128::from(self.asked[expression].frequency);
+            weight.work += frequency * u128::from(cost.work.as_ps());
             weight.senses += frequency * u128::from(cost.senses);
             weight.page_transfers += frequency * u128::from(cost.page_transfers);
         }
@@ -153,7 +160,7 @@ impl<'a> Judge<'a> {
     }
 
     fn planned(&mut self, expression: usize, positions: &Positions) -> PageCost {
-        self.plans += 1;
+        self.planned_operands += self.operands[expression].len().max(OPERANDS_MIN);
         let mut layers: BTreeMap<u32, u32> = BTreeMap::new();
         let mut places: BTreeMap<VectorId, Operand> = BTreeMap::new();
         for (&vector, &(string, inverse)) in self.operands[expression].iter().zip(positions) {
@@ -167,12 +174,8 @@ impl<'a> Judge<'a> {
             *next += 1;
         }
         let asked = &self.asked[expression].expression;
-        let plan = plan(asked, Engine::FlashCosmos, &self.strings.limits, |id| {
-            places[&id]
-        });
-        PageCost {
-            senses: plan.senses() as u64,
-            page_transfers: plan.page_transfers() as u64,
-        }
+        let limits = &self.strings.limits;
+        self.prices
+            .of_expression(asked, limits, &|id: VectorId| places[&id])
     }
 }

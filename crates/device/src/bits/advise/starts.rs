@@ -32,6 +32,7 @@ pub(super) fn starts(
         clauses.each_a_group(count),
         clauses.two_groups(count),
     ];
+    starts.extend(clauses.columns(count));
     let mut distinct: Vec<Arrangement> = Vec::new();
     for start in starts.drain(..).map(|start| start.tidied()) {
         if !distinct.contains(&start) {
@@ -92,6 +93,38 @@ impl Clauses {
     /// A group for all ANDs and one for all ORs.
     fn two_groups(&self, vectors: usize) -> Arrangement {
         self.arranged(vectors, |_, clause| usize::from(clause.is_or))
+    }
+
+    /// A group for each column: what is in an OR with each other, in one expression or by way of several. Inverted, as a
+    /// clause of each of several columns is then one sense; what is in no OR is a column of its own, or all that together.
+    fn columns(&self, vectors: usize) -> [Arrangement; 2] {
+        let mut column: Vec<usize> = (0..vectors).collect();
+        let mut apart = Arrangement::together(vectors);
+        let mut in_or = vec![false; vectors];
+        for clause in &self.0 {
+            for &(vector, negated) in &clause.literals {
+                // An AND is an OR of the complements, inverted.
+                if clause.is_or || !in_or[vector] {
+                    apart.inverse[vector] = !negated;
+                }
+                in_or[vector] |= clause.is_or;
+            }
+            let [(first, _), others @ ..] = &clause.literals[..] else {
+                continue;
+            };
+            for (other, _) in others.iter().filter(|_| clause.is_or) {
+                let (from, into) = (column[*other], column[*first]);
+                let joins = column.iter_mut().filter(|column| **column == from);
+                joins.for_each(|column| *column = into);
+            }
+        }
+        apart.group = column;
+        let mut joint = apart.clone();
+        for vector in (0..vectors).filter(|vector| !in_or[*vector]) {
+            joint.group[vector] = vectors;
+            joint.inverse[vector] = !joint.inverse[vector];
+        }
+        [apart, joint]
     }
 
     fn arranged(&self, vectors: usize, group: impl Fn(usize, &Clause) -> usize) -> Arrangement {

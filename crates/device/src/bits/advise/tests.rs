@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use nvme::{Expression, VectorId};
 
-use super::{Advice, Asked, Given, Placed, Strings, advise};
-use crate::bits::engine::Engine;
-use crate::bits::plan::{Limits, Weights, plan};
+use super::price::Prices;
+use super::{Advice, Asked, Given, Placed, Replacing, Strings, advise};
+use crate::bits::plan::{Limits, Weights};
 use crate::bits::rows::{Operand, Row, RowSetId};
+use crate::cost::CostModel;
 
 const STRINGS: Strings = Strings {
     limits: Limits {
@@ -16,6 +17,11 @@ const STRINGS: Strings = Strings {
     },
     cells_per_string: 48,
 };
+
+/// The drive of Flash-Cosmos.
+fn model() -> CostModel {
+    crate::cost::tests::model()
+}
 
 fn v(number: u32) -> Expression {
     VectorId::new(0, number).into()
@@ -37,7 +43,7 @@ fn advice(expressions: impl IntoIterator<Item = Expression>) -> Advice {
             frequency: 1,
         })
         .collect();
-    advise(&asked, &BTreeMap::new(), &STRINGS)
+    advise(&asked, &BTreeMap::new(), &STRINGS, &model())
 }
 
 /// Groups as numbers of vectors, and whether each is inverted as a whole.
@@ -102,7 +108,7 @@ fn what_is_asked_more_often_counts_more() {
                 frequency,
             })
             .collect();
-        let found = advise(&asked, &BTreeMap::new(), &STRINGS);
+        let found = advise(&asked, &BTreeMap::new(), &STRINGS, &model());
         let cheap = usize::from(inverse);
         assert_eq!(found.after.costs[cheap].senses, 1, "{found:?}");
     }
@@ -126,7 +132,7 @@ fn many_vectors_and_expressions_take_a_bounded_effort() {
             }
         })
         .collect();
-    let found = advise(&asked, &BTreeMap::new(), &STRINGS);
+    let found = advise(&asked, &BTreeMap::new(), &STRINGS, &model());
     let (before, after): (u64, u64) = (
         senses(&found.before).iter().sum(),
         senses(&found.after).iter().sum(),
@@ -144,7 +150,7 @@ fn a_string_has_an_end() {
         expression: all(0..10),
         frequency: 1,
     }];
-    let found = advise(&asked, &BTreeMap::new(), &strings);
+    let found = advise(&asked, &BTreeMap::new(), &strings, &model());
     assert_eq!(senses(&found.after), [3]);
 }
 
@@ -191,19 +197,15 @@ fn total(asked: &[Asked], group: &[u32], inverse: &[bool]) -> u64 {
             inverse: inverse[place],
         })
     };
-    let senses = |asked: &Asked| {
-        let planned = plan(
-            &asked.expression,
-            Engine::FlashCosmos,
-            &STRINGS.limits,
-            find,
-        );
-        planned.senses() as u64 * asked.frequency
+    let prices = Prices::of(&model());
+    let work = |asked: &Asked| {
+        let cost = prices.of_expression(&asked.expression, &STRINGS.limits, &find);
+        cost.work.as_ps() * asked.frequency
     };
-    asked.iter().map(senses).sum()
+    asked.iter().map(work).sum()
 }
 
-/// The least senses of all ways to share vectors out over groups and to invert some.
+/// The least work of all ways to share vectors out over groups and to invert some.
 fn least(asked: &[Asked], vectors: usize) -> u64 {
     fn partitions(vectors: usize) -> Vec<Vec<u32>> {
         let Some(fewer) = vectors.checked_sub(1) else {
@@ -242,11 +244,11 @@ fn on_small_cases_nothing_is_better_than_the_advice() {
                 frequency: 1 + random.below(5),
             })
             .collect();
-        let found = advise(&asked, &BTreeMap::new(), &STRINGS);
+        let found = advise(&asked, &BTreeMap::new(), &STRINGS, &model());
         let sum = |placed: &Placed| -> u64 {
             let costs = placed.costs.iter().zip(&asked);
             costs
-                .map(|(cost, asked)| cost.senses * asked.frequency)
+                .map(|(cost, asked)| cost.work.as_ps() * asked.frequency)
                 .sum()
         };
         let (before, after) = (sum(&found.before), sum(&found.after));
@@ -278,17 +280,91 @@ fn advice_is_never_worse_than_what_is_given() {
         let given: BTreeMap<VectorId, Given> = (0..8)
             .map(|number| (VectorId::new(0, number), place(&mut random)))
             .collect();
-        let found = advise(&asked, &given, &STRINGS);
+        let found = advise(&asked, &given, &STRINGS, &model());
         let sum = |placed: &Placed| -> u64 {
             let costs = placed.costs.iter().zip(&asked);
             costs
-                .map(|(cost, asked)| cost.senses * asked.frequency)
+                .map(|(cost, asked)| cost.work.as_ps() * asked.frequency)
                 .sum()
         };
         let group: Vec<u32> = given.values().map(|given| given.group).collect();
         let inverse: Vec<bool> = given.values().map(|given| given.inverse).collect();
         assert_eq!(sum(&found.before), total(&asked, &group, &inverse));
         assert!(sum(&found.after) <= sum(&found.before), "seed {seed}");
-        assert_eq!(found, advise(&asked, &given, &STRINGS), "the same again");
+        assert_eq!(
+            found,
+            advise(&asked, &given, &STRINGS, &model()),
+            "the same again"
+        );
     }
+}
+
+/// A bitmap index of columns of so many bitmaps, a few questions about each pair of columns.
+fn bitmap_index(columns: &[u32]) -> Vec<Expression> {
+    let mut begin = 0;
+    let ranges: Vec<std::ops::Range<u32>> = columns
+        .iter()
+        .map(|bitmaps| {
+            begin += bitmaps;
+            begin - bitmaps..begin
+        })
+        .collect();
+    let mut asked = Vec::new();
+    for (at, one) in ranges.iter().enumerate() {
+        for other in &ranges[..at] {
+            for part in 1..3 {
+                let some = |range: &std::ops::Range<u32>| {
+                    let length = (range.end - range.start) / part;
+                    any(range.end - length.max(2)..range.end)
+                };
+                asked.push(Expression::And(vec![some(one), some(other)]));
+            }
+        }
+    }
+    asked
+}
+
+#[test]
+fn a_large_bitmap_index_is_one_inverted_group_a_column() {
+    for columns in [&[12, 12, 12][..], &[20, 10, 10]] {
+        let found = advice(bitmap_index(columns));
+        let mut begin = 0;
+        for bitmaps in columns {
+            let column: Vec<u32> = (begin..begin + bitmaps).collect();
+            let is_group = |(mut group, inverse): (Vec<u32>, Option<bool>)| {
+                group.sort_unstable();
+                group == column && inverse == Some(true)
+            };
+            let shape = shape(&found.after);
+            assert!(
+                shape.clone().into_iter().any(is_group),
+                "{columns:?}: {shape:?}"
+            );
+            begin += bitmaps;
+        }
+        assert!(senses(&found.after).iter().all(|senses| *senses == 1));
+    }
+}
+
+#[test]
+fn placing_anew_pays_back_after_what_it_takes_is_won() {
+    let found = advice([any(0..40)]);
+    let (before, after) = (found.before.costs[0], found.after.costs[0]);
+    let Replacing {
+        vectors,
+        time,
+        energy,
+        questions_for_time,
+        questions_for_energy,
+    } = found.replacing;
+    assert_eq!(vectors, 40);
+    let won = |questions: u64| (before.time - after.time) * questions > time;
+    let questions = questions_for_time.expect("an OR of forty is far faster");
+    assert!(won(questions) && !won(questions - 1), "{questions}");
+    let won = |questions: u64| (before.energy - after.energy) * questions > energy;
+    let questions = questions_for_energy.expect("and takes far less energy");
+    assert!(won(questions) && !won(questions - 1), "{questions}");
+    // What is best already needs nothing.
+    let none = advice([all(0..40)]).replacing;
+    assert_eq!((none.vectors, none.questions_for_time), (0, None));
 }

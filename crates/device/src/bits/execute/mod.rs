@@ -6,6 +6,7 @@
 mod accelerator;
 mod error;
 mod fetch;
+mod outlook;
 mod read;
 mod stage;
 mod write;
@@ -21,8 +22,8 @@ use sim::resource::Semaphore;
 
 use super::classes::{Class, classes};
 use super::config::{BitsConfig, RouteRule};
-use super::engine::Engine;
-use super::job::{Question, job};
+use super::engine::Evaluator;
+use super::job::{Detail, Question, job};
 use super::plan::{Limits, Plan, Weights};
 use super::routes::{Route, Routes};
 use super::rows::Operand;
@@ -37,6 +38,8 @@ use crate::region::DieBatch;
 use crate::schedule::Schedule;
 use accelerator::Accelerator;
 pub use error::ExecuteError;
+use outlook::Known;
+use read::Asked;
 pub use read::Evaluated;
 pub use write::PlacedRows;
 
@@ -108,7 +111,7 @@ pub struct Estimated<'a, V: nvme::Operand> {
     /// What is evaluated.
     pub expression: &'a Expression<V>,
     /// By whom.
-    pub engine: Engine,
+    pub by: Evaluator,
     /// Of how many bits, and what of it the host gets.
     pub question: Question,
     /// Chunks of the operands that are stored.
@@ -132,6 +135,8 @@ pub struct Bits {
     /// By placement handle: who writes with it.
     turns: RefCell<BTreeMap<u16, Rc<Semaphore>>>,
     counts: Cell<BitsCounts>,
+    /// How what was asked last is evaluated.
+    known: RefCell<Option<Known>>,
 }
 
 impl Bits {
@@ -161,6 +166,7 @@ impl Bits {
             port: backend.port.clone(),
             turns: RefCell::default(),
             counts: Cell::default(),
+            known: RefCell::default(),
         })
     }
 
@@ -180,7 +186,7 @@ impl Bits {
     pub fn explain<V: nvme::Operand>(
         &self,
         expression: &Expression<V>,
-        engine: Engine,
+        by: impl Into<Evaluator>,
         (bits, count_only): (u64, bool),
         page_of: impl Fn(V) -> Result<Lpn, Status>,
     ) -> Result<Explained<V>, ExecuteError> {
@@ -189,7 +195,7 @@ impl Bits {
         let geometry = self.schedule.geometry();
         let stored = |lpn| self.stored(lpn);
         let classes = classes(stored, geometry, &asked.first, 0..chunks.max(1), |_| {});
-        let planned = self.routes(&asked.expression, engine, classes, count_only);
+        let planned = self.routes(&asked.expression, by.into(), classes, count_only);
         let largest = planned.into_iter().rev();
         let largest = largest.max_by_key(|(class, _)| class.len());
         let (class, routes) = largest.expect("one chunk makes a class");
@@ -234,15 +240,11 @@ impl Bits {
     ) -> Result<Job, ExecuteError> {
         let planned = self.planned_from(estimated, first, bits)?;
         let classes = planned.iter().map(|(class, route)| (class, route.plans()));
-        let question = Question {
-            bits: first * self.page_bytes() * 8 + bits,
-            ..estimated.question
-        };
-        Ok(job(classes, &question, &self.model))
+        let question = self.question_of(estimated, first, bits);
+        Ok(job(classes, &question, &self.model, Detail::Commands))
     }
 
-    /// The classes of chunks, and how each would be evaluated. Chunks that are not stored lie as if the operands went on
-    /// as they begin.
+    /// The classes of chunks, and how each would be evaluated.
     fn planned_from<V: nvme::Operand>(
         &self,
         estimated: &Estimated<'_, V>,
@@ -250,11 +252,29 @@ impl Bits {
         bits: u64,
     ) -> Result<Vec<(Class, Route)>, ExecuteError> {
         let asked = read::number(estimated.expression, |name| (estimated.page_of)(name))?;
+        let classes = self.classes_from(estimated, &asked, first, bits);
+        let count_only = estimated.question.count_only;
+        let planned = self.routes(&asked.expression, estimated.by, classes, count_only);
+        let planned = planned
+            .into_iter()
+            .map(|(class, routes)| (class, routes.chosen));
+        Ok(planned.collect())
+    }
+
+    /// The classes of the chunks of `bits` bits from page `first` on. Chunks that are not stored lie as if the operands went on
+    /// as they begin.
+    fn classes_from<V: nvme::Operand>(
+        &self,
+        estimated: &Estimated<'_, V>,
+        asked: &Asked,
+        first: u64,
+        bits: u64,
+    ) -> Vec<Class> {
         let geometry = self.schedule.geometry();
         let chunks = first..first + bits.div_ceil(self.page_bytes() * 8).max(1);
         let stored = |lpn| self.stored(lpn);
         let of = |chunks| classes(stored, geometry, &asked.first, chunks, |_| {});
-        let classes = if chunks.end <= estimated.stored_chunks {
+        if chunks.end <= estimated.stored_chunks {
             of(chunks.start as u32..chunks.end as u32)
         } else {
             let of_first = of(0..1);
@@ -262,13 +282,7 @@ impl Bits {
             let layouts = begin.blocks().map(|block| self.ftl.layout_of(block));
             let layouts: Vec<_> = layouts.collect();
             vec![begin.continued(&layouts, geometry, chunks)]
-        };
-        let count_only = estimated.question.count_only;
-        let planned = self.routes(&asked.expression, estimated.engine, classes, count_only);
-        let planned = planned
-            .into_iter()
-            .map(|(class, routes)| (class, routes.chosen));
-        Ok(planned.collect())
+        }
     }
 
     fn unit(&self) -> MappingUnit {

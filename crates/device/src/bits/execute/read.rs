@@ -12,7 +12,7 @@ use super::error::Failure;
 use super::stage::{Sink, Stage};
 use super::{Bits, ExecuteError};
 use crate::bits::classes::{Class, DieShare, classes};
-use crate::bits::engine::Engine;
+use crate::bits::engine::{Engine, Evaluator};
 use crate::bits::plan::{Computation, Plan, Source};
 use crate::bits::routes::{Choice, Route, Routes, renumbered, route, routes};
 use crate::bits::rows::Leaf;
@@ -114,8 +114,7 @@ impl Bits {
         asked: &Asked,
         classes: Vec<Class>,
     ) -> Result<Evaluated, ExecuteError> {
-        let engine = engine_of(command.engine);
-        let planned = self.planned(asked, classes, engine, command);
+        let planned = self.planned(asked, classes, command);
         let located = self
             .port
             .locate(origin, &command.data, command.data_bytes());
@@ -162,15 +161,14 @@ impl Bits {
         Ok(Expression::decode(&bytes)?)
     }
 
-    fn planned(
-        &self,
-        asked: &Asked,
-        classes: Vec<Class>,
-        engine: Engine,
-        command: &FcRead,
-    ) -> Vec<Planned> {
-        let routes = self.routes(&asked.expression, engine, classes, command.count_only);
+    fn planned(&self, asked: &Asked, classes: Vec<Class>, command: &FcRead) -> Vec<Planned> {
+        let by = Evaluator::from(command.engine);
+        let routes = self.routes(&asked.expression, by, classes, command.count_only);
         let planned = routes.into_iter().map(|(class, routes)| {
+            let engine = match by {
+                Evaluator::Engine(engine) => engine,
+                Evaluator::Best(_) => routes.chosen.plan.engine,
+            };
             let second = command
                 .check
                 .then(|| self.second_plan(&asked.expression, engine, &class));
@@ -186,14 +184,16 @@ impl Bits {
     pub(super) fn routes(
         &self,
         expression: &Expression<Leaf>,
-        engine: Engine,
+        by: Evaluator,
         classes: Vec<Class>,
         count_only: bool,
     ) -> Vec<(Class, Routes)> {
-        routes(expression, engine, classes, &self.choice(count_only))
+        self.known_or(expression, by, classes, count_only, |classes| {
+            routes(expression, by, classes, &self.choice(count_only))
+        })
     }
 
-    fn choice(&self, count_only: bool) -> Choice<'_> {
+    pub(super) fn choice(&self, count_only: bool) -> Choice<'_> {
         Choice {
             geometry: self.schedule.geometry(),
             limits: &self.limits,
@@ -319,7 +319,7 @@ impl Bits {
             ..
         } = route;
         let chunks = work.class.len() as u64;
-        let asked = engine_of(how.command.engine);
+        let asked = Evaluator::from(how.command.engine);
         let mut stages = Vec::with_capacity(brought.len() + 1);
         let bits = how.command.bits;
         let across = |plan: &Plan| {
@@ -365,7 +365,7 @@ impl Bits {
         failed.map_or(Ok(counted), Err)
     }
 
-    fn count_plan(&self, plan: &Plan, asked: Engine, chunks: u64) {
+    fn count_plan(&self, plan: &Plan, asked: Evaluator, chunks: u64) {
         let alone = matches!(plan.root, Source::Constant(_) | Source::Array(_));
         let senses = plan.senses() as u64 * chunks;
         self.count(|counts| {
@@ -375,7 +375,7 @@ impl Bits {
                 Engine::ParaBit => counts.parabit_senses += senses,
                 Engine::InStorage => counts.in_storage_senses += senses,
             }
-            counts.controller_fallbacks += u64::from(!alone && asked != Engine::InStorage);
+            counts.controller_fallbacks += u64::from(!alone && asked != Engine::InStorage.into());
         });
     }
 
@@ -424,13 +424,4 @@ pub(super) fn number<V: nvme::Operand>(
             .collect::<Result<_, _>>()?,
         expression: expression.try_map(|name| Ok::<_, ExecuteError>(place(name)))?,
     })
-}
-
-/// The engine that a command names.
-fn engine_of(engine: nvme::command::Engine) -> Engine {
-    match engine {
-        nvme::command::Engine::FlashCosmos => Engine::FlashCosmos,
-        nvme::command::Engine::ParaBit => Engine::ParaBit,
-        nvme::command::Engine::InStorage => Engine::InStorage,
-    }
 }

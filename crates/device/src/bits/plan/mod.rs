@@ -11,6 +11,7 @@ mod display;
 mod emit;
 mod forms;
 mod graph;
+mod rewrite;
 mod search;
 mod shared;
 mod synthesis;
@@ -127,6 +128,8 @@ pub struct Weights {
     pub sense: u64,
     /// Of one page crossing the channel.
     pub page_transfer: u64,
+    /// Of one operand page that the controller takes in.
+    pub operand: u64,
 }
 
 impl Weights {
@@ -134,11 +137,20 @@ impl Weights {
     pub const SENSES_FIRST: Weights = Weights {
         sense: 1 << 32,
         page_transfer: 1,
+        operand: 0,
+    };
+    /// The fewest pages, which the array computes alone if it can; among those the fewest senses.
+    pub const PAGES_FIRST: Weights = Weights {
+        sense: 1,
+        page_transfer: 1 << 32,
+        operand: 1 << 16,
     };
 
-    fn of(&self, computations: &[Computation]) -> u64 {
+    fn of(&self, (computations, root): &(Vec<Computation>, Source)) -> u64 {
         let senses: usize = computations.iter().map(Computation::senses).sum();
-        senses as u64 * self.sense + computations.len() as u64 * self.page_transfer
+        senses as u64 * self.sense
+            + computations.len() as u64 * self.page_transfer
+            + root.operand_pages() * self.operand
     }
 }
 
@@ -210,7 +222,7 @@ fn flash_cosmos(
     let search =
         |graph, root, sealed, reach| search::search(graph, root, sealed, reach, limits.weights);
     let reach = Reach::flash_cosmos(limits.blocks_max);
-    let cost = |candidate: &Candidate| limits.weights.of(&candidate.0);
+    let cost = |candidate: &Candidate| limits.weights.of(candidate);
     let own = search(graph.clone(), root, Vec::new(), reach);
     // Where something is used twice, the search may overlook that it can be shared. Elsewhere other
     // plans take at least one sense for every row.
@@ -223,8 +235,15 @@ fn flash_cosmos(
     let sealed = shared::seal(&graph, root)
         .map(|sealed| search(sealed.graph, sealed.root, sealed.subexpressions, reach));
     let read_all = search::read_all(&graph, root);
-    let parabit = search(graph, root, Vec::new(), Reach::PARABIT);
+    let rewritten = graph.rows_if_read_once(root).is_none();
+    let rewritten = rewritten.then(|| rewrite::rewritten(&graph, root, reach));
+    let rewritten = rewritten.flatten().into_iter().flat_map(|(wider, forms)| {
+        let forms = forms.into_iter();
+        forms.map(move |form| search(wider.clone(), form, Vec::new(), reach))
+    });
+    let parabit = search(graph.clone(), root, Vec::new(), Reach::PARABIT);
     let others = sealed.into_iter().chain([read_all, parabit]);
+    let others = others.chain(rewritten);
     others.fold(own, |best, other| {
         if cost(&other) < cost(&best) {
             other

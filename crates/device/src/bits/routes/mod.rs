@@ -1,17 +1,20 @@
-//! The route of an evaluation whose operands are on different dies: where they are combined.
+//! The route of an evaluation: who evaluates it, and where operands on different dies are combined.
 //!
 //! Vectors whose chunks are in the same planes are combined in their latches; those of different homes in the
 //! controller or, brought over the channels, in temporary strings. An expression is split (`split.rs`) into
 //! the largest subexpressions that one home can evaluate. The *controller plan* has every home evaluate its
 //! subexpressions and combines their pages in the controller. A *gather plan* has the pages of all subexpressions of
 //! other homes programmed into temporary strings of one home, which then evaluates the rest alone.
-//! Of the two the one is taken that is estimated to end first, by the [cost model](crate::cost).
+//! Of the two the one is taken that is estimated to end first, by the [cost model](crate::cost). Where no engine is asked
+//! for, the same decides between what all engines would do, and mixtures of that (`best.rs`).
 
+mod best;
 mod split;
 #[cfg(test)]
 mod tests;
+mod time;
+mod ways;
 
-use std::convert::Infallible;
 use std::fmt::{self, Display, Formatter};
 
 use media::nand::Geometry;
@@ -20,16 +23,16 @@ use sim::Span;
 
 use super::classes::Class;
 use super::config::RouteRule;
-use super::engine::Engine;
-use super::job::{Plans, Question, job};
-use super::plan::{Computation, Limits, Plan, Source, plan};
-use super::rows::{LENT, Leaf, Operand, Row};
-use crate::cost::{CostModel, IdleDrive, of_at_most};
+use super::engine::{Engine, Evaluator};
+use super::job::Plans;
+use super::plan::{Limits, Plan, Source};
+use super::rows::Leaf;
+use crate::cost::CostModel;
 use crate::region::Home;
-use split::{Operator, Subexpression, split};
-
-/// Stripes of chunks that are lived through to choose between routes.
-const STRIPES_TRIED: u64 = 4;
+pub use best::Outlook;
+pub(in crate::bits) use best::outlook;
+use time::time_of;
+use ways::{homes, ways};
 
 /// What is carried out for an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +47,7 @@ pub struct Route {
     pub brought: Vec<Plan>,
     /// The inverses of these pages are stored.
     pub inverse: bool,
-    /// How long it is estimated to take, if there was a choice.
+    /// How long it is estimated to take, if operands of different homes left a choice.
     pub estimate: Option<Span>,
 }
 
@@ -74,14 +77,18 @@ pub struct Choice<'a> {
     pub count_only: bool,
 }
 
-/// How `expression` is evaluated by `engine` for chunks of several classes, which share the drive: all in the controller,
+/// How `expression` is evaluated for chunks of several classes, which share the drive: all in the controller,
 /// or brought together wherever they can be, or each class as would be best if it were alone.
 pub fn routes(
     expression: &Expression<Leaf>,
-    engine: Engine,
+    by: Evaluator,
     classes: Vec<Class>,
     choice: &Choice<'_>,
 ) -> Vec<(Class, Routes)> {
+    let engine = match by {
+        Evaluator::Engine(engine) => engine,
+        Evaluator::Best(objective) => return best::best(expression, objective, classes, choice),
+    };
     let alone = |class: Class| {
         let routes = route(expression, engine, &class, choice);
         (class, routes)
@@ -104,7 +111,11 @@ fn choose_together(planned: &mut [(Class, Routes)], choice: &Choice<'_>) {
         of_each(&|routes| routes.gathers_or(true)),
         of_each(&|routes| routes.chosen.gathers()),
     ];
-    let times = ways.each_ref().map(|way| time_of_all(planned, way, choice));
+    let times = ways.each_ref().map(|way| {
+        let classes = planned.iter().zip(way);
+        let routes = classes.map(|((class, routes), gathers)| (class, routes.way(*gathers)));
+        time_of(&routes.collect::<Vec<_>>(), choice)
+    });
     let best = (0..ways.len()).min_by_key(|&way| times[way]).unwrap_or(0);
     for (at, (_, routes)) in planned.iter_mut().enumerate() {
         routes.choose(ways[best][at]);
@@ -116,43 +127,6 @@ fn choose_together(planned: &mut [(Class, Routes)], choice: &Choice<'_>) {
     }
 }
 
-/// How long all classes take together, those gathering that `gather` says.
-fn time_of_all(planned: &[(Class, Routes)], gather: &[bool], choice: &Choice<'_>) -> Span {
-    let chunks = planned.iter().map(|(class, _)| class.len() as u64).sum();
-    let first = planned.iter().map(|(class, _)| class.chunk(0)).min();
-    time_of_chunks(chunks, choice, |end| {
-        let classes = planned.iter().zip(gather);
-        let begun = classes.map(|((class, routes), gather)| {
-            let route = routes.way(*gather);
-            (class.until(first.unwrap_or(0) + end), route)
-        });
-        begun.filter(|(class, _)| !class.is_empty()).collect()
-    })
-}
-
-/// How long `chunks` chunks take, where `first` gives the classes of so many of them, and their routes. Of many chunks the
-/// first few stripes are lived through.
-fn time_of_chunks<'a>(
-    chunks: u64,
-    choice: &Choice<'_>,
-    first: impl Fn(u64) -> Vec<(Class, &'a Route)>,
-) -> Span {
-    let stripe = u64::from(choice.geometry.planes());
-    let lived = |chunks| {
-        let question = Question {
-            bits: u64::MAX,
-            expression_bytes: 0,
-            count_only: choice.count_only,
-        };
-        let classes = first(chunks);
-        let plans = classes.iter().map(|(class, route)| (class, route.plans()));
-        let job = job(plans, &question, choice.model);
-        Ok::<_, Infallible>(IdleDrive::live(job, choice.model))
-    };
-    let Ok(cost) = of_at_most(chunks, stripe, STRIPES_TRIED, lived);
-    cost.time
-}
-
 /// How `expression` is evaluated by `engine` for the chunks of a class.
 pub fn route(
     expression: &Expression<Leaf>,
@@ -160,42 +134,16 @@ pub fn route(
     class: &Class,
     choice: &Choice<'_>,
 ) -> Routes {
-    let limits = Limits {
-        // Two strings of one block cannot be sensed at once.
-        blocks_max: if class.shares_blocks() {
-            1
-        } else {
-            choice.limits.blocks_max
-        },
-        ..*choice.limits
-    };
-    // Pages outside of the region are read and corrected, and all combined in the controller.
-    let engine = if class.has_pages() {
-        Engine::InStorage
-    } else {
-        engine
-    };
-    let choice = &Choice {
-        limits: &limits,
-        ..*choice
-    };
-    let sites = Sites::of(class, choice);
-    let plan_of = |asked: &Expression<Leaf>| plan(asked, engine, &limits, sites.find());
-    if sites.homes.len() == 1 || engine == Engine::InStorage {
-        return Routes {
-            chosen: sites.route(0, plan_of(expression)),
-            homes: sites.homes,
-            other: None,
-        };
+    let mut ways = ways(expression, engine, class, choice);
+    let homes = homes(class, choice);
+    if homes.len() > 1 && (engine != Engine::InStorage && !class.has_pages()) {
+        for way in &mut ways {
+            way.estimate = Some(time_of(&[(class, way)], choice));
+        }
     }
-    let site = |leaf| sites.site(leaf);
-    let whole = split(expression, &site);
-    let mut controller = in_controller(&whole, &sites, engine, &plan_of);
-    controller.estimate = Some(sites.time_of(&controller));
-    let gathered = match engine {
-        Engine::FlashCosmos => gather(&whole, &sites),
-        _ => None,
-    };
+    let mut ways = ways.into_iter();
+    let controller = ways.next().expect("the controller can combine everything");
+    let gathered = ways.min_by_key(|way| way.estimate);
     let wanted = |gathered: &Route| match choice.rule {
         RouteRule::Controller => false,
         RouteRule::Gather => true,
@@ -206,120 +154,10 @@ pub fn route(
         gathered => (controller, gathered),
     };
     Routes {
-        homes: sites.homes,
+        homes,
         chosen,
         other,
     }
-}
-
-/// The planes of a class in which operands are, as homes, and what each has to do.
-struct Sites<'a> {
-    class: &'a Class,
-    choice: &'a Choice<'a>,
-    homes: Vec<Home>,
-}
-
-impl<'a> Sites<'a> {
-    fn of(class: &'a Class, choice: &'a Choice<'a>) -> Sites<'a> {
-        let sites = 0..class.sites();
-        Sites {
-            homes: sites
-                .clone()
-                .map(|site| class.home(choice.geometry, site))
-                .collect(),
-            class,
-            choice,
-        }
-    }
-
-    /// How an operand is stored.
-    fn find(&self) -> impl Fn(Leaf) -> Operand {
-        |leaf| match leaf {
-            Leaf::Stored(number) => self.class.operand(number),
-            Leaf::Brought(_) => unreachable!("only a gather plan names what it brings"),
-        }
-    }
-
-    fn site(&self, leaf: Leaf) -> usize {
-        match leaf {
-            Leaf::Stored(number) => self.class.site(number),
-            Leaf::Brought(_) => 0,
-        }
-    }
-
-    /// A route of one plan, shared out over the dies of a site.
-    fn route(&self, site: usize, plan: Plan) -> Route {
-        Route {
-            site,
-            home: self.homes[site],
-            plan,
-            brought: Vec::new(),
-            inverse: false,
-            estimate: None,
-        }
-    }
-
-    /// How long a route takes on an idle drive that does nothing else.
-    fn time_of(&self, route: &Route) -> Span {
-        let chunks = self.class.len() as u64;
-        time_of_chunks(chunks, self.choice, |count| {
-            vec![(self.class.prefix(count as usize), route)]
-        })
-    }
-}
-
-/// Every home evaluates its subexpressions, the controller combines them.
-fn in_controller(
-    whole: &Subexpression,
-    sites: &Sites<'_>,
-    engine: Engine,
-    plan_of: &impl Fn(&Expression<Leaf>) -> Plan,
-) -> Route {
-    let mut computations = Vec::new();
-    let root = combined(whole, &mut computations, plan_of);
-    let plan = Plan {
-        engine,
-        computations,
-        root,
-    };
-    sites.route(0, plan)
-}
-
-fn combined(
-    operand: &Subexpression,
-    computations: &mut Vec<Computation>,
-    plan_of: &impl Fn(&Expression<Leaf>) -> Plan,
-) -> Source {
-    match operand {
-        Subexpression::One { expression, .. } => append(plan_of(expression), computations),
-        Subexpression::Many { operator, operands } => {
-            let operands = operands
-                .iter()
-                .map(|operand| combined(operand, computations, plan_of));
-            let operands = operands.collect();
-            match operator {
-                Operator::And => Source::And(operands),
-                Operator::Or => Source::Or(operands),
-                Operator::Xor => Source::Xor(operands),
-            }
-        }
-    }
-}
-
-/// Adds the computations of `plan` that are not there yet; gives its root over them.
-fn append(plan: Plan, computations: &mut Vec<Computation>) -> Source {
-    let places: Vec<usize> = plan
-        .computations
-        .into_iter()
-        .map(|computation| {
-            let known = computations.iter().position(|known| *known == computation);
-            known.unwrap_or_else(|| {
-                computations.push(computation);
-                computations.len() - 1
-            })
-        })
-        .collect();
-    renumbered(&plan.root, &|computation| places[computation])
 }
 
 /// `source` with other numbers of computations.
@@ -338,53 +176,6 @@ pub(super) fn renumbered(source: &Source, number: &impl Fn(usize) -> usize) -> S
         Source::Or(operands) => Source::Or(all(operands)),
         Source::Xor(operands) => Source::Xor(all(operands)),
     }
-}
-
-/// The fastest of the gather plans, one for each home that could be brought to.
-fn gather(whole: &Subexpression, sites: &Sites<'_>) -> Option<Route> {
-    let mut best: Option<Route> = None;
-    for site in 0..sites.homes.len() {
-        if let Some(mut route) = gather_at(site, whole, sites) {
-            route.estimate = Some(sites.time_of(&route));
-            if best
-                .as_ref()
-                .is_none_or(|best| route.estimate < best.estimate)
-            {
-                best = Some(route);
-            }
-        }
-    }
-    best
-}
-
-/// Brings all subexpressions of other homes to `site`; `None` if a string has not so many layers.
-fn gather_at(site: usize, whole: &Subexpression, sites: &Sites<'_>) -> Option<Route> {
-    let (rest, foreign) = whole.brought_to(site);
-    if foreign.len() > sites.choice.geometry.cells_per_string as usize {
-        return None;
-    }
-    let (engine, limits, find) = (Engine::FlashCosmos, sites.choice.limits, sites.find());
-    let plan_with = |inverse: bool| {
-        plan(&rest, engine, limits, |leaf| match leaf {
-            Leaf::Stored(_) => find(leaf),
-            Leaf::Brought(layer) => Operand::Row(Row {
-                row_set: LENT,
-                layer,
-                inverse,
-            }),
-        })
-    };
-    let (plain, inverted) = (plan_with(false), plan_with(true));
-    let weigh = |plan: &Plan| (plan.senses(), plan.page_transfers());
-    let inverse = weigh(&inverted) < weigh(&plain);
-    let brought = foreign
-        .iter()
-        .map(|operand| plan(operand, engine, limits, &find));
-    Some(Route {
-        brought: brought.collect(),
-        inverse,
-        ..sites.route(site, if inverse { inverted } else { plain })
-    })
 }
 
 impl Routes {

@@ -113,6 +113,16 @@ fn join(operator: Operator, operands: Vec<Subexpression>) -> Subexpression {
 }
 
 impl Subexpression {
+    /// Tells of each subexpression of one home the home and what it is, in order.
+    pub(super) fn each(&self, tell: &mut impl FnMut(usize, &Expression<Leaf>)) {
+        match self {
+            Subexpression::One { site, expression } => tell(*site, expression),
+            Subexpression::Many { operands, .. } => {
+                operands.iter().for_each(|operand| operand.each(tell));
+            }
+        }
+    }
+
     /// The expression with temporary vectors in place of the subexpressions of other homes than `site`, and
     /// these subexpressions by the temporary vectors' numbers.
     pub(super) fn brought_to(&self, site: usize) -> (Expression<Leaf>, Vec<Expression<Leaf>>) {

@@ -333,7 +333,11 @@ impl Search {
         if let Some(known) = self.trees.get(lit) {
             return known.clone();
         }
-        if let Some(exact) = self.exact(lit) {
+        let exact = self.exact(lit);
+        // Fewer senses cannot be; fewer pages can, where these weigh as much.
+        if let Some(exact) = exact.clone()
+            && (self.weights == Weights::SENSES_FIRST || exact.cost.combined == 0)
+        {
             self.trees.insert(lit, exact.clone());
             return exact;
         }
@@ -345,6 +349,7 @@ impl Search {
         } else {
             self.find_tree(lit)
         };
+        let tree = self.cheaper(exact, tree);
         self.trees.insert(lit, tree.clone());
         tree
     }
@@ -466,7 +471,9 @@ impl Search {
                 combined,
             } = tree.cost;
             (
-                senses * self.weights.sense + transfers * self.weights.page_transfer,
+                senses * self.weights.sense
+                    + transfers * self.weights.page_transfer
+                    + combined * self.weights.operand,
                 combined,
             )
         };

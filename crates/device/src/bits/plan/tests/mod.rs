@@ -1,5 +1,6 @@
 //! Plans against direct evaluation, closed forms and the paper's example.
 
+mod families;
 mod optimum;
 
 use std::collections::BTreeMap;

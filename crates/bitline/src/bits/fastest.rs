@@ -1,0 +1,118 @@
+//! Who is best for an evaluation: the drive, in whatever way it chooses, or the host itself.
+
+use std::rc::Rc;
+
+use device::Device;
+use device::bits::job::Question;
+use device::bits::{Bits, Engine, Estimated, Evaluator, Objective};
+use device::ftl::Lpn;
+use nvme::command::Engine as Asked;
+use nvme::{Expression, Lba, Status};
+
+use super::Platform;
+use crate::config::Config;
+use crate::drive::NAMESPACE;
+use crate::error::Error;
+use crate::explain::{Outside, read_of};
+
+/// What is known before an evaluation of what it will take, on a drive that does nothing else.
+pub(crate) struct Outlooks {
+    bits: Rc<Bits>,
+    outside: Outside,
+    page_bits: u64,
+    /// The first logical page of the first namespace.
+    first_page: u32,
+    /// Logical blocks of a page.
+    page_blocks: u64,
+}
+
+impl Outlooks {
+    /// Those of a drive, whose first namespace has so many blocks a page.
+    pub(crate) fn of(device: &Device, config: &Config, page_blocks: u32) -> Outlooks {
+        let pages = device.controller.pages_of(NAMESPACE);
+        Outlooks {
+            bits: device.bits.clone(),
+            outside: Outside::of(config),
+            page_bits: u64::from(config.device.nand.geometry.page_bytes) * 8,
+            first_page: pages.map_or(0, |pages| pages.start),
+            page_blocks: page_blocks.into(),
+        }
+    }
+
+    /// The engine that evaluates an expression for a platform, of vectors of so many bits, that many of them stored; none if
+    /// the host does.
+    ///
+    /// # Errors
+    /// An operand that is nowhere.
+    pub(crate) fn engine(
+        &self,
+        platform: Platform,
+        expression: &Expression<Lba>,
+        (bits, stored): (u64, u64),
+        count_only: bool,
+    ) -> Result<Option<Asked>, Error> {
+        let objective = match platform {
+            Platform::Fastest => Objective::Time,
+            Platform::Thriftiest => Objective::Energy,
+            named => return Ok(named.engine()),
+        };
+        // What is too long for the drive is too long for the host: the command says so.
+        let Ok(encoded) = expression.encode() else {
+            return Ok(platform.engine());
+        };
+        let question = Question {
+            bits,
+            expression_bytes: encoded.len() as u64,
+            count_only,
+        };
+        let is_host = self.is_for_host(expression, objective, question, stored)?;
+        Ok(platform.engine().filter(|_| !is_host))
+    }
+
+    /// Whether the host is better than whatever the drive would do.
+    fn is_for_host(
+        &self,
+        expression: &Expression<Lba>,
+        objective: Objective,
+        question: Question,
+        stored: u64,
+    ) -> Result<bool, Error> {
+        let page_of = |lba: Lba| {
+            let page = u64::from(self.first_page) + lba.get() / self.page_blocks;
+            u32::try_from(page)
+                .map(Lpn)
+                .map_err(|_| Status::LBA_OUT_OF_RANGE)
+        };
+        let stored_chunks = stored.div_ceil(self.page_bits);
+        let inside = self.bits.outlook(&Estimated {
+            expression,
+            by: Evaluator::Best(objective),
+            question,
+            stored_chunks,
+            page_of: &page_of,
+        })?;
+        let least = self.outside.least(expression, question).max(inside.reading);
+        if objective == Objective::Time && inside.time <= least {
+            return Ok(false);
+        }
+        let job_of = |lba: Lba, batch: super::Batch| {
+            let vector = Expression::Vector(lba);
+            let estimated = Estimated {
+                expression: &vector,
+                by: Engine::FlashCosmos.into(),
+                question: read_of(batch),
+                stored_chunks,
+                page_of: &page_of,
+            };
+            Ok(self.bits.job(&estimated, batch.page, batch.bits)?)
+        };
+        let outside = self.outside.estimate(expression, question, &job_of, true)?;
+        Ok(match objective {
+            Objective::Time => outside.time_ns < inside.time.as_ns(),
+            Objective::Energy => {
+                let received = self.outside.received(question);
+                outside.energy_pj < (inside.energy + received).as_pj()
+            }
+        })
+    }
+}

@@ -277,7 +277,8 @@ class Drive:
 
         Raises:
             TypeError: Something else, such as a str or a list.
-            UsageError: Blocks outside of the drive, part of a block, none, or more than 4 GiB.
+            UsageError: Blocks outside of the drive, part of a block, none, or more than 4 GiB; blocks that the
+                catalogue of `volume` has, or its next object takes. Those of an object may be written.
             NvmeError: What the drive reports, such as Capacity Exceeded.
         """
         packed = self._bytes_of(data)

@@ -60,6 +60,31 @@ def test_what_a_volume_refuses(drive: Drive) -> None:
     assert drive.volume["file"] == b"abc"
 
 
+def test_plain_writes_leave_the_catalogue_alone(drive: Drive) -> None:
+    [vector] = drive.group("g").write([bytes(drive.block_bytes)])
+    drive.volume["file"] = b"abc"
+    block = b"x" * drive.block_bytes
+    [(first, _)] = vector.extents
+    catalogue, free = drive.blocks - drive.volume.blocks, drive.blocks - 4
+    pending = drive.submit_write(catalogue, block)
+    refused = (
+        lambda: drive.write(catalogue, block),
+        lambda: drive.write_zeroes(catalogue, 1),
+        lambda: drive.deallocate(catalogue, 1),
+        lambda: drive.copy([(0, 1)], catalogue),
+        lambda: drive.write_uncorrectable(catalogue, 1),
+        pending.result,
+    )
+    for call in refused:
+        with pytest.raises(UsageError, match="catalogue of the drive's volume.*before block"):
+            call()
+    with pytest.raises(UsageError, match="free blocks of the drive's volume"):
+        drive.write(free, block)
+    drive.deallocate(free, 4)
+    drive.write(first, block)
+    assert (vector.count(), drive.volume["file"]) == (4 * len(block), b"abc")
+
+
 def test_a_format_leaves_no_names(drive: Drive) -> None:
     drive.volume["file"] = b"abc"
     drive.admin.format(4096)

@@ -247,6 +247,71 @@ fn a_volume_is_made_only_where_nothing_is() {
 }
 
 #[test]
+fn plain_writes_leave_alone_what_the_volume_needs() {
+    let mut drive = Drive::open(small(&[])).expect("a drive");
+    let blocks = drive.blocks().expect("power");
+    drive.write(blocks - 4, &[1; 4 * 512]).expect("no volume");
+    drive.deallocate(blocks - 4, 4).expect("no volume");
+    let written = drive
+        .group("g")
+        .expect("a name")
+        .write(BITS, [row(1), row(2)]);
+    let written = written.expect("room");
+    let first = drive.volume().usage().expect("a volume").first;
+    let of_vector = written[0].extents[0];
+    type Write = fn(&mut Drive, u64) -> Result<(), Error>;
+    let writes: [(&str, Write); 5] = [
+        ("write", |drive, lba| drive.write(lba, &[7; 4 * 512])),
+        ("write zeroes", |drive, lba| drive.write_zeroes(lba, 4)),
+        ("copy", |drive, lba| drive.copy(&[(0, 4)], lba)),
+        ("mark", |drive, lba| drive.write_uncorrectable(lba, 4)),
+        ("deallocate", |drive, lba| drive.deallocate(lba, 4)),
+    ];
+    let whole = held(&mut drive);
+    for (name, write) in writes {
+        for lba in [first - 1, first, of_vector.first - 1] {
+            let told = write(&mut drive, lba).expect_err(name).to_string();
+            assert!(told.contains("catalogue of the drive's volume"), "{told}");
+            assert!(told.contains(&format!("before block {first}")), "{told}");
+        }
+        let free = write(&mut drive, blocks - 4);
+        match name {
+            "deallocate" => free.expect("nobody has them"),
+            _ => {
+                let told = free.expect_err(name).to_string();
+                assert!(told.contains("free blocks of the drive's volume"), "{told}");
+            }
+        }
+        write(&mut drive, first - 4).expect("data of its own");
+    }
+    assert_eq!(held(&mut drive), whole);
+    let submitted = drive.submit(async move |host| host.write(first, &[7; 512]).await);
+    let submitted = drive.wait(&submitted.expect("power")).expect("it ends");
+    assert!(matches!(submitted.answer, Err(Error::InVolume { .. })));
+    // A vector is logical pages: a write to them is a write of it, half of it, too.
+    let bytes = of_vector.blocks * 512;
+    drive
+        .write(of_vector.first, &vec![9; bytes as usize])
+        .expect("an object's");
+    assert_eq!(held(&mut drive)[0], ("g:0".to_owned(), 9));
+    drive
+        .write(of_vector.first, &[8; 512])
+        .expect("an object's");
+    let bits = drive.query(&Expression::from(&written[0])).read();
+    let bits = bits.expect("it is there");
+    assert_eq!((bits[511], bits[512]), (8, 9));
+    let both = Expression::all(&written).expect("two");
+    assert_eq!(drive.query(&both).read().expect("both")[0], 8 & 2);
+    drive.power_cut().expect("no image");
+    drive.power_up().expect("it recovers");
+    assert_eq!(drive.query(&both).read().expect("both")[0], 8 & 2);
+    let told = drive.write(first, &[7; 512]).expect_err("the catalogue");
+    assert!(matches!(told, Error::InVolume { .. }), "{told}");
+    drive.format(1, 512).expect("it takes everything");
+    drive.write(first, &[7; 512]).expect("nothing is there");
+}
+
+#[test]
 fn handles_do_what_they_say() {
     let mut drive = Drive::open(small(&[])).expect("a drive");
     let mut group = drive.group("g").expect("a name");

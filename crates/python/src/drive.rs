@@ -180,7 +180,7 @@ impl Drive {
     /// Writes whole blocks.
     fn write(&self, lba: u64, data: PyBackedBytes) -> PyResult<()> {
         check_size(data.len() as u64)?;
-        self.run(move |host| async move { host.block().write(lba, &data).await })
+        self.run(move |host| async move { host.write(lba, &data).await })
     }
 
     /// Makes everything written so far durable.
@@ -190,12 +190,12 @@ impl Drive {
 
     /// Gives blocks back.
     fn deallocate(&self, lba: u64, blocks: u64) -> PyResult<()> {
-        self.run(move |host| async move { host.block().deallocate(lba, blocks).await })
+        self.run(move |host| async move { host.deallocate(lba, blocks).await })
     }
 
     /// Makes blocks read as zeroes.
     fn write_zeroes(&self, lba: u64, blocks: u64) -> PyResult<()> {
-        self.run(move |host| async move { host.block().write_zeroes(lba, blocks).await })
+        self.run(move |host| async move { host.write_zeroes(lba, blocks).await })
     }
 
     /// Sets up at once what earlier writes would have left, given as JSON; tells what was
@@ -228,12 +228,12 @@ impl Drive {
 
     /// Makes reads of blocks fail until they are written.
     fn write_uncorrectable(&self, lba: u64, blocks: u64) -> PyResult<()> {
-        self.run(move |host| async move { host.block().write_uncorrectable(lba, blocks).await })
+        self.run(move |host| async move { host.write_uncorrectable(lba, blocks).await })
     }
 
     /// Copies ranges of blocks inside the drive.
     fn copy(&self, sources: Vec<(u64, u32)>, destination: u64) -> PyResult<()> {
-        self.run(move |host| async move { host.block().copy(&sources, destination).await })
+        self.run(move |host| async move { host.copy(&sources, destination).await })
     }
 
     /// Gives a namespace another block size and erases it.
@@ -264,7 +264,7 @@ impl Drive {
     fn submit_write(this: Py<Drive>, lba: u64, data: PyBackedBytes) -> PyResult<Pending> {
         check_size(data.len() as u64)?;
         Pending::submit(this, async move |host| {
-            host.block().write(lba, &data).await?;
+            host.write(lba, &data).await?;
             Ok(Answer::Done)
         })
     }

@@ -81,6 +81,7 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
         | Error::Bits(_)
         | Error::Expression(_)
         | Error::Volume(_)
+        | Error::InVolume { .. }
         | Error::NoVector(_)
         | Error::Lengths { .. }
         | Error::UnknownPlatform(_)

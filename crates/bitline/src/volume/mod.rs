@@ -4,6 +4,7 @@
 //! A drive's volume is made when something is first named, and found again by every process that opens the drive.
 
 mod group;
+mod guard;
 mod place;
 mod slot;
 mod vectors;
@@ -13,6 +14,7 @@ pub use host::volume::{Array, Content, Extent, Kind, Object, ObjectId, VolumeErr
 use crate::drive::{Drive, Host};
 use crate::error::Error;
 pub use group::{Group, GroupInfo, Rows, Vector, Writer};
+pub(crate) use guard::Plain;
 pub use place::PlaceError;
 use slot::Absent;
 pub(crate) use slot::{DriveVolume, Kept, Slot};

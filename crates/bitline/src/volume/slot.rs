@@ -326,7 +326,7 @@ fn row(vector: &Object) -> Range<u64> {
 }
 
 /// The volume that a drive has: the addresses that are for computing, of which it takes some for its catalogue.
-fn options(host: &Host) -> VolumeOptions {
+pub(super) fn options(host: &Host) -> VolumeOptions {
     let (block, area) = (host.block(), host.area());
     let page = u64::from(block.page_blocks());
     let (mut first, end) = (area.start / page, area.end / page);

@@ -98,6 +98,18 @@ pub struct Object {
     pub extents: Vec<Extent>,
 }
 
+/// What blocks of a volume are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Lies {
+    /// Some are of the superblocks or the catalogue.
+    Catalogue,
+    /// Some are of no object.
+    Free,
+    /// All are of objects.
+    Objects,
+}
+
 /// Where the next commit goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Log {
@@ -301,6 +313,27 @@ impl<T: Transport> Volume<T> {
             first: self.layout.first,
             blocks: self.layout.data() - self.layout.first,
         }
+    }
+
+    /// What logical blocks are, from `first` on; `None` if the volume has none of them.
+    pub fn lies_in(&self, first: u64, blocks: u64) -> Option<Lies> {
+        let (whole, data) = (self.extent(), self.layout.data());
+        let end = first.saturating_add(blocks).min(whole.first + whole.blocks);
+        let first = first.max(whole.first);
+        if first >= end {
+            return None;
+        }
+        if first < data {
+            return Some(Lies::Catalogue);
+        }
+        let page = u64::from(self.layout.page_blocks);
+        // Checked with the layout: pages are counted with 32 bits.
+        let run = Run {
+            first: ((first - data) / page) as u32,
+            pages: ((end - data).div_ceil(page) - (first - data) / page) as u32,
+        };
+        let is_free = self.space.has_free(run) || self.freed.iter().any(|freed| freed.touches(run));
+        Some(if is_free { Lies::Free } else { Lies::Objects })
     }
 
     /// Logical blocks that no object has.

@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::bits::{Labels, Pace, Platform};
 use crate::drive::Drive;
 use crate::error::Error;
-use crate::volume::Slot;
+use crate::volume::Index;
 
 /// The longest vector, in bits.
 const BITS_MAX: u64 = (1 << 48) - 1;
@@ -148,10 +148,11 @@ impl Drive {
         self.know_vectors()?;
         let Some(engine) = engine(platform) else {
             let vectors = expression.vectors().len();
-            let names = self.host()?.names;
+            let host = self.host()?;
+            let index = host.mount.index();
             return Ok(format!(
                 "Host: reads {vectors} vectors and combines them: {}\n",
-                expression.named(|id| names.label(id))
+                expression.named(|id| index.label(id))
             ));
         };
         let explained = self.explained(expression, engine, None, false)?;
@@ -187,9 +188,10 @@ impl Drive {
         };
         let page_bits = u64::from(self.config().device.nand.geometry.page_bytes) * 8;
         let host = self.host()?;
+        let index = host.mount.index();
         let names = Names {
             labels,
-            known: &host.names,
+            known: &index,
         };
         let mut explanation = Explanation {
             platform,
@@ -236,7 +238,7 @@ fn engine(platform: Platform) -> Option<Engine> {
 /// What vectors are called.
 struct Names<'a> {
     labels: &'a Labels,
-    known: &'a Slot,
+    known: &'a Index,
 }
 
 impl Names<'_> {

@@ -7,8 +7,10 @@
 use std::ops::Range;
 
 use host::volume::Lies;
+use sim::resource::Permit;
 
-use super::slot::{Absent, DriveVolume, options};
+use super::area::options;
+use super::mount::{Absent, DriveVolume};
 use crate::drive::Host;
 use crate::error::Error;
 
@@ -50,13 +52,18 @@ impl Host {
         &self,
         blocks: Range<u64>,
         plain: Plain,
-    ) -> Result<sim::resource::Permit<'_>, Error> {
-        let look = async |volume: &mut DriveVolume| {
-            let lies = volume.lies_in(blocks.start, blocks.end - blocks.start);
-            Ok(lies.map(|lies| (lies, volume.extent(), volume.catalogue_extent())))
+    ) -> Result<Permit<'_>, Error> {
+        let (found, using) = loop {
+            let look = async |volume: &mut DriveVolume| {
+                let lies = volume.lies_in(blocks.start, blocks.end - blocks.start);
+                Ok(lies.map(|lies| (lies, volume.extent(), volume.catalogue_extent())))
+            };
+            let found = self.mount.with(self, Absent::Leave, look).await?.flatten();
+            match self.mount.begin_plain() {
+                Some(using) => break (found, using),
+                None => self.mount.plain_may_begin().await,
+            }
         };
-        let found = self.names.with(self, Absent::Leave, look).await?.flatten();
-        let using = self.names.reading(self).await?;
         let Some((lies, whole, catalogue)) = found else {
             return Ok(using);
         };

@@ -10,7 +10,7 @@ from bitline._bitline import __version__
 from bitline.admin import Admin, Health, Identity
 from bitline.advice import Advice, advise
 from bitline.bits import BitExpression, BitVector, nand, nor, xnor
-from bitline.drive import Drive, open, presets  # noqa: A004 (bitline.open, as gzip.open)
+from bitline.drive import Drive
 from bitline.errors import (
     BitlineError,
     ConfigError,
@@ -18,6 +18,7 @@ from bitline.errors import (
     ImageError,
     InternalError,
     MediaError,
+    NotFoundError,
     NvmeError,
     UsageError,
     WrongResultError,
@@ -35,6 +36,7 @@ from bitline.explanation import (
 )
 from bitline.groups import Group, Groups
 from bitline.media import DriveAge, Inventory, Media, Preconditioned, VectorSpace
+from bitline.opening import open, presets  # noqa: A004 (bitline.open, as gzip.open)
 from bitline.pending import Pending
 from bitline.platforms import PLATFORMS, Platform
 from bitline.statistics import EnergyEntry, Served, Statistics, TenantEntry
@@ -42,7 +44,7 @@ from bitline.symbols import Formula
 from bitline.timeline import Timeline
 from bitline.tracing import Tracing
 from bitline.units import Duration, Energy, Size
-from bitline.volume import Volume, VolumeObject
+from bitline.volume import StoredObject, Volume, VolumeObject
 from bitline.workload import Flow, FlowReport, Latency, Queries, QueriesReport, Replay, Report, TraceReport
 
 __all__ = [
@@ -77,6 +79,7 @@ __all__ = [
     "Latency",
     "Media",
     "MediaError",
+    "NotFoundError",
     "NvmeError",
     "PagePart",
     "Pending",
@@ -91,6 +94,7 @@ __all__ = [
     "Size",
     "Statistics",
     "Step",
+    "StoredObject",
     "TenantEntry",
     "Timeline",
     "TraceReport",

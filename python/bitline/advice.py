@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 from bitline import _bitline
 from bitline.bits import BitExpression
-from bitline.drive import PathLike, Setting, configuration
 from bitline.errors import UsageError
+from bitline.opening import PathLike, Setting, configuration
 from bitline.symbols import Formula, parse
 from bitline.units import quoted
 

@@ -16,9 +16,9 @@ use crate::config::Config;
 use crate::error::{file, json, to_python, usage, watch};
 use crate::expression::Expression;
 use crate::keeper::{Key, keep};
-use crate::names::Names;
 use crate::pending::{Answer, Pending};
 use crate::progress::Progress;
+use crate::volume::Volume;
 use crate::workload::{columns, parse_precondition, parse_workloads};
 
 /// Events of a workload between two calls of its progress function: some tens of milliseconds.
@@ -165,6 +165,11 @@ impl Drive {
         self.with(|drive| drive.blocks())
     }
 
+    /// Logical blocks that are for ordinary data.
+    fn data_blocks(&self) -> PyResult<u64> {
+        self.with(|drive| drive.data_blocks())
+    }
+
     /// Reads whole blocks.
     fn read<'py>(&self, py: Python<'py>, lba: u64, blocks: u64) -> PyResult<Bound<'py, PyBytes>> {
         let data = self.0.with(|drive| {
@@ -247,8 +252,8 @@ impl Drive {
     }
 
     /// Its named objects.
-    fn names(this: Py<Drive>) -> Names {
-        Names(this)
+    fn volume(this: Py<Drive>) -> Volume {
+        Volume(this)
     }
 
     /// Begins to read blocks; the answer is their bytes.

@@ -18,6 +18,7 @@ pyo3::import_exception!(bitline.errors, ConfigError);
 pyo3::import_exception!(bitline.errors, ImageError);
 pyo3::import_exception!(bitline.errors, InternalError);
 pyo3::import_exception!(bitline.errors, MediaError);
+pyo3::import_exception!(bitline.errors, NotFoundError);
 pyo3::import_exception!(bitline.errors, NvmeError);
 pyo3::import_exception!(bitline.errors, UsageError);
 
@@ -75,6 +76,10 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
         Error::Volume(VolumeError::Damaged { .. } | VolumeError::Version { .. }) => {
             ImageError::new_err(message)
         }
+        Error::NoVector(id) => NotFoundError::new_err((message, Some((id.group, id.vector)))),
+        Error::Volume(VolumeError::NotFound { .. }) => {
+            NotFoundError::new_err((message, None::<(u32, u32)>))
+        }
         Error::Place(PlaceError::Media(_)) => InternalError::new_err(message),
         Error::Place(_)
         | Error::Host(HostError::Usage(_) | HostError::Memory(_))
@@ -82,7 +87,6 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
         | Error::Expression(_)
         | Error::Volume(_)
         | Error::InVolume { .. }
-        | Error::NoVector(_)
         | Error::Lengths { .. }
         | Error::UnknownPlatform(_)
         | Error::NoPower

@@ -13,8 +13,9 @@ from bitline.cli.options import destination, distinct, in_range
 from bitline.cli.output import emit
 from bitline.cli.progress import progress
 from bitline.cli.summary import summary
-from bitline.drive import Drive, Setting
+from bitline.drive import Drive
 from bitline.errors import UsageError
+from bitline.opening import Setting
 from bitline.workload import LatencyChunk, Report, default_of
 from bitline.workload_file import GroupTable
 

@@ -75,6 +75,14 @@ impl<'d> Group<'d> {
         self.writer().place(bits, count, observe)
     }
 
+    /// A home for it, written in one way only: all dies of the drive are zero dies.
+    ///
+    /// # Errors
+    /// Dies that the drive has not.
+    pub fn home(&self, home: Home) -> Result<Home, Error> {
+        self.drive.host()?.canonical(home)
+    }
+
     /// Its vectors, by number.
     ///
     /// # Errors

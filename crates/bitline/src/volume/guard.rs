@@ -37,7 +37,9 @@ impl Host {
         plain: Plain,
         work: impl AsyncFnOnce() -> Result<T, host::Error>,
     ) -> Result<T, Error> {
-        if blocks.end <= options(self).first || blocks.is_empty() {
+        let is_outside = blocks.is_empty() || blocks.end > self.block().blocks();
+        // What there is none of is refused without a look at the volume.
+        if is_outside || blocks.end <= options(self).first {
             return Ok(work().await?);
         }
         let _using = self.check_plain(blocks, plain).await?;

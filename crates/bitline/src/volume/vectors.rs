@@ -36,24 +36,28 @@ impl Host {
                 check_length(&group, row.as_ref())?;
             }
             check_free(volume, name, what)?;
-            let mut reservations = Vec::with_capacity(rows.len());
+            let (mut reservations, mut lacks) = (Vec::with_capacity(rows.len()), None);
             for _ in rows {
                 match volume.reserve_vector(&group) {
                     Ok(reservation) => reservations.push(reservation),
                     Err(error) => {
-                        let made = reservations.into_iter();
-                        made.for_each(|reservation| volume.cancel(reservation));
-                        return Err(error.into());
+                        lacks = Some(error);
+                        break;
                     }
                 }
             }
             let writing = self.mount.reserved.write_group(name, group);
-            Ok((group, writing, self.mount.reserved.hold(reservations)))
+            Ok((
+                group,
+                writing,
+                self.mount.reserved.hold(reservations),
+                lacks,
+            ))
         };
         let begun = self.mount.with(self, Absent::Create, begin).await?;
-        let (group, _writing, ticket) = begun.expect("a volume is made where there is none");
+        let (group, _writing, ticket, lacks) = begun.expect("a volume is made where there is none");
         let mut result = Ok(());
-        for (index, row) in rows.iter().enumerate() {
+        for (index, row) in rows.iter().enumerate().take(ticket.len()) {
             let extents = ticket.extents(index);
             result = self
                 .write_row(&group, extents, what.inverse, row.as_ref())
@@ -62,6 +66,8 @@ impl Host {
                 break;
             }
         }
+        // Where both addresses and blocks for computing are short, the drive's own answer says more.
+        let result = result.and_then(|()| lacks.map_or(Ok(()), |error| Err(error.into())));
         if let Err(error) = result {
             return Err(self.given_back(ticket, error).await);
         }
@@ -206,15 +212,16 @@ impl Host {
     }
 
     /// A home that the drive has, written in one way only: all dies of the drive are zero dies.
-    fn canonical(&self, home: Home) -> Result<Home, Error> {
+    pub(super) fn canonical(&self, home: Home) -> Result<Home, Error> {
         let dies = self.dies;
-        if u32::from(home.first) >= dies || u32::from(home.dies) > dies {
+        if u32::from(home.first) >= dies {
+            let (first, last) = (home.first, dies - 1);
             return usage(format!(
-                "{} dies from die {} on: this drive has dies 0 to {}",
-                home.dies,
-                home.first,
-                dies - 1
+                "first_die = {first}: this drive has dies 0 to {last}"
             ));
+        }
+        if u32::from(home.dies) > dies {
+            return usage(format!("dies = {}: this drive has 1 to {dies}", home.dies));
         }
         let is_all = u32::from(home.dies) == dies;
         Ok(Home {

@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 
 import bitline
-from bitline.drive import Setting
+from bitline.opening import Setting
 from bitline.platforms import PLATFORMS, Platform
 from bitline.repro.flash_cosmos.workloads import Workload
 from bitline.units import Duration, Energy

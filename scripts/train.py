@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import bitline
-from bitline.drive import Setting
+from bitline.opening import Setting
 from bitline.workload import Flow, HotCold, Open, Replay, Zipf
 
 #: Requests of a flow: the more, the less everything else counts.

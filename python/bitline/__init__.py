@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bitline.admin import Admin, Health, Identity
     from bitline.advice import Advice, advise
     from bitline.bits import BitExpression, BitVector, nand, nor, xnor
-    from bitline.drive import Drive, open, presets  # noqa: A004 (bitline.open, as gzip.open)
+    from bitline.drive import Drive
     from bitline.errors import (
         BitlineError,
         ConfigError,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         ImageError,
         InternalError,
         MediaError,
+        NotFoundError,
         NvmeError,
         UsageError,
         WrongResultError,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     )
     from bitline.groups import Group, Groups
     from bitline.media import DriveAge, Inventory, Media, Preconditioned, VectorSpace
+    from bitline.opening import open, presets  # noqa: A004 (bitline.open, as gzip.open)
     from bitline.pending import Pending
     from bitline.platforms import PLATFORMS, Platform
     from bitline.report import (
@@ -57,7 +59,7 @@ if TYPE_CHECKING:
     from bitline.timeline import Timeline
     from bitline.tracing import Tracing
     from bitline.units import Duration, Energy, Size
-    from bitline.volume import Volume, VolumeObject
+    from bitline.volume import StoredObject, Volume, VolumeObject
     from bitline.workload import Flow, Queries, Replay
 
 #: What is here, by the module that it comes from. Modules are loaded when something of theirs is asked for:
@@ -67,13 +69,14 @@ _HOMES = {
     "admin": "Admin Health Identity",
     "advice": "Advice advise",
     "bits": "BitExpression BitVector nand nor xnor",
-    "drive": "Drive open presets",
-    "errors": "BitlineError ConfigError DisagreementError ImageError InternalError MediaError NvmeError "
-    "UsageError WrongResultError",
+    "drive": "Drive",
+    "errors": "BitlineError ConfigError DisagreementError ImageError InternalError MediaError NotFoundError "
+    "NvmeError UsageError WrongResultError",
     "explanation": "CombinedPart ConstantPart Estimate EstimatedEnergy Explanation PagePart PlanPart Step "
     "VectorPart",
     "groups": "Group Groups",
     "media": "DriveAge Inventory Media Preconditioned VectorSpace",
+    "opening": "open presets",
     "pending": "Pending",
     "platforms": "PLATFORMS Platform",
     "report": "FlowReport Interval Latency QueriesReport Report ReportWarning Series TraceReport "
@@ -83,7 +86,7 @@ _HOMES = {
     "timeline": "Timeline",
     "tracing": "Tracing",
     "units": "Duration Energy Size",
-    "volume": "Volume VolumeObject",
+    "volume": "StoredObject Volume VolumeObject",
     "workload": "Flow Queries Replay",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
@@ -121,6 +124,7 @@ __all__ = [
     "Latency",
     "Media",
     "MediaError",
+    "NotFoundError",
     "NvmeError",
     "PagePart",
     "Pending",
@@ -137,6 +141,7 @@ __all__ = [
     "Size",
     "Statistics",
     "Step",
+    "StoredObject",
     "TenantEntry",
     "Timeline",
     "TraceReport",

@@ -8,8 +8,8 @@ __all__ = [
     "Config",
     "Drive",
     "Expression",
-    "Names",
     "Pending",
+    "Volume",
     "__version__",
     "advise",
     "check_image",
@@ -89,8 +89,16 @@ class Expression:
         """The distinct vectors named, as group and number, ascending."""
 
 @final
-class Names:
-    """The named objects of a drive. Extents are runs of logical blocks: first and number."""
+class Volume:
+    """The named objects of a drive. Extents are runs of logical blocks: first and number.
+
+    A row of a vector has its name, number, length in bits, whether inverted, name in expressions, and
+    extents; that of an object its name, kind, bytes, type, shape, schema and extents; that of a group its
+    name, bits, first die and dies (0: all), and how many vectors it has.
+    """
+
+    def check_group(self, group: str, home: tuple[int, int] | None = None) -> tuple[int, int] | None:
+        """Fail if there can be no group of this name and home; the home as the drive has it."""
 
     def write_vectors(
         self,
@@ -101,11 +109,18 @@ class Names:
         names: list[str] | None = None,
         home: tuple[int, int] | None = None,
     ) -> list[tuple[str, int, int, bool, tuple[int, int], list[tuple[int, int]]]]:
-        """Write vectors to a group on so many dies from the first on (0: all), all or none.
+        """Write vectors to a group on so many dies from the first on (0: all), all or none."""
 
-        Returns:
-            Of each its name, number, length in bits, whether inverted, name in expressions, and extents.
-        """
+    def submit_vectors(
+        self,
+        group: str,
+        rows: list[bytes],
+        bits: int,
+        inverse: bool,
+        names: list[str] | None = None,
+        home: tuple[int, int] | None = None,
+    ) -> Pending:
+        """As `write_vectors`, which goes on; the answer is what that gives."""
 
     def place_vectors(
         self,
@@ -124,16 +139,34 @@ class Names:
     ) -> list[tuple[str, int, int, bool, tuple[int, int], list[tuple[int, int]]]]:
         """The vectors of a group, by number."""
 
-    def groups(self) -> list[tuple[str, int, tuple[int, int], int]]:
-        """The groups: name, bits, first die and dies (0: all), and how many vectors."""
+    def vector_named(
+        self, group: str, name: str
+    ) -> tuple[str, int, int, bool, tuple[int, int], list[tuple[int, int]]]:
+        """A vector of a group by its name."""
 
-    def check_group(self, group: str) -> None:
-        """Fail if there can be no group of this name."""
+    def vector_numbered(
+        self, group: str, number: int
+    ) -> tuple[str, int, int, bool, tuple[int, int], list[tuple[int, int]]]:
+        """A vector of a group by its number."""
+
+    def vector_called(
+        self, vector: tuple[int, int]
+    ) -> tuple[str, int, int, bool, tuple[int, int], list[tuple[int, int]]]:
+        """A vector as it is now, named as in expressions."""
+
+    def groups(self) -> list[tuple[str, int, tuple[int, int], int]]:
+        """The groups, by name."""
+
+    def group(self, name: str) -> tuple[str, int, tuple[int, int], int] | None:
+        """A group by its name."""
 
     def overwrite_vector(
         self, vector: tuple[int, int], inverse: bool | None, data: bytes
     ) -> tuple[str, int, int, bool, tuple[int, int], list[tuple[int, int]]]:
         """Give a vector other bits."""
+
+    def submit_overwrite(self, vector: tuple[int, int], inverse: bool | None, data: bytes) -> Pending:
+        """As `overwrite_vector`, which goes on; the answer is a list of what that gives."""
 
     def delete_vector(self, vector: tuple[int, int]) -> None:
         """Delete a vector."""
@@ -141,7 +174,12 @@ class Names:
     def objects(
         self,
     ) -> list[tuple[str, str, int, str | None, list[int], bytes | None, list[tuple[int, int]]]]:
-        """Groups, arrays, files and tables: name, kind, bytes, type, shape, schema, extents."""
+        """Groups, arrays, files and tables, by name."""
+
+    def object(
+        self, name: str
+    ) -> tuple[str, str, int, str | None, list[int], bytes | None, list[tuple[int, int]]] | None:
+        """A group, array, file or table by its name."""
 
     def write_object(
         self,
@@ -154,10 +192,42 @@ class Names:
     ) -> None:
         """Create or replace an `"array"`, `"file"` or `"table"`."""
 
+    def submit_object(
+        self,
+        name: str,
+        kind: str,
+        data: bytes,
+        dtype: str = "",
+        shape: list[int] = ...,
+        schema: bytes = ...,
+    ) -> Pending:
+        """As `write_object`, which goes on."""
+
     def read_object(
         self, name: str
     ) -> tuple[tuple[str, str, int, str | None, list[int], bytes | None, list[tuple[int, int]]], bytes]:
         """An array, file or table, and its bytes."""
+
+    def read_at(self, name: str, offset: int, size: int) -> bytes:
+        """Bytes of an array, file or table, from `offset` on."""
+
+    def submit_read_at(self, name: str, offset: int, size: int) -> Pending:
+        """As `read_at`, which goes on."""
+
+    def write_at(self, name: str, offset: int, data: bytes) -> None:
+        """Write bytes of an array, file or table in place."""
+
+    def submit_write_at(self, name: str, offset: int, data: bytes) -> Pending:
+        """As `write_at`, which goes on."""
+
+    def append(self, name: str, data: bytes) -> None:
+        """Write bytes behind the end of an array, file or table."""
+
+    def submit_append(self, name: str, data: bytes) -> Pending:
+        """As `append`, which goes on."""
+
+    def truncate(self, name: str, size: int) -> None:
+        """Cut an array, file or table to its first bytes."""
 
     def rename_object(self, old: str, new: str) -> None:
         """Give a group, array, file or table another name."""
@@ -228,6 +298,9 @@ class Drive:
     def block_bytes(self) -> int:
         """Bytes of a logical block."""
 
+    def data_blocks(self) -> int:
+        """Logical blocks that are for ordinary data."""
+
     def blocks(self) -> int:
         """Logical blocks."""
 
@@ -267,7 +340,7 @@ class Drive:
     def sanitize(self) -> None:
         """Erases everything on the drive, beyond recovery."""
 
-    def names(self) -> Names:
+    def volume(self) -> Volume:
         """Its named objects."""
 
     def submit_read(self, lba: int, blocks: int) -> Pending:

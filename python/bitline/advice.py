@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 from bitline import _bitline
 from bitline.bits import BitExpression
 from bitline.display import Displayed, Result
-from bitline.drive import PathLike, Setting, configuration
 from bitline.errors import UsageError
+from bitline.opening import PathLike, Setting, configuration
 from bitline.symbols import Formula, parse
 from bitline.units import Duration, Energy, counted, quoted
 
@@ -44,8 +44,10 @@ class Member:
 
 @dataclass(frozen=True)
 class AdvisedExpression:
-    """What one expression costs: senses and pages for each page of its vectors, time and energy of counting
-    its ones where a vector has a page in every plane.
+    """What one expression costs.
+
+    Senses and pages are for each page of its vectors, time and energy those of counting its ones where a
+    vector has a page in every plane.
     """
 
     expression: str
@@ -144,8 +146,9 @@ def advise(
         set: Single keys to override, such as `{"nand.mws.blocks_max": 2}`.
 
     Returns:
-        The arrangement found for which the drive works least long; never longer than for the one before. The search is a climb from
-        several starting points: for up to a handful of vectors it finds the best, for many a good one.
+        The arrangement found for which the drive works least long; never longer than for the one before. The
+        search is a climb from several starting points: for up to a handful of vectors it finds the best, for
+        many a good one.
 
     Raises:
         UsageError: No expression, a frequency that is none, names that are in no expression or in two

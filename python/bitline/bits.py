@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, overload
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from bitline.errors import DisagreementError, UsageError
+from bitline.errors import DisagreementError, NotFoundError, UsageError
 from bitline.explanation import Explanation
 from bitline.expression import Node
 from bitline.packing import Vector, packed_bits
@@ -275,12 +275,11 @@ class BitExpression:
         """An error about a vector that is not there says which."""
         try:
             yield
-        except UsageError as error:
-            if not str(error).startswith("the drive does not hold vector "):
+        except NotFoundError as error:
+            label = self._node.labels().get(error.vector) if error.vector else None
+            if label is None:
                 raise
-            stored = {vector._id for group in self._drive.groups for vector in group}
-            missing = [label for vector, label in self._node.labels().items() if vector not in stored]
-            raise UsageError(f"the drive does not hold {', '.join(missing[:3])}") from None
+            raise NotFoundError(f"the drive does not hold {label}", error.vector) from None
 
     def _with(self, operator: Literal["&", "|", "^"], other: "BitExpression") -> "BitExpression":
         if not isinstance(other, BitExpression):
@@ -360,10 +359,8 @@ class BitVector(BitExpression):
         Raises:
             UsageError: The drive does not hold it any more.
         """
-        for _, _, _, _, vector, extents in self.drive._names.group_vectors(self.group.name):
-            if vector == self._id:
-                return extents
-        raise UsageError(f"the drive does not hold {self._node.words()}")
+        with self._named_errors():
+            return self.drive._volume.vector_called(self._id)[-1]
 
     @overload
     def __getitem__(self, index: int) -> np.bool_: ...
@@ -402,12 +399,21 @@ class BitVector(BitExpression):
             UsageError: Another number of bits; it is not there any more.
             NvmeError: What the drive reports.
         """
-        is_packed = isinstance(bits, bytes | bytearray | memoryview)
-        packed, length = packed_bits(bits, len(self) if is_packed else None)
-        if length != len(self):
-            raise UsageError(f"{counted(length, 'bit')} for a vector of {len(self):,}")
+        packed, _ = packed_bits(bits, len(self))
         with self._named_errors():
-            return BitVector(self.group, self.drive._names.overwrite_vector(self._id, inverse, packed))
+            return BitVector(self.group, self.drive._volume.overwrite_vector(self._id, inverse, packed))
+
+    def submit_overwrite(self, bits: Vector, *, inverse: bool | None = None) -> "Pending[BitVector]":
+        """Begin to give it other bits, as `overwrite` does, and go on.
+
+        Whoever evaluates it meanwhile sees the old ones.
+
+        Raises:
+            UsageError: Another number of bits; the rest is told by `result()` of the handle.
+        """
+        packed, _ = packed_bits(bits, len(self))
+        native = self.drive._volume.submit_overwrite(self._id, inverse, packed)
+        return Pending(native, lambda rows: BitVector(self.group, rows[0]), self._named_errors)
 
     def delete(self) -> None:
         """Delete it from the drive.
@@ -416,7 +422,7 @@ class BitVector(BitExpression):
             UsageError: It is not there any more.
         """
         with self._named_errors():
-            self.drive._names.delete_vector(self._id)
+            self.drive._volume.delete_vector(self._id)
 
 
 def _not_combined(other: object) -> str:

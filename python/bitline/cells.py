@@ -14,8 +14,8 @@ import tomllib
 from typing import Literal, TypeAlias
 
 from bitline import _bitline
-from bitline.drive import configuration
 from bitline.errors import UsageError
+from bitline.opening import configuration
 from bitline.units import quoted
 
 #: The most operands for which wrong results are told.
@@ -52,7 +52,7 @@ def rber(
         reads: Reads of the block since.
         randomized: Whether the data looks random.
         block: Which block.
-        config: The drive; the default preset's if none. See `bitline.drive.configuration`.
+        config: The drive; the default preset's if none. See `bitline.opening.configuration`.
 
     Returns:
         From 0 to 0.5.

@@ -9,18 +9,12 @@ with bitline.open() as drive:
 ```
 """
 
-import errno
 import itertools
-import json
 import math
-import operator
-import os
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, NoReturn, Self, TypeAlias
+from typing import Any, NoReturn, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -28,19 +22,18 @@ from numpy.typing import DTypeLike, NDArray
 from bitline import _bitline
 from bitline.admin import Admin
 from bitline.arguments import DWORD_MAX, whole_number
-from bitline.errors import ConfigError, UsageError
+from bitline.errors import UsageError
 from bitline.groups import Group, Groups
 from bitline.media import Media
+from bitline.opening import PathLike
 from bitline.pending import Pending
 from bitline.report import Report
 from bitline.statistics import Statistics
 from bitline.tracing import Tracing
-from bitline.units import Duration, quoted
+from bitline.units import Duration
 from bitline.volume import Volume
 from bitline.workload import Flow, LatencyChunk, Queries, Replay, _chunk, workloads_as_json
 
-Setting: TypeAlias = bool | int | float | str | Sequence[Any] | Mapping[str, Any]
-PathLike: TypeAlias = str | os.PathLike[str]
 #: A flow or a trace, or a mapping of the same keys to plain values.
 Workload: TypeAlias = Flow | Replay | Queries | Mapping[str, Any]
 
@@ -49,132 +42,6 @@ _DRIVES = itertools.count(1)
 
 #: The last die that a home can begin at, and the most dies it can have: 16 bits each.
 _HOME_MAX = (1 << 16) - 1
-#: How deep lists and tables of a setting may nest.
-_NESTING_MAX = 32
-
-
-def presets() -> dict[str, str]:
-    """The drives that come with Bitline: name and description."""
-    return {
-        name: tomllib.loads(_bitline.preset_text(name))["description"] for name in _bitline.preset_names()
-    }
-
-
-def open(  # noqa: A001 (bitline.open, as gzip.open)
-    preset: str | None = None,
-    path: PathLike | None = None,
-    *,
-    config: PathLike | None = None,
-    data: Literal["memory", "none"] | None = None,
-    set: Mapping[str, Setting] | None = None,  # noqa: A002 (as --set of the command)
-    create: bool = True,
-    read_only: bool = False,
-) -> "Drive":
-    """Open a drive in this process.
-
-    Args:
-        preset: Which drive, a name of `presets()`; `"flash-cosmos"` if neither this nor `config` is given.
-        path: An image file that keeps the drive's bits across processes. It is made if it does not exist.
-            If it does and nothing else is given, the drive is the one that the image was made for.
-        config: A TOML file instead of a preset: `preset = "NAME"` in it names what it starts from, its other
-            keys override.
-        data: Where the bits are without an image: `"memory"` (gone with the process), or `"none"`: the drive
-            keeps exact time but no data, reads give zeroes.
-        set: Single keys to override, such as `{"ftl.overprovisioning": 0.1}`.
-        create: Whether an image file that does not exist is made.
-        read_only: Whether the file of an existing image is left as it is: what is done to the drive is gone
-            when it is closed. The drive is the one that the image was made for.
-
-    Returns:
-        The drive, powered up. Close it, or use it in a `with` statement.
-
-    Raises:
-        ConfigError: An unknown preset or key, or a value that cannot be.
-        ImageError: The image is damaged, in use, no image, or made for another drive.
-        OSError: A file that cannot be read or written.
-    """
-    settings = dict(set or {})
-    if data is not None:
-        settings["data.storage"] = data
-    if path is None:
-        if read_only:
-            raise UsageError("only an image can be opened read-only: give its path")
-        return Drive(_bitline.Drive(configuration(preset, config, settings)))
-    image = Path(path)
-    if read_only:
-        if preset is not None or config is not None or settings:
-            raise UsageError(
-                "an image opened read-only is the drive it was made for: give nothing but the path"
-            )
-        return Drive(_bitline.Drive.existing(image, read_only=True))
-    storage = settings.setdefault("data.storage", "image")
-    if storage != "image":
-        raise UsageError(f"data.storage = {storage} goes without a path: an image keeps data in its file")
-    if preset is None and config is None and (image.exists() or not create):
-        return Drive(_reopen(image, settings))
-    if not create and not image.exists():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(image))
-    return Drive(_bitline.Drive(configuration(preset, config, settings), image))
-
-
-def configuration(
-    preset: str | None = None, config: PathLike | None = None, settings: Mapping[str, Setting] | None = None
-) -> _bitline.Config:
-    """A checked configuration: `preset` or the TOML file `config`, with `settings` on top.
-
-    Raises:
-        ConfigError: An unknown preset or key, or a value that cannot be.
-        UsageError: Both a preset and a file.
-        OSError: The file cannot be read.
-    """
-    if preset is not None and config is not None:
-        raise UsageError(
-            "give a preset or a configuration file, not both; the file may name its preset itself"
-        )
-    try:
-        text = None if config is None else Path(config).read_text(encoding="utf-8")
-        return _bitline.Config(preset, text, _as_toml(settings or {}))
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{config}: this is no text: {error}") from error
-    except ConfigError as error:
-        raise ConfigError(f"{config}: {error}" if config is not None else str(error)) from error
-
-
-def _reopen(image: Path, settings: Mapping[str, Setting]) -> _bitline.Drive:
-    """An existing image with its own configuration, `settings` on top."""
-    native = _bitline.Drive.existing(image)
-    config = native.config()
-    wanted = config.replaced(_as_toml(settings))
-    if wanted.to_toml() == config.to_toml():
-        return native
-    native.close()
-    return _bitline.Drive(wanted, image)
-
-
-def _as_toml(settings: Mapping[str, Setting]) -> list[tuple[str, str]]:
-    return [(key, _toml(key, value)) for key, value in settings.items()]
-
-
-def _toml(key: str, value: Setting, nesting: int = 0) -> str:
-    """A value as TOML text."""
-    if nesting > _NESTING_MAX:
-        raise ConfigError(f"{key} has lists or tables nested deeper than {_NESTING_MAX}")
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | np.integer):
-        return quoted(int(value))
-    if isinstance(value, float | np.floating):
-        return repr(float(value))
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, Sequence):
-        return f"[{', '.join(_toml(key, item, nesting + 1) for item in value)}]"
-    if isinstance(value, Mapping):
-        items = (f"{name} = {_toml(key, item, nesting + 1)}" for name, item in value.items())
-        return "{ " + ", ".join(items) + " }"
-    raise TypeError(
-        f"{key} is set to a {type(value).__name__}; it must be a bool, number, text, or list or dict of these"
-    )
 
 
 def _told(latencies: Callable[[LatencyChunk], object]) -> Callable[[dict[str, bytes]], object]:
@@ -197,7 +64,7 @@ class Drive:
 
     def __init__(self, native: _bitline.Drive) -> None:
         self._native = native
-        self._names = native.names()
+        self._volume = native.volume()
         self._config = native.config()
         self._is_closed = False
         self._number = next(_DRIVES)
@@ -265,6 +132,11 @@ class Drive:
         return self._native.blocks()
 
     @property
+    def data_blocks(self) -> int:
+        """Logical blocks for ordinary data, from 0 on: what is behind them is for computing and its names."""
+        return self._native.data_blocks()
+
+    @property
     def capacity_bytes(self) -> int:
         """Bytes that can be stored."""
         return self.blocks * self.block_bytes
@@ -279,7 +151,8 @@ class Drive:
 
         Raises:
             TypeError: Something else, such as a str or a list.
-            UsageError: Blocks outside of the drive, part of a block, none, or more than 4 GiB.
+            UsageError: Blocks outside of the drive, part of a block, none, or more than 4 GiB; blocks that
+                the catalogue of `volume` has, or its next object takes. Those of an object may be written.
             NvmeError: What the drive reports, such as Capacity Exceeded.
         """
         packed = self._bytes_of(data)
@@ -417,8 +290,11 @@ class Drive:
         """
         if not isinstance(name, str):
             raise TypeError(f"a group has a name, a str, not a {type(name).__name__}")
-        self._names.check_group(name)
-        return Group(self, name, self._home(first_die, dies))
+        home = None
+        if first_die is not None or dies is not None:
+            first = whole_number("first_die", first_die or 0, 0, _HOME_MAX)
+            home = first, 0 if dies is None else whole_number("dies", dies, 1, _HOME_MAX)
+        return Group(self, name, self._volume.check_group(name, home))
 
     @property
     def groups(self) -> Groups:
@@ -429,25 +305,6 @@ class Drive:
     def volume(self) -> Volume:
         """Named arrays, files and tables, kept on the drive."""
         return Volume(self)
-
-    def _home(self, first_die: int | None, dies: int | None) -> tuple[int, int] | None:
-        """First die and number of dies, 0 for all; None if neither is given."""
-        if first_die is None and dies is None:
-            return None
-        count = self._dies
-        first, number = operator.index(first_die or 0), operator.index(count if dies is None else dies)
-        if not 0 <= first < count:
-            raise UsageError(f"first_die = {quoted(first)}: this drive has dies 0 to {count - 1}")
-        if not 1 <= number <= count:
-            raise UsageError(f"dies = {quoted(number)}: this drive has 1 to {count}")
-        number %= count
-        return whole_number("first_die", first, 0, _HOME_MAX), whole_number("dies", number, 0, _HOME_MAX)
-
-    @property
-    def _dies(self) -> int:
-        geometry = tomllib.loads(self.config)["nand"]["geometry"]
-        dies: int = geometry["channels"] * geometry["chips_per_channel"] * geometry["dies_per_chip"]
-        return dies
 
     # Handles
 

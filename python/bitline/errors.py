@@ -14,6 +14,21 @@ class UsageError(BitlineError, ValueError):
     """
 
 
+class NotFoundError(UsageError):
+    """Something that was named is not on the drive, such as a vector that was deleted.
+
+    Attributes:
+        vector: What it is called in expressions, a group and a number, if it is an expression's vector.
+    """
+
+    def __init__(self, message: str, vector: tuple[int, int] | None = None) -> None:
+        super().__init__(message)
+        self.vector = vector
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (str(self), self.vector)
+
+
 class ConfigError(BitlineError, ValueError):
     """A configuration that makes no drive. The message names the key, its value and what would be right."""
 

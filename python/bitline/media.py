@@ -149,6 +149,13 @@ class Media:
         """What the media holds and how worn it is; takes no simulated time."""
         return made(Inventory, json.loads(self._native.inventory()))
 
+    def mapped_runs(self) -> list[tuple[int, int]]:
+        """The logical blocks that hold data: first block and number of blocks of each run, in order.
+
+        They are whole pages of the first namespace; it takes no simulated time.
+        """
+        return self._native.mapped_runs()
+
     def precondition(
         self,
         history: Literal["sequential", "random", "steady_state", "mqsim"] = "sequential",

@@ -4,6 +4,7 @@
 drive.volume["prices"] = np.arange(1000.0)
 drive.volume["notes"] = b"of the third run"
 prices = drive.volume["prices"]
+drive.volume.handle("notes").append(b", and what came of it")
 ```
 """
 
@@ -14,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bitline.errors import UsageError
+from bitline.arguments import whole_number
+from bitline.errors import NotFoundError, UsageError
+from bitline.pending import Pending
 from bitline.units import Size
 
 if TYPE_CHECKING:
@@ -44,10 +47,109 @@ class VolumeObject:
     """Where it lies: first logical block and number of blocks of each run, as `drive.read` takes them."""
 
 
+class StoredObject:
+    """An array, file or table of a volume, to be read and written in parts. See `Volume.handle`.
+
+    Parts are bytes, of an array too: those of its items in C order.
+    """
+
+    __slots__ = ("_drive", "name")
+
+    def __init__(self, drive: "Drive", name: str) -> None:
+        self._drive = drive
+        self.name = name
+        """Its name."""
+
+    def __repr__(self) -> str:
+        return f"<StoredObject {self.name!r}>"
+
+    def __len__(self) -> int:
+        return self.size
+
+    @property
+    def info(self) -> VolumeObject:
+        """What the volume says of it, as of now.
+
+        Raises:
+            NotFoundError: It is not there any more.
+        """
+        found = self._drive._volume.object(self.name)
+        if found is None:
+            raise NotFoundError(f"the volume has no object {self.name!r}")
+        return _object(found)
+
+    @property
+    def size(self) -> Size:
+        """Its length in bytes, as of now."""
+        return self.info.size
+
+    def read(self, offset: int = 0, size: int | None = None) -> bytes:
+        """Read `size` bytes from `offset` on, or the rest. Only the blocks that hold them are read.
+
+        Raises:
+            UsageError: Bytes beyond its end.
+            NotFoundError: It is not there any more.
+        """
+        return self._drive._volume.read_at(self.name, *self._range(offset, size))
+
+    def submit_read(self, offset: int = 0, size: int | None = None) -> Pending[bytes]:
+        """Begin to read, as `read` does, and go on."""
+        return Pending(self._drive._volume.submit_read_at(self.name, *self._range(offset, size)), bytes)
+
+    def write(self, offset: int, data: "bytes | bytearray | memoryview | NDArray[Any]") -> None:
+        """Write bytes in place, from `offset` on.
+
+        These are ordinary writes: of those under way a power cut may leave some blocks new and others old.
+
+        Raises:
+            UsageError: Bytes beyond its end: `append` makes it longer.
+            NotFoundError: It is not there any more.
+        """
+        self._drive._volume.write_at(self.name, whole_number("offset", offset), _plain_bytes(data))
+
+    def submit_write(
+        self, offset: int, data: "bytes | bytearray | memoryview | NDArray[Any]"
+    ) -> Pending[None]:
+        """Begin to write in place, as `write` does, and go on."""
+        native = self._drive._volume.submit_write_at(
+            self.name, whole_number("offset", offset), _plain_bytes(data)
+        )
+        return Pending(native, lambda _: None)
+
+    def append(self, data: "bytes | bytearray | memoryview | NDArray[Any]") -> None:
+        """Write bytes behind its end; behind that of an array whole rows, which become part of its shape.
+
+        A power cut leaves it as it was, or with all of them.
+
+        Raises:
+            UsageError: Part of a row; a full volume.
+            NotFoundError: It is not there any more.
+        """
+        self._drive._volume.append(self.name, _plain_bytes(data))
+
+    def submit_append(self, data: "bytes | bytearray | memoryview | NDArray[Any]") -> Pending[None]:
+        """Begin to append, as `append` does, and go on."""
+        return Pending(self._drive._volume.submit_append(self.name, _plain_bytes(data)), lambda _: None)
+
+    def truncate(self, size: int) -> None:
+        """Cut it to its first `size` bytes, an array to whole rows. A power cut leaves it as it was, or so.
+
+        Raises:
+            UsageError: More bytes than it has; part of a row.
+            NotFoundError: It is not there any more.
+        """
+        self._drive._volume.truncate(self.name, whole_number("size", size))
+
+    def _range(self, offset: int, size: int | None) -> tuple[int, int]:
+        begin = whole_number("offset", offset)
+        return begin, max(self.size - begin, 0) if size is None else whole_number("size", size)
+
+
 class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
     """The named arrays, files and tables of a drive, as a mapping from names to what they hold.
 
     An object is replaced as a whole: a power cut leaves what was there before, or what was to be there.
+    `handle(name)` reads and writes parts of one.
     """
 
     def __init__(self, drive: "Drive") -> None:
@@ -58,19 +160,30 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
 
     def objects(self) -> list[VolumeObject]:
         """All objects, groups included, by name."""
-        return [_object(row) for row in self._drive._names.objects()]
+        return [_object(row) for row in self._drive._volume.objects()]
 
-    def _names(self) -> list[str]:
+    def handle(self, name: str) -> StoredObject:
+        """An array, file or table, to be read and written in parts.
+
+        Raises:
+            KeyError: There is no such object.
+            UsageError: It is a group: `drive.group(name)` has its vectors.
+        """
+        self._check(name)
+        return StoredObject(self._drive, name)
+
+    def _stored(self) -> list[str]:
         return [found.name for found in self.objects() if found.kind != "group"]
 
     def __len__(self) -> int:
-        return len(self._names())
+        return len(self._stored())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names())
+        return iter(self._stored())
 
     def __contains__(self, name: object) -> bool:
-        return name in self._names()
+        found = self._drive._volume.object(name) if isinstance(name, str) else None
+        return found is not None and _object(found).kind != "group"
 
     def __setitem__(self, name: str, value: "bytes | bytearray | memoryview | NDArray[Any]") -> None:
         """Write an array or a file, or replace one.
@@ -80,21 +193,19 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
             UsageError: A name that is none, or of an object of another kind; a full volume.
             NvmeError: What the drive reports.
         """
-        if isinstance(value, bytes | bytearray | memoryview):
-            self._drive._names.write_object(name, "file", bytes(value))
-            return
-        if not isinstance(value, np.ndarray | np.generic):
-            raise TypeError(f"a volume holds bytes or NumPy arrays, not a {type(value).__name__}")
-        array = np.asarray(value)
-        if array.dtype.fields is not None or array.dtype.names is not None:
-            raise UsageError(f"an array of {array.dtype} cannot be stored: write its fields, one by one")
-        if array.dtype.hasobject or array.dtype.itemsize == 0 or np.dtype(array.dtype.str) != array.dtype:
-            raise UsageError(
-                f"an array of {array.dtype} cannot be stored: its items are no plain numbers or bytes"
-            )
-        if isinstance(array, np.ma.MaskedArray) or isinstance(value, np.ma.MaskedArray):
-            raise UsageError("a masked array cannot be stored: write filled() and the mask, one by one")
-        self._drive._names.write_object(name, "array", array.tobytes(), array.dtype.str, list(array.shape))
+        self._drive._volume.write_object(name, *_content(value))
+
+    def submit_write(
+        self, name: str, value: "bytes | bytearray | memoryview | NDArray[Any]"
+    ) -> Pending[None]:
+        """Begin to write an array or a file, or to replace one, as `volume[name] = value` does, and go on.
+
+        Raises:
+            TypeError: Something else, such as a str or a list.
+            UsageError: A type that cannot be stored; the rest is told by `result()` of the handle.
+        """
+        native = self._drive._volume.submit_object(name, *_content(value))
+        return Pending(native, lambda _: None)
 
     def write_table(self, name: str, data: bytes, schema: bytes) -> None:
         """Write a table or replace one: bytes, and a schema of up to 65,535 bytes that says what they mean.
@@ -102,7 +213,7 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
         Raises:
             UsageError: As for arrays and files; too long a schema.
         """
-        self._drive._names.write_object(name, "table", bytes(data), schema=bytes(schema))
+        self._drive._volume.write_object(name, "table", bytes(data), schema=bytes(schema))
 
     def __getitem__(self, name: str) -> "bytes | NDArray[Any]":
         """The bytes of a file or table, or an array.
@@ -112,7 +223,7 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
             UsageError: It is a group: `drive.group(name)` has its vectors.
         """
         self._check(name)
-        row, data = self._drive._names.read_object(name)
+        row, data = self._drive._volume.read_object(name)
         found = _object(row)
         if found.dtype is None:
             return data
@@ -126,13 +237,14 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
             UsageError: It is a group: `drive.group(name).delete()`.
         """
         self._check(name)
-        self._drive._names.remove_object(name)
+        self._drive._volume.remove_object(name)
 
     def _check(self, name: str) -> None:
-        if name in self._drive.groups:
-            raise UsageError(f"{name!r} is a group: drive.group({name!r}) has its vectors")
-        if name not in self:
+        found = self._drive._volume.object(name)
+        if found is None:
             raise KeyError(f"the volume has no object {name!r}; it has {', '.join(self) or 'none'}")
+        if _object(found).kind == "group":
+            raise UsageError(f"{name!r} is a group: drive.group({name!r}) has its vectors")
 
     def rename(self, old: str, new: str) -> None:
         """Give an object another name.
@@ -140,17 +252,17 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
         Raises:
             UsageError: There is no such object; the name is taken, or is none.
         """
-        self._drive._names.rename_object(old, new)
+        self._drive._volume.rename_object(old, new)
 
     @property
     def blocks(self) -> int:
         """Its logical blocks, catalogue included; 0 before anything was named."""
-        return self._drive._names.volume_usage()[1]
+        return self._drive._volume.volume_usage()[1]
 
     @property
     def free_blocks(self) -> int:
         """Its logical blocks that no object has."""
-        return self._drive._names.volume_usage()[2]
+        return self._drive._volume.volume_usage()[2]
 
 
 def _object(row: ObjectRow) -> VolumeObject:
@@ -159,3 +271,30 @@ def _object(row: ObjectRow) -> VolumeObject:
     known = {"group": "group", "array": "array", "file": "file", "table": "table"}
     schema = None if schema is None else bytes(schema)
     return VolumeObject(name, known[kind], Size(length), dtype, tuple(shape), schema, extents)
+
+
+def _content(
+    value: "bytes | bytearray | memoryview | NDArray[Any]",
+) -> tuple[str, bytes, str, list[int]]:
+    """Kind, bytes, type and shape of a file or an array."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return "file", bytes(value), "", []
+    if not isinstance(value, np.ndarray | np.generic):
+        raise TypeError(f"a volume holds bytes or NumPy arrays, not a {type(value).__name__}")
+    array = np.asarray(value)
+    if array.dtype.fields is not None or array.dtype.names is not None:
+        raise UsageError(f"an array of {array.dtype} cannot be stored: write its fields, one by one")
+    if array.dtype.hasobject or array.dtype.itemsize == 0 or np.dtype(array.dtype.str) != array.dtype:
+        raise UsageError(
+            f"an array of {array.dtype} cannot be stored: its items are no plain numbers or bytes"
+        )
+    if isinstance(array, np.ma.MaskedArray) or isinstance(value, np.ma.MaskedArray):
+        raise UsageError("a masked array cannot be stored: write filled() and the mask, one by one")
+    return "array", array.tobytes(), array.dtype.str, list(array.shape)
+
+
+def _plain_bytes(data: "bytes | bytearray | memoryview | NDArray[Any]") -> bytes:
+    """The bytes of data, of an array those of its items."""
+    if isinstance(data, bytes | bytearray | memoryview):
+        return bytes(data)
+    return _content(data)[1]

@@ -35,10 +35,11 @@ from typing import Any, Self
 
 from bitline import toml_text
 from bitline.bits import BITS_MAX
-from bitline.drive import Drive, Setting
+from bitline.drive import Drive
 from bitline.errors import UsageError
 from bitline.groups import COUNT_MAX
 from bitline.media import Media
+from bitline.opening import Setting
 from bitline.units import quoted
 from bitline.workload import check
 

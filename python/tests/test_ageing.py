@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 import bitline
 from bitline import cells
 from bitline.cli.app import app
-from bitline.drive import Setting, configuration
 from bitline.errors import MediaError, UsageError
+from bitline.opening import Setting, configuration
 
 #: One channel of one die; vectors take 128 KiB of bits a page.
 SMALL: dict[str, Setting] = {

@@ -238,9 +238,9 @@ def test_lengths_must_fit(drive: Drive) -> None:
     b = drive.group("b").write(_vectors(8, 1, 101))[0]
     with pytest.raises(UsageError, match="vectors of 100 and 101 bits do not combine"):
         _ = a & b
-    with pytest.raises(UsageError, match=r"group 'a', vector 0 .*: it has 101 bits, the others .* have 100"):
+    with pytest.raises(UsageError, match=r'vectors of group "a" have 100 bits, not 101;'):
         drive.group("a").write(_vectors(8, 1, 101))
-    with pytest.raises(UsageError, match=r"group '6', vector 1 .*: it has 1 bit, the others .* have 2"):
+    with pytest.raises(UsageError, match="vector 1 of those given has 1 bit, those before it 2;"):
         drive.group("6").write([[True, True], [True]])
     assert drive.group("6").vectors() == []
     with pytest.raises(UsageError, match="bits = -1"):
@@ -412,7 +412,7 @@ def test_groups_have_homes(drive: Drive) -> None:
     with pytest.raises(UsageError, match="lies on 2 dies from die 3 on, not on all dies from die 3 on"):
         drive.group("narrow", first_die=3).write(rows[:1])
     for wrong in [{"first_die": 4}, {"first_die": -1}, {"dies": 0}, {"dies": 5}]:
-        with pytest.raises(UsageError, match="this drive has"):
+        with pytest.raises(UsageError, match=r"this drive has|it must be"):
             drive.group("no", **wrong)
     drive.power_cut()
     drive.power_up()

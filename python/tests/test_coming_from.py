@@ -35,7 +35,7 @@ def _keys(table: dict[str, Any], prefix: str = "") -> set[str]:
 KEYS = {
     key
     for preset in bitline.presets()
-    for key in _keys(tomllib.loads(bitline.drive.configuration(preset).to_toml()))
+    for key in _keys(tomllib.loads(bitline.opening.configuration(preset).to_toml()))
 }
 
 

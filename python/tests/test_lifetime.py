@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from bitline.cli.app import app
-from bitline.drive import configuration
 from bitline.errors import UsageError
 from bitline.lifetime import CYCLES, EFFORTS, YEARS, measure
+from bitline.opening import configuration
 
 
 def test_counts_stay_within_what_the_model_expects_and_careful_programs_leave_none(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 import bitline
 from bitline import cells
-from bitline.drive import configuration
 from bitline.errors import BitlineError, ConfigError, UsageError
 from bitline.formula import names, parse
+from bitline.opening import configuration
 from bitline.sweep.spec import Spec
 from bitline.workload_file import WorkloadFile
 

@@ -9,7 +9,7 @@ import pytest
 from conftest import SMALL
 
 import bitline
-from bitline import Drive, UsageError
+from bitline import Drive, NotFoundError, UsageError
 
 
 def test_arrays_files_and_tables(drive: Drive) -> None:
@@ -58,6 +58,31 @@ def test_what_a_volume_refuses(drive: Drive) -> None:
     with pytest.raises(UsageError, match="is no name of an object"):
         drive.volume[""] = b"abc"
     assert drive.volume["file"] == b"abc"
+
+
+def test_plain_writes_leave_the_catalogue_alone(drive: Drive) -> None:
+    [vector] = drive.group("g").write([bytes(drive.block_bytes)])
+    drive.volume["file"] = b"abc"
+    block = b"x" * drive.block_bytes
+    [(first, _)] = vector.extents
+    catalogue, free = drive.blocks - drive.volume.blocks, drive.blocks - 4
+    pending = drive.submit_write(catalogue, block)
+    refused = (
+        lambda: drive.write(catalogue, block),
+        lambda: drive.write_zeroes(catalogue, 1),
+        lambda: drive.deallocate(catalogue, 1),
+        lambda: drive.copy([(0, 1)], catalogue),
+        lambda: drive.write_uncorrectable(catalogue, 1),
+        pending.result,
+    )
+    for call in refused:
+        with pytest.raises(UsageError, match=r"catalogue of the drive's volume.*before block"):
+            call()
+    with pytest.raises(UsageError, match="free blocks of the drive's volume"):
+        drive.write(free, block)
+    drive.deallocate(free, 4)
+    drive.write(first, block)
+    assert (vector.count(), drive.volume["file"]) == (4 * len(block), b"abc")
 
 
 def test_a_format_leaves_no_names(drive: Drive) -> None:
@@ -124,3 +149,83 @@ def test_what_is_submitted_is_in_flight_together(drive: Drive) -> None:
         cut.result()
     drive.power_up()
     assert late.result() == one_by_one[0], "it had ended before the cut"
+
+
+def test_parts_of_objects(drive: Drive) -> None:
+    drive.volume["file"] = bytes(range(256)) * 40
+    stored = drive.volume.handle("file")
+    assert (stored.size, len(stored), stored.info.kind) == (10_240, 10_240, "file")
+    assert stored.read(10_000, 3) == bytes([16, 17, 18])
+    assert stored.read(10_239) == stored.read(10_239, 1) == b"\xff"
+    assert stored.submit_read(0, 2).result() == b"\x00\x01"
+    stored.write(4090, b"in the middle of two")
+    assert drive.volume["file"][4088:4112] == b"\xf8\xf9in the middle of two\x0e\x0f"
+    stored.append(np.arange(3, dtype="<u2"))
+    pending = [stored.submit_append(b"x"), stored.submit_write(0, b"yz")]
+    assert [each.result() for each in pending] == [None, None]
+    assert stored.read(10_240) == b"\0\0\1\0\2\0x"
+    stored.truncate(3)
+    assert drive.volume["file"] == b"yz\x02"
+    for call in (lambda: stored.read(2, 2), lambda: stored.write(3, b"a"), lambda: stored.truncate(4)):
+        with pytest.raises(UsageError, match=r'beyond the end of "file", which has 3: append'):
+            call()
+    drive.volume["array"] = np.zeros((2, 3))
+    drive.volume.handle("array").append(np.ones(3))
+    np.testing.assert_array_equal(drive.volume["array"], [[0] * 3, [0] * 3, [1] * 3])
+    with pytest.raises(UsageError, match=r'"array" would have 73 bytes, and its rows are of 24'):
+        drive.volume.handle("array").append(b"a")
+    with pytest.raises(KeyError, match="no object 'no'"):
+        drive.volume.handle("no")
+    del drive.volume["file"]
+    with pytest.raises(NotFoundError, match='no object "file"'):
+        stored.read(0, 1)
+    with pytest.raises(NotFoundError, match="no object 'file'"):
+        _ = stored.size
+
+
+def test_writes_of_groups_and_objects_are_submitted() -> None:
+    rows = np.random.default_rng(2).random((2, 4, 200_000)) < 0.5
+    times = []
+    for together in (False, True):
+        with bitline.open(set={**SMALL, "bits.compute_blocks_percent": 40}) as drive:
+            drive.volume["first"] = b"makes the volume"
+            begin = drive.now
+            pending = []
+            for die, of_group in enumerate(rows):
+                written = drive.group(f"g{die}", first_die=die, dies=1).submit_write(of_group)
+                pending.append(written if together else written.result())
+            written = [each.result() for each in pending] if together else pending
+            times.append(drive.now - begin)
+            for of_group, vectors in zip(rows, written, strict=True):
+                assert [vector.number for vector in vectors] == [0, 1, 2, 3]
+                np.testing.assert_array_equal(vectors[2].read(), of_group[2])
+            table = drive.volume.submit_write("table", np.arange(4))
+            vector = written[0][0].submit_overwrite(rows[1][0])
+            assert table.result() is None
+            np.testing.assert_array_equal(drive.volume["table"], np.arange(4))
+            np.testing.assert_array_equal(vector.result().read(), rows[1][0])
+            wrong = drive.group("g0").submit_write([b"a"])
+            with pytest.raises(UsageError, match="have 200000 bits, not 8"):
+                wrong.result()
+    assert times[1].ps < 0.7 * times[0].ps
+
+
+def test_errors_tell_what_is_not_there_by_more_than_words(drive: Drive) -> None:
+    a, b = drive.group("g").write([b"a", b"b"])
+    a.delete()
+    with pytest.raises(NotFoundError, match=r"does not hold g:0$") as raised:
+        (a & b).count()
+    assert raised.value.vector == a._id
+    assert "0" not in drive.group("g")
+    assert "1" in drive.group("g")
+    with pytest.raises(KeyError, match="no vector 0"):
+        drive.group("g")[0]
+    assert drive.group("g")[1].name == "1"
+
+
+def test_where_data_is_and_may_be(drive: Drive) -> None:
+    assert 0 < drive.data_blocks < drive.blocks
+    assert drive.media.mapped_runs() == []
+    drive.write(8, b"x" * drive.block_bytes)
+    [(first, blocks)] = drive.media.mapped_runs()
+    assert first <= 8 < first + blocks

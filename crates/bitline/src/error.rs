@@ -36,6 +36,21 @@ pub enum Error {
     /// The drive's volume, or an object of it.
     #[error(transparent)]
     Volume(VolumeError),
+    /// Blocks that a plain write must leave alone.
+    #[error(
+        "blocks {first} to {end} reach into {what}: write before block {before}, name what you write \
+         (drive.volume), or format the drive, which takes all names with it"
+    )]
+    InVolume {
+        /// The first block of the write.
+        first: u64,
+        /// The block after its last.
+        end: u64,
+        /// What lies there.
+        what: String,
+        /// The first block of the volume.
+        before: u64,
+    },
     /// An expression names a vector that the drive does not hold: it was deleted, or everything was erased.
     #[error("the drive does not hold vector {0}")]
     NoVector(VectorId),

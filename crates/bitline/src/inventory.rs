@@ -140,7 +140,7 @@ impl Drive {
             logical_pages: u64::from(pages.end),
             data_pages: device.ftl.data_pages().into(),
             mapped_pages: mapped - of_vectors,
-            vectors: self.host()?.names.places().len() as u64,
+            vectors: self.host()?.mount.index().places().count() as u64,
             vector_space: self.vector_space()?,
             flash_blocks: wear.blocks,
             flash_blocks_used: wear.used,
@@ -156,9 +156,10 @@ impl Drive {
         let first = self.first_namespace()?.start;
         let host = self.host()?;
         let page_blocks = u64::from(host.block().page_blocks());
-        let places = host.names.places().into_iter();
-        let vectors = places.map(|place| place.first..place.first + place.blocks);
-        let blocks = vectors.chain([host.names.catalogue()]);
+        let index = host.mount.index();
+        let vectors = index.places();
+        let vectors = vectors.map(|place| place.first..place.first + place.blocks);
+        let blocks = vectors.chain([host.mount.catalogue()]);
         let pages = blocks.flat_map(|blocks| blocks.start / page_blocks..blocks.end / page_blocks);
         let mapped = pages.filter(|page| self.is_mapped(first + *page as u32));
         Ok(mapped.count() as u64)
@@ -170,9 +171,10 @@ impl Drive {
         let geometry = &config.nand.geometry;
         let page_bytes = u64::from(geometry.page_bytes);
         let page_bits = page_bytes * 8;
-        let vectors = self.host()?.names.places();
-        let pages = vectors
-            .iter()
+        let host = self.host()?;
+        let index = host.mount.index();
+        let pages = index
+            .places()
             .map(|vector| vector.bits.div_ceil(page_bits))
             .sum();
         let bits_per_cell = config.ftl.mode.bits_per_cell();

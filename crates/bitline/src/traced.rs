@@ -91,6 +91,8 @@ fn tell(command: &IoCommand, args: &mut Args) {
                 Engine::FlashCosmos => "flash-cosmos",
                 Engine::ParaBit => "parabit",
                 Engine::InStorage => "in-storage",
+                Engine::Fastest => "fastest",
+                Engine::Thriftiest => "thriftiest",
             };
             args.word(&ENGINE, engine).number(&VECTOR_BITS, read.bits);
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use bitline::workload::{RunOptions, UnderWay};
-use bitline::{Error, Host, Platform, VectorId};
+use bitline::{Answer as Asked, Error, Host, Platform, Request, VectorId};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -14,10 +14,10 @@ use crate::config::Config;
 use crate::error::{json, to_python, usage, watch};
 use crate::expression::Expression;
 use crate::keeper::{Key, keep};
-use crate::names::Names;
 use crate::pending::{Answer, Pending};
 use crate::progress::Progress;
 use crate::tracing;
+use crate::volume::Volume;
 use crate::workload::{columns, parse_precondition, parse_workloads};
 
 /// Events of a workload between two calls of its progress function: some tens of milliseconds.
@@ -151,6 +151,11 @@ impl Drive {
         self.with(|drive| drive.blocks())
     }
 
+    /// Logical blocks that are for ordinary data.
+    fn data_blocks(&self) -> PyResult<u64> {
+        self.with(|drive| drive.data_blocks())
+    }
+
     /// Reads whole blocks.
     fn read<'py>(&self, py: Python<'py>, lba: u64, blocks: u64) -> PyResult<Bound<'py, PyBytes>> {
         let data = self.0.with(|drive| {
@@ -166,7 +171,7 @@ impl Drive {
     /// Writes whole blocks.
     fn write(&self, lba: u64, data: PyBackedBytes) -> PyResult<()> {
         check_size(data.len() as u64)?;
-        self.run(move |host| async move { host.block().write(lba, &data).await })
+        self.run(move |host| async move { host.write(lba, &data).await })
     }
 
     /// Makes everything written so far durable.
@@ -176,12 +181,12 @@ impl Drive {
 
     /// Gives blocks back.
     fn deallocate(&self, lba: u64, blocks: u64) -> PyResult<()> {
-        self.run(move |host| async move { host.block().deallocate(lba, blocks).await })
+        self.run(move |host| async move { host.deallocate(lba, blocks).await })
     }
 
     /// Makes blocks read as zeroes.
     fn write_zeroes(&self, lba: u64, blocks: u64) -> PyResult<()> {
-        self.run(move |host| async move { host.block().write_zeroes(lba, blocks).await })
+        self.run(move |host| async move { host.write_zeroes(lba, blocks).await })
     }
 
     /// Sets up at once what earlier writes would have left, given as JSON; tells what was
@@ -214,12 +219,12 @@ impl Drive {
 
     /// Makes reads of blocks fail until they are written.
     fn write_uncorrectable(&self, lba: u64, blocks: u64) -> PyResult<()> {
-        self.run(move |host| async move { host.block().write_uncorrectable(lba, blocks).await })
+        self.run(move |host| async move { host.write_uncorrectable(lba, blocks).await })
     }
 
     /// Copies ranges of blocks inside the drive.
     fn copy(&self, sources: Vec<(u64, u32)>, destination: u64) -> PyResult<()> {
-        self.run(move |host| async move { host.block().copy(&sources, destination).await })
+        self.run(move |host| async move { host.copy(&sources, destination).await })
     }
 
     /// Gives a namespace another block size and erases it.
@@ -233,8 +238,8 @@ impl Drive {
     }
 
     /// Its named objects.
-    fn names(this: Py<Drive>) -> Names {
-        Names(this)
+    fn volume(this: Py<Drive>) -> Volume {
+        Volume(this)
     }
 
     /// Begins to read blocks; the answer is their bytes.
@@ -250,7 +255,7 @@ impl Drive {
     fn submit_write(this: Py<Drive>, lba: u64, data: PyBackedBytes) -> PyResult<Pending> {
         check_size(data.len() as u64)?;
         Pending::submit(this, async move |host| {
-            host.block().write(lba, &data).await?;
+            host.write(lba, &data).await?;
             Ok(Answer::Done)
         })
     }
@@ -262,11 +267,19 @@ impl Drive {
         platform: &str,
         count: bool,
     ) -> PyResult<Pending> {
-        let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
+        let request = Request {
+            platform: parse_platform(platform)?,
+            answer: match count {
+                true => Asked::Count,
+                false => Asked::Read,
+            },
+            ..Request::new(&expression.0)
+        };
         Pending::submit(this, async move |host| {
+            let reply = host.ask(&request).await?;
             Ok(match count {
-                true => Answer::Count(host.count_ones(&expression, platform).await?),
-                false => Answer::Bytes(host.evaluate(&expression, platform).await?),
+                true => Answer::Count(reply.ones),
+                false => Answer::Bytes(reply.bits),
             })
         })
     }

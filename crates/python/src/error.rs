@@ -18,6 +18,7 @@ pyo3::import_exception!(bitline.errors, ConfigError);
 pyo3::import_exception!(bitline.errors, ImageError);
 pyo3::import_exception!(bitline.errors, InternalError);
 pyo3::import_exception!(bitline.errors, MediaError);
+pyo3::import_exception!(bitline.errors, NotFoundError);
 pyo3::import_exception!(bitline.errors, NvmeError);
 pyo3::import_exception!(bitline.errors, UsageError);
 
@@ -75,13 +76,17 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
         Error::Volume(VolumeError::Damaged { .. } | VolumeError::Version { .. }) => {
             ImageError::new_err(message)
         }
+        Error::NoVector(id) => NotFoundError::new_err((message, Some((id.group, id.vector)))),
+        Error::Volume(VolumeError::NotFound { .. }) => {
+            NotFoundError::new_err((message, None::<(u32, u32)>))
+        }
         Error::Place(PlaceError::Media(_)) => InternalError::new_err(message),
         Error::Place(_)
         | Error::Host(HostError::Usage(_) | HostError::Memory(_))
         | Error::Bits(_)
         | Error::Expression(_)
         | Error::Volume(_)
-        | Error::NoVector(_)
+        | Error::InVolume { .. }
         | Error::Lengths { .. }
         | Error::UnknownPlatform(_)
         | Error::NoPower

@@ -10,11 +10,11 @@ mod error;
 mod expression;
 mod keeper;
 mod mqsim;
-mod names;
 mod pending;
 mod progress;
 mod tpch;
 mod tracing;
+mod volume;
 mod workload;
 
 use pyo3::prelude::*;
@@ -43,13 +43,13 @@ mod _bitline {
     use super::mqsim::{mqsim_requests, validate_mqsim};
 
     #[pymodule_export]
-    use super::names::Names;
-
-    #[pymodule_export]
     use super::pending::Pending;
 
     #[pymodule_export]
     use super::tpch::generate_line_items;
+
+    #[pymodule_export]
+    use super::volume::Volume;
 
     #[pymodule_export]
     use super::workload::check_workloads;

@@ -9,12 +9,14 @@ use pyo3::types::PyBytes;
 
 use crate::drive::Drive;
 use crate::error::{to_python, usage};
+use crate::volume::VectorRow;
 
 /// What an answer is.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
     Bytes(Vec<u8>),
     Count(u64),
+    Vectors(Vec<VectorRow>),
     Done,
 }
 
@@ -92,6 +94,7 @@ impl Pending {
         let answer = match finished.answer.map_err(to_python)? {
             Answer::Bytes(bytes) => PyBytes::new(py, &bytes).into_any(),
             Answer::Count(count) => count.into_pyobject(py)?.into_any(),
+            Answer::Vectors(rows) => rows.into_pyobject(py)?.into_any(),
             Answer::Done => py.None().into_bound(py),
         };
         Ok((answer, finished.took.as_ps()))

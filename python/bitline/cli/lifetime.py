@@ -8,7 +8,7 @@ import typer
 from bitline.cli.options import Config, Json, Preset, Set, Wide, destination, distinct, settings
 from bitline.cli.output import Column, Fact, Result, Table, Value, emit
 from bitline.cli.progress import progress
-from bitline.drive import configuration
+from bitline.opening import configuration
 
 if TYPE_CHECKING:
     from bitline.lifetime import Point

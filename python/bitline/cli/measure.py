@@ -13,8 +13,9 @@ from bitline.cli.options import destination, distinct, in_range
 from bitline.cli.output import emit
 from bitline.cli.progress import progress
 from bitline.display.report import summary
-from bitline.drive import Drive, Setting
+from bitline.drive import Drive
 from bitline.errors import UsageError
+from bitline.opening import Setting
 from bitline.report import Report
 from bitline.workload import LatencyChunk, default_of
 from bitline.workload_file import GroupTable

@@ -8,8 +8,8 @@ import typer
 
 import bitline
 from bitline import toml_text
-from bitline.drive import Setting
 from bitline.errors import UsageError
+from bitline.opening import Setting
 
 DEFAULT_PRESET = "flash-cosmos"
 """The drive when nothing else is asked for."""

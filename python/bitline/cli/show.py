@@ -11,8 +11,8 @@ import bitline
 from bitline import _bitline
 from bitline.cli.options import Config, Json, Preset, Set, Wide, settings
 from bitline.cli.output import Column, Result, Table, emit
-from bitline.drive import configuration
 from bitline.errors import UsageError
+from bitline.opening import configuration
 
 
 def show(

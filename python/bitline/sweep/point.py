@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import bitline
-from bitline.drive import Setting
+from bitline.opening import Setting
 from bitline.workload_file import GroupTable
 
 

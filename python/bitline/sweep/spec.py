@@ -35,8 +35,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from bitline import toml_text
-from bitline.drive import Setting, configuration
 from bitline.errors import BitlineError, ConfigError, UsageError
+from bitline.opening import Setting, configuration
 from bitline.sweep.point import Point
 from bitline.workload import check
 from bitline.workload_file import (

@@ -8,50 +8,62 @@ use device::cost::{Cost, Job};
 use device::ftl::Lpn;
 use nvme::command::Engine;
 use nvme::{Expression, Lba, Status, VectorId};
-use sim::resource::Permit;
 
 use crate::bits::Platform;
 use crate::drive::{Drive, Host, NAMESPACE};
 use crate::error::Error;
-use crate::volume::Slot;
+use crate::volume::{Index, Using};
 
 /// An expression, and where its vectors are. They stay there until it is dropped.
 pub(crate) struct Located<'a> {
     pub(crate) expression: Expression<Lba>,
     /// Length of the vectors, bits.
     pub(crate) bits: u64,
-    _reading: Permit<'a>,
+    _using: Using<'a>,
 }
 
 impl Host {
-    /// Finds the vectors of an expression.
+    /// Finds the vectors of an expression, once none of them is about to go elsewhere.
     ///
     /// # Errors
     /// [`Error::NoVector`], [`Error::Lengths`]; what opening the volume reports.
     pub(crate) async fn locate(&self, expression: &Expression) -> Result<Located<'_>, Error> {
-        let reading = self.names.reading(self).await?;
-        Ok(Located {
-            bits: length(&self.names, expression)?,
-            expression: expression.try_map(|id| {
-                let place = self.names.place(id).ok_or(Error::NoVector(id))?;
-                Ok::<_, Error>(Lba::new(place.first))
-            })?,
-            _reading: reading,
-        })
+        loop {
+            self.mount.know(self).await?;
+            if !self.mount.is_known() {
+                // A change has broken off meanwhile.
+                continue;
+            }
+            let (expression, bits, numbers) = places(&self.mount.index(), expression)?;
+            if let Some(using) = self.mount.uses.begin(numbers) {
+                return Ok(Located {
+                    expression,
+                    bits,
+                    _using: using,
+                });
+            }
+            self.mount.uses.changed().await;
+        }
     }
 }
 
-/// The length that all vectors of an expression have, in bits.
-fn length(names: &Slot, expression: &Expression) -> Result<u64, Error> {
-    let mut first: Option<u64> = None;
-    for id in expression.vectors() {
-        let found = names.place(id).ok_or(Error::NoVector(id))?.bits;
-        let others = *first.get_or_insert(found);
-        if others != found {
+/// An expression over the first logical blocks of vectors, the length that all of them have, in bits, and their numbers.
+fn places(
+    index: &Index,
+    expression: &Expression,
+) -> Result<(Expression<Lba>, u64, Vec<u32>), Error> {
+    let (mut bits, mut numbers) = (None, Vec::new());
+    let expression = expression.try_map(|id| {
+        let place = index.place(id).ok_or(Error::NoVector(id))?;
+        let others = *bits.get_or_insert(place.bits);
+        if others != place.bits {
+            let found = place.bits;
             return Err(Error::Lengths { others, found });
         }
-    }
-    Ok(first.unwrap_or(0))
+        numbers.push(id.vector);
+        Ok(Lba::new(place.first))
+    })?;
+    Ok((expression, bits.unwrap_or(0), numbers))
 }
 
 impl Drive {
@@ -60,7 +72,7 @@ impl Drive {
     /// # Errors
     /// What reading the catalogue reports.
     pub(crate) fn know_vectors(&mut self) -> Result<(), Error> {
-        self.run(|host| async move { host.names.know(&host).await })?
+        self.run(|host| async move { host.mount.know(&host).await })?
     }
 
     /// The logical pages of the first namespace.
@@ -71,7 +83,7 @@ impl Drive {
 
     /// The length that all vectors of an expression have, in bits.
     pub(crate) fn length_of(&self, expression: &Expression) -> Result<u64, Error> {
-        length(&self.host()?.names, expression)
+        Ok(places(&self.host()?.mount.index(), expression)?.1)
     }
 
     /// The engine that evaluates an expression for a platform; none if the host does.
@@ -82,10 +94,7 @@ impl Drive {
         (bits, count_only): (u64, bool),
     ) -> Result<Option<Engine>, Error> {
         let (host, stored) = (self.host()?, self.length_of(expression)?);
-        let expression = expression.try_map(|id| {
-            let place = host.names.place(id).ok_or(Error::NoVector(id))?;
-            Ok::<_, Error>(Lba::new(place.first))
-        })?;
+        let (expression, _, _) = places(&host.mount.index(), expression)?;
         host.outlooks
             .engine(platform, &expression, (bits, stored), count_only)
     }
@@ -155,7 +164,8 @@ impl Drive {
         let page_blocks = u64::from(host.block().page_blocks());
         Ok(move |id| {
             // Their lengths were looked up before: there are none that are not there.
-            let place = host.names.place(id).ok_or(Status::LBA_OUT_OF_RANGE)?;
+            let index = host.mount.index();
+            let place = index.place(id).ok_or(Status::LBA_OUT_OF_RANGE)?;
             Ok(Lpn(start + (place.first / page_blocks) as u32))
         })
     }

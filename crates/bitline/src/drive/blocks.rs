@@ -1,7 +1,10 @@
 //! Blocks of a drive, one call at a time.
 
-use super::Drive;
+use std::ops::Range;
+
+use super::{Drive, Host};
 use crate::error::Error;
+use crate::volume::Plain;
 
 impl Drive {
     /// Bytes of a logical block.
@@ -40,10 +43,11 @@ impl Drive {
     ///
     /// # Errors
     /// What the drive reports, a range outside of the namespace, or data that is
-    /// no whole number of blocks.
+    /// no whole number of blocks; [`Error::InVolume`] for what the drive's volume needs. Blocks of an object may be
+    /// written: it has that data then.
     pub fn write(&mut self, lba: u64, data: &[u8]) -> Result<(), Error> {
         let data = data.to_vec();
-        Ok(self.run(|host| async move { host.block.write(lba, &data).await })??)
+        self.run(|host| async move { host.write(lba, &data).await })?
     }
 
     /// Makes everything written so far durable, in the image file too.
@@ -68,7 +72,7 @@ impl Drive {
     /// # Errors
     /// What the drive reports, or a range outside of the namespace.
     pub fn deallocate(&mut self, lba: u64, blocks: u64) -> Result<(), Error> {
-        Ok(self.run(|host| async move { host.block.deallocate(lba, blocks).await })??)
+        self.run(|host| async move { host.deallocate(lba, blocks).await })?
     }
 
     /// Makes logical blocks read as zeroes.
@@ -76,7 +80,7 @@ impl Drive {
     /// # Errors
     /// What the drive reports, or a range outside of the namespace.
     pub fn write_zeroes(&mut self, lba: u64, blocks: u64) -> Result<(), Error> {
-        Ok(self.run(|host| async move { host.block.write_zeroes(lba, blocks).await })??)
+        self.run(|host| async move { host.write_zeroes(lba, blocks).await })?
     }
 
     /// Compares whole logical blocks from `lba` on with `data`, inside the drive.
@@ -101,7 +105,7 @@ impl Drive {
     /// # Errors
     /// What the drive reports, or a range outside of the namespace.
     pub fn write_uncorrectable(&mut self, lba: u64, blocks: u64) -> Result<(), Error> {
-        Ok(self.run(|host| async move { host.block.write_uncorrectable(lba, blocks).await })??)
+        self.run(|host| async move { host.write_uncorrectable(lba, blocks).await })?
     }
 
     /// Copies ranges of logical blocks, each a first block and a number of blocks, one after
@@ -111,6 +115,61 @@ impl Drive {
     /// What the drive reports, such as Command Size Limit Exceeded.
     pub fn copy(&mut self, sources: &[(u64, u32)], destination: u64) -> Result<(), Error> {
         let sources = sources.to_vec();
-        Ok(self.run(|host| async move { host.block.copy(&sources, destination).await })??)
+        self.run(|host| async move { host.copy(&sources, destination).await })?
     }
+}
+
+impl Host {
+    /// As [`Drive::write`].
+    ///
+    /// # Errors
+    /// As [`Drive::write`].
+    pub async fn write(&self, lba: u64, data: &[u8]) -> Result<(), Error> {
+        let blocks = data.len() as u64 / u64::from(self.block.block_bytes().max(1));
+        let write = async || self.block.write(lba, data).await;
+        self.plainly(range(lba, blocks), Plain::Write, write).await
+    }
+
+    /// As [`Drive::deallocate`].
+    ///
+    /// # Errors
+    /// As [`Drive::deallocate`].
+    pub async fn deallocate(&self, lba: u64, blocks: u64) -> Result<(), Error> {
+        let give_back = async || self.block.deallocate(lba, blocks).await;
+        self.plainly(range(lba, blocks), Plain::GiveBack, give_back)
+            .await
+    }
+
+    /// As [`Drive::write_zeroes`].
+    ///
+    /// # Errors
+    /// As [`Drive::write_zeroes`].
+    pub async fn write_zeroes(&self, lba: u64, blocks: u64) -> Result<(), Error> {
+        let write = async || self.block.write_zeroes(lba, blocks).await;
+        self.plainly(range(lba, blocks), Plain::Write, write).await
+    }
+
+    /// As [`Drive::write_uncorrectable`].
+    ///
+    /// # Errors
+    /// As [`Drive::write_uncorrectable`].
+    pub async fn write_uncorrectable(&self, lba: u64, blocks: u64) -> Result<(), Error> {
+        let mark = async || self.block.write_uncorrectable(lba, blocks).await;
+        self.plainly(range(lba, blocks), Plain::Write, mark).await
+    }
+
+    /// As [`Drive::copy`].
+    ///
+    /// # Errors
+    /// As [`Drive::copy`].
+    pub async fn copy(&self, sources: &[(u64, u32)], destination: u64) -> Result<(), Error> {
+        let blocks = sources.iter().map(|(_, blocks)| u64::from(*blocks)).sum();
+        let copy = async || self.block.copy(sources, destination).await;
+        self.plainly(range(destination, blocks), Plain::Write, copy)
+            .await
+    }
+}
+
+fn range(first: u64, blocks: u64) -> Range<u64> {
+    first..first.saturating_add(blocks)
 }

@@ -22,7 +22,7 @@ impl Drive {
         let block = self.run(|host| async move {
             let format = async { host.admin().format(namespace, block_bytes).await };
             match namespace {
-                NAMESPACE => host.names.erased_by(format).await?,
+                NAMESPACE => host.mount.erased_by(format).await?,
                 _ => format.await?,
             }
             host.block_on_queue(0).await
@@ -44,7 +44,7 @@ impl Drive {
     /// # Errors
     /// What the drive reports; [`Error::Host`] if the operation failed.
     pub fn sanitize(&mut self) -> Result<(), Error> {
-        self.run(|host| async move { host.names.erased_by(sanitize(&host)).await })??;
+        self.run(|host| async move { host.mount.erased_by(sanitize(&host)).await })??;
         // An image gives up what was erased when it is durable that it was.
         self.sync()
     }

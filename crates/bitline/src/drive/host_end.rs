@@ -15,7 +15,7 @@ use sim::Sim;
 use super::NAMESPACE;
 use crate::bits::{Batches, Computer, Outlooks};
 use crate::driver::{Driver, Queue};
-use crate::volume::Slot;
+use crate::volume::Mount;
 
 /// The host's end of a powered drive, for code that runs in simulated time.
 /// Cheap to clone.
@@ -26,7 +26,7 @@ pub struct Host {
     pub(super) block: BlockDevice<Queue>,
     pub(super) bits: BitsDevice<Queue>,
     /// The drive's volume and what is in it.
-    pub(crate) names: Rc<Slot>,
+    pub(crate) mount: Rc<Mount>,
     /// Logical blocks that are for vectors.
     pub(super) area: Range<u64>,
     /// Dies of the drive.

@@ -14,7 +14,7 @@ use crate::bits::{Batches, Computer, Outlooks};
 use crate::config::StorageKind;
 use crate::driver::{Driver, Queue};
 use crate::error::{Error, Unclosed};
-use crate::volume::Slot;
+use crate::volume::Mount;
 
 impl Drive {
     /// Powers up after a power cut; the drive recovers from its media. Does
@@ -71,7 +71,7 @@ impl Drive {
             let block = BlockDevice::open(queue, NAMESPACE).await?;
             let host = Host {
                 bits: BitsDevice::new(block.clone()),
-                names: Rc::new(Slot::new(&sim, is_used)),
+                mount: Rc::new(Mount::new(&sim, is_used)),
                 area: area(&device, &block),
                 holds_data: holds_data(&device, &block),
                 outlooks: Rc::new(Outlooks::of(&device, &config, block.page_blocks())),
@@ -99,7 +99,7 @@ impl Drive {
             }
         };
         self.lives += 1;
-        host.names.take_up(std::mem::take(&mut self.kept));
+        host.mount.take_up(std::mem::take(&mut self.kept));
         let dumped = std::mem::take(&mut self.dumped);
         if dumped.pages > 0 {
             // The capacitor's work is on the account of the life that it made possible.
@@ -127,7 +127,7 @@ impl Drive {
         self.off_since = powered.simulation.now();
         powered.host.sim.trace().stop(self.off_since);
         powered.simulation.cut();
-        self.kept = powered.host.names.take_kept();
+        self.kept = powered.host.mount.take_kept();
         self.nand.borrow_mut().power_cut(self.off_since)?;
         self.dumped = powered.device.power_lost();
         Ok(())

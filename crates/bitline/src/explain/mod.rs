@@ -17,11 +17,14 @@ use media::nand::NandConfig;
 use nvme::{Expression, VectorId};
 use serde::Serialize;
 
-use crate::bits::{Batch, Labels, Pace, Platform};
+use crate::bits::{Batch, Pace, Platform, Query};
 use crate::drive::Drive;
 use crate::error::Error;
-use crate::volume::Slot;
+use crate::volume::Index;
 pub(crate) use outside::{Outside, read_of};
+
+/// What people call vectors.
+pub type Labels = BTreeMap<VectorId, String>;
 
 /// The longest vector, in bits.
 const BITS_MAX: u64 = (1 << 48) - 1;
@@ -141,6 +144,41 @@ pub struct EstimatedEnergy {
     pub energy_pj: u64,
 }
 
+impl Query<'_> {
+    /// How it would be answered, in words: the senses of the array and the combinations of the controller, for every
+    /// page alike. Nothing is carried out.
+    ///
+    /// # Errors
+    /// [`Error::NoVector`], [`Error::Lengths`].
+    pub fn explain(self) -> Result<String, Error> {
+        self.drive.explain(&self.expression, self.platform)
+    }
+
+    /// How it would be answered, and estimates of what that would take; nothing is carried out. Vectors are taken to be
+    /// `bits` bits long, or as long as they are; the answer is only counted, or it is read.
+    ///
+    /// # Errors
+    /// As [`Query::explain`]; a length of no bits.
+    pub fn explanation(self, bits: Option<u64>, count_only: bool) -> Result<Explanation, Error> {
+        self.explanation_called(bits, count_only, &Labels::new())
+    }
+
+    /// As [`Query::explanation`], with these names of vectors instead of `group:vector`.
+    ///
+    /// # Errors
+    /// As [`Query::explanation`].
+    pub fn explanation_called(
+        self,
+        bits: Option<u64>,
+        count_only: bool,
+        labels: &Labels,
+    ) -> Result<Explanation, Error> {
+        let what = (bits, count_only);
+        self.drive
+            .explanation(&self.expression, self.platform, what, labels)
+    }
+}
+
 impl Drive {
     /// As [`crate::Query::explain`].
     pub(crate) fn explain(
@@ -152,10 +190,11 @@ impl Drive {
         let bits = self.length_of(expression)?;
         let Some(engine) = self.engine_for(platform, expression, (bits, false))? else {
             let vectors = expression.vectors().len();
-            let names = self.host()?.names;
+            let host = self.host()?;
+            let index = host.mount.index();
             return Ok(format!(
                 "Host: reads {vectors} vectors and combines them: {}\n",
-                expression.named(|id| names.label(id))
+                expression.named(|id| index.label(id))
             ));
         };
         let explained = self.explained(expression, engine.into(), None, false)?;
@@ -193,9 +232,10 @@ impl Drive {
         };
         let page_bits = u64::from(self.config().device.nand.geometry.page_bytes) * 8;
         let host = self.host()?;
-        let names = Names {
+        let index = host.mount.index();
+        let names = VectorNames {
             labels,
-            known: &host.names,
+            known: &index,
         };
         let mut explanation = Explanation {
             platform,
@@ -248,12 +288,12 @@ fn platform_of(engine: Engine) -> Platform {
 }
 
 /// What vectors are called.
-struct Names<'a> {
+struct VectorNames<'a> {
     labels: &'a Labels,
-    known: &'a Slot,
+    known: &'a Index,
 }
 
-impl Names<'_> {
+impl VectorNames<'_> {
     fn of(&self, id: VectorId) -> Rc<str> {
         let given = self.labels.get(&id).map(|label| label.as_str().into());
         given.unwrap_or_else(|| self.known.label(id))
@@ -264,7 +304,7 @@ impl Names<'_> {
 struct Writer<'a> {
     plan: &'a Plan,
     nand: &'a NandConfig,
-    names: &'a Names<'a>,
+    names: &'a VectorNames<'a>,
     /// The vectors, by the row that holds them, and whether it holds the inverse.
     rows: BTreeMap<(RowSetId, u32), (VectorId, bool)>,
     written: Vec<bool>,
@@ -275,7 +315,7 @@ impl<'a> Writer<'a> {
         plan: &'a Plan,
         nand: &'a NandConfig,
         operands: Vec<(VectorId, Operand)>,
-        names: &'a Names<'a>,
+        names: &'a VectorNames<'a>,
     ) -> Writer<'a> {
         let row = |(id, at): (VectorId, Operand)| match at {
             Operand::Row(row) => Some(((row.row_set, row.layer), (id, row.inverse))),

@@ -9,7 +9,7 @@ use nvme::{Expression, Operand};
 use sim::resource::{Priority, Server};
 use sim::{Energy, Sim, Simulation, Span};
 
-use super::{EstimateReport, Names, PlanPart};
+use super::{EstimateReport, PlanPart, VectorNames};
 use crate::bits::{AHEAD, Batch, Batches, Loop, Pace, Step, steps_of};
 use crate::config::Config;
 use crate::error::Error;
@@ -21,7 +21,7 @@ const STRIPES_SHORT: u64 = 2;
 const COMMANDS_SHORT: u64 = 2000;
 
 /// The expression itself, as the host carries it out.
-pub(super) fn part(expression: &Expression, names: &Names<'_>) -> PlanPart {
+pub(super) fn part(expression: &Expression, names: &VectorNames<'_>) -> PlanPart {
     let operator = match expression {
         Expression::Vector(id) => {
             return PlanPart::Vector {

@@ -2,92 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use host::volume::{Extent, check_name};
+use host::volume::check_name;
 use nvme::command::Home;
-use nvme::{Expression, VectorId};
 
-use super::vectors::{content, usage};
+use super::information::{Rows, Vector, content};
 use crate::drive::Drive;
 use crate::error::Error;
-
-/// A vector that a drive holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Vector {
-    /// The name of its group.
-    pub group: String,
-    /// Its name in the group; its number, if it was given none.
-    pub name: String,
-    /// Its number in the group.
-    pub number: u32,
-    /// What it is called in expressions.
-    pub id: VectorId,
-    /// Its length, bits.
-    pub bits: u64,
-    /// Whether its inverse is what is stored.
-    pub inverse: bool,
-    /// The logical blocks it lies in: reading them gives its bits.
-    pub extents: Vec<Extent>,
-}
-
-impl From<&Vector> for Expression {
-    fn from(vector: &Vector) -> Expression {
-        vector.id.into()
-    }
-}
-
-/// A group that a drive holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct GroupInfo {
-    /// Its name.
-    pub name: String,
-    /// Length of each vector, bits.
-    pub bits: u64,
-    /// The dies it lies on.
-    pub home: Home,
-    /// How many vectors it has.
-    pub vectors: usize,
-}
-
-/// What vectors that are written have in common.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Rows {
-    /// Length of each, bits.
-    pub bits: u64,
-    /// Whether the inverse of each is stored.
-    pub inverse: bool,
-    /// Names, one for each; their numbers if there are none.
-    pub names: Option<Vec<String>>,
-    /// The dies the group is to lie on: where it lies, or all dies if it is new, if nothing is said.
-    pub home: Option<Home>,
-}
-
-impl Rows {
-    /// Rows of `bits` bits.
-    pub fn new(bits: u64) -> Rows {
-        Rows {
-            bits,
-            ..Rows::default()
-        }
-    }
-
-    pub(super) fn name(&self, index: usize) -> Option<&str> {
-        let names = self.names.as_ref()?;
-        names.get(index).map(String::as_str)
-    }
-
-    pub(super) fn check(&self, rows: usize) -> Result<(), Error> {
-        match &self.names {
-            Some(names) if names.len() != rows => usage(format!(
-                "{} names for {rows} vectors: give one for each",
-                names.len()
-            )),
-            _ => Ok(()),
-        }
-    }
-}
 
 /// A group of a drive, by name. It is made with the first vector.
 pub struct Group<'d> {
@@ -153,6 +73,14 @@ impl<'d> Group<'d> {
         observe: impl FnMut(u32) -> ControlFlow<()>,
     ) -> Result<Vec<Vector>, Error> {
         self.writer().place(bits, count, observe)
+    }
+
+    /// A home for it, written in one way only: all dies of the drive are zero dies.
+    ///
+    /// # Errors
+    /// Dies that the drive has not.
+    pub fn home(&self, home: Home) -> Result<Home, Error> {
+        self.drive.host()?.canonical(home)
     }
 
     /// Its vectors, by number.

@@ -3,19 +3,30 @@
 //!
 //! A drive's volume is made when something is first named, and found again by every process that opens the drive.
 
+mod area;
 mod group;
+mod guard;
+mod index;
+mod information;
+mod mount;
+mod objects;
+mod parts;
 mod place;
-mod slot;
+mod reserved;
+mod uses;
 mod vectors;
 
 pub use host::volume::{Array, Content, Extent, Kind, Object, ObjectId, VolumeError};
 
-use crate::drive::{Drive, Host};
+use crate::drive::Drive;
 use crate::error::Error;
-pub use group::{Group, GroupInfo, Rows, Vector, Writer};
+pub use group::{Group, Writer};
+pub(crate) use guard::Plain;
+pub(crate) use index::Index;
+pub use information::{GroupInfo, Rows, Vector};
+pub(crate) use mount::{Kept, Mount};
 pub use place::PlaceError;
-use slot::Absent;
-pub(crate) use slot::{DriveVolume, Kept, Slot};
+pub(crate) use uses::Using;
 
 /// The named objects of a drive.
 pub struct Volume<'d>(&'d mut Drive);
@@ -70,6 +81,49 @@ impl Volume<'_> {
             .run(|host| async move { Ok(host.read_object(&name).await?.1) })?
     }
 
+    /// `bytes` bytes of an array, file or table from `offset` on; only the blocks that hold them are read.
+    ///
+    /// # Errors
+    /// [`VolumeError::NotFound`], [`VolumeError::Beyond`]; what the drive reports.
+    pub fn read_at(&mut self, name: &str, offset: u64, bytes: u64) -> Result<Vec<u8>, Error> {
+        let name = name.to_owned();
+        self.0
+            .run(|host| async move { host.read_object_at(&name, offset, bytes).await })?
+    }
+
+    /// Writes bytes of an array, file or table in place, from `offset` on: ordinary writes, of which a power cut may
+    /// leave some blocks new and others old.
+    ///
+    /// # Errors
+    /// [`VolumeError::NotFound`], [`VolumeError::Beyond`]; what the drive reports.
+    pub fn write_at(&mut self, name: &str, offset: u64, data: &[u8]) -> Result<(), Error> {
+        let (name, data) = (name.to_owned(), data.to_vec());
+        self.0
+            .run(|host| async move { host.write_object_at(&name, offset, &data).await })?
+    }
+
+    /// Writes bytes behind the end of a file, table or array, of that whole rows. A power cut leaves it as it was, or with
+    /// all of them.
+    ///
+    /// # Errors
+    /// [`VolumeError::NotFound`], [`VolumeError::Rows`], [`VolumeError::NoSpace`]; what the drive reports.
+    pub fn append(&mut self, name: &str, data: &[u8]) -> Result<(), Error> {
+        let (name, data) = (name.to_owned(), data.to_vec());
+        self.0
+            .run(|host| async move { host.append_to_object(&name, &data).await })?
+    }
+
+    /// Cuts a file, table or array to its first `bytes` bytes, an array to whole rows. A power cut leaves it as it was,
+    /// or so.
+    ///
+    /// # Errors
+    /// [`VolumeError::NotFound`], [`VolumeError::Beyond`], [`VolumeError::Rows`]; what the drive reports.
+    pub fn truncate(&mut self, name: &str, bytes: u64) -> Result<(), Error> {
+        let name = name.to_owned();
+        self.0
+            .run(|host| async move { host.truncate_object(&name, bytes).await })?
+    }
+
     /// Gives an object another name.
     ///
     /// # Errors
@@ -120,127 +174,5 @@ impl Drive {
     /// What the drive reports; a damaged volume.
     pub fn groups(&mut self) -> Result<Vec<GroupInfo>, Error> {
         self.run(|host| async move { host.groups().await })?
-    }
-}
-
-impl Host {
-    /// Groups, arrays, files and tables, by name; none if the drive has no volume.
-    ///
-    /// # Errors
-    /// What the drive reports; a damaged volume.
-    pub async fn objects(&self) -> Result<Vec<Object>, Error> {
-        let list = async |volume: &mut DriveVolume| Ok(volume.objects().collect());
-        let found = self.names.with(self, Absent::Leave, list).await?;
-        Ok(found.unwrap_or_default())
-    }
-
-    /// A group, array, file or table by its name.
-    ///
-    /// # Errors
-    /// As [`Host::objects`].
-    pub async fn object(&self, name: &str) -> Result<Option<Object>, Error> {
-        let find = async |volume: &mut DriveVolume| Ok(volume.named(name));
-        Ok(self.names.with(self, Absent::Leave, find).await?.flatten())
-    }
-
-    /// As [`Volume::write`].
-    ///
-    /// # Errors
-    /// As [`Volume::write`].
-    pub async fn write_object(
-        &self,
-        name: &str,
-        content: Content,
-        data: &[u8],
-    ) -> Result<(), Error> {
-        if matches!(content.kind(), Kind::Group | Kind::Vector) {
-            let message = format!("{name:?}: groups and vectors are written through a group");
-            return Err(host::Error::Usage(message).into());
-        }
-        let write = async |volume: &mut DriveVolume| {
-            let mut change = volume.change()?;
-            let id = match change.volume().named(name) {
-                Some(old) => change.replace(old.id, content).map(|()| old.id),
-                None => change.create(name, content),
-            }?;
-            if let Err(error) = change.write(id, data).await {
-                return Err(vectors::undone(change, error.into()).await);
-            }
-            change.commit().await?;
-            Ok(())
-        };
-        self.names.with(self, Absent::Create, write).await?;
-        Ok(())
-    }
-
-    /// An array, file or table, and what it holds.
-    ///
-    /// # Errors
-    /// [`VolumeError::NotFound`]; what the drive reports.
-    pub async fn read_object(&self, name: &str) -> Result<(Object, Vec<u8>), Error> {
-        let read = async |volume: &mut DriveVolume| {
-            let object = volume.named(name).ok_or_else(|| not_found(name))?;
-            let data = volume.read(object.id).await?;
-            Ok((object, data))
-        };
-        let found = self.names.with(self, Absent::Leave, read).await?;
-        found.ok_or_else(|| not_found(name).into())
-    }
-
-    /// As [`Volume::rename`].
-    ///
-    /// # Errors
-    /// As [`Volume::rename`].
-    pub async fn rename_object(&self, old: &str, new: &str) -> Result<(), Error> {
-        let rename = async |volume: &mut DriveVolume| {
-            let object = volume.named(old).ok_or_else(|| not_found(old))?;
-            let mut change = volume.change()?;
-            change.rename(object.id, new)?;
-            change.commit().await?;
-            self.names.learn(volume, object.id);
-            Ok(())
-        };
-        let renamed = self.names.with(self, Absent::Leave, rename).await?;
-        renamed.ok_or_else(|| not_found(old).into())
-    }
-
-    /// As [`Volume::remove`].
-    ///
-    /// # Errors
-    /// As [`Volume::remove`].
-    pub async fn remove_object(&self, name: &str) -> Result<(), Error> {
-        let remove = async |volume: &mut DriveVolume| {
-            let object = volume.named(name).ok_or_else(|| not_found(name))?;
-            let mut change = volume.change()?;
-            change.remove(object.id)?;
-            let _alone = self.names.alone().await;
-            change.commit().await?;
-            self.names.learn(volume, object.id);
-            Ok(())
-        };
-        let removed = self.names.with(self, Absent::Leave, remove).await?;
-        removed.ok_or_else(|| not_found(name).into())
-    }
-
-    /// As [`Volume::usage`].
-    ///
-    /// # Errors
-    /// As [`Volume::usage`].
-    pub async fn volume_usage(&self) -> Result<Usage, Error> {
-        let usage = async |volume: &mut DriveVolume| {
-            Ok(Usage {
-                first: volume.extent().first,
-                blocks: volume.extent().blocks,
-                free: volume.free_blocks(),
-            })
-        };
-        let found = self.names.with(self, Absent::Leave, usage).await?;
-        Ok(found.unwrap_or_default())
-    }
-}
-
-fn not_found(name: &str) -> VolumeError {
-    VolumeError::NotFound {
-        what: format!("object {name:?}"),
     }
 }

@@ -5,13 +5,14 @@ use std::ops::ControlFlow;
 
 use device::ftl::AtOnce;
 use device::region::Shape;
-use host::volume::{Content, Group};
+use host::volume::{Content, Group, ObjectId};
 use media::nand::NandError;
 use thiserror::Error;
 
-use super::group::{Rows, Vector};
-use super::slot::{Absent, DriveVolume};
-use super::vectors::{add_row, group_content, handle_of, vectors_of};
+use super::index::id_of;
+use super::information::{Rows, Vector, handle_of};
+use super::mount::{Absent, DriveVolume};
+use super::vectors::{group_in, row_name};
 use crate::drive::{Drive, Host};
 use crate::error::Error;
 
@@ -113,46 +114,59 @@ impl Host {
     ) -> Result<(Group, Vec<Vector>), Error> {
         what.check(count as usize)?;
         let add = async |volume: &mut DriveVolume| {
+            let content = self.group_to_write(volume, name, what)?;
             let mut change = volume.change()?;
             change.check_room(count)?;
-            let group = self.group_for(&mut change, name, what)?;
-            let first = change.volume().next_number(group).unwrap_or(0);
+            let group = group_in(&mut change, name, &content)?;
+            let mut vectors = Vec::with_capacity(count as usize);
             for index in 0..count as usize {
-                add_row(&mut change, group, what, index)?;
+                let name = row_name(change.volume(), group, what, index);
+                vectors.push(change.create_vector(group, &name, what.inverse)?);
             }
             change.commit().await?;
-            self.names.learn(volume, group);
-            let added = |vector: &Vector| vector.number >= first;
-            let vectors = vectors_of(volume, group).filter(added).collect();
-            Ok((group_content(volume, group)?, vectors))
+            Ok((content, self.learned(volume, group, &vectors)))
         };
-        let added = self.names.with(self, Absent::Create, add).await?;
+        let added = self.mount.with(self, Absent::Create, add).await?;
         Ok(added.expect("a volume is made where there is none"))
     }
 
     /// Removes vectors that were made and could not be set up; the group, too, if it has no others.
     async fn remove_rows(&self, name: &str, numbers: &[u32]) -> Result<(), Error> {
-        let remove = async |volume: &mut DriveVolume| {
-            let mut change = volume.change()?;
-            let group = change.volume().named(name);
+        let find = |volume: &DriveVolume| -> Vec<(ObjectId, ObjectId)> {
+            let group = volume.named(name);
             let group = group.filter(|group| matches!(group.content, Content::Group(_)));
-            let Some(group) = group else {
+            group.map_or_else(Vec::new, |group| {
+                let rows = numbers.iter();
+                let rows = rows.filter_map(|number| volume.numbered(group.id, *number));
+                rows.map(|row| (group.id, row.id)).collect()
+            })
+        };
+        let mine =
+            |volume: &DriveVolume| Ok(find(volume).iter().map(|(_, row)| row.get()).collect());
+        let remove = async |volume: &mut DriveVolume| {
+            let rows = find(volume);
+            let Some((group, _)) = rows.first().copied() else {
                 return Ok(());
             };
-            for number in numbers {
-                if let Some(vector) = change.volume().numbered(group.id, *number) {
-                    change.remove(vector.id)?;
-                }
+            let mut change = volume.change()?;
+            for (_, row) in &rows {
+                change.remove(*row)?;
             }
-            if change.volume().vectors(group.id).next().is_none() {
-                change.remove(group.id)?;
+            let is_empty = change.volume().vector_count(group) == 0;
+            if is_empty {
+                change.remove(group)?;
             }
-            let _alone = self.names.alone().await;
             change.commit().await?;
-            self.names.learn(volume, group.id);
+            self.mount.learn(|index| {
+                rows.iter()
+                    .for_each(|(_, row)| index.forget(id_of(*row, group)));
+                if is_empty {
+                    index.forget_group(group);
+                }
+            });
             Ok(())
         };
-        self.names.with(self, Absent::Leave, remove).await?;
+        self.mount.alone_with(self, mine, remove).await?;
         Ok(())
     }
 }

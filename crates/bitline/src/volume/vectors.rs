@@ -1,22 +1,24 @@
-//! Vectors written, found and deleted in simulated time: changes of the volume, and rows written with placement handles.
+//! Vectors written, found and deleted in simulated time: rows written with placement handles, and changes of the volume
+//! that name them.
 
-use host::bits::Handle;
 use host::volume::{
-    Change, Content, Extent, Group as GroupContent, Kind, Object, ObjectId,
-    Vector as VectorContent, VolumeError,
+    Change, Content, Extent, Group as GroupContent, Object, ObjectId, Vector as VectorContent,
+    VolumeError,
 };
 use nvme::VectorId;
 use nvme::command::Home;
 
-use super::group::{GroupInfo, Rows, Vector};
-use super::slot::{Absent, DriveVolume, id_of};
+use super::index::id_of;
+use super::information::{GroupInfo, Rows, Vector, content, handle_of, home_of, usage};
+use super::mount::{Absent, DriveVolume};
+use super::reserved::{Ticket, erased};
 use crate::drive::Host;
 use crate::driver::Queue;
 use crate::error::Error;
 
 impl Host {
     /// Writes vectors to the group `name`, which is made if there is none, under the next free numbers: all of them, or
-    /// none.
+    /// none. Other calls go on meanwhile; only the commit of their names is one's own.
     ///
     /// # Errors
     /// Rows of other lengths; another length or home than the group has; [`Error::Volume`]; what the drive reports,
@@ -28,27 +30,62 @@ impl Host {
         rows: &[R],
     ) -> Result<Vec<Vector>, Error> {
         what.check(rows.len())?;
-        let write = async |volume: &mut DriveVolume| {
-            let mut change = volume.change()?;
-            let group = self.group_for(&mut change, name, what)?;
-            let first = change.volume().next_number(group).unwrap_or(0);
-            for (index, row) in rows.iter().enumerate() {
-                let written = async {
-                    let vector = add_row(&mut change, group, what, index)?;
-                    self.write_row(&mut change, group, vector, what.inverse, row.as_ref())
-                        .await
-                };
-                if let Err(error) = written.await {
-                    return Err(undone(change, error).await);
+        let begin = async |volume: &mut DriveVolume| {
+            let group = self.group_to_write(volume, name, what)?;
+            for row in rows {
+                check_length(&group, row.as_ref())?;
+            }
+            check_free(volume, name, what)?;
+            let (mut reservations, mut lacks) = (Vec::with_capacity(rows.len()), None);
+            for _ in rows {
+                match volume.reserve_vector(&group) {
+                    Ok(reservation) => reservations.push(reservation),
+                    Err(error) => {
+                        lacks = Some(error);
+                        break;
+                    }
                 }
             }
-            change.commit().await?;
-            self.names.learn(volume, group);
-            let written = |vector: &Vector| vector.number >= first;
-            Ok(vectors_of(volume, group).filter(written).collect())
+            let writing = self.mount.reserved.write_group(name, group);
+            Ok((
+                group,
+                writing,
+                self.mount.reserved.hold(reservations),
+                lacks,
+            ))
         };
-        let written = self.names.with(self, Absent::Create, write).await?;
-        Ok(written.unwrap_or_default())
+        let begun = self.mount.with(self, Absent::Create, begin).await?;
+        let (group, _writing, ticket, lacks) = begun.expect("a volume is made where there is none");
+        let mut result = Ok(());
+        for (index, row) in rows.iter().enumerate().take(ticket.len()) {
+            let extents = ticket.extents(index);
+            result = self
+                .write_row(&group, extents, what.inverse, row.as_ref())
+                .await;
+            if result.is_err() {
+                break;
+            }
+        }
+        // Where both addresses and blocks for computing are short, the drive's own answer says more.
+        let result = result.and_then(|()| lacks.map_or(Ok(()), |error| Err(error.into())));
+        if let Err(error) = result {
+            return Err(self.given_back(ticket, error).await);
+        }
+        let commit = async |volume: &mut DriveVolume| {
+            let mut change = volume.change()?;
+            match name_rows(&mut change, name, &group, what, &ticket) {
+                Ok((group, vectors)) => {
+                    change.commit().await?;
+                    Ok(self.learned(volume, group, &vectors))
+                }
+                Err(error) => Err(undone(change, error).await),
+            }
+        };
+        match self.mount.with(self, Absent::Leave, commit).await {
+            Ok(Some(written)) => Ok(written),
+            Ok(None) => Err(erased()),
+            Err(error) => Err(self.given_back(ticket, error).await),
+        }
     }
 
     /// Gives a vector other bits, and has its inverse stored from now on or not; as it was, if nothing is said. Whoever
@@ -62,44 +99,102 @@ impl Host {
         inverse: Option<bool>,
         data: &[u8],
     ) -> Result<Vector, Error> {
-        let write = async |volume: &mut DriveVolume| {
-            let (group, vector, mut content) = find(volume, id)?;
-            let mut change = volume.change()?;
-            content.inverse = inverse.unwrap_or(content.inverse);
-            change.replace(vector, Content::Vector(content))?;
-            let written = self.write_row(&mut change, group, vector, content.inverse, data);
-            if let Err(error) = written.await {
-                return Err(undone(change, error).await);
-            }
-            let _alone = self.names.alone().await;
-            change.commit().await?;
-            self.names.learn(volume, group);
-            Ok(vectors_of(volume, group).find(|written| written.id == id))
+        let begin = async |volume: &mut DriveVolume| {
+            let (of, _, content) = find(volume, id)?;
+            let group = group_content(volume, of)?;
+            check_length(&group, data)?;
+            let reservation = volume.reserve_vector(&group)?;
+            let name = volume.get(of).map(|group| group.name);
+            let writing = self
+                .mount
+                .reserved
+                .write_group(&name.unwrap_or_default(), group);
+            let ticket = self.mount.reserved.hold(vec![reservation]);
+            Ok((group, inverse.unwrap_or(content.inverse), writing, ticket))
         };
-        let written = self.names.with(self, Absent::Leave, write).await?;
-        written.flatten().ok_or(Error::NoVector(id))
+        let begun = self.mount.with(self, Absent::Leave, begin).await?;
+        let (group, inverse, _writing, ticket) = begun.ok_or(Error::NoVector(id))?;
+        let written = self.write_row(&group, ticket.extents(0), inverse, data);
+        if let Err(error) = written.await {
+            return Err(self.given_back(ticket, error).await);
+        }
+        let replace = async |volume: &mut DriveVolume| {
+            let (group, vector, mut content) = find(volume, id)?;
+            content.inverse = inverse;
+            let mut change = volume.change()?;
+            let (content, row) = (Content::Vector(content), ticket.redeem(0)?);
+            if let Err(error) = change.replace_from(vector, content, row) {
+                return Err(undone(change, error.into()).await);
+            }
+            change.commit().await?;
+            Ok(self.learned(volume, group, &[vector]))
+        };
+        let mine = |volume: &DriveVolume| find(volume, id).map(|_| vec![id.vector]);
+        match self.mount.alone_with(self, mine, replace).await {
+            Ok(written) => written
+                .and_then(|mut written| written.pop())
+                .ok_or(Error::NoVector(id)),
+            Err(error) => Err(self.given_back(ticket, error).await),
+        }
     }
 
-    /// The group `name`, made if there is none or if it has no vectors.
-    pub(super) fn group_for(
+    /// Gives back at once what was reserved for something that failed.
+    pub(super) async fn given_back(&self, ticket: Ticket<'_>, error: Error) -> Error {
+        drop(ticket);
+        // What cannot be given back now is so with a later call; the first error tells more.
+        let _ = self.mount.with(self, Absent::Leave, async |_| Ok(())).await;
+        error
+    }
+
+    /// Vectors that were written, whose places everybody knows from now on.
+    pub(super) fn learned(
         &self,
-        change: &mut Change<'_, Queue>,
+        volume: &DriveVolume,
+        group: ObjectId,
+        vectors: &[ObjectId],
+    ) -> Vec<Vector> {
+        self.mount.learn(|index| {
+            index.learn(volume, group);
+            vectors.iter().for_each(|id| index.learn(volume, *id));
+        });
+        let name = volume
+            .get(group)
+            .map(|group| group.name)
+            .unwrap_or_default();
+        let vectors = vectors.iter().filter_map(|id| volume.get(*id));
+        vectors
+            .filter_map(|vector| vector_of(&name, vector))
+            .collect()
+    }
+
+    /// The group `name` as it is, or as it is to be if there is none or if it has no vectors.
+    pub(super) fn group_to_write(
+        &self,
+        volume: &DriveVolume,
         name: &str,
         what: &Rows,
-    ) -> Result<ObjectId, Error> {
+    ) -> Result<GroupContent, Error> {
+        host::volume::check_name(name)?;
         let wanted = what.home.map(|home| self.canonical(home)).transpose()?;
-        let Some(found) = change.volume().named(name) else {
-            let home = wanted.unwrap_or(Home::ALL);
-            return Ok(change.create_group(name, what.bits, home.first, home.dies)?);
+        let found = volume.named(name);
+        let there = found.as_ref().map(content).transpose()?;
+        let has_vectors = |group: &Object| volume.vector_count(group.id) > 0;
+        // Others may be writing the first vectors of it.
+        let bound = match found.as_ref().is_some_and(has_vectors) {
+            true => there,
+            false => self.mount.reserved.written_group(name),
         };
-        let group = content(&found)?;
-        let home = home_of(&group);
-        if change.volume().vectors(found.id).next().is_none() {
+        let Some(group) = bound else {
             // Nothing binds it: it becomes what is asked for.
-            let home = wanted.unwrap_or(home);
-            change.remove(found.id)?;
-            return Ok(change.create_group(name, what.bits, home.first, home.dies)?);
-        }
+            let home = wanted.or(there.map(|group| home_of(&group)));
+            let home = home.unwrap_or(Home::ALL);
+            let own = there.map(|group| group.handle);
+            let is_taken = |handle| self.mount.reserved.has_handle(handle);
+            let new = volume.new_group(what.bits, (home.first, home.dies), own, is_taken)?;
+            Content::Group(new).check()?;
+            return Ok(new);
+        };
+        let home = home_of(&group);
         if let Some(wanted) = wanted.filter(|wanted| *wanted != home) {
             return usage(format!(
                 "group {name:?} lies on {}, not on {}: ask for it without a home, or delete it first",
@@ -113,18 +208,22 @@ impl Host {
                 group.bits, what.bits
             ));
         }
-        Ok(found.id)
+        Ok(group)
     }
 
     /// A home that the drive has, written in one way only: all dies of the drive are zero dies.
-    fn canonical(&self, home: Home) -> Result<Home, Error> {
+    pub(super) fn canonical(&self, home: Home) -> Result<Home, Error> {
         let dies = self.dies;
-        if u32::from(home.first) >= dies || u32::from(home.dies) > dies {
+        if u32::from(home.first) >= dies {
+            let (first, last) = (home.first, dies - 1);
             return usage(format!(
-                "{} dies from die {} on: this drive has dies 0 to {}",
-                home.dies,
-                home.first,
-                dies - 1
+                "first_die = {first}: this drive has dies 0 to {last}"
+            ));
+        }
+        if u32::from(home.dies) > dies {
+            let (wanted, last) = (home.dies, dies - 1);
+            return usage(format!(
+                "dies = {wanted}: this drive has {dies}, dies 0 to {last}"
             ));
         }
         let is_all = u32::from(home.dies) == dies;
@@ -136,41 +235,29 @@ impl Host {
 
     async fn write_row(
         &self,
-        change: &mut Change<'_, Queue>,
-        group: ObjectId,
-        vector: ObjectId,
+        group: &GroupContent,
+        extents: &[Extent],
         inverse: bool,
         data: &[u8],
     ) -> Result<(), Error> {
-        let group = group_content(change.volume(), group)?;
-        let (bits, right) = (group.bits, group.bits.div_ceil(8));
-        if data.len() as u64 != right {
-            let found = data.len();
-            return usage(format!(
-                "{found} bytes for a vector of {bits} bits: {right} would be right"
-            ));
-        }
-        let write = async |_: &DriveVolume, extents: &[Extent]| {
-            self.open_handle(&group).await?;
-            let first = extents.first().map_or(0, |extent| extent.first);
-            let blocks: u64 = extents.iter().map(|extent| extent.blocks).sum();
-            let bytes = blocks * u64::from(self.block().block_bytes());
-            let padded;
-            let whole = if bits == bytes * 8 {
-                data
-            } else {
-                padded = pad(data, bits, bytes);
-                &padded
-            };
-            let written = self.bits().write(group.handle, inverse, first, whole);
-            Ok::<_, Error>(written.await?)
+        self.open_handle(group).await?;
+        let first = extents.first().map_or(0, |extent| extent.first);
+        let blocks: u64 = extents.iter().map(|extent| extent.blocks).sum();
+        let bytes = blocks * u64::from(self.block().block_bytes());
+        let padded;
+        let whole = if group.bits == bytes * 8 {
+            data
+        } else {
+            padded = pad(data, group.bits, bytes);
+            &padded
         };
-        change.write_by(vector, write).await
+        let written = self.bits().write(group.handle, inverse, first, whole);
+        Ok(written.await?)
     }
 
     /// Opens the placement handle of a group, unless it is.
     pub(super) async fn open_handle(&self, group: &GroupContent) -> Result<(), Error> {
-        let open = &self.names.open_handles;
+        let open = &self.mount.open_handles;
         if open.borrow().get(&group.handle) == Some(group) {
             return Ok(());
         }
@@ -186,9 +273,9 @@ impl Host {
     pub async fn group_vectors(&self, name: &str) -> Result<Vec<Vector>, Error> {
         let list = async |volume: &mut DriveVolume| {
             let group = volume.named(name);
-            Ok(group.map_or_else(Vec::new, |group| vectors_of(volume, group.id).collect()))
+            Ok(group.map_or_else(Vec::new, |group| vectors_of(volume, &group).collect()))
         };
-        let found = self.names.with(self, Absent::Leave, list).await?;
+        let found = self.mount.with(self, Absent::Leave, list).await?;
         Ok(found.unwrap_or_default())
     }
 
@@ -198,19 +285,24 @@ impl Host {
     /// What the drive reports; a damaged volume.
     pub async fn groups(&self) -> Result<Vec<GroupInfo>, Error> {
         let list = async |volume: &mut DriveVolume| {
-            let info = |object: Object| {
-                let group = content(&object).ok()?;
-                Some(GroupInfo {
-                    bits: group.bits,
-                    home: home_of(&group),
-                    vectors: volume.vectors(object.id).count(),
-                    name: object.name,
-                })
-            };
-            Ok(volume.objects().filter_map(info).collect())
+            let groups = volume.objects().filter_map(|object| info(volume, object));
+            Ok(groups.collect())
         };
-        let found = self.names.with(self, Absent::Leave, list).await?;
+        let found = self.mount.with(self, Absent::Leave, list).await?;
         Ok(found.unwrap_or_default())
+    }
+
+    /// A group by its name.
+    ///
+    /// # Errors
+    /// What the drive reports; a damaged volume.
+    pub async fn group(&self, name: &str) -> Result<Option<GroupInfo>, Error> {
+        let find = async |volume: &mut DriveVolume| {
+            let object = volume.named(name);
+            Ok(object.and_then(|object| info(volume, object)))
+        };
+        let found = self.mount.with(self, Absent::Leave, find).await?;
+        Ok(found.flatten())
     }
 
     /// A vector of a group by its name.
@@ -218,32 +310,135 @@ impl Host {
     /// # Errors
     /// [`VolumeError::NotFound`]; what the drive reports.
     pub async fn vector(&self, group: &str, name: &str) -> Result<Vector, Error> {
-        let vectors = self.group_vectors(group).await?;
-        let found = vectors.into_iter().find(|vector| vector.name == name);
-        found.ok_or_else(|| vector_not_found(group, name).into())
+        let find = |volume: &DriveVolume, group: ObjectId| volume.vector(group, name);
+        let found = self.vector_by(group, find).await?;
+        found.ok_or_else(|| vector_not_found(group, &format!("{name:?}")).into())
     }
 
-    /// Deletes a vector.
+    /// A vector of a group by its number.
+    ///
+    /// # Errors
+    /// [`VolumeError::NotFound`]; what the drive reports.
+    pub async fn vector_numbered(&self, group: &str, number: u32) -> Result<Vector, Error> {
+        let find = |volume: &DriveVolume, group: ObjectId| volume.numbered(group, number);
+        let found = self.vector_by(group, find).await?;
+        found.ok_or_else(|| vector_not_found(group, &number.to_string()).into())
+    }
+
+    async fn vector_by(
+        &self,
+        group: &str,
+        find: impl Fn(&DriveVolume, ObjectId) -> Option<Object>,
+    ) -> Result<Option<Vector>, Error> {
+        let look = async |volume: &mut DriveVolume| {
+            let of = volume.named(group);
+            let found = of.and_then(|of| find(volume, of.id));
+            Ok(found.and_then(|vector| vector_of(group, vector)))
+        };
+        let found = self.mount.with(self, Absent::Leave, look).await?;
+        Ok(found.flatten())
+    }
+
+    /// A vector as it is now, by what it is called in expressions.
+    ///
+    /// # Errors
+    /// [`Error::NoVector`]; what the drive reports.
+    pub async fn vector_called(&self, id: VectorId) -> Result<Vector, Error> {
+        let look = async |volume: &mut DriveVolume| {
+            let (group, vector, _) = find(volume, id)?;
+            let name = volume.get(group).map(|group| group.name);
+            let vector = volume.get(vector);
+            Ok(name
+                .zip(vector)
+                .and_then(|(name, vector)| vector_of(&name, vector)))
+        };
+        let found = self.mount.with(self, Absent::Leave, look).await?;
+        found.flatten().ok_or(Error::NoVector(id))
+    }
+
+    /// Deletes a vector, once nobody evaluates it.
     ///
     /// # Errors
     /// [`Error::NoVector`]; what the drive reports.
     pub async fn delete_vector(&self, id: VectorId) -> Result<(), Error> {
+        let mine = |volume: &DriveVolume| find(volume, id).map(|_| vec![id.vector]);
         let delete = async |volume: &mut DriveVolume| {
-            let (group, vector, _) = find(volume, id)?;
+            let (_, vector, _) = find(volume, id)?;
             let mut change = volume.change()?;
             change.remove(vector)?;
-            let _alone = self.names.alone().await;
             change.commit().await?;
-            self.names.learn(volume, group);
+            self.mount.learn(|index| index.forget(id));
             Ok(())
         };
-        let deleted = self.names.with(self, Absent::Leave, delete).await?;
+        let deleted = self.mount.alone_with(self, mine, delete).await?;
         deleted.ok_or(Error::NoVector(id))
     }
 }
 
-pub(super) fn usage<T>(message: String) -> Result<T, Error> {
-    Err(host::Error::Usage(message).into())
+/// Names vectors that were written, in the group that they were written for: the group and they.
+fn name_rows(
+    change: &mut Change<'_, Queue>,
+    name: &str,
+    group: &GroupContent,
+    what: &Rows,
+    ticket: &Ticket<'_>,
+) -> Result<(ObjectId, Vec<ObjectId>), Error> {
+    let id = group_in(change, name, group)?;
+    let mut vectors = Vec::with_capacity(ticket.len());
+    for index in 0..ticket.len() {
+        let name = row_name(change.volume(), id, what, index);
+        let row = ticket.redeem(index)?;
+        vectors.push(change.create_vector_from(id, &name, what.inverse, row)?);
+    }
+    Ok((id, vectors))
+}
+
+/// The group that vectors were written for, made if it is not there yet.
+pub(super) fn group_in(
+    change: &mut Change<'_, Queue>,
+    name: &str,
+    group: &GroupContent,
+) -> Result<ObjectId, Error> {
+    let volume = change.volume();
+    let same = volume.group_of_handle(group.handle);
+    if let Some(same) = same.filter(|same| same.content == Content::Group(*group)) {
+        return Ok(same.id);
+    }
+    let empty = volume.named(name).filter(|found| content(found).is_ok());
+    let empty = empty.filter(|found| volume.vector_count(found.id) == 0);
+    if let Some(empty) = empty {
+        change.remove(empty.id)?;
+    }
+    Ok(change.create(name, Content::Group(*group))?)
+}
+
+/// Whether names that were given are free.
+fn check_free(volume: &DriveVolume, name: &str, what: &Rows) -> Result<(), Error> {
+    let group = volume.named(name);
+    let mut seen = std::collections::BTreeSet::new();
+    for vector in what.names.iter().flatten() {
+        host::volume::check_name(vector)?;
+        let found = group
+            .as_ref()
+            .and_then(|group| volume.vector(group.id, vector));
+        if found.is_some() || !seen.insert(vector) {
+            let (name, kind) = (vector.clone(), host::volume::Kind::Vector);
+            return Err(VolumeError::Taken { name, kind }.into());
+        }
+    }
+    Ok(())
+}
+
+/// Whether a row is as long as the vectors of its group.
+fn check_length(group: &GroupContent, row: &[u8]) -> Result<(), Error> {
+    let (bits, right) = (group.bits, group.bits.div_ceil(8));
+    if row.len() as u64 == right {
+        return Ok(());
+    }
+    let found = row.len();
+    usage(format!(
+        "{found} bytes for a vector of {bits} bits: {right} would be right"
+    ))
 }
 
 /// Undoes a change that failed.
@@ -255,7 +450,7 @@ pub(super) async fn undone(change: Change<'_, Queue>, error: Error) -> Error {
 
 fn vector_not_found(group: &str, name: &str) -> VolumeError {
     VolumeError::NotFound {
-        what: format!("vector {name:?} in group {group:?}"),
+        what: format!("vector {name} in group {group:?}"),
     }
 }
 
@@ -268,35 +463,6 @@ fn pad(data: &[u8], bits: u64, bytes: u64) -> Vec<u8> {
     }
     padded.resize(bytes as usize, 0);
     padded
-}
-
-/// A group as the drive is told of it.
-pub(super) fn handle_of(group: &GroupContent) -> Handle {
-    Handle {
-        number: group.handle,
-        anchor: group.anchor,
-        pitch: group.pitch,
-        home: home_of(group),
-    }
-}
-
-fn home_of(group: &GroupContent) -> Home {
-    Home {
-        first: group.first_die,
-        dies: group.dies,
-    }
-}
-
-/// What a group is, if the object is one.
-pub(super) fn content(object: &Object) -> Result<GroupContent, VolumeError> {
-    match &object.content {
-        Content::Group(group) => Ok(*group),
-        other => Err(VolumeError::WrongKind {
-            name: object.name.clone(),
-            found: other.kind(),
-            wanted: Kind::Group,
-        }),
-    }
 }
 
 pub(super) fn group_content(
@@ -320,18 +486,10 @@ fn find(volume: &DriveVolume, id: VectorId) -> Result<(ObjectId, ObjectId, Vecto
     }
 }
 
-/// Makes the vector for a row.
-pub(super) fn add_row(
-    change: &mut Change<'_, Queue>,
-    group: ObjectId,
-    what: &Rows,
-    index: usize,
-) -> Result<ObjectId, Error> {
-    let name = match what.name(index) {
-        Some(name) => name.to_owned(),
-        None => free_name(change.volume(), group),
-    };
-    Ok(change.create_vector(group, &name, what.inverse)?)
+/// The name of a row: its own, or a free one.
+pub(super) fn row_name(volume: &DriveVolume, group: ObjectId, what: &Rows, index: usize) -> String {
+    let own = what.name(index).map(str::to_owned);
+    own.unwrap_or_else(|| free_name(volume, group))
 }
 
 /// A home in words.
@@ -352,23 +510,35 @@ fn free_name(volume: &DriveVolume, group: ObjectId) -> String {
 }
 
 /// The vectors of a group, by number.
-pub(super) fn vectors_of(volume: &DriveVolume, group: ObjectId) -> impl Iterator<Item = Vector> {
-    let group = volume.get(group).filter(|group| content(group).is_ok());
-    let of = group.as_ref().map(|group| volume.vectors(group.id));
-    let vectors: Vec<Object> = of.into_iter().flatten().collect();
-    vectors.into_iter().filter_map(move |object| {
-        let group = group.as_ref()?;
-        let Content::Vector(vector) = object.content else {
-            return None;
-        };
-        Some(Vector {
-            group: group.name.clone(),
-            id: id_of(object.id, group.id),
-            name: object.name,
-            number: vector.number,
-            bits: vector.bits,
-            inverse: vector.inverse,
-            extents: object.extents,
-        })
+fn vectors_of<'v>(volume: &'v DriveVolume, group: &Object) -> impl Iterator<Item = Vector> + 'v {
+    let (id, name) = (group.id, group.name.clone());
+    let vectors = volume.vectors(id);
+    vectors.filter_map(move |vector| vector_of(&name, vector))
+}
+
+/// A vector of the group `group`.
+pub(super) fn vector_of(group: &str, object: Object) -> Option<Vector> {
+    let Content::Vector(vector) = object.content else {
+        return None;
+    };
+    Some(Vector {
+        group: group.to_owned(),
+        id: id_of(object.id, vector.group),
+        name: object.name,
+        number: vector.number,
+        bits: vector.bits,
+        inverse: vector.inverse,
+        extents: object.extents,
+    })
+}
+
+/// What is told of an object, if it is a group.
+fn info(volume: &DriveVolume, object: Object) -> Option<GroupInfo> {
+    let group = content(&object).ok()?;
+    Some(GroupInfo {
+        bits: group.bits,
+        home: home_of(&group),
+        vectors: volume.vector_count(object.id),
+        name: object.name,
     })
 }

@@ -11,7 +11,8 @@ use super::range::{Extent, Range};
 use super::replay::{Replay, Timing, TraceSource};
 use super::run::{Prefill, Touched};
 use super::warnings::RangeFacts;
-use crate::{Drive, Error};
+use crate::volume::Plain;
+use crate::{Drive, Error, Host};
 
 /// When requests are sent.
 #[derive(Clone, Copy)]
@@ -164,21 +165,14 @@ impl Plan {
 
 /// What is written must stay away from the drive's volume, if it has one.
 fn check_volume(drive: &mut Drive, namespace: u32, range: Range) -> Result<(), String> {
-    drive.know_vectors().map_err(|error| error.to_string())?;
-    let volume = drive
-        .host()
-        .map_err(|error| error.to_string())?
-        .names
-        .catalogue();
-    let end = range.first + range.blocks;
-    if namespace != 1 || volume.is_empty() || end <= volume.start {
+    if namespace != 1 {
         return Ok(());
     }
-    Err(format!(
-        "blocks {} to {end} reach into the drive's volume, from block {} on: its groups, arrays and files would be \
-         overwritten; give a range before it",
-        range.first, volume.start
-    ))
+    let blocks = range.first..range.first + range.blocks;
+    let check =
+        |host: Host| async move { host.check_plain(blocks, Plain::Generate).await.map(drop) };
+    let checked = drive.run(check).and_then(|checked| checked);
+    checked.map_err(|error| error.to_string())
 }
 
 /// The format and size of a namespace.

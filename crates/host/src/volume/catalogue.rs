@@ -15,6 +15,8 @@ pub(super) struct Catalogue {
     names: BTreeMap<(ObjectId, String), ObjectId>,
     /// Vectors by group and number.
     vectors: BTreeMap<(ObjectId, u32), ObjectId>,
+    /// How many vectors groups have, unless they have none.
+    counts: BTreeMap<ObjectId, usize>,
     /// Groups by placement handle.
     handles: BTreeMap<u16, ObjectId>,
     /// The highest number that an object had.
@@ -80,9 +82,18 @@ impl Catalogue {
         })
     }
 
-    /// The lowest placement handle that no group has; 0 is left free.
-    pub(super) fn next_handle(&self) -> Option<u16> {
-        (1..=HANDLE_MAX).find(|handle| !self.handles.contains_key(handle))
+    /// How many vectors a group has.
+    pub(super) fn vector_count(&self, group: ObjectId) -> usize {
+        self.counts.get(&group).copied().unwrap_or(0)
+    }
+
+    pub(super) fn group_of_handle(&self, handle: u16) -> Option<ObjectId> {
+        self.handles.get(&handle).copied()
+    }
+
+    /// The lowest placement handle that no group has and that is not taken otherwise; 0 is left free.
+    pub(super) fn next_handle(&self, is_taken: impl Fn(u16) -> bool) -> Option<u16> {
+        (1..=HANDLE_MAX).find(|handle| !self.handles.contains_key(handle) && !is_taken(*handle))
     }
 
     /// Replaces objects, all at once, and gives back what they were.
@@ -121,7 +132,14 @@ impl Catalogue {
         let entry = self.objects.remove(&id)?;
         self.names.remove(&(entry.parent(), entry.name.clone()));
         match &entry.content {
-            Content::Vector(vector) => drop(self.vectors.remove(&(vector.group, vector.number))),
+            Content::Vector(vector) => {
+                self.vectors.remove(&(vector.group, vector.number));
+                let left = self.vector_count(vector.group) - 1;
+                match left {
+                    0 => self.counts.remove(&vector.group),
+                    _ => self.counts.insert(vector.group, left),
+                };
+            }
             Content::Group(group) => drop(self.handles.remove(&group.handle)),
             _ => {}
         }
@@ -140,6 +158,7 @@ impl Catalogue {
                     return Err(format!("two vectors of a group have number {}", number.1));
                 }
                 self.vectors.insert(number, id);
+                *self.counts.entry(vector.group).or_default() += 1;
             }
             Content::Group(group) => {
                 if self.handles.contains_key(&group.handle) {

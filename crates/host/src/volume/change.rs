@@ -1,31 +1,16 @@
 //! Changes of a volume: any number of objects are created, replaced, renamed and removed, all or none of them.
 
-use std::collections::BTreeMap;
-
-use nvme::command::MAX_DATASET_RANGES;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::catalogue::alignment;
+use super::commit::Committed;
 use super::error::VolumeError;
-use super::extent::{Alignment, Extent, Run};
-use super::object::{
-    Array, Content, EXTENTS_MAX, Entry, Group, HANDLE_MAX, Kind, ObjectId, Vector,
-};
-use super::page::{self, Stamp};
+use super::extent::{Extent, Run};
+use super::object::{Array, Content, Entry, Group, Kind, ObjectId, Vector};
 use super::record::{self, Record};
-use super::{Log, Volume, name, no_object};
+use super::reserve::Reservation;
+use super::{Volume, data, name, no_object, page};
 use crate::transport::Transport;
-
-/// What a commit took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Committed {
-    /// Pages of the catalogue that were written.
-    pub pages: u32,
-    /// Whether they hold all objects and begin the other area, as this one was full.
-    pub is_compacted: bool,
-    /// Logical blocks that are free again.
-    pub freed_blocks: u64,
-}
 
 /// A change under way. Dropping it undoes it.
 pub struct Change<'v, T> {
@@ -33,7 +18,9 @@ pub struct Change<'v, T> {
     /// The objects touched, as they were before.
     before: BTreeMap<ObjectId, Option<Entry>>,
     /// Pages taken for new extents.
-    taken: Vec<Run>,
+    taken: BTreeSet<Run>,
+    /// Content was written that must be durable before anything names it.
+    has_content: bool,
     /// Pages that are free once this is committed.
     freed: Vec<Run>,
     is_committed: bool,
@@ -44,7 +31,8 @@ impl<'v, T: Transport> Change<'v, T> {
         Change {
             volume,
             before: BTreeMap::new(),
-            taken: Vec::new(),
+            taken: BTreeSet::new(),
+            has_content: false,
             freed: Vec::new(),
             is_committed: false,
         }
@@ -68,29 +56,9 @@ impl<'v, T: Transport> Change<'v, T> {
         first_die: u16,
         dies: u16,
     ) -> Result<ObjectId, VolumeError> {
-        let volume = &self.volume;
-        let handle = volume
-            .catalogue
-            .next_handle()
-            .ok_or_else(|| VolumeError::Attribute {
-                what: "the number of groups",
-                value: u32::from(HANDLE_MAX).to_string(),
-                allowed: "less: each has a placement handle of 15 bits; remove groups".into(),
-            })?;
-        let mut group = Group {
-            handle,
-            anchor: volume.layout.data(),
-            pitch: 0,
-            first_die,
-            dies,
-            bits,
-        };
-        let row = volume.layout.pages_for(bits.div_ceil(8));
-        let pages = u32::try_from(row).map_err(|_| volume.no_space(row))?;
-        let first = volume.space.first_fit(pages, Alignment::ANY);
-        // Where no row fits in one piece, rows lie in pieces, wherever the matrix begins.
-        group.anchor += u64::from(first.unwrap_or(0)) * u64::from(volume.layout.page_blocks);
-        group.pitch = row.max(1) * u64::from(volume.layout.page_blocks);
+        let group = self
+            .volume
+            .new_group(bits, (first_die, dies), None, |_| false)?;
         self.create(name, Content::Group(group))
     }
 
@@ -163,15 +131,54 @@ impl<'v, T: Transport> Change<'v, T> {
     /// # Errors
     /// [`VolumeError::Name`], [`VolumeError::Taken`], [`VolumeError::Attribute`], [`VolumeError::NoSpace`].
     pub fn create(&mut self, name: &str, content: Content) -> Result<ObjectId, VolumeError> {
+        self.create_on(name, content, None)
+    }
+
+    /// Creates an object whose content was written to a reservation.
+    ///
+    /// # Errors
+    /// As [`Change::create`]; the reservation is then given back with the change.
+    pub fn create_from(
+        &mut self,
+        name: &str,
+        content: Content,
+        reservation: Reservation,
+    ) -> Result<ObjectId, VolumeError> {
+        let runs = self.adopt(reservation);
+        self.create_on(name, content, Some(runs))
+    }
+
+    /// As [`Change::create_vector`], of a vector that was written to a reservation.
+    ///
+    /// # Errors
+    /// As [`Change::create_vector`]; the reservation is then given back with the change.
+    pub fn create_vector_from(
+        &mut self,
+        group: ObjectId,
+        name: &str,
+        inverse: bool,
+        reservation: Reservation,
+    ) -> Result<ObjectId, VolumeError> {
+        let runs = self.adopt(reservation);
+        let vector = Content::Vector(self.next_vector(group, inverse)?);
+        self.create_on(name, vector, Some(runs))
+    }
+
+    fn create_on(
+        &mut self,
+        name: &str,
+        content: Content,
+        runs: Option<Vec<Run>>,
+    ) -> Result<ObjectId, VolumeError> {
         name::check(name)?;
-        let (id, runs) = (self.volume.catalogue.next_id(), Vec::new());
+        let id = self.volume.catalogue.next_id();
         let mut entry = Entry {
             name: name.to_owned(),
             content,
-            runs,
+            runs: Vec::new(),
         };
         self.check(&entry, None)?;
-        entry.runs = self.take(&entry.content)?;
+        entry.runs = self.runs_for(&entry, runs)?;
         self.put(vec![(id, Some(entry))])?;
         Ok(id)
     }
@@ -181,27 +188,140 @@ impl<'v, T: Transport> Change<'v, T> {
     /// # Errors
     /// [`VolumeError::NotFound`], [`VolumeError::WrongKind`], [`VolumeError::Attribute`], [`VolumeError::NoSpace`].
     pub fn replace(&mut self, id: ObjectId, content: Content) -> Result<(), VolumeError> {
+        self.replace_on(id, content, None)
+    }
+
+    /// Gives an object other content of the same kind, which was written to a reservation.
+    ///
+    /// # Errors
+    /// As [`Change::replace`]; the reservation is then given back with the change.
+    pub fn replace_from(
+        &mut self,
+        id: ObjectId,
+        content: Content,
+        reservation: Reservation,
+    ) -> Result<(), VolumeError> {
+        let runs = self.adopt(reservation);
+        self.replace_on(id, content, Some(runs))
+    }
+
+    fn replace_on(
+        &mut self,
+        id: ObjectId,
+        content: Content,
+        runs: Option<Vec<Run>>,
+    ) -> Result<(), VolumeError> {
+        let mut entry = self.same_kind(id, content)?;
+        self.check(&entry, Some(id))?;
+        let freed = self.entry(id)?.runs.clone();
+        entry.runs = self.runs_for(&entry, runs)?;
+        self.put(vec![(id, Some(entry))])?;
+        self.freed.extend(freed);
+        Ok(())
+    }
+
+    /// Writes `bytes` behind the end of a file, table or array; of an array whole rows.
+    ///
+    /// # Errors
+    /// [`VolumeError::NotFound`], [`VolumeError::Rows`], [`VolumeError::Fixed`], [`VolumeError::NoSpace`]; what the drive
+    /// reports.
+    pub async fn append(&mut self, id: ObjectId, bytes: &[u8]) -> Result<(), VolumeError> {
+        let object = self.volume.get(id).ok_or_else(|| no_object(id))?;
+        let wanted = object.content.bytes() + bytes.len() as u64;
+        let content = object.content.resized(&object.name, wanted)?;
+        let reservation = self.volume.reserve_growth(id, wanted)?;
+        let extents = reservation.extents().to_vec();
+        self.grow(id, content, reservation)?;
+        // Whoever drops this future leaves a command behind that may still write.
+        self.volume.is_unsure = true;
+        let device = self.volume.device();
+        let written = async {
+            let done = object.fill_up(device, bytes).await?;
+            data::write_padded(device, &extents, &bytes[done..]).await
+        };
+        let written = written.await;
+        self.volume.is_unsure = false;
+        written
+    }
+
+    /// Makes an object longer: what is behind its end was written to its last page and to a reservation
+    /// ([`Volume::reserve_growth`]).
+    ///
+    /// # Errors
+    /// As [`Change::replace_from`].
+    pub fn grow(
+        &mut self,
+        id: ObjectId,
+        content: Content,
+        reservation: Reservation,
+    ) -> Result<(), VolumeError> {
+        let more = self.adopt(reservation);
+        // Its last page may have got the rest.
+        self.has_content = true;
+        let entry = self.same_kind(id, content)?;
+        let mut runs = self.entry(id)?.runs.clone();
+        for run in more {
+            match runs.last_mut() {
+                Some(last) if last.end() == run.first => last.pages += run.pages,
+                _ => runs.push(run),
+            }
+        }
+        self.resize(id, entry, runs)
+    }
+
+    /// Makes an object shorter; the pages that it needs no more are free once this is committed.
+    ///
+    /// # Errors
+    /// [`VolumeError::NotFound`], [`VolumeError::WrongKind`], [`VolumeError::Attribute`].
+    pub fn shorten(&mut self, id: ObjectId, content: Content) -> Result<(), VolumeError> {
+        let mut left = self.volume.layout.pages_for(content.bytes());
+        let entry = self.same_kind(id, content)?;
+        let (mut kept, mut freed) = (Vec::new(), Vec::new());
+        for run in self.entry(id)?.runs.clone() {
+            let pages = left.min(u64::from(run.pages)) as u32;
+            left -= u64::from(pages);
+            let (first, rest) = (run.first, run.pages - pages);
+            if pages > 0 {
+                kept.push(Run { first, pages });
+            }
+            if rest > 0 {
+                let first = first + pages;
+                freed.push(Run { first, pages: rest });
+            }
+        }
+        self.resize(id, entry, kept)?;
+        self.freed.extend(freed);
+        Ok(())
+    }
+
+    fn resize(
+        &mut self,
+        id: ObjectId,
+        mut entry: Entry,
+        runs: Vec<Run>,
+    ) -> Result<(), VolumeError> {
+        self.check(&entry, Some(id))?;
+        entry.runs = self.runs_for(&entry, Some(runs))?;
+        self.put(vec![(id, Some(entry))])
+    }
+
+    /// An object with other content of the same kind, and no pages yet.
+    fn same_kind(&self, id: ObjectId, content: Content) -> Result<Entry, VolumeError> {
         let old = self.entry(id)?;
         let (found, wanted) = (old.content.kind(), content.kind());
+        let name = old.name.clone();
         if found != wanted {
-            let name = old.name.clone();
             return Err(VolumeError::WrongKind {
                 name,
                 found,
                 wanted,
             });
         }
-        let mut entry = Entry {
-            name: old.name.clone(),
+        Ok(Entry {
+            name,
             content,
             runs: Vec::new(),
-        };
-        let freed = old.runs.clone();
-        self.check(&entry, Some(id))?;
-        entry.runs = self.take(&entry.content)?;
-        self.put(vec![(id, Some(entry))])?;
-        self.freed.extend(freed);
-        Ok(())
+        })
     }
 
     /// Gives an object another name.
@@ -251,8 +371,8 @@ impl<'v, T: Transport> Change<'v, T> {
     ///
     /// # Errors
     /// As [`Change::extents`]; [`VolumeError::Length`]; what the drive reports.
-    pub async fn write(&mut self, id: ObjectId, data: &[u8]) -> Result<(), VolumeError> {
-        let (wanted, found) = (self.entry(id)?.content.bytes(), data.len() as u64);
+    pub async fn write(&mut self, id: ObjectId, bytes: &[u8]) -> Result<(), VolumeError> {
+        let (wanted, found) = (self.entry(id)?.content.bytes(), bytes.len() as u64);
         if wanted != found {
             let name = self.entry(id)?.name.clone();
             return Err(VolumeError::Length {
@@ -262,7 +382,7 @@ impl<'v, T: Transport> Change<'v, T> {
             });
         }
         self.write_by(id, async |volume, extents| {
-            volume.write_extents(extents, data).await
+            data::write_padded(volume.device(), extents, bytes).await
         })
         .await
     }
@@ -291,8 +411,8 @@ impl<'v, T: Transport> Change<'v, T> {
     /// [`VolumeError::CatalogueFull`], [`VolumeError::Stale`]: the change is undone. What the drive reports while the
     /// records are written: then only opening the volume again tells whether it is done.
     pub async fn commit(mut self) -> Result<Committed, VolumeError> {
-        if !self.taken.is_empty() {
-            // New extents are durable before anything names them.
+        if self.has_content {
+            // It is durable before anything names it.
             self.volume.device.flush().await?;
         }
         if self.before.is_empty() {
@@ -359,31 +479,35 @@ impl<'v, T: Transport> Change<'v, T> {
         Ok(())
     }
 
-    /// Pages for the content of an object.
-    fn take(&mut self, content: &Content) -> Result<Vec<Run>, VolumeError> {
-        let place = match content {
+    /// The pages of a reservation, which go back with this change if it is not made.
+    fn adopt(&mut self, reservation: Reservation) -> Vec<Run> {
+        self.has_content |= !reservation.runs.is_empty();
+        self.taken.extend(&reservation.runs);
+        reservation.runs
+    }
+
+    /// Pages for the content of an object: those it is to have, if they are as many as it needs, or new ones.
+    fn runs_for(&mut self, entry: &Entry, runs: Option<Vec<Run>>) -> Result<Vec<Run>, VolumeError> {
+        let bytes = entry.content.bytes();
+        if let Some(runs) = runs {
+            let pages = runs.iter().map(|run| u64::from(run.pages)).sum::<u64>();
+            if pages == self.volume.layout.pages_for(bytes) {
+                return Ok(runs);
+            }
+            return Err(VolumeError::Length {
+                name: entry.name.clone(),
+                found: pages * self.volume.layout.page_bytes() as u64,
+                wanted: bytes,
+            });
+        }
+        let reservation = match entry.content {
             Content::Vector(vector) => {
                 let group = self.group(vector.group)?;
-                alignment(&group, &self.volume.layout).unwrap_or(Alignment::ANY)
+                self.volume.reserve_vector(&group)
             }
-            _ => Alignment::ANY,
+            _ => self.volume.reserve(bytes),
         };
-        // What computes on vectors takes each as one run of blocks.
-        let runs_max = match content {
-            Content::Vector(_) => 1,
-            _ => EXTENTS_MAX,
-        };
-        let pages = self.volume.layout.pages_for(content.bytes());
-        if pages == 0 {
-            return Ok(Vec::new());
-        }
-        let space = &mut self.volume.space;
-        let runs = u32::try_from(pages)
-            .ok()
-            .and_then(|pages| space.allocate(pages, place, runs_max));
-        let runs = runs.ok_or_else(|| self.volume.no_space(pages))?;
-        self.taken.extend(&runs);
-        Ok(runs)
+        Ok(self.adopt(reservation?))
     }
 
     fn put(&mut self, records: Vec<Record>) -> Result<(), VolumeError> {
@@ -407,164 +531,8 @@ impl<T> Drop for Change<'_, T> {
         }
         let before = std::mem::take(&mut self.before);
         self.volume.catalogue.restore(before.into_iter().collect());
-        for run in self.taken.drain(..) {
+        for run in std::mem::take(&mut self.taken) {
             self.volume.space.release(run);
         }
     }
-}
-
-impl<T: Transport> Volume<T> {
-    fn no_space(&self, pages: u64) -> VolumeError {
-        VolumeError::NoSpace {
-            needed: pages.saturating_mul(u64::from(self.layout.page_blocks)),
-            free: self.free_blocks(),
-        }
-    }
-
-    /// Writes an object's bytes, the last page filled up with zeroes.
-    async fn write_extents(&self, extents: &[Extent], data: &[u8]) -> Result<(), VolumeError> {
-        let mut rest = data;
-        for extent in extents {
-            let bytes = (extent.blocks as usize) * self.layout.block_bytes as usize;
-            let (share, after) = rest.split_at(bytes.min(rest.len()));
-            rest = after;
-            if share.len() == bytes {
-                self.device.write(extent.first, share).await?;
-            } else {
-                let mut padded = share.to_vec();
-                padded.resize(bytes, 0);
-                self.device.write(extent.first, &padded).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the last commit is still on the drive and nothing newer behind it.
-    async fn check_unchanged(&mut self) -> Result<(), VolumeError> {
-        let page_blocks = u64::from(self.layout.page_blocks);
-        let last = self.layout.area(self.log.area) + u64::from(self.log.page - 1) * page_blocks;
-        let pages = if self.log.page < self.layout.catalogue_pages {
-            2
-        } else {
-            1
-        };
-        let bytes = self.device.read(last, pages * page_blocks).await?;
-        let (last_bytes, next_bytes) = bytes.split_at(self.layout.page_bytes());
-        let is_last = page::decode(last_bytes, last)
-            .is_some_and(|page| page.stamp == self.log.stamp && page.part + 1 == page.parts);
-        let is_newer = page::decode(next_bytes, last + page_blocks)
-            .is_some_and(|page| page.stamp.sequence > self.log.seen.sequence);
-        if self.keeps_data && (!is_last || is_newer) {
-            self.is_unsure = true;
-            return Err(VolumeError::Stale);
-        }
-        Ok(())
-    }
-
-    /// Writes the records of the objects in `touched` as they are now; all objects to the other area if they do not
-    /// fit into this one.
-    async fn write_commit(
-        &mut self,
-        touched: &BTreeMap<ObjectId, Option<Entry>>,
-    ) -> Result<Committed, VolumeError> {
-        let mut records = Vec::new();
-        for id in touched.keys() {
-            record::encode(*id, self.catalogue.get(*id), &mut records);
-        }
-        let area_pages = u64::from(self.layout.catalogue_pages);
-        let mut log = self.log;
-        log.seen.sequence += 1;
-        let mut pages = page::pages_for(records.len(), self.layout.page_bytes());
-        let is_compacted = u64::from(log.page) + pages > area_pages;
-        if is_compacted {
-            records.clear();
-            for (id, entry) in self.catalogue.iter() {
-                record::encode(id, Some(entry), &mut records);
-            }
-            pages = page::pages_for(records.len(), self.layout.page_bytes());
-            if pages > area_pages {
-                let needed = pages;
-                return Err(VolumeError::CatalogueFull {
-                    needed,
-                    pages: area_pages,
-                });
-            }
-            log.seen.generation += 1;
-            (log.area, log.page) = (1 - log.area, 0);
-            log.stamp.generation = log.seen.generation;
-        }
-        log.stamp.sequence = log.seen.sequence;
-        // Until it is known to be there, nobody knows.
-        self.is_unsure = true;
-        self.write_pages(log.area, log.page, log.stamp, &records)
-            .await?;
-        self.is_unsure = false;
-        log.page += pages as u32;
-        let old = std::mem::replace(&mut self.log, log);
-        if is_compacted {
-            self.old_area = Some(self.area_extent(old));
-        }
-        Ok(Committed {
-            pages: pages as u32,
-            is_compacted,
-            freed_blocks: 0,
-        })
-    }
-
-    /// Deallocates what earlier commits have freed; gives the blocks that are free then. Until it succeeds, nobody
-    /// else may have them.
-    pub(super) async fn deallocate_freed(&mut self) -> Result<u64, VolumeError> {
-        let mut runs = self.freed.clone();
-        runs.sort_unstable();
-        let mut extents: Vec<Extent> = self.old_area.into_iter().collect();
-        for extent in runs.iter().map(|run| self.layout.extent(*run)) {
-            match extents.last_mut() {
-                Some(last) if last.first + last.blocks == extent.first => {
-                    last.blocks += extent.blocks
-                }
-                _ => extents.push(extent),
-            }
-        }
-        let ranges: Vec<(u64, u32)> = extents.iter().flat_map(|extent| ranges(*extent)).collect();
-        for ranges in ranges.chunks(MAX_DATASET_RANGES) {
-            self.device.deallocate_ranges(ranges).await?;
-        }
-        self.freed.clear();
-        self.old_area = None;
-        let pages = runs.iter().map(|run| u64::from(run.pages)).sum::<u64>();
-        runs.into_iter().for_each(|run| self.space.release(run));
-        Ok(pages * u64::from(self.layout.page_blocks))
-    }
-
-    /// The pages of the area that a log has filled.
-    fn area_extent(&self, log: Log) -> Extent {
-        let page_blocks = u64::from(self.layout.page_blocks);
-        Extent {
-            first: self.layout.area(log.area),
-            blocks: u64::from(log.page) * page_blocks,
-        }
-    }
-
-    /// Writes a commit from page `page` of an area on, durably.
-    pub(super) async fn write_pages(
-        &self,
-        area: usize,
-        page: u32,
-        stamp: Stamp,
-        records: &[u8],
-    ) -> Result<(), VolumeError> {
-        let page_blocks = u64::from(self.layout.page_blocks);
-        let lba = self.layout.area(area) + u64::from(page) * page_blocks;
-        let bytes = page::encode(stamp, records, lba, self.layout.page_bytes(), page_blocks);
-        Ok(self.device.write_durably(lba, &bytes).await?)
-    }
-}
-
-/// An extent as ranges of Dataset Management, whose lengths have 32 bits.
-fn ranges(extent: Extent) -> impl Iterator<Item = (u64, u32)> {
-    let most = u64::from(u32::MAX);
-    (0..extent.blocks.div_ceil(most)).map(move |part| {
-        let done = part * most;
-        (extent.first + done, (extent.blocks - done).min(most) as u32)
-    })
 }

@@ -106,6 +106,43 @@ pub enum VolumeError {
         /// Bytes that it has.
         wanted: u64,
     },
+    /// Bytes behind the end of an object.
+    #[error(
+        "{bytes} bytes from {offset} on reach beyond the end of {name:?}, which has {has}: append to make it longer"
+    )]
+    Beyond {
+        /// The object.
+        name: String,
+        /// The first byte asked for.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+        /// How many it has.
+        has: u64,
+    },
+    /// An array has whole rows.
+    #[error(
+        "{name:?} would have {bytes} bytes, and its rows are of {row}: it must be a whole number of rows, and an array \
+         without rows is written anew"
+    )]
+    Rows {
+        /// The array.
+        name: String,
+        /// Its length as asked for, bytes.
+        bytes: u64,
+        /// Bytes of a row; 0 if it has none.
+        row: u64,
+    },
+    /// The length of vectors is their group's.
+    #[error(
+        "{name:?} is {found}, whose length does not change: write a file, table or array, or vectors to a new group"
+    )]
+    Fixed {
+        /// The object.
+        name: String,
+        /// What it is.
+        found: Kind,
+    },
     /// An object is written when it is created or replaced, never in place.
     #[error("{name:?} was not created or replaced in this change: replace it, then write it")]
     InPlace {

@@ -23,6 +23,11 @@ impl Run {
     pub(super) fn end(self) -> u32 {
         self.first + self.pages
     }
+
+    /// Whether it has pages of the other.
+    pub(super) fn touches(self, other: Run) -> bool {
+        self.first < other.end() && other.first < self.end()
+    }
 }
 
 /// Where pages may begin: page k of what is allocated lies at `residue` + k modulo `modulus`, and none below
@@ -78,6 +83,12 @@ impl Space {
             pages: *pages,
         };
         self.free.iter().map(run)
+    }
+
+    /// Whether some of these pages are free.
+    pub(super) fn has_free(&self, run: Run) -> bool {
+        let before = self.free.range(..run.end()).next_back();
+        before.is_some_and(|(first, pages)| first + pages > run.first)
     }
 
     /// Takes `pages`: the first free run that has room for all of them, or else the longest pieces there are.

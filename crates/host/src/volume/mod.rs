@@ -19,18 +19,23 @@
 mod catalogue;
 mod change;
 mod checksum;
+mod commit;
+mod data;
 mod error;
 mod extent;
 mod name;
 mod object;
+mod open;
 mod page;
 mod record;
 mod replay;
+mod reserve;
 mod superblock;
 #[cfg(test)]
 mod tests;
 
-pub use change::{Change, Committed};
+pub use change::Change;
+pub use commit::Committed;
 pub use error::VolumeError;
 pub use extent::Extent;
 pub use name::{NAME_BYTES_MAX, check as check_name};
@@ -39,20 +44,15 @@ pub use object::{
     SCHEMA_BYTES_MAX, Vector,
 };
 
+pub use reserve::{Reservation, write_content};
+
 use crate::block::BlockDevice;
 use crate::transport::Transport;
 use catalogue::Catalogue;
 use extent::{Run, Space};
 use object::Entry;
-use page::{Page, Stamp};
-use replay::{Replay, replay};
-use superblock::{COPIES, Layout};
-
-/// Pages of a catalogue that are read at once.
-const PAGES_A_READ: u32 = 64;
-/// A catalogue area has a page for so many pages of the volume, within [`CATALOGUE_PAGES_DEFAULT`].
-const PAGES_A_CATALOGUE_PAGE: u64 = 128;
-const CATALOGUE_PAGES_DEFAULT: (u64, u64) = (16, 256);
+use page::Stamp;
+use superblock::Layout;
 
 /// What a new volume is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +98,18 @@ pub struct Object {
     pub extents: Vec<Extent>,
 }
 
+/// What blocks of a volume are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Lies {
+    /// Some are of the superblocks or the catalogue.
+    Catalogue,
+    /// Some are of no object.
+    Free,
+    /// All are of objects.
+    Objects,
+}
+
 /// Where the next commit goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Log {
@@ -129,128 +141,6 @@ pub struct Volume<T> {
 }
 
 impl<T: Transport> Volume<T> {
-    /// Makes an empty volume. Whatever the blocks held is deallocated.
-    ///
-    /// # Errors
-    /// [`VolumeError::Exists`] unless `replace_existing`; [`VolumeError::Range`] for blocks that can hold none.
-    pub async fn create(
-        device: BlockDevice<T>,
-        options: VolumeOptions,
-    ) -> Result<Volume<T>, VolumeError> {
-        let layout = new_layout(&device, options)?;
-        let first = layout.first;
-        match read_layout(&device, first).await {
-            Err(VolumeError::NoVolume { .. }) => {}
-            Ok(_) if !options.replace_existing => return Err(VolumeError::Exists { first }),
-            Err(error) if !options.replace_existing => return Err(error),
-            Ok(_) | Err(_) => erase_superblocks(&device, &layout).await?,
-        }
-        device.deallocate(first, layout.blocks).await?;
-        device.flush().await?;
-        // What is left of an older catalogue, on a drive that does not erase what is deallocated, stays older.
-        let old = [
-            scan(&device, &layout, 0).await?,
-            scan(&device, &layout, 1).await?,
-        ];
-        let seen = seen(&old);
-        let stamp = Stamp {
-            generation: seen.generation + 1,
-            sequence: seen.sequence + 1,
-        };
-        let volume = Volume {
-            catalogue: Catalogue::default(),
-            space: Space::new(layout.data_pages()),
-            log: Log {
-                area: 0,
-                page: 1,
-                stamp,
-                seen: stamp,
-            },
-            freed: Vec::new(),
-            old_area: None,
-            is_unsure: false,
-            keeps_data: options.keeps_data,
-            device,
-            layout,
-        };
-        volume.write_pages(0, 0, stamp, &[]).await?;
-        for copy in (0..COPIES).rev() {
-            let superblock = layout.encode();
-            let lba = layout.superblock(copy);
-            volume.device.write_durably(lba, &superblock).await?;
-        }
-        Ok(volume)
-    }
-
-    /// Opens the volume that begins at logical block `first`. What a power cut tore is left out.
-    ///
-    /// # Errors
-    /// [`VolumeError::NoVolume`]; [`VolumeError::Damaged`] if it is not as this library leaves it.
-    pub async fn open(device: BlockDevice<T>, first: u64) -> Result<Volume<T>, VolumeError> {
-        // What is read here may be in a volatile cache; what builds on it must not be durable before it.
-        device.flush().await?;
-        let layout = read_layout(&device, first).await?;
-        let areas = [
-            scan(&device, &layout, 0).await?,
-            scan(&device, &layout, 1).await?,
-        ];
-        let (area, found) = newest(&areas, &layout)?;
-        let damaged = |reason| VolumeError::Damaged {
-            lba: layout.area(area),
-            reason,
-        };
-        let mut catalogue = Catalogue::default();
-        for commit in &found.commits {
-            let records = record::decode_all(commit).map_err(damaged)?;
-            catalogue.apply(records).map_err(damaged)?;
-        }
-        Ok(Volume {
-            space: catalogue.space(&layout).map_err(damaged)?,
-            catalogue,
-            log: Log {
-                area,
-                page: found.pages,
-                stamp: found.stamp(),
-                seen: seen(&areas),
-            },
-            freed: Vec::new(),
-            old_area: None,
-            is_unsure: false,
-            keeps_data: true,
-            device,
-            layout,
-        })
-    }
-
-    /// Whether the page at `lba` is one of a catalogue: what a creation that broke off leaves where there is no volume.
-    ///
-    /// # Errors
-    /// What the drive reports.
-    pub async fn is_of_catalogue(device: &BlockDevice<T>, lba: u64) -> Result<bool, VolumeError> {
-        let bytes = device.read(lba, u64::from(device.page_blocks())).await?;
-        Ok(page::decode(&bytes, lba).is_some())
-    }
-
-    /// The same volume after a power cut, on the `device` that its drive is now. Takes the time that opening takes; but
-    /// of a drive that keeps only time, nothing can be read, and the volume stays as it is.
-    ///
-    /// # Errors
-    /// As [`Volume::open`]; it is then as it was before.
-    pub async fn reopen(&mut self, device: BlockDevice<T>) -> Result<(), VolumeError> {
-        if self.keeps_data {
-            *self = Volume::open(device, self.layout.first).await?;
-            return Ok(());
-        }
-        device.flush().await?;
-        read_superblocks(&device, self.layout.first).await?;
-        for area in 0..2 {
-            scan(&device, &self.layout, area).await?;
-        }
-        self.device = device;
-        self.is_unsure = false;
-        Ok(())
-    }
-
     /// Begins a change; nothing of it is there before it is committed.
     ///
     /// # Errors
@@ -301,6 +191,27 @@ impl<T: Transport> Volume<T> {
             first: self.layout.first,
             blocks: self.layout.data() - self.layout.first,
         }
+    }
+
+    /// What logical blocks are, from `first` on; `None` if the volume has none of them.
+    pub fn lies_in(&self, first: u64, blocks: u64) -> Option<Lies> {
+        let (whole, data) = (self.extent(), self.layout.data());
+        let end = first.saturating_add(blocks).min(whole.first + whole.blocks);
+        let first = first.max(whole.first);
+        if first >= end {
+            return None;
+        }
+        if first < data {
+            return Some(Lies::Catalogue);
+        }
+        let page = u64::from(self.layout.page_blocks);
+        // Checked with the layout: pages are counted with 32 bits.
+        let run = Run {
+            first: ((first - data) / page) as u32,
+            pages: ((end - data).div_ceil(page) - (first - data) / page) as u32,
+        };
+        let is_free = self.space.has_free(run) || self.freed.iter().any(|freed| freed.touches(run));
+        Some(if is_free { Lies::Free } else { Lies::Objects })
     }
 
     /// Logical blocks that no object has.
@@ -359,6 +270,16 @@ impl<T: Transport> Volume<T> {
         self.get(self.catalogue.numbered(group, number)?)
     }
 
+    /// The group that has a placement handle.
+    pub fn group_of_handle(&self, handle: u16) -> Option<Object> {
+        self.get(self.catalogue.group_of_handle(handle)?)
+    }
+
+    /// How many vectors a group has.
+    pub fn vector_count(&self, group: ObjectId) -> usize {
+        self.catalogue.vector_count(group)
+    }
+
     /// The number that a group's next vector gets; `None` if there is none left.
     pub fn next_number(&self, group: ObjectId) -> Option<u32> {
         self.catalogue.next_number(group)
@@ -370,12 +291,7 @@ impl<T: Transport> Volume<T> {
     /// [`VolumeError::NotFound`]; what the drive reports.
     pub async fn read(&self, id: ObjectId) -> Result<Vec<u8>, VolumeError> {
         let object = self.get(id).ok_or_else(|| no_object(id))?;
-        let mut bytes = Vec::new();
-        for extent in &object.extents {
-            bytes.extend(self.device.read(extent.first, extent.blocks).await?);
-        }
-        bytes.truncate(usize::try_from(object.content.bytes()).unwrap_or(usize::MAX));
-        Ok(bytes)
+        object.read_whole(&self.device).await
     }
 
     /// Deallocates all blocks that no object has: what a power cut left of changes that were never made.
@@ -406,137 +322,4 @@ fn no_object(id: ObjectId) -> VolumeError {
     VolumeError::NotFound {
         what: format!("object {}", id.get()),
     }
-}
-
-fn new_layout<T: Transport>(
-    device: &BlockDevice<T>,
-    options: VolumeOptions,
-) -> Result<Layout, VolumeError> {
-    let page_blocks = device.page_blocks();
-    let (least, most) = CATALOGUE_PAGES_DEFAULT;
-    let pages = options.blocks / u64::from(page_blocks) / PAGES_A_CATALOGUE_PAGE;
-    let layout = Layout {
-        first: options.first,
-        blocks: options.blocks,
-        block_bytes: device.block_bytes(),
-        page_blocks,
-        catalogue_pages: options
-            .catalogue_pages
-            .unwrap_or(pages.clamp(least, most) as u32),
-    };
-    let range = |reason| VolumeError::Range {
-        first: options.first,
-        end: options.first.saturating_add(options.blocks),
-        reason,
-    };
-    layout.check(device.blocks()).map_err(range)
-}
-
-/// The layout in the first copy of the superblock that is whole.
-async fn read_layout<T: Transport>(
-    device: &BlockDevice<T>,
-    first: u64,
-) -> Result<Layout, VolumeError> {
-    let page = device.page_blocks();
-    let end = first.checked_add(COPIES * u64::from(page));
-    if end.is_none_or(|end| end > device.blocks()) {
-        return Err(VolumeError::NoVolume { first });
-    }
-    let copies = read_superblocks(device, first).await?;
-    for copy in copies.chunks_exact(copies.len() / COPIES as usize) {
-        let layout = Layout::decode(copy, first, device.block_bytes(), device.blocks())?;
-        match layout {
-            Some(layout) if layout.page_blocks == page => return Ok(layout),
-            Some(Layout { page_blocks, .. }) => {
-                let reason = format!("its pages are {page_blocks} blocks, the drive's are {page}");
-                return Err(VolumeError::Damaged { lba: first, reason });
-            }
-            None => {}
-        }
-    }
-    Err(VolumeError::NoVolume { first })
-}
-
-/// Reads both copies of the superblock; the drive reports an error only if neither can be read.
-async fn read_superblocks<T: Transport>(
-    device: &BlockDevice<T>,
-    first: u64,
-) -> Result<Vec<u8>, VolumeError> {
-    let page = u64::from(device.page_blocks());
-    let both = device.read(first, COPIES * page).await;
-    if both.is_ok() {
-        return Ok(both?);
-    }
-    match device.read(first, page).await {
-        Ok(copy) => Ok(copy.repeat(COPIES as usize)),
-        Err(_) => Ok(device
-            .read(first + page, page)
-            .await?
-            .repeat(COPIES as usize)),
-    }
-}
-
-async fn erase_superblocks<T: Transport>(
-    device: &BlockDevice<T>,
-    layout: &Layout,
-) -> Result<(), VolumeError> {
-    let blank = vec![0; layout.page_bytes()];
-    for copy in 0..COPIES {
-        device
-            .write_durably(layout.superblock(copy), &blank)
-            .await?;
-    }
-    Ok(())
-}
-
-/// Reads a catalogue area.
-async fn scan<T: Transport>(
-    device: &BlockDevice<T>,
-    layout: &Layout,
-    area: usize,
-) -> Result<Replay, VolumeError> {
-    let page_blocks = u64::from(layout.page_blocks);
-    let mut pages: Vec<Option<Page>> = Vec::new();
-    while pages.len() < layout.catalogue_pages as usize {
-        let first = pages.len() as u32;
-        let count = PAGES_A_READ.min(layout.catalogue_pages - first);
-        let lba = layout.area(area) + u64::from(first) * page_blocks;
-        let bytes = device.read(lba, u64::from(count) * page_blocks).await?;
-        let of_area = bytes.chunks_exact(layout.page_bytes()).enumerate();
-        pages.extend(
-            of_area.map(|(index, bytes)| page::decode(bytes, lba + index as u64 * page_blocks)),
-        );
-    }
-    Ok(replay(pages))
-}
-
-/// The highest numbers in both areas.
-fn seen(areas: &[Replay; 2]) -> Stamp {
-    let highest = |of: fn(&Replay) -> u64| areas.iter().map(of).max().unwrap_or(0);
-    Stamp {
-        generation: highest(|area| area.generation),
-        sequence: highest(|area| area.sequence_seen),
-    }
-}
-
-/// The area that was begun last and is there as a whole, by its beginning.
-fn newest<'a>(areas: &'a [Replay; 2], layout: &Layout) -> Result<(usize, &'a Replay), VolumeError> {
-    let mut order = [0, 1];
-    order.sort_by_key(|area| std::cmp::Reverse(areas[*area].generation));
-    for area in order {
-        let found = &areas[area];
-        if let Some(page) = found.damage {
-            return Err(VolumeError::Damaged {
-                lba: layout.area(area) + u64::from(page) * u64::from(layout.page_blocks),
-                reason: "a page of its catalogue is lost, though later ones are there".into(),
-            });
-        }
-        if !found.commits.is_empty() {
-            return Ok((area, found));
-        }
-    }
-    Err(VolumeError::Damaged {
-        lba: layout.area(0),
-        reason: "neither area of its catalogue is whole".into(),
-    })
 }

@@ -145,8 +145,47 @@ impl Content {
         }
     }
 
+    /// The same with another length: that of a file or table is any, an array has whole rows.
+    ///
+    /// # Errors
+    /// [`VolumeError::Rows`]; [`VolumeError::Fixed`] for a group or vector.
+    pub fn resized(&self, name: &str, bytes: u64) -> Result<Content, VolumeError> {
+        match self {
+            Content::File { .. } => Ok(Content::File { bytes }),
+            Content::Table { schema, .. } => Ok(Content::Table {
+                schema: schema.clone(),
+                bytes,
+            }),
+            Content::Array(array) => {
+                let rows = array.shape.first().copied().unwrap_or(0);
+                let row = array.bytes.checked_div(rows).unwrap_or(0);
+                if row == 0 || !bytes.is_multiple_of(row) {
+                    return Err(VolumeError::Rows {
+                        name: name.to_owned(),
+                        bytes,
+                        row,
+                    });
+                }
+                let mut shape = array.shape.clone();
+                shape[0] = bytes / row;
+                Ok(Content::Array(Array {
+                    shape,
+                    bytes,
+                    ..array.clone()
+                }))
+            }
+            Content::Group(_) | Content::Vector(_) => Err(VolumeError::Fixed {
+                name: name.to_owned(),
+                found: self.kind(),
+            }),
+        }
+    }
+
     /// Whether attributes are within their bounds, each looked at by itself.
-    pub(super) fn check(&self) -> Result<(), VolumeError> {
+    ///
+    /// # Errors
+    /// [`VolumeError::Attribute`].
+    pub fn check(&self) -> Result<(), VolumeError> {
         let bad = |what, value: String, allowed: String| {
             Err(VolumeError::Attribute {
                 what,

@@ -6,7 +6,7 @@ Each is an ordinary measurement of the same drive with other keys, or of a workl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bitline.drive import Setting
+from bitline.opening import Setting
 from bitline.platforms import Platform
 from bitline.repro.flash_cosmos.ratios import METRICS, NAMES
 from bitline.repro.flash_cosmos.runs import Point, Task

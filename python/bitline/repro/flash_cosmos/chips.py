@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from bitline import cells
-from bitline.drive import configuration
+from bitline.opening import configuration
 from bitline.repro.flash_cosmos.ratios import Measured
 from bitline.repro.flash_cosmos.runs import PRESET, UNCHANGED, Changes
 from bitline.repro.flash_cosmos.workloads import DAYS as OPERANDS

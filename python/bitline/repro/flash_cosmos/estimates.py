@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from bitline.drive import Setting, configuration
 from bitline.errors import ConfigError
+from bitline.opening import Setting, configuration
 from bitline.repro.flash_cosmos.runs import PRESET
 
 Number: TypeAlias = int | float | Sequence[int | float]

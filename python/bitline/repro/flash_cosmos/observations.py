@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 
-from bitline.drive import configuration
+from bitline.opening import configuration
 from bitline.platforms import Platform
 from bitline.repro.flash_cosmos.ratios import METRICS, Measured, by_input, ratios
 from bitline.repro.flash_cosmos.runs import PRESET, Point

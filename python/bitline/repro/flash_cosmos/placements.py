@@ -6,7 +6,8 @@ from operator import or_
 
 import bitline
 from bitline.bits import BitExpression
-from bitline.drive import Drive, Setting
+from bitline.drive import Drive
+from bitline.opening import Setting
 from bitline.repro.flash_cosmos.ratios import Measured
 from bitline.repro.flash_cosmos.runs import PRESET, UNCHANGED, Changes
 

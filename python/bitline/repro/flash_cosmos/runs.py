@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 import bitline
-from bitline.drive import Setting
+from bitline.opening import Setting
 from bitline.platforms import PLATFORMS, Platform
 from bitline.repro.flash_cosmos.workloads import Workload
 from bitline.units import Duration, Energy

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from bitline.drive import Setting
 from bitline.errors import BitlineError
+from bitline.opening import Setting
 from bitline.repro.flash_cosmos import chips, placements, powers, timelines, writes
 from bitline.repro.flash_cosmos.estimates import Estimate, Number, estimates
 from bitline.repro.flash_cosmos.observations import observations

@@ -6,8 +6,8 @@ from functools import reduce
 from operator import or_
 
 import bitline
-from bitline.drive import Setting
 from bitline.errors import InternalError
+from bitline.opening import Setting
 from bitline.platforms import Platform
 from bitline.repro.flash_cosmos.ratios import Measured
 from bitline.repro.flash_cosmos.runs import PRESET, UNCHANGED, Changes

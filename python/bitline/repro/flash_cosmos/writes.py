@@ -1,7 +1,7 @@
 """Section 8.3: what ESP costs: bandwidth of sequential writes, time of a program, and capacity."""
 
 import bitline
-from bitline.drive import Setting
+from bitline.opening import Setting
 from bitline.repro.flash_cosmos.ratios import Measured
 from bitline.repro.flash_cosmos.runs import PRESET, UNCHANGED, Changes
 from bitline.workload import Closed, Flow

@@ -6,6 +6,7 @@ mod drive;
 mod hostile;
 mod objects;
 mod oracle;
+mod parts;
 mod random;
 mod space;
 

@@ -22,6 +22,10 @@ pub(super) enum Step {
     Vectors(String, Vec<Vec<u8>>),
     /// Replaces the first vector of a group.
     Rewrite(String, Vec<u8>),
+    /// Appends to a file.
+    Append(String, Vec<u8>),
+    /// Cuts a file to so many of 5000ths of its length.
+    Shorten(String, u64),
     Rename(String, String),
     Remove(String),
 }
@@ -31,7 +35,7 @@ impl Step {
         let name = |random: &mut Random| format!("n{}", random.below(6));
         let (first, second) = (name(random), name(random));
         let vector = |random: &mut Random| random.bytes(BITS.div_ceil(8) as usize);
-        match random.below(12) {
+        match random.below(16) {
             0..=3 => {
                 let length = random.below(5000) as usize;
                 Step::File(first, random.bytes(length))
@@ -43,6 +47,11 @@ impl Step {
             }
             7 => Step::Rewrite(first, vector(random)),
             8 | 9 => Step::Rename(first, second),
+            12 | 13 => {
+                let length = random.below(3000) as usize;
+                Step::Append(first, random.bytes(length))
+            }
+            14 => Step::Shorten(first, random.below(5001)),
             _ => Step::Remove(first),
         }
     }
@@ -70,6 +79,20 @@ impl Step {
                 let vector = oracle.get_mut(&format!("{name}/0"));
                 vector.map(|vector| vector.1.clone_from(data)).is_some()
             }
+            Step::Append(name, data) => match oracle.get_mut(name) {
+                Some((Kind::File, held)) => {
+                    held.extend(data);
+                    true
+                }
+                _ => false,
+            },
+            Step::Shorten(name, share) => match oracle.get_mut(name) {
+                Some((Kind::File, held)) => {
+                    held.truncate(held.len() * *share as usize / 5000);
+                    true
+                }
+                _ => false,
+            },
             Step::Rename(old, new) => {
                 let may = oracle.contains_key(old) && (old == new || !oracle.contains_key(new));
                 let vectors: Vec<String> = of_group(oracle, old).cloned().collect();
@@ -127,10 +150,26 @@ impl Step {
                 change.replace(vector.id, vector.content)?;
                 now(change.write(vector.id, data))
             }
+            Step::Append(name, data) => {
+                let id = find_file(change, name)?;
+                now(change.append(id, data))
+            }
+            Step::Shorten(name, share) => {
+                let id = find_file(change, name)?;
+                let bytes = find(change, name)?.content.bytes() * share / 5000;
+                change.shorten(id, Content::File { bytes })
+            }
             Step::Rename(old, new) => change.rename(find(change, old)?.id, new),
             Step::Remove(name) => change.remove(find(change, name)?.id),
         }
     }
+}
+
+fn find_file(change: &Change<'_, MemoryDrive>, name: &str) -> Result<ObjectId, VolumeError> {
+    let found = change.volume().named(name);
+    let file = found.filter(|object| object.content.kind() == Kind::File);
+    let what = || VolumeError::NotFound { what: name.into() };
+    file.map(|file| file.id).ok_or_else(what)
 }
 
 /// The names of a group's vectors.

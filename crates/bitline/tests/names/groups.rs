@@ -1,79 +1,11 @@
 //! Groups, vectors and objects by name, on whole drives: handles, calls that are broken off at any event, lives of drives
 //! without data, what is submitted.
 
-use std::cell::Cell;
 use std::ops::ControlFlow;
-use std::rc::Rc;
 
-use bitline::{Config, Content, Drive, Error, Expression, VolumeError};
+use bitline::{Content, Drive, Error, Expression, VolumeError};
 
-/// A drive so small that it does little besides.
-fn small(overrides: &[(&str, &str)]) -> Config {
-    let keys = [
-        ("nand.geometry.channels", "2"),
-        ("nand.geometry.chips_per_channel", "1"),
-        ("nand.geometry.blocks_per_plane", "40"),
-        ("nand.geometry.strings_per_block", "2"),
-        ("nand.geometry.cells_per_string", "8"),
-        ("nand.geometry.page_bytes", "2048"),
-        ("frontend.block_bytes", "512"),
-        ("ftl.gc.threshold_blocks", "3"),
-        ("bits.compute_blocks_percent", "40"),
-    ];
-    let preset = Config::preset("flash-cosmos").expect("a preset");
-    let keys = keys.iter().chain(overrides).copied();
-    preset.with(keys).expect("a possible drive")
-}
-
-/// A drive whose calls are broken off when the number that is shared gets to zero.
-fn interruptible(overrides: &[(&str, &str)]) -> (Drive, Rc<Cell<u64>>) {
-    let looks = Rc::new(Cell::new(u64::MAX));
-    let shared = looks.clone();
-    let watch = Rc::new(move || {
-        shared.set(shared.get().saturating_sub(1));
-        match shared.get() {
-            0 => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        }
-    });
-    let drive = Drive::open_watched(small(overrides), None, watch);
-    (drive.expect("a drive"), looks)
-}
-
-fn file(data: &[u8]) -> Content {
-    Content::File {
-        bytes: data.len() as u64,
-    }
-}
-
-const BITS: u64 = 5000 * 8;
-
-fn row(byte: u8) -> Vec<u8> {
-    vec![byte; BITS as usize / 8]
-}
-
-/// What the drive holds: of each vector its name and first byte, and of a file its first byte. All bytes of one are the same.
-fn held(drive: &mut Drive) -> Vec<(String, u8)> {
-    let mut held = Vec::new();
-    for group in drive.groups().expect("a catalogue") {
-        let vectors = drive.group(&group.name).expect("a name").vectors();
-        for vector in vectors.expect("a catalogue") {
-            let bits = drive.query(&(&vector).into()).read();
-            let bits = bits.expect("what is listed is read");
-            let extent = vector.extents[0];
-            let blocks = drive.read(extent.first, extent.blocks).expect("its blocks");
-            assert_eq!(bits, blocks[..bits.len()], "by query and by blocks");
-            assert!(bits.iter().all(|byte| *byte == bits[0]), "whole");
-            held.push((format!("{}:{}", group.name, vector.name), bits[0]));
-        }
-    }
-    if let Some(file) = drive.volume().get("file").expect("a catalogue") {
-        let bytes = drive.volume().read(&file.name).expect("it is there");
-        assert!(bytes.iter().all(|byte| *byte == bytes[0]), "whole");
-        held.push((file.name, bytes[0]));
-    }
-    held
-}
+use crate::{BITS, file, held, interruptible, row, small};
 
 #[test]
 fn calls_broken_off_at_any_event_leave_the_old_or_the_new() {
@@ -244,6 +176,71 @@ fn a_volume_is_made_only_where_nothing_is() {
         .volume()
         .write("file", file(b"abc"), b"abc")
         .expect("now there is room");
+}
+
+#[test]
+fn plain_writes_leave_alone_what_the_volume_needs() {
+    let mut drive = Drive::open(small(&[])).expect("a drive");
+    let blocks = drive.blocks().expect("power");
+    drive.write(blocks - 4, &[1; 4 * 512]).expect("no volume");
+    drive.deallocate(blocks - 4, 4).expect("no volume");
+    let written = drive
+        .group("g")
+        .expect("a name")
+        .write(BITS, [row(1), row(2)]);
+    let written = written.expect("room");
+    let first = drive.volume().usage().expect("a volume").first;
+    let of_vector = written[0].extents[0];
+    type Write = fn(&mut Drive, u64) -> Result<(), Error>;
+    let writes: [(&str, Write); 5] = [
+        ("write", |drive, lba| drive.write(lba, &[7; 4 * 512])),
+        ("write zeroes", |drive, lba| drive.write_zeroes(lba, 4)),
+        ("copy", |drive, lba| drive.copy(&[(0, 4)], lba)),
+        ("mark", |drive, lba| drive.write_uncorrectable(lba, 4)),
+        ("deallocate", |drive, lba| drive.deallocate(lba, 4)),
+    ];
+    let whole = held(&mut drive);
+    for (name, write) in writes {
+        for lba in [first - 1, first, of_vector.first - 1] {
+            let told = write(&mut drive, lba).expect_err(name).to_string();
+            assert!(told.contains("catalogue of the drive's volume"), "{told}");
+            assert!(told.contains(&format!("before block {first}")), "{told}");
+        }
+        let free = write(&mut drive, blocks - 4);
+        match name {
+            "deallocate" => free.expect("nobody has them"),
+            _ => {
+                let told = free.expect_err(name).to_string();
+                assert!(told.contains("free blocks of the drive's volume"), "{told}");
+            }
+        }
+        write(&mut drive, first - 4).expect("data of its own");
+    }
+    assert_eq!(held(&mut drive), whole);
+    let submitted = drive.submit(async move |host| host.write(first, &[7; 512]).await);
+    let submitted = drive.wait(&submitted.expect("power")).expect("it ends");
+    assert!(matches!(submitted.answer, Err(Error::InVolume { .. })));
+    // A vector is logical pages: a write to them is a write of it, half of it, too.
+    let bytes = of_vector.blocks * 512;
+    drive
+        .write(of_vector.first, &vec![9; bytes as usize])
+        .expect("an object's");
+    assert_eq!(held(&mut drive)[0], ("g:0".to_owned(), 9));
+    drive
+        .write(of_vector.first, &[8; 512])
+        .expect("an object's");
+    let bits = drive.query(&Expression::from(&written[0])).read();
+    let bits = bits.expect("it is there");
+    assert_eq!((bits[511], bits[512]), (8, 9));
+    let both = Expression::all(&written).expect("two");
+    assert_eq!(drive.query(&both).read().expect("both")[0], 8 & 2);
+    drive.power_cut().expect("no image");
+    drive.power_up().expect("it recovers");
+    assert_eq!(drive.query(&both).read().expect("both")[0], 8 & 2);
+    let told = drive.write(first, &[7; 512]).expect_err("the catalogue");
+    assert!(matches!(told, Error::InVolume { .. }), "{told}");
+    drive.format(1, 512).expect("it takes everything");
+    drive.write(first, &[7; 512]).expect("nothing is there");
 }
 
 #[test]

@@ -1,0 +1,190 @@
+//! Pages of the volume that are being written and that no object has yet. They belong to calls under way, whatever
+//! becomes of the volume meanwhile, and come back when a call fails or breaks off.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use host::volume::{Extent, Group, Reservation};
+use sim::Sim;
+use sim::resource::Broadcast;
+
+use super::mount::DriveVolume;
+use crate::error::Error;
+
+/// What calls under way have reserved.
+pub(super) struct Reserved {
+    held: RefCell<BTreeMap<u64, Vec<Option<Reservation>>>>,
+    /// What nobody will name any more. Commands may still write to it.
+    abandoned: RefCell<Vec<Reservation>>,
+    next: Cell<u64>,
+    /// The groups that are written, by handle, with how many calls write each; some are not there yet.
+    groups: RefCell<BTreeMap<u16, Written>>,
+    ended: Broadcast,
+}
+
+struct Written {
+    name: String,
+    group: Group,
+    writers: u32,
+}
+
+/// What a call has reserved; dropping it gives that back.
+#[must_use = "pages are reserved as long as this is held"]
+pub(super) struct Ticket<'a> {
+    reserved: &'a Reserved,
+    number: u64,
+    extents: Vec<Vec<Extent>>,
+}
+
+/// A group that a call writes. Its handle is nobody else's until this is dropped.
+#[must_use = "a group is written as long as this is held"]
+pub(super) struct Writing<'a> {
+    reserved: &'a Reserved,
+    handle: u16,
+}
+
+impl Reserved {
+    pub(super) fn new(sim: &Sim) -> Reserved {
+        Reserved {
+            held: RefCell::default(),
+            abandoned: RefCell::default(),
+            next: Cell::new(0),
+            groups: RefCell::default(),
+            ended: Broadcast::new(sim),
+        }
+    }
+
+    /// Keeps what a call has reserved.
+    pub(super) fn hold(&self, reservations: Vec<Reservation>) -> Ticket<'_> {
+        let number = self.next.replace(self.next.get() + 1);
+        let extents = reservations.iter().map(|reservation| reservation.extents());
+        let extents = extents.map(<[Extent]>::to_vec).collect();
+        let reservations = reservations.into_iter().map(Some).collect();
+        self.held.borrow_mut().insert(number, reservations);
+        Ticket {
+            reserved: self,
+            number,
+            extents,
+        }
+    }
+
+    /// Enters a group that is written.
+    pub(super) fn write_group(&self, name: &str, group: Group) -> Writing<'_> {
+        let mut groups = self.groups.borrow_mut();
+        let written = groups.entry(group.handle).or_insert_with(|| Written {
+            name: name.to_owned(),
+            group,
+            writers: 0,
+        });
+        written.writers += 1;
+        Writing {
+            reserved: self,
+            handle: group.handle,
+        }
+    }
+
+    /// The group of this name that is written and may not be there yet.
+    pub(super) fn written_group(&self, name: &str) -> Option<Group> {
+        let groups = self.groups.borrow();
+        let found = groups.values().find(|written| written.name == name);
+        found.map(|written| written.group)
+    }
+
+    /// Whether a group that is written has the handle.
+    pub(super) fn has_handle(&self, handle: u16) -> bool {
+        self.groups.borrow().contains_key(&handle)
+    }
+
+    /// Takes what calls have reserved in a volume that was opened again. What is not free there any more is lost to them.
+    pub(super) fn keep_in(&self, volume: &mut DriveVolume) {
+        let mut held = self.held.borrow_mut();
+        held.retain(|_, reservations| {
+            let kept = |reservation: &Reservation| volume.keep(reservation);
+            reservations.iter().flatten().all(kept)
+        });
+        let mut abandoned = self.abandoned.borrow_mut();
+        abandoned.retain(|reservation| volume.keep(reservation));
+    }
+
+    /// Whether something is to be given back.
+    pub(super) fn has_abandoned(&self) -> bool {
+        !self.abandoned.borrow().is_empty()
+    }
+
+    /// Gives back what nobody will name any more: no command may be left that writes to it, or the power is off.
+    pub(super) fn give_back(&self, volume: &mut DriveVolume) {
+        let abandoned = self.abandoned.take();
+        abandoned
+            .into_iter()
+            .for_each(|each| volume.give_back(each));
+    }
+
+    /// Forgets what is to be given back: everything was erased.
+    pub(super) fn forget(&self) {
+        self.abandoned.take();
+    }
+
+    /// Whether no call has reserved anything.
+    pub(super) fn is_idle(&self) -> bool {
+        self.held.borrow().is_empty()
+    }
+
+    /// Waits until a call gives up what it had reserved, or has named it.
+    pub(super) async fn changed(&self) {
+        self.ended.next().await;
+    }
+}
+
+impl Ticket<'_> {
+    /// How many reservations there were.
+    pub(super) fn len(&self) -> usize {
+        self.extents.len()
+    }
+
+    /// Where the pages of reservation `index` are.
+    pub(super) fn extents(&self, index: usize) -> &[Extent] {
+        &self.extents[index]
+    }
+
+    /// Reservation `index`, for a change that names it. The others stay.
+    ///
+    /// # Errors
+    /// If everything was erased since it was made.
+    pub(super) fn redeem(&self, index: usize) -> Result<Reservation, Error> {
+        let mut held = self.reserved.held.borrow_mut();
+        let mine = held.get_mut(&self.number);
+        let reservation = mine.and_then(|mine| mine.get_mut(index)?.take());
+        reservation.ok_or_else(erased)
+    }
+}
+
+/// There is no volume any more.
+pub(super) fn erased() -> Error {
+    let gone = "the volume was erased while this was written to it: write it again";
+    host::Error::Usage(gone.into()).into()
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        let held = self.reserved.held.borrow_mut().remove(&self.number);
+        if let Some(held) = held {
+            self.reserved
+                .abandoned
+                .borrow_mut()
+                .extend(held.into_iter().flatten());
+            self.reserved.ended.announce();
+        }
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        let mut groups = self.reserved.groups.borrow_mut();
+        if let Some(written) = groups.get_mut(&self.handle) {
+            written.writers -= 1;
+            if written.writers == 0 {
+                groups.remove(&self.handle);
+            }
+        }
+    }
+}

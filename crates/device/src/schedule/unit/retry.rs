@@ -57,7 +57,7 @@ impl Unit {
         self.move_data(tenant, self.data_out_setup, bytes).await;
         drop(turn);
         let plane = self.schedule.geometry.plane_of_block(read.page.block);
-        let range = read.column as usize..(read.column + read.bytes) as usize;
+        let range = read.at as usize..(read.at + read.bytes) as usize;
         Ok(self.latch_out(plane, read.column as usize, read.into, range))
     }
 

@@ -25,6 +25,7 @@ impl Config {
         let geometry = &self.device.nand.geometry;
         let blocks = u64::from(geometry.blocks());
         let pages = blocks * u64::from(geometry.pages_per_block(self.device.ftl.mode));
+        let units = pages * u64::from(capacity.unit.per_page());
         let cached = [
             self.device.cache.mode.is_on(),
             self.device.ftl.mapping.kind == MappingKind::Cached,
@@ -35,7 +36,7 @@ impl Config {
             + u64::from(geometry.planes()) * PLANE_BYTES
             + u64::from(geometry.channels) * CHANNEL_BYTES
             + u64::from(capacity.logical_pages) * entry
-            + pages / 8)
+            + units / 8)
     }
 
     /// Checks that the tables fit into `limit` bytes of memory.

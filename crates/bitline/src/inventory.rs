@@ -155,7 +155,7 @@ impl Drive {
     fn mapped_by_vectors(&self) -> Result<u64, Error> {
         let first = self.first_namespace()?.start;
         let host = self.host()?;
-        let page_blocks = u64::from(host.block().page_blocks());
+        let page_blocks = self.unit_blocks()?;
         let index = host.mount.index();
         let vectors = index.places();
         let vectors = vectors.map(|place| place.first..place.first + place.blocks);
@@ -199,12 +199,12 @@ impl Drive {
     /// # Errors
     /// [`Error::NoPower`].
     pub fn mapped_runs(&self) -> Result<Vec<BlockRun>, Error> {
-        let page_bytes = self.nand().borrow().geometry().page_bytes;
-        let blocks_per_page = u64::from(page_bytes / self.block_bytes()?);
+        let blocks_per_page = self.unit_blocks()?;
         let mut runs: Vec<BlockRun> = Vec::new();
         let mapped = |page: &u32| self.is_mapped(*page);
-        for page in self.first_namespace()?.filter(mapped) {
-            let lba = u64::from(page) * blocks_per_page;
+        let namespace = self.first_namespace()?;
+        for page in namespace.clone().filter(mapped) {
+            let lba = u64::from(page - namespace.start) * blocks_per_page;
             match runs.last_mut() {
                 Some(run) if run.lba + run.blocks == lba => run.blocks += blocks_per_page,
                 _ => runs.push(BlockRun {
@@ -219,6 +219,12 @@ impl Drive {
             run.blocks = run.blocks.min(end - run.lba);
         }
         Ok(runs)
+    }
+
+    /// Logical blocks of a logical page.
+    fn unit_blocks(&self) -> Result<u64, Error> {
+        let unit = self.device()?.ftl.unit();
+        Ok(unit.blocks(self.block_bytes()?))
     }
 
     /// Whether no block was ever programmed or erased.

@@ -227,7 +227,9 @@ impl DeviceConfig {
             .validate(geometry)
             .map_err(ConfigError::Memory)?;
         self.bits.validate(geometry).map_err(ConfigError::Bits)?;
-        self.cache.validate(geometry)?;
+        // Whether it divides a page is told by the translation layer.
+        let unit = self.ftl.unit(geometry);
+        self.cache.validate(unit)?;
         self.faults.validate().map_err(ConfigError::Faults)?;
         let claims = self.claims();
         let need = Need::of(
@@ -243,8 +245,7 @@ impl DeviceConfig {
         let dump_blocks = need.blocks_per_plane(geometry, self.ftl.mode);
         let compute = self.bits.compute_blocks_percent;
         let capacity = self.ftl.validate(geometry, compute, dump_blocks)?;
-        self.frontend
-            .validate(geometry.page_bytes, capacity.logical_pages)?;
+        self.frontend.validate(unit, capacity.logical_pages)?;
         self.capacitor.validate(&claims, &need)?;
         self.regions(capacity)?;
         Ok(capacity)
@@ -252,7 +253,8 @@ impl DeviceConfig {
 
     /// The memory that a capacitor has to cover, by the part of the firmware that has it.
     pub(crate) fn claims(&self) -> Vec<Claim> {
-        self.cache.claim(&self.nand.geometry).into_iter().collect()
+        let unit = self.ftl.unit(&self.nand.geometry);
+        self.cache.claim(unit).into_iter().collect()
     }
 
     /// What of the DRAM is whose, on a drive of that capacity.
@@ -264,7 +266,7 @@ impl DeviceConfig {
         let page_bytes = u64::from(geometry.page_bytes);
         let quotas = Quotas {
             mapping: self.ftl.mapping.bytes_at_hand(capacity.logical_pages),
-            cache: self.cache.slot_bytes(geometry),
+            cache: self.cache.slot_bytes(self.ftl.unit(geometry)),
             buffers: u64::from(self.memory.page_buffers) * page_bytes,
         };
         quotas.lay_out(&self.dram)

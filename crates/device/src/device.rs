@@ -16,8 +16,8 @@ use crate::config::{ConfigError, DeviceConfig};
 use crate::cores::Cores;
 use crate::faults::{inject_failures, mark_factory_bad_blocks, seed_cells};
 use crate::frontend::{AdminQueues, Controller};
-use crate::ftl::{Ftl, Recovered};
-use crate::memory::{Buffers, Capacitor, Dumped, Regions};
+use crate::ftl::{Ftl, MappingUnit, Recovered};
+use crate::memory::{BufferSizes, Buffers, Capacitor, Dumped, Regions};
 use crate::part::Parts;
 use crate::port::{HostPort, HostTransfer};
 use crate::schedule::Schedule;
@@ -95,7 +95,8 @@ impl Device {
         let ledger = Rc::new(Ledger::default());
         let link = Link::new(sim, &config.link, &ledger);
         let channels = channels(sim, config, &ledger);
-        let buffers = Rc::new(Buffers::of(sim, &config.memory, &nand.borrow()));
+        let sizes = buffer_sizes(capacity.unit);
+        let buffers = Rc::new(Buffers::of(sim, &config.memory, sizes, &nand.borrow()));
         let cores = Cores::new(sim, &config.cores, &ledger);
         let mut parts = Parts::default();
         let schedule = Schedule::power_up(
@@ -177,6 +178,15 @@ impl Device {
     /// capacitor saves what it covers; that takes no simulated time.
     pub fn power_lost(&self) -> Dumped {
         self.parts.power_lost(&self.capacitor)
+    }
+}
+
+/// What buffers hold where logical pages are so long.
+fn buffer_sizes(unit: MappingUnit) -> BufferSizes {
+    BufferSizes {
+        page: unit.page_bytes(),
+        slot: unit.bytes(),
+        record: unit.record_bytes(),
     }
 }
 

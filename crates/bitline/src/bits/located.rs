@@ -161,7 +161,8 @@ impl Drive {
     /// The first logical page of a vector.
     fn pages(&self) -> Result<impl Fn(VectorId) -> Result<Lpn, Status> + use<>, Error> {
         let (start, host) = (self.first_namespace()?.start, self.host()?);
-        let page_blocks = u64::from(host.block().page_blocks());
+        let unit = self.device()?.ftl.unit();
+        let page_blocks = unit.blocks(host.block().block_bytes());
         Ok(move |id| {
             // Their lengths were looked up before: there are none that are not there.
             let index = host.mount.index();

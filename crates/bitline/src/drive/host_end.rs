@@ -133,7 +133,11 @@ impl Host {
 pub(super) fn area(device: &Device, block: &BlockDevice<Queue>) -> Range<u64> {
     let (all, data) = (device.ftl.logical_pages(), device.ftl.data_pages());
     let pages = device.controller.pages_of(NAMESPACE);
-    let pages = pages.map_or(0, |pages| u64::from(pages.end - pages.start));
+    // In whole flash pages, which is what vectors take.
+    let unit = device.ftl.unit();
+    let pages = pages.map_or(0, |pages| {
+        u64::from(unit.page_number(pages.end - pages.start))
+    });
     let area = pages * u64::from(all - data) / u64::from(all.max(1));
     let page_blocks = u64::from(block.page_blocks());
     (pages - area) * page_blocks..pages * page_blocks
@@ -145,7 +149,7 @@ pub(super) fn holds_data(
     block: &BlockDevice<Queue>,
 ) -> Rc<dyn Fn(Range<u64>) -> bool> {
     let (ftl, cache) = (device.ftl.clone(), device.cache.clone());
-    let page_blocks = u64::from(block.page_blocks());
+    let page_blocks = ftl.unit().blocks(block.block_bytes());
     let first = device.controller.pages_of(NAMESPACE);
     let first = first.map_or(0, |pages| u64::from(pages.start));
     Rc::new(move |blocks| {

@@ -76,7 +76,7 @@ impl Drive {
     fn set_up_row(&self, group: &Group, vector: &Vector, inverse: bool) -> Result<(), Error> {
         let ftl = &self.device()?.ftl;
         let scope = self.first_namespace()?;
-        let page_blocks = u64::from(self.host()?.block().page_blocks());
+        let page_blocks = ftl.unit().blocks(self.host()?.block().block_bytes());
         let page_of = |block: u64| scope.start + (block / page_blocks) as u32;
         let handle = handle_of(group);
         let shape = Shape {

@@ -265,6 +265,16 @@ fn values_out_of_range_name_the_range() {
             "nand.geometry.page_bytes = 1000 and frontend.block_bytes = 4096 cannot be together; a page must be a multiple of a block",
         ),
         (
+            "ftl.mapping_unit_bytes",
+            "3000",
+            "ftl.mapping_unit_bytes = 3000 cannot be with nand.geometry.page_bytes = 16384; it must be 0, for a flash page, or a page divided by 1, 2, 4, 8 or 16",
+        ),
+        (
+            "ftl.mapping_unit_bytes",
+            "2048",
+            "ftl.mapping_unit_bytes = 2048 and frontend.block_bytes = 4096 cannot be together; a page must be a multiple of a block",
+        ),
+        (
             "ftl.overprovisioning",
             "30000000000000000000",
             "ftl.overprovisioning = 30000000000000000000 is out of range; it must be at least 0 and less than 1",

@@ -56,6 +56,8 @@ pub struct Class {
     planes: Vec<PlaneId>,
     /// The first logical page of each operand.
     first: Vec<Lpn>,
+    /// Logical pages of a chunk.
+    per_chunk: u32,
 }
 
 /// Places of chunks in a class that a multi-plane command can reach, and the die.
@@ -100,12 +102,12 @@ pub fn by_die(
     dies
 }
 
-/// The classes of the chunks of operands that begin with these logical pages, `stored` telling where each page is. All blocks of the region among them are
-/// reported to `pin`.
+/// The classes of the chunks, of so many logical pages each, of operands that begin with these; `stored` tells where the
+/// chunk is that begins with a page. All blocks of the region among them are reported to `pin`.
 pub fn classes(
     stored: impl Fn(Lpn) -> Stored,
     geometry: &Geometry,
-    first: &[Lpn],
+    (first, per_chunk): (&[Lpn], u32),
     chunks: Range<u32>,
     mut pin: impl FnMut(BlockId),
 ) -> Vec<Class> {
@@ -116,7 +118,9 @@ pub fn classes(
     let planes = geometry.planes();
     for chunk in chunks {
         let mut outside = PlaneId(chunk % planes);
-        let of_chunk = first.iter().map(|lpn| stored(Lpn(lpn.0 + chunk)));
+        let of_chunk = first
+            .iter()
+            .map(|lpn| stored(Lpn(lpn.0 + chunk * per_chunk)));
         describe(
             geometry,
             of_chunk,
@@ -134,6 +138,7 @@ pub fn classes(
                     strings: Vec::new(),
                     planes: Vec::new(),
                     first: first.to_vec(),
+                    per_chunk,
                 });
                 classes.len() - 1
             }),
@@ -296,9 +301,9 @@ impl Class {
         self.chunks[place as usize].into()
     }
 
-    /// The logical page of an operand in the chunk at a place.
+    /// The first logical page of an operand in the chunk at a place.
     pub fn lpn(&self, operand: u32, place: u64) -> Lpn {
-        Lpn(self.first[operand as usize].0 + self.chunks[place as usize])
+        Lpn(self.first[operand as usize].0 + self.chunks[place as usize] * self.per_chunk)
     }
 
     /// The string of a row set in the chunk at a place.
@@ -362,6 +367,7 @@ impl Class {
             strings: self.strings[..chunks * sets].to_vec(),
             planes: self.planes[..if sets == 0 { chunks } else { 0 }].to_vec(),
             first: self.first.clone(),
+            per_chunk: self.per_chunk,
         }
     }
 
@@ -398,6 +404,7 @@ impl Class {
                 .collect(),
             chunks: chunks.map(|chunk| chunk as u32).collect(),
             first: self.first.clone(),
+            per_chunk: self.per_chunk,
         }
     }
 

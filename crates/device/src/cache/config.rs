@@ -1,10 +1,10 @@
 //! How the data cache is configured.
 
-use media::nand::Geometry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::sectors::{SECTOR_BYTES, Sectors};
+use crate::ftl::MappingUnit;
 
 /// Configuration of the data cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -12,7 +12,7 @@ use super::sectors::{SECTOR_BYTES, Sectors};
 pub struct CacheConfig {
     /// What is cached.
     pub mode: CacheMode,
-    /// Bytes of page slots.
+    /// Bytes of page slots, each of a logical page.
     pub capacity_bytes: u64,
     /// When written data goes to flash.
     pub write_back: WriteBack,
@@ -87,9 +87,14 @@ pub enum CacheConfigError {
     BackPressure(u32),
     /// A slot's map of sectors has 64 bits.
     #[error(
-        "nand.geometry.page_bytes = {0} cannot be cached; with a cache it must be a multiple of 512, at most 32768"
+        "{key} = {unit_bytes} cannot be cached; with a cache it must be a multiple of 512, at most 32768"
     )]
-    Page(u32),
+    Page {
+        /// The key that says how long a logical page is.
+        key: &'static str,
+        /// Bytes of it.
+        unit_bytes: u32,
+    },
 }
 
 impl CacheConfig {
@@ -97,9 +102,9 @@ impl CacheConfig {
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn validate(&self, geometry: &Geometry) -> Result<(), CacheConfigError> {
-        let page_bytes = geometry.page_bytes;
-        let most = u64::from(page_bytes) << 30;
+    pub fn validate(&self, unit: MappingUnit) -> Result<(), CacheConfigError> {
+        let (page_bytes, unit_bytes) = (unit.page_bytes(), unit.bytes());
+        let most = u64::from(unit_bytes) << 30;
         if !(u64::from(page_bytes)..=most).contains(&self.capacity_bytes) {
             return Err(CacheConfigError::Capacity {
                 given: self.capacity_bytes,
@@ -111,24 +116,27 @@ impl CacheConfig {
             return Err(CacheConfigError::BackPressure(self.back_pressure_pages));
         }
         let sectors =
-            page_bytes.is_multiple_of(SECTOR_BYTES) && page_bytes / SECTOR_BYTES <= Sectors::MOST;
+            unit_bytes.is_multiple_of(SECTOR_BYTES) && unit_bytes / SECTOR_BYTES <= Sectors::MOST;
         if self.mode.is_on() && !sectors {
-            return Err(CacheConfigError::Page(page_bytes));
+            return Err(CacheConfigError::Page {
+                key: unit.key(),
+                unit_bytes,
+            });
         }
         Ok(())
     }
 
     /// Bytes of the page slots, if there are any.
-    pub fn slot_bytes(&self, geometry: &Geometry) -> u64 {
+    pub fn slot_bytes(&self, unit: MappingUnit) -> u64 {
         if self.mode.is_on() {
-            u64::from(self.capacity_pages(geometry)) * u64::from(geometry.page_bytes)
+            u64::from(self.capacity_slots(unit)) * u64::from(unit.bytes())
         } else {
             0
         }
     }
 
     /// Page slots.
-    pub(super) fn capacity_pages(&self, geometry: &Geometry) -> u32 {
-        (self.capacity_bytes / u64::from(geometry.page_bytes)) as u32
+    pub(super) fn capacity_slots(&self, unit: MappingUnit) -> u32 {
+        (self.capacity_bytes / u64::from(unit.bytes())) as u32
     }
 }

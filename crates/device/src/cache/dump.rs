@@ -1,10 +1,11 @@
 //! What of the cache a capacitor saves when the power goes.
 
-use media::nand::Geometry;
+use arrayvec::ArrayVec;
 
 use super::sectors::Sectors;
 use super::table::SlotId;
 use super::{Cache, CacheConfig};
+use crate::ftl::{Lpn, MappingUnit, UNITS_PER_PAGE_MAX};
 use crate::memory::{Claim, Dumped};
 use crate::part::Part;
 
@@ -13,12 +14,12 @@ const NAME: &str = "cache";
 
 impl CacheConfig {
     /// What may have to be saved: every slot, if there is a capacitor and writes complete from the cache.
-    pub(crate) fn claim(&self, geometry: &Geometry) -> Option<Claim> {
+    pub(crate) fn claim(&self, unit: MappingUnit) -> Option<Claim> {
         let covered = self.capacitor && self.mode.caches_writes();
         covered.then(|| Claim {
             part: NAME,
             key: "cache.capacity_bytes",
-            pages: self.capacity_pages(geometry),
+            pages: unit.pages_of(self.capacity_slots(unit)),
         })
     }
 }
@@ -33,18 +34,24 @@ impl Part for Cache {
         let table = self.table.borrow();
         let unsaved: Vec<SlotId> = table.dirty().chain(table.flying()).collect();
         // Every task is gone, and whatever page buffers they had with them: nobody is asked for room.
-        let page = self.buffers.take_slot();
-        for id in unsaved {
-            let slot = table.slot(id);
-            let missing = Sectors::of(0, self.geometry.page_bytes) & !slot.present;
-            let saved = (missing.is_empty() || dump.load(slot.lpn, page)) && {
-                self.copy(slot.buffer, page, slot.present);
-                dump.save(slot.lpn, page)
-            };
-            dumped.pages += u64::from(saved);
-            dumped.lost += u64::from(!saved);
+        let page = self.buffers.take_spare_page();
+        for together in unsaved.chunks(self.unit.per_page() as usize) {
+            let mut lpns = ArrayVec::<Lpn, { UNITS_PER_PAGE_MAX as usize }>::new();
+            for id in together {
+                let (slot, place) = (table.slot(*id), lpns.len() as u32);
+                let missing = Sectors::of(0, self.unit.bytes()) & !slot.present;
+                if missing.is_empty() || dump.load(slot.lpn, page, place) {
+                    let base = place * self.unit.bytes();
+                    self.copy((slot.buffer, 0), (page, base), slot.present);
+                    lpns.push(slot.lpn);
+                }
+            }
+            let saved = !lpns.is_empty() && dump.save(&lpns, page);
+            let (saved, all) = (if saved { lpns.len() } else { 0 }, together.len());
+            dumped.pages += u64::from(saved > 0);
+            dumped.lost += (all - saved) as u64;
         }
-        self.buffers.give_back_slot(page);
+        self.buffers.give_back_spare_page(page);
         dumped.energy = dump.energy();
         dumped
     }

@@ -1,7 +1,7 @@
 //! The data cache: page slots in the drive's DRAM, between the front end and the
 //! translation layer.
 //!
-//! A slot holds sectors of one logical page. Reads find them there, whatever put
+//! A slot holds sectors of one logical page; where a flash page has several, slots go to flash together (`gather`). Reads find them there, whatever put
 //! them there. A cached write completes when it is in DRAM; its sectors are *dirty*
 //! until a write-back takes them to flash, *flying* while it does. Of a page at most
 //! one write-back flies at a time, so its versions reach flash in order; the range
@@ -13,6 +13,7 @@
 
 mod config;
 mod dump;
+mod gather;
 mod pressure;
 mod read;
 mod sectors;
@@ -24,15 +25,15 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
 use media::dram::Dram;
-use media::nand::Geometry;
 use serde::Serialize;
 use sim::Sim;
 use sim::resource::Broadcast;
 
 use crate::backend::Backend;
-use crate::ftl::{Ftl, FtlError};
+use crate::ftl::{Ftl, FtlError, MappingUnit};
 use crate::memory::{Buffers, Region};
 pub use config::{CacheConfig, CacheConfigError, CacheMode, WriteBack};
+use gather::Group;
 use pressure::Pressure;
 pub use read::{Found, Lookup, ReadStamp, Rest};
 use table::Table;
@@ -67,7 +68,7 @@ pub struct Cache {
     sim: Sim,
     config: CacheConfig,
     capacity: u32,
-    geometry: Geometry,
+    unit: MappingUnit,
     ftl: Rc<Ftl>,
     buffers: Rc<Buffers>,
     dram: Rc<Dram>,
@@ -79,6 +80,8 @@ pub struct Cache {
     /// Announced whenever a write-back has landed.
     landed: Broadcast,
     workers: RefCell<Workers>,
+    /// Slots that are to go to flash as soon as they fill a page there.
+    gathering: RefCell<Group>,
     /// For the workers, which are tasks of their own.
     me: Weak<Cache>,
     /// Whether writes may complete in DRAM: the host can forbid it where that is volatile.
@@ -110,13 +113,14 @@ impl Cache {
         };
         Rc::new_cyclic(|me| Cache {
             sim: sim.clone(),
-            capacity: config.capacity_pages(geometry),
-            geometry: geometry.clone(),
+            capacity: config.capacity_slots(ftl.unit()),
+            unit: ftl.unit(),
             table: RefCell::new(Table::new(cached_pages, ftl.unsaved())),
             pressure: Pressure::new(sim, back_pressure),
             touched: RefCell::new(Touched::new(cached_pages)),
             landed: Broadcast::new(sim),
             workers: RefCell::default(),
+            gathering: RefCell::default(),
             me: me.clone(),
             caches_writes: Cell::new(config.mode.caches_writes()),
             failed_slots: Cell::new(0),

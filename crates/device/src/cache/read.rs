@@ -27,6 +27,8 @@ pub enum Lookup {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rest {
     missing: Sectors,
+    /// Where in the buffer its page begins.
+    base: u32,
     /// What the cache had.
     pub found: Found,
 }
@@ -59,27 +61,28 @@ impl Cache {
         self.ftl.prefetch(lpn);
     }
 
-    /// Looks for `bytes` bytes from `column` on of one logical page, and copies what is there
-    /// to that place in `buffer`.
+    /// Looks for a slice of one logical page, and copies what is there to its place.
     #[inline]
-    pub fn lookup(&self, lpn: Lpn, column: u32, bytes: u32, buffer: BufferId) -> Lookup {
+    pub fn lookup(&self, slice: &PageSlice) -> Lookup {
         if !self.is_on() {
             return Lookup::Miss;
         }
-        self.lookup_slot(lpn, column, bytes, buffer)
+        self.lookup_slot(slice)
     }
 
-    fn lookup_slot(&self, lpn: Lpn, column: u32, bytes: u32, buffer: BufferId) -> Lookup {
-        let wanted = Sectors::of(column, bytes);
+    fn lookup_slot(&self, slice: &PageSlice) -> Lookup {
+        let bytes = slice.bytes;
+        let wanted = Sectors::of(slice.column, bytes);
         let table = &mut *self.table.borrow_mut();
-        let found = table.find(lpn);
+        let found = table.find(slice.lpn);
         let there = found.map_or(Sectors::NONE, |id| table.slot(id).present & wanted);
         let Some(id) = found.filter(|_| !there.is_empty()) else {
             self.count(|counts| counts.read_misses += 1);
             return Lookup::Miss;
         };
         table.touch(id);
-        self.copy(table.slot(id).buffer, buffer, there);
+        let into = (slice.buffer, slice.base);
+        self.copy((table.slot(id).buffer, 0), into, there);
         let missing = wanted & !there;
         let found = Found {
             address: self.address(id, there),
@@ -89,20 +92,28 @@ impl Cache {
             self.count(|counts| counts.read_hits += 1);
             return Lookup::Hit(Found { bytes, ..found });
         }
-        Lookup::PartialHit(Rest { missing, found })
+        let base = slice.base;
+        Lookup::PartialHit(Rest {
+            missing,
+            base,
+            found,
+        })
     }
 
     /// Puts what a lookup did not find, and flash had, beside what it found.
     pub fn merge(&self, rest: &Rest, from_flash: BufferId, into: BufferId) {
         self.count(|counts| counts.read_partial_hits += 1);
-        self.copy(from_flash, into, rest.missing);
+        self.copy((from_flash, rest.base), (into, rest.base), rest.missing);
     }
 
-    /// Copies sectors from one buffer to the same place of another.
-    pub(super) fn copy(&self, from: BufferId, to: BufferId, sectors: Sectors) {
-        self.buffers.with_pair(from, to, |from, to| {
+    /// Copies sectors of a page from one buffer to another; each is given with the byte at which the page begins there.
+    pub(super) fn copy(&self, from: (BufferId, u32), to: (BufferId, u32), sectors: Sectors) {
+        let bases = (from.1 as usize, to.1 as usize);
+        self.buffers.with_pair(from.0, to.0, |from, to| {
             for run in sectors.runs() {
-                to[run.clone()].copy_from_slice(&from[run]);
+                let length = run.len();
+                to[bases.1 + run.start..][..length]
+                    .copy_from_slice(&from[bases.0 + run.start..][..length]);
             }
         });
     }
@@ -131,8 +142,8 @@ impl Cache {
     /// Where sectors of a slot begin in DRAM. A slot that was evicted has left it.
     pub(super) fn address(&self, id: SlotId, sectors: Sectors) -> u64 {
         let slot = u64::from(id % self.capacity);
-        let page_bytes = u64::from(self.geometry.page_bytes);
-        self.region.address(slot * page_bytes) + u64::from(sectors.hull().start)
+        let bytes = u64::from(self.unit.bytes());
+        self.region.address(slot * bytes) + u64::from(sectors.hull().start)
     }
 
     /// Whether flash misses something of a page.
@@ -171,7 +182,7 @@ impl Cache {
             let slot = slot.slot(id);
             (slot.buffer, sectors & !slot.present)
         };
-        self.copy(slice.buffer, into, new);
+        self.copy((slice.buffer, slice.base), (into, 0), new);
         let table = &mut *self.table.borrow_mut();
         let slot = table.slot_mut(id);
         slot.present = slot.present | new;

@@ -38,6 +38,8 @@ pub(super) struct Slot {
     pub(super) leaving: bool,
     /// The last write-back failed.
     pub(super) failed: bool,
+    /// While it is flying: the next of those that fly together to one page of flash.
+    pub(super) mate: Option<SlotId>,
 }
 
 /// Neighbours in a list. They are kept apart from the slots: changing the order of slots then
@@ -153,6 +155,7 @@ impl Table {
             again: false,
             leaving: false,
             failed: false,
+            mate: None,
         };
         let id = match self.free.pop() {
             Some(id) => {

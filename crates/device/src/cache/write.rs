@@ -108,7 +108,7 @@ impl Cache {
     fn has_slot_for(&self, lpn: Lpn) -> bool {
         let table = self.table.borrow();
         let trouble = self.failed_slots.get() > 0
-            || (self.config.capacitor && table.unsaved() >= self.ftl.dump_pages());
+            || (self.config.capacitor && table.unsaved() >= self.ftl.dump_units());
         if !trouble {
             return true;
         }
@@ -132,7 +132,10 @@ impl Cache {
         };
         self.put(id, slice);
         if self.is_written_back_at_once(slice.lpn) {
-            self.launch_or_follow(id, self.sim.now());
+            match self.unit.is_page() {
+                true => self.launch_or_follow(id, self.sim.now()),
+                false => self.gather(id),
+            }
         }
         id
     }
@@ -150,7 +153,7 @@ impl Cache {
     fn put(&self, id: SlotId, slice: &PageSlice) {
         let sectors = Sectors::of(slice.column, slice.bytes);
         let into = self.table.borrow().slot(id).buffer;
-        self.copy(slice.buffer, into, sectors);
+        self.copy((slice.buffer, slice.base), (into, 0), sectors);
         let stamp = self.stamp();
         let table = &mut *self.table.borrow_mut();
         table.slot_mut(id).tenant = slice.origin.tenant;
@@ -199,6 +202,9 @@ impl Cache {
         if dirty.is_empty() {
             return;
         }
+        if !self.unit.is_page() {
+            return self.gather_with_others(id);
+        }
         let (address, bytes) = (self.address(id, dirty), u64::from(dirty.bytes()));
         let left_dram = self.dram.post(tenant, address, bytes, Toward::Reader);
         self.launch_or_follow(id, left_dram);
@@ -217,42 +223,57 @@ impl Cache {
         slices: &[PageSlice],
     ) -> Result<(), FtlError> {
         match slices {
-            [slice] => self.write_page_through(lock, slice).await,
+            [_] => self.write_page_through(lock, slices).await,
             slices => {
-                let written = join_all(
-                    slices
-                        .iter()
-                        .map(|slice| self.write_page_through(lock, slice)),
-                );
+                let pages = slices.chunk_by(|_, next| next.base > 0);
+                let written = join_all(pages.map(|units| self.write_page_through(lock, units)));
                 written.await.into_iter().collect()
             }
         }
     }
 
+    /// Writes slices that lie in one buffer to one page of flash.
     async fn write_page_through(
         &self,
         lock: &WriteLock<'_>,
-        slice: &PageSlice,
+        units: &[PageSlice],
     ) -> Result<(), FtlError> {
-        if self.is_on() {
-            let found = self.table.borrow().find(slice.lpn);
-            let unsaved = found.filter(|id| {
-                let table = self.table.borrow();
-                let slot = table.slot(*id);
-                !(slot.dirty | slot.flying).is_empty()
-            });
-            if let Some(id) = unsaved {
-                self.put(id, slice);
-                return self.force(slice.lpn).await;
-            }
-            self.forget_clean(slice.lpn.0..slice.lpn.0 + 1);
+        if !self.is_on() {
+            return self.ftl.write(lock, units).await;
         }
-        let written = self.ftl.write(lock, *slice).await;
-        if self.is_on() {
-            // Reads may have brought the old content meanwhile.
-            self.forget_clean(slice.lpn.0..slice.lpn.0 + 1);
+        if let Some(place) = units.iter().position(|unit| self.has_unsaved(unit.lpn)) {
+            return Box::pin(self.write_apart(lock, units, place)).await;
         }
+        units.iter().for_each(|unit| self.forget_one(unit.lpn));
+        let written = self.ftl.write(lock, units).await;
+        // Reads may have brought the old content meanwhile.
+        units.iter().for_each(|unit| self.forget_one(unit.lpn));
         written
+    }
+
+    /// The same where flash misses something of a page: what is new is put there and follows it.
+    async fn write_apart(
+        &self,
+        lock: &WriteLock<'_>,
+        units: &[PageSlice],
+        place: usize,
+    ) -> Result<(), FtlError> {
+        let (before, rest) = units.split_at(place);
+        let found = self.table.borrow().find(rest[0].lpn);
+        if let Some(id) = found {
+            self.put(id, &rest[0]);
+            self.force(rest[0].lpn).await?;
+        }
+        for others in [before, &rest[1..]] {
+            if !others.is_empty() {
+                self.write_page_through(lock, others).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn forget_one(&self, lpn: Lpn) {
+        self.forget_clean(lpn.0..lpn.0 + 1);
     }
 
     /// Drops the clean slots of `pages`, and sees to it that reads under way make no new ones.

@@ -14,11 +14,11 @@ use crate::memory::{BufferId, Purpose};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Origin, Priority};
 
-/// A write-back to carry out: of which slot, and when its data has left DRAM.
+/// A write-back to carry out: of which slot, of several that fly together the first, and when its data has left DRAM.
 #[derive(Clone, Copy)]
-struct Job {
-    slot: SlotId,
-    left_dram: Time,
+pub(super) struct Job {
+    pub(super) slot: SlotId,
+    pub(super) left_dram: Time,
 }
 
 /// The write-back of a slot that is flying. While it is, no other of its page begins, and host
@@ -66,8 +66,16 @@ impl Cache {
         });
     }
 
+    /// The same at once, whether or not what is dirty fills a page of flash.
+    fn launch_now(&self, id: SlotId) {
+        match self.unit.is_page() {
+            true => self.launch_or_follow(id, self.sim.now()),
+            false => self.launch_padded(id),
+        }
+    }
+
     /// Gives a job to an idle worker, or else to a new one.
-    fn assign(&self, job: Job) {
+    pub(super) fn assign(&self, job: Job) {
         let workers = &mut *self.workers.borrow_mut();
         if let Some(number) = workers.idle.pop() {
             let worker = &mut workers.workers[number as usize];
@@ -86,8 +94,12 @@ impl Cache {
         loop {
             let job = self.next_job(number).await;
             self.sim.sleep_until(job.left_dram).await;
-            let outcome = self.write_back(job.slot).await;
-            self.write_back_over(job.slot, outcome);
+            if self.unit.is_page() {
+                let outcome = self.write_back(job.slot).await;
+                self.write_back_over(job.slot, outcome);
+            } else {
+                self.write_group_back(job.slot).await;
+            }
             self.workers.borrow_mut().idle.push(number);
         }
     }
@@ -107,50 +119,50 @@ impl Cache {
 
     /// Writes to flash what the slot holds, which may be more than what is flying.
     async fn write_back(&self, id: SlotId) -> Result<(), FtlError> {
-        let page_bytes = self.geometry.page_bytes;
+        let page_bytes = self.unit.bytes();
         let _room = self.buffers.room(Purpose::WriteBack).await;
         let page = self.buffers.take();
         let (lpn, known, tenant) = {
             let table = self.table.borrow();
             let slot = table.slot(id);
-            self.copy(slot.buffer, page.id(), slot.present);
+            self.copy((slot.buffer, 0), (page.id(), 0), slot.present);
             (slot.lpn, slot.present, slot.tenant)
         };
         let flight = Flight { cache: self, id };
         let hull = known.hull();
         let bytes = hull.end - hull.start;
         if bytes == known.bytes() {
-            let slice = slice_for(tenant, lpn, hull.start, bytes, page.id());
-            return self.ftl.write(&flight, slice).await;
+            let slice = slice_for(tenant, lpn, hull.start, bytes, (page.id(), 0));
+            return self.ftl.write(&flight, &[slice]).await;
         }
         // What is missing lies in several places: it is read at once.
         let missing = Sectors::of(0, page_bytes) & !known;
-        self.fill(tenant, lpn, missing, page.id()).await?;
-        let slice = slice_for(tenant, lpn, 0, page_bytes, page.id());
-        self.ftl.write(&flight, slice).await
+        self.fill(tenant, lpn, missing, (page.id(), 0)).await?;
+        let slice = slice_for(tenant, lpn, 0, page_bytes, (page.id(), 0));
+        self.ftl.write(&flight, &[slice]).await
     }
 
-    /// Reads sectors of a logical page from flash to their places in `page`.
-    async fn fill(
+    /// Reads sectors of a logical page from flash to their places in a buffer in which the page begins at a byte.
+    pub(super) async fn fill(
         &self,
         tenant: Tenant,
         lpn: Lpn,
         missing: Sectors,
-        page: BufferId,
+        (page, base): (BufferId, u32),
     ) -> Result<(), FtlError> {
         let _room = self.buffers.room(Purpose::Rest).await;
         let rest = self.buffers.take();
         let (hull, ticket) = (missing.hull(), self.ftl.ticket());
         let (column, bytes) = (hull.start, hull.end - hull.start);
-        let slice = slice_for(tenant, lpn, column, bytes, rest.id());
+        let slice = slice_for(tenant, lpn, column, bytes, (rest.id(), 0));
         self.ftl.read(slice, ticket.id().into());
         ticket.await?;
-        self.copy(rest.id(), page, missing);
+        self.copy((rest.id(), 0), (page, base), missing);
         Ok(())
     }
 
     /// A write-back has landed, or failed.
-    fn write_back_over(&self, id: SlotId, outcome: Result<(), FtlError>) {
+    pub(super) fn write_back_over(&self, id: SlotId, outcome: Result<(), FtlError>) {
         let landed = self.table.borrow().slot(id).flying;
         self.pressure.release(landed.bytes());
         match outcome {
@@ -184,7 +196,10 @@ impl Cache {
         if failed {
             self.table.borrow_mut().stay(id);
         } else if dirty && again {
-            self.launch_or_follow(id, self.sim.now());
+            match self.unit.is_page() {
+                true => self.launch_or_follow(id, self.sim.now()),
+                false => self.gather(id),
+            }
         } else if !dirty && (leaving || !self.config.mode.caches_reads()) {
             self.discard(id);
         }
@@ -211,7 +226,7 @@ impl Cache {
                 return self.last_failure.get().map_or(Ok(()), Err);
             }
             tried |= flying.is_empty();
-            self.launch_or_follow(id, self.sim.now());
+            self.launch_now(id);
             self.landed.next().await;
         }
     }
@@ -248,7 +263,7 @@ impl Cache {
                 self.pressure.relief().await;
                 // The wait may have changed things.
                 if self.due(until) == Some(id) {
-                    self.launch_or_follow(id, self.sim.now());
+                    self.launch_now(id);
                 }
             } else if self.is_flying(until) {
                 self.landed.next().await;
@@ -291,7 +306,10 @@ impl Cache {
         }
         let dirty = |id: &SlotId| !table.slot(*id).dirty.is_empty();
         let held: Vec<SlotId> = table.within(pages.clone()).filter(dirty).collect();
-        held.iter().for_each(|id| table.launch(*id));
+        for id in &held {
+            table.launch(*id);
+            self.gathering.borrow_mut().retain(|waiting| waiting != id);
+        }
         held
     }
 
@@ -320,9 +338,16 @@ impl Cache {
 
 /// A slice that is written back, or read for that: for `tenant`, whoever waits for it, of no stated
 /// priority.
-fn slice_for(tenant: Tenant, lpn: Lpn, column: u32, bytes: u32, buffer: BufferId) -> PageSlice {
+pub(super) fn slice_for(
+    tenant: Tenant,
+    lpn: Lpn,
+    column: u32,
+    bytes: u32,
+    (buffer, base): (BufferId, u32),
+) -> PageSlice {
     PageSlice {
         origin: Origin::new(tenant, Priority::default()),
+        base,
         ..PageSlice::new(lpn, column, bytes, buffer)
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::namespace::check_namespaces;
 use super::{Arbitration, HealthConfig, NamespaceConfig, NamespaceError};
+use crate::ftl::MappingUnit;
 
 /// How the front end is configured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,11 +48,13 @@ pub enum FrontendConfigError {
     Range(#[from] OutOfRange),
     /// Pages that whole blocks do not fill.
     #[error(
-        "nand.geometry.page_bytes = {page_bytes} and frontend.block_bytes = {block_bytes} cannot be together; a page must be a multiple of a block"
+        "{key} = {unit_bytes} and frontend.block_bytes = {block_bytes} cannot be together; a page must be a multiple of a block"
     )]
     PageOfBlocks {
-        /// Bytes of a page.
-        page_bytes: u32,
+        /// The key that says how long a logical page is.
+        key: &'static str,
+        /// Bytes of it.
+        unit_bytes: u32,
         /// Bytes of a block.
         block_bytes: u32,
     },
@@ -65,8 +68,12 @@ impl FrontendConfig {
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn validate(&self, page_bytes: u32, logical_pages: u32) -> Result<(), FrontendConfigError> {
-        self.check_blocks(page_bytes)?;
+    pub fn validate(
+        &self,
+        unit: MappingUnit,
+        logical_pages: u32,
+    ) -> Result<(), FrontendConfigError> {
+        self.check_blocks(unit)?;
         let check = OutOfRange::check::<u32>;
         OutOfRange::check("io_queues", self.io_queues, 1, 65534)?;
         check("queue_entries", self.queue_entries, 2, 65536)?;
@@ -82,11 +89,11 @@ impl FrontendConfig {
         OutOfRange::check("health.spare_threshold_percent", threshold, 0, 100)?;
         let rated = self.health.rated_erases;
         check("health.rated_erases", rated, 1, 10_000_000)?;
-        check_namespaces(&self.namespaces, logical_pages, page_bytes)?;
+        check_namespaces(&self.namespaces, logical_pages, unit)?;
         Ok(())
     }
 
-    fn check_blocks(&self, page_bytes: u32) -> Result<(), FrontendConfigError> {
+    fn check_blocks(&self, unit: MappingUnit) -> Result<(), FrontendConfigError> {
         let block_bytes = self.block_bytes;
         if !block_bytes.is_power_of_two() || !(512..=4096).contains(&block_bytes) {
             return Err(FrontendConfigError::Range(OutOfRange {
@@ -95,9 +102,10 @@ impl FrontendConfig {
                 allowed: "512, 1024, 2048 or 4096".to_owned(),
             }));
         }
-        if !page_bytes.is_multiple_of(block_bytes) {
+        if !unit.bytes().is_multiple_of(block_bytes) {
             return Err(FrontendConfigError::PageOfBlocks {
-                page_bytes,
+                key: unit.key(),
+                unit_bytes: unit.bytes(),
                 block_bytes,
             });
         }

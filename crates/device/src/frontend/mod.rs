@@ -129,7 +129,7 @@ impl Controller {
         blank: bool,
     ) -> Result<Rc<Controller>, nvme::Status> {
         let Backend { sim, ftl, .. } = backend;
-        let unit = MappingUnit::of(backend.schedule.geometry());
+        let unit = ftl.unit();
         let features = Features::new(config, cache.is_volatile());
         let arbiter = Arbiter::new(
             config.arbitration,

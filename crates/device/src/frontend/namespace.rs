@@ -41,15 +41,17 @@ pub enum NamespaceError {
     Count(usize),
     /// A block size that is no format, or does not divide a page.
     #[error(
-        "frontend.namespaces: block_bytes = {given} in number {number} cannot be; it must be 512, 1024, 2048 or 4096 and divide nand.geometry.page_bytes = {page_bytes}"
+        "frontend.namespaces: block_bytes = {given} in number {number} cannot be; it must be 512, 1024, 2048 or 4096 and divide {key} = {unit_bytes}"
     )]
     BlockBytes {
         /// Which namespace, from 1.
         number: usize,
         /// What was given.
         given: u32,
-        /// Bytes of a page.
-        page_bytes: u32,
+        /// The key that says how long a logical page is.
+        key: &'static str,
+        /// Bytes of it.
+        unit_bytes: u32,
     },
     /// Not exactly one size.
     #[error(
@@ -194,12 +196,22 @@ impl Namespace {
         Ok(self.lpn(page))
     }
 
+    /// The logical page that a block begins, and with it a chunk, as many of them as a flash page holds.
+    ///
+    /// # Errors
+    /// As [`Namespace::page_of`]; Invalid Field too if a chunk does not begin there.
+    pub(super) fn chunk_of(&self, lba: Lba, unit: MappingUnit) -> Result<Lpn, Status> {
+        let first = self.page_of(lba, unit)?;
+        let whole = (first.0 - self.first_page).is_multiple_of(unit.per_page());
+        whole.then_some(first).ok_or(Status::INVALID_FIELD)
+    }
+
     /// The logical page with which an operand of so many bits begins.
     ///
     /// # Errors
-    /// As [`Namespace::page_of`]; LBA Out of Range also if it ends outside of the namespace.
+    /// As [`Namespace::chunk_of`]; LBA Out of Range also if it ends outside of the namespace.
     pub(super) fn operand(&self, lba: Lba, bits: u64, unit: MappingUnit) -> Result<Lpn, Status> {
-        let first = self.page_of(lba, unit)?;
+        let first = self.chunk_of(lba, unit)?;
         let start = lba.get() << self.block_shift.get();
         match start.checked_add(bits.div_ceil(8)) {
             Some(end) if end <= self.capacity_bytes => Ok(first),
@@ -282,11 +294,15 @@ impl NamespaceConfig {
         match (self.blocks, self.share) {
             (Some(blocks), _) => {
                 let bytes = blocks.saturating_mul(u64::from(self.block_bytes));
-                (unit.of_bytes(bytes), bytes)
+                // The next one begins with a flash page.
+                let pages = bytes.div_ceil(u64::from(unit.page_bytes()));
+                (pages.saturating_mul(unit.per_page().into()), bytes)
             }
             (None, share) => {
-                let pages = (f64::from(logical_pages) * share.unwrap_or(1.0)) as u64;
-                (pages.max(1), pages.max(1) * u64::from(unit.bytes()))
+                // Whole flash pages.
+                let whole = f64::from(unit.pages_of(logical_pages)) * share.unwrap_or(1.0);
+                let pages = (whole as u64).max(1) * u64::from(unit.per_page());
+                (pages, pages * u64::from(unit.bytes()))
             }
         }
     }
@@ -299,7 +315,7 @@ impl NamespaceConfig {
 pub(crate) fn check_namespaces(
     configs: &[NamespaceConfig],
     logical_pages: u32,
-    page_bytes: u32,
+    unit: MappingUnit,
 ) -> Result<(), NamespaceError> {
     if configs.len() > NAMESPACES_MAX {
         return Err(NamespaceError::Count(configs.len()));
@@ -307,11 +323,12 @@ pub(crate) fn check_namespaces(
     let mut wanted = 0u64;
     for (number, config) in (1..).zip(configs) {
         let formats = nvme::identify::format_index(config.block_bytes);
-        if formats.is_none() || !page_bytes.is_multiple_of(config.block_bytes) {
+        if formats.is_none() || !unit.bytes().is_multiple_of(config.block_bytes) {
             return Err(NamespaceError::BlockBytes {
                 number,
                 given: config.block_bytes,
-                page_bytes,
+                key: unit.key(),
+                unit_bytes: unit.bytes(),
             });
         }
         let sized = match (config.share, config.blocks) {
@@ -322,7 +339,7 @@ pub(crate) fn check_namespaces(
         if !sized {
             return Err(NamespaceError::Size(number));
         }
-        wanted = wanted.saturating_add(config.size(logical_pages, MappingUnit::new(page_bytes)).0);
+        wanted = wanted.saturating_add(config.size(logical_pages, unit).0);
     }
     if wanted > u64::from(logical_pages) {
         return Err(NamespaceError::Capacity {

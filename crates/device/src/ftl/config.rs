@@ -9,6 +9,8 @@ use super::gc::{GC_RESERVE_BLOCKS, GcConfig};
 use super::mapping::{MappingConfig, MappingKind};
 use super::order::AllocationOrder;
 use super::slc_cache::SlcCacheConfig;
+use super::spare::data_record_bytes;
+use super::unit::MappingUnit;
 use super::wear::WearLevellingConfig;
 use super::written::PartialPages;
 
@@ -24,7 +26,10 @@ pub struct FtlConfig {
     pub mode: ProgramMode,
     /// Fraction of the data blocks that is not exported: 0.07 keeps 7 % back.
     pub overprovisioning: f64,
-    /// In which order consecutive logical pages go round the planes.
+    /// Bytes of a logical page, which is what an entry of the mapping table stands for: a flash page, which 0 stands for
+    /// too, or a half, a quarter, an eighth or a sixteenth of one. A multiple of the logical block.
+    pub mapping_unit_bytes: u32,
+    /// In which order consecutive flash pages' worth of logical pages go round the planes.
     pub plane_allocation: AllocationOrder,
     /// How the mapping table is kept.
     pub mapping: MappingConfig,
@@ -115,17 +120,45 @@ pub enum FtlConfigError {
     },
     /// Spare bytes that hold no record of the page.
     #[error(
-        "nand.geometry.spare_bytes = {0} is out of range; it must be {SPARE_BYTES_MIN} to {SPARE_BYTES_MAX}"
+        "nand.geometry.spare_bytes = {given} is out of range; it must be {least} to {SPARE_BYTES_MAX}{}",
+        listing(*units)
     )]
-    SpareBytes(u32),
+    SpareBytes {
+        /// What was given.
+        given: u32,
+        /// The least that works.
+        least: u32,
+        /// Logical pages of a flash page.
+        units: u32,
+    },
+    /// A logical page that is no part of a flash page.
+    #[error(
+        "ftl.mapping_unit_bytes = {given} cannot be with nand.geometry.page_bytes = {page_bytes}; it must be 0, for a flash page, or a page divided by 1, 2, 4, 8 or 16"
+    )]
+    Unit {
+        /// What was given.
+        given: u32,
+        /// Bytes of a page.
+        page_bytes: u32,
+    },
     /// The mapping table's entries have 31 bits.
-    #[error("the geometry has {0} pages; the mapping table can name {max}", max = super::mapping::PAGES_MAX)]
-    Pages(u64),
+    #[error(
+        "the geometry has {pages} pages{}; the mapping table can name {max}",
+        each(*units), max = super::mapping::UNITS_MAX
+    )]
+    Pages {
+        /// Flash pages.
+        pages: u64,
+        /// Logical pages of each.
+        units: u32,
+    },
 }
 
-/// What remains for the host after everything that is kept back.
+/// What remains for the host after everything that is kept back, in logical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
+    /// How long a logical page is.
+    pub unit: MappingUnit,
     /// Pages exported: those of data, and as many as computing's share can hold placed.
     pub logical_pages: u32,
     /// Of these, so many have room in the blocks that are not kept for computing.
@@ -160,15 +193,9 @@ impl FtlConfig {
         compute_percent: u32,
         dump_blocks: u32,
     ) -> Result<Capacity, FtlConfigError> {
-        if geometry.spare_bytes < SPARE_BYTES_MIN || geometry.spare_bytes > SPARE_BYTES_MAX {
-            return Err(FtlConfigError::SpareBytes(geometry.spare_bytes));
-        }
+        let unit = self.check_unit(geometry)?;
         if !(0.0..1.0).contains(&self.overprovisioning) {
             return Err(FtlConfigError::Overprovisioning(self.overprovisioning));
-        }
-        let pages = u64::from(geometry.blocks()) * u64::from(geometry.pages_per_block_max());
-        if pages > u64::from(super::mapping::PAGES_MAX) {
-            return Err(FtlConfigError::Pages(pages));
         }
         let compute = (u64::from(geometry.blocks_per_plane) * u64::from(compute_percent.min(100))
             / 100) as u32;
@@ -204,21 +231,54 @@ impl FtlConfig {
             });
         }
         let block = u64::from(geometry.pages_per_block(self.mode));
-        let exported =
-            (f64::from(data) * (1.0 - self.overprovisioning)).min(f64::from(data - needed));
+        let most = f64::from(data - needed) * packed_share(unit, block);
+        let exported = (f64::from(data) * (1.0 - self.overprovisioning)).min(most);
         // Rounded once for the whole drive, as MQSim does.
         let block_pages = block * u64::from(geometry.planes());
         let data_pages = (exported * block_pages as f64) as u32;
         let placed = u64::from(compute) * u64::from(geometry.pages_per_block(ProgramMode::Esp));
+        let pages = data_pages + (placed * u64::from(geometry.planes())) as u32;
+        let per_plane = data_pages.div_ceil(geometry.planes()) + mapping * block as u32;
         Ok(Capacity {
-            // No more than the pages there are, which the check above bounds.
-            logical_pages: data_pages + (placed * u64::from(geometry.planes())) as u32,
-            data_pages,
-            data_pages_per_plane: data_pages.div_ceil(geometry.planes()) + mapping * block as u32,
+            unit,
+            // No more than there are units, which the check above bounds.
+            logical_pages: pages * unit.per_page(),
+            data_pages: data_pages * unit.per_page(),
+            data_pages_per_plane: per_plane * unit.per_page(),
             compute_blocks_per_plane: compute,
             spare_blocks_per_plane: data - needed - (exported.ceil() as u32).min(data - needed),
             dump_blocks_per_plane: dump_blocks,
         })
+    }
+
+    /// The unit, if pages have such parts, their spare bytes hold a list of them, and the table can name all of them.
+    fn check_unit(&self, geometry: &Geometry) -> Result<MappingUnit, FtlConfigError> {
+        if !MappingUnit::divides(geometry, self.mapping_unit_bytes) {
+            return Err(FtlConfigError::Unit {
+                given: self.mapping_unit_bytes,
+                page_bytes: geometry.page_bytes,
+            });
+        }
+        let unit = self.unit(geometry);
+        let (given, units) = (geometry.spare_bytes, unit.per_page());
+        let least = SPARE_BYTES_MIN.max(data_record_bytes(unit));
+        if !(least..=SPARE_BYTES_MAX).contains(&given) {
+            return Err(FtlConfigError::SpareBytes {
+                given,
+                least,
+                units,
+            });
+        }
+        let pages = u64::from(geometry.blocks()) * u64::from(geometry.pages_per_block_max());
+        if pages * u64::from(units) > u64::from(super::mapping::UNITS_MAX) {
+            return Err(FtlConfigError::Pages { pages, units });
+        }
+        Ok(unit)
+    }
+
+    /// How long a logical page is on flash of this geometry.
+    pub fn unit(&self, geometry: &Geometry) -> MappingUnit {
+        MappingUnit::of(geometry, self.mapping_unit_bytes)
     }
 
     fn check_gc(&self) -> Result<(), FtlConfigError> {
@@ -267,12 +327,38 @@ impl FtlConfig {
         let planes = u64::from(geometry.planes());
         let placed = u64::from(compute) * u64::from(geometry.pages_per_block(ProgramMode::Esp));
         let exported = planes * (u64::from(data) * block + placed);
-        let pages = self.mapping.pages(exported, geometry.page_bytes);
+        let units = exported * u64::from(self.unit(geometry).per_page());
+        let pages = self.mapping.pages(units, geometry.page_bytes);
         pages.div_ceil(planes).div_ceil(block) as u32 + 1 + roots
     }
 
     /// Whether the mapping table is kept on flash, too.
     pub(super) fn keeps_mapping_pages(&self) -> bool {
         self.mapping.kind == MappingKind::Cached || self.checkpoint.interval_pages > 0
+    }
+}
+
+/// The share of a block of so many pages that may be needed everywhere, and emptying the emptiest block still win a page: of
+/// blocks that lack less than a page each, collection would make as many again.
+fn packed_share(unit: MappingUnit, block_pages: u64) -> f64 {
+    match unit.is_page() {
+        true => 1.0,
+        false => (block_pages - 1) as f64 / block_pages as f64,
+    }
+}
+
+/// What the spare bytes are to list.
+fn listing(units: u32) -> String {
+    match units {
+        1 => String::new(),
+        units => format!(" to list {units} logical pages (ftl.mapping_unit_bytes)"),
+    }
+}
+
+/// How many logical pages each page has.
+fn each(units: u32) -> String {
+    match units {
+        1 => String::new(),
+        units => format!(" of {units} logical pages each (ftl.mapping_unit_bytes)"),
     }
 }

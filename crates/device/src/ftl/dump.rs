@@ -10,7 +10,7 @@ use sim::{Energy, Time};
 use super::Ftl;
 use super::lpn::Lpn;
 use super::mapping::Mapping;
-use super::spare::{Content, Record};
+use super::spare::{data_record_bytes, encode_units};
 use crate::memory::BufferId;
 
 /// Where the next page that is saved goes.
@@ -38,15 +38,15 @@ impl Ftl {
         }
     }
 
-    /// Where the cache counts the pages that a dump would have to save.
+    /// Where the cache counts the logical pages that a dump would have to save.
     pub(crate) fn unsaved(&self) -> Rc<Cell<u32>> {
         self.blocks.borrow().unsaved()
     }
 
-    /// Pages that a dump has room for.
+    /// Logical pages that a dump has room for.
     #[inline]
-    pub(crate) fn dump_pages(&self) -> u32 {
-        self.blocks.borrow().dump_pages()
+    pub(crate) fn dump_units(&self) -> u32 {
+        self.blocks.borrow().dump_pages() * self.unit.per_page()
     }
 }
 
@@ -56,14 +56,17 @@ impl Dump<'_> {
         self.energy
     }
 
-    /// Reads what flash has of a logical page into `buffer`; zeroes if it has nothing. False if
+    /// Reads what flash has of a logical page to slot number `slot` of `buffer`; zeroes if it has nothing. False if
     /// that cannot be read.
-    pub(crate) fn load(&mut self, lpn: Lpn, buffer: BufferId) -> bool {
+    pub(crate) fn load(&mut self, lpn: Lpn, buffer: BufferId, slot: u32) -> bool {
         let ftl = self.ftl;
-        let Mapping::Data(page) = ftl.lookup(lpn) else {
-            ftl.buffers.with_mut(buffer, |page| page.fill(0));
+        let bytes = ftl.unit.bytes() as usize;
+        let place = slot as usize * bytes..(slot as usize + 1) * bytes;
+        let Mapping::Data(at) = ftl.lookup(lpn) else {
+            ftl.buffers.with_mut(buffer, |page| page[place].fill(0));
             return true;
         };
+        let page = ftl.unit.page(at);
         let address = ftl.geometry.page_address(page);
         let inverse = ftl.blocks.borrow().is_inverse(page);
         if !self.read(address, inverse) {
@@ -71,9 +74,10 @@ impl Dump<'_> {
         }
         let nand = ftl.schedule.nand().borrow();
         let plane = ftl.geometry.plane_of_block(address.block);
-        let loaded = ftl
-            .buffers
-            .with_mut(buffer, |page| nand.data_out(plane, 0, page));
+        let column = ftl.unit.column(at) as usize;
+        let loaded = ftl.buffers.with_mut(buffer, |page| {
+            nand.data_out(plane, column, &mut page[place])
+        });
         loaded.is_none_or(|outcome| outcome.is_ok())
     }
 
@@ -111,24 +115,23 @@ impl Dump<'_> {
         self.perform(address, &command)
     }
 
-    /// Programs a logical page; false if there is no page left for it.
-    pub(crate) fn save(&mut self, lpn: Lpn, from: BufferId) -> bool {
+    /// Programs logical pages that lie in the first slots of `from`, at most as many as a flash page has; false if there is no
+    /// page left for them.
+    pub(crate) fn save(&mut self, lpns: &[Lpn], from: BufferId) -> bool {
         let ftl = self.ftl;
         let version = ftl.next_version();
+        let used = lpns.len() * ftl.unit.bytes() as usize;
+        ftl.buffers.with_mut(from, |page| page[used..].fill(0));
         while let Some(address) = self.next_page() {
             let plane = ftl.geometry.plane_of_block(address.block);
-            let record = Record {
-                content: Content::Data(lpn),
-                version,
-                sequence: ftl.next_sequence(),
-            };
+            let spare = self.record(lpns, version);
             let loaded = {
                 let nand = &mut *ftl.schedule.nand().borrow_mut();
                 let data = ftl
                     .buffers
                     .with(from, |page| nand.data_in(plane, 0, page))
                     .unwrap_or(Ok(()));
-                data.and_then(|()| nand.set_spare(plane, &record.encode()))
+                data.and_then(|()| nand.set_spare(plane, &spare))
             };
             let program = Command::Program {
                 pages: [address].into_iter().collect(),
@@ -142,6 +145,14 @@ impl Dump<'_> {
             }
         }
         false
+    }
+
+    /// The record of a page with these units, in its first slots.
+    fn record(&self, lpns: &[Lpn], version: u64) -> Vec<u8> {
+        let mut spare = vec![0; data_record_bytes(self.ftl.unit) as usize];
+        let units = (0..).zip(lpns).map(|(slot, lpn)| (slot, *lpn, version));
+        encode_units(&mut spare, units, self.ftl.next_sequence());
+        spare
     }
 
     /// The next page of the block being filled, or of another.

@@ -99,7 +99,7 @@ impl Ftl {
         let programmed = join_all(programs).await;
         let failure = programmed.iter().find_map(|page| page.err());
         for page in programmed.iter().flatten() {
-            self.settle(*page, failure.is_none());
+            self.settle(*page, self.whole_if(failure.is_none()));
         }
         if let Some(failure) = failure {
             return Err(failure);
@@ -107,7 +107,7 @@ impl Ftl {
         let ppa = |page: &PageAddress| self.geometry.ppa(*page);
         let pages: Vec<Ppa> = programmed.iter().flatten().map(ppa).collect();
         let freed = self.facts.borrow_mut().commit(version, draft, pages);
-        freed.into_iter().for_each(|page| self.forget(page));
+        freed.into_iter().for_each(|page| self.forget_page(page));
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! The flash translation layer: where is it?
 //!
-//! Logical pages are mapped to physical ones. A write goes to a fresh page of the
-//! plane that its logical page calls home and then takes the place of the old
+//! Logical pages are mapped to slots of physical ones, of which each has one or more. A write goes to a fresh page of the
+//! plane that its first logical page calls home and then takes the place of the old
 //! one; garbage collection empties blocks of what was replaced. Every page says
 //! in its spare bytes what it holds, so the table can be rebuilt from the media
 //! alone (`recovery`).
@@ -12,6 +12,7 @@ mod config;
 mod counts;
 mod dump;
 mod gc;
+mod holds;
 mod journal;
 mod lent;
 mod lock;
@@ -66,7 +67,8 @@ pub use recovery::Recovered;
 pub use slc_cache::SlcCacheConfig;
 pub use spare::PageRecord;
 use spare::{Content, Record};
-pub use unit::MappingUnit;
+use unit::Slots;
+pub use unit::{MappingUnit, UNITS_PER_PAGE_MAX, UnitAddress};
 pub use wear::{StaticRule, WearLevellingConfig};
 pub use write::WithoutSpace;
 pub use written::PartialPages;
@@ -103,6 +105,8 @@ pub struct Ftl {
     me: OnceCell<Weak<Ftl>>,
     config: FtlConfig,
     geometry: Geometry,
+    /// What an entry of the mapping table stands for.
+    unit: MappingUnit,
     mapping: RefCell<MappingTable>,
     /// Whether entries of the table must be fetched before they are of use.
     is_cached: bool,
@@ -116,7 +120,7 @@ pub struct Ftl {
     data_pages: u32,
     planes: Vec<PlaneState>,
     collections: Collections,
-    /// The home planes of logical pages 0, 1, 2, ..., in turn.
+    /// The home planes of logical pages, a physical page's worth after the other, in turn.
     homes: Vec<PlaneId>,
     locks: RangeLock,
     /// Live logical pages of each record of deallocation.
@@ -180,7 +184,7 @@ impl Ftl {
         }
         let count = self.with_pages(|pages| pages.count()).unwrap_or(0);
         for number in 0..count {
-            let home = self.homes[number as usize % self.homes.len()];
+            let home = self.turn(number);
             let allocated = self.blocks.borrow_mut().allocate(home, Stream::Mapping);
             let Some(address) = allocated.map(|allocation| allocation.page) else {
                 return;
@@ -196,7 +200,8 @@ impl Ftl {
             };
             let mut nand = self.schedule.nand().borrow_mut();
             let placed = nand.place_page(address, self.config.mode, &record.encode(), None);
-            self.blocks.borrow_mut().settle(address, placed.is_ok());
+            let needed = self.whole_if(placed.is_ok());
+            self.blocks.borrow_mut().settle(address, needed);
             if placed.is_ok() {
                 let page = self.geometry.ppa(address);
                 self.with_pages(|pages| pages.put(number, page));
@@ -213,7 +218,9 @@ impl Ftl {
         cores: Rc<Cores>,
     ) -> Ftl {
         let geometry = schedule.geometry().clone();
+        let unit = capacity.unit;
         Ftl {
+            unit,
             mapping: RefCell::new(MappingTable::new(
                 capacity.logical_pages,
                 &config.mapping,
@@ -224,7 +231,9 @@ impl Ftl {
             write_backs: WriteBacks::new(sim, geometry.planes()),
             blocks: RefCell::new(Blocks::new(
                 &geometry,
+                unit,
                 Shares {
+                    units_per_page: unit.per_page(),
                     pages_per_block: geometry.pages_per_block(config.mode),
                     slc_pages_per_block: geometry.pages_per_block(ProgramMode::Slc),
                     slc_cache: config.slc_cache,
@@ -232,7 +241,7 @@ impl Ftl {
                     host_waits_below: config.gc.hard_threshold_blocks,
                     opens_ahead: config.frontiers == Frontiers::Ahead,
                     compute_blocks: capacity.compute_blocks_per_plane,
-                    data_pages: capacity.data_pages_per_plane,
+                    data_units: capacity.data_pages_per_plane,
                     dump_blocks: capacity.dump_blocks_per_plane,
                 },
                 Orders {
@@ -241,7 +250,7 @@ impl Ftl {
                     closed_by_age: config.gc.policy.keeps_order(),
                 },
             )),
-            region: RefCell::new(Region::new(&geometry)),
+            region: RefCell::new(Region::new(&geometry, unit.per_page())),
             region_changed: Broadcast::new(sim),
             lent: Cell::new(0),
             data_pages: capacity.data_pages,
@@ -265,10 +274,7 @@ impl Ftl {
             deallocating: RefCell::default(),
             dump_frontier: Cell::default(),
             checkpoints: Checkpoints::new(sim),
-            written: RefCell::new(WrittenSectors::new(
-                config.partial_pages,
-                geometry.page_bytes,
-            )),
+            written: RefCell::new(WrittenSectors::new(config.partial_pages, unit.bytes())),
             next_version: Cell::new(1),
             next_sequence: Cell::new(1),
             counts: RefCell::default(),
@@ -317,6 +323,32 @@ impl Ftl {
         self.config.mode
     }
 
+    /// What an entry of the mapping table stands for.
+    pub fn unit(&self) -> MappingUnit {
+        self.unit
+    }
+
+    /// The plane that a logical page calls home.
+    #[inline]
+    fn home_of(&self, lpn: Lpn) -> PlaneId {
+        self.turn(self.unit.page_number(lpn.0))
+    }
+
+    /// The plane whose turn a number is.
+    #[inline]
+    fn turn(&self, number: u32) -> PlaneId {
+        self.homes[number as usize % self.homes.len()]
+    }
+
+    /// All slots of a page, if what takes the page as a whole is needed.
+    #[inline]
+    fn whole_if(&self, needed: bool) -> Slots {
+        match needed {
+            true => self.unit.all(),
+            false => Slots::NONE,
+        }
+    }
+
     /// Whether the mapping table is kept on flash, too.
     fn keeps_mapping_pages(&self) -> bool {
         self.config.keeps_mapping_pages()
@@ -354,7 +386,7 @@ impl Ftl {
         self.schedule.set_reader(reader);
     }
 
-    /// The planes in the order in which consecutive logical pages visit them.
+    /// The planes in the order in which consecutive logical pages visit them, a physical page's worth after the other.
     pub fn plane_order(&self) -> &[PlaneId] {
         &self.homes
     }

@@ -147,7 +147,7 @@ impl Ftl {
             let its = self.geometry.plane_of_block(doomed.block);
             its == plane && (doomed.has_root || !only_roots)
         };
-        let needless = |block| self.blocks.borrow().valid_pages(block) == 0;
+        let needless = |block| self.blocks.borrow().valid_units(block) == 0;
         let mut ready: Vec<&mut Doomed> = purge.left.iter_mut().filter(of_plane).collect();
         ready.retain(|doomed| self.can_be_purged(doomed.block));
         ready.sort_by_key(|doomed| !needless(doomed.block));
@@ -242,21 +242,22 @@ impl Ftl {
             PageState::Torn | PageState::Failed => return true,
             PageState::Programmed => {}
         }
-        let record = nand.spare(page).and_then(Record::decode);
-        let record = match (target, record) {
-            (_, Some(record)) => record,
-            (Target::Everything { .. }, None) => return true,
-            // Somebody else's.
-            (Target::Pages { .. }, None) => return false,
-        };
-        let lpn = record.content.lpn();
-        match target {
-            Target::Everything { since } => record.sequence < *since || lpn.is_some(),
-            Target::Pages { pages, since } => {
-                let lent = record.content == Content::Temporary && record.sequence < *since;
-                lent || lpn.is_some_and(|lpn| pages.contains(&lpn.0))
-            }
+        let spare = nand.spare(page).unwrap_or_default();
+        let mut records = Record::decode_slots(spare, self.unit).peekable();
+        if records.peek().is_none() {
+            // What is somebody else's has no data of these pages.
+            return matches!(target, Target::Everything { .. });
         }
+        records.any(|(_, record)| {
+            let lpn = record.content.lpn();
+            match target {
+                Target::Everything { since } => record.sequence < *since || lpn.is_some(),
+                Target::Pages { pages, since } => {
+                    let lent = record.content == Content::Temporary && record.sequence < *since;
+                    lent || lpn.is_some_and(|lpn| pages.contains(&lpn.0))
+                }
+            }
+        })
     }
 
     /// Forgets all data, and what was kept to find it. Only the journal stays.

@@ -1,21 +1,33 @@
 //! The out-of-band record of a page: what it holds, so that recovery can rebuild
 //! the mapping table from the media alone.
+//!
+//! A page of data lists its units, each with its version; what else there is takes a page as a whole. Placed units
+//! follow one another, so that the first tells all of them.
 
 use crate::region::{Owner, Placement};
 use crate::schedule::SpareBytes;
 
 use super::lpn::Lpn;
+use super::unit::{MappingUnit, UNITS_PER_PAGE_MAX};
 
-/// Bytes of the record of a data page, of which there are very many.
-const SHORT: usize = 16;
+/// Bytes of a unit in the record of a data page: logical page and version.
+const UNIT: usize = 4 + 5;
+/// The other bytes of that record: owner, sequence, checksum.
+const FRAME: usize = 1 + 5 + 1;
+/// Bytes of the record of a data page with one unit, of which there are very many.
+const SHORT: usize = UNIT + FRAME;
 /// Bytes of any other record.
 const LONG: usize = 24;
+/// The most bytes of the record of a data page.
+pub(super) const RECORD_BYTES_MAX: usize = FRAME + UNITS_PER_PAGE_MAX as usize * UNIT;
+/// Stands for the logical page of a slot that holds nothing.
+const NOTHING: u32 = u32::MAX;
 /// Bit of the handle's number that says that the inverse is stored.
 const INVERSE: u16 = 1 << 15;
 /// Versions and sequence numbers have 40 bits: a thousand billion programs.
 const NUMBER_MAX: u64 = (1 << 40) - 1;
 
-/// What a page of the translation layer holds.
+/// What a page of the translation layer holds, or a unit of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) content: Content,
@@ -130,6 +142,17 @@ impl Content {
         }
     }
 
+    /// The same of a slot of its page: placed units follow one another.
+    fn in_slot(self, slot: u32) -> Content {
+        match self {
+            Content::Placed { lpn, placement } => Content::Placed {
+                lpn: Lpn(lpn.0.saturating_add(slot)),
+                placement,
+            },
+            other => other,
+        }
+    }
+
     /// The logical page whose data it is.
     pub(super) fn lpn(&self) -> Option<Lpn> {
         match *self {
@@ -190,7 +213,7 @@ impl Record {
         bytes
     }
 
-    /// The same of a data page, of which there are very many, in a few instructions.
+    /// The same of a data page with one unit, of which there are very many, in a few instructions.
     fn encode_data(&self, lpn: Lpn) -> SpareBytes {
         let numbers = u128::from(self.version) << 40 | u128::from(self.sequence) << 80;
         let packed = u128::from(Owner::Data.code()) | u128::from(lpn.0) << 8 | numbers;
@@ -205,20 +228,55 @@ impl Record {
         spare.first() == Some(&Owner::Journal.code())
     }
 
-    /// The record in these spare bytes; `None` if they hold none of this layer's.
+    /// Whether these spare bytes, which hold a record, are those of a page of data that is not placed.
+    pub(super) fn is_of_data(spare: &[u8]) -> bool {
+        spare.first() == Some(&Owner::Data.code())
+    }
+
+    /// The records of what is in the slots of a page, by slot: of each unit of data, or, at the first, of what takes the
+    /// page as a whole. Nothing if the spare bytes hold none of this layer's.
+    pub(super) fn decode_slots(
+        spare: &[u8],
+        unit: MappingUnit,
+    ) -> impl Iterator<Item = (u32, Record)> + '_ {
+        let record = Record::decode(spare);
+        let units = record
+            .filter(|record| matches!(record.content, Content::Data(_)))
+            .map(|record| units_of(spare, record.sequence));
+        let whole = record.filter(|record| !matches!(record.content, Content::Data(_)));
+        let slots = match whole.map(|record| record.content) {
+            Some(Content::Placed { .. }) => unit.per_page(),
+            _ => 1,
+        };
+        let whole = whole.into_iter().flat_map(move |record| {
+            (0..slots).map(move |slot| {
+                let content = record.content.in_slot(slot);
+                (slot, Record { content, ..record })
+            })
+        });
+        units.into_iter().flatten().chain(whole)
+    }
+
+    /// The record in these spare bytes; `None` if they hold none of this layer's. Of a data page with several units it is
+    /// that of the first.
     pub(super) fn decode(spare: &[u8]) -> Option<Record> {
         let (check, body) = spare.split_last()?;
         let owner = Owner::from_code(*body.first()?)?;
-        let length = match owner {
-            Owner::Data => SHORT,
-            _ => LONG,
+        let fits = match owner {
+            Owner::Data => spare.len() >= SHORT && (spare.len() - FRAME).is_multiple_of(UNIT),
+            _ => spare.len() == LONG,
         };
-        if spare.len() != length || *check != checksum(body) {
+        if !fits || *check != checksum(body) {
             return None;
+        }
+        if owner == Owner::Data {
+            let (_, sequence) = body.split_at(body.len() - 5);
+            let sequence = Reader(sequence).get(5);
+            return units_of(spare, sequence).next().map(|(_, record)| record);
         }
         let mut reader = Reader(&body[1..]);
         let content = match owner {
-            Owner::Data => Content::Data(Lpn(reader.get(4) as u32)),
+            Owner::Data => unreachable!("a list of units, which was looked at"),
             Owner::Compute => {
                 let lpn = Lpn(reader.get(4) as u32);
                 let handle = reader.get(2) as u16;
@@ -256,6 +314,56 @@ impl Record {
     }
 }
 
+/// The units that the record of a data page lists, by slot.
+fn units_of(spare: &[u8], sequence: u64) -> impl Iterator<Item = (u32, Record)> + '_ {
+    let units = spare[1..]
+        .chunks_exact(UNIT)
+        .take((spare.len() - FRAME) / UNIT);
+    (0..).zip(units).filter_map(move |(slot, unit)| {
+        let mut reader = Reader(unit);
+        let (lpn, version) = (reader.get(4) as u32, reader.get(5));
+        let record = Record {
+            content: Content::Data(Lpn(lpn)),
+            version,
+            sequence,
+        };
+        (lpn != NOTHING).then_some((slot, record))
+    })
+}
+
+impl MappingUnit {
+    /// Bytes of the record of a page of data.
+    pub fn record_bytes(self) -> u32 {
+        data_record_bytes(self)
+    }
+}
+
+/// Bytes of the record of a data page.
+pub(super) fn data_record_bytes(unit: MappingUnit) -> u32 {
+    FRAME as u32 + unit.per_page() * UNIT as u32
+}
+
+/// Writes the record of a data page with these units, the slot, logical page and version of each: owner, for each slot its
+/// logical page and version, all ones where there is none, sequence, checksum.
+pub(super) fn encode_units(
+    into: &mut [u8],
+    units: impl Iterator<Item = (u32, Lpn, u64)>,
+    sequence: u64,
+) {
+    assert!(sequence <= NUMBER_MAX, "the drive outlived its numbers");
+    into[0] = Owner::Data.code();
+    let end = into.len() - 6;
+    into[1..end].fill(u8::MAX);
+    for (slot, lpn, version) in units {
+        assert!(version <= NUMBER_MAX, "the drive outlived its numbers");
+        let place = &mut into[1 + slot as usize * UNIT..][..UNIT];
+        place[..4].copy_from_slice(&lpn.0.to_le_bytes());
+        place[4..].copy_from_slice(&version.to_le_bytes()[..5]);
+    }
+    into[end..end + 5].copy_from_slice(&sequence.to_le_bytes()[..5]);
+    into[end + 5] = checksum(&into[..end + 5]);
+}
+
 /// So that an erased or foreign spare area is told apart.
 fn checksum(bytes: &[u8]) -> u8 {
     bytes
@@ -270,9 +378,44 @@ mod tests {
     use super::*;
     use crate::region::COLUMN_MAX;
 
+    fn unit(log2_units: u32) -> MappingUnit {
+        let geometry = media::nand::Geometry {
+            channels: 1,
+            chips_per_channel: 1,
+            dies_per_chip: 1,
+            planes_per_die: 1,
+            blocks_per_plane: 8,
+            strings_per_block: 1,
+            cells_per_string: 4,
+            page_bytes: 16384,
+            spare_bytes: 256,
+        };
+        MappingUnit::of(&geometry, 16384 >> log2_units)
+    }
+
+    #[test]
+    fn placed_units_follow_one_another() {
+        let placement = Placement {
+            handle: 3,
+            inverse: true,
+            column: 9,
+        };
+        let lpn = Lpn(40);
+        let record = Record {
+            content: Content::Placed { lpn, placement },
+            version: 5,
+            sequence: 6,
+        };
+        let bytes = record.encode();
+        let found = Record::decode_slots(&bytes, unit(2));
+        let lpns = found.map(|(slot, found)| (slot, found.content.lpn(), found.version));
+        let expected = (0..4).map(|slot| (slot, Some(Lpn(40 + slot)), 5));
+        assert_eq!(lpns.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    }
+
     fn content() -> impl Strategy<Value = Content> {
         prop_oneof![
-            any::<u32>().prop_map(|lpn| Content::Data(Lpn(lpn))),
+            (0..NOTHING).prop_map(|lpn| Content::Data(Lpn(lpn))),
             (any::<u32>(), 0..INVERSE, any::<bool>(), 0..=COLUMN_MAX).prop_map(
                 |(lpn, handle, inverse, column)| Content::Placed {
                     lpn: Lpn(lpn),
@@ -317,8 +460,38 @@ mod tests {
         }
 
         #[test]
-        fn decoding_is_total(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn lists_of_units_survive_the_spare_area(
+            log2_units in 0u32..5,
+            units in prop::collection::vec((0..NOTHING, 0..=NUMBER_MAX), 1..17),
+            sequence in 0..=NUMBER_MAX,
+        ) {
+            let unit = unit(log2_units);
+            // In the last slots: the others are empty.
+            let count = units.len().min(unit.per_page() as usize);
+            let slots = unit.per_page() - count as u32..;
+            let units: Vec<_> = slots.zip(&units[..count]).collect();
+            let mut bytes = vec![0; data_record_bytes(unit) as usize];
+            let listed = units.iter().map(|(slot, (lpn, version))| (*slot, Lpn(*lpn), *version));
+            encode_units(&mut bytes, listed, sequence);
+            let found: Vec<_> = Record::decode_slots(&bytes, unit).collect();
+            let written = units.iter().map(|(slot, (lpn, version))| {
+                let content = Content::Data(Lpn(*lpn));
+                (*slot, Record { content, version: *version, sequence })
+            });
+            prop_assert_eq!(&found, &written.collect::<Vec<_>>());
+            prop_assert_eq!(Record::decode(&bytes), Some(found[0].1));
+            // With one unit it is the record that a page has always had.
+            if log2_units == 0 {
+                prop_assert_eq!(&found[0].1.encode()[..], &bytes[..]);
+            }
+        }
+
+        #[test]
+        fn decoding_is_total(bytes in prop::collection::vec(any::<u8>(), 0..180)) {
             let _ = Record::decode(&bytes);
+            for log2_units in 0..5 {
+                prop_assert!(Record::decode_slots(&bytes, unit(log2_units)).count() <= 20);
+            }
         }
     }
 

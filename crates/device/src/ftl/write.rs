@@ -3,17 +3,19 @@
 use std::ops::Range;
 
 use media::core::Work;
-use media::nand::{PageAddress, PlaneId, ProgramMode};
+use media::nand::{BlockId, PageAddress, PlaneId, Ppa, ProgramMode};
 
 use super::blocks::{Stream, Use};
+use super::holds::Holds;
 use super::lock::{SoleWriter, debug_assert_covers};
 use super::lpn::Lpn;
 use super::mapping::Mapping;
 use super::spare::{Content, Record};
-use super::{Ftl, FtlError, PageSlice};
+use super::unit::Slots;
+use super::{Ftl, FtlError, PageSlice, UnitAddress};
 use crate::memory::{BufferId, Purpose};
 use crate::planted::{Bug, is_planted};
-use crate::schedule::{Fault, Origin, Program, Read};
+use crate::schedule::{Fault, Origin, Program, Spare};
 use crate::tenants;
 
 /// What becomes of pages for whose deallocation there is no space.
@@ -27,100 +29,142 @@ pub enum WithoutSpace {
 }
 
 impl Ftl {
-    /// Writes a slice of a logical page, which nobody else does meanwhile. The rest of the page keeps
-    /// its content. When this returns, the data is on flash.
+    /// Writes slices of up to as many logical pages as a flash page has slots, which nobody else does meanwhile, to one
+    /// flash page. All lie in one buffer, each where its page's slot is there, ascending. The rest of each page keeps its
+    /// content; slots that nothing is written to stay empty. When this returns, the data is on flash.
     ///
     /// # Errors
     /// No space, or the old content of a partly written page cannot be read.
-    pub async fn write(&self, sole: &impl SoleWriter, slice: PageSlice) -> Result<(), FtlError> {
-        let PageSlice {
-            lpn,
-            column,
-            bytes,
-            buffer,
-            origin,
-        } = slice;
-        debug_assert_covers(sole, lpn.0..lpn.0 + 1);
-        self.count(|counts| counts.host_page_writes += 1);
+    pub async fn write(&self, sole: &impl SoleWriter, units: &[PageSlice]) -> Result<(), FtlError> {
+        for unit in units {
+            debug_assert_covers(sole, unit.lpn.0..unit.lpn.0 + 1);
+        }
+        let (lead, count) = (units[0], units.len() as u32);
+        self.count(|counts| counts.host_page_writes += u64::from(count));
         if self.cores.takes_time() {
-            self.cores.work(origin, Work::WritePage).await;
+            for unit in units {
+                self.cores.work(unit.origin, Work::WritePage).await;
+            }
         }
         if self.is_cached {
-            self.entry_for_write(lpn).await?;
+            for unit in units {
+                self.entry_for_write(unit.lpn).await?;
+            }
         }
+        let bytes = units.iter().map(|unit| unit.bytes).sum();
         if bytes < self.geometry.page_bytes && !is_planted(Bug::PartialWriteForgetsTheRest) {
-            self.complete_page(slice).await?;
+            self.complete(units).await?;
         }
-        if let Mapping::Data(old) = self.lookup(lpn) {
-            self.blocks.borrow().prefetch(old);
+        for unit in units {
+            if let Mapping::Data(old) = self.lookup(unit.lpn) {
+                self.blocks.borrow().prefetch(old);
+            }
         }
         let version = self.next_version();
-        let home = self.homes[lpn.0 as usize % self.homes.len()];
-        let page = self
-            .program(
-                home,
-                Stream::Host,
-                (buffer, bytes),
-                Content::Data(lpn),
+        let record = (!self.unit.is_page()).then(|| self.record_buffer());
+        let holds = match &record {
+            None => Holds::Page(Content::Data(lead.lpn), version),
+            Some(record) => Holds::Units {
+                units,
                 version,
-                origin,
-            )
+                record,
+            },
+        };
+        let home = self.home_of(lead.lpn);
+        let from = (lead.buffer, bytes);
+        let page = self
+            .program(home, Stream::Host, from, holds, lead.origin)
             .await?;
-        self.settle(page, true);
-        let old = self.replace(lpn, Mapping::Data(self.geometry.ppa(page)));
-        let mapped = matches!(old, Mapping::Data(_));
-        self.written
-            .borrow_mut()
-            .note(lpn, mapped, column..column + bytes);
-        if self.is_cached {
-            self.keep_entry(lpn);
+        self.settle(page, self.slots_of(units));
+        let ppa = self.geometry.ppa(page);
+        for unit in units {
+            let at = self.unit.at(ppa, self.slot_of(unit));
+            let old = self.replace(unit.lpn, Mapping::Data(at));
+            let mapped = matches!(old, Mapping::Data(_));
+            self.written
+                .borrow_mut()
+                .note(unit.lpn, mapped, unit.column..unit.column + unit.bytes);
+            if self.is_cached {
+                self.keep_entry(unit.lpn);
+            }
         }
         Ok(())
     }
 
-    /// Fills the part of `buffer` that the host does not write.
-    async fn complete_page(&self, slice: PageSlice) -> Result<(), FtlError> {
-        let PageSlice {
-            lpn,
-            column,
-            bytes,
-            buffer,
-            origin,
-        } = slice;
-        let end = column + bytes;
+    /// The slot that a slice has in a page programmed from its buffer.
+    #[inline]
+    fn slot_of(&self, unit: &PageSlice) -> u32 {
+        unit.base / self.unit.bytes()
+    }
+
+    /// Those of all slices.
+    #[inline]
+    fn slots_of(&self, units: &[PageSlice]) -> Slots {
+        let slots = units.iter().map(|unit| self.slot_of(unit));
+        slots.fold(Slots::NONE, Slots::and)
+    }
+
+    /// Fills the parts of the buffer that the host does not write.
+    async fn complete(&self, units: &[PageSlice]) -> Result<(), FtlError> {
+        let buffer = units[0].buffer;
         self.buffers.with_mut(buffer, |page| {
-            page[..column as usize].fill(0);
-            page[end as usize..].fill(0);
+            let mut written = 0;
+            for unit in units {
+                let place = unit.place();
+                page[written..place.start].fill(0);
+                written = place.end;
+            }
+            page[written..].fill(0);
         });
-        if !matches!(self.lookup(lpn), Mapping::Data(_)) {
+        let is_partial = |unit: &&PageSlice| unit.bytes < self.unit.bytes();
+        let holds_data = |unit: &PageSlice| matches!(self.lookup(unit.lpn), Mapping::Data(_));
+        if !units.iter().filter(is_partial).any(holds_data) {
             return Ok(());
         }
-        // First, as collection may move the page while this waits.
+        // First, as collection may move the pages while this waits.
         let _room = self.buffers.room(Purpose::Rest).await;
-        let Mapping::Data(old) = self.lookup(lpn) else {
-            return Ok(());
-        };
-        let kept = self.written.borrow().kept(lpn, &(column..end));
-        let Some(missing) = kept else {
-            return Ok(());
-        };
-        self.count(|counts| counts.partial_write_reads += 1);
         let rest = self.buffers.take();
-        let address = self.geometry.page_address(old);
-        let read = Read {
-            page: address,
-            column: missing.start,
-            bytes: missing.end - missing.start,
-            into: rest.id(),
-            inverse: self.blocks.borrow().is_inverse(old),
-            origin,
-        };
-        self.schedule
-            .perform(self.geometry.die_of_block(address.block), read)
-            .await?;
-        self.buffers
-            .merge(rest.id(), buffer, column as usize..end as usize, missing);
+        let ticket = self.schedule.ticket();
+        let mut reads = false;
+        for unit in units.iter().filter(is_partial) {
+            let (Mapping::Data(old), Some(missing)) = (self.lookup(unit.lpn), self.kept(unit))
+            else {
+                continue;
+            };
+            reads = true;
+            self.count(|counts| counts.partial_write_reads += 1);
+            let slice = PageSlice {
+                column: missing.start,
+                bytes: missing.end - missing.start,
+                buffer: rest.id(),
+                ..*unit
+            };
+            let (die, read) = self.read_of(old, slice);
+            self.schedule.push(die, read, ticket.id().into());
+        }
+        if !reads {
+            return Ok(());
+        }
+        ticket.await?;
+        for unit in units.iter().filter(is_partial) {
+            if let Some(missing) = self.kept_on_flash(unit) {
+                let within = unit.base + missing.start..unit.base + missing.end;
+                self.buffers.merge(rest.id(), buffer, unit.place(), within);
+            }
+        }
         Ok(())
+    }
+
+    /// What flash has of a logical page and must be kept when a slice of it is written.
+    pub(crate) fn kept_on_flash(&self, unit: &PageSlice) -> Option<Range<u32>> {
+        let mapped = matches!(self.lookup(unit.lpn), Mapping::Data(_));
+        mapped.then(|| self.kept(unit)).flatten()
+    }
+
+    /// What must be kept of a logical page of which a slice is written.
+    fn kept(&self, unit: &PageSlice) -> Option<Range<u32>> {
+        let written = unit.column..unit.column + unit.bytes;
+        self.written.borrow().kept(unit.lpn, &written)
     }
 
     /// Programs a page, elsewhere if the program fails, from a buffer of which so many bytes are new.
@@ -130,8 +174,7 @@ impl Ftl {
         home: PlaneId,
         stream: Stream,
         (from, bytes): (BufferId, u32),
-        content: Content,
-        version: u64,
+        holds: Holds<'_>,
         origin: Origin,
     ) -> Result<PageAddress, FtlError> {
         loop {
@@ -140,11 +183,6 @@ impl Ftl {
             let page = self.allocate(home, stream).await?;
             let sequence = self.next_sequence();
             self.note_program(sequence);
-            let record = Record {
-                content,
-                version,
-                sequence,
-            };
             let cached = self.blocks.borrow().is_in_slc_cache(page.block);
             self.count(|counts| counts.slc_cache_page_writes += u64::from(cached));
             let mode = if cached {
@@ -157,7 +195,7 @@ impl Ftl {
                 mode,
                 from,
                 bytes,
-                spare: record.encode(),
+                spare: self.spare_of(&holds, sequence),
                 origin: match stream {
                     Stream::Host | Stream::SlcCache => origin,
                     Stream::Collection | Stream::Cold => Origin::own(tenants::COLLECTION),
@@ -172,9 +210,34 @@ impl Ftl {
                 Ok(()) => return Ok(page),
                 Err(Fault::ProgramFailed(_)) => self.give_up(page),
                 Err(fault) => {
-                    self.settle(page, false);
+                    self.settle(page, Slots::NONE);
                     return Err(fault.into());
                 }
+            }
+        }
+    }
+
+    /// The spare bytes that say what a page holds.
+    #[inline]
+    fn spare_of(&self, holds: &Holds<'_>, sequence: u64) -> Spare {
+        match *holds {
+            Holds::Page(content, version) => {
+                let record = Record {
+                    content,
+                    version,
+                    sequence,
+                };
+                record.encode().into()
+            }
+            Holds::Units {
+                units,
+                version,
+                record,
+            } => {
+                let units = units
+                    .iter()
+                    .map(|unit| (self.slot_of(unit), unit.lpn, version));
+                record.encode(units, sequence)
             }
         }
     }
@@ -190,10 +253,11 @@ impl Ftl {
         origin: Origin,
     ) -> Result<PageAddress, FtlError> {
         let from = (from, self.geometry.page_bytes);
-        let programmed = self.program(home, Stream::Host, from, content, version, origin);
+        let holds = Holds::Page(content, version);
+        let programmed = self.program(home, Stream::Host, from, holds, origin);
         match programmed.await {
             Err(FtlError::NoSpace) => {
-                self.program(home, Stream::Collection, from, content, version, origin)
+                self.program(home, Stream::Collection, from, holds, origin)
                     .await
             }
             programmed => programmed,
@@ -205,7 +269,7 @@ impl Ftl {
         self.count(|counts| counts.program_failures += 1);
         if self.blocks.borrow().is_compute(page.block) {
             self.region.borrow_mut().fail(page.block);
-            return self.settle(page, false);
+            return self.settle(page, Slots::NONE);
         }
         {
             let mut blocks = self.blocks.borrow_mut();
@@ -214,12 +278,12 @@ impl Ftl {
                 blocks.fail(page.block);
             }
         }
-        self.settle(page, false);
+        self.settle(page, Slots::NONE);
     }
 
-    /// The program of a page is over; `needed` says whether it holds something that must be kept.
+    /// The program of a page is over; `needed` says which of its slots hold something that must be kept.
     #[inline]
-    pub(super) fn settle(&self, page: PageAddress, needed: bool) {
+    pub(super) fn settle(&self, page: PageAddress, needed: Slots) {
         if self.blocks.borrow_mut().settle(page, needed) {
             self.look_after(page.block);
         }
@@ -227,7 +291,7 @@ impl Ftl {
 
     /// The programs of a block are over that is failing, of the SLC cache or of the region.
     #[cold]
-    fn look_after(&self, block: media::nand::BlockId) {
+    fn look_after(&self, block: BlockId) {
         if self.blocks.borrow().is_compute(block) {
             self.look_at_region_block(block);
             self.region_changed.announce();
@@ -288,7 +352,7 @@ impl Ftl {
         };
         match old {
             Mapping::Unmapped => {}
-            Mapping::Data(page) => self.forget(page),
+            Mapping::Data(at) => self.forget(at),
             Mapping::Tombstone(page) => {
                 let mut tombstones = self.tombstones.borrow_mut();
                 let live = tombstones
@@ -297,23 +361,34 @@ impl Ftl {
                 *live -= 1;
                 if *live == 0 {
                     tombstones.remove(&page);
-                    self.forget(page);
+                    self.forget_page(page);
                 }
             }
         }
         old
     }
 
-    /// A page is not needed any more; where nothing could be collected, something can be now.
-    pub(super) fn forget(&self, page: media::nand::Ppa) {
+    /// A unit is not needed any more; where nothing could be collected, something can be now.
+    pub(super) fn forget(&self, at: UnitAddress) {
         {
             let mut blocks = self.blocks.borrow_mut();
             // A page lost to an uncorrectable error was invalidated when it was found.
-            if blocks.is_valid(page) {
-                blocks.invalidate(page);
+            if blocks.is_valid(at) {
+                blocks.invalidate(at);
             }
         }
-        let block = self.geometry.page_address(page).block;
+        self.look_at_block(self.geometry.page_address(self.unit.page(at)).block);
+    }
+
+    /// The same of what takes a page as a whole.
+    pub(super) fn forget_page(&self, page: Ppa) {
+        self.blocks.borrow_mut().invalidate_page(page);
+        self.look_at_block(self.geometry.page_address(page).block);
+    }
+
+    /// Something of a block is not needed any more.
+    #[inline]
+    fn look_at_block(&self, block: BlockId) {
         if self.blocks.borrow().is_compute(block) {
             return self.look_at_region_block(block);
         }
@@ -355,7 +430,7 @@ impl Ftl {
             start: Lpn(first),
             count: last - first + 1,
         };
-        let home = self.homes[first as usize % self.homes.len()];
+        let home = self.home_of(Lpn(first));
         let blank = self.buffers.take();
         self.buffers.with_mut(blank.id(), |page| page.fill(0xFF));
         self.deallocating.borrow_mut().insert(version);
@@ -377,7 +452,7 @@ impl Ftl {
             return programmed.map(|_| ());
         };
         self.count(|counts| counts.tombstones += 1);
-        self.settle(page, true);
+        self.settle(page, self.unit.all());
         let page = self.geometry.ppa(page);
         let held = |lpn: &u32| holds_data(lpn) || forgotten.binary_search(lpn).is_ok();
         let live = (first..=last).filter(held).count() as u32;

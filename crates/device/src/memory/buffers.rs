@@ -19,35 +19,61 @@ impl BufferId {
     pub const NONE: BufferId = BufferId(u32::MAX);
 }
 
+/// Bytes of the buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferSizes {
+    /// A page.
+    pub page: u32,
+    /// A slot of the data cache: a logical page.
+    pub slot: u32,
+    /// The record of a page of data.
+    pub record: u32,
+}
+
+impl BufferSizes {
+    /// Of a drive whose logical pages are physical ones.
+    pub fn of_pages(page: u32) -> BufferSizes {
+        BufferSizes {
+            page,
+            slot: page,
+            record: 0,
+        }
+    }
+}
+
 /// All page buffers. Whoever wants some takes room for them first ([`Buffers::room`]); whether there
 /// is data in them or not, there are so many. They are kept for reuse, so steady traffic allocates none.
 pub struct Buffers {
     rooms: Rooms,
     /// Page buffers in use, counted in debug builds: nobody may use one without room for it.
     used: Cell<u32>,
-    page_bytes: usize,
+    sizes: BufferSizes,
     stores_data: bool,
     pages: RefCell<Vec<Box<[u8]>>>,
     free: RefCell<Vec<u32>>,
+    /// Free ones that are shorter than a page: slots of the data cache, and records.
+    free_slots: RefCell<Vec<u32>>,
+    free_records: RefCell<Vec<u32>>,
 }
 
 impl Buffers {
-    /// So many buffers of `page_bytes` each, with nothing in them unless the drive `stores_data`.
-    pub fn new(sim: &Sim, page_buffers: u32, page_bytes: usize, stores_data: bool) -> Buffers {
+    /// So many buffers of a page each, with nothing in them unless the drive `stores_data`.
+    pub fn new(sim: &Sim, page_buffers: u32, sizes: BufferSizes, stores_data: bool) -> Buffers {
         Buffers {
             rooms: Rooms::new(sim, page_buffers),
             used: Cell::new(0),
-            page_bytes,
+            sizes,
             stores_data,
             pages: RefCell::default(),
             free: RefCell::default(),
+            free_slots: RefCell::default(),
+            free_records: RefCell::default(),
         }
     }
 
     /// Buffers for the pages of `nand`.
-    pub fn of(sim: &Sim, config: &MemoryConfig, nand: &Nand) -> Buffers {
-        let page_bytes = nand.geometry().page_bytes as usize;
-        Buffers::new(sim, config.page_buffers, page_bytes, nand.holds_data())
+    pub fn of(sim: &Sim, config: &MemoryConfig, sizes: BufferSizes, nand: &Nand) -> Buffers {
+        Buffers::new(sim, config.page_buffers, sizes, nand.holds_data())
     }
 
     /// Waits for room for a buffer.
@@ -90,10 +116,10 @@ impl Buffers {
         Buffer { buffers: self, id }
     }
 
-    /// Memory for a page that is none of the page buffers: a slot of the data cache, or what a dump works in.
+    /// Memory for a slot of the data cache, which is none of the page buffers.
     pub fn take_slot(&self) -> BufferId {
         if self.stores_data {
-            self.take_id()
+            self.take_sized(self.free_slots(), self.sizes.slot)
         } else {
             BufferId::NONE
         }
@@ -102,8 +128,43 @@ impl Buffers {
     /// Gives back what [`Buffers::take_slot`] gave.
     pub fn give_back_slot(&self, id: BufferId) {
         if id != BufferId::NONE {
+            self.free_slots().borrow_mut().push(id.0);
+        }
+    }
+
+    /// Where slots wait: with pages, where they are as long.
+    #[inline]
+    fn free_slots(&self) -> &RefCell<Vec<u32>> {
+        match self.sizes.slot == self.sizes.page {
+            true => &self.free,
+            false => &self.free_slots,
+        }
+    }
+
+    /// Memory for a page that is none of the page buffers: what a dump works in.
+    pub fn take_spare_page(&self) -> BufferId {
+        if self.stores_data {
+            self.take_id()
+        } else {
+            BufferId::NONE
+        }
+    }
+
+    /// Gives back what [`Buffers::take_spare_page`] gave.
+    pub fn give_back_spare_page(&self, id: BufferId) {
+        if id != BufferId::NONE {
             self.free.borrow_mut().push(id.0);
         }
+    }
+
+    /// Memory for the record of a page of data, for [`Buffers::give_back_record`] to take back.
+    pub fn take_record(&self) -> BufferId {
+        self.take_sized(&self.free_records, self.sizes.record)
+    }
+
+    /// The record is on flash, or will not be.
+    pub fn give_back_record(&self, id: BufferId) {
+        self.free_records.borrow_mut().push(id.0);
     }
 
     /// As [`Buffers::take`], for what the firmware keeps for itself, which is kept even where the
@@ -129,12 +190,17 @@ impl Buffers {
         self.take_id()
     }
 
+    #[inline]
     fn take_id(&self) -> BufferId {
-        if let Some(free) = self.free.borrow_mut().pop() {
+        self.take_sized(&self.free, self.sizes.page)
+    }
+
+    fn take_sized(&self, free: &RefCell<Vec<u32>>, bytes: u32) -> BufferId {
+        if let Some(free) = free.borrow_mut().pop() {
             return BufferId(free);
         }
         let mut pages = self.pages.borrow_mut();
-        pages.push(vec![0; self.page_bytes].into_boxed_slice());
+        pages.push(vec![0; bytes as usize].into_boxed_slice());
         BufferId(pages.len() as u32 - 1)
     }
 

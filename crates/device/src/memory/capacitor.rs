@@ -73,7 +73,7 @@ pub struct TooWeak {
 pub struct Dumped {
     /// Pages programmed.
     pub pages: u64,
-    /// Pages that could not be saved: no block was left, or the rest of the page was unreadable.
+    /// Logical pages that could not be saved: no block was left, or the rest of the page was unreadable.
     pub lost: u64,
     /// What the flash spent for that of the capacitor.
     pub energy: Energy,

@@ -11,7 +11,7 @@ use media::nand::Geometry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use buffers::{Buffer, BufferId, Buffers};
+pub use buffers::{Buffer, BufferId, BufferSizes, Buffers};
 pub(crate) use capacitor::{Capacitor, Claim, DUMP_FAILURES, Means, Need};
 pub use capacitor::{CapacitorConfig, Dumped, TooWeak};
 pub use regions::{Quotas, Region, Regions, TooSmall};

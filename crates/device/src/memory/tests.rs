@@ -6,14 +6,14 @@ use std::rc::Rc;
 use media::dram::{DramConfig, DramTiming, Interleave, RowPolicy};
 use sim::{Simulation, Span, Time};
 
-use super::{Buffers, Purpose, Quotas, RESERVED};
+use super::{BufferSizes, Buffers, Purpose, Quotas, RESERVED};
 
 /// Buffers with so many that are anybody's.
 fn buffers(simulation: &Simulation, common: u32) -> Rc<Buffers> {
     Rc::new(Buffers::new(
         &simulation.handle(),
         RESERVED + common,
-        64,
+        BufferSizes::of_pages(64),
         true,
     ))
 }

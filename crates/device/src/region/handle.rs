@@ -8,12 +8,12 @@ use nvme::command::Home;
 use super::layout::Layout;
 use super::{COLUMN_MAX, Spot};
 
-/// What a host says of a handle, in logical pages.
+/// What a host says of a handle, in logical pages, which come in whole chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// The first page of row 0.
     pub anchor: u32,
-    /// Pages from row to row, at least 1.
+    /// Pages from row to row, at least a chunk.
     pub pitch: u32,
     /// The dies over which a row is spread.
     pub home: Home,
@@ -45,6 +45,18 @@ pub enum HandleError {
     /// Rows of no pages, or of more than columns can be counted for.
     #[error("rows of {0} pages cannot be")]
     Pitch(u32),
+    /// Rows that begin within a chunk.
+    #[error(
+        "the anchor, page {anchor}, and the pitch, {pitch}, must be multiples of {units}, the logical pages of a flash page"
+    )]
+    Chunks {
+        /// The page.
+        anchor: u32,
+        /// Pages from row to row.
+        pitch: u32,
+        /// Logical pages of a chunk.
+        units: u32,
+    },
     /// It begins outside of its namespace.
     #[error("the anchor is page {anchor}, outside of the namespace's {}..{}", .scope.0, .scope.1)]
     Anchor {
@@ -61,18 +73,33 @@ pub struct Handle {
     number: u16,
     shape: Shape,
     layout: Layout,
+    /// Logical pages of a chunk.
+    units: u32,
 }
 
 impl Handle {
-    pub(super) fn new(number: u16, shape: Shape, whole: &Layout) -> Result<Handle, HandleError> {
+    pub(super) fn new(
+        number: u16,
+        shape: Shape,
+        whole: &Layout,
+        units: u32,
+    ) -> Result<Handle, HandleError> {
         let home = shape.home;
         let dies = whole.geometry().dies();
         let layout = whole
             .at(home)
             .ok_or(HandleError::NoSuchHome { home, dies })?;
         let scope = shape.scope.clone();
-        let pitch = u64::from(shape.row_pages());
-        if pitch == 0 || layout.block_index(pitch - 1) as u64 > u64::from(COLUMN_MAX) {
+        let (anchor, pitch) = (shape.anchor, shape.pitch);
+        if !anchor.is_multiple_of(units) || !pitch.is_multiple_of(units) {
+            return Err(HandleError::Chunks {
+                anchor,
+                pitch,
+                units,
+            });
+        }
+        let chunks = u64::from(shape.row_pages() / units);
+        if chunks == 0 || layout.block_index(chunks - 1) as u64 > u64::from(COLUMN_MAX) {
             return Err(HandleError::Pitch(shape.pitch));
         }
         if !scope.contains(&shape.anchor) {
@@ -85,6 +112,7 @@ impl Handle {
             number,
             shape,
             layout,
+            units,
         })
     }
 
@@ -107,22 +135,32 @@ impl Handle {
         self.layout.geometry()
     }
 
+    /// Whether a range of logical pages is one of whole chunks.
+    pub fn is_whole(&self, lpns: &Range<u32>) -> bool {
+        let from_anchor = |lpn: u32| lpn.abs_diff(self.shape.anchor);
+        [lpns.start, lpns.end]
+            .into_iter()
+            .all(|lpn| from_anchor(lpn).is_multiple_of(self.units))
+    }
+
     /// The chunk of a logical page.
     pub fn chunk(&self, lpn: u32) -> u64 {
         let from_anchor = i64::from(lpn) - i64::from(self.shape.anchor);
-        from_anchor.rem_euclid(i64::from(self.shape.row_pages())) as u64
+        let of_row = from_anchor.rem_euclid(i64::from(self.shape.row_pages()));
+        of_row as u64 / u64::from(self.units)
     }
 
-    /// Logical pages divided at the ends of rows: the chunks of each piece and its first page.
+    /// Whole chunks of logical pages divided at the ends of rows: the chunks of each piece and its first page.
     pub fn rows(&self, lpns: Range<u32>) -> Vec<(Range<u64>, u32)> {
+        debug_assert!(self.is_whole(&lpns), "{lpns:?} are whole chunks");
         let mut rows = Vec::new();
         let mut lpn = lpns.start;
         while lpn < lpns.end {
             let chunk = self.chunk(lpn);
-            let left = u64::from(self.shape.row_pages()) - chunk;
-            let pages = left.min(u64::from(lpns.end - lpn));
-            rows.push((chunk..chunk + pages, lpn));
-            lpn += pages as u32;
+            let left = u64::from(self.shape.row_pages() / self.units) - chunk;
+            let chunks = left.min(u64::from((lpns.end - lpn) / self.units));
+            rows.push((chunk..chunk + chunks, lpn));
+            lpn += chunks as u32 * self.units;
         }
         rows
     }

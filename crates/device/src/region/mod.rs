@@ -1,7 +1,7 @@
 //! Blocks lent by the translation layer, each with one [`Owner`]: where pages lie that are to be sensed together.
 //!
-//! A *placement handle* describes logical pages as a matrix: row r, chunk c is the logical page
-//! `anchor + r x pitch + c`. The chunk decides the plane, the *column* (a chain of blocks of that plane) and the string
+//! A *placement handle* describes logical pages as a matrix of *chunks*, each as many of them as a flash page holds: row r,
+//! chunk c begins with the logical page `anchor + r x pitch + c x (pages of a chunk)`. The chunk decides the plane, the *column* (a chain of blocks of that plane) and the string
 //! within the block ([`Layout`]); pages written one after another to a chunk take one wordline after another of its
 //! string. So rows written in order share layers, and lie in the same strings as long as a block of each column lasts.
 //! A block holds pages of one column of one handle and nothing else.
@@ -108,6 +108,8 @@ pub struct Found {
 /// opened again by the host.
 pub struct Region {
     layout: Layout,
+    /// Logical pages of a chunk.
+    units_per_page: u32,
     pages_per_block: u32,
     /// Open handles.
     handles: BTreeMap<u16, Handle>,
@@ -124,9 +126,10 @@ pub fn next_of_string(from: u32, string: u32, strings: u32) -> u32 {
 }
 
 impl Region {
-    /// No blocks, on a drive of this geometry.
-    pub fn new(geometry: &Geometry) -> Region {
+    /// No blocks, on a drive of this geometry whose pages have so many logical ones each.
+    pub fn new(geometry: &Geometry, units_per_page: u32) -> Region {
         Region {
+            units_per_page,
             layout: Layout::new(geometry.clone()),
             pages_per_block: geometry.pages_per_block(ProgramMode::Esp),
             handles: BTreeMap::new(),
@@ -146,7 +149,7 @@ impl Region {
     /// # Errors
     /// A shape that cannot be.
     pub fn open(&mut self, number: u16, shape: Shape) -> Result<Vec<BlockId>, HandleError> {
-        let handle = Handle::new(number, shape, &self.layout)?;
+        let handle = Handle::new(number, shape, &self.layout, self.units_per_page)?;
         let columns = self.frontiers.entry(number).or_default();
         let moves = |column: u32, open: &Frontier| {
             let plane = handle.layout().plane_of_block_index(column as usize);

@@ -28,7 +28,7 @@ struct Bench {
 
 impl Bench {
     fn new(home: Home) -> Bench {
-        let mut region = Region::new(&small());
+        let mut region = Region::new(&small(), 1);
         let shape = Shape {
             anchor: 100,
             pitch: CHUNKS as u32,
@@ -156,7 +156,7 @@ fn a_column_goes_on_after_recovery_where_it_was_written_last() {
 
 #[test]
 fn shapes_that_cannot_be_are_refused() {
-    let mut region = Region::new(&small());
+    let mut region = Region::new(&small(), 1);
     let shape = Shape {
         anchor: 0,
         pitch: 8,
@@ -187,7 +187,7 @@ fn shapes_that_cannot_be_are_refused() {
 
 #[test]
 fn no_row_is_longer_than_the_namespace() {
-    let mut region = Region::new(&small());
+    let mut region = Region::new(&small(), 1);
     let shape = Shape {
         anchor: 900,
         pitch: u32::MAX - 3,

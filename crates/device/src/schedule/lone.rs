@@ -57,7 +57,7 @@ impl<C> LoneQueue<C> {
             mode: ProgramMode::Esp,
             data: PageData::Buffer(BufferId::NONE),
             bytes: 0,
-            spare: SpareBytes::new(),
+            spare: SpareBytes::new().into(),
             origin: Origin::default(),
         };
         program.enqueue(&mut self.queue, notify, now);

@@ -7,16 +7,53 @@ use media::nand::{BlockId, Command, PLANES_PER_DIE_MAX, PageAddress, PlaneId, Pr
 use sim::resource::Semaphore;
 
 use super::origin::Origin;
-use crate::memory::BufferId;
+use crate::memory::{BufferId, Buffers};
 
-/// The out-of-band bytes of a page, as programmed.
-pub type SpareBytes = ArrayVec<u8, 32>;
+/// A few out-of-band bytes.
+pub type SpareBytes = ArrayVec<u8, 24>;
+
+/// The out-of-band bytes of a page, as programmed: a few, or all of a buffer, which stays as it is until the program
+/// is over.
+#[derive(Clone, Debug)]
+pub struct Spare {
+    few: SpareBytes,
+    many: BufferId,
+}
+
+impl Spare {
+    /// All bytes of a buffer.
+    pub fn in_buffer(buffer: BufferId) -> Spare {
+        Spare {
+            few: SpareBytes::new(),
+            many: buffer,
+        }
+    }
+
+    /// Shows the bytes to `look`.
+    #[inline]
+    pub(super) fn with<R>(&self, buffers: &Buffers, look: impl FnOnce(&[u8]) -> R) -> R {
+        if self.many == BufferId::NONE {
+            return look(&self.few);
+        }
+        let looked = buffers.with(self.many, look);
+        looked.expect("a buffer that was named is there")
+    }
+}
+
+impl From<SpareBytes> for Spare {
+    #[inline]
+    fn from(few: SpareBytes) -> Spare {
+        Spare {
+            few,
+            many: BufferId::NONE,
+        }
+    }
+}
 
 /// Planes of one die whose C-latch is read out after a computation, and where to.
 pub type Outputs = ArrayVec<(PlaneId, BufferId), PLANES_PER_DIE_MAX>;
 
-/// Senses a page and moves `bytes` of it, from `column` on, to the same place of
-/// a buffer.
+/// Senses a page and moves `bytes` of it, from `column` on, to a place of a buffer.
 #[derive(Clone, Debug)]
 pub struct Read {
     /// The page.
@@ -27,6 +64,8 @@ pub struct Read {
     pub bytes: u32,
     /// Where to.
     pub into: BufferId,
+    /// First byte of it there.
+    pub at: u32,
     /// The complement of what is stored is wanted (an inverse read).
     pub inverse: bool,
     /// For whom.
@@ -45,7 +84,7 @@ pub struct Program {
     /// How much of that was written; the rest was there before.
     pub bytes: u32,
     /// The out-of-band bytes.
-    pub spare: SpareBytes,
+    pub spare: Spare,
     /// For whom.
     pub origin: Origin,
 }
@@ -63,7 +102,7 @@ pub struct Copyback {
     /// How `to` is programmed.
     pub mode: ProgramMode,
     /// The out-of-band bytes of `to`, which the controller sends.
-    pub spare: SpareBytes,
+    pub spare: Spare,
     /// For whom.
     pub origin: Origin,
 }
@@ -110,7 +149,7 @@ pub(super) struct PageProgram {
     pub(super) mode: ProgramMode,
     pub(super) data: PageData,
     pub(super) bytes: u32,
-    pub(super) spare: SpareBytes,
+    pub(super) spare: Spare,
     pub(super) origin: Origin,
 }
 

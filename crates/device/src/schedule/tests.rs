@@ -17,7 +17,7 @@ use media::nand::{
 use sim::{Ledger, Simulation, Span, Time};
 
 use super::*;
-use crate::memory::{BufferId, Purpose, SAVED_PAGES};
+use crate::memory::{BufferId, BufferSizes, Purpose, SAVED_PAGES};
 use crate::part::Part;
 
 /// Blocks of a die, two planes of eight.
@@ -140,7 +140,7 @@ impl Bench {
             transfer_pj_per_byte: 1,
         };
         let channel = Channel::new(&sim, &channel, 0);
-        let buffers = Rc::new(Buffers::new(&sim, 64, 64, true));
+        let buffers = Rc::new(Buffers::new(&sim, 64, BufferSizes::of_pages(64), true));
         let ledger = Rc::new(Ledger::default());
         let schedule = Schedule::power_up(
             &sim,
@@ -192,6 +192,7 @@ impl Bench {
             column: 0,
             bytes: 64,
             into: self.buffers.take_slot(),
+            at: 0,
             inverse: false,
             origin,
         }
@@ -203,7 +204,7 @@ impl Bench {
             mode: ProgramMode::Slc,
             from: self.filled(block as u8 + page as u8),
             bytes: 64,
-            spare: SpareBytes::from_iter([9; 8]),
+            spare: SpareBytes::from_iter([9; 8]).into(),
             origin,
         }
     }
@@ -294,7 +295,7 @@ fn a_copyback_moves_a_page_inside_its_plane() {
             from: address(1, 0),
             to: address(2, 0),
             mode: ProgramMode::Slc,
-            spare: SpareBytes::from_iter([4; 4]),
+            spare: SpareBytes::from_iter([4; 4]).into(),
             origin: Origin::own(tenants::COLLECTION),
         };
         let begin = ended(&programmed);

@@ -173,8 +173,10 @@ pub struct NamespaceDescription {
     pub blocks: u64,
     /// Blocks allocated.
     pub allocated_blocks: u64,
-    /// Blocks the drive writes at once, at least 1: granularity and alignment of choice.
+    /// Blocks the drive writes at once, at least 1: granularity of choice.
     pub preferred_write_blocks: u16,
+    /// Blocks of which it knows the place, at least 1: what is aligned to them is written without a read, and deallocated.
+    pub unit_blocks: u16,
     /// The globally unique identifier; zero is none.
     pub nguid: [u8; 16],
     /// The extended unique identifier; zero is none.
@@ -201,10 +203,11 @@ impl IdentifyNamespace {
         page.format_progress = PROGRESS_TOLD | description.format_left_percent;
         page.capacity_bytes[0].set(description.capacity_bytes);
         let preferred = description.preferred_write_blocks.saturating_sub(1);
+        let unit = description.unit_blocks.saturating_sub(1);
         page.write_granularity.set(preferred);
-        page.write_alignment.set(preferred);
-        page.deallocate_granularity.set(preferred);
-        page.deallocate_alignment.set(preferred);
+        page.write_alignment.set(unit);
+        page.deallocate_granularity.set(unit);
+        page.deallocate_alignment.set(unit);
         page.optimal_write.set(preferred);
         page.nguid = description.nguid;
         page.eui64 = description.eui64;
@@ -255,6 +258,7 @@ mod tests {
             blocks: 0x0102_0304_0506,
             allocated_blocks: 0x11,
             preferred_write_blocks: 4,
+            unit_blocks: 2,
             nguid: *b"0123456789abcdef",
             eui64: *b"ABCDEFGH",
         });

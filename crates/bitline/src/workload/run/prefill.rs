@@ -89,8 +89,7 @@ impl Prefill {
         let namespace = NamespaceId::new(self.namespace);
         let first = device.controller.pages_of(namespace);
         let first = first.map_or(0, |pages| u64::from(pages.start));
-        let page_bytes = drive.config().device.nand.geometry.page_bytes;
-        let page_blocks = u64::from(page_bytes / self.block_bytes);
+        let page_blocks = device.ftl.unit().blocks(self.block_bytes);
         let end = self.range.first + self.range.blocks;
         let mut parts: Vec<Range> = Vec::new();
         let is_touched = |page| {

@@ -11,7 +11,7 @@ use super::stage::Stage;
 use crate::bits::classes::{DieShare, OfDie, by_die};
 use crate::cache::{Lookup, Rest};
 use crate::ftl::PageSlice;
-use crate::memory::Buffer;
+use crate::memory::{Buffer, BufferId};
 use crate::region::DieBatch;
 use crate::schedule::{Compute, Ticket};
 
@@ -19,8 +19,9 @@ use crate::schedule::{Compute, Ticket};
 struct Fetch<'a> {
     ticket: Ticket<'a>,
     pages: Pages<'a>,
-    /// What of pages the data cache does not have: the number of the page among them, and where it comes to.
-    rests: Vec<(usize, Rest, Buffer<'a>)>,
+    /// What of pages the data cache does not have: the number of the page among them, and where it comes to; the buffer
+    /// itself with the first that comes there.
+    rests: Vec<(usize, Rest, BufferId, Option<Buffer<'a>>)>,
     /// When what the data cache has of pages is out of DRAM.
     cached: Time,
 }
@@ -64,8 +65,8 @@ impl<'a> Fetches<'a> {
             return Err(Failure::Flash(fault));
         }
         let bits = &self.stage.bits;
-        for (at, rest, from) in rests {
-            bits.cache.merge(&rest, from.id(), pages[at].id());
+        for (at, rest, from, _) in &rests {
+            bits.cache.merge(rest, *from, pages[*at].id());
         }
         bits.sim.sleep_until(cached).await;
         self.top_up();
@@ -129,22 +130,43 @@ impl<'a> Fetches<'a> {
         let (mut rests, mut cached) = (Vec::new(), ScatteredAccess::default());
         let tenant = stage.origin.tenant;
         for (at, (&place, page)) in self.batch.iter().zip(&pages).enumerate() {
-            let lpn = work.class.lpn(operand, place);
-            let slice = PageSlice::new(lpn, 0, page_bytes, page.id());
-            match bits.cache.lookup(lpn, 0, page_bytes, page.id()) {
-                Lookup::Hit(found) => bits.cache.add_hit(&mut cached, tenant, found),
-                Lookup::Miss => {
-                    bits.ftl.read(slice, ticket.id().into());
+            let chunk = PageSlice::new(work.class.lpn(operand, place), 0, page_bytes, page.id());
+            // What follows one another and is not in the cache is read together.
+            let mut run: Option<PageSlice> = None;
+            // There is room: a page that is read has no latches to be saved.
+            let mut other: Option<BufferId> = None;
+            for slice in chunk.units(bits.ftl.unit()) {
+                let found = bits.cache.lookup(&slice);
+                if let (Lookup::Miss, Some(run)) = (found, &mut run) {
+                    run.bytes += slice.bytes;
+                    continue;
                 }
-                Lookup::PartialHit(rest) => {
-                    bits.cache.add_hit(&mut cached, tenant, rest.found);
-                    // There is room: a page that is read has no latches to be saved.
-                    let (hull, into) = (rest.hull(), bits.buffers.take());
-                    let bytes = hull.end - hull.start;
-                    let slice = PageSlice::new(lpn, hull.start, bytes, into.id());
-                    bits.ftl.read(slice, ticket.id().into());
-                    rests.push((at, rest, into));
+                if let Some(run) = run.take() {
+                    bits.ftl.read_run(run, ticket.id().into());
                 }
+                match found {
+                    Lookup::Hit(found) => bits.cache.add_hit(&mut cached, tenant, found),
+                    Lookup::Miss => run = Some(slice),
+                    Lookup::PartialHit(rest) => {
+                        bits.cache.add_hit(&mut cached, tenant, rest.found);
+                        let taken = other.is_none().then(|| bits.buffers.take());
+                        let into = taken.as_ref().map(Buffer::id).or(other);
+                        let into = into.expect("it was taken with the first of the chunk");
+                        other = Some(into);
+                        let hull = rest.hull();
+                        let slice = PageSlice {
+                            column: hull.start,
+                            bytes: hull.end - hull.start,
+                            buffer: into,
+                            ..slice
+                        };
+                        bits.ftl.read(slice, ticket.id().into());
+                        rests.push((at, rest, into, taken));
+                    }
+                }
+            }
+            if let Some(run) = run {
+                bits.ftl.read_run(run, ticket.id().into());
             }
         }
         let cached = bits.cache.post_hits(cached).unwrap_or(Time::ZERO);

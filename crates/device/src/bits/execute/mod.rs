@@ -191,10 +191,17 @@ impl Bits {
         page_of: impl Fn(V) -> Result<Lpn, Status>,
     ) -> Result<Explained<V>, ExecuteError> {
         let asked = read::number(expression, page_of)?;
-        let chunks = self.unit().of_bits(bits) as u32;
+        let chunks = self.chunks_of(bits);
         let geometry = self.schedule.geometry();
         let stored = |lpn| self.stored(lpn);
-        let classes = classes(stored, geometry, &asked.first, 0..chunks.max(1), |_| {});
+        let per_chunk = self.unit().per_page();
+        let classes = classes(
+            stored,
+            geometry,
+            (&asked.first, per_chunk),
+            0..chunks.max(1),
+            |_| {},
+        );
         let planned = self.routes(&asked.expression, by.into(), classes, count_only);
         let largest = planned.into_iter().rev();
         let largest = largest.max_by_key(|(class, _)| class.len());
@@ -273,7 +280,8 @@ impl Bits {
         let geometry = self.schedule.geometry();
         let chunks = first..first + bits.div_ceil(self.page_bytes() * 8).max(1);
         let stored = |lpn| self.stored(lpn);
-        let of = |chunks| classes(stored, geometry, &asked.first, chunks, |_| {});
+        let first = (&asked.first[..], self.unit().per_page());
+        let of = |chunks| classes(stored, geometry, first, chunks, |_| {});
         if chunks.end <= estimated.stored_chunks {
             of(chunks.start as u32..chunks.end as u32)
         } else {
@@ -286,7 +294,12 @@ impl Bits {
     }
 
     fn unit(&self) -> MappingUnit {
-        MappingUnit::of(self.schedule.geometry())
+        self.ftl.unit()
+    }
+
+    /// Chunks, each of a flash page, that so many bits take.
+    fn chunks_of(&self, bits: u64) -> u32 {
+        bits.div_ceil(self.page_bytes() * 8) as u32
     }
 
     fn page_bytes(&self) -> u64 {

@@ -77,16 +77,18 @@ impl Bits {
     ) -> Result<Evaluated, ExecuteError> {
         let expression = self.fetch_expression(command, origin).await?;
         let asked = number(&expression, page_of)?;
-        let chunks = self.unit().of_bits(command.bits) as u32;
+        let (chunks, per_chunk) = (self.chunks_of(command.bits), self.unit().per_page());
+        let pages = self.unit().of_bits(command.bits) as u32;
         let all = asked
             .first
             .iter()
-            .flat_map(|first| first.0..first.0 + chunks);
+            .flat_map(|first| first.0..first.0 + pages);
         self.ftl.entries_for(all.map(Lpn)).await?;
         let mut pins = Vec::new();
         let geometry = self.schedule.geometry();
         let stored = |lpn| self.stored(lpn);
-        let classes = classes(stored, geometry, &asked.first, 0..chunks, |block| {
+        let first = (&asked.first[..], per_chunk);
+        let classes = classes(stored, geometry, first, 0..chunks, |block| {
             self.ftl.pin(block);
             pins.push(block);
         });
@@ -99,9 +101,11 @@ impl Bits {
         pins.iter().for_each(|block| self.ftl.unpin(*block));
     }
 
-    /// Where a logical page is: where the data cache has what flash misses, it is nowhere that could be sensed.
+    /// Where the chunk is that begins with a logical page: where the data cache has what flash misses, it is nowhere that
+    /// could be sensed.
     pub(super) fn stored(&self, lpn: Lpn) -> Stored {
-        if self.cache.has_unsaved(lpn) {
+        let mut lpns = (lpn.0..lpn.0 + self.unit().per_page()).map(Lpn);
+        if lpns.any(|lpn| self.cache.has_unsaved(lpn)) {
             return Stored::Elsewhere(None);
         }
         self.ftl.stored(lpn)

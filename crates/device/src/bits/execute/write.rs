@@ -19,7 +19,7 @@ use crate::schedule::{Origin, Ticket};
 /// How often a page is programmed anew after its program failed.
 const PROGRAMS_MAX: u32 = 8;
 
-/// Whole logical pages to be written with a handle.
+/// Whole chunks of logical pages to be written with a handle.
 pub struct PlacedRows {
     /// The handle, which is open.
     pub handle: Handle,
@@ -91,7 +91,7 @@ impl Bits {
         debug_assert!(lock.covers(&rows.pages), "{:?} are not locked", rows.pages);
         let turn = self.turn_of(rows.handle.number());
         let _turn = turn.acquire(1).await;
-        let pages = u64::from(rows.pages.end - rows.pages.start);
+        let pages = u64::from(self.unit().pages_of(rows.pages.end - rows.pages.start));
         let layout = rows.handle.layout();
         let pieces = rows.handle.rows(rows.pages.clone());
         // Of several rows each die has something, mostly; of one, those that it is spread over.
@@ -149,7 +149,8 @@ impl WriteJob {
                 if self.failed.get().is_some() {
                     break;
                 }
-                let lpn = |chunk: u64| first + (chunk - chunks.start) as u32;
+                let per_chunk = self.bits.unit().per_page();
+                let lpn = |chunk: u64| first + (chunk - chunks.start) as u32 * per_chunk;
                 let pages = self.fetch(&batch, &lpn).await;
                 // The programs before are over before these begin, and before an error ends the task.
                 if let Some(batch) = running.take() {
@@ -183,7 +184,7 @@ impl WriteJob {
             .await;
         let pages = bits.take_pages(batch);
         for (&chunk, page) in batch.iter().zip(&pages) {
-            let offset = u64::from(lpn(chunk) - self.rows.pages.start) * page_bytes;
+            let offset = bits.unit().start(lpn(chunk) - self.rows.pages.start);
             let whole = 0..page_bytes as usize;
             bits.port
                 .copy_in(&self.rows.segments, offset, page.id(), whole)?;

@@ -37,7 +37,7 @@ struct Rows {
 impl Rows {
     fn new(geometry: Geometry) -> Rows {
         Rows {
-            region: Region::new(&geometry),
+            region: Region::new(&geometry, 1),
             free: (0..geometry.blocks()).collect(),
             layout: Layout::new(geometry),
             sets: Vec::new(),

@@ -58,7 +58,7 @@ impl Controller {
 
     /// What attributes say, in logical pages.
     fn shape(&self, namespace: &Namespace, attributes: &HandleAttributes) -> Result<Shape, Status> {
-        let anchor = namespace.page_of(Lba::new(attributes.anchor.get()), self.unit)?;
+        let anchor = namespace.chunk_of(Lba::new(attributes.anchor.get()), self.unit)?;
         let per_page = self.unit.blocks(namespace.block_bytes());
         let pitch = attributes.pitch.get();
         if !pitch.is_multiple_of(per_page) {

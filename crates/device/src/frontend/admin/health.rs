@@ -215,7 +215,8 @@ impl Controller {
         let bad = (0..geometry.blocks())
             .filter(|block| nand.block_state(BlockId(*block)).condition == BlockCondition::Bad)
             .count() as u64;
-        let block_pages = u64::from(geometry.pages_per_block(self.ftl.mode()));
+        let block_pages =
+            u64::from(geometry.pages_per_block(self.ftl.mode()) * self.unit.per_page());
         let exported = u64::from(self.ftl.data_pages()).div_ceil(block_pages);
         let spare = u64::from(geometry.blocks()).saturating_sub(exported).max(1);
         (spare.saturating_sub(bad) * 100 / spare) as u8

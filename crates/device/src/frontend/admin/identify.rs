@@ -100,7 +100,7 @@ impl Controller {
                 | optional_command::VERIFY
                 | optional_command::COPY,
             volatile_write_cache: self.cache.is_volatile(),
-            // Every page is written whole or not at all.
+            // Every logical page is written whole or not at all.
             atomic_blocks: 1,
             abort_limit: ABORTS_MAX,
             async_event_limit: HELD_MAX,
@@ -123,7 +123,9 @@ impl Controller {
             copy: copy_limits(block_bytes),
             blocks: namespace.blocks(),
             allocated_blocks: namespace.blocks(),
-            preferred_write_blocks: self.unit.blocks(block_bytes) as u16,
+            // What is written a flash page at a time leaves none of its slots empty.
+            preferred_write_blocks: (self.unit.page_bytes() / block_bytes) as u16,
+            unit_blocks: self.unit.blocks(block_bytes) as u16,
             nguid: [0; 16],
             eui64: [0; 8],
         })

@@ -29,7 +29,7 @@ impl Controller {
         let mut equal = true;
         let pages = self.read_pages(namespace, &range, origin, |piece, buffer| {
             let wanted = &expected[piece.offset as usize..][..piece.bytes as usize];
-            let seen = piece.column as usize..(piece.column + piece.bytes) as usize;
+            let seen = piece.place();
             let same = self.buffers.with(buffer, |page| page[seen] == *wanted);
             equal &= same.unwrap_or(true);
             Ok(())

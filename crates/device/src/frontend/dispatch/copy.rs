@@ -47,9 +47,9 @@ impl Controller {
         let mut copied = Vec::new();
         for source in &sources {
             let pages = self.read_pages(namespace, source, origin, |piece, buffer| {
-                let place = piece.column as usize..(piece.column + piece.bytes) as usize;
-                self.buffers
-                    .with(buffer, |page| copied.extend_from_slice(&page[place]));
+                self.buffers.with(buffer, |page| {
+                    copied.extend_from_slice(&page[piece.place()])
+                });
                 Ok(())
             });
             pages.await?;

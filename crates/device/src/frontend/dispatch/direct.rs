@@ -72,9 +72,7 @@ impl Controller {
             return false;
         };
         let buffer = self.buffers.take();
-        let found = self
-            .cache
-            .lookup(piece.lpn, piece.column, piece.bytes, buffer.id());
+        let found = self.cache.lookup(&piece.in_buffer(buffer.id()));
         let (stamp, cached) = match found {
             Lookup::Miss => (Some(self.cache.read_stamp(piece.lpn)), None),
             Lookup::Hit(found) => (None, Some(found)),
@@ -154,6 +152,7 @@ impl Controller {
             column,
             bytes: bytes as u32,
             offset: 0,
+            base: 0,
             origin,
         };
         if read.data.list_bytes(bytes) > 0 {
@@ -223,20 +222,15 @@ impl Controller {
         if let Some(fault) = fault {
             return Err(status_of(fault.into(), true));
         }
-        let Piece {
-            column,
-            bytes,
-            offset,
-            ..
-        } = direct.piece;
+        let Piece { bytes, offset, .. } = direct.piece;
         if !self.buffers.stores_data() {
             return Ok(());
         }
         let segments = direct
             .data
             .segments(u64::from(bytes), &*self.host.memory.borrow())?;
-        let place = column as usize..(column + bytes) as usize;
-        self.port.copy_out(&segments, offset, direct.buffer, place)
+        self.port
+            .copy_out(&segments, offset, direct.buffer, direct.piece.place())
     }
 }
 

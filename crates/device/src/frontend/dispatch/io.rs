@@ -24,10 +24,19 @@ pub(in crate::frontend) struct Piece {
     pub(in crate::frontend) bytes: u32,
     /// Where in the command's data the piece begins.
     pub(in crate::frontend) offset: u64,
+    /// Where in a page buffer its page begins; a buffer has as many pieces that follow one another as fit.
+    pub(in crate::frontend) base: u32,
     pub(in crate::frontend) origin: Origin,
 }
 
 impl Piece {
+    /// Where it lies in its buffer.
+    #[inline]
+    pub(in crate::frontend) fn place(&self) -> Range<usize> {
+        let begin = (self.base + self.column) as usize;
+        begin..begin + self.bytes as usize
+    }
+
     /// The piece, which lies at its place in `buffer`.
     #[inline]
     pub(in crate::frontend) fn in_buffer(&self, buffer: BufferId) -> PageSlice {
@@ -36,6 +45,7 @@ impl Piece {
             column: self.column,
             bytes: self.bytes,
             buffer,
+            base: self.base,
             origin: self.origin,
         }
     }
@@ -44,8 +54,20 @@ impl Piece {
 /// A piece being read.
 struct PieceRead<'a> {
     piece: Piece,
-    buffer: Buffer<'a>,
-    from_flash: FromFlash<'a>,
+    into: BufferId,
+    /// The buffers themselves, with the first piece that lies in them.
+    _buffers: [Option<Buffer<'a>>; 2],
+    from_flash: FromFlash,
+}
+
+/// What is being read to one page buffer.
+struct Filling {
+    buffer: BufferId,
+    /// Another one, for what of its pieces the cache has a part of.
+    rest: BufferId,
+    has_rest: bool,
+    /// Neighbouring pieces that flash is about to be asked for together.
+    run: Option<PageSlice>,
 }
 
 /// Where the data of a write is.
@@ -58,13 +80,13 @@ pub(in crate::frontend) enum Data<'a> {
 }
 
 /// What flash has to give of a piece.
-enum FromFlash<'a> {
+enum FromFlash {
     /// Nothing: it was in the cache.
     Nothing,
     /// Everything, asked for at this time.
     All(ReadStamp),
-    /// What was not in the cache, to a buffer of its own.
-    Rest(Rest, Buffer<'a>),
+    /// What was not in the cache, to this other buffer.
+    Rest(Rest, BufferId),
 }
 
 /// Whether a write must be on flash before it may clear a mark: the note that a mark is gone is
@@ -94,7 +116,8 @@ impl Controller {
         Ok(Answer::DONE)
     }
 
-    /// The pieces of pages that `bytes` of a namespace cover, in order.
+    /// The pieces of logical pages that `bytes` of a namespace cover, in order; where each lies in page buffers that are filled
+    /// one after another.
     #[inline]
     pub(in crate::frontend) fn pieces(
         &self,
@@ -105,7 +128,9 @@ impl Controller {
         let unit = self.unit;
         let base = namespace.lpn(0).0;
         let (start, end) = (bytes.start, bytes.end);
-        unit.touched(bytes).map(move |page| {
+        let touched = unit.touched(bytes);
+        let begin = touched.start;
+        touched.map(move |page| {
             let first = start.max(unit.start(page));
             let last = end.min(unit.start(page + 1));
             Piece {
@@ -113,6 +138,7 @@ impl Controller {
                 column: (first - unit.start(page)) as u32,
                 bytes: (last - first) as u32,
                 offset: first - start,
+                base: unit.base(page - begin),
                 origin,
             }
         })
@@ -150,8 +176,8 @@ impl Controller {
             saved.map_err(|error| status_of(error, false))?;
         }
         let pages = self.read_pages(namespace, &range, origin, |piece, buffer| {
-            let place = piece.column as usize..(piece.column + piece.bytes) as usize;
-            self.port.copy_out(&segments, piece.offset, buffer, place)
+            self.port
+                .copy_out(&segments, piece.offset, buffer, piece.place())
         });
         pages.await?;
         self.health.read(bytes);
@@ -179,15 +205,21 @@ impl Controller {
         let each = 1 + u32::from(self.cache.is_on());
         let most = self.buffers.most_at_once() / each;
         let mut pieces = self.pieces(namespace, range, origin);
-        let mut left = self.pages(namespace, range).len() as u32;
+        let mut left = self.buffers_for(self.pages(namespace, range).len());
         while left > 0 {
             let count = left.min(most);
             let _room = self.buffers.rooms(count * each).await;
-            let window = pieces.by_ref().take(count as usize);
-            self.read_window(window, &mut take).await?;
+            let window = (count * self.unit.per_page()) as usize;
+            self.read_window(pieces.by_ref().take(window), &mut take)
+                .await?;
             left -= count;
         }
         Ok(())
+    }
+
+    /// Page buffers that so many pieces take.
+    fn buffers_for(&self, pieces: usize) -> u32 {
+        self.unit.pages_of(pieces as u32)
     }
 
     /// Reads pieces for all of which there is room.
@@ -198,11 +230,23 @@ impl Controller {
         take: &mut impl FnMut(&Piece, BufferId) -> Result<(), Status>,
     ) -> Result<(), Status> {
         let ticket = self.ftl.ticket();
+        let to: Notify = ticket.id().into();
         let (mut cached, mut reads) = (ScatteredAccess::default(), Vec::new());
-        for piece in pieces {
+        let mut filling = Filling {
+            buffer: BufferId::NONE,
+            rest: BufferId::NONE,
+            has_rest: false,
+            run: None,
+        };
+        let mut pieces = pieces.peekable();
+        while let Some(piece) = pieces.next() {
             self.charge(piece.origin, Work::ReadPage).await;
-            let read = self.start_piece(piece, ticket.id().into(), &mut cached);
+            let read = self.start_piece(piece, &mut filling, to, &mut cached);
             reads.push(read);
+            // What comes next in the buffer may lie beside it on flash.
+            if pieces.peek().is_none_or(|next| next.base == 0) {
+                self.end_run(&mut filling, to);
+            }
         }
         let cached = self.cache.post_hits(cached);
         ticket
@@ -211,59 +255,81 @@ impl Controller {
         if let Some(arrives) = cached {
             self.sim.sleep_until(arrives).await;
         }
-        for read in reads {
-            let (piece, buffer) = self.finish_piece(read);
-            take(&piece, buffer.id())?;
+        for read in &reads {
+            self.finish_piece(read);
+            take(&read.piece, read.into)?;
         }
         Ok(())
     }
 
-    /// Looks for a piece in the cache, and has flash read what is not there.
-    fn start_piece(&self, piece: Piece, to: Notify, cached: &mut ScatteredAccess) -> PieceRead<'_> {
-        let Piece {
-            lpn, column, bytes, ..
-        } = piece;
-        let buffer = self.buffers.take();
-        let stamp = self.cache.read_stamp(lpn);
-        let from_flash = match self.cache.lookup(lpn, column, bytes, buffer.id()) {
+    /// Looks for a piece in the cache, and has flash read what is not there, with its neighbours if there are some.
+    fn start_piece(
+        &self,
+        piece: Piece,
+        filling: &mut Filling,
+        to: Notify,
+        cached: &mut ScatteredAccess,
+    ) -> PieceRead<'_> {
+        let opened = (piece.base == 0).then(|| self.buffers.take());
+        if let Some(buffer) = &opened {
+            (filling.buffer, filling.has_rest) = (buffer.id(), false);
+        }
+        let slice = piece.in_buffer(filling.buffer);
+        let stamp = self.cache.read_stamp(piece.lpn);
+        let mut other = None;
+        let from_flash = match self.cache.lookup(&slice) {
             Lookup::Hit(found) => {
+                self.end_run(filling, to);
                 self.cache.add_hit(cached, piece.origin.tenant, found);
                 FromFlash::Nothing
             }
             Lookup::Miss => {
-                self.ftl.read(piece.in_buffer(buffer.id()), to);
+                match &mut filling.run {
+                    Some(run) => run.bytes += slice.bytes,
+                    None => filling.run = Some(slice),
+                }
                 FromFlash::All(stamp)
             }
             Lookup::PartialHit(rest) => {
+                self.end_run(filling, to);
                 self.cache.add_hit(cached, piece.origin.tenant, rest.found);
-                let (hull, into) = (rest.hull(), self.buffers.take());
+                if !filling.has_rest {
+                    let taken = self.buffers.take();
+                    (filling.rest, filling.has_rest) = (taken.id(), true);
+                    other = Some(taken);
+                }
+                let hull = rest.hull();
                 let hull = PageSlice {
                     column: hull.start,
                     bytes: hull.end - hull.start,
-                    ..piece.in_buffer(into.id())
+                    ..piece.in_buffer(filling.rest)
                 };
                 self.ftl.read(hull, to);
-                FromFlash::Rest(rest, into)
+                FromFlash::Rest(rest, filling.rest)
             }
         };
         PieceRead {
             piece,
-            buffer,
+            into: filling.buffer,
+            _buffers: [opened, other],
             from_flash,
         }
     }
 
+    /// Has flash read the neighbours that were gathered, if any were.
+    fn end_run(&self, filling: &mut Filling, to: Notify) {
+        if let Some(run) = filling.run.take() {
+            self.ftl.read_run(run, to);
+        }
+    }
+
     /// What flash had of a piece is in its buffer.
-    fn finish_piece<'a>(&self, read: PieceRead<'a>) -> (Piece, Buffer<'a>) {
+    fn finish_piece(&self, read: &PieceRead<'_>) {
         match &read.from_flash {
             FromFlash::Nothing => {}
-            FromFlash::All(stamp) => {
-                self.cache
-                    .keep(read.piece.in_buffer(read.buffer.id()), *stamp);
-            }
-            FromFlash::Rest(rest, from) => self.cache.merge(rest, from.id(), read.buffer.id()),
+            FromFlash::All(stamp) => self.cache.keep(read.piece.in_buffer(read.into), *stamp),
+            FromFlash::Rest(rest, from) => self.cache.merge(rest, *from, read.into),
         }
-        (read.piece, read.buffer)
     }
 
     /// The piece of a page that `blocks` are, if they are in range and of one page.
@@ -302,9 +368,8 @@ impl Controller {
             .fetch_bytes(piece.origin, Carries::Data, bytes)
             .await;
         let buffer = self.buffers.take();
-        let place = piece.column as usize..(piece.column + piece.bytes) as usize;
         self.port
-            .copy_in(&segments, piece.offset, buffer.id(), place)?;
+            .copy_in(&segments, piece.offset, buffer.id(), piece.place())?;
         let slice = piece.in_buffer(buffer.id());
         self.write_slices(namespace, range, &[slice], write.force_unit_access)
             .await
@@ -336,7 +401,8 @@ impl Controller {
         force: bool,
     ) -> Result<Answer, Status> {
         let pieces: Vec<Piece> = self.pieces(namespace, &range, origin).collect();
-        for window in pieces.chunks(self.buffers.most_at_once() as usize) {
+        let window = (self.buffers.most_at_once() * self.unit.per_page()) as usize;
+        for window in pieces.chunks(window) {
             self.write_window(namespace, range.start, window, data, force)
                 .await?;
         }
@@ -353,24 +419,24 @@ impl Controller {
         data: Data<'_>,
         force: bool,
     ) -> Result<Answer, Status> {
-        let _room = self.buffers.rooms(pieces.len() as u32).await;
+        let count_of_buffers = self.buffers_for(pieces.len());
+        let _room = self.buffers.rooms(count_of_buffers).await;
         let first = pieces.first().map_or(0, |piece| piece.offset);
         let count: u64 = pieces.iter().map(|piece| u64::from(piece.bytes)).sum();
         if let Data::Host(_) = data {
             let origin = pieces.first().map(|piece| piece.origin).unwrap_or_default();
             self.port.fetch_bytes(origin, Carries::Data, count).await;
         }
-        let mut buffers = Vec::with_capacity(pieces.len());
+        let mut buffers: Vec<Buffer<'_>> = Vec::with_capacity(count_of_buffers as usize);
+        let mut slices = Vec::with_capacity(pieces.len());
         for piece in pieces {
-            let buffer = self.buffers.take();
-            self.fill(piece, buffer.id(), data)?;
-            buffers.push(buffer);
+            if piece.base == 0 {
+                buffers.push(self.buffers.take());
+            }
+            let buffer = buffers.last().map_or(BufferId::NONE, Buffer::id);
+            self.fill(piece, buffer, data)?;
+            slices.push(piece.in_buffer(buffer));
         }
-        let slices: Vec<PageSlice> = pieces
-            .iter()
-            .zip(&buffers)
-            .map(|(piece, buffer)| piece.in_buffer(buffer.id()))
-            .collect();
         let begin = start + first;
         self.write_slices(namespace, begin..begin + count, &slices, force)
             .await
@@ -378,7 +444,7 @@ impl Controller {
 
     /// Puts a piece of a command's data into its page buffer.
     fn fill(&self, piece: &Piece, buffer: BufferId, data: Data<'_>) -> Result<(), Status> {
-        let place = piece.column as usize..(piece.column + piece.bytes) as usize;
+        let place = piece.place();
         match data {
             Data::Host(segments) => self.port.copy_in(segments, piece.offset, buffer, place),
             Data::Copied(bytes) => {
@@ -419,10 +485,12 @@ impl Controller {
         let _room = self.buffers.room(Purpose::Command).await;
         let lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = zeroes.force_unit_access || must_outlive_marks(namespace);
-        for piece in self
+        for mut piece in self
             .pieces(namespace, &bytes, origin)
             .filter(|piece| piece.bytes < self.unit.bytes())
         {
+            // Each in a buffer of its own.
+            piece.base = 0;
             let buffer = self.buffers.take();
             self.buffers.with_mut(buffer.id(), |page| page.fill(0));
             let slice = piece.in_buffer(buffer.id());

@@ -11,7 +11,7 @@ use crate::frontend::namespace::Namespace;
 use crate::schedule::Origin;
 
 impl Controller {
-    /// Writes whole logical pages with a placement handle, past the data cache.
+    /// Writes whole chunks of logical pages with a placement handle, past the data cache.
     pub(in crate::frontend) async fn write_placed(
         &self,
         namespace: &Namespace,
@@ -21,12 +21,13 @@ impl Controller {
         let blocks = &placed.write.blocks;
         let bytes = namespace.byte_range(blocks)?;
         let whole = self.unit.touched(&bytes) == self.unit.covered(&bytes);
-        let handle = self.handle(namespace, placed.handle).filter(|_| whole);
+        let pages = self.pages(namespace, &bytes);
+        let handle = self.handle(namespace, placed.handle);
+        let handle = handle.filter(|handle| whole && handle.is_whole(&pages));
         let handle = handle.ok_or(Status::INVALID_FIELD)?;
         let length = bytes.end - bytes.start;
         self.check_transfer(length)?;
         let segments = self.port.locate(origin, &placed.write.data, length).await?;
-        let pages = self.pages(namespace, &bytes);
         // Before the lock: whoever has room waits for locks, so nobody may have it the other way.
         let room = self.bits.room_to_write().await;
         let lock = self.ftl.lock(pages.clone()).await;

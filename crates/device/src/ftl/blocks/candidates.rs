@@ -1,9 +1,9 @@
 //! The blocks that collection may empty, indexed so that every policy finds its
 //! victim without looking at all blocks of a plane.
 //!
-//! The blocks of a plane with equally many needed pages form a ring, in the order
+//! The blocks of a plane with equally many needed units form a ring, in the order
 //! in which they came to have so many: the first is the one that has not lost a
-//! page for the longest time. All blocks of a plane are in a dense list, too, for
+//! unit for the longest time. All blocks of a plane are in a dense list, too, for
 //! policies that draw at random, and those that would yield something are in the
 //! order in which they were closed, if the policy goes by that order.
 
@@ -12,23 +12,24 @@ use std::collections::BTreeSet;
 use media::nand::{BlockId, PlaneId};
 
 use super::Orders;
+use crate::ftl::MappingUnit;
 
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Neighbours in the ring of blocks with as many needed pages.
+    /// Neighbours in the ring of blocks with as many needed units.
     next: u32,
     previous: u32,
     /// Place in the list of the plane's candidates; `NONE` if it is not one.
     slot: u32,
-    /// Needed pages.
+    /// Needed units.
     valid: u32,
     /// How often it was erased.
     erases: u32,
     /// When it was closed, in blocks closed.
     closed: u64,
-    /// When it last lost a page, in pages written.
+    /// When it last lost a unit, in pages written.
     touched: u64,
 }
 
@@ -48,7 +49,7 @@ const ABSENT: Entry = Entry {
 struct Plane {
     /// As far as there have been any.
     entries: Vec<Entry>,
-    /// The first block of each ring, by needed pages.
+    /// The first block of each ring, by needed units.
     rings: Box<[u32]>,
     /// No ring below this one has a block.
     lowest: u32,
@@ -61,8 +62,10 @@ struct Plane {
 pub(in crate::ftl) struct Candidates {
     planes: Vec<Plane>,
     blocks_per_plane: u32,
-    /// Pages of a block: one with as many needed pages would yield nothing.
+    /// Units of a block.
     full: u32,
+    /// A block with as many needed units, or more, would yield no page.
+    yields_below: u32,
     orders: Orders,
     closed: u64,
     /// Pages written, the clock of ages.
@@ -75,6 +78,7 @@ pub(in crate::ftl) struct View<'a> {
     plane: &'a Plane,
     first_block: u32,
     full: u32,
+    yields_below: u32,
     clock: u64,
 }
 
@@ -84,12 +88,15 @@ impl Candidates {
         planes: u32,
         blocks_per_plane: u32,
         pages_per_block: u32,
+        unit: MappingUnit,
         orders: Orders,
     ) -> Candidates {
+        let per_page = unit.per_page();
         Candidates {
             planes: (0..planes).map(|_| Plane::default()).collect(),
             blocks_per_plane,
-            full: pages_per_block,
+            full: pages_per_block * per_page,
+            yields_below: (pages_per_block - 1) * per_page + 1,
             orders,
             closed: 0,
             clock: 0,
@@ -101,6 +108,7 @@ impl Candidates {
             plane: &self.planes[plane.0 as usize],
             first_block: plane.0 * self.blocks_per_plane,
             full: self.full,
+            yields_below: self.yields_below,
             clock: self.clock,
         }
     }
@@ -143,7 +151,7 @@ impl Candidates {
         entry.touched = self.clock;
         entry.erases = erases;
         plane.members.push(block);
-        if self.orders.closed_by_age && valid < self.full {
+        if self.orders.closed_by_age && valid < self.yields_below {
             plane.in_order.insert((self.closed, block));
         }
         if self.orders.closed_by_wear {
@@ -176,7 +184,7 @@ impl Candidates {
         true
     }
 
-    /// A block lost a page that was needed; nothing to do unless it is a candidate.
+    /// A block lost a unit that was needed; nothing to do unless it is a candidate.
     #[inline]
     pub(super) fn lower(&mut self, block: BlockId) {
         let (plane, block) = self.place(block);
@@ -188,7 +196,7 @@ impl Candidates {
         let entry = &mut plane.entries[block as usize];
         entry.touched = self.clock;
         let valid = entry.valid - 1;
-        if self.orders.closed_by_age && entry.valid == self.full {
+        if self.orders.closed_by_age && entry.valid == self.yields_below {
             plane.in_order.insert((entry.closed, block));
         }
         plane.link(block, valid);
@@ -249,9 +257,14 @@ impl View<'_> {
         &self.plane.entries[(block.0 - self.first_block) as usize]
     }
 
-    /// Pages of a block.
-    pub(in crate::ftl) fn pages_per_block(&self) -> u32 {
+    /// Units of a block.
+    pub(in crate::ftl) fn units_per_block(&self) -> u32 {
         self.full
+    }
+
+    /// Whether emptying a candidate would win a page.
+    pub(in crate::ftl) fn yields(&self, block: BlockId) -> bool {
+        self.valid(block) < self.yields_below
     }
 
     /// Blocks to draw from.
@@ -264,25 +277,25 @@ impl View<'_> {
         self.block(self.plane.members[place])
     }
 
-    /// Pages of a candidate that would have to be copied.
+    /// Units of a candidate that would have to be copied.
     pub(in crate::ftl) fn valid(&self, block: BlockId) -> u32 {
         self.entry(block).valid
     }
 
-    /// How long ago a candidate last lost a page, in pages written.
+    /// How long ago a candidate last lost a unit, in pages written.
     pub(in crate::ftl) fn age(&self, block: BlockId) -> u64 {
         self.clock - self.entry(block).touched
     }
 
-    /// The candidate with the fewest needed pages, if it would yield any.
+    /// The candidate with the fewest needed units, if it would yield a page.
     pub(in crate::ftl) fn emptiest(&self) -> Option<BlockId> {
         self.longest_unchanged().next().map(|(block, _)| block)
     }
 
-    /// For each number of needed pages, ascending, the candidate that has had it for the
-    /// longest time. There are at most as many as a block has pages.
+    /// For each number of needed units, ascending, the candidate that has had it for the
+    /// longest time. There are at most as many as a block has units.
     pub(in crate::ftl) fn longest_unchanged(&self) -> impl Iterator<Item = (BlockId, u32)> + '_ {
-        let rings = self.plane.rings.iter().take(self.full as usize);
+        let rings = self.plane.rings.iter().take(self.yields_below as usize);
         rings
             .enumerate()
             .skip(self.plane.lowest as usize)
@@ -310,13 +323,30 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use media::nand::Geometry;
+
+    fn geometry(page_bytes: u32) -> Geometry {
+        Geometry {
+            channels: 1,
+            chips_per_channel: 1,
+            dies_per_chip: 1,
+            planes_per_die: 1,
+            blocks_per_plane: 8,
+            strings_per_block: 1,
+            cells_per_string: 4,
+            page_bytes,
+            spare_bytes: 64,
+        }
+    }
 
     proptest! {
-        /// Against a plain list of (block, needed pages).
+        /// Against a plain list of (block, needed units).
         #[test]
-        fn the_index_agrees_with_a_list(steps in prop::collection::vec((0u32..3, 0u32..16, 0u32..=8), 0..300)) {
+        fn the_index_agrees_with_a_list(per_page in prop::sample::select(vec![1u32, 2, 4]), steps in prop::collection::vec((0u32..3, 0u32..16, 0u32..=8), 0..300)) {
             let orders = Orders { free_by_wear: false, closed_by_wear: true, closed_by_age: true };
-            let mut index = Candidates::new(2, 8, 8, orders);
+            let unit = MappingUnit::of(&geometry(4096), 4096 / per_page);
+            let yields_below = 8 - per_page + 1;
+            let mut index = Candidates::new(2, 8, 8 / per_page, unit, orders);
             let mut list: Vec<(u32, u32)> = Vec::new();
             for (step, block, valid) in steps {
                 let place = list.iter().position(|(listed, _)| *listed == block);
@@ -337,7 +367,7 @@ mod tests {
                 }
                 for plane in 0..2 {
                     let of_plane = || list.iter().filter(|(block, _)| block / 8 == plane);
-                    let yielding = || of_plane().filter(|(_, valid)| *valid < 8);
+                    let yielding = || of_plane().filter(|(_, valid)| *valid < yields_below);
                     let view = index.view(PlaneId(plane));
                     prop_assert_eq!(view.len(), of_plane().count());
                     let fewest = yielding().map(|(_, valid)| *valid).min();

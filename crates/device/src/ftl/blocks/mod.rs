@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 use media::nand::{BlockId, Geometry, PlaneId};
 
-use super::SlcCacheConfig;
+use super::{MappingUnit, SlcCacheConfig};
 use candidates::Candidates;
 pub(super) use candidates::View;
 use free::FreeBlocks;
@@ -60,8 +60,8 @@ pub(super) struct Orders {
 
 #[derive(Clone, Copy, Default)]
 struct Block {
-    /// Pages that hold something needed.
-    valid: u16,
+    /// Units that hold something needed.
+    valid: u32,
     /// Pages allocated whose program has not been committed.
     pending: u16,
     erases: u32,
@@ -75,8 +75,8 @@ struct Plane {
     free: FreeBlocks,
     frontiers: [Option<Frontier>; STREAMS],
     compute_blocks: u32,
-    /// Needed pages that are not the region's; counted where computing has a share.
-    data_pages: u32,
+    /// Needed units that are not the region's; counted where computing has a share.
+    data_units: u32,
     /// Blocks in which a program failed, to be emptied.
     failing: Vec<BlockId>,
     /// Blocks of the SLC cache.
@@ -90,30 +90,36 @@ struct Plane {
 /// The state of every block, volatile: recovery rebuilds it.
 pub(super) struct Blocks {
     geometry: Geometry,
+    unit: MappingUnit,
     shares: Shares,
     blocks: Vec<Block>,
     planes: Vec<Plane>,
     candidates: Candidates,
-    /// One bit a page, by physical page number; address space, not memory, until set.
+    /// One bit a unit, by its address; address space, not memory, until set.
     valid: Vec<u64>,
-    /// The same: whether the complement of what the page holds is stored. Only the region has such pages.
+    /// The same of pages: whether the complement of what the page holds is stored. Only the region has such pages.
     inverse: Vec<u64>,
     /// How many bits of that are set.
     inverse_pages: u64,
-    /// Pages that a dump would have to save now.
+    /// Units that a dump would have to save now.
     unsaved: Rc<Cell<u32>>,
 }
 
 impl Blocks {
     /// All blocks unknown; recovery, [`Blocks::fill`] or [`Blocks::add_free`] says what they
     /// are.
-    pub(super) fn new(geometry: &Geometry, shares: Shares, orders: Orders) -> Blocks {
+    pub(super) fn new(
+        geometry: &Geometry,
+        unit: MappingUnit,
+        shares: Shares,
+        orders: Orders,
+    ) -> Blocks {
         let pages = geometry.blocks() as usize * geometry.pages_per_block_max() as usize;
         let plane = |_| Plane {
             free: FreeBlocks::new(orders.free_by_wear),
             frontiers: [None; STREAMS],
             compute_blocks: 0,
-            data_pages: 0,
+            data_units: 0,
             failing: Vec::new(),
             slc_blocks: 0,
             foldable: VecDeque::new(),
@@ -121,17 +127,19 @@ impl Blocks {
         };
         Blocks {
             geometry: geometry.clone(),
+            unit,
             blocks: vec![Block::default(); geometry.blocks() as usize],
             planes: (0..geometry.planes()).map(plane).collect(),
             candidates: Candidates::new(
                 geometry.planes(),
                 geometry.blocks_per_plane,
                 shares.pages_per_block,
+                unit,
                 orders,
             ),
             // Small for what it tells, and a drive that is filled in order uses it here and there: huge
             // pages would cost more than they give.
-            valid: vec![0; pages.div_ceil(64)],
+            valid: vec![0; (pages * unit.per_page() as usize).div_ceil(64)],
             inverse: vec![0; pages.div_ceil(64)],
             inverse_pages: 0,
             unsaved: Rc::default(),
@@ -204,7 +212,7 @@ impl Blocks {
         if entry.in_slc_cache {
             self.plane_mut(block).foldable.push_back(block);
         } else {
-            let (valid, erases) = (u32::from(entry.valid), entry.erases);
+            let (valid, erases) = (entry.valid, entry.erases);
             self.candidates.insert(block, valid, erases);
         }
     }

@@ -26,8 +26,10 @@ pub(in crate::ftl) struct Shares {
     pub(in crate::ftl) opens_ahead: bool,
     /// Blocks of each plane that computing may take.
     pub(in crate::ftl) compute_blocks: u32,
-    /// Needed pages of each plane that data has room for without blocks of computing's share.
-    pub(in crate::ftl) data_pages: u32,
+    /// Needed units of each plane that data has room for without blocks of computing's share.
+    pub(in crate::ftl) data_units: u32,
+    /// Units of a page.
+    pub(in crate::ftl) units_per_page: u32,
     /// Blocks of each plane that stay erased for a dump when the power goes.
     pub(in crate::ftl) dump_blocks: u32,
 }
@@ -37,9 +39,10 @@ impl Plane {
     /// those that data needs, since the host wrote more of it than the other blocks are for.
     pub(super) fn unclaimed(&self, shares: &Shares) -> usize {
         let unclaimed = shares.compute_blocks.saturating_sub(self.compute_blocks);
-        let more = self.data_pages.saturating_sub(shares.data_pages);
+        let more = self.data_units.saturating_sub(shares.data_units);
         // Less than a block, of records and of pages that found no room at home, is what is kept for collection.
-        unclaimed.saturating_sub(more / shares.pages_per_block) as usize
+        let blocks = more / (shares.pages_per_block * shares.units_per_page);
+        unclaimed.saturating_sub(blocks) as usize
     }
 }
 
@@ -68,7 +71,7 @@ impl Blocks {
         std::iter::from_fn(|| free.pop()).collect()
     }
 
-    /// Pages that collection of `plane` can surely write: those left in its open block, and
+    /// Units that collection of `plane` can surely write, page by page: those left in its open block, and
     /// of the blocks kept free for it all but one, which power cuts may tear.
     pub(in crate::ftl) fn room_for_copies(&self, plane: PlaneId) -> u32 {
         let open = self.planes[plane.0 as usize].frontiers[Stream::Collection as usize];
@@ -77,7 +80,7 @@ impl Blocks {
         let kept = self
             .free_blocks(plane)
             .min(self.shares.host_waits_below as usize) as u32;
-        left + kept.saturating_sub(1) * pages
+        (left + kept.saturating_sub(1) * pages) * self.shares.units_per_page
     }
 
     /// Takes a free block of `plane` for the region, if computing has not had its share or may have so many
@@ -169,7 +172,7 @@ impl Blocks {
         room.saturating_sub(room / 64 + DUMP_FAILURES)
     }
 
-    /// Where to count the pages that a dump would have to save.
+    /// Where to count the units that a dump would have to save.
     pub(in crate::ftl) fn unsaved(&self) -> Rc<Cell<u32>> {
         self.unsaved.clone()
     }
@@ -177,7 +180,7 @@ impl Blocks {
     /// Whether a free block less would be too few for what a dump would have to save now. Only a
     /// drive that is worn out comes to that.
     pub(super) fn dump_needs_all(&self) -> bool {
-        let unsaved = self.unsaved.get();
+        let unsaved = self.unsaved.get().div_ceil(self.shares.units_per_page);
         let free: usize = self.planes.iter().map(|plane| plane.free.len()).sum();
         let left = (free as u32).saturating_sub(1) * self.shares.pages_per_block;
         unsaved > 0 && left < unsaved + unsaved / 64 + DUMP_FAILURES

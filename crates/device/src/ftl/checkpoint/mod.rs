@@ -241,7 +241,7 @@ impl Ftl {
                 mode: self.config.mode,
                 from: buffer.id(),
                 bytes: self.geometry.page_bytes,
-                spare: record.encode(),
+                spare: record.encode().into(),
                 origin: Origin::own(tenants::MAPPING),
             };
             self.schedule.perform(die, program).await?;

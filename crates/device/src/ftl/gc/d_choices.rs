@@ -13,5 +13,5 @@ pub(super) fn victim(candidates: View<'_>, choices: u32, random: &mut Random) ->
     (0..choices)
         .map(|_| candidates.at(random.below(candidates.len() as u64) as usize))
         .min_by_key(|block| candidates.valid(*block))
-        .filter(|block| candidates.valid(*block) < candidates.pages_per_block())
+        .filter(|block| candidates.yields(*block))
 }

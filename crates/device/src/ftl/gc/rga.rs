@@ -22,5 +22,5 @@ pub(super) fn victim(candidates: View<'_>, choices: u32, random: &mut Random) ->
         .into_iter()
         .map(|place| candidates.at(place as usize))
         .min_by_key(|block| candidates.valid(*block))
-        .filter(|block| candidates.valid(*block) < candidates.pages_per_block())
+        .filter(|block| candidates.yields(*block))
 }

@@ -93,6 +93,12 @@ impl Cache {
         self.slot_of[lpn as usize].checked_sub(1)
     }
 
+    /// Whether its mapping page is being read for the entry.
+    pub(super) fn is_awaited(&self, lpn: u32) -> bool {
+        self.slot(lpn)
+            .is_some_and(|slot| self.slots[slot as usize].state == State::Awaited)
+    }
+
     /// Whether the entry is there.
     pub(super) fn contains(&self, lpn: u32) -> bool {
         self.slot(lpn)

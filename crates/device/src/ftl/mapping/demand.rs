@@ -42,6 +42,20 @@ impl Ftl {
         self.demand(slice.lpn, Purpose::Read, waiter, notify)
     }
 
+    /// The same of a slice of several logical pages, which have at most two mapping pages.
+    pub(in crate::ftl) fn entries_for_read(&self, slice: PageSlice, notify: Notify) -> bool {
+        let mut waits = false;
+        for unit in slice.units(self.unit) {
+            let waiter = match waits {
+                false => Waiter::Read { slice, notify },
+                // Who waits for the first that is missing looks at the others then.
+                true => Waiter::Nobody { lpn: unit.lpn },
+            };
+            waits |= !self.demand(unit.lpn, Purpose::Read, waiter, notify);
+        }
+        !waits
+    }
+
     /// Waits until the entry of a page that is to be written is at hand.
     pub(in crate::ftl) async fn entry_for_write(&self, lpn: Lpn) -> Result<(), FtlError> {
         let ticket = self.schedule.ticket();
@@ -102,7 +116,9 @@ impl Ftl {
             cache.arrive(lpn.0);
             return true;
         }
-        self.schedule.expect(notify);
+        if !matches!(waiter, Waiter::Nobody { .. }) {
+            self.schedule.expect(notify);
+        }
         if !std::mem::replace(&mut page.reading, true)
             && let Some(at) = page.at
         {
@@ -153,6 +169,7 @@ impl Ftl {
             column,
             bytes,
             into: BufferId::NONE,
+            at: 0,
             inverse: false,
             origin: Origin::own(tenants::MAPPING),
         };
@@ -171,27 +188,49 @@ impl Ftl {
             .with_pages(|pages| pages.next_waiter(&mut waiting))
             .flatten()
         {
-            self.go_on(waiter, fault);
+            self.go_on(number, waiter, fault);
         }
     }
 
     #[inline]
-    fn go_on(&self, waiter: Waiter, fault: Option<Fault>) {
+    fn go_on(&self, number: u32, waiter: Waiter, fault: Option<Fault>) {
         match waiter {
             Waiter::Page { notify } => self.schedule.settle(notify, fault),
+            Waiter::Nobody { lpn } => self.entry_arrives(lpn, fault),
             Waiter::Entry { lpn, notify } => {
                 self.entry_arrives(lpn, fault);
                 self.schedule.settle(notify, fault);
             }
             Waiter::Read { slice, notify } => {
-                self.entry_arrives(slice.lpn, fault);
+                let other = self.run_arrives(number, slice, fault);
                 if fault.is_some() {
                     self.schedule.settle(notify, fault);
+                } else if let Some(other) = other {
+                    self.with_pages(|pages| pages.wait(other, waiter));
                 } else {
                     self.read_expected(slice, notify);
                 }
             }
         }
+    }
+
+    /// The entries of a slice that mapping page `number` has arrive; gives another one of which some are awaited.
+    #[inline]
+    fn run_arrives(&self, number: u32, slice: PageSlice, fault: Option<Fault>) -> Option<u32> {
+        if slice.column + slice.bytes <= self.unit.bytes() {
+            self.entry_arrives(slice.lpn, fault);
+            return None;
+        }
+        let mut other = None;
+        for unit in slice.units(self.unit) {
+            let of = self.with_pages(|pages| pages.number_of(unit.lpn));
+            if of == Some(number) {
+                self.entry_arrives(unit.lpn, fault);
+            } else if self.mapping.borrow().is_awaited(unit.lpn) {
+                other = of;
+            }
+        }
+        other
     }
 
     #[inline]

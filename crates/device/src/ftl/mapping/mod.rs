@@ -15,22 +15,23 @@ use media::nand::Ppa;
 use sim::memory::{self, zeroed};
 
 use super::lpn::Lpn;
+use super::unit::UnitAddress;
 use crate::planted::{Bug, is_planted};
 use cache::Cache;
 pub use config::{MappingConfig, MappingKind};
 pub(super) use pages::MappingPages;
 pub(super) use write_back::WriteBacks;
 
-/// Most physical pages that an entry can name.
-pub(crate) const PAGES_MAX: u32 = (1 << 31) - 2;
+/// Most units that an entry can name.
+pub(crate) const UNITS_MAX: u32 = (1 << 31) - 2;
 
 /// What the table says of a logical page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mapping {
     /// Nothing was ever written, or nobody needs to remember that it was.
     Unmapped,
-    /// Its data is in this page.
-    Data(Ppa),
+    /// Its data is in this slot of a page.
+    Data(UnitAddress),
     /// It was deallocated, and this page is the record of it.
     Tombstone(Ppa),
 }
@@ -80,7 +81,7 @@ impl MappingTable {
         match self.entries[lpn.0 as usize] {
             0 => Mapping::Unmapped,
             entry if entry & TOMBSTONE != 0 => Mapping::Tombstone(Ppa((entry & !TOMBSTONE) - 1)),
-            entry => Mapping::Data(Ppa(entry - 1)),
+            entry => Mapping::Data(UnitAddress(entry - 1)),
         }
     }
 
@@ -88,7 +89,7 @@ impl MappingTable {
     pub(super) fn set(&mut self, lpn: Lpn, mapping: Mapping) {
         self.entries[lpn.0 as usize] = match mapping {
             Mapping::Unmapped => 0,
-            Mapping::Data(page) => page.0 + 1,
+            Mapping::Data(unit) => unit.0 + 1,
             Mapping::Tombstone(page) => (page.0 + 1) | TOMBSTONE,
         };
         if let Some(pages) = &mut self.pages {
@@ -109,6 +110,12 @@ impl MappingTable {
 
     pub(super) fn len(&self) -> u32 {
         self.entries.len() as u32
+    }
+
+    /// Whether the entry of a page is being fetched.
+    fn is_awaited(&self, lpn: Lpn) -> bool {
+        let cache = self.cache.as_ref();
+        cache.is_some_and(|cache| cache.is_awaited(lpn.0))
     }
 
     /// Whether every entry of a mapping page is at hand.

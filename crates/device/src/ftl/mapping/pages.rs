@@ -13,6 +13,8 @@ pub(super) enum Waiter {
     Read { slice: PageSlice, notify: Notify },
     /// Somebody who wants the entry of a page.
     Entry { lpn: Lpn, notify: Notify },
+    /// Who wants the entry of a page waits for another one first.
+    Nobody { lpn: Lpn },
     /// Somebody who wants the mapping page.
     Page { notify: Notify },
 }

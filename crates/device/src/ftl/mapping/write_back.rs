@@ -12,6 +12,7 @@ use sim::resource::Signal;
 use super::MappingPages;
 use super::pages::Waiter;
 use crate::ftl::blocks::Stream;
+use crate::ftl::holds::Holds;
 use crate::ftl::spare::Content;
 use crate::ftl::{Ftl, FtlError};
 use crate::memory::Purpose;
@@ -101,17 +102,16 @@ impl Ftl {
                 home,
                 Stream::Mapping,
                 (buffer.id(), self.geometry.page_bytes),
-                content,
-                version,
+                Holds::Page(content, version),
                 Origin::own(tenants::MAPPING),
             )
             .await?;
-        self.settle(page, true);
+        self.settle(page, self.unit.all());
         self.count(|counts| counts.mapping_page_writes += 1);
         let at = self.geometry.ppa(page);
         let old = self.with_pages(|pages| pages.put(number, at)).flatten();
         if let Some(old) = old {
-            self.forget(old);
+            self.forget_page(old);
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ pub enum AtOnce {
 }
 
 impl Ftl {
-    /// Sets up a run of logical pages of zeroes at once, where writing them one after the other with `handle` would put
+    /// Sets up a run of whole chunks of logical pages of zeroes at once, where writing them one after the other with `handle` would put
     /// them, with the same records: a power cut right after it recovers them. Takes no simulated time.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ impl Ftl {
         }
         let mut done = 0;
         for (chunks, first) in rows {
-            for (chunk, lpn) in chunks.zip(first..) {
+            for (chunk, lpn) in chunks.zip((first..).step_by(self.unit.per_page() as usize)) {
                 let spot = handle.spot(chunk);
                 let page = self.allocate_placed(&spot, 0);
                 let page = page.expect("there are blocks for all of them");
@@ -90,11 +90,13 @@ impl Ftl {
             &record.encode(),
             words,
         );
-        self.settle(page, placed.is_ok());
+        self.settle(page, self.whole_if(placed.is_ok()));
         placed?;
         let page = self.geometry.ppa(page);
         self.blocks.borrow_mut().set_inverse(page, inverse);
-        self.replace(lpn, Mapping::Data(page));
+        for slot in self.unit.all().iter() {
+            self.replace(Lpn(lpn.0 + slot), Mapping::Data(self.unit.at(page, slot)));
+        }
         Ok(())
     }
 }

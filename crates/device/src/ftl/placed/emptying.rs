@@ -28,7 +28,7 @@ impl Ftl {
             let blocks = self.blocks.borrow();
             let mut held = region.blocks_of(plane);
             held.any(|(block, held)| {
-                let settled = blocks.is_drained(block) && blocks.valid_pages(block) > 0;
+                let settled = blocks.is_drained(block) && blocks.valid_units(block) > 0;
                 held.busy || (held.failed && !stuck) || (!held.open && !settled)
             })
         };
@@ -52,7 +52,7 @@ impl Ftl {
         for (block, held) in region.blocks_of(spot.plane) {
             let at_rest = !held.open && self.blocks.borrow().is_drained(block);
             if at_rest && !region.is_pinned(block) {
-                let valid = self.blocks.borrow().valid_pages(block);
+                let valid = self.blocks.borrow().valid_units(block);
                 let height = self.layers_needed(block);
                 columns.push((held.handle, held.column, height, valid, block));
             }
@@ -100,7 +100,7 @@ impl Ftl {
             let (region, blocks) = (self.region.borrow(), self.blocks.borrow());
             region.held(block).is_some_and(|held| {
                 let at_rest = !held.busy && !region.is_pinned(block) && blocks.is_drained(block);
-                at_rest && (held.failed || blocks.valid_pages(block) == 0)
+                at_rest && (held.failed || blocks.valid_units(block) == 0)
             })
         };
         if due {

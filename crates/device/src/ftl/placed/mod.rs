@@ -1,4 +1,4 @@
-//! Logical pages that are placed: written with a handle, programmed with one bit a cell and margin (ESP), not
+//! Logical pages that are placed, as many together as make a flash page, a *chunk*: written with a handle, programmed with one bit a cell and margin (ESP), not
 //! randomized and without a code (Flash-Cosmos 5), in blocks of the region ([`crate::region`]). Otherwise they are logical
 //! pages as any: found through the one mapping, versioned, recovered, deallocated. [`emptying`] wins blocks for them,
 //! [`at_once`] sets them up.
@@ -11,6 +11,7 @@ use media::nand::{BlockId, PageAddress, ProgramMode};
 use super::lpn::Lpn;
 use super::mapping::Mapping;
 use super::spare::{Content, Record};
+use super::unit::Slots;
 use super::{Ftl, FtlError};
 use crate::memory::BufferId;
 use crate::planted::{Bug, is_planted};
@@ -21,13 +22,14 @@ pub use at_once::AtOnce;
 /// A placed page whose program is under way.
 #[derive(Clone, Copy, Debug)]
 pub struct PlacedPage {
+    /// The first of its logical pages.
     lpn: Lpn,
     page: PageAddress,
     placement: Placement,
     version: u64,
 }
 
-/// Where the content of a logical page is.
+/// Where the content of a chunk of logical pages is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// Nowhere: it reads as zeroes.
@@ -39,7 +41,7 @@ pub enum Stored {
         /// It holds the complement.
         inverse: bool,
     },
-    /// In this page, if it is on flash at all, behind its code and randomized.
+    /// In this page, if it is on flash at all, behind its code and randomized; or in several, of which this is one.
     Elsewhere(Option<PageAddress>),
 }
 
@@ -89,15 +91,22 @@ impl Ftl {
         self.region.borrow().blocks()
     }
 
-    /// Where a logical page is.
+    /// Where the chunk is that begins with a logical page: in one page if all of it lies there in order.
     #[inline]
     pub fn stored(&self, lpn: Lpn) -> Stored {
-        let Mapping::Data(page) = self.lookup(lpn) else {
-            return Stored::Zeroes;
+        let Mapping::Data(first) = self.lookup(lpn) else {
+            return match self.unit.is_page() {
+                true => Stored::Zeroes,
+                false => self.stored_apart(lpn),
+            };
         };
+        let page = self.unit.page(first);
+        let in_order =
+            |slot| self.lookup(Lpn(lpn.0 + slot)) == Mapping::Data(self.unit.at(page, slot));
+        let is_chunk = self.unit.is_page() || self.unit.all().iter().all(in_order);
         let blocks = self.blocks.borrow();
         let address = self.geometry.page_address(page);
-        if blocks.is_compute(address.block) {
+        if is_chunk && blocks.is_compute(address.block) {
             let inverse = blocks.is_inverse(page);
             Stored::Placed {
                 page: address,
@@ -106,6 +115,17 @@ impl Ftl {
         } else {
             Stored::Elsewhere(Some(address))
         }
+    }
+
+    /// Where a chunk is whose first logical page holds nothing.
+    fn stored_apart(&self, lpn: Lpn) -> Stored {
+        let lpns = self.unit.all().iter().map(|slot| Lpn(lpn.0 + slot));
+        let mut places = lpns.map(|lpn| self.lookup(lpn));
+        let some = places.find_map(|place| match place {
+            Mapping::Data(at) => Some(self.geometry.page_address(self.unit.page(at))),
+            _ => None,
+        });
+        some.map_or(Stored::Zeroes, |page| Stored::Elsewhere(Some(page)))
     }
 
     /// An evaluation senses pages of a block of the region: it is neither erased nor emptied until [`Ftl::unpin`].
@@ -121,19 +141,21 @@ impl Ftl {
         }
     }
 
-    /// The version of a write that begins now, whose entry is at hand.
+    /// The version of a write of a chunk that begins now, whose entries are at hand.
     ///
     /// # Errors
-    /// The entry cannot be read.
+    /// An entry cannot be read.
     pub(crate) async fn begin_placed_write(&self, lpn: Lpn) -> Result<u64, FtlError> {
-        self.count(|counts| counts.host_page_writes += 1);
+        self.count(|counts| counts.host_page_writes += u64::from(self.unit.per_page()));
         if self.is_cached {
-            self.entry_for_write(lpn).await?;
+            for slot in self.unit.all().iter() {
+                self.entry_for_write(Lpn(lpn.0 + slot)).await?;
+            }
         }
         Ok(self.next_version())
     }
 
-    /// Begins to program a logical page at a spot from a buffer, which holds what is to be stored; `None` if the spot's
+    /// Begins to program the chunk that begins with a logical page at a spot from a buffer, which holds what is to be stored; `None` if the spot's
     /// plane has no block for it.
     pub(crate) fn place(
         &self,
@@ -176,21 +198,24 @@ impl Ftl {
                 return Ok(false);
             }
             Err(fault) => {
-                self.settle(placed.page, false);
+                self.settle(placed.page, Slots::NONE);
                 return Err(fault.into());
             }
         }
         let page = self.geometry.ppa(placed.page);
-        self.settle(placed.page, true);
+        self.settle(placed.page, self.unit.all());
         self.blocks
             .borrow_mut()
             .set_inverse(page, placed.placement.inverse);
-        let old = self.replace(placed.lpn, Mapping::Data(page));
-        let mapped = matches!(old, Mapping::Data(_));
-        let whole = 0..self.geometry.page_bytes;
-        self.written.borrow_mut().note(placed.lpn, mapped, whole);
-        if self.is_cached {
-            self.keep_entry(placed.lpn);
+        for slot in self.unit.all().iter() {
+            let lpn = Lpn(placed.lpn.0 + slot);
+            let old = self.replace(lpn, Mapping::Data(self.unit.at(page, slot)));
+            let mapped = matches!(old, Mapping::Data(_));
+            let whole = 0..self.unit.bytes();
+            self.written.borrow_mut().note(lpn, mapped, whole);
+            if self.is_cached {
+                self.keep_entry(lpn);
+            }
         }
         Ok(true)
     }
@@ -264,7 +289,7 @@ impl Ftl {
             mode: ProgramMode::Esp,
             from,
             bytes: self.geometry.page_bytes,
-            spare: record.encode(),
+            spare: record.encode().into(),
             origin,
         };
         let die = self.geometry.die_of_block(page.block);

@@ -6,15 +6,16 @@ mod steady;
 
 use std::ops::ControlFlow;
 
+use arrayvec::ArrayVec;
 use media::nand::{BlockId, NandError, PageAddress, PlaneId};
 use serde::{Deserialize, Serialize};
 use sim::Random;
 
-use super::Ftl;
 use super::config::Frontiers;
 use super::gc::GC_RESERVE_BLOCKS;
 use super::lpn::Lpn;
-use super::spare::{Content, Record};
+use super::spare::{Content, RECORD_BYTES_MAX, Record, data_record_bytes, encode_units};
+use super::{Ftl, MappingUnit, UNITS_PER_PAGE_MAX, UnitAddress};
 use gathered::{GatheredEntries, PLACES};
 use steady::Until;
 
@@ -102,6 +103,9 @@ pub struct Preconditioned {
     pub blocks: u64,
 }
 
+/// The spare bytes of a page of data.
+type RecordBytes = ArrayVec<u8, RECORD_BYTES_MAX>;
+
 /// What setting up has come to.
 struct Work {
     gathered: GatheredEntries,
@@ -182,7 +186,7 @@ impl Ftl {
             if lpn.0 >= self.logical_pages() {
                 return Err(PreconditionError::Page(lpn.0, self.logical_pages()));
             }
-            by_place[lpn.0 as usize % self.homes.len()].push(lpn.0);
+            by_place[self.unit.page_number(lpn.0) as usize % self.homes.len()].push(lpn.0);
             self.written.borrow_mut().set(*lpn, *sectors);
         }
         let pages_of = |place: u32, _: &mut Random| std::mem::take(&mut by_place[place as usize]);
@@ -203,7 +207,7 @@ impl Ftl {
         let places = self.homes.len() as u32;
         let mut field = None;
         let mut work = Work {
-            gathered: GatheredEntries::new(places, self.logical_pages()),
+            gathered: GatheredEntries::new(places, self.unit, self.logical_pages()),
             done: Preconditioned::default(),
         };
         for place in 0..places {
@@ -251,9 +255,8 @@ impl Ftl {
             let block = self.blocks.borrow_mut().take_for_data(plane);
             let block = block.ok_or(PreconditionError::Space(plane.0))?;
             let erases = erases + u32::from(random.chance(0.5) && erases > 0);
-            let pages_per_block = self.geometry.pages_per_block(self.config.mode);
             let whole = matches!(plan.history, History::Sequential);
-            let written = if whole { valid } else { pages_per_block };
+            let written = if whole { valid } else { self.units_per_block() };
             self.place_block(block, erases, (valid, written), &mut pages, work)?;
         }
         self.age_free(plane, erases)?;
@@ -280,13 +283,20 @@ impl Ftl {
         let data_pages = self.data_pages();
         let share = |share: f64| (f64::from(data_pages) * share).round() as u32;
         let (occupied, working_set) = (share(plan.occupied), share(plan.working_set));
-        let stride = self.homes.len();
+        let (stride, unit) = (self.homes.len() as u32, self.unit);
+        // Of the last flash page's worth there may be only a part.
         let count = |pages: u32| {
-            (pages as usize)
-                .saturating_sub(place as usize)
-                .div_ceil(stride)
+            let (whole, rest) = (unit.page_number(pages), unit.slot(UnitAddress(pages)));
+            let of_place = whole.saturating_sub(place).div_ceil(stride) * unit.per_page();
+            let last = if whole % stride == place { rest } else { 0 };
+            (of_place + last) as usize
         };
-        let mut pages: Vec<u32> = (place..working_set).step_by(stride).collect();
+        let worth = |page: u32| {
+            let first = page * unit.per_page();
+            first..(first + unit.per_page()).min(working_set)
+        };
+        let rows = (place..unit.pages_of(working_set)).step_by(stride as usize);
+        let mut pages: Vec<u32> = rows.flat_map(worth).collect();
         debug_assert_eq!(pages.len(), count(working_set));
         let shuffled = !matches!(plan.history, History::Sequential);
         let drawn = count(occupied).min(pages.len());
@@ -303,7 +313,12 @@ impl Ftl {
         pages
     }
 
-    /// Needed pages of each block of a plane that is in use, from the oldest on. The mean field
+    /// Units of a block.
+    fn units_per_block(&self) -> u32 {
+        self.geometry.pages_per_block(self.config.mode) * self.unit.per_page()
+    }
+
+    /// Needed units of each block of a plane that is in use, from the oldest on. The mean field
     /// is computed once: planes differ by a page at most.
     fn needed_pages(
         &self,
@@ -312,7 +327,7 @@ impl Ftl {
         pages: usize,
         field: &mut Option<Vec<f64>>,
     ) -> Vec<u32> {
-        let per_block = self.geometry.pages_per_block(self.config.mode);
+        let per_block = self.units_per_block();
         let gc = &self.config.gc;
         let usable = self.blocks.borrow().free_blocks(plane) as u32;
         // A block each is open for the host and for copies.
@@ -366,7 +381,7 @@ impl Ftl {
         let History::Random { overwrites } = plan.history else {
             return 0;
         };
-        let per_block = f64::from(self.geometry.pages_per_block(self.config.mode));
+        let per_block = f64::from(self.units_per_block());
         let usable = self.blocks.borrow().free_blocks(plane) as f64;
         let written = pages as f64 * (1.0 + overwrites);
         if counts.len() as f64 * per_block >= written {
@@ -378,7 +393,7 @@ impl Ftl {
         (written * amplification / (usable * per_block)) as u32
     }
 
-    /// Programs `written` pages of a block, of which `valid` are needed, evenly spread.
+    /// Programs `written` units of a block, of which `valid` are needed, evenly spread.
     fn place_block(
         &self,
         block: BlockId,
@@ -394,40 +409,60 @@ impl Ftl {
         let mut blocks = self.blocks.borrow_mut();
         let mut last = None;
         let mut sequence = OLD + 1 + done.flash_pages;
-        let spread = |page: u32| u64::from(page) * u64::from(valid) / u64::from(written.max(1));
-        let spares = (0..written).map(|page| {
-            let needed = spread(page + 1) > spread(page);
-            let lpn = if needed { pages.next() } else { None };
-            let record = match lpn.map(Lpn) {
-                Some(lpn) => {
-                    let ppa = self.geometry.ppa(PageAddress { block, page });
-                    gathered.set(lpn, ppa);
-                    blocks.validate(ppa);
-                    last = Some(lpn);
-                    Record {
-                        content: Content::Data(lpn),
-                        version: sequence,
-                        sequence,
+        let spread = |unit: u32| u64::from(unit) * u64::from(valid) / u64::from(written.max(1));
+        let (unit, flash_pages) = (self.unit, self.unit.pages_of(written));
+        let spares = (0..flash_pages).map(|page| {
+            let ppa = self.geometry.ppa(PageAddress { block, page });
+            let first = page * unit.per_page();
+            let slots = (written - first).min(unit.per_page());
+            let mut listed = ArrayVec::<_, { UNITS_PER_PAGE_MAX as usize }>::new();
+            for slot in 0..slots {
+                let needed = spread(first + slot + 1) > spread(first + slot);
+                let lpn = if needed { pages.next() } else { None };
+                listed.push(match lpn.map(Lpn) {
+                    Some(lpn) => {
+                        let at = unit.at(ppa, slot);
+                        gathered.set(lpn, at);
+                        blocks.validate_unit(at);
+                        last = Some(lpn);
+                        (slot, lpn, sequence)
                     }
-                }
-                // What was replaced: an older version of a page that is needed.
-                None => Record {
-                    content: Content::Data(last.unwrap_or(beyond)),
-                    version: OLD,
-                    sequence,
-                },
-            };
+                    // What was replaced: an older version of a page that is needed.
+                    None => (slot, last.unwrap_or(beyond), OLD),
+                });
+            }
             sequence += 1;
-            record.encode()
+            record_of(unit, &listed, sequence - 1)
         });
         let mut nand = self.schedule.nand().borrow_mut();
         nand.place_pages(block, erases, self.config.mode, spares)?;
         drop(nand);
         blocks.set_erases(block, erases);
         blocks.close(block);
-        done.flash_pages += u64::from(written);
+        done.flash_pages += u64::from(flash_pages);
         done.mapped_pages += u64::from(valid);
         done.blocks += 1;
         Ok(())
+    }
+}
+
+/// The spare bytes of a page with these units: the slot, logical page and version of each.
+fn record_of(unit: MappingUnit, listed: &[(u32, Lpn, u64)], sequence: u64) -> RecordBytes {
+    match *listed {
+        // By far the most frequent drive.
+        [(0, lpn, version)] if unit.is_page() => {
+            let record = Record {
+                content: Content::Data(lpn),
+                version,
+                sequence,
+            };
+            record.encode().iter().copied().collect()
+        }
+        _ => {
+            let bytes = data_record_bytes(unit) as usize;
+            let mut record: RecordBytes = std::iter::repeat_n(0, bytes).collect();
+            encode_units(&mut record, listed.iter().copied(), sequence);
+            record
+        }
     }
 }

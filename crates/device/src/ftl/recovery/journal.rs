@@ -7,8 +7,8 @@ use std::rc::Rc;
 use media::nand::Ppa;
 
 use super::scan::Scanner;
-use crate::ftl::Ftl;
 use crate::ftl::spare::{Content, Record};
+use crate::ftl::{Ftl, UnitAddress};
 use crate::journal::{self, FoundGroup};
 use crate::planted::{Bug, is_planted};
 
@@ -33,15 +33,16 @@ impl Candidate {
 }
 
 impl Ftl {
-    /// Takes the facts that `pages` hold, pages of the journal with their records. Groups of which a
+    /// Takes the facts that `records` name, of pages of the journal. Groups of which a
     /// page is missing were torn, or are not needed.
     pub(super) async fn rebuild_journal(
         &self,
         scanner: &Rc<Scanner>,
-        pages: impl IntoIterator<Item = (Ppa, Record)>,
+        records: impl IntoIterator<Item = (UnitAddress, Record)>,
     ) {
         let mut groups: BTreeMap<u64, Candidate> = BTreeMap::new();
-        for (page, record) in pages {
+        for (at, record) in records {
+            let page = self.unit.page(at);
             if let Content::Journal {
                 index,
                 count,

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use media::nand::{
-    BlockCondition, BlockId, BlockState, Geometry, PageAddress, PageState, Ppa, ProgramMode,
+    BlockCondition, BlockId, BlockState, Geometry, PageAddress, PageState, ProgramMode,
 };
 use sim::{Sim, Time};
 
@@ -22,7 +22,7 @@ use super::config::Capacity;
 use super::lpn::Lpn;
 use super::mapping::Mapping;
 use super::spare::{Content, Record};
-use super::{Ftl, FtlConfig};
+use super::{Ftl, FtlConfig, MappingUnit, UnitAddress};
 use crate::cores::Cores;
 use crate::memory::Buffers;
 use crate::planted::{Bug, is_planted};
@@ -58,7 +58,7 @@ impl Ftl {
             buffers.clone(),
             cores,
         );
-        let scanner = Scanner::new(sim, schedule, buffers);
+        let scanner = Scanner::new(sim, ftl.unit, schedule, buffers);
         scanner.read_first_pages().await;
         let root = match ftl.with_pages(|pages| pages.count()) {
             Some(pages) => scanner.find_root(pages).await,
@@ -67,7 +67,10 @@ impl Ftl {
         let scanned = scanner.blocks_to_scan(root.as_ref());
         scanner.read_blocks(&scanned).await;
         scanner.sort();
-        let compute = scanner.scan.borrow().compute_blocks(&ftl.geometry);
+        let compute = scanner
+            .scan
+            .borrow()
+            .compute_blocks(&ftl.geometry, ftl.unit);
         ftl.rebuild_region(compute);
         match &root {
             Some(found) => ftl.rebuild_from_root(&scanner, found).await,
@@ -79,7 +82,7 @@ impl Ftl {
                 ftl.rebuild_journal(&scanner, records).await;
                 let facts = ftl.facts.borrow();
                 let mut blocks = ftl.blocks.borrow_mut();
-                facts.pages().for_each(|page| blocks.validate(page));
+                facts.pages().for_each(|page| blocks.validate_page(page));
             }
         }
         let mut scan = scanner.scan.borrow_mut();
@@ -96,24 +99,25 @@ impl Ftl {
         (Rc::new(ftl), recovered)
     }
 
-    fn rebuild_mapping(&self, records: &[(Ppa, Record)]) {
+    fn rebuild_mapping(&self, records: &[(UnitAddress, Record)]) {
         let mut mapping = self.mapping.borrow_mut();
         let logical_pages = mapping.len();
         // (version, sequence) of the best page found; zero pages cost no memory.
         let mut best = vec![(0u64, 0u64); logical_pages as usize];
-        let moves = Moves::of(&self.geometry, records);
-        for (page, record) in records {
+        let moves = Moves::of(&self.geometry, self.unit, records);
+        for (at, record) in records {
             let found = (record.version, record.sequence);
             if let Some(lpn) = record.content.lpn()
                 && lpn.0 < logical_pages
                 && (is_better(best[lpn.0 as usize], found)
-                    || best[lpn.0 as usize] == found && moves.prefers(*page, mapping.get(lpn)))
+                    || best[lpn.0 as usize] == found && moves.prefers(*at, mapping.get(lpn)))
             {
                 best[lpn.0 as usize] = found;
-                mapping.set(lpn, Mapping::Data(*page));
+                mapping.set(lpn, Mapping::Data(*at));
             }
         }
-        for (page, record) in records {
+        for (at, record) in records {
+            let page = self.unit.page(*at);
             if is_planted(Bug::RecoveryIgnoresTombstones) {
                 break;
             }
@@ -126,21 +130,22 @@ impl Ftl {
                     let best = &mut best[lpn as usize];
                     if best.0 != 0 && best.0 <= version {
                         *best = (version, 0);
-                        mapping.set(Lpn(lpn), Mapping::Tombstone(*page));
+                        mapping.set(Lpn(lpn), Mapping::Tombstone(page));
                     }
                 }
             }
         }
         let mut blocks = self.blocks.borrow_mut();
         let mut tombstones = self.tombstones.borrow_mut();
-        for (page, record) in records {
+        for (at, record) in records {
+            let page = self.unit.page(*at);
             match record.content {
                 Content::Data(lpn) | Content::Placed { lpn, .. } if lpn.0 < logical_pages => {
-                    if mapping.get(lpn) == Mapping::Data(*page) {
-                        blocks.validate(*page);
+                    if mapping.get(lpn) == Mapping::Data(*at) {
+                        blocks.validate_unit(*at);
                     }
                     if let Content::Placed { placement, .. } = record.content {
-                        blocks.set_inverse(*page, placement.inverse);
+                        blocks.set_inverse(page, placement.inverse);
                     }
                 }
                 // Mapping pages and the journal are looked at for themselves.
@@ -153,11 +158,11 @@ impl Ftl {
                 Content::Tombstone { start, count } => {
                     let end = start.0.saturating_add(count).min(logical_pages);
                     let live = (start.0.min(end)..end)
-                        .filter(|lpn| mapping.get(Lpn(*lpn)) == Mapping::Tombstone(*page))
+                        .filter(|lpn| mapping.get(Lpn(*lpn)) == Mapping::Tombstone(page))
                         .count() as u32;
                     if live > 0 {
-                        tombstones.insert(*page, live);
-                        blocks.validate(*page);
+                        tombstones.insert(page, live);
+                        blocks.validate_page(page);
                     }
                 }
             }
@@ -165,22 +170,22 @@ impl Ftl {
     }
 
     /// Finds the mapping pages that are current.
-    fn rebuild_mapping_pages(&self, records: &[(Ppa, Record)]) {
+    fn rebuild_mapping_pages(&self, records: &[(UnitAddress, Record)]) {
         let mut blocks = self.blocks.borrow_mut();
         self.with_pages(|pages| {
             let mut best = vec![None; pages.count() as usize];
-            for (page, record) in records {
+            for (at, record) in records {
                 let found = Some((record.version, record.sequence));
                 if let Content::Mapping { number, .. } = record.content
                     && let Some(best) = best.get_mut(number as usize)
                     && *best < found
                 {
                     *best = found;
-                    pages.put(number, *page);
+                    pages.put(number, self.unit.page(*at));
                 }
             }
             let current = (0..pages.count()).filter_map(|number| pages.at(number));
-            current.for_each(|page| blocks.validate(page));
+            current.for_each(|page| blocks.validate_page(page));
         });
     }
 
@@ -286,36 +291,38 @@ impl Ftl {
 /// Blocks of the region that were moved as a whole when the power went: a page and its copy have the same numbers then.
 struct Moves {
     geometry: Geometry,
-    /// Placed pages of each block that has some.
-    pages: BTreeMap<BlockId, u32>,
+    unit: MappingUnit,
+    /// Placed units of each block that has some.
+    units: BTreeMap<BlockId, u32>,
 }
 
 impl Moves {
-    fn of(geometry: &Geometry, records: &[(Ppa, Record)]) -> Moves {
-        let mut pages = BTreeMap::new();
-        for (page, record) in records {
+    fn of(geometry: &Geometry, unit: MappingUnit, records: &[(UnitAddress, Record)]) -> Moves {
+        let mut units = BTreeMap::new();
+        for (at, record) in records {
             if let Content::Placed { .. } = record.content {
-                let block = geometry.page_address(*page).block;
-                *pages.entry(block).or_default() += 1;
+                let block = geometry.page_address(unit.page(*at)).block;
+                *units.entry(block).or_default() += 1;
             }
         }
         Moves {
             geometry: geometry.clone(),
-            pages,
+            unit,
+            units,
         }
     }
 
-    /// Whether a page is to be preferred to another with the same numbers: the one whose block has more, which is the one that
+    /// Whether a unit is to be preferred to another with the same numbers: the one whose block has more, which is the one that
     /// was moved unless all of it was; so that pages stay together.
-    fn prefers(&self, page: Ppa, other: Mapping) -> bool {
+    fn prefers(&self, at: UnitAddress, other: Mapping) -> bool {
         let Mapping::Data(other) = other else {
             return false;
         };
-        let rank = |page| {
-            let block = self.geometry.page_address(page).block;
-            (self.pages.get(&block).copied().unwrap_or(0), block)
+        let rank = |at| {
+            let block = self.geometry.page_address(self.unit.page(at)).block;
+            (self.units.get(&block).copied().unwrap_or(0), block)
         };
-        rank(page) > rank(other)
+        rank(at) > rank(other)
     }
 }
 

@@ -13,11 +13,11 @@ use media::nand::{BlockId, PageAddress, Ppa};
 
 use super::scan::{First, Scanner};
 use super::{Moves, is_better};
-use crate::ftl::Ftl;
 use crate::ftl::checkpoint::Root;
 use crate::ftl::lpn::Lpn;
 use crate::ftl::mapping::Mapping;
 use crate::ftl::spare::{Content, Record};
+use crate::ftl::{Ftl, UnitAddress};
 use crate::planted::{Bug, is_planted};
 use crate::region::Owner;
 
@@ -49,7 +49,7 @@ struct Age {
 impl Scanner {
     pub(super) fn sort(&self) {
         let mut scan = self.scan.borrow_mut();
-        scan.records.sort_unstable_by_key(|(page, _)| *page);
+        scan.records.sort_unstable_by_key(|(at, _)| *at);
     }
 
     /// The root of the last checkpoint that was completed, for a table of so many mapping pages.
@@ -87,12 +87,13 @@ impl Scanner {
     fn complete_roots(&self, block: BlockId) -> Vec<Vec<Ppa>> {
         let scan = self.scan.borrow();
         let mut roots: BTreeMap<u64, BTreeMap<u16, (u64, Ppa, u16)>> = BTreeMap::new();
-        for (page, record) in &scan.records {
+        for (at, record) in &scan.records {
+            let page = self.unit.page(*at);
             if let Content::Root { index, count } = record.content
-                && self.block_of(*page) == block
+                && self.block_of(page) == block
             {
                 // Of a page written twice, the later.
-                let found = (record.sequence, *page, count);
+                let found = (record.sequence, page, count);
                 let kept = roots.entry(record.version).or_default();
                 let kept = kept.entry(index).or_insert(found);
                 *kept = found.max(*kept);
@@ -159,8 +160,9 @@ struct Rebuild<'a> {
     scanned: Vec<bool>,
     /// How old what is on flash of each mapping page is.
     ages: Vec<Age>,
-    /// Versions of pages in other blocks, as far as they had to be read.
-    read: BTreeMap<Ppa, Record>,
+    /// Versions of units in other blocks, as far as they had to be read; and the pages of these.
+    read: BTreeMap<UnitAddress, Record>,
+    read_pages: BTreeSet<Ppa>,
     /// Versions and sequence numbers of entries that scanned records decided.
     decided: BTreeMap<u32, (u64, u64)>,
 }
@@ -178,6 +180,7 @@ impl Ftl {
             scanned,
             ages: vec![Age::default(); found.root.mapping_pages.len()],
             read: BTreeMap::new(),
+            read_pages: BTreeSet::new(),
             decided: BTreeMap::new(),
         };
         rebuild.load_mapping_pages(&found.root).await;
@@ -194,24 +197,32 @@ impl Ftl {
 
 impl Rebuild<'_> {
     /// The records of the blocks that were read wholly.
-    fn records(&self) -> Vec<(Ppa, Record)> {
+    fn records(&self) -> Vec<(UnitAddress, Record)> {
         let scan = self.scanner.scan.borrow();
-        let of_scanned =
-            |(page, _): &&(Ppa, Record)| self.scanned[self.scanner.block_of(*page).0 as usize];
+        let of_scanned = |(at, _): &&(UnitAddress, Record)| {
+            let block = self.scanner.block_of(self.scanner.unit.page(*at));
+            self.scanned[block.0 as usize]
+        };
         scan.records.iter().filter(of_scanned).copied().collect()
     }
 
-    /// What is known of the page that an entry of `lpn` names.
-    fn named(&self, page: Ppa, fits: impl Fn(Content) -> bool) -> Named {
+    /// What is known of the page as a whole that an entry names.
+    fn named_page(&self, page: Ppa, fits: impl Fn(Content) -> bool) -> Named {
+        self.named(self.scanner.unit.at(page, 0), fits)
+    }
+
+    /// What is known of the slot that an entry names.
+    fn named(&self, at: UnitAddress, fits: impl Fn(Content) -> bool) -> Named {
+        let page = self.scanner.unit.page(at);
         let block = self.scanner.block_of(page);
         let scan = self.scanner.scan.borrow();
         let known = if self.scanned[block.0 as usize] {
-            let place = scan.records.binary_search_by_key(&page, |(page, _)| *page);
+            let place = scan.records.binary_search_by_key(&at, |(at, _)| *at);
             place.ok().map(|place| scan.records[place].1)
         } else if scan.blocks[block.0 as usize].0 == First::None {
             None
-        } else if let Some(record) = self.read.get(&page) {
-            Some(*record)
+        } else if self.read_pages.contains(&page) {
+            self.read.get(&at).copied()
         } else {
             return Named::Unread;
         };
@@ -224,12 +235,13 @@ impl Rebuild<'_> {
     fn entry(&self, lpn: Lpn) -> Option<(Ppa, Named)> {
         match self.ftl.lookup(lpn) {
             Mapping::Unmapped => None,
-            Mapping::Data(page) => {
-                Some((page, self.named(page, |content| content.lpn() == Some(lpn))))
+            Mapping::Data(at) => {
+                let named = self.named(at, |content| content.lpn() == Some(lpn));
+                Some((self.scanner.unit.page(at), named))
             }
             Mapping::Tombstone(page) => Some((
                 page,
-                self.named(page, |content| {
+                self.named_page(page, |content| {
                     matches!(content, Content::Tombstone { start, count }
                         if (start.0..start.0.saturating_add(count)).contains(&lpn.0))
                 }),
@@ -248,17 +260,17 @@ impl Rebuild<'_> {
         for (number, page) in (0..).zip(&root.mapping_pages) {
             let fits = |content| matches!(content, Content::Mapping { number: other, .. } if other == number);
             if let Some(page) = *page
-                && matches!(self.named(page, fits), Named::Unread)
+                && matches!(self.named_page(page, fits), Named::Unread)
             {
                 wanted.push((number, page));
             }
         }
         let mut best: BTreeMap<u32, (u64, u64, Ppa)> = BTreeMap::new();
-        for (page, record) in self.records() {
+        for (at, record) in self.records() {
             if let Content::Mapping { number, .. } = record.content
                 && (number as usize) < self.ages.len()
             {
-                let found = (record.version, record.sequence, page);
+                let found = (record.version, record.sequence, self.scanner.unit.page(at));
                 let kept = best.entry(number).or_insert(found);
                 *kept = found.max(*kept);
             }
@@ -302,27 +314,33 @@ impl Rebuild<'_> {
         let pages: Vec<Ppa> = pages.into_iter().collect();
         let found = Rc::new(RefCell::new(Vec::new()));
         let into = found.clone();
-        let names = pages.clone();
-        let take = move |index: usize, record| into.borrow_mut().push((names[index], record));
+        let (names, unit) = (pages.clone(), self.scanner.unit);
+        let take = move |index: usize, slot, record| {
+            let at = unit.at(names[index], slot);
+            into.borrow_mut().push((at, record));
+        };
         self.scanner.read_spares(pages, take).await;
-        self.read.extend(found.take());
+        let found = found.take();
+        let read = found.iter().map(|(at, _)| unit.page(*at));
+        self.read_pages.extend(read);
+        self.read.extend(found);
     }
 
     /// Data that scanned pages hold takes the place of what the entries say, where it is newer.
     async fn apply_data(&mut self) {
-        let mut best: BTreeMap<u32, ((u64, u64), Ppa)> = BTreeMap::new();
+        let mut best: BTreeMap<u32, ((u64, u64), UnitAddress)> = BTreeMap::new();
         let records = self.records();
-        let moves = Moves::of(&self.ftl.geometry, &records);
-        for (page, record) in records {
+        let moves = Moves::of(&self.ftl.geometry, self.ftl.unit, &records);
+        for (at, record) in records {
             let version = (record.version, record.sequence);
             if let Some(lpn) = record.content.lpn()
                 && lpn.0 < self.ftl.logical_pages()
                 && best.get(&lpn.0).is_none_or(|(kept, known)| {
                     is_better(*kept, version)
-                        || *kept == version && moves.prefers(page, Mapping::Data(*known))
+                        || *kept == version && moves.prefers(at, Mapping::Data(*known))
                 })
             {
-                best.insert(lpn.0, (version, page));
+                best.insert(lpn.0, (version, at));
             }
         }
         let unread = best
@@ -335,7 +353,7 @@ impl Rebuild<'_> {
             })
             .collect();
         self.read_named(unread).await;
-        for (lpn, (version, page)) in best {
+        for (lpn, (version, at)) in best {
             let current = match self.entry(Lpn(lpn)) {
                 Some((_, Named::Known(current))) => current,
                 // Older than the mapping page, and so than this record.
@@ -346,7 +364,7 @@ impl Rebuild<'_> {
                 self.ftl
                     .mapping
                     .borrow_mut()
-                    .set(Lpn(lpn), Mapping::Data(page));
+                    .set(Lpn(lpn), Mapping::Data(at));
             }
             self.decided.insert(lpn, version.max(current));
         }
@@ -359,7 +377,7 @@ impl Rebuild<'_> {
             .into_iter()
             .filter(|(_, record)| matches!(record.content, Content::Tombstone { .. }))
             .collect();
-        records.sort_unstable_by_key(|(page, record)| (record.version, *page));
+        records.sort_unstable_by_key(|(at, record)| (record.version, *at));
         let mut unread = BTreeSet::new();
         for (_, record) in &records {
             for lpn in self.range_of(record) {
@@ -375,7 +393,8 @@ impl Rebuild<'_> {
             }
         }
         self.read_named(unread).await;
-        for (page, record) in records {
+        for (at, record) in records {
+            let page = self.scanner.unit.page(at);
             for lpn in self.range_of(&record) {
                 if self.deallocates(&record, lpn) {
                     self.decided.insert(lpn, (record.version, record.sequence));
@@ -422,13 +441,13 @@ impl Rebuild<'_> {
 
     /// Pages of the journal: those that the root names and that may still be there, and those that
     /// were scanned.
-    fn journal_pages(&self, root: &Root) -> Vec<(Ppa, Record)> {
+    fn journal_pages(&self, root: &Root) -> Vec<(UnitAddress, Record)> {
         let mut pages = Vec::new();
         let oldest = root.journal.first().map_or(0, |group| group.version);
         for group in &root.journal {
             let fits = |content| matches!(content, Content::Journal { .. });
             for (index, page) in (0..).zip(&group.pages) {
-                if matches!(self.named(*page, fits), Named::Unread) {
+                if matches!(self.named_page(*page, fits), Named::Unread) {
                     let content = Content::Journal {
                         index,
                         count: group.pages.len() as u16,
@@ -439,7 +458,7 @@ impl Rebuild<'_> {
                         version: group.version,
                         sequence: 0,
                     };
-                    pages.push((*page, record));
+                    pages.push((self.scanner.unit.at(*page, 0), record));
                 }
             }
         }
@@ -454,24 +473,26 @@ impl Rebuild<'_> {
         for lpn in (0..self.ftl.logical_pages()).map(Lpn) {
             match self.ftl.lookup(lpn) {
                 Mapping::Unmapped => {}
-                Mapping::Data(page) => blocks.validate(page),
+                Mapping::Data(at) => blocks.validate_unit(at),
                 Mapping::Tombstone(page) => *tombstones.entry(page).or_default() += 1,
             }
         }
-        tombstones.keys().for_each(|page| blocks.validate(*page));
-        for (page, record) in &self.scanner.scan.borrow().records {
+        tombstones
+            .keys()
+            .for_each(|page| blocks.validate_page(*page));
+        for (at, record) in &self.scanner.scan.borrow().records {
             if let Content::Placed { placement, .. } = record.content {
-                blocks.set_inverse(*page, placement.inverse);
+                blocks.set_inverse(self.ftl.unit.page(*at), placement.inverse);
             }
         }
         let facts = self.ftl.facts.borrow();
-        facts.pages().for_each(|page| blocks.validate(page));
+        facts.pages().for_each(|page| blocks.validate_page(page));
         let places = self.ftl.with_pages(|pages| pages.places());
         let places = places.unwrap_or_default();
         places
             .into_iter()
             .flatten()
-            .for_each(|page| blocks.validate(page));
+            .for_each(|page| blocks.validate_page(page));
     }
 }
 

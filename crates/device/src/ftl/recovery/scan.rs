@@ -10,6 +10,7 @@ use sim::Sim;
 
 use super::Recovered;
 use crate::ftl::spare::{Content, Record};
+use crate::ftl::{MappingUnit, UnitAddress};
 use crate::memory::{Buffers, Purpose};
 use crate::region::{Found, LENT};
 use crate::schedule::{Origin, Read, Schedule};
@@ -28,7 +29,8 @@ pub(super) enum First {
 
 /// What has been read so far.
 pub(super) struct Scan {
-    pub(super) records: Vec<(Ppa, Record)>,
+    /// The records of slots that hold something: of what takes a page as a whole, at its first.
+    pub(super) records: Vec<(UnitAddress, Record)>,
     pub(super) recovered: Recovered,
     pub(super) next_sequence: u64,
     pub(super) next_version: u64,
@@ -38,6 +40,7 @@ pub(super) struct Scan {
 
 /// Reads the media.
 pub(super) struct Scanner {
+    pub(super) unit: MappingUnit,
     sim: Sim,
     schedule: Rc<Schedule>,
     buffers: Rc<Buffers>,
@@ -46,9 +49,15 @@ pub(super) struct Scanner {
 }
 
 impl Scanner {
-    pub(super) fn new(sim: &Sim, schedule: Rc<Schedule>, buffers: Rc<Buffers>) -> Rc<Scanner> {
+    pub(super) fn new(
+        sim: &Sim,
+        unit: MappingUnit,
+        schedule: Rc<Schedule>,
+        buffers: Rc<Buffers>,
+    ) -> Rc<Scanner> {
         let geometry = schedule.geometry().clone();
         Rc::new(Scanner {
+            unit,
             sim: sim.clone(),
             schedule,
             buffers,
@@ -129,6 +138,7 @@ impl Scanner {
                 column: 0,
                 bytes: 0,
                 into: buffer.id(),
+                at: 0,
                 inverse: false,
                 origin: Origin::own(tenants::RECOVERY),
             };
@@ -138,7 +148,7 @@ impl Scanner {
             let spare = nand.spare(self.geometry.ppa(address));
             let mut scan = self.scan.borrow_mut();
             let first = scan.found(
-                self.geometry.ppa(address),
+                (self.geometry.ppa(address), self.unit),
                 spare.filter(|_| outcome.is_ok()),
             );
             let entry = &mut scan.blocks[block.0 as usize];
@@ -152,31 +162,39 @@ impl Scanner {
         }
     }
 
-    /// Reads whole pages, each into what `take` is given: its number among `pages`, its record
-    /// and its content.
+    /// Reads whole pages, each into what `take` is given: its number among `pages`, its record,
+    /// which is that of a page as a whole, and its content.
     pub(super) async fn read_contents(
         self: &Rc<Scanner>,
         pages: Vec<Ppa>,
         take: impl Fn(usize, Record, &[u8]) + 'static,
     ) {
-        self.read_pages(pages, true, take).await;
+        self.read_pages(pages, true, move |index, slot, record, content| {
+            if slot == 0 {
+                take(index, record, content);
+            }
+        })
+        .await;
     }
 
-    /// Reads the spare bytes of single pages.
+    /// Reads the spare bytes of single pages: `take` is given the number of the page among `pages`, and each slot with
+    /// its record.
     pub(super) async fn read_spares(
         self: &Rc<Scanner>,
         pages: Vec<Ppa>,
-        take: impl Fn(usize, Record) + 'static,
+        take: impl Fn(usize, u32, Record) + 'static,
     ) {
-        self.read_pages(pages, false, move |index, record, _| take(index, record))
-            .await;
+        self.read_pages(pages, false, move |index, slot, record, _| {
+            take(index, slot, record)
+        })
+        .await;
     }
 
     async fn read_pages(
         self: &Rc<Scanner>,
         pages: Vec<Ppa>,
         whole: bool,
-        take: impl Fn(usize, Record, &[u8]) + 'static,
+        take: impl Fn(usize, u32, Record, &[u8]) + 'static,
     ) {
         let (pages, take): (Rc<[Ppa]>, _) = (pages.into(), Rc::new(take));
         self.on_every_die(|scanner, die| {
@@ -186,8 +204,8 @@ impl Scanner {
                     let address = scanner.geometry.page_address(*page);
                     if scanner.geometry.die_of_block(address.block) == die {
                         scanner
-                            .read_page(die, address, whole, |record, content| {
-                                take(index, record, content);
+                            .read_page(die, address, whole, |slot, record, content| {
+                                take(index, slot, record, content);
                             })
                             .await;
                     }
@@ -202,7 +220,7 @@ impl Scanner {
         die: DieId,
         page: PageAddress,
         whole: bool,
-        take: impl FnOnce(Record, &[u8]),
+        take: impl Fn(u32, Record, &[u8]),
     ) {
         let _room = self.buffers.room(Purpose::Record).await;
         let buffer = self.buffers.take_firmware();
@@ -211,6 +229,7 @@ impl Scanner {
             column: 0,
             bytes: if whole { self.geometry.page_bytes } else { 0 },
             into: buffer.id(),
+            at: 0,
             inverse: false,
             origin: Origin::own(tenants::RECOVERY),
         };
@@ -219,25 +238,25 @@ impl Scanner {
             return;
         }
         let nand = self.schedule.nand().borrow();
-        let record = nand.spare(self.geometry.ppa(page)).and_then(Record::decode);
-        if let Some(record) = record {
+        let spare = nand.spare(self.geometry.ppa(page)).unwrap_or_default();
+        for (slot, record) in Record::decode_slots(spare, self.unit) {
             self.buffers
-                .with(buffer.id(), |content| take(record, content));
+                .with(buffer.id(), |content| take(slot, record, content));
         }
     }
 }
 
 impl Scan {
     /// The blocks that hold placed pages, or such that were lent.
-    pub(super) fn compute_blocks(&self, geometry: &Geometry) -> Vec<Found> {
+    pub(super) fn compute_blocks(&self, geometry: &Geometry, unit: MappingUnit) -> Vec<Found> {
         let mut blocks: BTreeMap<BlockId, Found> = BTreeMap::new();
-        for (page, record) in &self.records {
+        for (at, record) in &self.records {
             let (handle, column) = match record.content {
                 Content::Placed { placement, .. } => (placement.handle, placement.column),
                 Content::Temporary => (LENT, 0),
                 _ => continue,
             };
-            let block = geometry.page_address(*page).block;
+            let block = geometry.page_address(unit.page(*at)).block;
             let found = blocks.entry(block).or_insert(Found {
                 block,
                 handle,
@@ -251,19 +270,20 @@ impl Scan {
         blocks.into_values().collect()
     }
 
-    fn found(&mut self, page: Ppa, spare: Option<&[u8]>) -> First {
+    fn found(&mut self, (page, unit): (Ppa, MappingUnit), spare: Option<&[u8]>) -> First {
         self.recovered.pages_read += 1;
         let Some(spare) = spare else {
             return First::None;
         };
-        match Record::decode(spare) {
-            Some(record) => {
-                self.next_version = self.next_version.max(record.version + 1);
-                self.next_sequence = self.next_sequence.max(record.sequence + 1);
-                self.records.push((page, record));
-                First::Record(record)
+        let mut first = First::Foreign;
+        for (slot, record) in Record::decode_slots(spare, unit) {
+            self.next_version = self.next_version.max(record.version + 1);
+            self.next_sequence = self.next_sequence.max(record.sequence + 1);
+            self.records.push((unit.at(page, slot), record));
+            if first == First::Foreign {
+                first = First::Record(record);
             }
-            None => First::Foreign,
         }
+        first
     }
 }

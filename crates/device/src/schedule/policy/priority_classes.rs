@@ -111,6 +111,7 @@ mod tests {
                 column: 0,
                 bytes: 0,
                 into: BufferId::NONE,
+                at: 0,
                 inverse: false,
                 origin: Origin::new(tenants::namespace(0), *priority),
             };

@@ -129,7 +129,8 @@ impl Unit {
                 .geometry
                 .plane_of_block(waiting.operation.page.block);
             let nand = &mut *self.schedule.nand.borrow_mut();
-            nand.set_spare(plane, &waiting.operation.spare)?;
+            let spare = &waiting.operation.spare;
+            spare.with(&self.schedule.buffers, |bytes| nand.set_spare(plane, bytes))?;
         }
         let program = Command::CopybackProgram {
             pages: set.iter().map(|waiting| waiting.operation.page).collect(),
@@ -185,7 +186,10 @@ impl Unit {
             .buffers
             .with(from, |buffer| nand.data_in(plane, 0, buffer))
             .unwrap_or(Ok(()))?;
-        nand.set_spare(plane, &program.spare)
+        let buffers = &self.schedule.buffers;
+        program
+            .spare
+            .with(buffers, |bytes| nand.set_spare(plane, bytes))
     }
 }
 

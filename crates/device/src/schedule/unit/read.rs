@@ -68,7 +68,7 @@ impl Unit {
                 setup,
                 bytes,
             });
-            let range = read.column as usize..(read.column + read.bytes) as usize;
+            let range = read.at as usize..(read.at + read.bytes) as usize;
             match self.latch_out(plane, read.column as usize, read.into, range) {
                 // Spare bytes, which are all that is wanted of some, have a code of their own.
                 PageStatus::TooManyErrors if read.bytes > 0 => wrong.push(index),

@@ -64,7 +64,7 @@ impl Unit {
         })
         .await;
         drop(turn);
-        let range = read.column as usize..(read.column + read.bytes) as usize;
+        let range = read.at as usize..(read.at + read.bytes) as usize;
         Ok(self.latch_out(plane, read.column as usize, read.into, range))
     }
 

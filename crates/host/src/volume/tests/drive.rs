@@ -354,6 +354,7 @@ fn namespace() -> IdentifyNamespace {
         blocks: BLOCKS,
         allocated_blocks: 0,
         preferred_write_blocks: PAGE_BLOCKS as u16,
+        unit_blocks: PAGE_BLOCKS as u16,
         nguid: [0; 16],
         eui64: [0; 8],
     })

@@ -2,9 +2,9 @@
 
 use media::nand::{BlockId, PlaneId};
 
-use super::{Job, Purpose};
+use super::{Job, Pass, Purpose};
 use crate::ftl::Ftl;
-use crate::ftl::blocks::Use;
+use crate::ftl::blocks::{Blocks, Use};
 use crate::ftl::gc::GcPace;
 
 impl Ftl {
@@ -87,7 +87,7 @@ impl Ftl {
         // A plane without a free block may have one that only has to be erased.
         let full = blocks.free_blocks(plane) == 0;
         let worthless = full.then(|| blocks.candidates(plane).emptiest()).flatten();
-        let worthless = worthless.filter(|block| blocks.valid_pages(*block) == 0);
+        let worthless = worthless.filter(|block| blocks.valid_units(*block) == 0);
         let victim = worthless
             .or_else(|| blocks.failing(plane))
             .map(collected)
@@ -100,13 +100,19 @@ impl Ftl {
         let Some((victim, purpose)) = victim else {
             return false;
         };
-        let valid = blocks.valid_pages(victim);
+        let valid = self.to_copy(&blocks, victim);
         if jobs.running > 0 && jobs.outstanding + valid > blocks.room_for_copies(plane) {
             return false;
         }
         drop((blocks, chooser));
         self.begin(victim, purpose);
         true
+    }
+
+    /// Units that emptying a block takes elsewhere, in whole pages.
+    fn to_copy(&self, blocks: &Blocks, block: BlockId) -> u32 {
+        let valid = blocks.valid_units(block);
+        valid.next_multiple_of(self.unit.per_page())
     }
 
     /// Begins to move the content of `block` to a worn one.
@@ -197,7 +203,7 @@ impl Ftl {
         } else {
             let mut blocks = self.blocks.borrow_mut();
             blocks.begin_collection(victim);
-            blocks.valid_pages(victim)
+            self.to_copy(&blocks, victim)
         };
         let counted = !levelling && !purpose.is_of_region();
         self.collections.change_plane(plane, |jobs| {
@@ -208,6 +214,8 @@ impl Ftl {
         let job = self.collections.jobs.borrow_mut().insert(Job {
             victim,
             next_page: 0,
+            next_slot: 0,
+            pass: Pass::Whole,
             copies_in_flight: 0,
             purpose,
             outstanding: valid,

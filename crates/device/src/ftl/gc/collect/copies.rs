@@ -4,10 +4,11 @@
 use media::core::Work;
 use media::nand::{PageAddress, PlaneId, Ppa, ProgramMode};
 
-use super::{Copy, Purpose};
+use super::{Copy, Job, Purpose};
 use crate::ftl::blocks::Stream;
 use crate::ftl::mapping::Mapping;
 use crate::ftl::spare::{Content, Record};
+use crate::ftl::unit::Slots;
 use crate::ftl::{Ftl, Lpn};
 use crate::memory::{self, Held};
 use crate::planted::{Bug, is_planted};
@@ -16,15 +17,11 @@ use crate::schedule::{Copyback, Notify, Origin, Program, Read};
 impl Ftl {
     /// Starts as many copies of a job as may be under way; ends it when there are none left.
     pub(super) fn feed(&self, number: u32) {
+        if !self.unit.is_page() {
+            return self.feed_units(number);
+        }
         while let Some(from) = self.next_to_copy(number) {
-            let copy = self.collections.copies.borrow_mut().insert(Copy {
-                job: number,
-                from,
-                buffer: None,
-                room: None,
-                into: None,
-            });
-            self.start_copy(copy, from);
+            self.begin_copy(number, from);
         }
         let job = self.collections.jobs.borrow()[number];
         if job.copies_in_flight == 0 {
@@ -32,16 +29,38 @@ impl Ftl {
         }
     }
 
-    /// The next page of a job, if one more may be under way.
-    fn next_to_copy(&self, number: u32) -> Option<PageAddress> {
-        let mut jobs = self.collections.jobs.borrow_mut();
-        let job = &mut jobs[number];
+    /// Begins to copy a page as a whole.
+    #[inline]
+    pub(super) fn begin_copy(&self, job: u32, from: PageAddress) {
+        let copy = self.collections.copies.borrow_mut().insert(Copy {
+            job,
+            from,
+            units: 0,
+            reads: 0,
+            record: None,
+            buffer: None,
+            room: None,
+            into: None,
+        });
+        self.start_copy(copy, from);
+    }
+
+    /// Whether one more copy of a job may be under way.
+    #[inline]
+    pub(super) fn may_copy(&self, job: &Job) -> bool {
         // What is to take no more layers elsewhere goes there in its order.
         let most = match job.purpose.is_of_region() {
             true => 1,
             false => self.config.gc.concurrent_copies,
         };
-        if job.stuck || job.copies_in_flight >= most {
+        !job.stuck && job.copies_in_flight < most
+    }
+
+    /// The next page of a job, if one more may be under way.
+    fn next_to_copy(&self, number: u32) -> Option<PageAddress> {
+        let mut jobs = self.collections.jobs.borrow_mut();
+        let job = &mut jobs[number];
+        if !self.may_copy(job) {
             return None;
         }
         let blocks = self.blocks.borrow();
@@ -121,6 +140,7 @@ impl Ftl {
             column: 0,
             bytes: self.geometry.page_bytes,
             into: buffer,
+            at: 0,
             inverse: false,
             origin,
         };
@@ -141,7 +161,7 @@ impl Ftl {
             from,
             to,
             mode: self.config.mode,
-            spare: record.encode(),
+            spare: record.encode().into(),
             origin,
         };
         let die = self.geometry.die_of_block(from.block);
@@ -150,7 +170,7 @@ impl Ftl {
     }
 
     /// A fresh page of `plane` for a copy of a job.
-    fn page_for_copy(&self, plane: PlaneId, job: u32) -> Option<PageAddress> {
+    pub(super) fn page_for_copy(&self, plane: PlaneId, job: u32) -> Option<PageAddress> {
         let levelling = self.collections.jobs.borrow()[job].purpose == Purpose::Levelling;
         let worn = levelling.then(|| self.try_allocate(plane, Stream::Cold));
         worn.flatten()
@@ -158,7 +178,7 @@ impl Ftl {
     }
 
     /// Settles where a copy goes; gives its record. In one block sequences rise from page to page.
-    fn place_copy(&self, number: u32, to: PageAddress, record: Record) -> Record {
+    pub(super) fn place_copy(&self, number: u32, to: PageAddress, record: Record) -> Record {
         let job = self.collections.copies.borrow()[number].job;
         let purpose = self.collections.jobs.borrow()[job].purpose;
         // What moves as a block keeps its number until all of it is there: recovery then takes the whole one.
@@ -198,14 +218,14 @@ impl Ftl {
     /// A page has been read: program it elsewhere, unless the host has overtaken.
     pub(super) fn page_read(&self, number: u32, copy: &Copy) {
         let old = self.geometry.ppa(copy.from);
-        if !self.blocks.borrow().is_valid(old) {
+        if self.blocks.borrow().valid_slots(old).is_empty() {
             return self.copy_done(number, copy);
         }
         let record = self.record_of(copy.from);
         if is_planted(Bug::CollectionDropsTombstones)
             && matches!(record.content, Content::Tombstone { .. })
         {
-            self.blocks.borrow_mut().invalidate(old);
+            self.blocks.borrow_mut().invalidate_page(old);
             return self.copy_done(number, copy);
         }
         self.program_copy(number, copy, record);
@@ -241,7 +261,7 @@ impl Ftl {
             mode,
             from,
             bytes: self.geometry.page_bytes,
-            spare: record.encode(),
+            spare: record.encode().into(),
             origin,
         };
         let die = self.geometry.die_of_block(page.block);
@@ -249,7 +269,7 @@ impl Ftl {
     }
 
     /// A page of the plane that a page is copied from, or of another if that has none.
-    fn any_page_for_copy(&self, copy: &Copy) -> Option<PageAddress> {
+    pub(super) fn any_page_for_copy(&self, copy: &Copy) -> Option<PageAddress> {
         let home = self.geometry.plane_of_block(copy.from.block);
         let planes = self.geometry.planes();
         self.page_for_copy(home, copy.job).or_else(|| {
@@ -263,6 +283,24 @@ impl Ftl {
     pub(super) fn page_copied(&self, copy: &Copy, into: PageAddress, record: Record) {
         let old = self.geometry.ppa(copy.from);
         let purpose = self.collections.jobs.borrow()[copy.job].purpose;
+        self.count_copy(purpose);
+        if let Purpose::RegionLevelling(_) = purpose {
+            // The mapping follows when the whole block is there.
+            return self.settle(into, Slots::NONE);
+        }
+        let still_needed = match is_planted(Bug::CollectionIgnoresOvertaking) {
+            true => self.unit.all(),
+            false => self.blocks.borrow().valid_slots(old),
+        };
+        self.settle(into, still_needed);
+        if !still_needed.is_empty() {
+            self.moved(record, old, self.geometry.ppa(into), still_needed);
+        }
+    }
+
+    /// A page was copied.
+    #[inline]
+    pub(super) fn count_copy(&self, purpose: Purpose) {
         self.count(|counts| match purpose {
             Purpose::Space => counts.gc_page_copies += 1,
             Purpose::Levelling => counts.wear_levelling_page_copies += 1,
@@ -270,25 +308,23 @@ impl Ftl {
             Purpose::Region => counts.compute_page_copies += 1,
             Purpose::RegionLevelling(_) => counts.wear_levelling_page_copies += 1,
         });
-        if let Purpose::RegionLevelling(_) = purpose {
-            // The mapping follows when the whole block is there.
-            return self.settle(into, false);
-        }
-        let still_needed =
-            self.blocks.borrow().is_valid(old) || is_planted(Bug::CollectionIgnoresOvertaking);
-        self.settle(into, still_needed);
-        if still_needed {
-            self.moved(record, old, self.geometry.ppa(into));
-        }
     }
 
-    /// The mapping follows the copy.
-    pub(super) fn moved(&self, record: Record, old: Ppa, new: Ppa) {
+    /// The mapping follows the copy of a page, of which these slots are needed.
+    pub(super) fn moved(&self, record: Record, old: Ppa, new: Ppa, slots: Slots) {
         let mut mapping = self.mapping.borrow_mut();
         match record.content {
-            Content::Data(lpn) => mapping.set(lpn, Mapping::Data(new)),
+            // The only unit of its page; several are gathered.
+            Content::Data(lpn) => {
+                mapping.set(lpn, Mapping::Data(self.unit.at(new, 0)));
+                drop(mapping);
+                return self.blocks.borrow_mut().invalidate(self.unit.at(old, 0));
+            }
             Content::Placed { lpn, placement } => {
-                mapping.set(lpn, Mapping::Data(new));
+                for slot in slots.iter() {
+                    let at = self.unit.at(new, slot);
+                    mapping.set(Lpn(lpn.0 + slot), Mapping::Data(at));
+                }
                 self.blocks.borrow_mut().set_inverse(new, placement.inverse);
             }
             Content::Temporary => unreachable!("nothing lent is needed"),
@@ -312,7 +348,7 @@ impl Ftl {
             }
         }
         drop(mapping);
-        self.blocks.borrow_mut().invalidate(old);
+        self.blocks.borrow_mut().invalidate_page(old);
     }
 
     /// A copy is over, one way or another.
@@ -323,12 +359,15 @@ impl Ftl {
         if let Some(room) = copy.room {
             self.buffers.release(room);
         }
+        if let Some(record) = copy.record {
+            self.buffers.give_back_record(record);
+        }
         self.collections.copies.borrow_mut().release(number);
         let mut freed = 0;
         let mut victim = copy.from.block;
         self.change_job(copy.job, |job| {
             job.copies_in_flight -= 1;
-            freed = job.outstanding.min(1);
+            freed = job.outstanding.min(self.unit.per_page());
             job.outstanding -= freed;
             victim = job.victim;
         });

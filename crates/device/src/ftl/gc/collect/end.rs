@@ -77,8 +77,10 @@ impl Ftl {
                 block: to,
                 page: page.page,
             });
-            self.blocks.borrow_mut().validate(copy);
-            self.moved(record, self.geometry.ppa(page), copy);
+            let old = self.geometry.ppa(page);
+            let slots = self.blocks.borrow().valid_slots(old);
+            self.blocks.borrow_mut().validate(copy, slots);
+            self.moved(record, old, copy, slots);
         }
     }
 

@@ -5,11 +5,12 @@
 //! copies of a block are under way side by side.
 //!
 //! Here is what is known of blocks that are being emptied, and the step. [`begin`] says when that begins and with which
-//! block, [`copies`] copies its pages, [`end`] erases it.
+//! block, [`copies`] copies its pages, [`gather`] units of several pages to one, [`end`] erases it.
 
 mod begin;
 mod copies;
 mod end;
+mod gather;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -21,10 +22,12 @@ use sim::Random;
 use super::{Chooser, GcConfig};
 use crate::ftl::Ftl;
 use crate::ftl::spare::Record;
+use crate::ftl::unit::Slots;
 use crate::memory::{BufferId, Held};
 use crate::schedule::{Fault, Origin};
 use crate::slab::Slab;
 use crate::tenants;
+use gather::Gathered;
 
 /// What a block is emptied for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,11 +65,13 @@ impl Purpose {
 #[derive(Clone, Copy)]
 struct Job {
     victim: BlockId,
-    /// Where to look for the next needed page.
+    /// Where to look for the next needed page, or unit of it.
     next_page: u32,
+    next_slot: u32,
+    pass: Pass,
     copies_in_flight: u32,
     purpose: Purpose,
-    /// Pages that were needed when it began and are not copied yet, at most.
+    /// Units, in whole pages, that were needed when it began and are not copied yet, at most.
     outstanding: u32,
     /// A needed page could not be read: the block is set aside as it is.
     lost: bool,
@@ -76,11 +81,29 @@ struct Job {
     worn: bool,
 }
 
+/// What of a block is copied now, where a page has several units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pass {
+    /// Pages of which all is needed, one by one.
+    Whole,
+    /// Nothing more until they are copied: what is still needed then is in other pages.
+    Between,
+    /// Units of the other pages, as many together as a page has.
+    Rest,
+}
+
 /// A page on its way.
 #[derive(Clone, Copy)]
 struct Copy {
     job: u32,
+    /// What is copied; of several pages the first.
     from: PageAddress,
+    /// Units of data that are gathered, if it is no page as a whole.
+    units: u32,
+    /// Reads of them that are under way.
+    reads: u32,
+    /// Where their record is while they are programmed.
+    record: Option<BufferId>,
     /// Where the page is read to; a copyback needs none.
     buffer: Option<BufferId>,
     /// The room for that.
@@ -95,7 +118,7 @@ struct PlaneJobs {
     running: u32,
     /// One more block is being emptied for wear levelling.
     levelling: bool,
-    /// Copies that running jobs may still have to make.
+    /// Units that running jobs may still have to copy.
     outstanding: u32,
     /// The last job found no page for a copy: nothing is tried again until there may be one.
     stuck: bool,
@@ -107,6 +130,8 @@ struct PlaneJobs {
 pub(in crate::ftl) struct Collections {
     jobs: RefCell<Slab<Job>>,
     copies: RefCell<Slab<Copy>>,
+    /// The units of each copy, as many as a page has.
+    gathered: RefCell<Vec<Gathered>>,
     planes: Vec<Cell<PlaneJobs>>,
     /// Whether any of them is stuck.
     any_stuck: Cell<bool>,
@@ -130,6 +155,7 @@ impl Collections {
         Collections {
             jobs: RefCell::default(),
             copies: RefCell::default(),
+            gathered: RefCell::default(),
             planes: (0..planes).map(|_| Cell::default()).collect(),
             any_stuck: Cell::new(false),
             held: Cell::new(false),
@@ -187,6 +213,9 @@ impl Ftl {
             return self.erased(number & !IS_JOB, fault);
         }
         let copy = self.collections.copies.borrow()[number];
+        if copy.units > 0 {
+            return self.gather_step(number, &copy, fault);
+        }
         match (copy.into, fault) {
             (None, None) => self.page_read(number, &copy),
             (None, Some(_)) => self.page_lost(number, &copy),
@@ -203,16 +232,16 @@ impl Ftl {
                 self.start_copy(number, copy.from);
             }
             (Some((into, _)), Some(Fault::NeedsCorrection(_))) => {
-                self.settle(into, false);
+                self.settle(into, Slots::NONE);
                 self.collections.copies.borrow_mut()[number].into = None;
                 self.start_buffered_copy(number, copy.from);
             }
             (Some((into, _)), Some(Fault::Uncorrectable(_))) => {
-                self.settle(into, false);
+                self.settle(into, Slots::NONE);
                 self.page_lost(number, &copy);
             }
             (Some((into, _)), Some(_)) => {
-                self.settle(into, false);
+                self.settle(into, Slots::NONE);
                 self.change_job(copy.job, |job| job.stuck = true);
                 self.copy_done(number, &copy);
             }

@@ -71,7 +71,7 @@ fn main() {
         Operand::Row(Row {
             row_set: RowSetId(id.vector / 24),
             layer: id.vector % 24,
-            inverse: id.vector % 3 == 0,
+            inverse: id.vector.is_multiple_of(3),
         })
     };
     for operands in [100, 1000] {

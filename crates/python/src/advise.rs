@@ -21,6 +21,10 @@ type Again = (u64, u64, u64, Option<u64>, Option<u64>);
 /// vectors are: vector, group, whether inverted. Returns groups and costs, as given and as proposed, and what placing vectors
 /// anew takes.
 #[pyfunction]
+#[allow(
+    clippy::type_complexity,
+    reason = "three tuples, taken apart in Python"
+)]
 pub(crate) fn advise(
     py: Python<'_>,
     config: &Config,

@@ -65,6 +65,10 @@ impl Volume {
 
     /// As `write_vectors`, which goes on; the answer is what that gives.
     #[pyo3(signature = (group, rows, bits, inverse, names = None, home = None))]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "a keyword argument each in Python"
+    )]
     fn submit_vectors(
         &self,
         py: Python<'_>,
@@ -220,6 +224,10 @@ impl Volume {
 
     /// As `write_object`, which goes on.
     #[pyo3(signature = (name, kind, data, dtype = "", shape = Vec::new(), schema = Vec::new()))]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "a keyword argument each in Python"
+    )]
     fn submit_object(
         &self,
         py: Python<'_>,

@@ -304,7 +304,7 @@ impl Schedule {
     pub fn trace_queues(&self) {
         let units = 0..self.queues.len();
         units
-            .filter(|unit| self.queues[*unit].borrow().len() > 0)
+            .filter(|unit| !self.queues[*unit].borrow().is_empty())
             .for_each(|unit| self.trace_queue(unit));
     }
 

@@ -24,7 +24,7 @@ pub(super) struct Written<'a> {
     pub(super) begin: Time,
     pub(super) end: Time,
     pub(super) first: TraceId,
-    pub(super) tenant_name: Option<fn(Tenant) -> String>,
+    pub(super) tenant_name: Option<super::TenantName>,
 }
 
 /// What of a slice lies within the section, and on which thread.

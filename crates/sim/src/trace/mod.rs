@@ -138,8 +138,11 @@ pub struct Trace {
     ids: Ids,
     /// The arguments of the slice that is being recorded.
     args: RefCell<Args>,
-    tenant_name: Cell<Option<fn(Tenant) -> String>>,
+    tenant_name: Cell<Option<TenantName>>,
 }
+
+/// What a tenant is called.
+type TenantName = fn(Tenant) -> String;
 
 /// What was recorded of a window. Times are in nanoseconds.
 #[derive(Clone, Debug, Serialize)]

@@ -49,8 +49,7 @@ impl Touched {
         drive: &Drive,
         draw: u64,
     ) -> Result<Option<Touched>, Error> {
-        let page_bytes = drive.config().device.nand.geometry.page_bytes;
-        let page_blocks = u64::from(page_bytes / format.block_bytes);
+        let page_blocks = drive.device()?.ftl.unit().blocks(format.block_bytes);
         let (first_page, end) = (
             range.first / page_blocks,
             (range.first + range.blocks).div_ceil(page_blocks),

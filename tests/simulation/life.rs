@@ -112,6 +112,8 @@ fn config(seed: u64, random: &mut Random) -> Config {
     let cache_mode = ["off", "read", "write", "read_write"][random.below(4) as usize];
     let write_back = ["eager", "lazy", "hot_cold"][random.below(3) as usize];
     let pieces = [1, 30, 100][Random::named(seed, "life: pieces").below(3) as usize];
+    // One logical page a flash page, two, or four.
+    let unit = 2048 >> Random::named(seed, "life: unit").below(3);
     let keys = [
         ("seed", number(seed)),
         ("nand.geometry.channels", number(1 + random.below(2))),
@@ -134,7 +136,11 @@ fn config(seed: u64, random: &mut Random) -> Config {
         // So few that leaked pages are read again, and so many that none is given up.
         ("nand.ecc.correctable_bits", "48".into()),
         ("nand.geometry.spare_bytes", "64".into()),
-        ("frontend.block_bytes", number(512 << random.below(3))),
+        ("ftl.mapping_unit_bytes", number(unit)),
+        (
+            "frontend.block_bytes",
+            number((512 << random.below(3)).min(unit)),
+        ),
         ("frontend.commands_in_flight", number(1 + random.below(16))),
         ("cache.mode", cache_mode.into()),
         ("cache.capacity_bytes", number(2048 * (1 + random.below(8)))),
@@ -210,9 +216,13 @@ fn config(seed: u64, random: &mut Random) -> Config {
         preset.with(pairs.chain([("frontend.namespaces", namespaces)]))
     };
     // The smallest drives have no room for several namespaces, nor for an SLC cache.
-    with(&namespaces(random), &copies)
+    // With small units the mapping takes more of them.
+    let mut plain = copies[..1].to_vec();
+    plain.push(("ftl.mapping_unit_bytes", "0".into()));
+    with(&namespaces(random, unit), &copies)
         .or_else(|_| with("[]", &copies))
         .or_else(|_| with("[]", &copies[..1]))
+        .or_else(|_| with("[]", &plain))
         .expect("every such drive is possible")
 }
 
@@ -265,8 +275,8 @@ fn controller(seed: u64) -> Vec<(&'static str, String)> {
 }
 
 /// One namespace, or a few that share the drive.
-fn namespaces(random: &mut Random) -> String {
-    let format = |random: &mut Random| 512 << random.below(3);
+fn namespaces(random: &mut Random, unit: u64) -> String {
+    let format = |random: &mut Random| (512 << random.below(3)).min(unit);
     match random.below(3) {
         0 => "[]".into(),
         1 => format!(
@@ -428,7 +438,18 @@ fn run_until_cut(
     random: &mut Random,
 ) -> Result<Rc<Shared>, String> {
     let host = drive.host().map_err(|error| error.to_string())?;
-    let shared = Shared::new(host.clone(), oracle.clone(), drive.nand().clone());
+    let unit = drive
+        .device()
+        .map_err(|error| error.to_string())?
+        .ftl
+        .unit();
+    let block_bytes_max = unit.bytes();
+    let shared = Shared::new(
+        host.clone(),
+        oracle.clone(),
+        drive.nand().clone(),
+        block_bytes_max,
+    );
     for number in 0..4 {
         let stream = Random::named(seed, &format!("round {round} client {number}"));
         host.sim()

@@ -51,11 +51,15 @@ pub enum Bug {
     RecoveryTakesTornGroups,
     /// A sense of several wordlines of a string leaves out the last of them.
     SenseMissesAWordline,
+    /// Recovery finds every logical page of a flash page in its first slot.
+    RecoveryForgetsSlots,
+    /// Garbage collection gives all that it gathers into one page the version of the first.
+    GatheringMixesVersions,
 }
 
 impl Bug {
     /// Those that lose data, or show what is no more.
-    pub const ALL: [Bug; 19] = [
+    pub const ALL: [Bug; 21] = [
         Bug::RecoveryTakesOldestVersion,
         Bug::RecoveryIgnoresTombstones,
         Bug::DeallocationLeavesNoRecord,
@@ -75,6 +79,8 @@ impl Bug {
         Bug::CacheHitTakesStaleSectors,
         Bug::PurgeLeavesTwoBlocks,
         Bug::RecoveryTakesTornGroups,
+        Bug::RecoveryForgetsSlots,
+        Bug::GatheringMixesVersions,
     ];
 
     /// Those that spoil the layout of placed pages.

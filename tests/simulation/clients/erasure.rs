@@ -14,7 +14,7 @@ impl Client {
         if !self.shared.oracle.borrow_mut().claim(space, 0, blocks) {
             return;
         }
-        let block_bytes = 512 << self.random.below(3);
+        let block_bytes = (512 << self.random.below(3)).min(self.shared.block_bytes_max);
         self.shared
             .oracle
             .borrow_mut()

@@ -26,6 +26,8 @@ pub struct Shared {
     host: Host,
     oracle: Rc<RefCell<Oracle>>,
     nand: Rc<RefCell<Nand>>,
+    /// The largest format: a logical page.
+    block_bytes_max: u32,
     in_flight: Cell<u64>,
     /// A client is about to sanitize, or does: the others begin nothing.
     sanitizing: Cell<bool>,
@@ -35,8 +37,14 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn new(host: Host, oracle: Rc<RefCell<Oracle>>, nand: Rc<RefCell<Nand>>) -> Rc<Shared> {
+    pub fn new(
+        host: Host,
+        oracle: Rc<RefCell<Oracle>>,
+        nand: Rc<RefCell<Nand>>,
+        block_bytes_max: u32,
+    ) -> Rc<Shared> {
         Rc::new(Shared {
+            block_bytes_max,
             host,
             oracle,
             nand,

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use arrayvec::ArrayVec;
 use media::dram::{ScatteredAccess, Toward};
 use sim::memory::zeroed;
 use sim::{Span, Tenant, Time, join_all};
@@ -9,8 +10,13 @@ use sim::{Span, Tenant, Time, join_all};
 use super::sectors::Sectors;
 use super::table::SlotId;
 use super::{Cache, WriteBack};
-use crate::ftl::{FtlError, Lpn, PageSlice, SoleWriter, WithoutSpace, WriteLock};
+use crate::ftl::{
+    FtlError, Lpn, PageSlice, SoleWriter, UNITS_PER_PAGE_MAX, WithoutSpace, WriteLock,
+};
 use crate::schedule::Origin;
+
+/// Slices that lie in one buffer.
+type Units = ArrayVec<PageSlice, { UNITS_PER_PAGE_MAX as usize }>;
 
 /// How long a page counts as written before, from the first write on: a second.
 const MEMORY: Span = Span::from_us(1_000_000);
@@ -68,12 +74,21 @@ impl Cache {
         // Slices that are admitted at the same time cross to DRAM together.
         let (mut in_dram, mut admitted) = (self.sim.now(), ScatteredAccess::default());
         let mut turn = None;
-        for slice in slices {
-            if !self.has_slot_for(slice.lpn) {
-                turn = None;
-                in_dram = self.to_dram(&mut admitted).unwrap_or(in_dram);
-                self.write_through(lock, std::slice::from_ref(slice))
-                    .await?;
+        let mut through = false;
+        for (place, slice) in slices.iter().enumerate() {
+            if slice.base == 0 {
+                // What lies in one buffer goes one way: a page that is programmed from there has no room for the rest of it.
+                let others = slices[place + 1..].iter();
+                let count = 1 + others.take_while(|other| other.base > 0).count();
+                let units = &slices[place..place + count];
+                through = !units.iter().all(|unit| self.has_slot_for(unit.lpn));
+                if through {
+                    turn = None;
+                    in_dram = self.to_dram(&mut admitted).unwrap_or(in_dram);
+                    self.write_page_through(lock, units).await?;
+                }
+            }
+            if through {
                 continue;
             }
             if turn.is_none() && !self.pressure.allows() {
@@ -108,7 +123,8 @@ impl Cache {
     fn has_slot_for(&self, lpn: Lpn) -> bool {
         let table = self.table.borrow();
         let trouble = self.failed_slots.get() > 0
-            || (self.config.capacitor && table.unsaved() >= self.ftl.dump_units());
+            || (self.config.capacitor
+                && table.unsaved() + self.unit.per_page() > self.ftl.dump_units());
         if !trouble {
             return true;
         }
@@ -241,9 +257,14 @@ impl Cache {
         if !self.is_on() {
             return self.ftl.write(lock, units).await;
         }
-        if let Some(place) = units.iter().position(|unit| self.has_unsaved(unit.lpn)) {
-            return Box::pin(self.write_apart(lock, units, place)).await;
+        if units.iter().any(|unit| self.has_unsaved(unit.lpn)) {
+            return Box::pin(self.write_apart(lock, units)).await;
         }
+        self.write_clean(lock, units).await
+    }
+
+    /// The same where flash misses nothing of the pages.
+    async fn write_clean(&self, lock: &WriteLock<'_>, units: &[PageSlice]) -> Result<(), FtlError> {
         units.iter().for_each(|unit| self.forget_one(unit.lpn));
         let written = self.ftl.write(lock, units).await;
         // Reads may have brought the old content meanwhile.
@@ -251,23 +272,25 @@ impl Cache {
         written
     }
 
-    /// The same where flash misses something of a page: what is new is put there and follows it.
-    async fn write_apart(
-        &self,
-        lock: &WriteLock<'_>,
-        units: &[PageSlice],
-        place: usize,
-    ) -> Result<(), FtlError> {
-        let (before, rest) = units.split_at(place);
-        let found = self.table.borrow().find(rest[0].lpn);
-        if let Some(id) = found {
-            self.put(id, &rest[0]);
-            self.force(rest[0].lpn).await?;
-        }
-        for others in [before, &rest[1..]] {
-            if !others.is_empty() {
-                self.write_page_through(lock, others).await?;
+    /// The same where flash misses something of a page: what is new is put there and follows it. First, for a page that is
+    /// programmed from their buffer holds nothing in the places of others.
+    async fn write_apart(&self, lock: &WriteLock<'_>, units: &[PageSlice]) -> Result<(), FtlError> {
+        let (mut clean, mut put) = (Units::new(), Units::new());
+        for unit in units {
+            let found = self.table.borrow().find(unit.lpn);
+            match found.filter(|_| self.has_unsaved(unit.lpn)) {
+                Some(id) => {
+                    self.put(id, unit);
+                    put.push(*unit);
+                }
+                None => clean.push(*unit),
             }
+        }
+        if !clean.is_empty() {
+            self.write_clean(lock, &clean).await?;
+        }
+        for unit in &put {
+            self.force(unit.lpn).await?;
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use super::Recovered;
 use crate::ftl::spare::{Content, Record};
 use crate::ftl::{MappingUnit, UnitAddress};
 use crate::memory::{Buffers, Purpose};
+use crate::planted::{Bug, is_planted};
 use crate::region::{Found, LENT};
 use crate::schedule::{Origin, Read, Schedule};
 use crate::tenants;
@@ -279,6 +280,10 @@ impl Scan {
         for (slot, record) in Record::decode_slots(spare, unit) {
             self.next_version = self.next_version.max(record.version + 1);
             self.next_sequence = self.next_sequence.max(record.sequence + 1);
+            let slot = match is_planted(Bug::RecoveryForgetsSlots) {
+                true => 0,
+                false => slot,
+            };
             self.records.push((unit.at(page, slot), record));
             if first == First::Foreign {
                 first = First::Record(record);

@@ -114,7 +114,8 @@ impl Ftl {
                 return Some(Next::Units { first: page, count });
             }
         }
-        if job.pass == Pass::Between && job.copies_in_flight == 0 {
+        // Pages of the region go as they are, however much of them is needed.
+        if job.pass == Pass::Between && job.copies_in_flight == 0 && !of_region {
             (job.pass, job.next_page) = (Pass::Rest, 0);
         }
         if job.pass != Pass::Rest {
@@ -398,7 +399,8 @@ impl Ftl {
         let sequence = self.place_copy(number, to, record).sequence;
         self.with_units(number, copy, |units| {
             let kept = (0..).zip(&*units).filter(|(_, unit)| !unit.dropped);
-            let listed = kept.map(|(slot, unit)| (slot, unit.lpn, unit.version));
+            let mixed = is_planted(Bug::GatheringMixesVersions).then_some(record.version);
+            let listed = kept.map(|(slot, unit)| (slot, unit.lpn, mixed.unwrap_or(unit.version)));
             encode_into(&self.buffers, buffer, listed, sequence)
         })
     }

@@ -37,6 +37,7 @@ test: check test-rust test-python ## Everything that continuous integration runs
 
 soak: system ## Live 2,020 drives through 100,000 power cuts, damage a million images: more than the tests do
 	BITLINE_DAMAGED=1000000 cargo test -p bitline-media --lib --locked -- --nocapture damaged_images
+	BITLINE_CASES=10000 cargo test -p bitline --test fastest --locked -- --nocapture
 	BITLINE_SEEDS=0..2020 cargo test -p bitline-tests --test simulation --locked -- --nocapture what_is_acknowledged_survives
 
 fuzz: system ## Send ten million random queue entries to a drive, ten times what the tests do

@@ -199,7 +199,8 @@ fn explanations_say_what_the_latches_hold() {
         drive.write_vector(id, 8, inverse, &[0]).expect("room");
     }
     let asked = (vector(7, 0) | !vector(7, 1)) & vector(7, 2);
-    let told = drive.ask(&asked).explanation(None, false);
+    let cosmos = Platform::FlashCosmos;
+    let told = drive.ask(&asked).on(cosmos).explanation(None, false);
     let told = told.expect("the vectors are there");
     assert_eq!((told.bits, told.chunks), (8, 1));
     let PlanPart::Page { steps, .. } = &told.root else {
@@ -207,7 +208,8 @@ fn explanations_say_what_the_latches_hold() {
     };
     let last = steps.last().expect("steps");
     assert_eq!((steps.len(), last.c.as_str()), (4, "(7:0 | !7:1) & 7:2"));
-    let longer = drive.ask(&asked).explanation(Some(1 << 30), false);
+    let longer = drive.ask(&asked).on(cosmos);
+    let longer = longer.explanation(Some(1 << 30), false);
     let longer = longer.expect("the vectors are there");
     assert!(longer.estimate.time_ns > told.estimate.time_ns && longer.root == told.root);
     let none = drive

@@ -136,6 +136,22 @@ impl Setting {
         );
     }
 
+    /// What was estimated of the default, and of a platform that is faster.
+    fn estimates(&mut self, expression: &Expression, faster: Platform, count: bool) -> String {
+        let mut of = |platform: Platform| {
+            let setting = &mut *self;
+            let asked = setting.drive.query(expression).on(platform);
+            let told = asked.explanation(None, count).expect("it can be answered");
+            let (chosen, time) = (told.chosen, told.estimate.time_ns);
+            let (senses, pages) = (told.senses, told.page_transfers);
+            let took = setting.time_of(expression, Some(platform), count);
+            format!(
+                "{chosen} of {senses} senses and {pages} pages was to take {time:.0} ns and took {took:.0}"
+            )
+        };
+        format!("{}; {}", of(Platform::default()), of(faster))
+    }
+
     /// How long an answer takes from now on, in nanoseconds; it has to be right.
     fn time_of(&mut self, expression: &Expression, platform: Option<Platform>, count: bool) -> f64 {
         // What is left of the answer before is over by then, erases of temporary strings included.
@@ -225,8 +241,9 @@ fn losses(cases: u64, seed: u64) -> Vec<String> {
             );
             *wins.entry(platform.name()).or_default() += 1;
             if ratio > 1.02 {
+                let told = setting.estimates(&expression, platform, count);
                 losses.push(format!(
-                    "{ratio:.3} of {platform}, {name}, count {count}, {}: {expression}",
+                    "{ratio:.3} of {platform}, {name}, count {count}, {}: {expression}; {told}",
                     setting.told
                 ));
             }

@@ -174,7 +174,7 @@ impl Candidates {
     }
 
     /// Whether no part has less to do for a candidate than for another, and the dies have clearly more: where they have as
-    /// much, or wait for other dies, who waits for whom may still decide. Of two alike the first counts.
+    /// much, or operands are on several, who waits for whom may still decide. Of two alike on one site the first counts.
     fn is_beaten(&self, at: usize) -> bool {
         let load = &self.loads[at];
         let beats = |other: usize| {
@@ -183,7 +183,8 @@ impl Candidates {
             let alike = less == load && other < at;
             other != at
                 && less.is_within(load)
-                && (alike || clearly && self.class.sites() == 1)
+                && self.class.sites() == 1
+                && (alike || clearly)
                 && !self.routes[other].gathers()
         };
         (0..self.routes.len()).any(beats)
@@ -292,9 +293,15 @@ fn together(parts: &[Part<'_>], question: &Question, choice: &Choice<'_>) -> (Sp
     let planes = u64::from(choice.geometry.planes());
     let lived = |stripes: u64| fetches * (stripes * planes).min(chunks) / chunks.max(1);
     let routes: Vec<(&Class, &Route)> = parts.iter().map(|part| (part.0, part.1)).collect();
+    let steps: u64 = routes.iter().map(|(_, route)| route.steps()).sum();
+    let pages: u64 = routes.iter().map(|(_, route)| route.pages()).sum();
     for stripes in [4, 2] {
         if lived(stripes) <= FETCHES_LIVED {
-            let cost = cost_of(&routes, question, choice, (stripes, Detail::Pages));
+            let detail = match lived(stripes) * steps <= FETCHES_LIVED * pages {
+                true => Detail::Commands,
+                false => Detail::Pages,
+            };
+            let cost = cost_of(&routes, question, choice, (stripes, detail));
             return (cost.time, cost.total_energy());
         }
     }

@@ -220,6 +220,12 @@ impl Route {
             .sum()
     }
 
+    /// Pages of the array for each chunk.
+    pub fn pages(&self) -> u64 {
+        let plans = self.brought.iter().chain([&self.plan]);
+        plans.map(|plan| plan.page_transfers() as u64).sum()
+    }
+
     /// Whether pages are brought to temporary strings.
     pub fn gathers(&self) -> bool {
         !self.brought.is_empty()

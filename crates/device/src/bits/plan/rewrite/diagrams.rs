@@ -5,6 +5,7 @@
 //! compared or added bit by bit small. What becomes too large is given up.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::bits::plan::graph::{Graph, Lit, Node};
 
@@ -32,13 +33,39 @@ struct Decision {
 /// A row, or its inverse: the number of the row, and whether it is to be one.
 pub(super) type Literal = (u32, bool);
 
+/// Mixes the few words of a key by multiplication: nobody chooses keys here to have them collide.
+#[derive(Default)]
+pub(super) struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.write_u64(word.into());
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(26) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+type Mixed = BuildHasherDefault<Mixer>;
+type Table<K, V> = HashMap<K, V, Mixed>;
+type Known<K> = HashSet<K, Mixed>;
+
 /// Diagrams over the rows below a literal.
 pub(super) struct Diagrams {
     nodes: Vec<Decision>,
     // order: looked up by key only, never walked.
-    unique: HashMap<Decision, Bdd>,
+    unique: Table<Decision, Bdd>,
     // order: looked up by key only, never walked.
-    known: HashMap<(Bdd, Bdd, Bdd), Bdd>,
+    known: Table<(Bdd, Bdd, Bdd), Bdd>,
     /// Steps that may be taken yet.
     left: usize,
     /// By number.
@@ -55,25 +82,28 @@ impl Diagrams {
         };
         Diagrams {
             nodes: vec![constant; 2],
-            unique: HashMap::new(),
-            known: HashMap::new(),
+            unique: Table::default(),
+            known: Table::default(),
             left: steps,
             rows: Vec::new(),
         }
     }
 
-    /// The diagram of `root`; `None` where that takes too many steps.
-    pub(super) fn build(&mut self, graph: &Graph, root: Lit) -> Option<Bdd> {
+    /// The diagram of `root`; `None` where it has more than `rows_max` rows, or takes too many steps.
+    pub(super) fn build(&mut self, graph: &Graph, root: Lit, rows_max: usize) -> Option<Bdd> {
         let (order, _) = graph.used_below(root);
         // Rows are numbered as the expression names them.
         let is_row = |lit: &Lit| matches!(graph.node(*lit), Node::Row(_));
         self.rows = order.iter().copied().filter(is_row).collect();
-        let mut numbers = HashMap::new();
+        if self.rows.len() > rows_max {
+            return None;
+        }
+        let mut numbers = Table::default();
         for (number, row) in self.rows.iter().enumerate() {
             numbers.insert(*row, number as u32);
         }
         // By node.
-        let mut built: HashMap<usize, Bdd> = HashMap::new();
+        let mut built: Table<usize, Bdd> = Table::default();
         for lit in order {
             let operand = |diagrams: &mut Diagrams, lit: Lit| {
                 let built = built.get(&(lit.index() / 2)).copied()?;
@@ -211,7 +241,7 @@ impl Diagrams {
 impl Diagrams {
     /// The rows that a function depends on, in order.
     pub(super) fn support(&self, function: Bdd) -> Vec<u32> {
-        let mut seen = HashSet::new();
+        let mut seen = Known::default();
         let mut rows = BTreeSet::new();
         let mut open = vec![function];
         while let Some(node) = open.pop() {
@@ -224,16 +254,30 @@ impl Diagrams {
         rows.into_iter().collect()
     }
 
+    /// The value of a function where rows are as `point` says, but one that is inverted.
+    pub(super) fn value(&self, function: Bdd, point: impl Fn(u32) -> bool, inverted: u32) -> bool {
+        let mut node = function;
+        while !node.is_constant() {
+            let (row, (low, high)) = (self.row(node), self.branches(node));
+            node = if point(row) != (row == inverted) {
+                high
+            } else {
+                low
+            };
+        }
+        node == Bdd::TRUE
+    }
+
     /// A function where a literal holds.
     pub(super) fn restricted(&mut self, function: Bdd, literal: Literal) -> Option<Bdd> {
-        self.restricted_node(function, literal, &mut HashMap::new())
+        self.restricted_node(function, literal, &mut Table::default())
     }
 
     fn restricted_node(
         &mut self,
         function: Bdd,
         (row, value): Literal,
-        known: &mut HashMap<Bdd, Bdd>,
+        known: &mut Table<Bdd, Bdd>,
     ) -> Option<Bdd> {
         let (low, high) = self.branches(function);
         if self.row(function) >= row {
@@ -261,7 +305,7 @@ impl Diagrams {
     /// The literals of the path on which a function is one that counts least, where a row that is to be zero and one that is to
     /// be one count so much.
     pub(super) fn path(&mut self, function: Bdd, weights: (u32, u32)) -> Option<Vec<Literal>> {
-        let mut known = HashMap::new();
+        let mut known = Table::default();
         self.distance(function, weights, &mut known)?;
         let mut path = Vec::new();
         let mut node = function;
@@ -279,7 +323,7 @@ impl Diagrams {
         &mut self,
         function: Bdd,
         weights: (u32, u32),
-        known: &mut HashMap<Bdd, (u32, bool)>,
+        known: &mut Table<Bdd, (u32, bool)>,
     ) -> Option<u32> {
         const FAR: u32 = u32::MAX / 2;
         if function.is_constant() {
@@ -303,7 +347,7 @@ impl Diagrams {
 
     /// Whether a function is one anywhere in a cube, whose literals are in the order of rows.
     pub(super) fn meets(&mut self, function: Bdd, cube: &[Literal]) -> Option<bool> {
-        let mut seen = HashSet::new();
+        let mut seen = Known::default();
         let mut open = vec![function];
         while let Some(node) = open.pop() {
             if node == Bdd::TRUE {

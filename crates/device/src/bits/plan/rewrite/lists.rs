@@ -67,6 +67,9 @@ impl Lists<'_> {
     /// A row that the function is the XOR of, and what else it is the XOR of.
     fn odd_row(&mut self, function: Bdd) -> Option<Option<(u32, Bdd)>> {
         for row in self.diagrams.support(function) {
+            if !self.may_be_odd(function, row) {
+                continue;
+            }
             let zero = self.diagrams.restricted(function, (row, false))?;
             let one = self.diagrams.restricted(function, (row, true))?;
             if self.diagrams.not(zero)? == one {
@@ -74,6 +77,17 @@ impl Lists<'_> {
             }
         }
         Some(None)
+    }
+
+    /// Whether the inversion of a row inverts the function in some places.
+    fn may_be_odd(&self, function: Bdd, row: u32) -> bool {
+        const PLACES: u32 = 4;
+        (0..PLACES).all(|place| {
+            // As good as any: bits of multiples of an odd number.
+            let point = |at: u32| (at + 1).wrapping_mul(0x9E37_79B9) >> (8 + place * 5) & 1 == 1;
+            let value = |inverted| self.diagrams.value(function, point, inverted);
+            value(row) != value(u32::MAX)
+        })
     }
 
     fn list(&mut self, function: Bdd, values: Values) -> Option<Lit> {

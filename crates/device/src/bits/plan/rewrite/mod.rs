@@ -13,17 +13,14 @@ use diagrams::Diagrams;
 use lists::{Lists, Values};
 
 /// Steps over diagrams for one expression: bounds the effort.
-const STEPS_MAX: usize = 60_000;
+const STEPS_MAX: usize = 50_000;
 /// Rows of expressions that are looked at.
-const ROWS_MAX: usize = 256;
+const ROWS_MAX: usize = 64;
 
 /// A graph in which other forms of `root` are, too, and these.
 pub(super) fn rewritten(graph: &Graph, root: Lit, reach: Reach) -> Option<(Graph, Vec<Lit>)> {
     let mut diagrams = Diagrams::new(STEPS_MAX);
-    let function = diagrams.build(graph, root)?;
-    if diagrams.rows.len() > ROWS_MAX {
-        return None;
-    }
+    let function = diagrams.build(graph, root, ROWS_MAX)?;
     let mut wider = graph.clone();
     let mut forms = Vec::new();
     for values in Values::ALL {

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use bitline::{
     Config, Drive, Error, Expression, Histogram, History, Host, HostError, Platform, Precondition,
-    Span, Time,
+    Request, Span, Time,
 };
 
 /// Vectors that a query combines: one a wordline of a string.
@@ -42,9 +42,13 @@ fn drive(config: &Config) -> Result<(Drive, Expression), Error> {
 
 /// Counts the ones of an AND of all vectors, again and again until `until`.
 async fn query(host: Host, all: Expression, platform: Platform, until: Time) -> Result<u64, Error> {
+    let count = Request {
+        platform,
+        ..Request::new(&all)
+    };
     let mut queries = 0;
     while host.sim().now() < until {
-        host.count_ones(&all, platform).await?;
+        host.ask(&count).await?;
         queries += 1;
     }
     Ok(queries)

@@ -38,11 +38,11 @@ pub mod inside {
 
 // The drive and its host.
 pub use ageing::BlockQuality;
-pub use bits::{Labels, Platform, Query};
+pub use bits::{Answer, Platform, Query, Reply, Request};
 pub use drive::{Drive, Host, Watch};
 pub use driver::{Queue, send_raw, send_raw_admin};
 pub use error::{Error, Unclosed};
-pub use explain::{EstimateReport, EstimatedEnergy, Explanation, PlanPart, StepReport};
+pub use explain::{EstimateReport, EstimatedEnergy, Explanation, Labels, PlanPart, StepReport};
 pub use health::Health;
 pub use inventory::{BlockRun, Identity, Inventory, VectorSpace};
 pub use pending::{Finished, Pending};

@@ -12,15 +12,15 @@ use crate::error::Error;
 /// Work that was submitted to a drive, and what will come of it.
 ///
 /// ```
-/// use bitline::{Config, Drive, Expression, Platform};
+/// use bitline::{Config, Drive, Expression, Request};
 ///
 /// let mut drive = Drive::open(Config::preset("flash-cosmos")?)?;
 /// let columns = drive.group("columns")?.write(16, [[3_u8, 1], [5, 3]])?;
 /// let both = Expression::all(&columns)?;
-/// let count = drive.submit(async move |host| host.count_ones(&both, Platform::FlashCosmos).await)?;
+/// let count = drive.submit(async move |host| host.ask(&Request::new(&both)).await)?;
 /// let block = drive.submit(async |host| host.block().read(0, 1).await)?;
 /// assert_eq!(drive.wait(&block)?.answer?, vec![0; 4096]);
-/// assert_eq!(drive.wait(&count)?.answer?, 2);
+/// assert_eq!(drive.wait(&count)?.answer?.ones, 2);
 /// # Ok::<(), bitline::Error>(())
 /// ```
 #[must_use = "nobody hears of its errors but who waits for it"]

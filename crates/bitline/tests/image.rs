@@ -74,6 +74,29 @@ fn a_drive_that_was_just_dropped_has_everything() {
 }
 
 #[test]
+fn an_image_has_one_writer_in_a_process_too() {
+    let path = Path::new("one-writer");
+    let other = Path::new("one-writer-linked");
+    let mut drive = Drive::open_image(small(&[]), &path.0).expect("a new image");
+    drive.write(0, &block(1)).expect("there is room");
+    // By another name of the file, too.
+    std::os::unix::fs::symlink(&path.0, &other.0).expect("a new name");
+    for name in [&path.0, &other.0] {
+        for refused in [
+            Drive::open_image(small(&[]), name),
+            Drive::open_existing_image(name),
+        ] {
+            let told = refused.err().expect("somebody writes it").to_string();
+            assert!(told.contains("in use by another drive"), "{told}");
+        }
+    }
+    drive.write(1, &block(2)).expect("nothing happened to it");
+    drive.close().expect("it closes");
+    let mut drive = Drive::open_existing_image(&other.0).expect("nobody writes it");
+    assert_eq!(drive.read(1, 1).expect("it was written"), block(2));
+}
+
+#[test]
 fn an_image_knows_its_configuration() {
     let path = Path::new("knows");
     let config = small(&[("seed", "77"), ("link.lanes", "2")]);

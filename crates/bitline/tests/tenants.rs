@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bitline::{
     Config, Drive, EnergyEntry, Expression, LatencyEntry, Queue, Statistics, TenantEntry,
 };
-use host::bits::{BitsDevice, Handle};
+use host::bits::{BitsDevice, Handle, Request};
 use nvme::command::{Engine, Home};
 use nvme::{Lba, NamespaceId};
 
@@ -85,8 +85,10 @@ fn work(drive: &mut Drive) {
                 device.read(read, 1).await?;
             }
             if round % 400 == 0 {
-                bits.evaluate(&all, Engine::ParaBit, BITS).await?;
-                bits.count(&all, Engine::FlashCosmos, BITS).await?;
+                bits.evaluate(Request::new(&all, Engine::ParaBit, BITS))
+                    .await?;
+                bits.count(Request::new(&all, Engine::FlashCosmos, BITS))
+                    .await?;
             }
         }
         host.block().deallocate(0, 10).await?;
@@ -236,7 +238,8 @@ fn latencies(priorities: &str) -> [f64; 2] {
             .map(|(bits, all)| {
                 host.sim().spawn(async move {
                     for _ in 0..20 {
-                        bits.evaluate(&all, Engine::ParaBit, BITS).await?;
+                        bits.evaluate(Request::new(&all, Engine::ParaBit, BITS))
+                            .await?;
                     }
                     Ok::<_, host::Error>(())
                 })

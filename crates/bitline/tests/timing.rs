@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use bitline::workload::{Arrival, Flow};
-use bitline::{Config, Drive, Error, Expression, Host, Platform, VectorId};
+use bitline::{Config, Drive, Error, Expression, Host, Platform, Request, VectorId};
 use sim::Random;
 
 /// A drive of 1920 pages, so that garbage is collected all the time.
@@ -146,7 +146,11 @@ async fn compute(host: &Host, group: u32, random: &mut Random) -> (String, Resul
         }
         6..=7 => {
             let known = numbered::known(host, &expression).await;
-            let count = host.count_ones(&known.expect("power"), platform).await;
+            let request = Request {
+                platform,
+                ..Request::new(&known.expect("power"))
+            };
+            let count = host.ask(&request).await;
             count.map(|_| ())
         }
         8 => numbered::delete(host, group, None).await,

@@ -24,7 +24,7 @@ const HANDLES_MAX: u64 = 0x8000;
 pub struct Checked<R> {
     /// The result, by the plan that is asked for.
     pub result: R,
-    /// Bits in which a second plan's result differs from it; `u32::MAX` stands for so many and more.
+    /// Bits in which a second plan's result differs from it, 0 if there was none; `u32::MAX` stands for so many and more.
     pub differing_bits: u32,
 }
 
@@ -41,13 +41,30 @@ pub struct Handle {
     pub home: Home,
 }
 
-/// How an expression is to be evaluated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Asked {
-    engine: Engine,
-    bits: u64,
-    count_only: bool,
-    check: bool,
+/// A request to evaluate an expression over vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// Over the logical blocks that vectors begin with.
+    pub expression: &'a Expression<Lba>,
+    /// Which machinery of the drive evaluates it.
+    pub engine: Engine,
+    /// Length of the vectors, bits.
+    pub bits: u64,
+    /// Whether the drive evaluates it a second time by another plan, which senses every wordline by itself, and compares
+    /// the results.
+    pub check: bool,
+}
+
+impl<'a> Request<'a> {
+    /// To evaluate it once.
+    pub fn new(expression: &'a Expression<Lba>, engine: Engine, bits: u64) -> Request<'a> {
+        Request {
+            expression,
+            engine,
+            bits,
+            check: false,
+        }
+    }
 }
 
 /// The computing interface of a namespace. Operands of expressions are the logical blocks that vectors begin with, each the
@@ -204,116 +221,36 @@ impl<T: Transport> BitsDevice<T> {
         Ok(())
     }
 
-    /// Evaluates an expression over vectors of `bits` bits; gives the result's bytes.
+    /// Evaluates an expression; gives the result's bytes.
     ///
     /// # Errors
-    /// What the drive reports, such as LBA Out of Range.
-    pub async fn evaluate(
-        &self,
-        expression: &Expression<Lba>,
-        engine: Engine,
-        bits: u64,
-    ) -> Result<Vec<u8>, Error> {
-        let result = Buffer::new(self.transport().memory(), u64::from(transfer_bytes(bits)?))?;
-        self.evaluate_into(expression, engine, bits, &result)
-            .await?;
-        result.to_vec()
-    }
-
-    /// As [`BitsDevice::evaluate`], into the beginning of a buffer.
-    ///
-    /// # Errors
-    /// As [`BitsDevice::evaluate`].
-    pub async fn evaluate_into(
-        &self,
-        expression: &Expression<Lba>,
-        engine: Engine,
-        bits: u64,
-        result: &Buffer,
-    ) -> Result<(), Error> {
-        let asked = Asked {
-            engine,
-            bits,
-            ..Asked::default()
-        };
-        let pointer = result.pointer(transfer_bytes(bits)?);
-        self.fc_read(expression, asked, pointer).await.map(|_| ())
-    }
-
-    /// As [`BitsDevice::evaluate`], and has the drive evaluate the expression a second time by
-    /// another plan, which senses every wordline by itself, and compare the results.
-    ///
-    /// # Errors
-    /// As [`BitsDevice::evaluate`]. Results that differ are no error here.
-    pub async fn evaluate_checked(
-        &self,
-        expression: &Expression<Lba>,
-        engine: Engine,
-        bits: u64,
-    ) -> Result<Checked<Vec<u8>>, Error> {
-        let bytes = transfer_bytes(bits)?;
-        let result = Buffer::new(self.transport().memory(), u64::from(bytes))?;
-        let asked = Asked {
-            engine,
-            bits,
-            check: true,
-            ..Asked::default()
-        };
-        let differing_bits = self
-            .fc_read(expression, asked, result.pointer(bytes))
-            .await?;
+    /// What the drive reports, such as LBA Out of Range. Results of a check that differ are no error here.
+    pub async fn evaluate(&self, request: Request<'_>) -> Result<Checked<Vec<u8>>, Error> {
+        let bytes = u64::from(transfer_bytes(request.bits)?);
+        let buffer = Buffer::new(self.transport().memory(), bytes)?;
+        let differing_bits = self.evaluate_into(request, &buffer).await?;
         Ok(Checked {
-            result: result.to_vec()?,
+            result: buffer.to_vec()?,
             differing_bits,
         })
     }
 
-    /// Evaluates an expression and gives only the number of bits set; the result
-    /// does not leave the drive.
+    /// As [`BitsDevice::evaluate`], into the beginning of a buffer; gives in how many bits a check has differed.
     ///
     /// # Errors
     /// As [`BitsDevice::evaluate`].
-    pub async fn count(
-        &self,
-        expression: &Expression<Lba>,
-        engine: Engine,
-        bits: u64,
-    ) -> Result<u64, Error> {
-        let asked = Asked {
-            engine,
-            bits,
-            count_only: true,
-            ..Asked::default()
-        };
-        Ok(self.counted(expression, asked).await?.result)
+    pub async fn evaluate_into(&self, request: Request<'_>, result: &Buffer) -> Result<u32, Error> {
+        let pointer = result.pointer(transfer_bytes(request.bits)?);
+        self.fc_read(request, false, pointer).await
     }
 
-    /// As [`BitsDevice::count`], checked as by [`BitsDevice::evaluate_checked`].
+    /// Evaluates an expression and gives only the number of bits set; the result does not leave the drive.
     ///
     /// # Errors
     /// As [`BitsDevice::evaluate`].
-    pub async fn count_checked(
-        &self,
-        expression: &Expression<Lba>,
-        engine: Engine,
-        bits: u64,
-    ) -> Result<Checked<u64>, Error> {
-        let asked = Asked {
-            engine,
-            bits,
-            count_only: true,
-            check: true,
-        };
-        self.counted(expression, asked).await
-    }
-
-    async fn counted(
-        &self,
-        expression: &Expression<Lba>,
-        asked: Asked,
-    ) -> Result<Checked<u64>, Error> {
+    pub async fn count(&self, request: Request<'_>) -> Result<Checked<u64>, Error> {
         let buffer = Buffer::new(self.transport().memory(), 8)?;
-        let differing_bits = self.fc_read(expression, asked, buffer.pointer(8)).await?;
+        let differing_bits = self.fc_read(request, true, buffer.pointer(8)).await?;
         let mut bytes = [0; 8];
         buffer.copy_to(&mut bytes)?;
         Ok(Checked {
@@ -325,11 +262,12 @@ impl<T: Transport> BitsDevice<T> {
     /// Gives the completion's DW0.
     async fn fc_read(
         &self,
-        expression: &Expression<Lba>,
-        asked: Asked,
+        request: Request<'_>,
+        count_only: bool,
         data: DataPointer,
     ) -> Result<u32, Error> {
-        let encoded = expression
+        let encoded = request
+            .expression
             .encode()
             .map_err(|error| Error::Usage(error.to_string()))?;
         let code = Buffer::holding(self.transport().memory(), &encoded)?;
@@ -337,10 +275,10 @@ impl<T: Transport> BitsDevice<T> {
             namespace: self.namespace(),
             expression_address: code.address(),
             expression_bytes: encoded.len() as u32,
-            engine: asked.engine,
-            bits: asked.bits,
-            count_only: asked.count_only,
-            check: asked.check,
+            engine: request.engine,
+            bits: request.bits,
+            count_only,
+            check: request.check,
             data,
         };
         let command = IoCommand::Vendor(VendorCommand::FcRead(command));

@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use bitline::workload::{RunOptions, UnderWay};
-use bitline::{Error, Host, Platform, VectorId};
+use bitline::{Answer as Asked, Error, Host, Platform, Request, VectorId};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -281,11 +281,19 @@ impl Drive {
         platform: &str,
         count: bool,
     ) -> PyResult<Pending> {
-        let (expression, platform) = (expression.0.clone(), parse_platform(platform)?);
+        let request = Request {
+            platform: parse_platform(platform)?,
+            answer: match count {
+                true => Asked::Count,
+                false => Asked::Read,
+            },
+            ..Request::new(&expression.0)
+        };
         Pending::submit(this, async move |host| {
+            let reply = host.ask(&request).await?;
             Ok(match count {
-                true => Answer::Count(host.count_ones(&expression, platform).await?),
-                false => Answer::Bytes(host.evaluate(&expression, platform).await?),
+                true => Answer::Count(reply.ones),
+                false => Answer::Bytes(reply.bits),
             })
         })
     }

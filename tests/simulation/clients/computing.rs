@@ -1,7 +1,7 @@
 //! Expressions over placed blocks.
 
 use bitline::Queue;
-use host::bits::BitsDevice;
+use host::bits::{BitsDevice, Request};
 use host::block::BlockDevice;
 use nvme::command::Engine;
 use nvme::{Expression, Lba, Status};
@@ -73,7 +73,7 @@ impl Client {
         let engines = [Engine::FlashCosmos, Engine::ParaBit, Engine::InStorage];
         let engine = engines[self.random.below(3) as usize];
         let evaluated = BitsDevice::new(device.clone())
-            .evaluate(&expression, engine, bits)
+            .evaluate(Request::new(&expression, engine, bits))
             .await;
         let expected = combined(&contents, operator, bits);
         match evaluated {
@@ -83,7 +83,7 @@ impl Client {
             Err(host::Error::Status(error))
                 if !readable && error.status.is(Status::UNRECOVERED_READ_ERROR) => {}
             Err(error) => self.shared.complain(format!("{expression}: {error}")),
-            Ok(result) if readable && result == expected => {
+            Ok(found) if readable && found.result == expected => {
                 self.shared.computed.set(self.shared.computed.get() + 1);
             }
             Ok(_) => self

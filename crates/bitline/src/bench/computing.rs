@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use host::bits::Request;
 use nvme::Expression;
 use nvme::command::Engine;
 
@@ -81,7 +82,7 @@ impl Operands {
             let (engine, bits) = (Engine::FlashCosmos, located.bits);
             let evaluated = host
                 .bits()
-                .evaluate_into(&located.expression, engine, bits, &result);
+                .evaluate_into(Request::new(&located.expression, engine, bits), &result);
             evaluated.await?;
             Ok::<_, Error>(begin.elapsed().as_secs_f64())
         })??;

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use device::bits::combine::count_ones;
+use host::bits::Request;
 use nvme::command::Engine;
 use nvme::{Expression, Lba};
 use sim::JoinHandle;
@@ -81,7 +82,7 @@ impl Host {
         let skipped = batch.page * u64::from(self.block().page_blocks());
         let expression = expression.map(|lba| Lba::new(lba.get() + skipped));
         self.bits()
-            .evaluate_into(&expression, engine, batch.bits, &buffer)
+            .evaluate_into(Request::new(&expression, engine, batch.bits), &buffer)
             .await?;
         self.computer.receive(bytes);
         if !self.stores_data {

@@ -6,22 +6,20 @@ mod computer;
 mod located;
 mod outside;
 mod query;
+mod request;
 
 use std::fmt;
 use std::str::FromStr;
 
-use host::bits::Checked;
-use nvme::Expression;
 use nvme::command::Engine;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use batches::{AHEAD, Batch, Batches};
 pub(crate) use computer::{Computer, Loop, Pace};
-use outside::Keep;
 pub(crate) use outside::{Step, steps_of};
-pub use query::{Labels, Query};
+pub use query::Query;
+pub use request::{Answer, Reply, Request};
 
-use crate::drive::Host;
 use crate::error::Error;
 
 /// Who evaluates an expression.
@@ -86,143 +84,4 @@ impl FromStr for Platform {
             .find(|platform| platform.name() == name);
         found.ok_or_else(|| Error::UnknownPlatform(name.to_owned()))
     }
-}
-
-impl Host {
-    /// Evaluates an expression over vectors; gives the result, bit i in bit i mod 8 of byte i / 8, all of it zeroes if the
-    /// drive keeps no data.
-    ///
-    /// # Errors
-    /// [`Error::NoVector`], [`Error::Lengths`]; what the drive reports.
-    pub async fn evaluate(
-        &self,
-        expression: &Expression,
-        platform: Platform,
-    ) -> Result<Vec<u8>, Error> {
-        let located = self.locate(expression).await?;
-        let bytes = located.bits.div_ceil(8);
-        let mut result = Vec::new();
-        match platform.engine() {
-            Some(engine) if self.stores_data => {
-                let evaluated = self
-                    .bits()
-                    .evaluate(&located.expression, engine, located.bits);
-                result = evaluated.await?;
-                self.computer.receive(bytes);
-            }
-            Some(engine) => {
-                let memory = host::Transport::memory(self.block().transport()).clone();
-                let buffer = host::Buffer::new(&memory, bytes)?;
-                self.bits()
-                    .evaluate_into(&located.expression, engine, located.bits, &buffer)
-                    .await?;
-                self.computer.receive(bytes);
-            }
-            None => {
-                self.evaluate_here(&located, Keep::Bytes(&mut result))
-                    .await?
-            }
-        }
-        result.resize(bytes as usize, 0);
-        Ok(result)
-    }
-
-    /// Evaluates an expression, and has the result sent to the host's memory batch by batch, where it is
-    /// dropped. For vectors of any length, and for their time.
-    ///
-    /// # Errors
-    /// As [`Host::evaluate`].
-    pub async fn stream(&self, expression: &Expression, platform: Platform) -> Result<(), Error> {
-        let located = self.locate(expression).await?;
-        match platform.engine() {
-            None => self.evaluate_here(&located, Keep::Nothing).await?,
-            Some(engine) => {
-                self.stream_from_drive(&located, engine, false).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Counts the ones of an expression's result. The engines of the drive count in the controller,
-    /// so that only the number crosses the link; [`Platform::Host`] counts in the host.
-    ///
-    /// # Errors
-    /// As [`Host::evaluate`].
-    pub async fn count_ones(
-        &self,
-        expression: &Expression,
-        platform: Platform,
-    ) -> Result<u64, Error> {
-        let Some(engine) = platform.engine() else {
-            return self.count_ones_here(expression, platform).await;
-        };
-        let located = self.locate(expression).await?;
-        let counted = self.bits().count(&located.expression, engine, located.bits);
-        Ok(counted.await?)
-    }
-
-    /// Counts the ones of an expression's result in the host, concurrently with its arrival in
-    /// batches (Flash-Cosmos 7: the bit count of the bitmap index). Zero if the drive keeps no data.
-    ///
-    /// # Errors
-    /// As [`Host::evaluate`].
-    pub async fn count_ones_here(
-        &self,
-        expression: &Expression,
-        platform: Platform,
-    ) -> Result<u64, Error> {
-        let located = self.locate(expression).await?;
-        if let Some(engine) = platform.engine() {
-            return Ok(self.stream_from_drive(&located, engine, true).await?);
-        }
-        let mut ones = 0;
-        self.evaluate_here(&located, Keep::Ones(&mut ones)).await?;
-        Ok(ones)
-    }
-
-    /// As [`Host::evaluate`] inside the drive, and has it evaluate the expression a second time by
-    /// another plan, which senses every wordline by itself, and compare the results.
-    ///
-    /// # Errors
-    /// As [`Host::evaluate`]; also for [`Platform::Host`], which has no second way.
-    pub async fn evaluate_checked(
-        &self,
-        expression: &Expression,
-        platform: Platform,
-    ) -> Result<Checked<Vec<u8>>, Error> {
-        let engine = checking_engine(platform)?;
-        let located = self.locate(expression).await?;
-        let (expression, bits) = (&located.expression, located.bits);
-        let checked = self
-            .bits()
-            .evaluate_checked(expression, engine, bits)
-            .await?;
-        self.computer.receive(bits.div_ceil(8));
-        Ok(checked)
-    }
-
-    /// As [`Host::count_ones`], checked as by [`Host::evaluate_checked`].
-    ///
-    /// # Errors
-    /// As [`Host::evaluate_checked`].
-    pub async fn count_ones_checked(
-        &self,
-        expression: &Expression,
-        platform: Platform,
-    ) -> Result<Checked<u64>, Error> {
-        let engine = checking_engine(platform)?;
-        let located = self.locate(expression).await?;
-        let (expression, bits) = (&located.expression, located.bits);
-        Ok(self.bits().count_checked(expression, engine, bits).await?)
-    }
-}
-
-/// The engine of the drive that can check itself.
-fn checking_engine(platform: Platform) -> Result<Engine, host::Error> {
-    platform.engine().ok_or_else(|| {
-        host::Error::Usage(format!(
-            "a check is a second evaluation inside the drive, and platform {platform} has none there: \
-             choose in-storage, parabit or flash-cosmos"
-        ))
-    })
 }

@@ -1,17 +1,11 @@
 //! Questions: an expression over vectors, and how it is to be answered.
 
-use std::collections::BTreeMap;
-
 use host::bits::Checked;
-use nvme::{Expression, VectorId};
+use nvme::Expression;
 
-use crate::bits::Platform;
-use crate::drive::{Drive, Host};
+use crate::bits::{Answer, Platform, Reply, Request};
+use crate::drive::Drive;
 use crate::error::Error;
-use crate::explain::Explanation;
-
-/// What people call vectors.
-pub type Labels = BTreeMap<VectorId, String>;
 
 /// An expression that a drive is to evaluate; by [`Platform::FlashCosmos`], unless something else is said.
 ///
@@ -28,9 +22,9 @@ pub type Labels = BTreeMap<VectorId, String>;
 /// ```
 #[must_use = "nothing happens before it is read or counted"]
 pub struct Query<'d> {
-    drive: &'d mut Drive,
-    expression: Expression,
-    platform: Platform,
+    pub(crate) drive: &'d mut Drive,
+    pub(crate) expression: Expression,
+    pub(crate) platform: Platform,
 }
 
 impl Drive {
@@ -56,7 +50,7 @@ impl Query<'_> {
     /// # Errors
     /// [`Error::NoVector`], [`Error::Lengths`]; what the drive reports.
     pub fn read(self) -> Result<Vec<u8>, Error> {
-        self.run(async |host, query, platform| host.evaluate(&query, platform).await)
+        Ok(self.ask(Answer::Read, false)?.bits)
     }
 
     /// The number of ones of the result.
@@ -64,7 +58,7 @@ impl Query<'_> {
     /// # Errors
     /// As [`Query::read`].
     pub fn count(self) -> Result<u64, Error> {
-        self.run(async |host, query, platform| host.count_ones(&query, platform).await)
+        Ok(self.ask(Answer::Count, false)?.ones)
     }
 
     /// The number of ones of the result, counted by the host batch by batch as it arrives (Flash-Cosmos 7).
@@ -72,7 +66,7 @@ impl Query<'_> {
     /// # Errors
     /// As [`Query::read`].
     pub fn count_in_host(self) -> Result<u64, Error> {
-        self.run(async |host, query, platform| host.count_ones_here(&query, platform).await)
+        Ok(self.ask(Answer::CountByHost, false)?.ones)
     }
 
     /// As [`Query::read`], and has the drive evaluate it a second time by another plan and compare.
@@ -80,7 +74,11 @@ impl Query<'_> {
     /// # Errors
     /// As [`Query::read`]; also for [`Platform::Host`].
     pub fn read_checked(self) -> Result<Checked<Vec<u8>>, Error> {
-        self.run(async |host, query, platform| host.evaluate_checked(&query, platform).await)
+        let reply = self.ask(Answer::Read, true)?;
+        Ok(Checked {
+            result: reply.bits,
+            differing_bits: reply.differing_bits,
+        })
     }
 
     /// As [`Query::count`], checked as by [`Query::read_checked`].
@@ -88,7 +86,11 @@ impl Query<'_> {
     /// # Errors
     /// As [`Query::read_checked`].
     pub fn count_checked(self) -> Result<Checked<u64>, Error> {
-        self.run(async |host, query, platform| host.count_ones_checked(&query, platform).await)
+        let reply = self.ask(Answer::Count, true)?;
+        Ok(Checked {
+            result: reply.ones,
+            differing_bits: reply.differing_bits,
+        })
     }
 
     /// Has the result sent to the host batch by batch, where it is dropped: for its time.
@@ -96,48 +98,17 @@ impl Query<'_> {
     /// # Errors
     /// As [`Query::read`].
     pub fn stream(self) -> Result<(), Error> {
-        self.run(async |host, query, platform| host.stream(&query, platform).await)
+        self.ask(Answer::Stream, false).map(drop)
     }
 
-    /// How it would be answered, in words: the senses of the array and the combinations of the controller, for every
-    /// page alike. Nothing is carried out.
-    ///
-    /// # Errors
-    /// [`Error::NoVector`], [`Error::Lengths`].
-    pub fn explain(self) -> Result<String, Error> {
-        self.drive.explain(&self.expression, self.platform)
-    }
-
-    /// How it would be answered, and estimates of what that would take; nothing is carried out. Vectors are taken to be
-    /// `bits` bits long, or as long as they are; the answer is only counted, or it is read.
-    ///
-    /// # Errors
-    /// As [`Query::explain`]; a length of no bits.
-    pub fn explanation(self, bits: Option<u64>, count_only: bool) -> Result<Explanation, Error> {
-        self.explanation_called(bits, count_only, &Labels::new())
-    }
-
-    /// As [`Query::explanation`], with these names of vectors instead of `group:vector`.
-    ///
-    /// # Errors
-    /// As [`Query::explanation`].
-    pub fn explanation_called(
-        self,
-        bits: Option<u64>,
-        count_only: bool,
-        labels: &Labels,
-    ) -> Result<Explanation, Error> {
-        let what = (bits, count_only);
+    fn ask(self, answer: Answer, check: bool) -> Result<Reply, Error> {
+        let request = Request {
+            expression: self.expression,
+            platform: self.platform,
+            answer,
+            check,
+        };
         self.drive
-            .explanation(&self.expression, self.platform, what, labels)
-    }
-
-    fn run<T: 'static>(
-        self,
-        ask: impl AsyncFnOnce(Host, Expression, Platform) -> Result<T, Error> + 'static,
-    ) -> Result<T, Error> {
-        let (expression, platform) = (self.expression, self.platform);
-        self.drive
-            .run(move |host| async move { ask(host, expression, platform).await })?
+            .run(move |host| async move { host.ask(&request).await })?
     }
 }

@@ -17,10 +17,13 @@ use media::nand::NandConfig;
 use nvme::{Expression, VectorId};
 use serde::Serialize;
 
-use crate::bits::{Labels, Pace, Platform};
+use crate::bits::{Pace, Platform, Query};
 use crate::drive::Drive;
 use crate::error::Error;
 use crate::volume::Index;
+
+/// What people call vectors.
+pub type Labels = BTreeMap<VectorId, String>;
 
 /// The longest vector, in bits.
 const BITS_MAX: u64 = (1 << 48) - 1;
@@ -138,6 +141,41 @@ pub struct EstimatedEnergy {
     pub energy_pj: u64,
 }
 
+impl Query<'_> {
+    /// How it would be answered, in words: the senses of the array and the combinations of the controller, for every
+    /// page alike. Nothing is carried out.
+    ///
+    /// # Errors
+    /// [`Error::NoVector`], [`Error::Lengths`].
+    pub fn explain(self) -> Result<String, Error> {
+        self.drive.explain(&self.expression, self.platform)
+    }
+
+    /// How it would be answered, and estimates of what that would take; nothing is carried out. Vectors are taken to be
+    /// `bits` bits long, or as long as they are; the answer is only counted, or it is read.
+    ///
+    /// # Errors
+    /// As [`Query::explain`]; a length of no bits.
+    pub fn explanation(self, bits: Option<u64>, count_only: bool) -> Result<Explanation, Error> {
+        self.explanation_called(bits, count_only, &Labels::new())
+    }
+
+    /// As [`Query::explanation`], with these names of vectors instead of `group:vector`.
+    ///
+    /// # Errors
+    /// As [`Query::explanation`].
+    pub fn explanation_called(
+        self,
+        bits: Option<u64>,
+        count_only: bool,
+        labels: &Labels,
+    ) -> Result<Explanation, Error> {
+        let what = (bits, count_only);
+        self.drive
+            .explanation(&self.expression, self.platform, what, labels)
+    }
+}
+
 impl Drive {
     /// As [`crate::Query::explain`].
     pub(crate) fn explain(
@@ -146,7 +184,7 @@ impl Drive {
         platform: Platform,
     ) -> Result<String, Error> {
         self.know_vectors()?;
-        let Some(engine) = engine(platform) else {
+        let Some(engine) = platform.engine().map(Engine::from) else {
             let vectors = expression.vectors().len();
             let host = self.host()?;
             let index = host.mount.index();
@@ -173,7 +211,7 @@ impl Drive {
             return Err(usage(wrong));
         }
         self.know_vectors()?;
-        let engine = engine(platform).unwrap_or(Engine::InStorage);
+        let engine = platform.engine().map_or(Engine::InStorage, Engine::from);
         let encoded = expression
             .encode()
             .map_err(|error| usage(error.to_string()))?;
@@ -189,7 +227,7 @@ impl Drive {
         let page_bits = u64::from(self.config().device.nand.geometry.page_bytes) * 8;
         let host = self.host()?;
         let index = host.mount.index();
-        let names = Names {
+        let names = VectorNames {
             labels,
             known: &index,
         };
@@ -225,23 +263,13 @@ impl Drive {
     }
 }
 
-/// The drive's engine; none if the host does the work.
-fn engine(platform: Platform) -> Option<Engine> {
-    match platform {
-        Platform::Host => None,
-        Platform::InStorage => Some(Engine::InStorage),
-        Platform::ParaBit => Some(Engine::ParaBit),
-        Platform::FlashCosmos => Some(Engine::FlashCosmos),
-    }
-}
-
 /// What vectors are called.
-struct Names<'a> {
+struct VectorNames<'a> {
     labels: &'a Labels,
     known: &'a Index,
 }
 
-impl Names<'_> {
+impl VectorNames<'_> {
     fn of(&self, id: VectorId) -> Rc<str> {
         let given = self.labels.get(&id).map(|label| label.as_str().into());
         given.unwrap_or_else(|| self.known.label(id))
@@ -252,7 +280,7 @@ impl Names<'_> {
 struct Writer<'a> {
     plan: &'a Plan,
     nand: &'a NandConfig,
-    names: &'a Names<'a>,
+    names: &'a VectorNames<'a>,
     /// The vectors, by the row that holds them, and whether it holds the inverse.
     rows: BTreeMap<(RowSetId, u32), (VectorId, bool)>,
     written: Vec<bool>,
@@ -263,7 +291,7 @@ impl<'a> Writer<'a> {
         plan: &'a Plan,
         nand: &'a NandConfig,
         operands: Vec<(VectorId, Operand)>,
-        names: &'a Names<'a>,
+        names: &'a VectorNames<'a>,
     ) -> Writer<'a> {
         let row = |(id, at): (VectorId, Operand)| match at {
             Operand::Row(row) => Some(((row.row_set, row.layer), (id, row.inverse))),

@@ -10,7 +10,7 @@ use nvme::{Expression, VectorId};
 use sim::resource::{Priority, Server};
 use sim::{Energy, Sim, Simulation, Span};
 
-use super::{EstimateReport, Names, PlanPart};
+use super::{EstimateReport, PlanPart, VectorNames};
 use crate::bits::{AHEAD, Batch, Batches, Loop, Pace, Step, steps_of};
 use crate::drive::Drive;
 use crate::error::Error;
@@ -19,7 +19,7 @@ use crate::error::Error;
 const READ_BYTES: u64 = 9;
 
 /// The expression itself, as the host carries it out.
-pub(super) fn part(expression: &Expression, names: &Names<'_>) -> PlanPart {
+pub(super) fn part(expression: &Expression, names: &VectorNames<'_>) -> PlanPart {
     let operator = match expression {
         Expression::Vector(id) => {
             return PlanPart::Vector {

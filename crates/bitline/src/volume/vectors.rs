@@ -221,7 +221,10 @@ impl Host {
             ));
         }
         if u32::from(home.dies) > dies {
-            return usage(format!("dies = {}: this drive has 1 to {dies}", home.dies));
+            let (wanted, last) = (home.dies, dies - 1);
+            return usage(format!(
+                "dies = {wanted}: this drive has {dies}, dies 0 to {last}"
+            ));
         }
         let is_all = u32::from(home.dies) == dies;
         Ok(Home {

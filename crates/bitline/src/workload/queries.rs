@@ -6,6 +6,7 @@ use sim::{Sim, Time};
 use super::flow::{Arrival, Arrivals};
 use super::formula::{Formula, Groups};
 use super::request::{Request, RequestKind, Source};
+pub use crate::bits::Answer;
 use crate::bits::Platform;
 use crate::{Drive, Error, Expression};
 
@@ -46,34 +47,6 @@ pub struct Queries {
     pub arrival: Arrival,
     /// Which queue pair carries them, counted from zero.
     pub queue: usize,
-}
-
-/// What the host is told of a query's result.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Answer {
-    /// The number of ones, counted where the expression is evaluated ([`crate::Query::count`]).
-    #[default]
-    Count,
-    /// The same, counted by the host as the result arrives ([`crate::Query::count_in_host`]).
-    CountByHost,
-    /// The result as a whole ([`crate::Query::read`]).
-    Read,
-    /// The result batch by batch, each dropped when it has arrived ([`crate::Query::stream`]).
-    Stream,
-}
-
-impl Answer {
-    /// Its name, as in workload files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Answer::Count => "count",
-            Answer::CountByHost => "count_by_host",
-            Answer::Read => "read",
-            Answer::Stream => "stream",
-        }
-    }
 }
 
 impl Default for Queries {

@@ -1,6 +1,8 @@
 //! Calls on one volume together: what they write overlaps, and each waits for those alone that use what it changes.
 
-use bitline::{Config, Drive, Error, Expression, Home, Host, Pending, Platform, Rows, Span};
+use bitline::{
+    Answer, Config, Drive, Error, Expression, Home, Host, Pending, Platform, Request, Rows, Span,
+};
 
 use crate::{BITS, accounted, file, held, interruptible, row, small};
 
@@ -134,6 +136,13 @@ fn the_first_writes_of_a_group_meet_in_it() {
     );
 }
 
+/// The host reads all operands.
+fn by_host(expression: &Expression) -> Request {
+    let mut request = Request::new(expression);
+    (request.platform, request.answer) = (Platform::Host, Answer::Read);
+    request
+}
+
 #[test]
 fn a_deletion_waits_for_those_who_use_what_it_deletes() {
     let mut drive = Drive::open(small(&[])).expect("a drive");
@@ -152,7 +161,7 @@ fn a_deletion_waits_for_those_who_use_what_it_deletes() {
     // Long enough that a deletion beside it is over before.
     let evaluate = async move |host: Host| {
         for _ in 0..200 {
-            host.count_ones(&all, Platform::Host).await?;
+            host.ask(&by_host(&all)).await?;
         }
         Ok::<_, Error>(host.sim().now())
     };
@@ -187,14 +196,14 @@ fn an_evaluation_under_way_has_its_vectors_to_its_end() {
     let both = Expression::all(&vectors).expect("two");
     for number in 0..30 {
         let asked = both.clone();
-        let read = async move |host: Host| host.evaluate(&asked, Platform::Host).await;
+        let read = async move |host: Host| host.ask(&by_host(&asked)).await;
         let read = drive.submit(read).expect("power");
         let id = vectors[0].id;
         let byte = 3 | (number % 2) << 2;
         let write = async move |host: Host| host.overwrite_vector(id, None, &row(byte)).await;
         let write = drive.submit(write).expect("power");
         let before = if number == 0 || number % 2 == 1 { 3 } else { 7 };
-        assert_eq!(ended(&mut drive, read).0, row(before & 6), "{number}");
+        assert_eq!(ended(&mut drive, read).0.bits, row(before & 6), "{number}");
         assert_eq!(ended(&mut drive, write).0.id, id);
     }
 }

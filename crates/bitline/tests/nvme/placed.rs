@@ -1,7 +1,7 @@
 //! Logical pages written with a placement handle: they are logical pages as any, and can be computed with.
 
 use bitline::{Drive, Host, Status};
-use host::bits::{BitsDevice, Handle};
+use host::bits::{BitsDevice, Handle, Request};
 use nvme::command::{Engine, Home};
 use nvme::{Expression, Lba};
 
@@ -52,8 +52,18 @@ async fn evaluated(
     bits: &BitsDevice<bitline::Queue>,
     rows: &[u64],
 ) -> Result<Vec<u8>, host::Error> {
-    bits.evaluate(&all(rows), Engine::FlashCosmos, BYTES as u64 * 8)
-        .await
+    let (all, bytes) = (all(rows), BYTES as u64);
+    let request = Request::new(&all, Engine::FlashCosmos, bytes * 8);
+    Ok(bits.evaluate(request).await?.result)
+}
+
+/// The ones of 999 bits.
+async fn count(
+    bits: &BitsDevice<bitline::Queue>,
+    expression: &Expression<Lba>,
+) -> Result<u64, host::Error> {
+    let request = Request::new(expression, Engine::FlashCosmos, 999);
+    Ok(bits.count(request).await?.result)
 }
 
 /// Writes rows with handle 1, every other one inverted.
@@ -91,9 +101,9 @@ fn an_ordinary_read_returns_what_is_placed_inverted_or_not() {
         let three = all(&[0, 2, 3]);
         for engine in [Engine::FlashCosmos, Engine::ParaBit, Engine::InStorage] {
             let result = bits(&host)
-                .evaluate(&three, engine, BYTES as u64 * 8)
+                .evaluate(Request::new(&three, engine, BYTES as u64 * 8))
                 .await?;
-            assert_eq!(result, and(&[0, 2, 3]));
+            assert_eq!(result.result, and(&[0, 2, 3]));
         }
         Ok(())
     });
@@ -123,8 +133,10 @@ fn an_ordinary_write_makes_ordinary_pages_which_are_computed_with_all_the_same()
         let both = all(&[0, 1]);
         let bits = bits(&host);
         for engine in [Engine::FlashCosmos, Engine::ParaBit, Engine::InStorage] {
-            let result = bits.evaluate(&both, engine, BYTES as u64 * 8).await?;
-            assert_eq!(result, expected, "{engine:?}");
+            let result = bits
+                .evaluate(Request::new(&both, engine, BYTES as u64 * 8))
+                .await?;
+            assert_eq!(result.result, expected, "{engine:?}");
         }
         // Part of a placed page: what is not written stays.
         host.block().write(2 * ROW + 1, &[7; 512]).await?;
@@ -134,7 +146,9 @@ fn an_ordinary_write_makes_ordinary_pages_which_are_computed_with_all_the_same()
         // Written with the handle again, it is placed again.
         bits.write(1, false, ROW, &row(1)).await?;
         assert_eq!(
-            bits.evaluate(&both, Engine::FlashCosmos, 8).await?,
+            bits.evaluate(Request::new(&both, Engine::FlashCosmos, 8))
+                .await?
+                .result,
             and(&[0, 1])[..1]
         );
         Ok(())
@@ -152,12 +166,12 @@ fn what_was_deallocated_or_never_written_is_zeroes() {
         assert_eq!(host.block().read(ROW, ROW).await?, holes);
         let bits = bits(&host);
         let either = Expression::any([Lba::new(ROW), Lba::new(50 * ROW)]).expect("operands");
-        let result = bits.evaluate(&either, Engine::FlashCosmos, BYTES as u64 * 8);
-        assert_eq!(result.await?, holes);
+        let result = bits.evaluate(Request::new(&either, Engine::FlashCosmos, BYTES as u64 * 8));
+        assert_eq!(result.await?.result, holes);
         let none = Expression::from(Lba::new(50 * ROW));
-        assert_eq!(bits.count(&none, Engine::FlashCosmos, 999).await?, 0);
+        assert_eq!(count(&bits, &none).await?, 0);
         let ones = !Expression::from(Lba::new(50 * ROW));
-        assert_eq!(bits.count(&ones, Engine::FlashCosmos, 999).await?, 999);
+        assert_eq!(count(&bits, &ones).await?, 999);
         Ok(())
     });
 }
@@ -211,18 +225,24 @@ fn commands_that_cannot_be_are_refused_and_change_nothing() {
             Status::INVALID_FIELD
         );
         let within = Expression::from(Lba::new(3));
-        let read = bits.evaluate(&within, Engine::FlashCosmos, 8).await;
+        let read = bits
+            .evaluate(Request::new(&within, Engine::FlashCosmos, 8))
+            .await;
         assert_eq!(host_status(read), Status::INVALID_FIELD);
         let last = Expression::from(Lba::new(blocks - PAGE));
         let read = bits
-            .evaluate(&last, Engine::FlashCosmos, PAGE * 4096 + 1)
+            .evaluate(Request::new(&last, Engine::FlashCosmos, PAGE * 4096 + 1))
             .await;
         assert_eq!(host_status(read), Status::LBA_OUT_OF_RANGE);
         assert_eq!(host.block().read(0, ROW).await?, row(0));
         // Marks hide operands as they hide blocks.
         host.block().write_uncorrectable(PAGE, 1).await?;
         let marked = bits
-            .evaluate(&all(&[0]), Engine::FlashCosmos, BYTES as u64 * 8)
+            .evaluate(Request::new(
+                &all(&[0]),
+                Engine::FlashCosmos,
+                BYTES as u64 * 8,
+            ))
             .await;
         assert_eq!(host_status(marked), Status::UNRECOVERED_READ_ERROR);
         bits.write(1, true, 0, &row(0)).await?;
@@ -269,8 +289,8 @@ fn the_data_cache_and_placed_pages_agree() {
         fill(&host, &[2]).await?;
         let bits = bits(&host);
         let both = all(&[0, 2]);
-        let result = bits.evaluate(&both, Engine::FlashCosmos, BYTES as u64 * 8);
-        assert_eq!(result.await?, and(&[0, 2]));
+        let result = bits.evaluate(Request::new(&both, Engine::FlashCosmos, BYTES as u64 * 8));
+        assert_eq!(result.await?.result, and(&[0, 2]));
         // Placed over what is dirty: nothing old goes to flash behind it.
         bits.write(1, false, 0, &row(4)).await?;
         assert_eq!(host.block().read(0, ROW).await?, row(4));
@@ -376,8 +396,9 @@ fn namespaces_have_handles_of_their_own() {
         let itself = Expression::from(Lba::new(3));
         assert_eq!(
             second
-                .evaluate(&itself, Engine::FlashCosmos, BYTES as u64 * 8)
-                .await?,
+                .evaluate(Request::new(&itself, Engine::FlashCosmos, BYTES as u64 * 8))
+                .await?
+                .result,
             row(7)
         );
         assert_eq!(evaluated(&bits(&host), &[0, 2]).await?, and(&[0, 2]));

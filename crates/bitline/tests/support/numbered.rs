@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use bitline::{Drive, Error, Expression, Home, Host, Platform, Query, Rows, Vector, VectorId};
+use bitline::{
+    Answer, Drive, Error, Expression, Home, Host, Platform, Query, Request, Rows, Vector, VectorId,
+};
 use host::bits::Checked;
 
 /// A vector that the drive holds, by numbers.
@@ -108,7 +110,12 @@ pub(crate) async fn evaluate(
     platform: Platform,
 ) -> Result<Vec<u8>, Error> {
     let known = known(host, expression).await?;
-    host.evaluate(&known, platform).await
+    let request = Request {
+        platform,
+        answer: Answer::Read,
+        ..Request::new(&known)
+    };
+    Ok(host.ask(&request).await?.bits)
 }
 
 /// The same of a drive.

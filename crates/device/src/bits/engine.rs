@@ -16,3 +16,13 @@ pub enum Engine {
     /// 3.1, ISP).
     InStorage,
 }
+
+impl From<nvme::command::Engine> for Engine {
+    fn from(engine: nvme::command::Engine) -> Engine {
+        match engine {
+            nvme::command::Engine::FlashCosmos => Engine::FlashCosmos,
+            nvme::command::Engine::ParaBit => Engine::ParaBit,
+            nvme::command::Engine::InStorage => Engine::InStorage,
+        }
+    }
+}

@@ -2,8 +2,9 @@
 
 use super::running::{Carrier, Common};
 use crate::Error;
+use crate::bits::Request as Asking;
 use crate::drive::Host;
-use crate::workload::queries::{Answer, Question};
+use crate::workload::queries::Question;
 use crate::workload::request::Request;
 
 /// The namespace that vectors are in.
@@ -28,14 +29,13 @@ impl Asked {
 
 impl Carrier for Asked {
     async fn carry_out(&self, common: &Common, request: &Request) -> Result<(), Error> {
-        let (host, expression) = (&self.host, &self.question.expression);
-        let platform = self.question.queries.platform;
-        let outcome = match self.question.queries.answer {
-            Answer::Count => host.count_ones(expression, platform).await.map(drop),
-            Answer::CountByHost => host.count_ones_here(expression, platform).await.map(drop),
-            Answer::Read => host.evaluate(expression, platform).await.map(drop),
-            Answer::Stream => host.stream(expression, platform).await,
+        let asked = Asking {
+            expression: self.question.expression.clone(),
+            platform: self.question.queries.platform,
+            answer: self.question.queries.answer,
+            check: false,
         };
+        let outcome = self.host.ask(&asked).await.map(drop);
         let bytes = self.question.operand_bytes();
         common.note(request, (NAMESPACE, bytes), outcome)
     }

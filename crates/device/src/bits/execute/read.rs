@@ -114,7 +114,7 @@ impl Bits {
         asked: &Asked,
         classes: Vec<Class>,
     ) -> Result<Evaluated, ExecuteError> {
-        let engine = engine_of(command.engine);
+        let engine = Engine::from(command.engine);
         let planned = self.planned(asked, classes, engine, command);
         let located = self
             .port
@@ -318,7 +318,7 @@ impl Bits {
             ..
         } = route;
         let chunks = work.class.len() as u64;
-        let asked = engine_of(how.command.engine);
+        let asked = Engine::from(how.command.engine);
         let mut stages = Vec::with_capacity(brought.len() + 1);
         let bits = how.command.bits;
         let across = |plan: &Plan| {
@@ -423,13 +423,4 @@ pub(super) fn number<V: nvme::Operand>(
             .collect::<Result<_, _>>()?,
         expression: expression.try_map(|name| Ok::<_, ExecuteError>(place(name)))?,
     })
-}
-
-/// The engine that a command names.
-fn engine_of(engine: nvme::command::Engine) -> Engine {
-    match engine {
-        nvme::command::Engine::FlashCosmos => Engine::FlashCosmos,
-        nvme::command::Engine::ParaBit => Engine::ParaBit,
-        nvme::command::Engine::InStorage => Engine::InStorage,
-    }
 }

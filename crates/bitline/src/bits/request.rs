@@ -1,0 +1,153 @@
+//! What is asked of an expression: who evaluates it, what the host is told, and whether it is checked.
+
+use host::bits::Request as DriveRequest;
+use nvme::Expression;
+use serde::{Deserialize, Serialize};
+
+use super::Platform;
+use super::outside::Keep;
+use crate::drive::Host;
+use crate::error::Error;
+
+/// What the host is told of an expression's result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Answer {
+    /// The number of ones, counted where the expression is evaluated ([`crate::Query::count`]).
+    #[default]
+    Count,
+    /// The same, counted by the host as the result arrives ([`crate::Query::count_in_host`]).
+    CountByHost,
+    /// The result as a whole ([`crate::Query::read`]).
+    Read,
+    /// The result batch by batch, each dropped when it has arrived ([`crate::Query::stream`]).
+    Stream,
+}
+
+impl Answer {
+    /// Its name, as in workload files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Answer::Count => "count",
+            Answer::CountByHost => "count_by_host",
+            Answer::Read => "read",
+            Answer::Stream => "stream",
+        }
+    }
+}
+
+/// An expression, and how it is to be evaluated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Over vectors.
+    pub expression: Expression,
+    /// Who evaluates it.
+    pub platform: Platform,
+    /// What the host is told.
+    pub answer: Answer,
+    /// Whether the drive evaluates it a second time by another plan, which senses every wordline by itself, and compares
+    /// the results: of [`Answer::Read`] and [`Answer::Count`], on platforms inside the drive.
+    pub check: bool,
+}
+
+impl Request {
+    /// To count what [`Platform::FlashCosmos`] gives.
+    pub fn new(expression: &Expression) -> Request {
+        Request {
+            expression: expression.clone(),
+            platform: Platform::FlashCosmos,
+            answer: Answer::Count,
+            check: false,
+        }
+    }
+}
+
+/// What the host was told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reply {
+    /// The result, bit i in bit i mod 8 of byte i / 8, of [`Answer::Read`]: all of it zeroes if the drive keeps no data.
+    pub bits: Vec<u8>,
+    /// Its number of ones, of [`Answer::Count`] and [`Answer::CountByHost`]; zero if the drive keeps no data.
+    pub ones: u64,
+    /// Of a check: in how many bits a second plan's result differs; `u32::MAX` stands for so many and more.
+    pub differing_bits: u32,
+}
+
+impl Host {
+    /// Evaluates an expression over vectors, which stay where they are meanwhile. The engines of the drive count in the
+    /// controller, so that only the number crosses the link; the host counts as the result arrives in batches
+    /// (Flash-Cosmos 7: the bit count of the bitmap index).
+    ///
+    /// # Errors
+    /// [`Error::NoVector`], [`Error::Lengths`]; a check that cannot be; what the drive reports.
+    pub async fn ask(&self, request: &Request) -> Result<Reply, Error> {
+        request.may_check()?;
+        let located = self.locate(&request.expression).await?;
+        let mut reply = Reply::default();
+        let bytes = located.bits.div_ceil(8);
+        let Some(engine) = request.platform.engine() else {
+            let keep = match request.answer {
+                Answer::Read => Keep::Bytes(&mut reply.bits),
+                Answer::Count | Answer::CountByHost => Keep::Ones(&mut reply.ones),
+                Answer::Stream => Keep::Nothing,
+            };
+            self.evaluate_here(&located, keep).await?;
+            if request.answer == Answer::Read {
+                reply.bits.resize(bytes as usize, 0);
+            }
+            return Ok(reply);
+        };
+        let asked = DriveRequest {
+            check: request.check,
+            ..DriveRequest::new(&located.expression, engine, located.bits)
+        };
+        match request.answer {
+            Answer::Count => {
+                let counted = self.bits().count(asked).await?;
+                (reply.ones, reply.differing_bits) = (counted.result, counted.differing_bits);
+            }
+            Answer::Read if self.stores_data || request.check => {
+                let read = self.bits().evaluate(asked).await?;
+                (reply.bits, reply.differing_bits) = (read.result, read.differing_bits);
+                self.computer.receive(bytes);
+            }
+            Answer::Read => {
+                let memory = host::Transport::memory(self.block().transport()).clone();
+                let buffer = host::Buffer::new(&memory, bytes)?;
+                self.bits().evaluate_into(asked, &buffer).await?;
+                self.computer.receive(bytes);
+                reply.bits.resize(bytes as usize, 0);
+            }
+            Answer::CountByHost | Answer::Stream => {
+                let counting = request.answer == Answer::CountByHost;
+                reply.ones = self.stream_from_drive(&located, engine, counting).await?;
+            }
+        }
+        Ok(reply)
+    }
+}
+
+impl Request {
+    /// Whether what is asked for can be checked, if it is to be.
+    fn may_check(&self) -> Result<(), host::Error> {
+        if !self.check {
+            return Ok(());
+        }
+        if self.platform.engine().is_none() {
+            let platform = self.platform;
+            return Err(host::Error::Usage(format!(
+                "a check is a second evaluation inside the drive, and platform {platform} has none there: \
+                 choose in-storage, parabit or flash-cosmos"
+            )));
+        }
+        if matches!(self.answer, Answer::Read | Answer::Count) {
+            return Ok(());
+        }
+        let name = self.answer.name();
+        Err(host::Error::Usage(format!(
+            "a check compares results inside the drive, and {name} streams them to the host: read or count"
+        )))
+    }
+}

@@ -211,6 +211,11 @@ impl Nand {
         self.array.block(block)
     }
 
+    /// Erases of all blocks so far, interrupted ones included.
+    pub fn erases(&self) -> u64 {
+        self.array.erases()
+    }
+
     /// Whether every bit of a block is gone: it was never programmed, or its last erase was complete
     /// and nothing was programmed since.
     ///

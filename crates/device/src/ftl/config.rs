@@ -118,6 +118,14 @@ pub enum FtlConfigError {
         "nand.geometry.spare_bytes = {0} is out of range; it must be {SPARE_BYTES_MIN} to {SPARE_BYTES_MAX}"
     )]
     SpareBytes(u32),
+    /// Cells that do not hold what the mode asks for.
+    #[error("ftl.mode = {mode} does not fit cells of at most {most} bits")]
+    TooDense {
+        /// The mode.
+        mode: ProgramMode,
+        /// Bits that a cell can hold.
+        most: u32,
+    },
     /// The mapping table's entries have 31 bits.
     #[error("the geometry has {0} pages; the mapping table can name {max}", max = super::mapping::PAGES_MAX)]
     Pages(u64),
@@ -162,6 +170,12 @@ impl FtlConfig {
     ) -> Result<Capacity, FtlConfigError> {
         if geometry.spare_bytes < SPARE_BYTES_MIN || geometry.spare_bytes > SPARE_BYTES_MAX {
             return Err(FtlConfigError::SpareBytes(geometry.spare_bytes));
+        }
+        if self.mode.bits_per_cell() > geometry.bits_per_cell_max {
+            return Err(FtlConfigError::TooDense {
+                mode: self.mode,
+                most: geometry.bits_per_cell_max,
+            });
         }
         if !(0.0..1.0).contains(&self.overprovisioning) {
             return Err(FtlConfigError::Overprovisioning(self.overprovisioning));

@@ -39,7 +39,7 @@ pub use geometry::{
     PLANES_PER_DIE_MAX, PageAddress, PagePlace, PlaneId, PlanePlace, Ppa, Wordline,
 };
 pub use latches::{Latches, PageStatus};
-pub use mode::{BITS_PER_CELL_MAX, ProgramMode};
+pub use mode::{BITS_PER_CELL_USUAL, ProgramMode};
 pub use mws::{MWS_BLOCKS_MAX, MwsLimits, MwsTime, Precharge};
 pub use storage::{Image, ImageCheck, Storage, StorageError, TEXT_BYTES_MAX};
 

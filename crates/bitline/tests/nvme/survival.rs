@@ -150,7 +150,7 @@ fn a_block_with_a_failed_page_is_retired_after_a_power_cut() {
             let written = write_somewhere(host, 5, placed).await;
             unreachable!("the power goes before: {written:?}");
         });
-        let simulation = drive.simulation().expect("power").clone();
+        let simulation = drive.simulation().expect("power");
         while failed_blocks(&drive).is_empty() {
             assert!(simulation.step(), "{changes:?}: no program failed");
         }

@@ -24,7 +24,7 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 comma := ,
 say = @printf '\n=== %s\n' "$(1)"
 
-.PHONY: help demo test soak fuzz bench check docs build profile audit system check-rust check-python check-licences test-rust test-python
+.PHONY: help demo test soak fuzz mutants bench check docs build profile audit system check-rust check-python check-licences test-rust test-python
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ soak: system ## Live 2,020 drives through 100,000 power cuts, damage a million i
 
 fuzz: system ## Send ten million random queue entries to a drive, ten times what the tests do
 	BITLINE_ENTRIES=10000000 cargo test --release -p bitline-tests --test simulation --locked -- --nocapture random_entries
+
+mutants: system ## Change the firmware in 80 places, one at a time: which changes fail no test? (an hour)
+	python3 scripts/mutants.py
 
 bench: build ## Measure the speed of the simulator on this machine
 	$(BIN)/bitline bench

@@ -21,7 +21,7 @@ from bitline.units import quoted
 #: The most operands for which wrong results are told.
 _OPERANDS_MAX = 10**12
 
-Mode: TypeAlias = Literal["slc", "esp", "mlc", "tlc"]
+Mode: TypeAlias = Literal["slc", "esp", "mlc", "tlc", "qlc"]
 """How cells are programmed; `"esp"` is SLC with additional programming steps."""
 
 Block: TypeAlias = Literal["best", "median", "worst", "average"]

@@ -159,8 +159,8 @@ def test_what_cannot_be_is_refused(arguments: dict[str, float], said: str) -> No
 
 
 def test_rates_are_refused_that_make_no_sense() -> None:
-    with pytest.raises(UsageError, match='there is no mode "qlc"; it must be slc, esp, mlc or tlc'):
-        cells.rber("qlc")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match='there is no mode "plc"; it must be slc, esp, mlc, tlc or qlc'):
+        cells.rber("plc")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"effort is 0\.5; it must be from 1 to 10"):
         cells.rber("esp", effort=0.5)
     with pytest.raises(UsageError, match="it belongs to mode esp, not to slc"):

@@ -39,3 +39,84 @@ def test_counts_stay_within_what_the_model_expects_and_careful_programs_leave_no
 def test_more_operands_than_a_string_has_are_refused() -> None:
     with pytest.raises(UsageError, match="from 1 to 48"):
         measure(configuration(), operands=49)
+
+
+SMALL = """
+[drive]
+preset = "flash-cosmos"
+[drive.set]
+"nand.geometry.channels" = 1
+"nand.geometry.chips_per_channel" = 1
+"nand.geometry.blocks_per_plane" = 40
+"nand.geometry.strings_per_block" = 2
+"nand.geometry.cells_per_string" = 8
+"ftl.gc.threshold_blocks" = 4
+"frontend.health.rated_erases" = 1000
+"""
+#: Pages of a block of that drive: two strings of eight cells of three bits.
+PAGES = 48
+PAGE_BLOCKS = 4
+
+
+def _told(tmp_path: Path, workload: str, *options: str) -> dict[str, float]:
+    file = tmp_path / "w.toml"
+    file.write_text(SMALL + workload)
+    done = CliRunner().invoke(app, ["lifetime", "--workload", str(file), *options, "--json"])
+    assert done.exit_code == 0, done.output
+    told: dict[str, float] = json.loads(done.stdout)
+    return told
+
+
+def test_runs_are_those_that_the_rated_erases_leave(tmp_path: Path) -> None:
+    flow = """
+[precondition]
+history = "sequential"
+[[flow]]
+requests = 2400
+read_fraction = 0
+blocks = 4
+pattern = "sequential"
+range_blocks = 1920
+prefill = false
+"""
+    told = _told(tmp_path, flow)
+    # Whole pages, one after another, over and over: nothing is copied, and each 48 of them cost a block.
+    assert told["page_programs"] == 2400
+    assert told["write_amplification"] == 1.0
+    assert told["wear_erases"] == pytest.approx(2400 / PAGES, rel=0.03)
+    assert told["blocks"] == 80
+    left = (told["rated_erases"] - told["used_erases"]) * told["blocks"]
+    assert told["runs"] == pytest.approx(left / told["wear_erases"])
+    assert told["bytes_left"] == pytest.approx(told["runs"] * 2400 * PAGE_BLOCKS * 4096)
+    assert told["years"] == pytest.approx(told["runs"] * told["elapsed_ns"] / 1e9 / 365.25 / 86400)
+    daily = _told(tmp_path, flow, "--per-day", "2")
+    assert daily["years"] == pytest.approx(daily["runs"] / 2 / 365.25)
+    # A drive that has room erases nothing yet, and still will.
+    fresh = _told(tmp_path, flow.replace('[precondition]\nhistory = "sequential"', "").replace("2400", "240"))
+    assert (fresh["block_erases"], fresh["wear_from"]) == (0, "programs")
+    assert fresh["wear_erases"] == pytest.approx(240 / PAGES)
+
+
+def test_what_only_reads_has_no_end(tmp_path: Path) -> None:
+    told = _told(tmp_path, "[[flow]]\nrequests = 100\nrange_blocks = 64\n", "--runs", "1")
+    assert (told["wear_erases"], told["runs"], told["years"]) == (0, None, None)
+    shown = CliRunner().invoke(app, ["lifetime", "--workload", str(tmp_path / "w.toml")])
+    assert "no end: it wears nothing" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--runs", "2"], "--runs is of a workload"),
+        (["--workload", "w.toml", "--operands", "3"], "--operands is of wrong results"),
+        (["--workload", "w.toml", "--per-day", "1e12"], "fit into a day"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "w.toml").write_text(SMALL + "[[flow]]\nrequests = 100\nrange_blocks = 64\n")
+    done = CliRunner().invoke(app, ["lifetime", *options])
+    assert isinstance(done.exception, UsageError)
+    assert message in str(done.exception)

@@ -144,7 +144,7 @@ fn reads_bound_by_the_dies() {
         ("nand.geometry.chips_per_channel", "1"),
         ("nand.geometry.planes_per_die", "1"),
     ];
-    for (mode, blocks) in [("slc", 1), ("slc", 4), ("mlc", 4), ("tlc", 1)] {
+    for (mode, blocks) in [("slc", 1), ("slc", 4), ("mlc", 4), ("tlc", 1), ("qlc", 1)] {
         let mut drive = drive(
             "flash-cosmos",
             &[

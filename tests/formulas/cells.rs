@@ -127,6 +127,29 @@ fn more_programming_steps_leave_as_few_errors_as_figure_11_states() {
     assert!(close(median(1.0), slc, 3.0));
 }
 
+/// Denser cells are worse, and QLC is for fewer cycles: after a thousand and a year its code is still enough.
+#[test]
+fn qlc_is_worse_than_tlc_and_corrected_for_a_year_after_a_thousand_cycles() {
+    let config = config();
+    let rate = |mode, cycles, hours| {
+        let condition = Condition {
+            cycles,
+            hours,
+            ..Condition::FRESH
+        };
+        config.raw_bit_error_rate(mode, &condition, BlockQuality::Median)
+    };
+    for (cycles, hours) in [(0.0, 0.0), (1000.0, 8760.0), (3000.0, 8760.0)] {
+        let [tlc, qlc] = [ProgramMode::Tlc, ProgramMode::Qlc].map(|mode| rate(mode, cycles, hours));
+        assert!(qlc > tlc, "{cycles}, {hours}: {qlc:.1e}, {tlc:.1e}");
+    }
+    let ecc = &config.device.nand.ecc;
+    let limit = f64::from(ecc.correctable_bits) / (8.0 * f64::from(ecc.codeword_bytes));
+    assert!(rate(ProgramMode::Qlc, 1000.0, 8760.0) < limit);
+    assert!(rate(ProgramMode::Qlc, 10_000.0, 8760.0) > limit);
+    assert!(rate(ProgramMode::Tlc, 3000.0, 8760.0) < limit);
+}
+
 #[test]
 fn every_preset_with_errors_has_the_same_cells_and_reads_fresh_pages_at_once() {
     for name in Config::preset_names() {

@@ -69,7 +69,8 @@ impl Model {
             geometry.blocks_per_plane,
             geometry.strings_per_block,
             geometry.cells_per_string,
-            3, // Bits of a cell in the densest mode.
+            // Bits of a cell in the densest mode that the drive can have.
+            self.0.device.ftl.mode.bits_per_cell().max(3),
         ];
         let row = pages.iter().map(|&count| u64::from(count)).product();
         bytes_for(column).expect("some number") + bytes_for(row).expect("some number")
@@ -96,6 +97,7 @@ impl Model {
             ProgramMode::Slc | ProgramMode::Esp => latency.read_slc_ns,
             ProgramMode::Mlc => same(&latency.read_mlc_ns),
             ProgramMode::Tlc => same(&latency.read_tlc_ns),
+            ProgramMode::Qlc => same(&latency.read_qlc_ns),
         }
     }
 
@@ -106,6 +108,7 @@ impl Model {
             ProgramMode::Esp => latency.program_esp_ns,
             ProgramMode::Mlc => same(&latency.program_mlc_ns),
             ProgramMode::Tlc => same(&latency.program_tlc_ns),
+            ProgramMode::Qlc => same(&latency.program_qlc_ns),
         }
     }
 

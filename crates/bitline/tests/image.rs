@@ -128,6 +128,54 @@ fn another_layout_is_refused_by_name_and_another_speed_is_not() {
     assert_eq!(faster.read(0, 1).expect("it was written"), block(1));
 }
 
+/// Four bits a cell: collection, power cuts and images go as with three.
+#[test]
+fn drives_with_four_bits_a_cell_keep_their_data() {
+    let path = Path::new("qlc");
+    for cache in ["0", "2"] {
+        let changes = [
+            ("ftl.mode", "qlc"),
+            ("ftl.slc_cache.blocks_per_plane", cache),
+            ("nand.geometry.channels", "1"),
+            ("nand.geometry.blocks_per_plane", "24"),
+            ("nand.geometry.cells_per_string", "4"),
+            ("ftl.overprovisioning", "0.25"),
+            ("nand.geometry.page_bytes", "4096"),
+        ];
+        let tlc = [&changes[..], &[("ftl.mode", "tlc")]].concat();
+        let pages = |changes: &[(&str, &str)]| {
+            let path = Path::new("pages");
+            let drive = Drive::open_image(small(changes), &path.0);
+            drive.expect("a new image").blocks().expect("power")
+        };
+        let (blocks, third) = (pages(&changes), pages(&tlc) / 3);
+        assert!((4 * third).abs_diff(blocks) < 64, "{blocks}, {third}");
+        let mut drive = Drive::open_image(small(&changes), &path.0).expect("a new image");
+        for round in 0..4 {
+            for lba in 0..blocks {
+                let data = block((lba + round) as u8);
+                drive.write(lba, &data).expect("there is room");
+            }
+            if round == 2 {
+                drive.power_cut().expect("the image can be written");
+                drive.power_up().expect("it recovers");
+            }
+        }
+        assert!(drive.statistics().expect("power").flash.block_erases > 10);
+        drop(drive);
+        let mut drive = Drive::open_existing_image(&path.0).expect("the image is sound");
+        for lba in 0..blocks {
+            let read = drive.read(lba, 1).expect("it was written");
+            assert!(read == block((lba + 3) as u8), "block {lba}");
+        }
+        drop(drive);
+        let refused = Drive::open_image(small(&tlc), &path.0).err();
+        let message = refused.expect("the layout depends on it").to_string();
+        assert!(message.contains("ftl.mode"), "{message}");
+        fs::remove_file(&path.0).expect("it is there");
+    }
+}
+
 #[test]
 fn two_drives_do_not_share_an_image() {
     let path = Path::new("shared");

@@ -5,7 +5,7 @@ use media::channel::{ChannelConfig, RateOutOfRange};
 use media::core::CoresConfig;
 use media::dram::DramConfig;
 use media::link::LinkConfig;
-use media::nand::NandConfig;
+use media::nand::{BITS_PER_CELL_USUAL, NandConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -97,6 +97,7 @@ impl From<Sections> for DeviceConfig {
             compatibility,
             ..
         } = sections;
+        nand.geometry.bits_per_cell_max = ftl.mode.bits_per_cell().max(BITS_PER_CELL_USUAL);
         nand.bus.phases = compatibility.command_phases;
         dram.timing = compatibility.dram_timing;
         schedule.interleave = compatibility.interleave;

@@ -30,11 +30,13 @@ spare_bytes = 64
 read_slc_ns = 22500
 read_mlc_ns = [40000, 40000]
 read_tlc_ns = [60000, 60000, 60000]
+read_qlc_ns = [140000, 140000, 140000, 140000]
 mws_ns = 25000
 program_slc_ns = 200000
 program_esp_ns = 400000
 program_mlc_ns = [500000, 500000]
 program_tlc_ns = [700000, 700000, 700000]
+program_qlc_ns = [2700000, 2700000, 2700000, 2700000]
 erase_ns = 3500000
 latch_transfer_ns = 20
 xor_ns = 30
@@ -72,6 +74,8 @@ mlc_mv = [500.0, 1700.0, 2900.0]
 mlc_sigma_mv = 197.0
 tlc_mv = [0.0, 700.0, 1400.0, 2100.0, 2800.0, 3500.0, 4200.0]
 tlc_sigma_mv = 95.0
+qlc_mv = [-100.0, 230.0, 560.0, 890.0, 1220.0, 1550.0, 1880.0, 2210.0, 2540.0, 2870.0, 3200.0, 3530.0, 3860.0, 4190.0, 4520.0]
+qlc_sigma_mv = 50.0
 [cells.esp]
 raise_mv = 3500.0
 narrowing_percent = 70.0
@@ -92,6 +96,7 @@ raise_mv_per_million_reads = 100.0
 [cells.interference]
 slc_percent = 6.03
 multi_level_percent = 3.88
+qlc_percent = 1.5
 randomized_percent = 30.0
 [ecc]
 codeword_bytes = 1024

@@ -65,7 +65,7 @@ fn mode_of(name: &str) -> PyResult<ProgramMode> {
         .find(|mode| mode.to_string().eq_ignore_ascii_case(name));
     found.ok_or_else(|| {
         usage(format!(
-            "there is no mode {name:?}; it must be slc, esp, mlc or tlc"
+            "there is no mode {name:?}; it must be slc, esp, mlc, tlc or qlc"
         ))
     })
 }

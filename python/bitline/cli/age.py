@@ -13,7 +13,7 @@ from bitline.drive import Drive
 from bitline.errors import UsageError
 
 #: What is shown of each mode, with the time of its program in SLC programs where it matters.
-_MODES: tuple[cells.Mode, ...] = ("slc", "esp", "mlc", "tlc")
+_MODES: tuple[cells.Mode, ...] = ("slc", "esp", "mlc", "tlc", "qlc")
 #: What of the drive's SMART page age changes.
 _SMART = ("percentage_used", "power_on_hours", "temperature_kelvin", "media_errors")
 

@@ -1,17 +1,21 @@
-"""`bitline lifetime`: wrong results of in-flash computing as a drive wears and its data ages."""
+"""`bitline lifetime`: wrong results as a drive wears and its data ages, and how many runs a workload has."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bitline.cli.measure import open_drive
 from bitline.cli.options import Config, Json, Preset, Set, Wide, destination, distinct, settings
 from bitline.cli.output import Column, Fact, Result, Table, Value, emit
 from bitline.cli.progress import progress
+from bitline.display.formats import Format, duration, plain, rate, size
+from bitline.errors import UsageError
 from bitline.opening import configuration
+from bitline.workload_file import WorkloadFile
 
 if TYPE_CHECKING:
-    from bitline.lifetime import Point
+    from bitline.lifetime import Endurance, Point
 
 #: How soon columns of cycles give way in a narrow table.
 _RANKS = {15_000: 3, 2_000: 2, 1_000: 1}
@@ -24,8 +28,14 @@ def lifetime(
     config: Config = None,
     set_: Set = None,
     operands: Annotated[
-        int, typer.Option("--operands", metavar="COUNT", help="Vectors that meet in one AND.")
-    ] = 16,
+        int | None,
+        typer.Option(
+            "--operands",
+            metavar="COUNT",
+            help="Vectors that meet in one AND [16].",
+            show_default=False,
+        ),
+    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -35,6 +45,24 @@ def lifetime(
     parquet: Annotated[
         Path | None, typer.Option("--parquet", metavar="FILE", help="Save all points in a Parquet file.")
     ] = None,
+    workload: Annotated[
+        Path | None,
+        typer.Option(
+            "--workload",
+            metavar="FILE",
+            help="Instead: how often what a workload file says can run until the rated erases are used up.",
+        ),
+    ] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(
+            "--runs", help="Runs of --workload that are measured, after a first one [3].", min=1, max=1000
+        ),
+    ] = None,
+    per_day: Annotated[
+        float | None,
+        typer.Option("--per-day", metavar="RUNS", help="Tell years for so many runs of --workload a day."),
+    ] = None,
     wide: Wide = False,
     as_json: Json = False,
 ) -> None:
@@ -42,7 +70,22 @@ def lifetime(
 
     Vectors are programmed as SLC and with additional steps (ESP), drives made older, results compared with
     NumPy's. MLC, which the array cannot compute on, is calculated. The table is of one year.
+
+    With --workload: what a run of a file wears, as measured, and how many runs, bytes and years that leaves.
+    A rebuild of an index is such a run. Give the file a [precondition], so that collection copies as on a
+    drive in use.
     """
+    if workload is not None:
+        for option, value in (("--operands", operands), ("--plot", plot), ("--parquet", parquet)):
+            if value is not None:
+                raise UsageError(f"{option} is of wrong results; leave it out, or --workload")
+        return _of_workload(
+            workload, preset, config, set_, 3 if runs is None else runs, per_day, as_json=as_json
+        )
+    for option, given in (("--runs", runs), ("--per-day", per_day)):
+        if given is not None:
+            raise UsageError(f"{option} is of a workload; give --workload, too")
+    operands = 16 if operands is None else operands
     distinct(("--plot", plot), ("--parquet", parquet))
     for option, path in (("--plot", plot), ("--parquet", parquet)):
         if path is not None:
@@ -90,6 +133,61 @@ def lifetime(
     title = f"{chosen.name}: wrong results by P/E cycles, after a year"
     emit(Result(title, facts, {"year": Table(columns, table)}, _MEANING), as_json=False, wide=wide)
     return None
+
+
+def _of_workload(
+    path: Path,
+    preset: str | None,
+    config: Path | None,
+    set_: list[str] | None,
+    runs: int,
+    per_day: float | None,
+    *,
+    as_json: bool,
+) -> None:
+    """How often what a file says can be repeated."""
+    from bitline.lifetime import endurance
+
+    file = WorkloadFile.read(path)
+    if preset is None and config is None:
+        preset, config = file.drive.preset, file.drive.config
+    with open_drive(preset, config, {**(file.drive.settings or {}), **settings(set_)}, None) as drive:
+        try:
+            if file.precondition is not None:
+                drive.media.precondition(**file.precondition)
+            for group in file.groups:
+                group.place(drive)
+            with progress("Running the workload", runs, quiet=as_json) as advance:
+                found = endurance(drive, file.workloads, runs=runs, progress=advance)
+            facts = _endurance(found, per_day)
+        except UsageError as error:
+            raise UsageError(f"{path}: {error}") from error
+    emit(Result(f"{path}: how often it can be repeated", facts), as_json=as_json)
+
+
+def _endurance(found: "Endurance", per_day: float | None) -> dict[str, Fact]:
+    def open_end(show: Format) -> Format:
+        return lambda value: "no end: it wears nothing" if value is None else show(value)
+
+    pace = "one after another" if per_day is None else f"at {per_day:g} a day"
+    percent = 100 * found.wear_erases / (found.rated_erases * found.blocks)
+    return {
+        "runs_measured": Fact("Runs measured", found.runs_measured),
+        "elapsed_ns": Fact("  time of one", found.elapsed.ns, duration),
+        "written_bytes": Fact("  written by the host", int(found.written_bytes), size),
+        "page_programs": Fact("  pages programmed", found.page_programs, rate),
+        "block_erases": Fact("  blocks erased", found.block_erases, rate),
+        "write_amplification": Fact("  write amplification", found.write_amplification, plain),
+        "wear_erases": Fact("  erases that it costs in the long run", found.wear_erases, rate),
+        "wear_from": Fact("    told by its", found.wear_from),
+        "wear_percent": Fact("  of the drive's life, percent", percent, plain),
+        "rated_erases": Fact("Rated erases of a block", found.rated_erases),
+        "used_erases": Fact("  used before", found.used_erases, plain),
+        "blocks": Fact("Blocks", found.blocks),
+        "runs": Fact("Runs until they are used up", found.runs, open_end(rate)),
+        "bytes_left": Fact("  written by the host until then", found.bytes_left, open_end(size)),
+        "years": Fact(f"  years, {pace}", found.years(per_day), open_end(rate)),
+    }
 
 
 def _row(point: "Point") -> dict[str, Value]:

@@ -85,8 +85,8 @@ fn values_of_the_wrong_kind_name_key_value_and_reason() {
         ),
         (
             "ftl.mode",
-            "qlc",
-            "ftl.mode = \"qlc\" cannot be: it must be one of `slc`, `esp`, `mlc`, `tlc`",
+            "plc",
+            "ftl.mode = \"plc\" cannot be: it must be one of `slc`, `esp`, `mlc`, `tlc`, `qlc`",
         ),
         (
             "ftl.gc",
@@ -132,7 +132,7 @@ fn values_of_the_wrong_kind_name_key_value_and_reason() {
         (
             "ftl.mode",
             "3",
-            "ftl.mode = 3 cannot be: it must be one of `slc`, `esp`, `mlc`, `tlc`",
+            "ftl.mode = 3 cannot be: it must be one of `slc`, `esp`, `mlc`, `tlc`, `qlc`",
         ),
         (
             "seed",

@@ -227,6 +227,49 @@ fn events_are_told_once_until_their_page_is_read() {
     seen.expect("power").expect("all of it is legal");
 }
 
+/// A drive whose blocks have been erased as often as they are rated for says so, once, and in its next life again.
+#[test]
+fn a_drive_that_is_worn_out_warns() {
+    let mut drive = drive(&[("frontend.health.rated_erases", "1")]);
+    let end = drive.blocks().expect("power");
+    let seen = drive.run(move |host| async move {
+        let admin = host.admin();
+        let waiting = {
+            let admin = admin.clone();
+            host.sim().spawn(async move { admin.next_event().await })
+        };
+        let mut before = admin.health().await?;
+        assert_eq!((before.critical_warning, before.percentage_used), (0, 0));
+        for write in (0..end).step_by(64).cycle() {
+            host.block()
+                .write(write, &blocks(write, 64.min(end - write)))
+                .await?;
+            if waiting.is_finished() {
+                break;
+            }
+            let now = admin.health().await?;
+            if now.percentage_used < 100 {
+                assert_eq!(now.critical_warning, 0, "at {} %", now.percentage_used);
+            }
+            before = now;
+        }
+        assert!(before.percentage_used >= 98, "{}", before.percentage_used);
+        assert_eq!(waiting.await?, AsyncEvent::RELIABILITY);
+        let page = admin.health().await?;
+        assert_eq!((page.critical_warning, page.percentage_used), (4, 100));
+        Ok::<_, host::Error>(())
+    });
+    seen.expect("power").expect("all of it is legal");
+    assert_eq!(
+        drive.health().expect("a page").critical_warnings,
+        ["reliability"]
+    );
+    drive.power_cut().expect("no image");
+    drive.power_up().expect("it recovers");
+    let told = drive.run(|host| async move { host.admin().next_event().await });
+    assert_eq!(told.expect("power").expect("one"), AsyncEvent::RELIABILITY);
+}
+
 #[test]
 fn requests_for_events_are_limited_and_can_be_aborted() {
     let mut drive = drive(&[]);

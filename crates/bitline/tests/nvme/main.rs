@@ -9,6 +9,7 @@ mod journal;
 mod namespaces;
 mod placed;
 mod remnants;
+mod survival;
 mod units;
 
 use bitline::{Config, Drive, Error, HostError, Status};

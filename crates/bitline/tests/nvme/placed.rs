@@ -118,6 +118,42 @@ fn an_ordinary_read_returns_what_is_placed_inverted_or_not() {
     assert_eq!((health.host_writes, health.data_units_written), (4, 1));
 }
 
+/// A computation is a read of what it sends: its result or a count, however much it senses.
+#[test]
+fn health_counts_what_computations_send() {
+    let mut drive = drive(&[]);
+    let units = |drive: &mut Drive| {
+        let health = drive.health().expect("a log");
+        (health.host_reads, health.data_units_read)
+    };
+    let ask = |drive: &mut Drive, times: u32, count: bool| {
+        run(drive, move |host| async move {
+            let (both, bits) = (all(&[0, 1]), bits(&host));
+            for _ in 0..times {
+                if count {
+                    bits.count(&both, Engine::FlashCosmos, BYTES as u64 * 8)
+                        .await?;
+                } else {
+                    bits.evaluate(&both, Engine::FlashCosmos, BYTES as u64 * 8)
+                        .await?;
+                }
+            }
+            Ok(())
+        });
+    };
+    run(&mut drive, |host| async move { fill(&host, &[0, 1]).await });
+    assert_eq!(units(&mut drive), (0, 0));
+    // Counts of eight bytes are together less than a sector; a thousand sectors are a unit.
+    ask(&mut drive, 60, true);
+    assert_eq!(units(&mut drive), (60, 1));
+    let sectors = BYTES.div_ceil(512) as u64;
+    let times = 2000 / sectors + 1;
+    ask(&mut drive, times as u32, false);
+    let (reads, read) = units(&mut drive);
+    assert_eq!(reads, 60 + times);
+    assert_eq!(read, (1 + times * sectors).div_ceil(1000), "{sectors}");
+}
+
 #[test]
 fn an_ordinary_write_makes_ordinary_pages_which_are_computed_with_all_the_same() {
     let mut drive = drive(&[]);

@@ -141,6 +141,14 @@ pub enum FtlConfigError {
         /// Bytes of a page.
         page_bytes: u32,
     },
+    /// Cells that do not hold what the mode asks for.
+    #[error("ftl.mode = {mode} does not fit cells of at most {most} bits")]
+    TooDense {
+        /// The mode.
+        mode: ProgramMode,
+        /// Bits that a cell can hold.
+        most: u32,
+    },
     /// The mapping table's entries have 31 bits.
     #[error(
         "the geometry has {pages} pages{}; the mapping table can name {max}",
@@ -194,6 +202,12 @@ impl FtlConfig {
         dump_blocks: u32,
     ) -> Result<Capacity, FtlConfigError> {
         let unit = self.check_unit(geometry)?;
+        if self.mode.bits_per_cell() > geometry.bits_per_cell_max {
+            return Err(FtlConfigError::TooDense {
+                mode: self.mode,
+                most: geometry.bits_per_cell_max,
+            });
+        }
         if !(0.0..1.0).contains(&self.overprovisioning) {
             return Err(FtlConfigError::Overprovisioning(self.overprovisioning));
         }

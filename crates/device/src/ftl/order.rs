@@ -125,6 +125,7 @@ mod tests {
         cells_per_string: 4,
         page_bytes: 64,
         spare_bytes: 32,
+        bits_per_cell_max: 3,
     };
 
     #[test]

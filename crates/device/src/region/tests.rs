@@ -16,6 +16,7 @@ pub(crate) fn small() -> Geometry {
         cells_per_string: 3,
         page_bytes: 8,
         spare_bytes: 64,
+        bits_per_cell_max: 3,
     }
 }
 

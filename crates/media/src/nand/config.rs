@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use super::Busy;
 use super::cells::{CellsConfig, EccConfig};
 use super::geometry::{Geometry, GeometryError};
-use super::mode::ProgramMode;
+use super::mode::{PAGE_TYPES_MAX, ProgramMode};
 use super::mws::MwsLimits;
 use crate::OutOfRange;
 use schemars::JsonSchema;
@@ -44,6 +44,8 @@ pub struct Latency {
     pub read_mlc_ns: [u64; 2],
     /// Sense of a page of a TLC block: lower, middle and upper pages.
     pub read_tlc_ns: [u64; 3],
+    /// Sense of a page of a QLC block, by which of the four pages of its cells it is.
+    pub read_qlc_ns: [u64; 4],
     /// Sense of more than one wordline of a plane (tMWS) where `mws.time` is "stated". A sense of one
     /// wordline in one block takes `read_slc_ns` (Flash-Cosmos Figure 12).
     pub mws_ns: u64,
@@ -55,6 +57,8 @@ pub struct Latency {
     pub program_mlc_ns: [u64; 2],
     /// Program of a TLC page: lower, middle and upper pages.
     pub program_tlc_ns: [u64; 3],
+    /// Program of a QLC page, by the same.
+    pub program_qlc_ns: [u64; 4],
     /// Erase of a block (tBERS).
     pub erase_ns: u64,
     /// Move of a page between latches (Conduit Table 2).
@@ -216,6 +220,10 @@ impl NandConfig {
             ("latency.read_tlc_ns[0]", latency.read_tlc_ns[0]),
             ("latency.read_tlc_ns[1]", latency.read_tlc_ns[1]),
             ("latency.read_tlc_ns[2]", latency.read_tlc_ns[2]),
+            ("latency.read_qlc_ns[0]", latency.read_qlc_ns[0]),
+            ("latency.read_qlc_ns[1]", latency.read_qlc_ns[1]),
+            ("latency.read_qlc_ns[2]", latency.read_qlc_ns[2]),
+            ("latency.read_qlc_ns[3]", latency.read_qlc_ns[3]),
             ("latency.mws_ns", latency.mws_ns),
             ("latency.program_slc_ns", latency.program_slc_ns),
             ("latency.program_esp_ns", latency.program_esp_ns),
@@ -224,6 +232,10 @@ impl NandConfig {
             ("latency.program_tlc_ns[0]", latency.program_tlc_ns[0]),
             ("latency.program_tlc_ns[1]", latency.program_tlc_ns[1]),
             ("latency.program_tlc_ns[2]", latency.program_tlc_ns[2]),
+            ("latency.program_qlc_ns[0]", latency.program_qlc_ns[0]),
+            ("latency.program_qlc_ns[1]", latency.program_qlc_ns[1]),
+            ("latency.program_qlc_ns[2]", latency.program_qlc_ns[2]),
+            ("latency.program_qlc_ns[3]", latency.program_qlc_ns[3]),
             ("latency.erase_ns", latency.erase_ns),
         ];
         for (key, value) in positive {
@@ -279,22 +291,30 @@ impl NandConfig {
 
 impl Latency {
     /// Senses by mode and page type; types that a mode has not repeat its first.
-    fn reads(&self) -> [[u64; 3]; 4] {
-        let [lower, upper] = self.read_mlc_ns;
-        let slc = [self.read_slc_ns; 3];
-        [slc, slc, [lower, upper, lower], self.read_tlc_ns]
+    fn reads(&self) -> ByType<u64> {
+        let slc = repeated([self.read_slc_ns]);
+        let (mlc, tlc) = (repeated(self.read_mlc_ns), repeated(self.read_tlc_ns));
+        [slc, slc, mlc, tlc, self.read_qlc_ns]
     }
 
     /// The same of programs.
-    fn programs(&self) -> [[u64; 3]; 4] {
-        let [lower, upper] = self.program_mlc_ns;
+    fn programs(&self) -> ByType<u64> {
         [
-            [self.program_slc_ns; 3],
-            [self.program_esp_ns; 3],
-            [lower, upper, lower],
-            self.program_tlc_ns,
+            repeated([self.program_slc_ns]),
+            repeated([self.program_esp_ns]),
+            repeated(self.program_mlc_ns),
+            repeated(self.program_tlc_ns),
+            self.program_qlc_ns,
         ]
     }
+}
+
+/// Something of each mode, by page type.
+type ByType<T> = [[T; PAGE_TYPES_MAX]; ProgramMode::ALL.len()];
+
+/// As many types as there can be, of those that a mode has.
+fn repeated<const TYPES: usize>(of: [u64; TYPES]) -> [u64; PAGE_TYPES_MAX] {
+    std::array::from_fn(|kind| of[kind % TYPES])
 }
 
 impl CommandPhases {
@@ -340,8 +360,8 @@ pub(super) fn check_range(
 #[derive(Clone, Debug)]
 pub(crate) struct Timing {
     /// By mode and page type.
-    read: [[Span; 3]; 4],
-    program: [[Span; 3]; 4],
+    read: ByType<Span>,
+    program: ByType<Span>,
     pub(crate) erase: Span,
     pub(crate) latch_transfer: Span,
     pub(crate) set_feature: Span,
@@ -388,8 +408,8 @@ impl Timing {
 #[derive(Clone, Debug)]
 pub(crate) struct Costs {
     /// By mode and page type.
-    read: [[Energy; 3]; 4],
-    program: [[Energy; 3]; 4],
+    read: ByType<Energy>,
+    program: ByType<Energy>,
     pub(crate) erase: Energy,
     pub(crate) latch_transfer: Energy,
 }

@@ -82,6 +82,14 @@ pub enum NandError {
         /// The last page in that mode.
         last: u32,
     },
+    /// A mode for cells of another kind.
+    #[error("{mode} mode refused: cells of this drive hold at most {most} bits")]
+    TooDense {
+        /// The mode.
+        mode: ProgramMode,
+        /// Bits that a cell can hold.
+        most: u32,
+    },
     /// The die is still at work.
     #[error(
         "{command} refused: die {die} is busy until {until}, now is {now}; suspend, reset and read status are legal meanwhile"

@@ -6,7 +6,7 @@
 //! next layer begins (and over the bits of a cell first), so that filling the
 //! strings layer by layer is ascending page order.
 
-use super::mode::{BITS_PER_CELL_MAX, ProgramMode};
+use super::mode::{BITS_PER_CELL_USUAL, PAGE_TYPES_MAX, ProgramMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -39,6 +39,14 @@ pub struct Geometry {
     pub page_bytes: u32,
     /// Spare (out-of-band) bytes of a page.
     pub spare_bytes: u32,
+    /// Bits that a cell can hold: pages are numbered by them. As many as the densest mode in use needs, and at least
+    /// [`BITS_PER_CELL_USUAL`].
+    #[serde(skip, default = "usual")]
+    pub bits_per_cell_max: u32,
+}
+
+const fn usual() -> u32 {
+    BITS_PER_CELL_USUAL
 }
 
 /// A geometry no flash could have: which key, and what it may be.
@@ -140,6 +148,13 @@ impl Geometry {
                 format!("it must be 0 to {}", u16::MAX),
             );
         }
+        if !(BITS_PER_CELL_USUAL..=PAGE_TYPES_MAX as u32).contains(&self.bits_per_cell_max) {
+            return fail(
+                "bits_per_cell_max",
+                self.bits_per_cell_max,
+                format!("it must be {BITS_PER_CELL_USUAL} to {PAGE_TYPES_MAX}"),
+            );
+        }
         self.validate_products()
     }
 
@@ -147,7 +162,7 @@ impl Geometry {
     fn validate_products(&self) -> Result<(), GeometryError> {
         let pages = u64::from(self.strings_per_block)
             * u64::from(self.cells_per_string)
-            * u64::from(BITS_PER_CELL_MAX);
+            * u64::from(self.bits_per_cell_max);
         let blocks = [
             self.chips_per_channel,
             self.dies_per_chip,
@@ -160,7 +175,7 @@ impl Geometry {
         });
         if pages > u64::from(u16::MAX) {
             return Err(GeometryError {
-                key: "strings_per_block * cells_per_string * 3",
+                key: "strings_per_block * cells_per_string * bits of a cell",
                 value: pages,
                 allowed: format!("a block has at most {} pages", u16::MAX),
             });
@@ -215,9 +230,17 @@ impl Geometry {
         self.wordlines_per_block() * mode.bits_per_cell()
     }
 
+    /// The densest mode that a block can be programmed in.
+    pub const fn densest_mode(&self) -> ProgramMode {
+        match self.bits_per_cell_max {
+            4 => ProgramMode::Qlc,
+            _ => ProgramMode::Tlc,
+        }
+    }
+
     /// Pages of a block in the densest mode: the stride of [`Ppa`].
     pub const fn pages_per_block_max(&self) -> u32 {
-        self.wordlines_per_block() * BITS_PER_CELL_MAX
+        self.wordlines_per_block() * self.bits_per_cell_max
     }
 
     /// 64-bit words of a page.

@@ -165,7 +165,10 @@ impl Nand {
     ) -> Result<PlaneId, NandError> {
         let plane = self.check_block(die, page.block, command)?;
         // An erased block has no mode yet: it reads as ones at every page a mode could have.
-        let mode = self.array.mode(page.block).unwrap_or(ProgramMode::Tlc);
+        let mode = self
+            .array
+            .mode(page.block)
+            .unwrap_or_else(|| self.geometry().densest_mode());
         self.check_page(page, mode)?;
         self.check_block_readable(die, page.block, command)?;
         self.check_free(plane, command)?;
@@ -173,6 +176,10 @@ impl Nand {
     }
 
     fn check_page(&self, page: PageAddress, mode: ProgramMode) -> Result<(), NandError> {
+        let most = self.geometry().bits_per_cell_max;
+        if mode.bits_per_cell() > most {
+            return Err(NandError::TooDense { mode, most });
+        }
         let pages = self.geometry().pages_per_block(mode);
         if page.page < pages {
             return Ok(());

@@ -39,7 +39,7 @@ pub use geometry::{
     PLANES_PER_DIE_MAX, PageAddress, PagePlace, PlaneId, PlanePlace, Ppa, Wordline,
 };
 pub use latches::{Latches, PageStatus};
-pub use mode::{BITS_PER_CELL_MAX, ProgramMode};
+pub use mode::{BITS_PER_CELL_USUAL, ProgramMode};
 pub use mws::{MWS_BLOCKS_MAX, MwsLimits, MwsTime, Precharge};
 pub use storage::{Image, ImageCheck, Storage, StorageError, TEXT_BYTES_MAX};
 
@@ -209,6 +209,11 @@ impl Nand {
     /// If there is no such block.
     pub fn block_state(&self, block: BlockId) -> BlockState {
         self.array.block(block)
+    }
+
+    /// Erases of all blocks so far, interrupted ones included.
+    pub fn erases(&self) -> u64 {
+        self.array.erases()
     }
 
     /// Whether every bit of a block is gone: it was never programmed, or its last erase was complete

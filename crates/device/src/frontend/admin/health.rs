@@ -43,8 +43,9 @@ pub(in crate::frontend) struct Health {
     powered_at: Time,
     reads: Cell<u64>,
     writes: Cell<u64>,
-    sectors_read: Cell<u64>,
-    sectors_written: Cell<u64>,
+    /// Bytes that went to the host, and that came from it.
+    bytes_read: Cell<u64>,
+    bytes_written: Cell<u64>,
     power_cycles: Cell<u32>,
     unsafe_shutdowns: Cell<u32>,
     media_errors: Cell<u32>,
@@ -54,8 +55,9 @@ pub(in crate::frontend) struct Health {
     log: RefCell<VecDeque<ErrorEntry>>,
     /// Warnings that were told.
     warnings: Cell<u8>,
-    /// Blocks retired when that was last looked at.
+    /// Blocks retired when that was last looked at, and whether the rated erases were used up then.
     retired: Cell<u64>,
+    worn_out: Cell<bool>,
 }
 
 fn add(cell: &Cell<u64>, amount: u64) {
@@ -68,8 +70,8 @@ impl Health {
             powered_at,
             reads: Cell::new(0),
             writes: Cell::new(0),
-            sectors_read: Cell::new(0),
-            sectors_written: Cell::new(0),
+            bytes_read: Cell::new(0),
+            bytes_written: Cell::new(0),
             power_cycles: Cell::new(0),
             unsafe_shutdowns: Cell::new(0),
             media_errors: Cell::new(0),
@@ -78,6 +80,7 @@ impl Health {
             log: RefCell::default(),
             warnings: Cell::new(0),
             retired: Cell::new(0),
+            worn_out: Cell::new(false),
         }
     }
 
@@ -85,14 +88,14 @@ impl Health {
     #[inline]
     pub(in crate::frontend) fn read(&self, bytes: u64) {
         add(&self.reads, 1);
-        add(&self.sectors_read, bytes / SECTOR_BYTES);
+        add(&self.bytes_read, bytes);
     }
 
     /// A command wrote so many bytes.
     #[inline]
     pub(in crate::frontend) fn write(&self, bytes: u64) {
         add(&self.writes, 1);
-        add(&self.sectors_written, bytes / SECTOR_BYTES);
+        add(&self.bytes_written, bytes);
     }
 
     fn power(&self, orderly: bool) -> u64 {
@@ -103,6 +106,11 @@ impl Health {
 
     fn seconds(&self, now: Time) -> u64 {
         self.powered_seconds.get() + now.since(self.powered_at).as_seconds() as u64
+    }
+
+    /// What the host read and what it wrote, in sectors, one that was begun included.
+    fn sectors(&self) -> [u64; 2] {
+        [&self.bytes_read, &self.bytes_written].map(|bytes| bytes.get().div_ceil(SECTOR_BYTES))
     }
 
     /// The error log, newest first.
@@ -158,13 +166,15 @@ impl Controller {
             log.truncate(usize::from(ERROR_ENTRIES) - 1);
             log.push_front(entry);
         }
-        self.check_retired();
+        self.check_wear();
     }
 
-    /// Looks at health again if blocks went out of use since the last time.
-    pub(in crate::frontend) fn check_retired(self: &Rc<Controller>) {
+    /// Looks at health again if blocks went out of use, or the rated erases were used up, since the last time.
+    pub(in crate::frontend) fn check_wear(self: &Rc<Controller>) {
         let retired = self.ftl.counts().blocks_retired;
-        if self.health.retired.replace(retired) != retired {
+        let worn_out = self.is_worn_out();
+        let changed = self.health.retired.replace(retired) != retired;
+        if self.health.worn_out.replace(worn_out) != worn_out || changed {
             self.check_health();
         }
     }
@@ -202,7 +212,7 @@ impl Controller {
         if self.features.is_beyond_threshold(self.temperature_kelvin()) {
             warnings |= critical_warning::TEMPERATURE;
         }
-        if self.ftl.counts().pages_lost > 0 {
+        if self.ftl.counts().pages_lost > 0 || self.is_worn_out() {
             warnings |= critical_warning::RELIABILITY;
         }
         warnings
@@ -222,21 +232,30 @@ impl Controller {
         (spare.saturating_sub(bad) * 100 / spare) as u8
     }
 
+    /// Erases of all blocks so far, and those that they are rated for.
+    fn erases(&self) -> (u64, u64) {
+        let nand = self.ftl.nand().borrow();
+        let blocks = u64::from(nand.geometry().blocks());
+        let erases = nand.erases() + u64::from(nand.age().cycles) * blocks;
+        (erases, u64::from(self.config.health.rated_erases) * blocks)
+    }
+
     /// Life used, in percent: the mean cycles of a block against what it is rated for.
     fn percentage_used(&self) -> u8 {
-        let nand = self.ftl.nand().borrow();
-        let blocks = nand.geometry().blocks();
-        let erases: u64 = (0..blocks)
-            .map(|block| u64::from(nand.block_state(BlockId(block)).erase_count))
-            .sum();
-        let erases = erases + u64::from(nand.age().cycles) * u64::from(blocks);
-        let rated = u64::from(self.config.health.rated_erases) * u64::from(blocks);
+        let (erases, rated) = self.erases();
         u8::try_from(erases * 100 / rated.max(1)).unwrap_or(u8::MAX)
+    }
+
+    /// Whether the blocks have been erased as often as they are rated for: what they hold from now on may not last.
+    fn is_worn_out(&self) -> bool {
+        let (erases, rated) = self.erases();
+        erases >= rated
     }
 
     pub(in crate::frontend) fn health_log(&self) -> HealthLog {
         let (health, config) = (&self.health, &self.config.health);
         let units = |sectors: u64| u128::from(sectors.div_ceil(SECTORS_PER_UNIT)).into();
+        let [sectors_read, sectors_written] = health.sectors();
         let mut page = HealthLog::zeroed();
         page.critical_warning = self.critical_warnings();
         page.temperature.set(self.temperature_kelvin());
@@ -244,8 +263,8 @@ impl Controller {
         page.available_spare = self.available_spare();
         page.spare_threshold = config.spare_threshold_percent;
         page.percentage_used = self.percentage_used();
-        page.data_units_read = units(health.sectors_read.get());
-        page.data_units_written = units(health.sectors_written.get());
+        page.data_units_read = units(sectors_read);
+        page.data_units_written = units(sectors_written);
         page.host_reads = u128::from(health.reads.get()).into();
         page.host_writes = u128::from(health.writes.get()).into();
         page.power_cycles = u128::from(health.power_cycles.get()).into();
@@ -277,8 +296,9 @@ impl Controller {
         health
             .unsafe_shutdowns
             .set(before + u32::from(power & 1 == 0));
-        health.sectors_read.set(note(note::SECTORS_READ));
-        health.sectors_written.set(note(note::SECTORS_WRITTEN));
+        let bytes = |key| note(key).saturating_mul(SECTOR_BYTES);
+        health.bytes_read.set(bytes(note::SECTORS_READ));
+        health.bytes_written.set(bytes(note::SECTORS_WRITTEN));
         health.reads.set(note(note::HOST_READS));
         health.writes.set(note(note::HOST_WRITES));
         health.media_errors.set((note(note::ERRORS) >> 32) as u32);
@@ -295,9 +315,10 @@ impl Controller {
     pub(in crate::frontend) async fn keep_health(&self) -> Result<(), Status> {
         let health = &self.health;
         let errors = u64::from(health.media_errors.get()) << 32 | u64::from(health.errors.get());
+        let [sectors_read, sectors_written] = health.sectors();
         let notes = [
-            (note::SECTORS_READ, health.sectors_read.get()),
-            (note::SECTORS_WRITTEN, health.sectors_written.get()),
+            (note::SECTORS_READ, sectors_read),
+            (note::SECTORS_WRITTEN, sectors_written),
             (note::HOST_READS, health.reads.get()),
             (note::HOST_WRITES, health.writes.get()),
             (note::ERRORS, errors),

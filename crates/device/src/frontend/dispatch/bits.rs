@@ -49,6 +49,8 @@ impl Controller {
         };
         let evaluated = self.bits.evaluate(read, origin, operand).await;
         let done = evaluated.map_err(|error| status_of(&error))?;
+        // What crossed the link: the result or its count, not the operands.
+        self.health.read(read.data_bytes());
         Ok(Answer {
             dw0: u32::try_from(done.differing_bits).unwrap_or(u32::MAX),
             data_bytes: done.data_bytes,

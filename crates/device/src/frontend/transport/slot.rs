@@ -86,7 +86,7 @@ impl Controller {
         if !self.complete(job.source(), &answer) {
             self.complete_later(job.source(), &answer).await;
         }
-        self.check_retired();
+        self.check_wear();
     }
 
     /// Waits for what the firmware does for a host command, if that takes time.

@@ -125,8 +125,9 @@ impl Ftl {
                 let version = record.version;
                 let end = start.0.saturating_add(count).min(logical_pages);
                 for lpn in start.0.min(end)..end {
-                    // A page of which nothing older is left needs no tombstone. A copy
-                    // of a tombstone has its version: of the two, the later in the media.
+                    // A page of which nothing older is left needs no tombstone. Only a copy of a
+                    // tombstone has the same version: of the two, the later in the media, though
+                    // either would do, as they say the same and the other one is garbage then.
                     let best = &mut best[lpn as usize];
                     if best.0 != 0 && best.0 <= version {
                         *best = (version, 0);

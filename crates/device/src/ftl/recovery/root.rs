@@ -414,7 +414,8 @@ impl Rebuild<'_> {
         start.0.min(end)..end
     }
 
-    /// Whether a scanned record of deallocation is newer than what the table says.
+    /// Whether a scanned record of deallocation is newer than what the table says, or a copy of the record that it says:
+    /// either of the two would do, as `rebuild_mapping` has it.
     fn deallocates(&self, record: &Record, lpn: u32) -> bool {
         if is_planted(Bug::RecoveryIgnoresTombstones) {
             return false;

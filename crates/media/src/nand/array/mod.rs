@@ -91,6 +91,8 @@ pub(crate) struct Array {
     pages: Pages,
     /// Of pages programmed at another time, or in another way, than the first of their block.
     births: BTreeMap<(BlockId, u32), Birth>,
+    /// Erases of all blocks.
+    erases: u64,
     wordlines_per_block: u32,
 }
 
@@ -100,6 +102,7 @@ impl Array {
             blocks: vec![Block::default(); geometry.blocks() as usize].into(),
             pages: Pages::default(),
             births: BTreeMap::new(),
+            erases: 0,
             wordlines_per_block: geometry.wordlines_per_block(),
         }
     }
@@ -116,6 +119,11 @@ impl Array {
                 _ => BlockCondition::Good,
             },
         }
+    }
+
+    /// Erases of all blocks so far, interrupted ones included.
+    pub(crate) fn erases(&self) -> u64 {
+        self.erases
     }
 
     /// Whether the last erase of a block was complete, and nothing was programmed since.
@@ -215,6 +223,7 @@ impl Array {
     /// Erases a block; one whose erase did not complete must be erased again.
     pub(crate) fn erase(&mut self, block: BlockId, complete: bool) {
         self.forget_pages(block);
+        self.erases += 1;
         let block = &mut self.blocks[block.0 as usize];
         *block = Block {
             erase_count: block.erase_count + 1,
@@ -226,6 +235,8 @@ impl Array {
     /// Brings a block to the state it had when a durable store was closed, its pages erased.
     pub(crate) fn restore(&mut self, block: BlockId, erase_count: u32, condition: BlockCondition) {
         self.forget_pages(block);
+        let before = u64::from(self.blocks[block.0 as usize].erase_count);
+        self.erases = self.erases - before + u64::from(erase_count);
         self.blocks[block.0 as usize] = Block {
             erase_count,
             flags: match condition {

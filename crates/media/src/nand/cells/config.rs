@@ -58,6 +58,10 @@ pub struct ProgrammedStates {
     pub tlc_mv: [f64; 7],
     /// Their width.
     pub tlc_sigma_mv: f64,
+    /// Means of the fifteen programmed states of QLC, ascending.
+    pub qlc_mv: [f64; 15],
+    /// Their width.
+    pub qlc_sigma_mv: f64,
 }
 
 /// Enhanced SLC programming (Flash-Cosmos 4.2): with more steps the programmed state ends higher and
@@ -124,6 +128,8 @@ pub struct InterferenceConfig {
     pub slc_percent: f64,
     /// The same with MLC and TLC programming.
     pub multi_level_percent: f64,
+    /// The same with QLC programming, whose last pass comes when the neighbours have had their first.
+    pub qlc_percent: f64,
     /// What is left of it when data is randomized, in percent.
     pub randomized_percent: f64,
 }
@@ -157,6 +163,8 @@ impl CellsConfig {
                 mlc_sigma_mv: 1.0,
                 tlc_mv: std::array::from_fn(|state| 1000.0 * (state + 1) as f64),
                 tlc_sigma_mv: 1.0,
+                qlc_mv: std::array::from_fn(|state| 1000.0 * (state + 1) as f64),
+                qlc_sigma_mv: 1.0,
             },
             esp: EspConfig {
                 raise_mv: 0.0,
@@ -182,6 +190,7 @@ impl CellsConfig {
             interference: InterferenceConfig {
                 slc_percent: 0.0,
                 multi_level_percent: 0.0,
+                qlc_percent: 0.0,
                 randomized_percent: 0.0,
             },
             block_spread_percent: 0.0,
@@ -212,11 +221,13 @@ impl CellsConfig {
         ascending("cells.states.slc_mv", &[states.slc_mv])?;
         ascending("cells.states.mlc_mv", &states.mlc_mv)?;
         ascending("cells.states.tlc_mv", &states.tlc_mv)?;
+        ascending("cells.states.qlc_mv", &states.qlc_mv)?;
         for (key, width) in [
             ("cells.erased_sigma_mv", self.erased_sigma_mv),
             ("cells.states.slc_sigma_mv", states.slc_sigma_mv),
             ("cells.states.mlc_sigma_mv", states.mlc_sigma_mv),
             ("cells.states.tlc_sigma_mv", states.tlc_sigma_mv),
+            ("cells.states.qlc_sigma_mv", states.qlc_sigma_mv),
         ] {
             check_real(key, width, 1.0..=10_000.0, "1 to 10000")?;
         }
@@ -281,6 +292,12 @@ impl CellsConfig {
             (
                 "cells.interference.multi_level_percent",
                 interference.multi_level_percent,
+                100.0,
+                "0 to 100",
+            ),
+            (
+                "cells.interference.qlc_percent",
+                interference.qlc_percent,
                 100.0,
                 "0 to 100",
             ),

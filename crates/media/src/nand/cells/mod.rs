@@ -96,6 +96,8 @@ pub(crate) struct Cells {
     seed: u64,
     age: DriveAge,
     quiet: Quiet,
+    /// Bits that a cell holds at most.
+    bits_per_cell_max: u32,
     memo: Box<[Cell<Option<Known>>; MEMO]>,
 }
 
@@ -113,6 +115,7 @@ impl Cells {
                 erase_count: 0,
                 reads: 0,
             },
+            bits_per_cell_max: config.geometry.bits_per_cell_max,
             memo: Box::new([const { Cell::new(None) }; MEMO]),
         };
         cells.settle();
@@ -166,6 +169,11 @@ impl Cells {
         self.memo.iter().for_each(|known| known.set(None));
     }
 
+    /// Whether pages of `mode`, which the drive can have, are corrected.
+    fn has_code(&self, mode: ProgramMode) -> bool {
+        mode != ProgramMode::Esp && mode.bits_per_cell() <= self.bits_per_cell_max
+    }
+
     /// Forgets what was remembered, and finds anew up to where pages need no look.
     fn settle(&mut self) {
         self.forget();
@@ -177,8 +185,9 @@ impl Cells {
             return;
         }
         let safe = |erase_count: u32| {
-            [ProgramMode::Slc, ProgramMode::Mlc, ProgramMode::Tlc]
+            ProgramMode::ALL
                 .into_iter()
+                .filter(|mode| self.has_code(*mode))
                 .all(|mode| {
                     let past = Past {
                         mode,

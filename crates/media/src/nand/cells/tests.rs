@@ -65,6 +65,30 @@ fn by_effort(efforts: impl Iterator<Item = f64>, condition: Condition) -> Vec<f6
     efforts.map(of).collect()
 }
 
+/// A page of cells reads as its bit of the state they are in: each reference is one page's, and no two states are alike.
+#[test]
+fn pages_of_a_cell_are_a_gray_code() {
+    for mode in [ProgramMode::Mlc, ProgramMode::Tlc, ProgramMode::Qlc] {
+        let bits = mode.bits_per_cell() as usize;
+        let states = 1 << bits;
+        // One reference after another is the only one at which cells read wrong.
+        let owner = |reference: usize| {
+            let pages = (0..bits).filter(|&page| voltage::is_wrong_at(states - 1, reference, page));
+            let pages: Vec<usize> = pages.collect();
+            assert_eq!(pages.len(), 1, "{mode}, reference {reference}: {pages:?}");
+            pages[0]
+        };
+        let mut code = 0;
+        let mut codes = vec![code];
+        for reference in 0..states - 1 {
+            code ^= 1 << owner(reference);
+            codes.push(code);
+        }
+        codes.sort_unstable();
+        assert_eq!(codes, (0..states).collect::<Vec<_>>(), "{mode}");
+    }
+}
+
 #[test]
 fn more_effort_never_makes_more_errors() {
     let efforts = || {

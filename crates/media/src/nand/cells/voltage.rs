@@ -7,7 +7,7 @@ use super::config::CellsConfig;
 use crate::nand::mode::ProgramMode;
 
 /// States of the densest mode.
-const STATES_MAX: usize = 8;
+const STATES_MAX: usize = 16;
 /// P/E cycles that wear is stated for.
 const CYCLES: f64 = 10_000.0;
 
@@ -70,16 +70,7 @@ impl ErrorRates {
     /// states are equally frequent.
     pub fn of_page(&self, page_type: usize) -> f64 {
         let count = self.boundaries.len();
-        // Gray codes: a page's bit changes at these references (TLC: 2-3-2).
-        let references: &[usize] = match (count, page_type) {
-            (3, 0) => &[1],
-            (3, _) => &[0, 2],
-            (7, 0) => &[0, 4],
-            (7, 1) => &[1, 3, 5],
-            (7, _) => &[2, 6],
-            _ => &[0],
-        };
-        let wrong = references
+        let wrong = references_of(count, page_type)
             .iter()
             .map(|&at| self.boundaries[at].up + self.boundaries[at].down);
         (wrong.sum::<f64>() / (count + 1) as f64).min(0.5)
@@ -90,6 +81,28 @@ impl ErrorRates {
         let bits = (self.boundaries.len() + 1).ilog2() as usize;
         (0..bits).map(|page| self.of_page(page)).sum::<f64>() / bits as f64
     }
+}
+
+/// Where the bit of a page changes, of cells with `count` references: a Gray code (TLC 2-3-2, QLC 3-4-4-4).
+const fn references_of(count: usize, page_type: usize) -> &'static [usize] {
+    match (count, page_type) {
+        (3, 0) => &[1],
+        (3, _) => &[0, 2],
+        (7, 0) => &[0, 4],
+        (7, 1) => &[1, 3, 5],
+        (7, _) => &[2, 6],
+        (15, 0) => &[5, 9, 11],
+        (15, 1) => &[0, 2, 4, 10],
+        (15, 2) => &[1, 7, 12, 14],
+        (15, _) => &[3, 6, 8, 13],
+        _ => &[0],
+    }
+}
+
+/// Whether cells beyond a reference make bits of a page wrong.
+#[cfg(test)]
+pub(super) fn is_wrong_at(count: usize, reference: usize, page_type: usize) -> bool {
+    references_of(count, page_type).contains(&reference)
 }
 
 /// The states of a mode just after programming.
@@ -182,6 +195,11 @@ impl CellsConfig {
                 &states.tlc_mv,
                 states.tlc_sigma_mv,
                 self.interference.multi_level_percent,
+            ),
+            ProgramMode::Qlc => (
+                &states.qlc_mv,
+                states.qlc_sigma_mv,
+                self.interference.qlc_percent,
             ),
         };
         means.extend(programmed.iter().copied());

@@ -45,6 +45,18 @@ fn a_block_keeps_its_mode_until_erased() {
 }
 
 #[test]
+fn cells_hold_no_more_bits_than_the_drive_is_for() {
+    let mut config = small();
+    config.geometry.bits_per_cell_max = 3;
+    let mut d = Driver::new(&config, Storage::None);
+    refused(
+        d.run(0, &Command::program(page(0, 0), ProgramMode::Qlc)),
+        &["QLC mode", "at most 3 bits"],
+    );
+    d.must(0, &Command::program(page(0, 0), ProgramMode::Tlc));
+}
+
+#[test]
 fn a_block_has_as_many_pages_as_its_mode_has_bits() {
     for (block, mode) in ProgramMode::ALL.into_iter().enumerate() {
         let mut d = driver();

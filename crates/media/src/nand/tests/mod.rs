@@ -24,6 +24,7 @@ pub(super) fn small() -> NandConfig {
         cells_per_string: 4,
         page_bytes: 32,
         spare_bytes: 40,
+        bits_per_cell_max: 4,
     };
     config
 }
@@ -46,11 +47,13 @@ pub(super) fn flash_cosmos() -> NandConfig {
         read_slc_ns = 22500
         read_mlc_ns = [40000, 40000]
         read_tlc_ns = [60000, 60000, 60000]
+        read_qlc_ns = [140000, 140000, 140000, 140000]
         mws_ns = 25000
         program_slc_ns = 200000
         program_esp_ns = 400000
         program_mlc_ns = [500000, 500000]
         program_tlc_ns = [700000, 700000, 700000]
+        program_qlc_ns = [2700000, 2700000, 2700000, 2700000]
         erase_ns = 3500000
         latch_transfer_ns = 20
         xor_ns = 30
@@ -87,6 +90,8 @@ pub(super) fn flash_cosmos() -> NandConfig {
         mlc_sigma_mv = 197.0
         tlc_mv = [0.0, 700.0, 1400.0, 2100.0, 2800.0, 3500.0, 4200.0]
         tlc_sigma_mv = 95.0
+        qlc_mv = [-100.0, 230.0, 560.0, 890.0, 1220.0, 1550.0, 1880.0, 2210.0, 2540.0, 2870.0, 3200.0, 3530.0, 3860.0, 4190.0, 4520.0]
+        qlc_sigma_mv = 50.0
         [cells.esp]
         raise_mv = 3500.0
         narrowing_percent = 70.0
@@ -107,6 +112,7 @@ pub(super) fn flash_cosmos() -> NandConfig {
         [cells.interference]
         slc_percent = 6.03
         multi_level_percent = 3.88
+        qlc_percent = 1.5
         randomized_percent = 30.0
         [ecc]
         codeword_bytes = 1024
@@ -319,6 +325,7 @@ mod geometry {
         assert!(with(|g| g.cells_per_string = 257).contains("cells_per_string = 257"));
         assert!(with(|g| g.page_bytes = 4100).contains("multiple of 8"));
         assert!(with(|g| g.spare_bytes = 70_000).contains("0 to 65535"));
+        assert!(with(|g| g.bits_per_cell_max = 5).contains("3 to 4"));
         assert!(with(|g| (g.channels, g.blocks_per_plane) = (4, 1 << 24)).contains("32 bits"));
         assert!(with(|g| (g.strings_per_block, g.cells_per_string) = (256, 256)).contains("65535"));
         assert!(small().geometry.validate().is_ok() && flash_cosmos().validate().is_ok());
@@ -326,11 +333,12 @@ mod geometry {
 
     #[test]
     fn unknown_and_missing_keys_are_errors() {
-        let text = toml::to_string(&small()).expect("it is plain data");
-        assert_eq!(
-            toml::from_str::<NandConfig>(&text).expect("its own text"),
-            small()
-        );
+        let mut small = small();
+        let text = toml::to_string(&small).expect("it is plain data");
+        // No key, but what follows from the mode that a drive programs.
+        small.geometry.bits_per_cell_max = 3;
+        let read = toml::from_str::<NandConfig>(&text).expect("its own text");
+        assert_eq!(read, small);
         let unknown = text.replace("[bus]", "[bus]\nt_wbb_ns = 1");
         let missing = text.replace("xor_ns", "#");
         for text in [unknown, missing] {

@@ -6,7 +6,8 @@ use super::checksum::crc32;
 use super::file::Medium;
 use super::io_error;
 use super::layout::{
-    HEAD_BYTES, HEADER_BYTES, Layout, MAGIC, TEXT_BYTES_MAX, VERSION, geometry_fields, geometry_of,
+    GEOMETRY_WORDS, HEAD_BYTES, HEADER_BYTES, Layout, MAGIC, TEXT_BYTES_MAX, VERSION, geometry_of,
+    geometry_words,
 };
 use super::record::{Fields, word};
 use crate::nand::geometry::Geometry;
@@ -32,7 +33,7 @@ const CONTENT_AT: usize = 12;
 const WRITER_AT: usize = 16;
 const WRITER_BYTES: usize = 32;
 const GEOMETRY_AT: usize = WRITER_AT + WRITER_BYTES;
-const TEXT_LENGTH_AT: usize = GEOMETRY_AT + 9 * 4;
+const TEXT_LENGTH_AT: usize = GEOMETRY_AT + GEOMETRY_WORDS * 4;
 const TEXT_CHECK_AT: usize = TEXT_LENGTH_AT + 4;
 const CHECK_AT: usize = TEXT_CHECK_AT + 4;
 
@@ -48,7 +49,7 @@ impl Header {
             .put(&VERSION.to_le_bytes())
             .put(&self.content_version.to_le_bytes())
             .put(&writer);
-        for (_, value) in geometry_fields(&self.geometry) {
+        for value in geometry_words(&self.geometry) {
             fields.put(&value.to_le_bytes());
         }
         fields

@@ -16,6 +16,7 @@
 //! bytes, and the copies are as far apart as the file is long.
 
 use crate::nand::geometry::{BlockId, Geometry, PageAddress};
+use crate::nand::mode::BITS_PER_CELL_USUAL;
 
 pub(super) const MAGIC: [u8; 8] = *b"BITLINE\0";
 /// The version of the format that this program writes and reads.
@@ -141,8 +142,11 @@ impl Layout {
     }
 }
 
-/// The geometry as the header keeps it, with the names of the keys.
-pub(super) fn geometry_fields(geometry: &Geometry) -> [(&'static str, u32); 9] {
+/// Words of the header for the geometry.
+pub(super) const GEOMETRY_WORDS: usize = 9;
+
+/// The geometry, with the names of the keys.
+pub(super) fn geometry_fields(geometry: &Geometry) -> [(&'static str, u32); GEOMETRY_WORDS + 1] {
     [
         ("channels", geometry.channels),
         ("chips_per_channel", geometry.chips_per_channel),
@@ -153,11 +157,21 @@ pub(super) fn geometry_fields(geometry: &Geometry) -> [(&'static str, u32); 9] {
         ("cells_per_string", geometry.cells_per_string),
         ("page_bytes", geometry.page_bytes),
         ("spare_bytes", geometry.spare_bytes),
+        ("bits_per_cell_max", geometry.bits_per_cell_max),
     ]
 }
 
-/// The geometry of the fields in that order.
-pub(super) fn geometry_of(fields: [u32; 9]) -> Geometry {
+/// The geometry as the header keeps it: those fields, but for the last. Spare bytes have 16 bits, and above them is by
+/// how many bits a cell may hold more than usual, so that images of other drives are as they always were.
+pub(super) fn geometry_words(geometry: &Geometry) -> [u32; GEOMETRY_WORDS] {
+    let fields = geometry_fields(geometry);
+    let mut words = std::array::from_fn(|index| fields[index].1);
+    words[GEOMETRY_WORDS - 1] |= (geometry.bits_per_cell_max - BITS_PER_CELL_USUAL) << 16;
+    words
+}
+
+/// The geometry of words in that order.
+pub(super) fn geometry_of(words: [u32; GEOMETRY_WORDS]) -> Geometry {
     let [
         channels,
         chips_per_channel,
@@ -167,8 +181,8 @@ pub(super) fn geometry_of(fields: [u32; 9]) -> Geometry {
         strings_per_block,
         cells_per_string,
         page_bytes,
-        spare_bytes,
-    ] = fields;
+        spare_and_more,
+    ] = words;
     Geometry {
         channels,
         chips_per_channel,
@@ -178,7 +192,8 @@ pub(super) fn geometry_of(fields: [u32; 9]) -> Geometry {
         strings_per_block,
         cells_per_string,
         page_bytes,
-        spare_bytes,
+        spare_bytes: spare_and_more & 0xFFFF,
+        bits_per_cell_max: BITS_PER_CELL_USUAL + (spare_and_more >> 16),
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) fn change(d: &mut Driver, random: &mut Random) {
     let state = d.nand.block_state(BlockId(block));
     let mode = state
         .mode
-        .unwrap_or(ProgramMode::ALL[random.below(4) as usize]);
+        .unwrap_or(ProgramMode::ALL[random.below(5) as usize]);
     let is_full = state.next_page >= d.nand.geometry().pages_per_block(mode);
     if is_full || state.condition != BlockCondition::Good || random.chance(0.05) {
         d.must(0, &Command::erase(BlockId(block)));

@@ -312,7 +312,7 @@ impl Nand {
         for &page in pages {
             let plane = self.geometry().plane_of_block(page.block).0 as usize;
             if self.holds_data {
-                self.store.write(page, &self.planes[plane].c.words)?;
+                self.store.write(page, self.planes[plane].bits.c())?;
             }
             self.take_spare(plane);
         }

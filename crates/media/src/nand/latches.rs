@@ -5,6 +5,7 @@
 
 use super::command::Iscm;
 use super::geometry::PageAddress;
+use super::latch_bits::LatchBits;
 
 /// Whether the data in a latch can be trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,11 +19,9 @@ pub enum PageStatus {
     Uncorrectable,
 }
 
-/// One latch per bitline.
+/// One latch per bitline: what is known of its bits, which are in [`LatchBits`].
 #[derive(Default)]
 pub(crate) struct Latch {
-    /// Its bits; empty until first used, and for good when no data is kept.
-    pub(crate) words: Box<[u64]>,
     /// Whether it has been given a value since the die was powered or reset.
     pub(crate) holds: bool,
     pub(crate) status: PageStatus,
@@ -49,6 +48,7 @@ impl Latches {
 pub(crate) struct PlaneLatches {
     pub(crate) s: Latch,
     pub(crate) c: Latch,
+    pub(crate) bits: LatchBits,
     /// What of them may not be changed.
     pub(crate) leased: Latches,
     /// Whether the channel has begun to load the C-latch, or a copyback did.
@@ -63,16 +63,6 @@ pub(crate) struct PlaneLatches {
     pub(crate) spare_programming: Vec<u8>,
     /// Spare bytes of the C-latch's page, once that page is no more.
     pub(crate) spare_kept: Vec<u8>,
-}
-
-impl Latch {
-    /// The bits, made room for.
-    pub(crate) fn room(&mut self, words: usize) -> &mut [u64] {
-        if self.words.len() != words {
-            self.words = vec![0; words].into();
-        }
-        &mut self.words
-    }
 }
 
 impl PlaneLatches {
@@ -112,7 +102,7 @@ impl PlaneLatches {
 
     /// C = S, as between two cache reads.
     pub(crate) fn copy_s_to_c(&mut self) {
-        self.c.words.clone_from(&self.s.words);
+        self.bits.copy_s_to_c();
         self.c.holds = true;
         self.c.status = PageStatus::Ok;
         self.note_transfer(true);
@@ -120,7 +110,7 @@ impl PlaneLatches {
 
     /// S = C.
     pub(crate) fn copy_c_to_s(&mut self) {
-        self.s.words.clone_from(&self.c.words);
+        self.bits.copy_c_to_s();
         self.s.holds = true;
         self.s.status = self.c.status;
         self.s.page = self.c.page;
@@ -129,24 +119,20 @@ impl PlaneLatches {
 
     /// C |= S.
     pub(crate) fn or_s_into_c(&mut self) {
-        for (c, s) in self.c.words.iter_mut().zip(&self.s.words) {
-            *c |= s;
-        }
+        self.bits.combine(|c, s| *c |= s);
         self.note_transfer(false);
     }
 
     /// C ^= S.
     pub(crate) fn xor_s_into_c(&mut self) {
-        for (c, s) in self.c.words.iter_mut().zip(&self.s.words) {
-            *c ^= s;
-        }
+        self.bits.combine(|c, s| *c ^= s);
         self.note_transfer(false);
     }
 
     /// Starts loading the page register, which a program command fills with ones first (ONFI's 80h).
     pub(crate) fn start_loading(&mut self, words: usize) {
         if !self.loading {
-            self.c.room(words).fill(u64::MAX);
+            self.bits.overwrite_c(words).fill(u64::MAX);
             self.c.holds = true;
             self.c.status = PageStatus::Ok;
             self.c.page = None;

@@ -15,6 +15,7 @@ mod die;
 mod error;
 mod finish;
 mod geometry;
+mod latch_bits;
 mod latches;
 mod lease;
 mod legality;

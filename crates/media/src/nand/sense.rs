@@ -27,7 +27,7 @@ pub(crate) struct Sensor {
     raw: bool,
     /// Where in `operands` each slot ends.
     slot_ends: Vec<usize>,
-    all: Box<[u64; CHUNK]>,
+    all: Box<[u64]>,
     slot: Box<[u64; CHUNK]>,
     /// Where a store that is not memory reads operands to.
     scratch: Box<[[u64; CHUNK]; STREAMS]>,
@@ -59,58 +59,82 @@ impl Sensor {
         self.slot_ends.push(self.operands.len());
     }
 
-    /// Senses the slots into the latches as the flags say.
+    /// Senses the slots into the latches as the flags say (Flash-Cosmos Figures 3, 4 and 6).
     pub(crate) fn sense(&mut self, stored: &Stored<'_>, iscm: Iscm, latches: &mut PlaneLatches) {
         let words = stored.geometry.page_words();
-        let (s, c) = (latches.s.room(words), latches.c.room(words));
-        for start in (0..words).step_by(CHUNK) {
-            let length = CHUNK.min(words - start);
-            let sensed = self.sense_chunk(stored, start, length);
-            let range = start..start + length;
-            latch(iscm, sensed, &mut s[range.clone()], &mut c[range]);
+        let bits = &mut latches.bits;
+        let begins_s = iscm.inverse || iscm.init_s;
+        if iscm.init_c && begins_s {
+            bits.forget_c();
+        }
+        if begins_s {
+            // S begins anew, so it is what conduction is gathered in.
+            let s = bits.overwrite_s(words);
+            for start in (0..words).step_by(CHUNK) {
+                let into = &mut s[start..words.min(start + CHUNK)];
+                self.sense_chunk(stored, start, into);
+                if iscm.inverse {
+                    into.iter_mut().for_each(|word| *word = !*word);
+                }
+            }
+        } else {
+            let s = bits.change_s(words);
+            let mut all = std::mem::take(&mut self.all);
+            for start in (0..words).step_by(CHUNK) {
+                let into = &mut s[start..words.min(start + CHUNK)];
+                let sensed = &mut all[..into.len()];
+                self.sense_chunk(stored, start, sensed);
+                and(into, sensed);
+            }
+            self.all = all;
+        }
+        match (iscm.init_c, iscm.transfer) {
+            (true, true) => bits.copy_s_to_c(),
+            (true, false) => bits.overwrite_c(words).fill(0),
+            (false, true) => bits.combine(|c, s| *c |= s),
+            (false, false) => {}
         }
     }
 
     /// What the bitlines from word `start` on conduct.
-    fn sense_chunk<'a>(
-        &'a mut self,
-        stored: &'a Stored<'a>,
-        start: usize,
-        length: usize,
-    ) -> &'a [u64] {
-        if let [page] = self.operands[..] {
-            let scratch = &mut self.scratch[0][..length];
-            return match stored.operand(page, self.raw, start, scratch) {
-                Some(words) => words,
-                None => {
-                    self.all[..length].fill(u64::MAX);
-                    &self.all[..length]
-                }
-            };
-        }
+    fn sense_chunk(&mut self, stored: &Stored<'_>, start: usize, all: &mut [u64]) {
+        let length = all.len();
         let mut first = 0;
         for (index, &end) in self.slot_ends.iter().enumerate() {
+            let pages = &self.operands[first..end];
+            first = end;
+            if index > 0
+                && let [page] = *pages
+            {
+                let scratch = &mut self.scratch[0][..length];
+                match stored.operand(page, self.raw, start, scratch) {
+                    Some(words) => or(all, words),
+                    None => all.fill(u64::MAX),
+                }
+                continue;
+            }
             let slot = if index == 0 {
-                &mut self.all[..length]
+                &mut *all
             } else {
                 &mut self.slot[..length]
             };
-            slot.fill(u64::MAX);
-            for pages in self.operands[first..end].chunks(STREAMS) {
+            let mut anew = true;
+            for pages in pages.chunks(STREAMS) {
                 let mut operands = ArrayVec::<&[u64], STREAMS>::new();
                 for (&page, scratch) in pages.iter().zip(self.scratch.iter_mut()) {
                     let scratch = &mut scratch[..length];
                     // Erased cells conduct: they leave the AND as it is.
                     operands.extend(stored.operand(page, self.raw, start, scratch));
                 }
-                and_all(slot, &operands);
+                anew = and_all(slot, &operands, anew);
+            }
+            if anew {
+                slot.fill(u64::MAX);
             }
             if index > 0 {
-                or(&mut self.all[..length], &self.slot[..length]);
+                or(all, &self.slot[..length]);
             }
-            first = end;
         }
-        &self.all[..length]
     }
 }
 
@@ -173,35 +197,47 @@ impl Stored<'_> {
     }
 }
 
-/// ANDs operands of the length of `into`: as many streams at once as there are, since memory serves
-/// several faster than one after the other.
-fn and_all(into: &mut [u64], mut operands: &[&[u64]]) {
-    while let Some((streams, rest)) = operands.split_first_chunk::<STREAMS>() {
-        and_streams(into, *streams);
-        operands = rest;
+/// ANDs operands of the length of `into` into it, or, `anew`, puts their AND there: as many streams at once as there
+/// are, since memory serves several faster than one after the other. Tells whether `into` is still to be begun.
+fn and_all(into: &mut [u64], operands: &[&[u64]], anew: bool) -> bool {
+    let (anew, rest) = and_groups::<STREAMS>(into, operands, anew);
+    let (anew, rest) = and_groups::<4>(into, rest, anew);
+    let (anew, rest) = and_groups::<2>(into, rest, anew);
+    and_groups::<1>(into, rest, anew).0
+}
+
+/// As [`and_all`], as many groups of `N` operands as there are; gives the others as well.
+fn and_groups<'a, 'b, const N: usize>(
+    into: &mut [u64],
+    mut operands: &'a [&'b [u64]],
+    mut anew: bool,
+) -> (bool, &'a [&'b [u64]]) {
+    while let Some((streams, rest)) = operands.split_first_chunk::<N>() {
+        match anew {
+            true => and_streams::<N, true>(into, *streams),
+            false => and_streams::<N, false>(into, *streams),
+        }
+        (anew, operands) = (false, rest);
     }
-    while let Some((streams, rest)) = operands.split_first_chunk::<4>() {
-        and_streams(into, *streams);
-        operands = rest;
-    }
-    for operand in operands {
-        and(into, operand);
-    }
+    (anew, operands)
 }
 
 /// Line by line, so that the compiler uses wide registers whatever it thinks of the lengths.
-fn and_streams<const N: usize>(into: &mut [u64], operands: [&[u64]; N]) {
+fn and_streams<const N: usize, const ANEW: bool>(into: &mut [u64], operands: [&[u64]; N]) {
     let length = into.len();
     let (lines, rest) = into.as_chunks_mut::<LINE_WORDS>();
     let count = lines.len();
     let operand_lines = operands.map(|operand| &operand.as_chunks::<LINE_WORDS>().0[..count]);
     for (index, line) in lines.iter_mut().enumerate() {
-        let mut all = *line;
+        let mut all = if ANEW { [u64::MAX; LINE_WORDS] } else { *line };
         for operand in &operand_lines {
             let words = &operand[index];
             all = std::array::from_fn(|at| all[at] & words[at]);
         }
         *line = all;
+    }
+    if ANEW {
+        rest.fill(u64::MAX);
     }
     for operand in operands {
         and(rest, &operand[length - rest.len()..length]);
@@ -217,20 +253,5 @@ fn and(into: &mut [u64], words: &[u64]) {
 fn or(into: &mut [u64], words: &[u64]) {
     for (into, word) in into.iter_mut().zip(words) {
         *into |= word;
-    }
-}
-
-/// Lets what the bitlines conduct into the latches (Flash-Cosmos Figures 3, 4 and 6).
-fn latch(iscm: Iscm, sensed: &[u64], s: &mut [u64], c: &mut [u64]) {
-    match (iscm.inverse, iscm.init_s) {
-        (true, _) => s.iter_mut().zip(sensed).for_each(|(s, v)| *s = !v),
-        (false, true) => s.copy_from_slice(sensed),
-        (false, false) => and(s, sensed),
-    }
-    match (iscm.init_c, iscm.transfer) {
-        (true, true) => c.copy_from_slice(s),
-        (true, false) => c.fill(0),
-        (false, true) => or(c, s),
-        (false, false) => {}
     }
 }

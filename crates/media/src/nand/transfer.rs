@@ -29,7 +29,7 @@ impl Nand {
         let latches = &mut self.planes[plane.0 as usize];
         latches.start_loading(words);
         if self.holds_data {
-            put_bytes(&mut latches.c.words, column, bytes);
+            put_bytes(latches.bits.change_c(), column, bytes);
         } else {
             let length = bytes
                 .iter()
@@ -77,10 +77,10 @@ impl Nand {
     ) -> Result<(), NandError> {
         self.check_register(plane, "data out")?;
         self.check_column(plane, column, bytes.len(), "data out")?;
-        let register = &self.planes[plane.0 as usize].c;
+        let latches = &self.planes[plane.0 as usize];
         if self.holds_data {
-            get_bytes(&register.words, column, bytes);
-        } else if let Some(page) = register.page {
+            get_bytes(latches.bits.c(), column, bytes);
+        } else if let Some(page) = latches.c.page {
             bytes.fill(0);
             let kept = self.firmware_pages.get(&self.geometry().ppa(page));
             let kept = kept.and_then(|kept| kept.get(column..)).unwrap_or(&[]);
@@ -96,7 +96,7 @@ impl Nand {
     /// While the die is at work (but for a cache read).
     pub fn page_register(&self, plane: PlaneId) -> Result<&[u64], NandError> {
         self.check_register(plane, "data out")?;
-        Ok(&self.planes[plane.0 as usize].c.words)
+        Ok(self.planes[plane.0 as usize].bits.c())
     }
 
     /// Whether what the page register holds can be trusted.

@@ -1,0 +1,158 @@
+//! What the two latches of a plane hold, bit for bit.
+//!
+//! Most commands leave the same bits in both latches, and the next sense gives S others. So a copy between them is only
+//! noted, and made when one of them is changed in part; where one is overwritten as a whole, they change places.
+
+/// The bits of S and C; empty until first used, and for good when no data is kept.
+#[derive(Default)]
+pub(crate) struct LatchBits {
+    /// What S holds; both latches, where they hold the `same`.
+    s: Box<[u64]>,
+    /// What C holds, unless both hold the `same`: then it is room, of undefined content.
+    c: Box<[u64]>,
+    same: bool,
+}
+
+impl LatchBits {
+    /// What S holds.
+    #[cfg(test)]
+    fn s(&self) -> &[u64] {
+        &self.s
+    }
+
+    /// What C holds.
+    pub(crate) fn c(&self) -> &[u64] {
+        if self.same { &self.s } else { &self.c }
+    }
+
+    /// C holds nothing that is needed: it is going to be overwritten as a whole. So S may be where it is, which keeps
+    /// the memory that steady work touches small.
+    pub(crate) fn forget_c(&mut self) {
+        self.same = false;
+    }
+
+    /// S, to be overwritten as a whole.
+    pub(crate) fn overwrite_s(&mut self, words: usize) -> &mut [u64] {
+        if std::mem::take(&mut self.same) {
+            std::mem::swap(&mut self.s, &mut self.c);
+        }
+        room(&mut self.s, words)
+    }
+
+    /// C, to be overwritten as a whole.
+    pub(crate) fn overwrite_c(&mut self, words: usize) -> &mut [u64] {
+        self.same = false;
+        room(&mut self.c, words)
+    }
+
+    /// S, to be changed.
+    pub(crate) fn change_s(&mut self, words: usize) -> &mut [u64] {
+        self.part();
+        room(&mut self.s, words)
+    }
+
+    /// C, to be changed.
+    pub(crate) fn change_c(&mut self) -> &mut [u64] {
+        self.part();
+        &mut self.c
+    }
+
+    /// C = S.
+    pub(crate) fn copy_s_to_c(&mut self) {
+        self.same = true;
+    }
+
+    /// S = C.
+    pub(crate) fn copy_c_to_s(&mut self) {
+        if !std::mem::replace(&mut self.same, true) {
+            std::mem::swap(&mut self.s, &mut self.c);
+        }
+    }
+
+    /// C takes in S, word by word.
+    pub(crate) fn combine(&mut self, take_in: impl Fn(&mut u64, u64)) {
+        self.part();
+        for (c, s) in self.c.iter_mut().zip(&self.s) {
+            take_in(c, *s);
+        }
+    }
+
+    /// Gives C its own copy of what both hold.
+    fn part(&mut self) {
+        if std::mem::take(&mut self.same) {
+            self.c.clone_from(&self.s);
+        }
+    }
+}
+
+/// `words` of `latch`, which are made if it has others.
+fn room(latch: &mut Box<[u64]>, words: usize) -> &mut [u64] {
+    if latch.len() != words {
+        *latch = vec![0; words].into();
+    }
+    latch
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const WORDS: usize = 3;
+
+    proptest! {
+        /// Whatever is done to them in whatever order, they hold what two plain arrays would.
+        #[test]
+        fn they_hold_what_two_arrays_would(steps in prop::collection::vec((0..9u8, any::<u64>()), 1..60)) {
+            let (mut s, mut c) = ([0; WORDS], [0; WORDS]);
+            let mut latches = LatchBits::default();
+            latches.overwrite_s(WORDS).fill(0);
+            latches.overwrite_c(WORDS).fill(0);
+            for (step, word) in steps {
+                match step {
+                    0 => {
+                        s.fill(word);
+                        latches.overwrite_s(WORDS).fill(word);
+                    }
+                    1 => {
+                        c.fill(word);
+                        latches.overwrite_c(WORDS).fill(word);
+                    }
+                    2 => {
+                        s[0] &= word;
+                        latches.change_s(WORDS)[0] &= word;
+                    }
+                    3 => {
+                        c[0] = word;
+                        latches.change_c()[0] = word;
+                    }
+                    4 => {
+                        c = s;
+                        latches.copy_s_to_c();
+                    }
+                    5 => {
+                        s = [word; WORDS];
+                        c = s;
+                        latches.forget_c();
+                        latches.overwrite_s(WORDS).fill(word);
+                        latches.copy_s_to_c();
+                    }
+                    6 => {
+                        s = c;
+                        latches.copy_c_to_s();
+                    }
+                    7 => {
+                        c = std::array::from_fn(|at| c[at] ^ s[at]);
+                        latches.combine(|c, s| *c ^= s);
+                    }
+                    _ => {
+                        c = std::array::from_fn(|at| c[at] | s[at]);
+                        latches.combine(|c, s| *c |= s);
+                    }
+                }
+                prop_assert_eq!(latches.s(), &s[..]);
+                prop_assert_eq!(latches.c(), &c[..]);
+            }
+        }
+    }
+}

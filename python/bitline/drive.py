@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, NoReturn, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -33,6 +33,12 @@ from bitline.tracing import Tracing
 from bitline.units import Duration
 from bitline.volume import Volume
 from bitline.workload import Flow, LatencyChunk, Queries, Replay, _chunk, workloads_as_json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from bitline.columns import BitmapIndex
+    from bitline.columns.encode import Encoding
 
 #: A flow or a trace, or a mapping of the same keys to plain values.
 Workload: TypeAlias = Flow | Replay | Queries | Mapping[str, Any]
@@ -305,6 +311,41 @@ class Drive:
     def volume(self) -> Volume:
         """Named arrays, files and tables, kept on the drive."""
         return Volume(self)
+
+    def bitmap_index(
+        self,
+        table: "pa.Table | None" = None,
+        *,
+        name: str = "index",
+        encoding: "Mapping[str, Encoding] | None" = None,
+    ) -> "BitmapIndex":
+        """An index over columns of an Arrow table, as vectors of bits that the drive answers predicates with.
+
+        Args:
+            table: The table to be indexed, all columns of it (`table.select` takes some); without one, the
+                index of this name is opened.
+            name: Its name on the drive.
+            encoding: Of columns for which it is not to be chosen: `"bitmap"`, a vector for each value, or
+                `"planes"`, a vector for each bit of the value. By default columns of 3 to 64 values are kept
+                as bitmaps.
+
+        Returns:
+            The index, a mapping from names to columns: `index["age"] < 30` is a predicate, which is counted.
+
+        Raises:
+            UsageError: A table without rows or columns; a column of another type than bool, integers,
+                decimals, dates, times, timestamps, durations, strings, bytes and dictionaries; an encoding
+                that is none, or bitmaps of more than 4,096 values; a name that is taken; without a table, one
+                that is not there.
+            NvmeError: What the drive reports, such as a full group.
+        """
+        from bitline.columns import index
+
+        if table is None:
+            if encoding is not None:
+                raise UsageError("encoding is chosen when an index is made: give the table, too")
+            return index.opened(self, name)
+        return index.build(self, table, name, encoding)
 
     # Handles
 

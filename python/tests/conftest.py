@@ -20,6 +20,14 @@ SMALL = {
     "bits.compute_blocks_percent": 60,
 }
 
+#: One with room for many groups of vectors, each of some pages.
+ROOMY = {
+    **SMALL,
+    "nand.geometry.page_bytes": 512,
+    "nand.geometry.blocks_per_plane": 192,
+    "frontend.block_bytes": 512,
+}
+
 
 @pytest.fixture(scope="session")
 def rows() -> LineItems:

@@ -131,10 +131,10 @@ fn health_counts_what_computations_send() {
             let (both, bits) = (all(&[0, 1]), bits(&host));
             for _ in 0..times {
                 if count {
-                    bits.count(&both, Engine::FlashCosmos, BYTES as u64 * 8)
+                    bits.count(Request::new(&both, Engine::FlashCosmos, BYTES as u64 * 8))
                         .await?;
                 } else {
-                    bits.evaluate(&both, Engine::FlashCosmos, BYTES as u64 * 8)
+                    bits.evaluate(Request::new(&both, Engine::FlashCosmos, BYTES as u64 * 8))
                         .await?;
                 }
             }

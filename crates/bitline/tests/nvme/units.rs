@@ -2,7 +2,7 @@
 
 use bitline::workload::{Flow, Size};
 use bitline::{Config, Drive, Host, Statistics};
-use host::bits::{BitsDevice, Handle};
+use host::bits::{BitsDevice, Handle, Request};
 use nvme::command::{Engine, Home};
 use nvme::{Expression, Lba};
 
@@ -251,8 +251,9 @@ fn a_unit_of_a_placed_page_can_be_written_and_deallocated() {
         }
         let rows = [row(0), row(1)];
         let result = bits
-            .evaluate(&operands(), Engine::FlashCosmos, BITS)
-            .await?;
+            .evaluate(Request::new(&operands(), Engine::FlashCosmos, BITS))
+            .await?
+            .result;
         assert!(result == and(rows.clone()), "as placed");
         Ok(())
     });
@@ -278,7 +279,10 @@ fn a_unit_of_a_placed_page_can_be_written_and_deallocated() {
                 );
             }
             for engine in [Engine::FlashCosmos, Engine::ParaBit, Engine::InStorage] {
-                let result = bits.evaluate(&operands(), engine, BITS).await?;
+                let result = bits
+                    .evaluate(Request::new(&operands(), engine, BITS))
+                    .await?
+                    .result;
                 assert!(result == expected, "{engine:?}");
             }
             Ok(())

@@ -21,6 +21,7 @@ pub(crate) fn model() -> CostModel {
         cells_per_string: 48,
         page_bytes: 16384,
         spare_bytes: 1024,
+        bits_per_cell_max: 3,
     };
     let bus = media::nand::BusTiming {
         phases: CommandPhases::Cycles,

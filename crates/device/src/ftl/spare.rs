@@ -389,6 +389,7 @@ mod tests {
             cells_per_string: 4,
             page_bytes: 16384,
             spare_bytes: 256,
+            bits_per_cell_max: 3,
         };
         MappingUnit::of(&geometry, 16384 >> log2_units)
     }

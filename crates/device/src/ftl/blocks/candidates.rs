@@ -336,6 +336,7 @@ mod tests {
             cells_per_string: 4,
             page_bytes,
             spare_bytes: 64,
+            bits_per_cell_max: 3,
         }
     }
 

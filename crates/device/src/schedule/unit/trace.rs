@@ -260,5 +260,6 @@ fn mode_name(mode: ProgramMode) -> &'static str {
         ProgramMode::Esp => "ESP",
         ProgramMode::Mlc => "MLC",
         ProgramMode::Tlc => "TLC",
+        ProgramMode::Qlc => "QLC",
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bitline::workload::{Arrival, Flow};
-use bitline::{Config, Drive, Error, Expression, Keep, Span};
+use bitline::{Config, Drive, Error, Expression, Keep, Platform, Span};
 use serde_json::{Value, json};
 
 /// No cache, so that commands reach the flash.
@@ -258,7 +258,8 @@ fn a_computation_says_what_it_senses_at_once() {
     let vectors = group.write(800, vec![vec![0b1010; 100]; 3]).expect("room");
     let expression = Expression::all(&vectors).expect("three");
     let (parsed, ..) = section(&mut drive, |drive| {
-        drive.query(&expression).read().expect("a result");
+        let query = drive.query(&expression).on(Platform::FlashCosmos);
+        query.read().expect("a result");
     });
     let senses: Vec<_> = parsed
         .of_group("dies")
@@ -318,8 +319,9 @@ fn commands_that_overlap_lie_in_lanes_and_are_linked_to_what_is_theirs() {
             host.args["blocks"].as_u64(),
         );
         let Some((first, blocks)) = first.zip(blocks) else {
-            // The workload asks what the namespace is like.
-            assert_eq!(host.args["opcode"], "Identify");
+            // The workload asks what the namespace is like, and what filled it is flushed.
+            let opcode = host.args["opcode"].as_str();
+            assert!(matches!(opcode, Some("Identify" | "Flush")), "{opcode:?}");
             continue;
         };
         let pages: Vec<u64> = (first / 4..(first + blocks).div_ceil(4)).collect();

@@ -301,7 +301,7 @@ fn io_refusals_carry_the_specified_status() {
         "too long an expression"
     );
     assert_eq!(
-        refusal(&[(0, 0x82), (10, 9), (11, 3), (12, 1)]),
+        refusal(&[(0, 0x82), (10, 9), (11, 5), (12, 1)]),
         invalid,
         "no such engine"
     );

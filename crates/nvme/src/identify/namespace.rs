@@ -275,7 +275,7 @@ mod tests {
             [0, 0x60, 0x50, 0x40, 0x30, 0x20, 0x10, 0],
             "NVMCAP"
         );
-        assert_eq!(page[64..74], [3, 0, 3, 0, 3, 0, 3, 0, 3, 0], "NPWG to NOWS");
+        assert_eq!(page[64..74], [3, 0, 1, 0, 1, 0, 1, 0, 3, 0], "NPWG to NOWS");
         assert_eq!(&page[104..120], b"0123456789abcdef");
         assert_eq!(&page[120..128], b"ABCDEFGH");
         assert_eq!(page[128..132], [0, 0, 9, 0], "LBAF0");

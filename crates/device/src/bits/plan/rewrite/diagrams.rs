@@ -56,7 +56,9 @@ impl Hasher for Mixer {
 }
 
 type Mixed = BuildHasherDefault<Mixer>;
+// order: asked for single entries only.
 type Table<K, V> = HashMap<K, V, Mixed>;
+// order: asked for single entries only.
 type Known<K> = HashSet<K, Mixed>;
 
 /// Diagrams over the rows below a literal.

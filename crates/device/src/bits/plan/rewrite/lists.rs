@@ -156,6 +156,7 @@ impl Lists<'_> {
 
     /// What sensing a cube costs; `None` if the sensing latch cannot hold it.
     fn price(&self, cube: &[Literal]) -> Option<Price> {
+        // order: what is in it is added up.
         let mut of_strings: HashMap<_, (usize, usize)> = HashMap::new();
         for &(row, value) in cube {
             let row = self.graph.row(self.diagrams.rows[row as usize])?;

@@ -14,10 +14,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 from bitline import _bitline
+from bitline.arguments import PathLike
 from bitline.bits import BitExpression
 from bitline.display import Displayed, Result
 from bitline.errors import UsageError
-from bitline.opening import PathLike, Setting, configuration
+from bitline.opening import Setting, configuration
 from bitline.symbols import Formula, parse
 from bitline.units import Duration, Energy, counted, quoted
 

@@ -1,9 +1,13 @@
-"""Arguments that are numbers of a command, and their bounds."""
+"""Arguments that many calls share: numbers of a command with their bounds, paths."""
 
 import operator
+import os
+from typing import TypeAlias
 
 from bitline.errors import UsageError
 from bitline.units import quoted
+
+PathLike: TypeAlias = str | os.PathLike[str]
 
 #: The largest numbers in a command (NVMe Base 2.1): 64-bit block addresses, 32-bit namespaces and counts.
 NUMBER_MAX = (1 << 64) - 1

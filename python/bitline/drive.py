@@ -21,11 +21,10 @@ from numpy.typing import DTypeLike, NDArray
 
 from bitline import _bitline
 from bitline.admin import Admin
-from bitline.arguments import DWORD_MAX, whole_number
+from bitline.arguments import DWORD_MAX, PathLike, whole_number
 from bitline.errors import UsageError
 from bitline.groups import Group, Groups
 from bitline.media import Media
-from bitline.opening import PathLike
 from bitline.pending import Pending
 from bitline.report import Report
 from bitline.statistics import Statistics

@@ -11,12 +11,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from bitline import _bitline
+from bitline.arguments import PathLike
 from bitline.drive import Drive
 from bitline.errors import ConfigError, UsageError
 from bitline.units import quoted
 
 Setting: TypeAlias = bool | int | float | str | Sequence[Any] | Mapping[str, Any]
-PathLike: TypeAlias = str | os.PathLike[str]
 
 #: How deep lists and tables of a setting may nest.
 _NESTING_MAX = 32

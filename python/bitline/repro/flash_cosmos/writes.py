@@ -47,7 +47,7 @@ def program_time_ns(mode: str, changed: Changes = UNCHANGED) -> float:
 def capacity_bytes(mode: str, changed: Changes = UNCHANGED) -> int:
     """Capacity of a drive that programs all data in one mode, none kept for computing."""
     with bitline.open(
-        PRESET, set={**SETTINGS, "bits.compute_blocks_percent": 0, "ftl.mode": mode, **changed}
+        PRESET, set={**SETTINGS, "ftl.mode": mode, **changed, "bits.compute_blocks_percent": 0}
     ) as drive:
         return drive.capacity_bytes
 

@@ -110,7 +110,7 @@ def test_a_drive_keeps_what_advice_promises(drive: Drive) -> None:
             expression = eval(str(formula), {}, vectors)
             before = drive.statistics
             expected = eval(str(formula), {}, dict(rows))
-            np.testing.assert_array_equal(expression.read(), expected)
+            np.testing.assert_array_equal(expression.read("flash-cosmos"), expected)
             total += often * drive.statistics.since(before).bits.flash_cosmos_senses
         return total
 

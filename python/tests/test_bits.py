@@ -379,7 +379,7 @@ def test_a_check_agrees_and_costs_a_sense_for_each_operand(drive: Drive) -> None
     spent = drive.statistics.since(before).bits
     assert (spent.checks, spent.disagreements, spent.differing_bits) == (3, 0, 0)
     assert spent.check_senses == 3 * 4
-    with pytest.raises(UsageError, match="choose in-storage, parabit or flash-cosmos"):
+    with pytest.raises(UsageError, match="choose in-storage, parabit, flash-cosmos, fastest or thriftiest"):
         expression.read("host", check=True)
 
 
@@ -401,7 +401,7 @@ def test_groups_have_homes(drive: Drive) -> None:
     assert [drive.group(name).home for name in ("everywhere", "narrow", "turned")] == [(0, 0), (3, 2), (1, 0)]
     for platform in bitline.PLATFORMS:
         np.testing.assert_array_equal((a & ~(b ^ c)).read(platform), rows[0] & ~(rows[1] ^ rows[2]))
-    told = (a & b).explain()
+    told = (a & b).explain("flash-cosmos")
     homes = told.splitlines()[0].removeprefix("operands on ").split("; ")
     assert sorted(homes) == ["2 dies from 3 on", "all dies"]
     assert "controller plan: about" in told
@@ -425,7 +425,7 @@ def test_how_vectors_of_different_homes_meet_can_be_chosen() -> None:
         with bitline.open(set={**SMALL, "bits.route": route}) as drive:
             [a] = drive.group("0").write(rows[:1])
             [b] = drive.group("1", first_die=1).write(rows[1:])
-            np.testing.assert_array_equal((a & b).read(), rows[0] & rows[1])
+            np.testing.assert_array_equal((a & b).read("flash-cosmos"), rows[0] & rows[1])
             assert drive.statistics.bits.gathers == gathers
     with pytest.raises(bitline.ConfigError, match=r"bits\.route"):
         bitline.open(set={**SMALL, "bits.route": "somehow"})

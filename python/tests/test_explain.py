@@ -157,7 +157,7 @@ def test_vectors_of_an_image(tmp_path: Path) -> None:
         (["a", "--group", "a,b", "--group", "b"], "b is named twice"),
         (["a", "--group", "a,,b"], "'' is no name"),
         (["a", "--inverse", "b"], "--inverse b: b is in no group; there are a"),
-        (["a", "--platform", "gpu"], "--platform gpu: it must be one of host"),
+        (["a", "--platform", "gpu"], "--platform gpu: it must be one of fastest"),
         (["a", "--set", "nand.nothing=1"], "nand.nothing"),
     ],
 )

@@ -168,14 +168,14 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_figures_of_papers_have_published_numbers_and_say_when_they_are_quick(
     run: Run, tmp_path: Path
 ) -> None:
-    from bitline.repro.flash_cosmos import chips, plots, published
+    from bitline.repro.flash_cosmos import chips, plots, powers, published
 
     known = {each.key: each.value for each in published()}
-    for name in ("error_rates", "effort", "intra_block", "inter_block", "power"):
-        chart = getattr(chips, name)()
+    for draw in (chips.error_rates, chips.effort, chips.intra_block, chips.inter_block, powers.power):
+        chart = draw()
         assert {mark.key for mark in chart.marks} <= known.keys()
         plots.curves(tmp_path / "chart.svg", chart, known)
-        assert any("published" in text for text in reads_well(tmp_path / "chart.svg")), name
+        assert any("published" in text for text in reads_well(tmp_path / "chart.svg")), chart.title
         plots.curves(tmp_path / "chart.svg", chart, {})
         assert "published" not in texts(tmp_path / "chart.svg"), "what is not known is not drawn"
     for quick in (True, False):
@@ -239,7 +239,7 @@ def test_every_figure_of_a_sweep_has_a_name_and_a_unit() -> None:
             assert metric(name).quantity is not COUNT, name
     ours = [name for name in report.to_arrow().column_names if not name.startswith("energy.")]
     counts = {f"{kind}.count" for kind in ("read", "write", "latency")}
-    assert set(ours) - {"flow"} - counts <= listed, "reports have names of their own"
+    assert set(ours) - {"flow", "draw"} - counts <= listed, "reports have names of their own"
     for key in ("ftl.gc.policy", "nand.latency.read_slc_ns", "flow.arrival.depth", "schedule.piece_max_us"):
         assert "." not in axis(key).label
         assert "_" not in axis(key).label

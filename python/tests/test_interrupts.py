@@ -22,6 +22,9 @@ import os, signal, sys, time
 import numpy as np
 import bitline
 
+# Python leaves it alone where it was ignored before, as it is in jobs in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 SMALL = {
     "nand.geometry.channels": 2, "nand.geometry.chips_per_channel": 2, "nand.geometry.blocks_per_plane": 64,
     "ftl.gc.threshold_blocks": 4, "nand.geometry.page_bytes": 16384,

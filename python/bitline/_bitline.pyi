@@ -97,6 +97,7 @@ class Volume:
     name, bits, first die and dies (0: all), and how many vectors it has.
     """
 
+    def __new__(cls, drive: Drive) -> Volume: ...
     def check_group(self, group: str, home: tuple[int, int] | None = None) -> tuple[int, int] | None:
         """Fail if there can be no group of this name and home; the home as the drive has it."""
 
@@ -339,9 +340,6 @@ class Drive:
 
     def sanitize(self) -> None:
         """Erases everything on the drive, beyond recovery."""
-
-    def volume(self) -> Volume:
-        """Its named objects."""
 
     def submit_read(self, lba: int, blocks: int) -> Pending:
         """Begin to read blocks; the answer is their bytes."""

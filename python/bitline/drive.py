@@ -69,7 +69,7 @@ class Drive:
 
     def __init__(self, native: _bitline.Drive) -> None:
         self._native = native
-        self._volume = native.volume()
+        self._volume = _bitline.Volume(native)
         self._config = native.config()
         self._is_closed = False
         self._number = next(_DRIVES)

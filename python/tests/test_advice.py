@@ -5,14 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import Run, fails
 from conftest import SMALL
-from test_cli import Run, _fails, run
 
 import bitline
 from bitline import Advice, Drive, Formula, UsageError
 from bitline.symbols import parse
-
-__all__ = ["run"]  # a fixture
 
 
 def _shape(advice: Advice) -> list[list[str]]:
@@ -146,6 +144,6 @@ def test_the_command_shows_what_is_saved(run: Run) -> None:
         (("nofile.txt",), "there is no such file"),
         (("wrong.txt",), "wrong.txt, line 2: expression 'c & & d'"),
     ]:
-        _fails(run("advise", *wrong), 2, words)
+        fails(run("advise", *wrong), 2, words)
     Path("empty.txt").write_text("# nothing\n")
     assert "there is no expression in it" in run("advise", "empty.txt").err

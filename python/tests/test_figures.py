@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from command_line import Run
 from conftest import SMALL
-from test_cli import Run, run
 
 import bitline
 from bitline import UsageError
@@ -19,8 +19,6 @@ from bitline.plot import plot as draw_run
 from bitline.quantities import BYTES, COUNT, TIME, quantity_of
 from bitline.sweep import plot as sweep_plot
 from bitline.timeline import Lane, Slice, Timeline
-
-__all__ = ["run"]  # a fixture
 
 _TEXT = re.compile(r"<text[^>]*>(.*?)</text>", re.DOTALL)
 

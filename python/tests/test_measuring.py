@@ -9,9 +9,8 @@ from pathlib import Path
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
-from test_cli import SMALL_OPTIONS, Run, _fails, run
-
-__all__ = ["run"]  # a fixture
+from command_line import Run, fails
+from conftest import SMALL_OPTIONS
 
 _CACHED = ("--set", "ftl.mapping.kind=cached")
 _QUICK = ("--requests", 300, "--range", 256, "--json")
@@ -110,8 +109,8 @@ def test_several_flows_by_option(run: Run) -> None:
     found = run("run", *_QUICK, *flows).json
     assert [(row["name"], row["requests"]) for row in found["flows"]] == [("a", 300), ("flow 2", 50)]
     assert [(row["flow"], row["kind"]) for row in found["latencies"]] == [("a", "read"), ("flow 2", "write")]
-    _fails(run("run", "--flow", "name = a"), 2, "--flow name = a: expected KEY=VALUE")
-    _fails(run("run", "--flow", "nam = 1"), 2, "a flow has no key", "name")
+    fails(run("run", "--flow", "name = a"), 2, "--flow name = a: expected KEY=VALUE")
+    fails(run("run", "--flow", "nam = 1"), 2, "a flow has no key", "name")
 
 
 def test_a_workload_file(run: Run, tmp_path: Path, trace: Path) -> None:
@@ -141,8 +140,8 @@ def test_a_workload_file(run: Run, tmp_path: Path, trace: Path) -> None:
     smaller = run("run", "--workload", "w/mix.toml", "--set", "nand.geometry.channels=2", "--json").json
     busy = {row["part"]: row["count"] for row in smaller["utilization"]}
     assert busy["channels"] == 2
-    _fails(run("run", "--workload", "w/mix.toml", "--depth", 3), 2, "leave --depth out")
-    _fails(run("run", "--workload", "no.toml"), 2, "no.toml: No such file")
+    fails(run("run", "--workload", "w/mix.toml", "--depth", 3), 2, "leave --depth out")
+    fails(run("run", "--workload", "no.toml"), 2, "no.toml: No such file")
     for text, words in (
         ("[[flows]]", "a workload file has no key 'flows'"),
         ("", "at least one [[flow]], [[replay]] or [[queries]]"),
@@ -152,7 +151,7 @@ def test_a_workload_file(run: Run, tmp_path: Path, trace: Path) -> None:
         ("[precondition]\noccupied = 2\n[[flow]]", "occupied = 2 cannot be"),
     ):
         (tmp_path / "bad.toml").write_text(text)
-        _fails(run("run", "--workload", "bad.toml"), 2, words)
+        fails(run("run", "--workload", "bad.toml"), 2, words)
 
 
 def test_a_queue_of_higher_priority_is_served_first(run: Run) -> None:
@@ -197,7 +196,7 @@ def test_a_queue_of_higher_priority_is_served_first(run: Run) -> None:
     ],
 )
 def test_run_says_what_would_be_right(run: Run, options: tuple[str, ...], words: str) -> None:
-    _fails(run("run", *options), 2, words)
+    fails(run("run", *options), 2, words)
 
 
 def test_every_request_is_in_the_file(run: Run, tmp_path: Path) -> None:
@@ -279,8 +278,8 @@ def test_options_of_replay(run: Run, trace: Path, tmp_path: Path) -> None:
 def test_bad_lines_of_a_trace(run: Run, trace: Path) -> None:
     with trace.open("a") as file:
         file.write("oh dear\n5 0 8 0 1\n")
-    _fails(run("replay", trace), 2, f"{trace}, line 1001: its time is no number")
-    _fails(
+    fails(run("replay", trace), 2, f"{trace}, line 1001: its time is no number")
+    fails(
         run("replay", trace, "--bad-lines", 1),
         2,
         'line 1002: its request has no length: "5 0 8 0 1" (after 1 bad line',
@@ -294,16 +293,16 @@ def test_bad_lines_of_a_trace(run: Run, trace: Path) -> None:
 def test_no_file_is_read_and_written(run: Run, trace: Path) -> None:
     before = trace.read_bytes()
     for option in ("--trace", "--latencies", "--plot"):
-        _fails(run("replay", trace, option, trace), 2, f"{option} {trace}: this is the file of FILE, too")
+        fails(run("replay", trace, option, trace), 2, f"{option} {trace}: this is the file of FILE, too")
     Path("w.toml").write_text(f'[[replay]]\npath = "{trace}"')
-    _fails(run("run", "--workload", "w.toml", "--trace", trace), 2, "this is the file of the trace, too")
+    fails(run("run", "--workload", "w.toml", "--trace", trace), 2, "this is the file of the trace, too")
     assert trace.read_bytes() == before
     twice = ("--latencies", "same.csv", "--trace", "./same.csv")
     assert "this is the file of" in run("run", "--requests", 10, *twice).err
 
 
 def test_a_trace_of_other_devices_is_an_error(run: Run, trace: Path) -> None:
-    _fails(run("replay", trace, "--device", "7=1"), 2, "devices that are not named; it has 0")
+    fails(run("replay", trace, "--device", "7=1"), 2, "devices that are not named; it has 0")
     assert run("replay", trace, "--device", "0=1", "--json").json["requests"] == 1000
     with trace.open("a") as file:
         file.write("200000000 7 0 8 1\n")
@@ -348,10 +347,10 @@ def test_replay_goes_on_an_image(run: Run, trace: Path) -> None:
     ],
 )
 def test_replay_says_what_would_be_right(run: Run, trace: Path, options: tuple[str, ...], words: str) -> None:
-    _fails(run("replay", trace, *options), 2, words)
+    fails(run("replay", trace, *options), 2, words)
 
 
 def test_what_is_no_trace(run: Run, tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("Dear reader\n" * 100)
-    _fails(run("replay", "letter.txt"), 2, "letter.txt: its first lines fit no known format")
-    _fails(run("replay", "nowhere"), 2, "nowhere: ")
+    fails(run("replay", "letter.txt"), 2, "letter.txt: its first lines fit no known format")
+    fails(run("replay", "nowhere"), 2, "nowhere: ")

@@ -10,8 +10,8 @@ import matplotlib.image
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from command_line import Run, fails
 from conftest import SMALL
-from test_cli import Run, _fails, run
 
 import bitline
 from bitline import PLATFORMS, Drive, UsageError
@@ -31,8 +31,6 @@ from bitline.repro.flash_cosmos.ratios import ratios
 from bitline.repro.flash_cosmos.real import COLOURS, Job, index, is_right, read_edges, segment, stars, store
 from bitline.repro.flash_cosmos.report import FIGURES
 from bitline.repro.flash_cosmos.workloads import DAYS
-
-__all__ = ["run"]  # a fixture
 
 
 def _check(job: Job) -> None:
@@ -250,7 +248,7 @@ def test_one_figure_alone(run: Run, tmp_path: Path) -> None:
 
 def test_figures_that_are_not_there(run: Run, tmp_path: Path) -> None:
     done = run("repro", "flash-cosmos", "--figure", "99", "--out", tmp_path)
-    _fails(done, 2, "there is no figure 99; there are 7, ")
+    fails(done, 2, "there is no figure 99; there are 7, ")
 
 
 def test_placed_vectors_read_as_zeroes_and_count(drive: Drive) -> None:

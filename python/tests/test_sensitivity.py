@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from test_cli import Run, run
+from command_line import Run
 
 from bitline.errors import ConfigError
 from bitline.repro.flash_cosmos import BitmapIndex, CliqueStars, ImageSegmentation, Workload, published
@@ -14,8 +14,6 @@ from bitline.repro.flash_cosmos import sensitivity as module
 from bitline.repro.flash_cosmos.estimates import estimates
 from bitline.repro.flash_cosmos.runs import Changes
 from bitline.repro.flash_cosmos.sensitivity import Moved, sensitivity, told
-
-__all__ = ["run"]  # a fixture
 
 
 def _quiet(what: str, done: int, total: int) -> None:

@@ -24,6 +24,7 @@ mod numbered;
 mod oracle;
 #[cfg(feature = "planted-bugs")]
 mod planted;
+mod random_drive;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -5,6 +5,7 @@ mod arrows;
 mod commands;
 mod docs;
 mod layers;
+mod lengths;
 mod licences;
 mod metadata;
 mod python;

@@ -17,10 +17,16 @@ pub(crate) struct Source {
 /// Every file below `folder` whose name ends in `.extension`, in order of path.
 /// Panics when there is none: a check over nothing would always pass.
 pub(crate) fn sources(folder: &str, extension: &str) -> Vec<Source> {
+    let found = sources_if_any(folder, extension);
+    assert!(!found.is_empty(), "no .{extension} file below {folder}");
+    found
+}
+
+/// As [`sources`], of a folder that may have no such file.
+pub(crate) fn sources_if_any(folder: &str, extension: &str) -> Vec<Source> {
     let mut paths = Vec::new();
     collect(&root().join(folder), extension, &mut paths);
     paths.sort();
-    assert!(!paths.is_empty(), "no .{extension} file below {folder}");
     paths.iter().map(|path| read(path)).collect()
 }
 

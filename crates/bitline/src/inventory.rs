@@ -3,6 +3,7 @@
 use device::PowerUpError;
 use device::ftl::{Lpn, Mapping};
 use host::block::identify_controller;
+use host::volume::Extent;
 use media::nand::{BlockCondition, BlockId, Nand};
 use serde::Serialize;
 
@@ -85,15 +86,6 @@ pub struct VectorSpace {
     pub blocks_as_data: u64,
     /// Flash blocks that vectors may occupy.
     pub blocks_max: u64,
-}
-
-/// A run of logical blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockRun {
-    /// The first.
-    pub lba: u64,
-    /// How many.
-    pub blocks: u64,
 }
 
 impl Drive {
@@ -198,17 +190,17 @@ impl Drive {
     ///
     /// # Errors
     /// [`Error::NoPower`].
-    pub fn mapped_runs(&self) -> Result<Vec<BlockRun>, Error> {
+    pub fn mapped_runs(&self) -> Result<Vec<Extent>, Error> {
         let blocks_per_page = self.unit_blocks()?;
-        let mut runs: Vec<BlockRun> = Vec::new();
+        let mut runs: Vec<Extent> = Vec::new();
         let mapped = |page: &u32| self.is_mapped(*page);
         let namespace = self.first_namespace()?;
         for page in namespace.clone().filter(mapped) {
-            let lba = u64::from(page - namespace.start) * blocks_per_page;
+            let first = u64::from(page - namespace.start) * blocks_per_page;
             match runs.last_mut() {
-                Some(run) if run.lba + run.blocks == lba => run.blocks += blocks_per_page,
-                _ => runs.push(BlockRun {
-                    lba,
+                Some(run) if run.first + run.blocks == first => run.blocks += blocks_per_page,
+                _ => runs.push(Extent {
+                    first,
                     blocks: blocks_per_page,
                 }),
             }
@@ -216,7 +208,7 @@ impl Drive {
         // The namespace may end within a page.
         let end = self.blocks()?;
         if let Some(run) = runs.last_mut() {
-            run.blocks = run.blocks.min(end - run.lba);
+            run.blocks = run.blocks.min(end - run.first);
         }
         Ok(runs)
     }

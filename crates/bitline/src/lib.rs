@@ -45,7 +45,7 @@ pub use driver::{Queue, send_raw, send_raw_admin};
 pub use error::{Error, Unclosed};
 pub use explain::{EstimateReport, EstimatedEnergy, Explanation, Labels, PlanPart, StepReport};
 pub use health::Health;
-pub use inventory::{BlockRun, Identity, Inventory, VectorSpace};
+pub use inventory::{Identity, Inventory, VectorSpace};
 pub use pending::{Finished, Pending};
 pub use statistics::{EnergyEntry, LatencyEntry, Statistics, TenantEntry};
 pub use volume::{

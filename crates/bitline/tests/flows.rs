@@ -1,7 +1,7 @@
 //! Flows that are looked at and stopped on their way; what a drive says of itself.
 
 use bitline::workload::{Arrival, Flow, Pattern};
-use bitline::{BlockRun, Config, Drive, Error};
+use bitline::{Config, Drive, Error, Extent};
 
 fn small() -> Drive {
     let config = Config::preset("flash-cosmos").expect("a preset").with([
@@ -218,7 +218,7 @@ fn a_drive_tells_what_it_holds() {
     // Pages of 16 KiB hold 4 blocks: 6 to 13 lie on three of them, 100 on one.
     drive.write(6, &[1; 8 * 4096]).expect("in range");
     drive.write(100, &[2; 4096]).expect("in range");
-    let runs = [(4, 12), (100, 4)].map(|(lba, blocks)| BlockRun { lba, blocks });
+    let runs = [(4, 12), (100, 4)].map(|(first, blocks)| Extent { first, blocks });
     assert_eq!(drive.mapped_runs().expect("power"), runs);
     assert_eq!(drive.inventory().expect("power").mapped_pages, 4);
     drive.deallocate(4, 12).expect("in range");
@@ -239,7 +239,13 @@ fn sequential_requests_take_their_range_in_turn() {
     };
     drive.run_flows(&[writes], |_| {}).expect("it runs");
     let runs = drive.mapped_runs().expect("power");
-    assert_eq!(runs, [BlockRun { lba: 0, blocks: 16 }]);
+    assert_eq!(
+        runs,
+        [Extent {
+            first: 0,
+            blocks: 16
+        }]
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use bitline::workload::{RunOptions, UnderWay};
+use bitline::workload::RunOptions;
 use bitline::{Answer as Asked, Error, Host, Platform, Request, VectorId};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -16,37 +16,13 @@ use crate::expression::Expression;
 use crate::keeper::{Key, keep};
 use crate::pending::{Answer, Pending};
 use crate::progress::Progress;
+use crate::running;
 use crate::tracing;
-use crate::volume::Volume;
-use crate::workload::{columns, parse_precondition, parse_workloads};
-
-/// Events of a workload between two calls of its progress function: some tens of milliseconds.
-const EVENTS_PER_TELLING: u64 = 1 << 17;
-/// Events of a workload between two looks for Ctrl-C.
-const EVENTS_PER_LOOK: u64 = 1 << 13;
-
-/// Requests are handed to Python when there are so many, or a little more.
-const LATENCIES_PER_CHUNK: usize = 1 << 16;
+use crate::workload::{parse_precondition, parse_workloads};
 
 /// The most bytes one call moves, so that a slip of the pen does not ask for more memory
 /// than the machine has.
 const CALL_BYTES_MAX: u64 = 4 << 30;
-
-/// Pages with data, block and page of those that are damaged, damaged copies of records, and whether the image
-/// went back to its last flush.
-type Checked = (u64, Vec<(u32, u32)>, u64, bool);
-
-/// Looks through an image without writing it, and through all its data if `data` is set.
-#[pyfunction]
-pub(crate) fn check_image(py: Python<'_>, image: PathBuf, data: bool) -> PyResult<Checked> {
-    let checked = py
-        .detach(|| bitline::Drive::check_image(&image, data))
-        .map_err(to_python)?;
-    let damaged = checked.damaged_pages.iter();
-    let damaged = damaged.map(|page| (page.block.0, page.page)).collect();
-    let copies = checked.damaged_copies;
-    Ok((checked.pages, damaged, copies, checked.rolled_back))
-}
 
 /// A drive in this process, of the thread that opened it.
 #[pyclass(frozen, module = "bitline._bitline")]
@@ -237,16 +213,11 @@ impl Drive {
         self.with(bitline::Drive::sanitize)
     }
 
-    /// Its named objects.
-    fn volume(this: Py<Drive>) -> Volume {
-        Volume(this)
-    }
-
     /// Begins to read blocks; the answer is their bytes.
     fn submit_read(this: Py<Drive>, lba: u64, blocks: u64) -> PyResult<Pending> {
         let block_bytes = this.get().block_bytes()?;
         check_size(blocks.saturating_mul(u64::from(block_bytes)))?;
-        Pending::submit(this, async move |host| {
+        Drive::submit(this, async move |host| {
             Ok(Answer::Bytes(host.block().read(lba, blocks).await?))
         })
     }
@@ -254,7 +225,7 @@ impl Drive {
     /// Begins to write whole blocks.
     fn submit_write(this: Py<Drive>, lba: u64, data: PyBackedBytes) -> PyResult<Pending> {
         check_size(data.len() as u64)?;
-        Pending::submit(this, async move |host| {
+        Drive::submit(this, async move |host| {
             host.write(lba, &data).await?;
             Ok(Answer::Done)
         })
@@ -275,7 +246,7 @@ impl Drive {
             },
             ..Request::new(&expression.0)
         };
-        Pending::submit(this, async move |host| {
+        Drive::submit(this, async move |host| {
             let reply = host.ask(&request).await?;
             Ok(match count {
                 true => Answer::Count(reply.ones),
@@ -387,30 +358,9 @@ impl Drive {
             draw,
         };
         let progress = Progress::new(py, progress);
-        let report = self.0.with(|drive| {
-            let under_way = drive
-                .start_workloads(&workloads, options)
-                .map_err(to_python)?;
-            loop {
-                let mut done = false;
-                for _ in 0..EVENTS_PER_TELLING / EVENTS_PER_LOOK {
-                    py.check_signals()?;
-                    done = under_way
-                        .advance(drive, EVENTS_PER_LOOK)
-                        .map_err(to_python)?;
-                    if done {
-                        break;
-                    }
-                }
-                if let Some(latencies) = &latencies {
-                    hand_over(py, &under_way, latencies, done)?;
-                }
-                progress.tell(under_way.completed())?;
-                if done {
-                    return under_way.report(drive).map_err(to_python);
-                }
-            }
-        })?;
+        let report = self
+            .0
+            .with(|drive| running::run(py, drive, &workloads, options, &progress, latencies))?;
         json(&report)
     }
 
@@ -452,7 +402,7 @@ impl Drive {
     /// The logical blocks that hold data: runs of first block and number of blocks.
     fn mapped_runs(&self) -> PyResult<Vec<(u64, u64)>> {
         let runs = self.with(|drive| drive.mapped_runs())?;
-        Ok(runs.iter().map(|run| (run.lba, run.blocks)).collect())
+        Ok(runs.iter().map(|run| (run.first, run.blocks)).collect())
     }
 
     /// Fails as a bug of the drive would, for the tests of what becomes of it.
@@ -466,7 +416,15 @@ impl Drive {
         &self,
         work: impl FnOnce(&mut bitline::Drive) -> Result<T, Error>,
     ) -> PyResult<T> {
-        self.0.with(|drive| work(drive).map_err(to_python))
+        self.0.ask(work)
+    }
+
+    /// Begins a call, which goes on while others do.
+    pub(crate) fn submit(
+        this: Py<Drive>,
+        call: impl AsyncFnOnce(Host) -> Result<Answer, Error> + 'static,
+    ) -> PyResult<Pending> {
+        Pending::submit(this.get().0, this.into_any(), call)
     }
 
     pub(crate) fn run<T: 'static, E, F>(&self, function: impl FnOnce(Host) -> F) -> PyResult<T>
@@ -476,20 +434,6 @@ impl Drive {
     {
         self.with(|drive| drive.run(function)?.map_err(Into::into))
     }
-}
-
-/// Hands requests to Python once there are enough of them, or at the end.
-fn hand_over(
-    py: Python<'_>,
-    under_way: &UnderWay,
-    latencies: &Bound<'_, PyAny>,
-    done: bool,
-) -> PyResult<()> {
-    let kept = under_way.latencies_kept();
-    if kept >= LATENCIES_PER_CHUNK || (done && kept > 0) {
-        latencies.call1((columns(py, &under_way.take_latencies())?,))?;
-    }
-    Ok(())
 }
 
 pub(crate) fn check_size(bytes: u64) -> PyResult<()> {

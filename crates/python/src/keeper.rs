@@ -10,7 +10,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use bitline::{Drive, Unclosed};
+use bitline::{Drive, Error, Unclosed};
 use pyo3::PyResult;
 
 use crate::error::{internal, to_python, usage};
@@ -63,6 +63,11 @@ impl Key {
                 Err(internal(message))
             }
         }
+    }
+
+    /// As [`Key::with`], of work whose errors are the drive's.
+    pub(crate) fn ask<T>(self, work: impl FnOnce(&mut Drive) -> Result<T, Error>) -> PyResult<T> {
+        self.with(|drive| work(drive).map_err(to_python))
     }
 
     /// Closes the drive; the key opens nothing afterwards. A drive that cannot be closed stays, so that it can be

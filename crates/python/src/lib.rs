@@ -8,10 +8,13 @@ mod config;
 mod drive;
 mod error;
 mod expression;
+mod image;
 mod keeper;
 mod mqsim;
 mod pending;
 mod progress;
+mod rows;
+mod running;
 mod tpch;
 mod tracing;
 mod volume;
@@ -34,10 +37,13 @@ mod _bitline {
     use super::config::{Config, preset_names, preset_text};
 
     #[pymodule_export]
-    use super::drive::{Drive, check_image};
+    use super::drive::Drive;
 
     #[pymodule_export]
     use super::expression::Expression;
+
+    #[pymodule_export]
+    use super::image::check_image;
 
     #[pymodule_export]
     use super::mqsim::{mqsim_requests, validate_mqsim};

@@ -7,9 +7,9 @@ use bitline::{Error, Host, Pending as Submitted};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::drive::Drive;
 use crate::error::{to_python, usage};
-use crate::volume::VectorRow;
+use crate::keeper::Key;
+use crate::rows::VectorRow;
 
 /// What an answer is.
 #[derive(Clone, Debug)]
@@ -30,22 +30,27 @@ thread_local! {
 /// Something that was submitted to a drive.
 #[pyclass(frozen, module = "bitline._bitline")]
 pub(crate) struct Pending {
-    drive: Py<Drive>,
+    drive: Key,
+    /// Python's drive, which forgets the drive when it goes.
+    _owner: Py<PyAny>,
     number: u64,
     thread: std::thread::ThreadId,
 }
 
 impl Pending {
+    /// Begins a call of the drive, which stays open at least as long as `owner`.
     pub(crate) fn submit(
-        drive: Py<Drive>,
+        drive: Key,
+        owner: Py<PyAny>,
         function: impl AsyncFnOnce(Host) -> Result<Answer, Error> + 'static,
     ) -> PyResult<Pending> {
-        let task = drive.get().with(|drive| drive.submit(function))?;
+        let task = drive.ask(|drive| drive.submit(function))?;
         let number = NEXT.replace(NEXT.get() + 1);
         TASKS.with_borrow_mut(|tasks| tasks.insert(number, task));
         let thread = std::thread::current().id();
         Ok(Pending {
             drive,
+            _owner: owner,
             number,
             thread,
         })
@@ -80,7 +85,7 @@ impl Pending {
         self.check_thread()?;
         let task = TASKS.with_borrow_mut(|tasks| tasks.remove(&self.number));
         let task = task.ok_or_else(|| usage("this was waited for before"))?;
-        let waited = self.drive.get().with(|drive| Ok(drive.wait(&task)));
+        let waited = self.drive.ask(|drive| Ok(drive.wait(&task)));
         let finished = match waited {
             Ok(Err(Error::Interrupted)) | Err(_) => {
                 // The call was broken off, or the drive is busy: it can be waited for again.

@@ -1,9 +1,7 @@
 //! Named objects for Python: groups with their vectors, arrays, files and tables of a drive's volume. What writes is
 //! waited for, or submitted.
 
-use bitline::{
-    Array, Content, Error, Extent, GroupInfo, Home, Host, Object, Rows, Vector, VectorId,
-};
+use bitline::{Array, Content, Error, Home, Host, Rows, VectorId};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -12,30 +10,20 @@ use crate::drive::{Drive, check_size};
 use crate::error::usage;
 use crate::pending::{Answer, Pending};
 use crate::progress::Progress;
-
-/// Name, number, length in bits, whether inverted, name in expressions, extents as first block and blocks.
-pub(crate) type VectorRow = (String, u32, u64, bool, (u32, u32), Vec<(u64, u64)>);
-
-/// Name, kind, bytes, type, shape, schema, extents as first block and blocks.
-type ObjectRow = (
-    String,
-    &'static str,
-    u64,
-    Option<String>,
-    Vec<u64>,
-    Option<Vec<u8>>,
-    Vec<(u64, u64)>,
-);
-
-/// Name, bits, first die and dies of its home, number of vectors.
-type GroupRow = (String, u64, (u16, u16), usize);
+use crate::rows::{GroupRow, ObjectRow, VectorRow, group_row, object_row, vector_row};
 
 /// The named objects of a drive.
 #[pyclass(frozen, module = "bitline._bitline")]
-pub(crate) struct Volume(pub(crate) Py<Drive>);
+pub(crate) struct Volume(Py<Drive>);
 
 #[pymethods]
 impl Volume {
+    /// Those of `drive`.
+    #[new]
+    fn new(drive: Py<Drive>) -> Volume {
+        Volume(drive)
+    }
+
     /// A home as the drive has it; fails if there can be no group of this name, or the drive has no such dies.
     #[pyo3(signature = (group, home = None))]
     fn check_group(&self, group: &str, home: Option<(u16, u16)>) -> PyResult<Option<(u16, u16)>> {
@@ -361,7 +349,7 @@ impl Volume {
         py: Python<'_>,
         call: impl AsyncFnOnce(Host) -> Result<Answer, Error> + 'static,
     ) -> PyResult<Pending> {
-        Pending::submit(self.0.clone_ref(py), call)
+        Drive::submit(self.0.clone_ref(py), call)
     }
 }
 
@@ -399,46 +387,9 @@ fn content(
     }
 }
 
-fn group_row(group: GroupInfo) -> GroupRow {
-    let home = (group.home.first, group.home.dies);
-    (group.name, group.bits, home, group.vectors)
-}
-
 fn rows_of(bits: u64, inverse: bool, names: Option<Vec<String>>, home: Option<(u16, u16)>) -> Rows {
     let mut rows = Rows::new(bits);
     (rows.inverse, rows.names) = (inverse, names);
     rows.home = home.map(|(first, dies)| Home { first, dies });
     rows
-}
-
-fn vector_row(vector: Vector) -> VectorRow {
-    let extents = runs(&vector.extents);
-    let id = (vector.id.group, vector.id.vector);
-    (
-        vector.name,
-        vector.number,
-        vector.bits,
-        vector.inverse,
-        id,
-        extents,
-    )
-}
-
-fn object_row(object: Object) -> ObjectRow {
-    let (bytes, extents) = (object.content.bytes(), runs(&object.extents));
-    let (kind, dtype, shape, schema) = match object.content {
-        Content::Group(_) => ("group", None, Vec::new(), None),
-        Content::Array(array) => ("array", Some(array.dtype), array.shape, None),
-        Content::File { .. } => ("file", None, Vec::new(), None),
-        Content::Table { schema, .. } => ("table", None, Vec::new(), Some(schema)),
-        _ => ("object", None, Vec::new(), None),
-    };
-    (object.name, kind, bytes, dtype, shape, schema, extents)
-}
-
-fn runs(extents: &[Extent]) -> Vec<(u64, u64)> {
-    extents
-        .iter()
-        .map(|extent| (extent.first, extent.blocks))
-        .collect()
 }

@@ -23,7 +23,6 @@ pub mod memory;
 mod quantity;
 mod random;
 pub mod resource;
-mod timers;
 mod trace;
 
 pub use combine::{Either, join, join_all, select};

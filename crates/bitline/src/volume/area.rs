@@ -2,7 +2,7 @@
 
 use host::volume::{Volume, VolumeError, VolumeOptions};
 
-use super::mount::DriveVolume;
+use super::DriveVolume;
 use crate::drive::Host;
 use crate::error::Error;
 

@@ -9,8 +9,9 @@ use std::ops::Range;
 use host::volume::Lies;
 use sim::resource::Permit;
 
+use super::DriveVolume;
 use super::area::options;
-use super::mount::{Absent, DriveVolume};
+use super::mount::Absent;
 use crate::drive::Host;
 use crate::error::Error;
 

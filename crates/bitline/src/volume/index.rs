@@ -7,7 +7,7 @@ use std::rc::Rc;
 use host::volume::{Content, Object, ObjectId};
 use nvme::VectorId;
 
-use super::mount::DriveVolume;
+use super::DriveVolume;
 
 /// Where a vector is.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ mod group;
 mod guard;
 mod index;
 mod information;
+mod lookup;
 mod mount;
 mod objects;
 mod parts;
@@ -19,6 +20,7 @@ mod vectors;
 pub use host::volume::{Array, Content, Extent, Kind, Object, ObjectId, VolumeError};
 
 use crate::drive::Drive;
+use crate::driver::Queue;
 use crate::error::Error;
 pub use group::{Group, Writer};
 pub(crate) use guard::Plain;
@@ -27,6 +29,9 @@ pub use information::{GroupInfo, Rows, Vector};
 pub(crate) use mount::{Kept, Mount};
 pub use place::PlaceError;
 pub(crate) use uses::Using;
+
+/// The volume that the host library keeps on a drive.
+type DriveVolume = host::volume::Volume<Queue>;
 
 /// The named objects of a drive.
 pub struct Volume<'d>(&'d mut Drive);

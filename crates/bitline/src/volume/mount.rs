@@ -9,16 +9,13 @@ use nvme::Status;
 use sim::Sim;
 use sim::resource::{Permit, RangeLock, Semaphore};
 
+use super::DriveVolume;
 use super::area::{check_empty, open_on_drive, options};
 use super::index::Index;
 use super::reserved::Reserved;
 use super::uses::{Closing, Uses};
 use crate::drive::Host;
-use crate::driver::Queue;
 use crate::error::Error;
-
-/// The volume of a drive.
-pub(crate) type DriveVolume = Volume<Queue>;
 
 /// Plain writes to blocks of the volume at the same time: more than memory holds.
 const PLAIN_WRITES: u64 = u32::MAX as u64;

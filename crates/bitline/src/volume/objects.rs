@@ -2,8 +2,9 @@
 
 use host::volume::{Content, Kind, Object, VolumeError, check_name, write_content};
 
+use super::DriveVolume;
 use super::Usage;
-use super::mount::{Absent, DriveVolume};
+use super::mount::Absent;
 use super::uses::Using;
 use super::vectors::undone;
 use crate::drive::Host;

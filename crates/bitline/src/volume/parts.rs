@@ -3,7 +3,8 @@
 use host::volume::{Object, write_content};
 use sim::resource::{Access, RangeGuard};
 
-use super::mount::{Absent, DriveVolume};
+use super::DriveVolume;
+use super::mount::Absent;
 use super::objects::{not_found, number_of};
 use super::reserved::erased;
 use super::vectors::undone;

@@ -9,9 +9,10 @@ use host::volume::{Content, Group, ObjectId};
 use media::nand::NandError;
 use thiserror::Error;
 
+use super::DriveVolume;
 use super::index::id_of;
 use super::information::{Rows, Vector, handle_of};
-use super::mount::{Absent, DriveVolume};
+use super::mount::Absent;
 use super::vectors::{group_in, row_name};
 use crate::drive::{Drive, Host};
 use crate::error::Error;

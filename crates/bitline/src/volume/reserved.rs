@@ -8,7 +8,7 @@ use host::volume::{Extent, Group, Reservation};
 use sim::Sim;
 use sim::resource::Broadcast;
 
-use super::mount::DriveVolume;
+use super::DriveVolume;
 use crate::error::Error;
 
 /// What calls under way have reserved.

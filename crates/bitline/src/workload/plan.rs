@@ -7,7 +7,7 @@ use sim::Span;
 use super::Workload;
 use super::flow::{Arrival, Flow};
 use super::queries::{Queries, Question};
-use super::range::{Extent, Range};
+use super::range::{NamespaceBlocks, Range};
 use super::replay::{Replay, Timing, TraceSource};
 use super::run::{Prefill, Touched};
 use super::warnings::RangeFacts;
@@ -177,7 +177,7 @@ fn check_volume(drive: &mut Drive, namespace: u32, range: Range) -> Result<(), S
 
 /// The format and size of a namespace.
 pub(super) struct Format {
-    pub(super) size: Extent,
+    pub(super) size: NamespaceBlocks,
     pub(super) block_bytes: u32,
 }
 
@@ -211,7 +211,7 @@ fn namespace(drive: &mut Drive, number: u32) -> Result<Format, Error> {
         _ => blocks,
     };
     Ok(Format {
-        size: Extent { blocks, data },
+        size: NamespaceBlocks { blocks, data },
         block_bytes: device,
     })
 }

@@ -2,7 +2,7 @@
 
 /// Logical blocks of a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Extent {
+pub(super) struct NamespaceBlocks {
     /// All of them.
     pub(super) blocks: u64,
     /// The first so many are for ordinary data; behind them is where vectors are by default.
@@ -19,8 +19,12 @@ pub(super) struct Range {
 impl Range {
     /// The range from `first` on, of `range_blocks` or, if that is zero, of all that
     /// follow for ordinary data in a namespace, or at all if none do.
-    pub(super) fn within(first: u64, range_blocks: u64, size: Extent) -> Result<Range, String> {
-        let Extent { blocks, data } = size;
+    pub(super) fn within(
+        first: u64,
+        range_blocks: u64,
+        size: NamespaceBlocks,
+    ) -> Result<Range, String> {
+        let NamespaceBlocks { blocks, data } = size;
         let rest = blocks.saturating_sub(first);
         let range = match range_blocks {
             0 if first < data => data - first,

@@ -9,7 +9,7 @@ use sim::{Span, Time};
 
 use super::flow::DEPTH_MAX;
 use super::named::name_or_table;
-use super::range::{Extent, Range};
+use super::range::{NamespaceBlocks, Range};
 use super::report::TraceReport;
 use super::request::{Request, RequestKind, Source};
 use super::trace::{
@@ -171,7 +171,7 @@ impl Replay {
     }
 
     /// The range in a namespace of this size.
-    pub(super) fn target(&self, size: Extent, block_bytes: u32) -> Result<Target, String> {
+    pub(super) fn target(&self, size: NamespaceBlocks, block_bytes: u32) -> Result<Target, String> {
         Ok(Target {
             range: Range::within(self.first_block, self.range_blocks, size)?,
             block_bytes: u64::from(block_bytes),

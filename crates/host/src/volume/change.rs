@@ -14,15 +14,15 @@ use crate::transport::Transport;
 
 /// A change under way. Dropping it undoes it.
 pub struct Change<'v, T> {
-    volume: &'v mut Volume<T>,
+    pub(super) volume: &'v mut Volume<T>,
     /// The objects touched, as they were before.
     before: BTreeMap<ObjectId, Option<Entry>>,
     /// Pages taken for new extents.
     taken: BTreeSet<Run>,
     /// Content was written that must be durable before anything names it.
-    has_content: bool,
+    pub(super) has_content: bool,
     /// Pages that are free once this is committed.
-    freed: Vec<Run>,
+    pub(super) freed: Vec<Run>,
     is_committed: bool,
 }
 
@@ -220,93 +220,8 @@ impl<'v, T: Transport> Change<'v, T> {
         Ok(())
     }
 
-    /// Writes `bytes` behind the end of a file, table or array; of an array whole rows.
-    ///
-    /// # Errors
-    /// [`VolumeError::NotFound`], [`VolumeError::Rows`], [`VolumeError::Fixed`], [`VolumeError::NoSpace`]; what the drive
-    /// reports.
-    pub async fn append(&mut self, id: ObjectId, bytes: &[u8]) -> Result<(), VolumeError> {
-        let object = self.volume.get(id).ok_or_else(|| no_object(id))?;
-        let wanted = object.content.bytes() + bytes.len() as u64;
-        let content = object.content.resized(&object.name, wanted)?;
-        let reservation = self.volume.reserve_growth(id, wanted)?;
-        let extents = reservation.extents().to_vec();
-        self.grow(id, content, reservation)?;
-        // Whoever drops this future leaves a command behind that may still write.
-        self.volume.is_unsure = true;
-        let device = self.volume.device();
-        let written = async {
-            let done = object.fill_up(device, bytes).await?;
-            data::write_padded(device, &extents, &bytes[done..]).await
-        };
-        let written = written.await;
-        self.volume.is_unsure = false;
-        written
-    }
-
-    /// Makes an object longer: what is behind its end was written to its last page and to a reservation
-    /// ([`Volume::reserve_growth`]).
-    ///
-    /// # Errors
-    /// As [`Change::replace_from`].
-    pub fn grow(
-        &mut self,
-        id: ObjectId,
-        content: Content,
-        reservation: Reservation,
-    ) -> Result<(), VolumeError> {
-        let more = self.adopt(reservation);
-        // Its last page may have got the rest.
-        self.has_content = true;
-        let entry = self.same_kind(id, content)?;
-        let mut runs = self.entry(id)?.runs.clone();
-        for run in more {
-            match runs.last_mut() {
-                Some(last) if last.end() == run.first => last.pages += run.pages,
-                _ => runs.push(run),
-            }
-        }
-        self.resize(id, entry, runs)
-    }
-
-    /// Makes an object shorter; the pages that it needs no more are free once this is committed.
-    ///
-    /// # Errors
-    /// [`VolumeError::NotFound`], [`VolumeError::WrongKind`], [`VolumeError::Attribute`].
-    pub fn shorten(&mut self, id: ObjectId, content: Content) -> Result<(), VolumeError> {
-        let mut left = self.volume.layout.pages_for(content.bytes());
-        let entry = self.same_kind(id, content)?;
-        let (mut kept, mut freed) = (Vec::new(), Vec::new());
-        for run in self.entry(id)?.runs.clone() {
-            let pages = left.min(u64::from(run.pages)) as u32;
-            left -= u64::from(pages);
-            let (first, rest) = (run.first, run.pages - pages);
-            if pages > 0 {
-                kept.push(Run { first, pages });
-            }
-            if rest > 0 {
-                let first = first + pages;
-                freed.push(Run { first, pages: rest });
-            }
-        }
-        self.resize(id, entry, kept)?;
-        self.freed.extend(freed);
-        Ok(())
-    }
-
-    fn resize(
-        &mut self,
-        id: ObjectId,
-        mut entry: Entry,
-        runs: Vec<Run>,
-    ) -> Result<(), VolumeError> {
-        self.check(&entry, Some(id))?;
-        entry.runs = self.runs_for(&entry, Some(runs))?;
-        self.put(vec![(id, Some(entry))])
-    }
-
     /// An object with other content of the same kind, and no pages yet.
-    fn same_kind(&self, id: ObjectId, content: Content) -> Result<Entry, VolumeError> {
+    pub(super) fn same_kind(&self, id: ObjectId, content: Content) -> Result<Entry, VolumeError> {
         let old = self.entry(id)?;
         let (found, wanted) = (old.content.kind(), content.kind());
         let name = old.name.clone();
@@ -441,7 +356,7 @@ impl<'v, T: Transport> Change<'v, T> {
         self.volume.deallocate_freed().await.map(|_| ())
     }
 
-    fn entry(&self, id: ObjectId) -> Result<&Entry, VolumeError> {
+    pub(super) fn entry(&self, id: ObjectId) -> Result<&Entry, VolumeError> {
         self.volume.catalogue.get(id).ok_or_else(|| no_object(id))
     }
 
@@ -458,7 +373,7 @@ impl<'v, T: Transport> Change<'v, T> {
     }
 
     /// Whether an object can be as it is to be; `id` has its name already, if it has.
-    fn check(&self, entry: &Entry, id: Option<ObjectId>) -> Result<(), VolumeError> {
+    pub(super) fn check(&self, entry: &Entry, id: Option<ObjectId>) -> Result<(), VolumeError> {
         entry.content.check()?;
         if let Content::Group(group) = &entry.content
             && alignment(group, &self.volume.layout).is_none()
@@ -480,14 +395,18 @@ impl<'v, T: Transport> Change<'v, T> {
     }
 
     /// The pages of a reservation, which go back with this change if it is not made.
-    fn adopt(&mut self, reservation: Reservation) -> Vec<Run> {
+    pub(super) fn adopt(&mut self, reservation: Reservation) -> Vec<Run> {
         self.has_content |= !reservation.runs.is_empty();
         self.taken.extend(&reservation.runs);
         reservation.runs
     }
 
     /// Pages for the content of an object: those it is to have, if they are as many as it needs, or new ones.
-    fn runs_for(&mut self, entry: &Entry, runs: Option<Vec<Run>>) -> Result<Vec<Run>, VolumeError> {
+    pub(super) fn runs_for(
+        &mut self,
+        entry: &Entry,
+        runs: Option<Vec<Run>>,
+    ) -> Result<Vec<Run>, VolumeError> {
         let bytes = entry.content.bytes();
         if let Some(runs) = runs {
             let pages = runs.iter().map(|run| u64::from(run.pages)).sum::<u64>();
@@ -510,7 +429,7 @@ impl<'v, T: Transport> Change<'v, T> {
         Ok(self.adopt(reservation?))
     }
 
-    fn put(&mut self, records: Vec<Record>) -> Result<(), VolumeError> {
+    pub(super) fn put(&mut self, records: Vec<Record>) -> Result<(), VolumeError> {
         let inconsistent = |reason: String| VolumeError::Attribute {
             what: "the change",
             value: reason,

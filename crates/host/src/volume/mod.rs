@@ -30,6 +30,7 @@ mod page;
 mod record;
 mod replay;
 mod reserve;
+mod resize;
 mod superblock;
 #[cfg(test)]
 mod tests;

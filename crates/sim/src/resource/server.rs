@@ -7,9 +7,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::executor::{Sim, TaskId};
+use crate::executor::{Sim, TaskId, TimerId};
 use crate::quantity::{Span, Time};
-use crate::timers::TimerId;
 
 /// How urgent a visit is. A smaller number is served first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

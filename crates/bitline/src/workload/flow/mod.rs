@@ -15,7 +15,7 @@ pub use pattern::Pattern;
 pub use size::Size;
 
 use super::named::{name_or_table, number_or_table};
-use super::range::{Extent, Range};
+use super::range::{NamespaceBlocks, Range};
 
 /// A stream of requests.
 ///
@@ -100,7 +100,7 @@ impl Default for Flow {
 impl Flow {
     /// Checks the flow against a namespace of `blocks` logical blocks, and gives the
     /// range that it uses.
-    pub(super) fn check(&self, size: Extent, queue_pairs: usize) -> Result<Range, String> {
+    pub(super) fn check(&self, size: NamespaceBlocks, queue_pairs: usize) -> Result<Range, String> {
         if !(0.0..=1.0).contains(&self.read_fraction) {
             return Err(format!(
                 "read_fraction = {} must be 0 to 1",

@@ -3,9 +3,10 @@
 //! Every programmed page is read, all dies at once, and its spare bytes say what it holds. Of
 //! several versions of a logical page the highest counts; of a page and its copy the copy
 //! counts, so that collection goes on where it was. If there is a checkpoint, far fewer pages
-//! are read (`root`).
+//! are read (`root`, `rebuild`).
 
 mod journal;
+mod rebuild;
 mod root;
 mod scan;
 

@@ -7,6 +7,7 @@ mod image;
 mod latches;
 mod leases;
 mod legality;
+mod sensing;
 mod timing;
 
 use super::*;

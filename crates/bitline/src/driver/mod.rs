@@ -2,71 +2,32 @@
 //! completions. It meets the drive only through queue entries, memory and
 //! doorbells, as a driver on a PCIe bus would.
 
-use std::cell::{Cell, OnceCell, RefCell};
+mod claim;
+mod pair;
+mod queue;
+
+use std::cell::{OnceCell, RefCell};
 use std::rc::{Rc, Weak};
 use std::task::Poll;
 
 use device::frontend::{AdminQueues, Controller};
 use device::port::HostPort;
-use host::{Buffer, Error, Memory, Transport};
+use host::{Error, Memory};
 use nvme::command::{CreateCompletionQueue, CreateSubmissionQueue};
 use nvme::{
-    AdminCommand, CommandId, CompletionEntry, Cursor, HostMemory, QueueId, QueuePriority, Ring,
-    Status, SubmissionEntry,
+    AdminCommand, CommandId, CompletionEntry, HostMemory, QueueId, QueuePriority, SubmissionEntry,
 };
-use sim::resource::Semaphore;
-use sim::{Counter, Name, Sim, TaskId, Time, Track};
+use sim::{Sim, Time};
 use zerocopy::{FromZeros, IntoBytes};
 
+pub use self::queue::{Queue, send_raw, send_raw_admin};
+
+use self::claim::{Claim, Left};
+use self::pair::{Arrival, QueuePair};
 use crate::traced::Traced;
 
 /// Entries of the admin queues.
 const ADMIN_ENTRIES: u32 = 32;
-
-/// A command slot of a queue pair, named by its command identifier.
-#[derive(Clone, Copy)]
-struct Pending {
-    waiter: TaskId,
-    completion: Option<Arrival>,
-    /// Nobody awaits it any more: its identifier goes back when it completes.
-    abandoned: bool,
-    /// It is abandoned and the drive may still write to its data, so freed memory is held.
-    holds_memory: bool,
-}
-
-/// A completion on its way over the link, or arrived.
-#[derive(Clone, Copy)]
-struct Arrival {
-    entry: CompletionEntry,
-    at: Time,
-    /// The completion queue's head once this entry is consumed.
-    head: u16,
-    /// Rises with each completion that arrives.
-    order: u64,
-}
-
-struct State {
-    submission: Ring,
-    completion: Cursor,
-    pending: Vec<Pending>,
-    free: Vec<u16>,
-    /// The order of the last completion that arrived.
-    arrived: u64,
-    /// The order of the newest that was consumed: what older ones say of heads is out of date.
-    consumed: u64,
-}
-
-/// A submission and a completion queue of the same number.
-struct QueuePair {
-    id: QueueId,
-    submission_memory: Buffer,
-    completion_memory: Buffer,
-    state: RefCell<State>,
-    /// Identifiers that are free and promised to nobody. Who finds none waits in line.
-    room: Semaphore,
-    /// Where a trace shows its commands, and how many are outstanding.
-    lines: (Track, Counter),
-}
 
 /// The driver of one drive.
 pub(crate) struct Driver {
@@ -76,14 +37,6 @@ pub(crate) struct Driver {
     admin: QueuePair,
     io: OnceCell<Vec<QueuePair>>,
     left: Left,
-}
-
-/// Commands that nobody awaits any more and the drive still carries out.
-#[derive(Default)]
-struct Left {
-    count: Cell<u64>,
-    /// Who waits until there are none.
-    waiting: RefCell<Vec<TaskId>>,
 }
 
 impl Driver {
@@ -346,181 +299,4 @@ impl Driver {
             self.sim.wake_at(arrival.at, pending.waiter);
         }
     }
-}
-
-impl QueuePair {
-    fn new(sim: &Sim, memory: &Memory, id: QueueId, entries: u32) -> Result<QueuePair, Error> {
-        let wrong_size = |_| {
-            Error::Usage(format!(
-                "a queue of {entries} entries: it must be 2 to 65536"
-            ))
-        };
-        let submission = Ring::new(entries).map_err(wrong_size)?;
-        let zeroed = vec![0; entries as usize * CompletionEntry::BYTES];
-        Ok(QueuePair {
-            id,
-            submission_memory: Buffer::new(
-                memory,
-                u64::from(entries) * SubmissionEntry::BYTES as u64,
-            )?,
-            // Zeroed, so that no entry has the phase of a new one (Base 4.2.4).
-            completion_memory: Buffer::holding(memory, &zeroed)?,
-            state: RefCell::new(State {
-                submission,
-                completion: Cursor::new(entries).map_err(wrong_size)?,
-                pending: vec![
-                    Pending {
-                        waiter: TaskId::NONE,
-                        completion: None,
-                        abandoned: false,
-                        holds_memory: false,
-                    };
-                    entries as usize - 1
-                ],
-                free: (0..(entries - 1) as u16).rev().collect(),
-                arrived: 0,
-                consumed: 0,
-            }),
-            room: Semaphore::new(sim, u64::from(entries) - 1),
-            lines: {
-                let (name, trace) = (Name::numbered("queue pair", id.get().into()), sim.trace());
-                let outstanding = trace.counter("queues", name.followed_by("outstanding"));
-                (trace.overlapping_track("host", name), outstanding)
-            },
-        })
-    }
-
-    /// Notes in the trace how many commands are outstanding.
-    #[inline]
-    fn trace_outstanding(&self, sim: &Sim) {
-        if sim.trace().enabled() {
-            let state = self.state.borrow();
-            let outstanding = state.pending.len() - state.free.len();
-            sim.trace().count(self.lines.1, sim.now(), outstanding);
-        }
-    }
-
-    /// Notes in the trace a command that was sent at `begin` and is complete.
-    #[cold]
-    fn trace_command(&self, sim: &Sim, traced: &Traced<'_>, begin: Time) {
-        let (trace, track) = (sim.trace(), self.lines.0);
-        trace.slice_with(track, traced.name(), begin, sim.now(), |args| {
-            traced.tell(args);
-        });
-        self.trace_outstanding(sim);
-    }
-
-    /// A free command identifier, the slot of its entry and the tail after it.
-    #[inline]
-    fn claim(&self) -> Option<(u16, u16, u16)> {
-        let state = &mut *self.state.borrow_mut();
-        if state.submission.is_full() {
-            return None;
-        }
-        let id = state.free.pop()?;
-        let (slot, _) = state.submission.produce()?;
-        Some((id, slot, state.submission.tail()))
-    }
-
-    /// The host has taken a completion: its identifier and the entries that the
-    /// drive has fetched are free again. Says whether none that came later was taken before.
-    #[inline]
-    fn consume(&self, state: &mut State, id: u16, arrival: &Arrival) -> bool {
-        let is_newest = arrival.order > state.consumed;
-        if is_newest {
-            state.consumed = arrival.order;
-            // A head that makes no sense is not believed; the ring stays as it was.
-            let moved = state.submission.set_head(arrival.entry.queue_head.get());
-            debug_assert!(moved.is_ok(), "the drive reports a head beyond the tail");
-        }
-        let pending = &mut state.pending[usize::from(id)];
-        pending.completion = None;
-        pending.abandoned = false;
-        state.free.push(id);
-        self.room.release(1);
-        is_newest
-    }
-}
-
-/// A command under way. Dropping it before its completion leaves the command to
-/// the drive, and its identifier taken until then; the buffers that its caller drops with it are
-/// not used again before.
-struct Claim<'a> {
-    pair: &'a QueuePair,
-    memory: &'a Memory,
-    left: &'a Left,
-    has_data: bool,
-    id: Option<u16>,
-}
-
-impl Drop for Claim<'_> {
-    fn drop(&mut self) {
-        let Some(id) = self.id else { return };
-        let state = &mut *self.pair.state.borrow_mut();
-        match state.pending[usize::from(id)].completion {
-            None => {
-                let pending = &mut state.pending[usize::from(id)];
-                (pending.abandoned, pending.holds_memory) = (true, self.has_data);
-                self.left.count.set(self.left.count.get() + 1);
-                if self.has_data {
-                    self.memory.borrow_mut().hold();
-                }
-            }
-            Some(arrival) => {
-                self.pair.consume(state, id, &arrival);
-            }
-        }
-    }
-}
-
-/// One queue pair of a driver, as the transport of the host library. Cheap to clone.
-#[derive(Clone)]
-pub struct Queue {
-    driver: Rc<Driver>,
-    pair: usize,
-}
-
-impl Queue {
-    /// Queue pair `pair` of `driver`, counted from zero.
-    ///
-    /// # Errors
-    /// If there is no such pair.
-    pub(crate) fn new(driver: Rc<Driver>, pair: usize) -> Result<Queue, Error> {
-        driver.pair(pair)?;
-        Ok(Queue { driver, pair })
-    }
-}
-
-impl Transport for Queue {
-    fn memory(&self) -> &Memory {
-        &self.driver.memory
-    }
-
-    async fn admin(&self, entry: &SubmissionEntry) -> Result<CompletionEntry, Error> {
-        self.driver.submit(&self.driver.admin, entry).await
-    }
-
-    #[inline]
-    async fn io(&self, entry: &SubmissionEntry) -> Result<CompletionEntry, Error> {
-        self.driver
-            .submit(self.driver.pair(self.pair)?, entry)
-            .await
-    }
-}
-
-/// Sends an entry as it is and gives the status: for tests of what the drive
-/// makes of malformed commands.
-///
-/// # Errors
-/// If the transport fails.
-pub async fn send_raw(queue: &Queue, entry: SubmissionEntry) -> Result<Status, Error> {
-    Ok(queue.io(&entry).await?.status())
-}
-
-/// As [`send_raw`], for the admin queue.
-///
-/// # Errors
-/// If the transport fails.
-pub async fn send_raw_admin(queue: &Queue, entry: SubmissionEntry) -> Result<Status, Error> {
-    Ok(queue.admin(&entry).await?.status())
 }

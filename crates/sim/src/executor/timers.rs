@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use crate::executor::TaskId;
+use super::task::TaskId;
 use crate::quantity::Time;
 
 /// log2 of a bucket's width in picoseconds: about a microsecond.
@@ -46,7 +46,7 @@ struct Node {
 }
 
 /// All timers that have not fired.
-pub(crate) struct Timers {
+pub(super) struct Timers {
     next_sequence: u64,
     /// The bucket being emptied, and everything before it: latest first.
     current: Vec<Timer>,
@@ -82,7 +82,7 @@ impl Default for Timers {
 impl Timers {
     /// Wakes `task` at `at`, after every timer already set for that instant.
     #[inline]
-    pub(crate) fn set(&mut self, at: Time, task: TaskId) -> TimerId {
+    pub(super) fn set(&mut self, at: Time, task: TaskId) -> TimerId {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         let timer = Timer { at, sequence, task };
@@ -104,13 +104,13 @@ impl Timers {
     }
 
     /// The timer will not fire, nor hold the clock.
-    pub(crate) fn cancel(&mut self, timer: TimerId) {
+    pub(super) fn cancel(&mut self, timer: TimerId) {
         self.cancelled.insert(timer.0);
     }
 
     /// Takes the next timer if it fires no later than `limit`.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, limit: Time) -> Option<(Time, TaskId)> {
+    pub(super) fn pop(&mut self, limit: Time) -> Option<(Time, TaskId)> {
         loop {
             if self.current.is_empty() && !self.advance() {
                 return None;
@@ -130,14 +130,14 @@ impl Timers {
     }
 
     /// Whether no timer is left, those aside that were cancelled and whose time has not come.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.current.is_empty()
             && self.far.is_empty()
             && self.occupied.iter().all(|word| *word == 0)
     }
 
     /// Forgets everything but the sequence.
-    pub(crate) fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         *self = Timers {
             next_sequence: self.next_sequence,
             current_bucket: self.current_bucket,

@@ -9,69 +9,30 @@
 //! were set, then the tasks woken during this instant run in the order of their
 //! wake-ups, then the clock moves to the next timer.
 
+mod join;
+mod kernel;
+mod sleep;
+mod task;
+mod timers;
+
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+pub use self::join::JoinHandle;
+
+pub use self::task::TaskId;
+pub(crate) use self::timers::TimerId;
+
+use self::join::Join;
+use self::kernel::Kernel;
+use self::sleep::Sleep;
+use self::task::{Slot, State, Work};
 use crate::quantity::{Span, Time};
 use crate::random::Random;
-use crate::timers::{TimerId, Timers};
 use crate::trace::Trace;
-
-type Work = Pin<Box<dyn Future<Output = ()>>>;
-
-/// Names a task for the length of its life; a finished task's name wakes nobody.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TaskId {
-    index: u32,
-    generation: u32,
-}
-
-impl TaskId {
-    /// The name of no task.
-    pub const NONE: TaskId = TaskId {
-        index: u32::MAX,
-        generation: 0,
-    };
-}
-
-/// Where a task stands.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// There is no task here.
-    Free,
-    /// Waiting to be woken.
-    Idle,
-    /// In the ready queue.
-    Ready,
-    /// Being polled right now.
-    Running,
-    /// Being polled right now, and woken meanwhile.
-    RunningWoken,
-}
-
-/// The place of one task after another.
-struct Slot {
-    /// Which of them; a free slot has that of the next.
-    generation: u32,
-    state: State,
-    /// The task, unless it is being polled.
-    work: Option<Work>,
-}
-
-/// What changes as events happen, in one cell: an event borrows it twice.
-#[derive(Default)]
-struct Kernel {
-    slots: Vec<Slot>,
-    free: Vec<u32>,
-    ready: VecDeque<TaskId>,
-    timers: Timers,
-    polls: u64,
-}
 
 struct Core {
     now: Cell<Time>,
@@ -403,167 +364,8 @@ impl Sim {
     }
 }
 
-impl Kernel {
-    /// Takes the task whose turn it is, moving the clock if need be. A task that a
-    /// timer wakes while it stands in the ready queue is polled once for both.
-    #[inline(always)]
-    fn next(&mut self, now: &Cell<Time>, limit: Time) -> Option<(TaskId, Work)> {
-        loop {
-            let until = if self.ready.is_empty() {
-                limit
-            } else {
-                now.get()
-            };
-            let task = match self.timers.pop(until) {
-                Some((at, task)) => {
-                    debug_assert!(at >= now.get(), "time runs backwards");
-                    now.set(at);
-                    task
-                }
-                None => {
-                    let task = self.ready.pop_front()?;
-                    if self.slots[task.index as usize].state != State::Ready {
-                        continue;
-                    }
-                    task
-                }
-            };
-            let Some(slot) = self.slots.get_mut(task.index as usize) else {
-                continue;
-            };
-            if slot.generation == task.generation
-                && let Some(work) = slot.work.take()
-            {
-                slot.state = State::Running;
-                self.polls += 1;
-                return Some((task, work));
-            }
-        }
-    }
-
-    /// Puts a polled task back; gives it to be dropped if it is over.
-    #[inline(always)]
-    fn put_back(&mut self, task: TaskId, work: Work, finished: bool) -> Option<Work> {
-        // The slot is gone if the power was cut from inside the task, and another's
-        // if the task aborted itself.
-        let slot = self.slots.get_mut(task.index as usize);
-        let Some(slot) = slot.filter(|slot| slot.generation == task.generation) else {
-            return Some(work);
-        };
-        if finished {
-            slot.vacate();
-            self.free.push(task.index);
-            return Some(work);
-        }
-        slot.work = Some(work);
-        if slot.state == State::RunningWoken {
-            slot.state = State::Ready;
-            self.ready.push_back(task);
-        } else {
-            slot.state = State::Idle;
-        }
-        None
-    }
-}
-
-impl Slot {
-    fn vacate(&mut self) {
-        self.generation = self.generation.wrapping_add(1);
-        self.state = State::Free;
-        self.work = None;
-    }
-}
-
 impl fmt::Debug for Sim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Sim(at {})", self.now())
-    }
-}
-
-struct Join<T> {
-    finished: Cell<bool>,
-    output: Cell<Option<T>>,
-    waiter: Cell<TaskId>,
-}
-
-impl<T> Default for Join<T> {
-    fn default() -> Self {
-        Join {
-            finished: Cell::new(false),
-            output: Cell::new(None),
-            waiter: Cell::new(TaskId::NONE),
-        }
-    }
-}
-
-/// Awaits a task's output.
-pub struct JoinHandle<T> {
-    sim: Sim,
-    task: TaskId,
-    shared: Rc<Join<T>>,
-}
-
-impl<T> JoinHandle<T> {
-    /// Drops the task where it stands. Does nothing to one that has finished.
-    pub fn abort(&self) {
-        self.sim.abort(self.task);
-    }
-
-    /// Whether the task has run to its end.
-    pub fn is_finished(&self) -> bool {
-        self.shared.finished.get()
-    }
-
-    /// The output, once, if the task has finished.
-    pub fn take(&self) -> Option<T> {
-        self.shared.output.take()
-    }
-}
-
-impl<T> Future for JoinHandle<T> {
-    type Output = T;
-
-    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<T> {
-        match self.shared.output.take() {
-            Some(output) => Poll::Ready(output),
-            None => {
-                self.shared.waiter.set(self.sim.current());
-                Poll::Pending
-            }
-        }
-    }
-}
-
-/// Waits for an instant. Dropping it takes the timer back.
-#[must_use = "futures do nothing unless awaited"]
-pub struct Sleep<'a> {
-    sim: &'a Sim,
-    deadline: Time,
-    timer: Option<TimerId>,
-}
-
-impl Future for Sleep<'_> {
-    type Output = ();
-
-    #[inline]
-    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        if self.sim.now() >= self.deadline {
-            self.timer = None;
-            return Poll::Ready(());
-        }
-        if self.timer.is_none() {
-            self.timer = Some(self.sim.set_timer(self.deadline, self.sim.current()));
-        }
-        Poll::Pending
-    }
-}
-
-impl Drop for Sleep<'_> {
-    fn drop(&mut self) {
-        if let Some(timer) = self.timer
-            && self.sim.now() < self.deadline
-        {
-            self.sim.cancel_timer(timer);
-        }
     }
 }

@@ -1,0 +1,60 @@
+//! A queue pair as what the host library sends commands through.
+
+use std::rc::Rc;
+
+use host::{Error, Memory, Transport};
+use nvme::{CompletionEntry, Status, SubmissionEntry};
+
+use super::Driver;
+
+/// One queue pair of a driver, as the transport of the host library. Cheap to clone.
+#[derive(Clone)]
+pub struct Queue {
+    driver: Rc<Driver>,
+    pair: usize,
+}
+
+impl Queue {
+    /// Queue pair `pair` of `driver`, counted from zero.
+    ///
+    /// # Errors
+    /// If there is no such pair.
+    pub(crate) fn new(driver: Rc<Driver>, pair: usize) -> Result<Queue, Error> {
+        driver.pair(pair)?;
+        Ok(Queue { driver, pair })
+    }
+}
+
+impl Transport for Queue {
+    fn memory(&self) -> &Memory {
+        &self.driver.memory
+    }
+
+    async fn admin(&self, entry: &SubmissionEntry) -> Result<CompletionEntry, Error> {
+        self.driver.submit(&self.driver.admin, entry).await
+    }
+
+    #[inline]
+    async fn io(&self, entry: &SubmissionEntry) -> Result<CompletionEntry, Error> {
+        self.driver
+            .submit(self.driver.pair(self.pair)?, entry)
+            .await
+    }
+}
+
+/// Sends an entry as it is and gives the status: for tests of what the drive
+/// makes of malformed commands.
+///
+/// # Errors
+/// If the transport fails.
+pub async fn send_raw(queue: &Queue, entry: SubmissionEntry) -> Result<Status, Error> {
+    Ok(queue.io(&entry).await?.status())
+}
+
+/// As [`send_raw`], for the admin queue.
+///
+/// # Errors
+/// If the transport fails.
+pub async fn send_raw_admin(queue: &Queue, entry: SubmissionEntry) -> Result<Status, Error> {
+    Ok(queue.admin(&entry).await?.status())
+}

@@ -56,8 +56,6 @@ const CIRCLES: &[(&str, &str)] = &[
     ("bitline/error", "bitline/workload"),
     ("host/volume/error", "host/volume/object"),
     ("host/volume/error", "host/volume/superblock"),
-    // A builder begins with a preset, which is built.
-    ("bitline/config/builder", "bitline/config/presets"),
     // A plan is made of the kinds of workloads, which check themselves against it; a run reports, in terms of what ran.
     ("bitline/workload/plan", "bitline/workload/replay"),
     ("bitline/workload/plan", "bitline/workload/run"),
@@ -73,13 +71,6 @@ const CIRCLES: &[(&str, &str)] = &[
         "bitline/workload/run/blocks",
         "bitline/workload/run/running",
     ),
-    // A section of the configuration is its part's, and has sections of parts.
-    ("media/nand/cells", "media/nand/config"),
-    ("media/nand/config", "media/nand/mws"),
-    ("media/nand/command", "media/nand/mws"),
-    ("mqsim/run", "mqsim/state"),
-    // Commands ask for identify pages, which tell of commands.
-    ("nvme/command", "nvme/identify"),
 ];
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use bitline::Error;
+
 /// A file that cannot be used, and where in it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MqsimError {
@@ -55,4 +57,15 @@ impl MqsimError {
             what: what.into(),
         }
     }
+}
+
+/// Why a scenario was not run to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Its files.
+    #[error(transparent)]
+    Files(#[from] MqsimError),
+    /// The drive.
+    #[error(transparent)]
+    Drive(#[from] Error),
 }

@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 
 pub use compare::{Comparison, Reference};
 pub use device::MqsimDevice;
-pub use error::MqsimError;
-pub use run::{FlashWork, FlowResult, RunError, ScenarioResult};
+pub use error::{MqsimError, RunError};
+pub use run::{FlashWork, FlowResult, ScenarioResult};
 pub use workload::{
     Addresses, Arrivals, CachingMode, FlowSource, MqsimFlow, MqsimPriority, Scenario, Synthetic,
     TraceFile,

@@ -11,7 +11,7 @@ use serde::Serialize;
 use sim::{JoinHandle, Sim, Span, Time, join_all};
 
 use crate::device::MqsimDevice;
-use crate::error::MqsimError;
+use crate::error::RunError;
 use crate::requests::{Request, Requests, ranges};
 use crate::state::{preconditioned, read_before_written};
 use crate::workload::{Arrivals, FlowSource, Scenario};
@@ -21,17 +21,6 @@ use bitline::{Drive, Error};
 
 /// Events between two calls of the progress function: some tens of milliseconds.
 const EVENTS_PER_LOOK: u64 = 1 << 18;
-
-/// Why a scenario was not run to its end.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// Its files.
-    #[error(transparent)]
-    Files(#[from] MqsimError),
-    /// The drive.
-    #[error(transparent)]
-    Drive(#[from] Error),
-}
 
 /// What a scenario measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use device::ftl::Lpn;
 
 use crate::device::MqsimDevice;
+use crate::error::RunError;
 use crate::random::Generator;
 use crate::requests::{Range, Requests, ranges};
-use crate::run::RunError;
 use crate::workload::{Addresses, FlowSource, MqsimFlow, Scenario, Synthetic};
 
 /// A logical page that has a place on flash, and a bit for each sector that it holds.

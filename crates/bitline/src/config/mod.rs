@@ -8,6 +8,7 @@ mod error;
 mod keys;
 mod presets;
 mod reason;
+mod tables;
 
 use device::DeviceConfig;
 use device::frontend::FrontendConfig;
@@ -15,7 +16,8 @@ use nvme::QueuePriority;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use builder::{ConfigBuilder, most_similar};
+pub use builder::ConfigBuilder;
+pub use tables::most_similar;
 
 pub use error::ConfigError;
 use error::quoted_lines;

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use toml::{Table, Value};
 use toml_edit::{Document, Item};
 
-use super::builder::{leaves_of, most_similar, parse, put};
 use super::error::{ConfigError, quoted};
+use super::tables::{leaves_of, most_similar, parse, put};
 
 /// The preset that a drive has unless told otherwise.
 pub const DEFAULT_PRESET: &str = "flash-cosmos";

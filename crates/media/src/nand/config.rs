@@ -1,13 +1,13 @@
 //! Configuration of the flash packages, as a preset states it, and the same in
 //! spans and energies, as the hot path uses it.
 
-use std::ops::RangeInclusive;
-
 use super::Busy;
-use super::cells::{CellsConfig, EccConfig};
-use super::geometry::{Geometry, GeometryError};
+use super::cells::{Cells, CellsConfig, DriveAge, EccConfig};
+use super::check::{ConfigError, check_range};
+use super::geometry::Geometry;
 use super::mode::{PAGE_TYPES_MAX, ProgramMode};
 use super::mws::MwsLimits;
+use super::power::energy_of;
 use crate::OutOfRange;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -144,35 +144,13 @@ pub struct EnergyConfig {
     pub erase_power_percent: u64,
 }
 
-/// A configuration that cannot be: which key, and what it may be.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigError {
-    /// The geometry is impossible.
-    #[error(transparent)]
-    Geometry(#[from] GeometryError),
-    /// A value is out of its range.
-    #[error("{key} = {value} is out of range; it must be {allowed}")]
-    Range {
-        /// The key, with its table.
-        key: &'static str,
-        /// The value found.
-        value: u64,
-        /// The values allowed.
-        allowed: &'static str,
-    },
-    /// A number that need not be whole is out of its range.
-    #[error("{key} = {value} is out of range; it must be {allowed}")]
-    Real {
-        /// The key, with its table.
-        key: &'static str,
-        /// The value found.
-        value: String,
-        /// The values allowed.
-        allowed: &'static str,
-    },
-}
-
 impl NandConfig {
+    /// How the cells of a new drive, or one so old, behave.
+    pub(super) fn cells_of_age(&self, age: DriveAge) -> Cells {
+        let effort = self.latency.program_esp_ns as f64 / self.latency.program_slc_ns as f64;
+        Cells::new(&self.cells, &self.ecc, &self.geometry, effort, age)
+    }
+
     /// What the slowest page type of a mode takes of a plane to be sensed.
     pub fn longest_read(&self, mode: ProgramMode) -> Busy {
         let (timing, costs) = (Timing::new(&self.latency, &self.bus), Costs::new(self));
@@ -338,24 +316,6 @@ impl CommandPhases {
     }
 }
 
-/// # Errors
-/// If `value` is not in `range`, which `allowed` says in words.
-pub(super) fn check_range(
-    key: &'static str,
-    value: u64,
-    range: RangeInclusive<u64>,
-    allowed: &'static str,
-) -> Result<(), ConfigError> {
-    if range.contains(&value) {
-        return Ok(());
-    }
-    Err(ConfigError::Range {
-        key,
-        value,
-        allowed,
-    })
-}
-
 /// The latencies as spans, by mode where they depend on it.
 #[derive(Clone, Debug)]
 pub(crate) struct Timing {
@@ -436,14 +396,6 @@ impl Costs {
     pub(crate) fn program(&self, mode: ProgramMode, page: u32) -> Energy {
         self.program[mode as usize - 1][mode.page_type(page)]
     }
-}
-
-/// The energy of `time` at `percent` of the power of a read that spends `read_pj` in `read_time`,
-/// both in the same unit.
-pub(super) fn energy_of(read_pj: u64, read_time: u64, time: u64, percent: u64) -> Energy {
-    let picojoules = u128::from(read_pj) * u128::from(time) * u128::from(percent)
-        / (u128::from(read_time) * 100);
-    Energy::from_pj(picojoules as u64)
 }
 
 /// Pages of a block among which every page type is, whatever the mode.

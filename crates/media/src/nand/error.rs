@@ -1,6 +1,6 @@
 //! What a die refuses, and what can go wrong with where its bits are kept.
 
-use super::config::ConfigError;
+use super::check::ConfigError;
 use super::geometry::{BlockPlace, PagePlace, PlanePlace};
 use super::mode::ProgramMode;
 use super::storage::StorageError;

@@ -9,8 +9,10 @@
 mod array;
 mod begin;
 pub mod cells;
+mod check;
 pub mod command;
 mod config;
+mod costs;
 mod die;
 mod error;
 mod finish;
@@ -21,6 +23,7 @@ mod lease;
 mod legality;
 mod mode;
 mod mws;
+mod power;
 mod sense;
 mod storage;
 #[cfg(test)]
@@ -28,12 +31,12 @@ mod tests;
 mod transfer;
 
 pub use array::{BlockCondition, BlockState, PageState};
+pub use check::ConfigError;
+pub use command::MWS_BLOCKS_MAX;
 pub use command::{
     BlockSet, Command, Feature, Iscm, Mws, MwsPlane, MwsSlot, PageSet, PlaneMask, WordlineBitmap,
 };
-pub use config::{
-    BusTiming, CommandPhases, ConfigError, EnergyConfig, Latency, NandConfig, StatedPhases,
-};
+pub use config::{BusTiming, CommandPhases, EnergyConfig, Latency, NandConfig, StatedPhases};
 pub use error::{MediaError, NandError};
 pub use geometry::{
     BlockId, BlockPlace, CELLS_PER_STRING_MAX, ChannelId, DieId, Geometry, GeometryError,
@@ -41,7 +44,7 @@ pub use geometry::{
 };
 pub use latches::{Latches, PageStatus};
 pub use mode::{BITS_PER_CELL_USUAL, ProgramMode};
-pub use mws::{MWS_BLOCKS_MAX, MwsLimits, MwsTime, Precharge};
+pub use mws::{MwsLimits, MwsTime, Precharge};
 pub use storage::{Image, ImageCheck, Storage, StorageError, TEXT_BYTES_MAX};
 
 use array::Array;
@@ -132,7 +135,7 @@ impl Nand {
         store.load(&mut array)?;
         let age = store.age()?;
         Ok(Nand {
-            cells: Cells::new(config, age),
+            cells: config.cells_of_age(age),
             timing: Timing::new(&config.latency, &config.bus),
             costs: Costs::new(config),
             dies: (0..geometry.dies()).map(|_| Die::new()).collect(),

@@ -6,10 +6,8 @@ use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::identifier::Lba;
+use crate::identify::MAX_DATASET_RANGES;
 use crate::status::Status;
-
-/// The most ranges one command may carry: NR is a zeroes-based byte.
-pub const MAX_DATASET_RANGES: usize = 256;
 
 /// One range of a Dataset Management command, as its 16 bytes.
 #[derive(

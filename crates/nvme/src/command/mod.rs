@@ -15,12 +15,13 @@ mod row;
 mod table;
 mod vendor;
 
+pub use crate::identify::MAX_DATASET_RANGES;
 pub use admin::{
     Abort, AdminCommand, CreateCompletionQueue, CreateSubmissionQueue, FeatureId, FeatureSelect,
     GetFeatures, GetLogPage, Identify, LogPageId, SetFeatures,
 };
 pub use copy::CopyRange;
-pub use dataset::{DatasetRange, MAX_DATASET_RANGES};
+pub use dataset::DatasetRange;
 pub use directive::{
     DirectiveOperation, DirectiveQuery, DirectiveReceive, DirectiveSend, HANDLE_MAX,
     HandleAttributes, HandleRecord, IDENTIFY_DIRECTIVE, PLACEMENT_DIRECTIVE,

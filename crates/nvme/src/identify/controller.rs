@@ -5,10 +5,9 @@ use std::mem::{offset_of, size_of};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::command::MAX_DATASET_RANGES;
 use crate::entry::{CompletionEntry, SubmissionEntry};
 use crate::identifier::ControllerId;
-use crate::identify::{IDENTIFY_BYTES, ascii};
+use crate::identify::{IDENTIFY_BYTES, MAX_DATASET_RANGES, ascii};
 use crate::memory::MEMORY_PAGE_BYTES;
 
 /// Bits of ONCS: which optional I/O commands are supported.

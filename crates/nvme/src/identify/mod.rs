@@ -15,6 +15,9 @@ pub use namespace::{
     CopyLimits, IdentifyNamespace, LBA_FORMAT_BYTES, LbaFormat, NamespaceDescription, format_index,
 };
 
+/// The most ranges one command may carry: NR is a zeroes-based byte.
+pub const MAX_DATASET_RANGES: usize = 256;
+
 /// Bytes of an identify page.
 pub const IDENTIFY_BYTES: usize = 4096;
 

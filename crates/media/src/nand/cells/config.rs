@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::nand::config::{ConfigError, check_range};
+use crate::nand::check::{ConfigError, check_range};
 
 /// Threshold voltages of the cells and what moves them. Voltages are in millivolts; a state's
 /// voltages are a normal distribution.

@@ -25,8 +25,7 @@ pub(crate) use weak::mix;
 
 use std::cell::Cell;
 
-use super::config::NandConfig;
-use super::geometry::PageAddress;
+use super::geometry::{Geometry, PageAddress};
 use super::mode::ProgramMode;
 use ecc::Code;
 use weak::{Draws, WeakCells};
@@ -102,20 +101,27 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    pub(crate) fn new(config: &NandConfig, age: DriveAge) -> Cells {
-        let latency = &config.latency;
+    /// Cells of such a kind, with data protected by such a code. An enhanced program takes `effort` times as long as
+    /// one of one bit a cell.
+    pub(crate) fn new(
+        config: &CellsConfig,
+        ecc: &EccConfig,
+        geometry: &Geometry,
+        effort: f64,
+        age: DriveAge,
+    ) -> Cells {
         let mut cells = Cells {
-            config: config.cells.clone(),
-            code: Code::new(&config.ecc, config.geometry.page_bytes),
-            retry_step_mv: f64::from(config.ecc.retry_step_mv),
-            effort: latency.program_esp_ns as f64 / latency.program_slc_ns as f64,
+            config: config.clone(),
+            code: Code::new(ecc, geometry.page_bytes),
+            retry_step_mv: f64::from(ecc.retry_step_mv),
+            effort,
             seed: 0,
             age,
             quiet: Quiet {
                 erase_count: 0,
                 reads: 0,
             },
-            bits_per_cell_max: config.geometry.bits_per_cell_max,
+            bits_per_cell_max: geometry.bits_per_cell_max,
             memo: Box::new([const { Cell::new(None) }; MEMO]),
         };
         cells.settle();

@@ -4,7 +4,7 @@ use super::*;
 use crate::nand::tests::flash_cosmos;
 
 fn cells(seed: u64) -> Cells {
-    let mut cells = Cells::new(&flash_cosmos(), DriveAge::default());
+    let mut cells = flash_cosmos().cells_of_age(DriveAge::default());
     cells.reseed(seed);
     cells
 }

@@ -16,8 +16,11 @@ pub use wordlines::WordlineBitmap;
 
 use super::geometry::{BlockId, PLANES_PER_DIE_MAX, PageAddress};
 use super::mode::ProgramMode;
-use super::mws::MWS_BLOCKS_MAX;
 use arrayvec::ArrayVec;
+
+/// Blocks one multi-wordline sense can address: the address slots of its command
+/// (Flash-Cosmos Figure 15).
+pub const MWS_BLOCKS_MAX: usize = 4;
 
 /// One page per plane of a die.
 pub type PageSet = ArrayVec<PageAddress, PLANES_PER_DIE_MAX>;

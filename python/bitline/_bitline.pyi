@@ -353,6 +353,9 @@ class Drive:
     def evaluate(self, expression: Expression, platform: str) -> bytes:
         """Evaluate an expression."""
 
+    def evaluate_into(self, expression: Expression, platform: str, into: memoryview) -> None:
+        """Evaluate an expression, and put the result into `into`, which has room for exactly that."""
+
     def count_ones(self, expression: Expression, platform: str, in_host: bool) -> int:
         """Count the ones of an expression's result, in the drive or in the host."""
 

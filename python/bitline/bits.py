@@ -145,6 +145,31 @@ class BitExpression:
         self._agreed(differing)
         return result
 
+    def read_into(
+        self, buffer: "bytearray | memoryview | NDArray[np.uint8]", platform: Platform = "fastest"
+    ) -> None:
+        """As `read_packed`, into memory of yours, so that no result needs fresh memory.
+
+        Args:
+            buffer: A bytearray, a memoryview or a contiguous NumPy array of as many bytes as the result has.
+            platform: Who evaluates it.
+
+        Raises:
+            UsageError: As `read`; before anything happens, memory of another size or that is read-only.
+            NvmeError: As `read`.
+        """
+        # Arrays are buffers, too, which their types tell from Python 3.12 on.
+        view = memoryview(buffer)  # type: ignore[arg-type]
+        needed = -(-self._length // 8)
+        if view.readonly or not view.c_contiguous or view.nbytes != needed:
+            kind = "read-only" if view.readonly else "writable" if view.c_contiguous else "scattered"
+            raise UsageError(
+                f"{view.nbytes} {kind} bytes are no room for this result: give "
+                f"{needed} contiguous bytes that can be written"
+            )
+        with self._named_errors():
+            self._drive._native.evaluate_into(self._node.code(), platform, view.cast("B"))
+
     def count(
         self,
         platform: Platform = "fastest",

@@ -11,7 +11,7 @@ from conftest import SMALL
 from numpy.typing import NDArray
 
 import bitline
-from bitline import PLATFORMS, BitExpression, BitVector, Drive, NvmeError, UsageError
+from bitline import PLATFORMS, BitExpression, BitVector, Drive, NvmeError, Platform, UsageError
 from bitline.expression import DEPTH_MAX, OPERANDS_MAX, OPERATORS_MAX
 
 #: Not a whole number of bytes, and more than the pages of all planes.
@@ -90,6 +90,43 @@ def test_packed_bytes_and_bools_are_the_same_vector(drive: Drive) -> None:
         np.testing.assert_array_equal(vector.read(), array)
     whole = drive.group("whole").write([b"\x01\x80"])[0]
     assert np.flatnonzero(whole.read()).tolist() == [0, 15]
+
+
+@pytest.mark.parametrize("platform", ["host", "flash-cosmos"])
+def test_results_come_into_memory_that_is_there(platform: Platform) -> None:
+    rows = np.random.default_rng(5).random((2, 100_003)) < 0.5
+    packed = np.packbits(rows[0] & rows[1], bitorder="little")
+    array = np.full(packed.size + 2, 0xAA, dtype=np.uint8)
+    buffers = (bytearray(packed.size), array[1:-1], memoryview(array)[1:-1].cast("B"))
+    times = []
+    for into in (False, True):
+        with bitline.open(set=SMALL) as drive:
+            first, second = drive.group("into").write(rows)
+            both = first & second
+            for buffer in buffers:
+                if into:
+                    both.read_into(buffer, platform)
+                    assert bytes(buffer) == packed.tobytes()
+                else:
+                    assert both.read_packed(platform) == packed.tobytes()
+                assert both.submit(platform).result().tobytes() == np.asarray(both.read(platform)).tobytes()
+                times.append(drive.now)
+    assert (array[0], array[-1]) == (0xAA, 0xAA)
+    assert times[:3] == times[3:]
+
+
+def test_memory_that_a_result_does_not_fit_is_refused_before_anything_happens(drive: Drive) -> None:
+    vector = drive.group("into").write([np.ones(80, dtype=bool)])[0]
+    begin = drive.now
+    for buffer, words in (
+        (bytearray(9), "9 writable bytes are no room for this result: give 10 contiguous bytes"),
+        (np.zeros(11, dtype=np.uint8), "11 writable bytes are no room"),
+        (np.zeros(20, dtype=np.uint8)[::2], "10 scattered bytes are no room"),
+        (b"0123456789", "10 read-only bytes are no room"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            vector.read_into(buffer)  # type: ignore[arg-type]
+    assert drive.now == begin
 
 
 def test_a_matrix_is_a_collection_of_vectors(drive: Drive) -> None:

@@ -39,7 +39,7 @@ pub mod inside {
 
 // The drive and its host.
 pub use ageing::BlockQuality;
-pub use bits::{Answer, Platform, Query, Reply, Request};
+pub use bits::{Answer, Platform, Query, Received, Reply, Request};
 pub use drive::{Drive, Host, Watch};
 pub use driver::{Queue, send_raw, send_raw_admin};
 pub use error::{Error, Unclosed};

@@ -77,12 +77,15 @@ impl Buffer {
     /// # Errors
     /// If `into` is longer.
     pub fn copy_to(&self, into: &mut [u8]) -> Result<(), Error> {
-        into.copy_from_slice(
-            self.memory
-                .borrow()
-                .slice(self.address, into.len() as u64)?,
-        );
-        Ok(())
+        self.look(into.len() as u64, |bytes| into.copy_from_slice(bytes))
+    }
+
+    /// Shows its first `bytes` to `look`, where they are.
+    ///
+    /// # Errors
+    /// If it is not that long.
+    pub fn look<R>(&self, bytes: u64, look: impl FnOnce(&[u8]) -> R) -> Result<R, Error> {
+        Ok(look(self.memory.borrow().slice(self.address, bytes)?))
     }
 
     /// Its content.
@@ -90,11 +93,7 @@ impl Buffer {
     /// # Errors
     /// None while the buffer lives; host memory reports its own errors all the same.
     pub fn to_vec(&self) -> Result<Vec<u8>, Error> {
-        Ok(self
-            .memory
-            .borrow()
-            .slice(self.address, self.bytes)?
-            .to_vec())
+        self.look(self.bytes, <[u8]>::to_vec)
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use bitline::workload::RunOptions;
-use bitline::{Answer as Asked, Error, Host, Platform, Request, VectorId};
+use bitline::{Error, Host, Platform, Request, VectorId};
+use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -14,7 +15,7 @@ use crate::config::Config;
 use crate::error::{json, to_python, usage, watch};
 use crate::expression::Expression;
 use crate::keeper::{Key, keep};
-use crate::pending::{Answer, Pending};
+use crate::pending::{Answer, Pending, bytes_of};
 use crate::progress::Progress;
 use crate::running;
 use crate::tracing;
@@ -240,17 +241,12 @@ impl Drive {
     ) -> PyResult<Pending> {
         let request = Request {
             platform: parse_platform(platform)?,
-            answer: match count {
-                true => Asked::Count,
-                false => Asked::Read,
-            },
             ..Request::new(&expression.0)
         };
         Drive::submit(this, async move |host| {
-            let reply = host.ask(&request).await?;
             Ok(match count {
-                true => Answer::Count(reply.ones),
-                false => Answer::Bytes(reply.bits),
+                true => Answer::Count(host.ask(&request).await?.ones),
+                false => Answer::Result(host.receive(&request).await?),
             })
         })
     }
@@ -263,8 +259,22 @@ impl Drive {
         platform: &str,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let platform = parse_platform(platform)?;
-        let result = self.with(|drive| drive.query(&expression.0).on(platform).read())?;
-        Ok(PyBytes::new(py, &result))
+        let result = self.with(|drive| drive.query(&expression.0).on(platform).receive())?;
+        bytes_of(py, &result)
+    }
+
+    /// Evaluates an expression, and puts the result into `into`, which has room for exactly that.
+    fn evaluate_into(
+        &self,
+        py: Python<'_>,
+        expression: &Expression,
+        platform: &str,
+        into: PyBuffer<u8>,
+    ) -> PyResult<()> {
+        let platform = parse_platform(platform)?;
+        let result = self.with(|drive| drive.query(&expression.0).on(platform).receive())?;
+        let copied = result.look(|bytes| into.copy_from_slice(py, bytes));
+        copied.map_err(to_python)?
     }
 
     /// Counts the ones of an expression's result: in the drive, or in the host as it arrives.

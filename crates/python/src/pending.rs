@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use bitline::{Error, Host, Pending as Submitted};
+use bitline::{Error, Host, Pending as Submitted, Received};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -12,9 +12,9 @@ use crate::keeper::Key;
 use crate::rows::VectorRow;
 
 /// What an answer is.
-#[derive(Clone, Debug)]
 pub(crate) enum Answer {
     Bytes(Vec<u8>),
+    Result(Received),
     Count(u64),
     Vectors(Vec<VectorRow>),
     Done,
@@ -98,6 +98,7 @@ impl Pending {
         };
         let answer = match finished.answer.map_err(to_python)? {
             Answer::Bytes(bytes) => PyBytes::new(py, &bytes).into_any(),
+            Answer::Result(result) => bytes_of(py, &result)?.into_any(),
             Answer::Count(count) => count.into_pyobject(py)?.into_any(),
             Answer::Vectors(rows) => rows.into_pyobject(py)?.into_any(),
             Answer::Done => py.None().into_bound(py),
@@ -113,4 +114,14 @@ impl Drop for Pending {
             let _ = TASKS.try_with(|tasks| tasks.borrow_mut().remove(&self.number));
         }
     }
+}
+
+/// The bytes of a result, copied once: from where they arrived.
+pub(crate) fn bytes_of<'py>(py: Python<'py>, result: &Received) -> PyResult<Bound<'py, PyBytes>> {
+    if result.is_without_data() {
+        // They are made of zeroes.
+        return PyBytes::new_with(py, result.bytes() as usize, |_| Ok(()));
+    }
+    let copied = result.look(|bytes| PyBytes::new(py, bytes));
+    copied.map_err(to_python)
 }

@@ -7,6 +7,7 @@ mod fastest;
 mod located;
 mod outside;
 mod query;
+mod received;
 mod request;
 
 use std::fmt;
@@ -20,6 +21,7 @@ pub(crate) use computer::{Computer, Loop, Pace};
 pub(crate) use fastest::Outlooks;
 pub(crate) use outside::{Step, steps_of};
 pub use query::Query;
+pub use received::Received;
 pub use request::{Answer, Reply, Request};
 
 use crate::error::Error;

@@ -3,7 +3,7 @@
 use host::bits::Checked;
 use nvme::Expression;
 
-use crate::bits::{Answer, Platform, Reply, Request};
+use crate::bits::{Answer, Platform, Received, Reply, Request};
 use crate::drive::Drive;
 use crate::error::Error;
 
@@ -51,6 +51,27 @@ impl Query<'_> {
     /// [`Error::NoVector`], [`Error::Lengths`]; what the drive reports.
     pub fn read(self) -> Result<Vec<u8>, Error> {
         Ok(self.ask(Answer::Read, false)?.bits)
+    }
+
+    /// As [`Query::read`], and leaves the result where it arrived in the host's memory.
+    ///
+    /// # Errors
+    /// As [`Query::read`].
+    pub fn receive(self) -> Result<Received, Error> {
+        let (drive, request) = self.request(Answer::Read, false);
+        drive.run(move |host| async move { host.receive(&request).await })?
+    }
+
+    /// As [`Query::read`], into memory that has room for exactly the result.
+    ///
+    /// # Errors
+    /// As [`Query::read`]; before anything is evaluated, if `into` is longer or shorter than the result.
+    pub fn read_into(self, into: &mut [u8]) -> Result<(), Error> {
+        let room = into.len() as u64;
+        let (drive, request) = self.request(Answer::Read, false);
+        let received =
+            drive.run(move |host| async move { host.receive_as_much(&request, room).await })??;
+        received.copy_to(into)
     }
 
     /// The number of ones of the result.
@@ -102,13 +123,19 @@ impl Query<'_> {
     }
 
     fn ask(self, answer: Answer, check: bool) -> Result<Reply, Error> {
+        let (drive, request) = self.request(answer, check);
+        drive.run(move |host| async move { host.ask(&request).await })?
+    }
+}
+
+impl<'d> Query<'d> {
+    fn request(self, answer: Answer, check: bool) -> (&'d mut Drive, Request) {
         let request = Request {
             expression: self.expression,
             platform: self.platform,
             answer,
             check,
         };
-        self.drive
-            .run(move |host| async move { host.ask(&request).await })?
+        (self.drive, request)
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Platform;
 use super::located::Located;
 use super::outside::Keep;
+use super::received::{Received, check_room};
 use crate::drive::Host;
 use crate::error::Error;
 
@@ -85,20 +86,23 @@ impl Host {
     /// # Errors
     /// [`Error::NoVector`], [`Error::Lengths`]; a check that cannot be; what the drive reports.
     pub async fn ask(&self, request: &Request) -> Result<Reply, Error> {
+        if request.answer == Answer::Read {
+            let received = self.receive(request).await?;
+            return Ok(Reply {
+                differing_bits: received.differing_bits,
+                bits: received.into_vec()?,
+                ..Reply::default()
+            });
+        }
         request.may_check()?;
         let located = self.locate(&request.expression).await?;
         let mut reply = Reply::default();
-        let bytes = located.bits.div_ceil(8);
         let Some(engine) = self.engine_for(request, &located)? else {
             let keep = match request.answer {
-                Answer::Read => Keep::Bytes(&mut reply.bits),
-                Answer::Count | Answer::CountByHost => Keep::Ones(&mut reply.ones),
                 Answer::Stream => Keep::Nothing,
+                _ => Keep::Ones(&mut reply.ones),
             };
             self.evaluate_here(&located, keep).await?;
-            if request.answer == Answer::Read {
-                reply.bits.resize(bytes as usize, 0);
-            }
             return Ok(reply);
         };
         let asked = DriveRequest {
@@ -110,24 +114,58 @@ impl Host {
                 let counted = self.bits().count(asked).await?;
                 (reply.ones, reply.differing_bits) = (counted.result, counted.differing_bits);
             }
-            Answer::Read if self.stores_data || request.check => {
-                let read = self.bits().evaluate(asked).await?;
-                (reply.bits, reply.differing_bits) = (read.result, read.differing_bits);
-                self.computer.receive(bytes);
-            }
-            Answer::Read => {
-                let memory = host::Transport::memory(self.block().transport()).clone();
-                let buffer = host::Buffer::new(&memory, bytes)?;
-                self.bits().evaluate_into(asked, &buffer).await?;
-                self.computer.receive(bytes);
-                reply.bits.resize(bytes as usize, 0);
-            }
-            Answer::CountByHost | Answer::Stream => {
+            _ => {
                 let counting = request.answer == Answer::CountByHost;
                 reply.ones = self.stream_from_drive(&located, engine, counting).await?;
             }
         }
         Ok(reply)
+    }
+
+    /// Evaluates an expression as [`Host::ask`] does of [`Answer::Read`], whatever answer is asked for, and leaves the
+    /// result where it arrived.
+    ///
+    /// # Errors
+    /// As [`Host::ask`].
+    pub async fn receive(&self, request: &Request) -> Result<Received, Error> {
+        let read = Request {
+            answer: Answer::Read,
+            ..request.clone()
+        };
+        read.may_check()?;
+        let located = self.locate(&read.expression).await?;
+        let bytes = located.bits.div_ceil(8);
+        let Some(engine) = self.engine_for(&read, &located)? else {
+            let mut result = Vec::new();
+            self.evaluate_here(&located, Keep::Bytes(&mut result))
+                .await?;
+            result.resize(bytes as usize, 0);
+            return Ok(Received::own(result));
+        };
+        let asked = DriveRequest {
+            check: read.check,
+            ..DriveRequest::new(&located.expression, engine, located.bits)
+        };
+        let memory = host::Transport::memory(self.block().transport()).clone();
+        let buffer = host::Buffer::new(&memory, bytes)?;
+        let differing_bits = self.bits().evaluate_into(asked, &buffer).await?;
+        self.computer.receive(bytes);
+        Ok(match self.stores_data || read.check {
+            true => Received::in_memory(buffer, bytes, differing_bits),
+            false => Received::zeroes(bytes),
+        })
+    }
+
+    /// As [`Host::receive`], if the result has `room` bytes.
+    pub(super) async fn receive_as_much(
+        &self,
+        request: &Request,
+        room: u64,
+    ) -> Result<Received, Error> {
+        // Before time passes: nothing is evaluated in vain.
+        let bits = self.locate(&request.expression).await?.bits;
+        check_room(room, bits.div_ceil(8))?;
+        self.receive(request).await
     }
 
     /// The engine of the drive that answers; none if the host does.

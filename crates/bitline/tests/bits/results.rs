@@ -29,6 +29,37 @@ fn fill(drive: &mut Drive, random: &mut Random, bits: u64) -> Vectors {
 }
 
 #[test]
+fn results_are_seen_where_they_arrive_and_come_into_memory_that_is_there() {
+    let mut random = Random(2);
+    let mut drive = open(&[]);
+    let vectors = fill(&mut drive, &mut random, BITS);
+    let names: Vec<VectorId> = vectors.keys().copied().collect();
+    let expression = Expression::all(names[..3].iter().copied()).expect("three");
+    let expected = oracle(&expression, &vectors, BITS);
+    for platform in [Platform::Host, Platform::FlashCosmos] {
+        let received = drive.ask(&expression).on(platform).receive();
+        let received = received.expect("they are there");
+        assert_eq!(received.bytes(), BITS.div_ceil(8));
+        let is_it = received.look(|bytes| bytes == expected);
+        assert!(is_it.expect("its memory is there"), "{platform}");
+        assert_eq!(received.into_vec().expect("as before"), expected);
+        let mut into = vec![0xAA; expected.len()];
+        let read = drive.ask(&expression).on(platform).read_into(&mut into);
+        read.expect("it fits");
+        assert_eq!(into, expected, "{platform}");
+        let begin = drive.now();
+        for bytes in [expected.len() - 1, expected.len() + 1] {
+            let mut into = vec![0xAA; bytes];
+            let read = drive.ask(&expression).on(platform).read_into(&mut into);
+            let told = read.expect_err("it does not fit").to_string();
+            assert!(told.contains("there is room for"), "{told}");
+            assert!(into.iter().all(|byte| *byte == 0xAA), "nothing came");
+        }
+        assert_eq!(drive.now(), begin, "nothing was evaluated");
+    }
+}
+
+#[test]
 fn every_platform_yields_what_plain_loops_do() {
     let mut random = Random(1);
     for bits in [1, 512 * 8, 512 * 8 * 8, BITS] {

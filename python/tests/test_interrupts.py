@@ -15,6 +15,8 @@ import pytest
 #: are seconds of the clock. A call that goes on for ever is killed after a while.
 _MOST_SECONDS = 0.5
 _KILLED_AFTER = 60
+#: What a program does afterwards, such as a power-up during a format, may take longer.
+_KILLED_AFTER_THE_REST = 300
 
 #: What the parts have in common: a drive, and a call that says when it begins and how it ended.
 _PREAMBLE = """
@@ -77,6 +79,9 @@ def _interrupt(body: str, tmp_path: Path, delay: float = 0.1) -> tuple[float, st
         sent = _processor_seconds(running.pid)
         running.send_signal(signal.SIGINT)
         end = running.stdout.readline()
+        guard.cancel()
+        guard = threading.Timer(_KILLED_AFTER_THE_REST, running.kill)
+        guard.start()
         said = end + running.stdout.read()
         guard.cancel()
     assert running.returncode == 0, said

@@ -27,7 +27,7 @@ impl Unit {
         };
         match performed {
             Ok(outcome) => self.programmed(set, &outcome),
-            Err(error) => self.refuse(set, &error),
+            Err(error) => self.refuse(&set, &error),
         }
     }
 

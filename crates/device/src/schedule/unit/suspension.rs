@@ -182,7 +182,7 @@ impl Unit {
             self.schedule.trace_queue(self.number);
             self.overtaking
                 .set(self.overtaking.get() + set.len() as u32);
-            self.read_set(set, turn).await;
+            self.read_set(&set, turn).await;
         }
         let turn = self.command_turn().await;
         self.send(die, &Command::Resume, requesters).await;

@@ -1,7 +1,8 @@
 """Counts the instructions that the simulator takes for a request, which no other work on the machine changes.
 
 The benchmark is run twice under valgrind's callgrind for each rate, with requests of two numbers: the
-difference has nothing of what goes before. It is the release build without a profile.
+difference has nothing of what goes before. It is the release build without a profile. How many pages a write
+has programmed depends on which addresses are drawn: a comparison looks at both figures.
 
 Usage: scripts/instructions.py [--rate NAME]... [--profile FOLDER] [--json] [BINARY]
 
@@ -43,18 +44,17 @@ def build() -> Path:
     raise SystemExit("instructions: cargo named no benchmark among what it built")
 
 
-def count(binary: Path, rate: str, requests: int, profile: Path) -> int:
-    """Instructions of a run of so many requests; callgrind's file goes to `profile`."""
+def count(binary: Path, rate: str, requests: int, profile: Path) -> tuple[int, int]:
+    """Instructions of a run of so many requests, and pages programmed; callgrind's file goes to `profile`."""
     ran = subprocess.run(
         ["valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}", binary, rate, str(requests)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
     )
     collected = re.search(r"Collected : (\d+)", ran.stderr)
     if ran.returncode != 0 or collected is None:
         raise SystemExit(f"instructions: {rate} of {binary} failed under valgrind:\n{ran.stderr}")
-    return int(collected[1])
+    return int(collected[1]), int(ran.stdout)
 
 
 def main() -> None:
@@ -70,20 +70,23 @@ def main() -> None:
     binary = (wanted.binary or build()).resolve()
     if wanted.profile is not None:
         wanted.profile.mkdir(parents=True, exist_ok=True)
-    counts = {}
+    counts: dict[str, tuple[int, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for rate in wanted.rate or RATES:
             print(f"{rate} ...", file=sys.stderr)
             kept = Path(folder) if wanted.profile is None else wanted.profile
             short = count(binary, rate, SHORT, kept / f"callgrind.{rate}.short")
             long = count(binary, rate, LONG, kept / f"callgrind.{rate}.long")
-            counts[rate] = round((long - short) / (LONG - SHORT))
+            instructions, programs = ((b - a) / (LONG - SHORT) for a, b in zip(short, long, strict=True))
+            counts[rate] = (round(instructions), round(programs, 2))
     if wanted.json:
-        print(json.dumps(counts))
+        keys = ("instructions", "page_programs")
+        print(json.dumps({rate: dict(zip(keys, each, strict=True)) for rate, each in counts.items()}))
         return
-    for rate, each in counts.items():
-        most = RATES[rate]
-        print(f"{rate:<12} {each:>7,} instructions a request" + (f" (at most {most:,})" if most else ""))
+    for rate, (instructions, programs) in counts.items():
+        most = f" (at most {RATES[rate]:,})" if RATES[rate] else ""
+        pages = f", {programs:.2f} pages programmed" if programs > 0 else ""
+        print(f"{rate:<12} {instructions:>7,} instructions a request{most}{pages}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 //! `cargo bench -p bitline`: the figures of `bitline bench`, without Python. With the name of a
 //! rate only that is measured, once, which is what a profiler wants; with a number of requests after it, so many are
-//! only carried out (`scripts/instructions.py`); with `scaling`, how rates depend on the size of the drive and the
+//! only carried out, and the pages told that were programmed (`scripts/instructions.py`); with `scaling`, how rates depend on the size of the drive and the
 //! length of the run.
 
 use bitline::bench::{self, Rate};
@@ -17,7 +17,7 @@ fn main() -> Result<(), bitline::Error> {
         Some(name) => match Rate::ALL.into_iter().find(|rate| rate.name() == name) {
             Some(rate) => match requests.map(|word| word.parse()) {
                 None => serde_json::to_value(rate.measure()?.0),
-                Some(Ok(requests)) => return rate.carry_out(requests),
+                Some(Ok(requests)) => serde_json::to_value(rate.carry_out(requests)?),
                 Some(Err(error)) => {
                     eprintln!("a number of requests was expected after {name}: {error}");
                     std::process::exit(2);

@@ -81,13 +81,13 @@ impl Rate {
     }
 
     /// Carries out so many of its requests, for whoever counts what that takes: the difference of two counts has
-    /// nothing of what comes before.
+    /// nothing of what comes before. Gives the pages that were programmed.
     ///
     /// # Errors
     /// None on a machine with the memory for it.
-    pub fn carry_out(self, requests: u64) -> Result<(), Error> {
-        self.drive()?.run_flows(&[self.flow(requests)], |_| {})?;
-        Ok(())
+    pub fn carry_out(self, requests: u64) -> Result<u64, Error> {
+        let report = self.drive()?.run_flows(&[self.flow(requests)], |_| {})?;
+        Ok(report.flash_page_programs)
     }
 
     /// The drive that it is measured on.

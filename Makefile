@@ -24,10 +24,10 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 comma := ,
 say = @printf '\n=== %s\n' "$(1)"
 
-.PHONY: help demo test soak fuzz mutants bench check docs build profile audit system check-rust check-python check-licences test-rust test-python
+.PHONY: help demo test soak fuzz mutants bench instructions check docs build profile audit system check-rust check-python check-licences test-rust test-python
 
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## Answer TPC-H query 6's predicate inside the NAND array, beside three other ways
 	$(BIN)/bitline demo
@@ -48,6 +48,9 @@ mutants: system ## Change the firmware in 80 places, one at a time: which change
 
 bench: build ## Measure the speed of the simulator on this machine
 	$(BIN)/bitline bench
+
+instructions: system ## Count the instructions of a simulated read and write, which no noise changes (needs valgrind)
+	python3 scripts/instructions.py
 
 check: check-rust check-python check-licences ## The checks that need no test run: format, lints, types, licences
 

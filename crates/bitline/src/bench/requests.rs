@@ -10,6 +10,8 @@ use crate::{Config, DEFAULT_PRESET, Drive, Error, History, Precondition};
 
 /// Requests of a measurement.
 const REQUESTS: u64 = 1_000_000;
+/// Requests that go before those that are measured, where caches and blocks have to come into the state that lasts.
+const WARM_UP: u64 = REQUESTS / 4;
 /// Logical blocks of 4 KiB that reads go to, without a cache.
 const RANGE: u64 = 1 << 16;
 /// Logical blocks that cached reads go to: eight for each entry of the mapping cache, four
@@ -63,17 +65,46 @@ impl Rate {
     /// # Errors
     /// None on a machine with the memory for it.
     pub fn measure(self) -> Result<(f64, f64), Error> {
-        let (mut drive, flow) = match self {
-            Rate::ReadIdeal => read_ideal()?,
-            Rate::ReadCached => read_cached()?,
-            Rate::WriteGc => write_gc()?,
-        };
+        let mut drive = self.drive()?;
+        match self {
+            Rate::ReadIdeal => {}
+            Rate::ReadCached | Rate::WriteGc => {
+                drive.run_flows(&[self.flow(WARM_UP)], |_| {})?;
+            }
+        }
         let before = drive.statistics()?;
-        let rate = time(&mut drive, &flow)?;
+        let rate = time(&mut drive, &self.flow(REQUESTS))?;
         let after = drive.statistics()?;
         let programs = after.flash.page_programs - before.flash.page_programs;
         let pages = after.ftl.host_page_writes - before.ftl.host_page_writes;
         Ok((rate, programs as f64 / pages.max(1) as f64))
+    }
+
+    /// Carries out so many of its requests, for whoever counts what that takes: the difference of two counts has
+    /// nothing of what comes before. Gives the pages that were programmed.
+    ///
+    /// # Errors
+    /// None on a machine with the memory for it.
+    pub fn carry_out(self, requests: u64) -> Result<u64, Error> {
+        let report = self.drive()?.run_flows(&[self.flow(requests)], |_| {})?;
+        Ok(report.flash_page_programs)
+    }
+
+    /// The drive that it is measured on.
+    fn drive(self) -> Result<Drive, Error> {
+        match self {
+            Rate::ReadIdeal => read_ideal(),
+            Rate::ReadCached => read_cached(),
+            Rate::WriteGc => steady_drive(WRITTEN_BLOCKS),
+        }
+    }
+
+    fn flow(self, requests: u64) -> Flow {
+        match self {
+            Rate::ReadIdeal => reads(requests, RANGE),
+            Rate::ReadCached => reads(requests, CACHED_RANGE),
+            Rate::WriteGc => writes(requests),
+        }
     }
 }
 
@@ -81,16 +112,16 @@ pub(super) fn timing_only() -> Result<Config, Error> {
     Ok(Config::preset(DEFAULT_PRESET)?.with([("data.storage", "none")])?)
 }
 
-/// Random 4-KiB reads at queue depth 32, ideal mapping, no data cache.
-fn read_ideal() -> Result<(Drive, Flow), Error> {
+/// A drive for random 4-KiB reads at queue depth 32, ideal mapping, no data cache.
+fn read_ideal() -> Result<Drive, Error> {
     let mut drive = Drive::open(timing_only()?)?;
     fill(&mut drive, RANGE)?;
-    Ok((drive, reads(REQUESTS, RANGE)))
+    Ok(drive)
 }
 
-/// The same through a mapping cache of 64 K entries and a data cache, both far too small
-/// for the range, and holding what random reads leave in them.
-fn read_cached() -> Result<(Drive, Flow), Error> {
+/// One for the same through a mapping cache of 64 K entries and a data cache, both far too small
+/// for the range; random reads fill them.
+fn read_cached() -> Result<Drive, Error> {
     let config = Config::preset("mqsim-default")?.with([
         ("data.storage", "none"),
         ("ftl.mapping.kind", "cached"),
@@ -99,15 +130,7 @@ fn read_cached() -> Result<(Drive, Flow), Error> {
     ])?;
     let mut drive = Drive::open(config)?;
     fill(&mut drive, CACHED_RANGE)?;
-    drive.run_flows(&[reads(REQUESTS / 4, CACHED_RANGE)], |_| {})?;
-    Ok((drive, reads(REQUESTS, CACHED_RANGE)))
-}
-
-/// Random 8-KiB writes at queue depth 32 to a drive in its steady state, greedy collection.
-fn write_gc() -> Result<(Drive, Flow), Error> {
-    let mut drive = steady_drive(WRITTEN_BLOCKS)?;
-    drive.run_flows(&[writes(REQUESTS / 4)], |_| {})?;
-    Ok((drive, writes(REQUESTS)))
+    Ok(drive)
 }
 
 /// The rates for drives of three sizes and runs of three lengths, each over two decades.

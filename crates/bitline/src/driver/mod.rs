@@ -135,7 +135,7 @@ impl Driver {
 
     async fn create(&self, command: &'static str, create: AdminCommand) -> Result<(), Error> {
         let completion = self
-            .submit(&self.admin, &create.encode(CommandId::new(0)))
+            .submit(Ok(&self.admin), &create.encode(CommandId::new(0)))
             .await?;
         match completion.status() {
             status if status.is_success() => Ok(()),
@@ -172,14 +172,14 @@ impl Driver {
             .ok_or_else(|| Error::Usage(format!("there is no queue pair {number}")))
     }
 
-    /// Puts an entry into a queue, rings, and waits for its completion.
+    /// Puts an entry into a queue, if there is one, rings, and waits for its completion.
     #[inline]
     async fn submit(
         &self,
-        pair: &QueuePair,
+        pair: Result<&QueuePair, Error>,
         entry: &SubmissionEntry,
     ) -> Result<CompletionEntry, Error> {
-        let controller = self.controller()?;
+        let (pair, controller) = (pair?, self.controller()?);
         let room = match pair.room.try_acquire(1) {
             Some(room) => room,
             None => pair.room.acquire(1).await,

@@ -189,9 +189,28 @@ impl Record {
             .expect("a record is shorter than the spare bytes that a program can carry")
     }
 
+    /// What [`Record::encode_data`] made, of which there are very many, too.
+    #[inline]
+    fn decode_data(spare: &[u8; SHORT]) -> Option<Record> {
+        let [body @ .., check] = spare;
+        let packed = u128::from_le_bytes(*spare);
+        let lpn = (packed >> 8) as u32;
+        let record = Record {
+            content: Content::Data(Lpn(lpn)),
+            version: (packed >> 40) as u64 & NUMBER_MAX,
+            sequence: (packed >> 80) as u64 & NUMBER_MAX,
+        };
+        (*check == checksum(body) && lpn != NOTHING).then_some(record)
+    }
+
     /// Whether these spare bytes, which hold a record, are those of a page of the journal.
     pub(super) fn is_of_journal(spare: &[u8]) -> bool {
         spare.first() == Some(&Owner::Journal.code())
+    }
+
+    /// Whether these spare bytes, which hold a record, are those of a page whose content is the firmware's own.
+    pub(super) fn is_of_firmware(spare: &[u8]) -> bool {
+        Record::is_of_journal(spare) || spare.first() == Some(&Owner::Mapping.code())
     }
 
     /// Whether these spare bytes, which hold a record, are those of a page of data that is not placed.
@@ -226,6 +245,11 @@ impl Record {
     /// The record in these spare bytes; `None` if they hold none of this layer's. Of a data page with several units it is
     /// that of the first.
     pub(super) fn decode(spare: &[u8]) -> Option<Record> {
+        if let Ok(spare) = <&[u8; SHORT]>::try_from(spare)
+            && spare[0] == Owner::Data.code()
+        {
+            return Record::decode_data(spare);
+        }
         let (check, body) = spare.split_last()?;
         let owner = Owner::from_code(*body.first()?)?;
         let fits = match owner {
@@ -330,11 +354,30 @@ pub(super) fn encode_units(
     into[end + 5] = checksum(&into[..end + 5]);
 }
 
-/// So that an erased or foreign spare area is told apart.
+/// So that an erased or foreign spare area is told apart: from 0xA5 on, rotated by a bit before each byte is added.
+#[inline]
 fn checksum(bytes: &[u8]) -> u8 {
-    bytes
-        .iter()
-        .fold(0xA5, |sum: u8, byte| sum.rotate_left(1) ^ byte)
+    // A byte is rotated once for each that follows. By eight bits it comes back to where it was, so that bytes eight
+    // apart are added first, and then halves, which differ by four bits, by two and by one.
+    let (first, eights) = bytes.as_rchunks::<8>();
+    let mut sum = 0;
+    for eight in eights {
+        sum ^= u64::from_be_bytes(*eight);
+    }
+    let mut start = [0; 8];
+    start[8 - first.len()..].copy_from_slice(first);
+    sum ^= u64::from_be_bytes(start);
+    let sum = rotate_bytes((sum >> 32) as u32, 4) ^ sum as u32;
+    let sum = rotate_bytes(sum >> 16, 2) ^ sum;
+    let sum = rotate_bytes(sum >> 8, 1) ^ sum;
+    sum as u8 ^ 0xA5_u8.rotate_left(bytes.len() as u32 % 8)
+}
+
+/// Rotates each byte to the left.
+#[inline]
+fn rotate_bytes(bytes: u32, bits: u32) -> u32 {
+    let low = (0xFF >> bits) * 0x0101_0101;
+    (bytes & low) << bits | (bytes & !low) >> (8 - bits)
 }
 
 #[cfg(test)]
@@ -378,6 +421,14 @@ mod tests {
         let lpns = found.map(|(slot, found)| (slot, found.content.lpn(), found.version));
         let expected = (0..4).map(|slot| (slot, Some(Lpn(40 + slot)), 5));
         assert_eq!(lpns.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    }
+
+    proptest! {
+        #[test]
+        fn the_checksum_goes_from_byte_to_byte(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            let step = |sum: u8, byte: &u8| sum.rotate_left(1) ^ byte;
+            prop_assert_eq!(checksum(&bytes), bytes.iter().fold(0xA5, step));
+        }
     }
 
     fn content() -> impl Strategy<Value = Content> {

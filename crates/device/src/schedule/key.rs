@@ -23,6 +23,9 @@ impl Kind {
 /// host, one for collection.
 pub(super) const CLASSES: usize = 6;
 
+/// Numbers of queues of one kind: as many as are quickly told apart.
+const STRIDE: u8 = 8;
+
 /// One queue among those of a unit, a table of kind and class: what kind of transactions, and whose.
 /// Erases have one queue for all classes: nobody overtakes one, whoever asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,12 +36,12 @@ impl QueueKey {
     pub(super) const COLLECTION_READS: QueueKey = QueueKey::of(Kind::Read, Class::Collection);
     pub(super) const MAPPING_PROGRAMS: QueueKey = QueueKey::of(Kind::Program, Class::Mapping);
     pub(super) const COLLECTION_PROGRAMS: QueueKey = QueueKey::of(Kind::Program, Class::Collection);
-    pub(super) const ERASES: QueueKey = QueueKey(3 * CLASSES as u8);
+    pub(super) const ERASES: QueueKey = QueueKey(3 * STRIDE);
     const COUNT: u8 = QueueKey::ERASES.0 + 1;
     /// The queues of reads among those of [`UnitQueue::held`].
     pub(super) const READS: u32 = (1 << CLASSES) - 1;
     /// The same of computations.
-    pub(super) const COMPUTES: u32 = QueueKey::READS << CLASSES;
+    pub(super) const COMPUTES: u32 = QueueKey::READS << STRIDE;
 
     pub(super) const fn of(kind: Kind, class: Class) -> QueueKey {
         let class = match class {
@@ -46,7 +49,12 @@ impl QueueKey {
             Class::User(priority) => 1 + priority as u8,
             Class::Collection => 5,
         };
-        QueueKey(kind as u8 * CLASSES as u8 + class)
+        QueueKey::of_class(kind, class)
+    }
+
+    /// The queue of a kind for a class, by its number.
+    pub(super) const fn of_class(kind: Kind, class: u8) -> QueueKey {
+        QueueKey(kind as u8 * STRIDE + class)
     }
 
     pub(super) const fn user_reads(priority: Priority) -> QueueKey {
@@ -62,15 +70,16 @@ impl QueueKey {
     }
 
     pub(super) fn all() -> impl Iterator<Item = QueueKey> {
-        (0..QueueKey::COUNT).map(QueueKey)
+        let keys = (0..QueueKey::COUNT).map(QueueKey);
+        keys.filter(|key| key.class() < CLASSES)
     }
 
     #[inline]
     pub(super) fn kind(self) -> Kind {
-        match self.0 {
-            0..=5 => Kind::Read,
-            6..=11 => Kind::Compute,
-            12..=17 => Kind::Program,
+        match self.0 / STRIDE {
+            0 => Kind::Read,
+            1 => Kind::Compute,
+            2 => Kind::Program,
             _ => Kind::Erase,
         }
     }
@@ -78,7 +87,7 @@ impl QueueKey {
     /// The number of the queue among those of its kind.
     #[inline]
     pub(super) fn class(self) -> usize {
-        self.0 as usize - self.kind() as usize * CLASSES
+        usize::from(self.0 % STRIDE)
     }
 }
 

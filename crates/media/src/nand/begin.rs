@@ -332,15 +332,17 @@ impl Nand {
     }
 
     fn take_spare(&mut self, plane: usize) {
-        let mut spare = std::mem::take(&mut self.planes[plane].spare_programming);
-        spare.clear();
-        match self.planes[plane].spare_in.take() {
-            Some(given) => spare = given,
-            None => spare.extend_from_slice(self.register_spare(plane)),
+        if !self.planes[plane].spare_is_given {
+            let mut spare = std::mem::take(&mut self.planes[plane].spare_in);
+            spare.clear();
+            spare.extend_from_slice(self.register_spare(plane));
+            self.planes[plane].spare_in = spare;
         }
         let latches = &mut self.planes[plane];
+        latches.spare_is_given = false;
+        // Neither gives its memory up.
+        std::mem::swap(&mut latches.spare_programming, &mut latches.spare_in);
         latches.firmware_programming = latches.firmware_in.take();
-        latches.spare_programming = spare;
         latches.loading = false;
     }
 

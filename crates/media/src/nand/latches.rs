@@ -53,8 +53,9 @@ pub(crate) struct PlaneLatches {
     pub(crate) leased: Latches,
     /// Whether the channel has begun to load the C-latch, or a copyback did.
     pub(crate) loading: bool,
-    /// Spare bytes given by the channel, for the next program.
-    pub(crate) spare_in: Option<Vec<u8>>,
+    /// Spare bytes given by the channel, for the next program, if they were.
+    pub(crate) spare_in: Vec<u8>,
+    pub(crate) spare_is_given: bool,
     /// Data given by the channel for the next program, and that of the program in progress,
     /// where the store keeps none.
     pub(crate) firmware_in: Option<Box<[u8]>>,
@@ -82,7 +83,7 @@ impl PlaneLatches {
         self.loading = false;
         if iscm.init_c {
             self.spare_kept.clear();
-            self.spare_in = None;
+            self.spare_is_given = false;
             self.c.status = PageStatus::Ok;
             self.c.page = None;
             self.c.holds = true;

@@ -7,6 +7,7 @@ use super::{BlockId, DieId, Nand, NandError, PageAddress, PlaneId, PlaneMask, Pr
 use sim::Time;
 
 impl Nand {
+    #[inline]
     pub(super) fn check_die(&self, die: DieId) -> Result<(), NandError> {
         if (die.0 as usize) < self.dies.len() {
             return Ok(());
@@ -17,6 +18,7 @@ impl Nand {
         })
     }
 
+    #[inline]
     pub(super) fn check_plane(&self, plane: PlaneId) -> Result<(), NandError> {
         if (plane.0 as usize) < self.planes.len() {
             return Ok(());
@@ -28,6 +30,7 @@ impl Nand {
     }
 
     /// Refuses while the die is at work.
+    #[inline]
     pub(super) fn check_idle(
         &self,
         die: DieId,
@@ -55,6 +58,7 @@ impl Nand {
     }
 
     /// Refuses while something is suspended.
+    #[inline]
     pub(super) fn check_not_suspended(
         &self,
         die: DieId,
@@ -70,6 +74,7 @@ impl Nand {
     }
 
     /// The plane of a block that must be in `die`.
+    #[inline]
     pub(super) fn check_block(
         &self,
         die: DieId,
@@ -92,6 +97,7 @@ impl Nand {
     }
 
     /// Refuses reads of a block that a suspended operation is changing.
+    #[inline]
     pub(super) fn check_block_readable(
         &self,
         die: DieId,
@@ -110,6 +116,7 @@ impl Nand {
     }
 
     /// Adds the plane of `block` to `seen`, once.
+    #[inline]
     fn check_plane_once(
         &self,
         plane: PlaneId,
@@ -127,6 +134,7 @@ impl Nand {
         Ok(())
     }
 
+    #[inline]
     fn check_some(&self, count: usize, command: &'static str) -> Result<(), NandError> {
         if count > 0 {
             return Ok(());
@@ -139,6 +147,7 @@ impl Nand {
     }
 
     /// The pages of a sense: existing, one a plane, not suspended.
+    #[inline]
     pub(super) fn check_read(
         &self,
         die: DieId,
@@ -157,6 +166,7 @@ impl Nand {
         Ok(())
     }
 
+    #[inline]
     fn check_read_page(
         &self,
         die: DieId,
@@ -175,6 +185,7 @@ impl Nand {
         Ok(plane)
     }
 
+    #[inline]
     fn check_page(&self, page: PageAddress, mode: ProgramMode) -> Result<(), NandError> {
         let most = self.geometry().bits_per_cell_max;
         if mode.bits_per_cell() > most {
@@ -212,6 +223,7 @@ impl Nand {
         Ok(())
     }
 
+    #[inline]
     fn check_turn(
         &self,
         address: PageAddress,

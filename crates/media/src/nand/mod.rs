@@ -220,6 +220,11 @@ impl Nand {
         self.array.erases()
     }
 
+    /// Erases of the block that has had most.
+    pub fn erases_most(&self) -> u32 {
+        self.array.erases_most()
+    }
+
     /// Whether every bit of a block is gone: it was never programmed, or its last erase was complete
     /// and nothing was programmed since.
     ///
@@ -243,7 +248,8 @@ impl Nand {
         self.array.prefetch(page);
     }
 
-    /// The spare bytes of a page; `None` unless it was programmed completely. For recovery, which pays by ordinary reads.
+    /// The spare bytes of a page; `None` unless it was programmed completely. For recovery, which pays by ordinary reads,
+    /// and for traces.
     ///
     /// # Panics
     /// If there is no such block.

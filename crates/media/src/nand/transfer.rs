@@ -56,11 +56,10 @@ impl Nand {
                 size,
             });
         }
-        let spare = self.planes[plane.0 as usize]
-            .spare_in
-            .get_or_insert_default();
-        spare.clear();
-        spare.extend_from_slice(bytes);
+        let latches = &mut self.planes[plane.0 as usize];
+        latches.spare_is_given = true;
+        latches.spare_in.clear();
+        latches.spare_in.extend_from_slice(bytes);
         Ok(())
     }
 

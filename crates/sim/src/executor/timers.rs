@@ -17,6 +17,8 @@ const BUCKET_SHIFT: u32 = 20;
 const BUCKETS: usize = 1024;
 const WORDS: usize = BUCKETS / 64;
 const NIL: u32 = u32::MAX;
+/// No bucket.
+const NONE: u64 = u64::MAX;
 
 /// Names one pending timer, so that it can be cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +60,8 @@ pub(super) struct Timers {
     nodes: Vec<Node>,
     free: u32,
     far: BinaryHeap<Reverse<Timer>>,
+    /// The bucket of the first of them; [`NONE`] if there is none.
+    far_bucket: u64,
     /// Sequence numbers of dropped sleeps still queued. Almost always empty:
     /// only cancellation puts anything here.
     cancelled: BTreeSet<u64>,
@@ -74,6 +78,7 @@ impl Default for Timers {
             nodes: Vec::new(),
             free: NIL,
             far: BinaryHeap::new(),
+            far_bucket: NONE,
             cancelled: BTreeSet::new(),
         }
     }
@@ -87,20 +92,31 @@ impl Timers {
         self.next_sequence += 1;
         let timer = Timer { at, sequence, task };
         let bucket = timer.bucket();
-        if bucket <= self.current_bucket {
-            if self.current.last().is_none_or(|next| at < next.at) {
-                self.current.push(timer);
-                return TimerId(sequence);
-            }
-            // Later sequence: before (that is, fired after) all of its instant.
-            let position = self.current.partition_point(|other| other.at > at);
-            self.current.insert(position, timer);
-        } else if bucket - self.current_bucket < BUCKETS as u64 {
+        // What is not after the current bucket is very far from it.
+        if bucket.wrapping_sub(self.current_bucket).wrapping_sub(1) < BUCKETS as u64 - 1 {
             self.put(bucket, timer);
+        } else if bucket <= self.current_bucket {
+            self.put_into_current(timer);
         } else {
-            self.far.push(Reverse(timer));
+            self.put_far(bucket, timer);
         }
         TimerId(sequence)
+    }
+
+    #[inline(never)]
+    fn put_into_current(&mut self, timer: Timer) {
+        if self.current.last().is_none_or(|next| timer.at < next.at) {
+            return self.current.push(timer);
+        }
+        // Later sequence: before (that is, fired after) all of its instant.
+        let position = self.current.partition_point(|other| other.at > timer.at);
+        self.current.insert(position, timer);
+    }
+
+    #[cold]
+    fn put_far(&mut self, bucket: u64, timer: Timer) {
+        self.far.push(Reverse(timer));
+        self.far_bucket = self.far_bucket.min(bucket);
     }
 
     /// The timer will not fire, nor hold the clock.
@@ -132,7 +148,7 @@ impl Timers {
     /// Whether no timer is left, those aside that were cancelled and whose time has not come.
     pub(super) fn is_empty(&self) -> bool {
         self.current.is_empty()
-            && self.far.is_empty()
+            && self.far_bucket == NONE
             && self.occupied.iter().all(|word| *word == 0)
     }
 
@@ -145,45 +161,59 @@ impl Timers {
         };
     }
 
+    #[inline]
     fn put(&mut self, bucket: u64, timer: Timer) {
-        let index = bucket as usize % BUCKETS;
-        let node = Node {
-            timer,
-            next: self.heads[index],
-        };
         if self.free == NIL {
-            self.heads[index] = self.nodes.len() as u32;
-            self.nodes.push(node);
-        } else {
-            let place = self.free;
-            self.free = std::mem::replace(&mut self.nodes[place as usize], node).next;
-            self.heads[index] = place;
+            self.add_node(timer);
         }
+        let (place, index) = (self.free, bucket as usize % BUCKETS);
+        let node = &mut self.nodes[place as usize];
+        self.free = node.next;
+        node.timer = timer;
+        node.next = std::mem::replace(&mut self.heads[index], place);
         self.occupied[index / 64] |= 1 << (index % 64);
+    }
+
+    /// Makes a free node; what is in it does not matter.
+    #[cold]
+    fn add_node(&mut self, timer: Timer) {
+        self.free = self.nodes.len() as u32;
+        self.nodes.push(Node { timer, next: NIL });
     }
 
     /// Makes the next bucket that has timers the current one; false if none has.
     fn advance(&mut self) -> bool {
         let near = self.next_near();
-        let far = self.far.peek().map(|Reverse(timer)| timer.bucket());
-        let Some(bucket) = near.into_iter().chain(far).min() else {
+        let bucket = near.min(self.far_bucket);
+        if bucket == NONE {
             return false;
-        };
+        }
         self.current_bucket = bucket;
-        if near == Some(bucket) {
+        if near == bucket {
             self.empty(bucket as usize % BUCKETS);
         }
-        while let Some(Reverse(timer)) = self.far.peek()
-            && timer.bucket() == bucket
-        {
-            self.current.push(*timer);
-            self.far.pop();
+        if self.far_bucket == bucket {
+            self.take_far(bucket);
         }
         if self.current.len() > 1 {
             self.current
                 .sort_unstable_by_key(|timer| Reverse(timer.key()));
         }
         true
+    }
+
+    /// Moves those of the far future that are in `bucket` to the current timers.
+    #[cold]
+    fn take_far(&mut self, bucket: u64) {
+        self.far_bucket = NONE;
+        while let Some(Reverse(timer)) = self.far.peek() {
+            if timer.bucket() > bucket {
+                self.far_bucket = timer.bucket();
+                return;
+            }
+            self.current.push(*timer);
+            self.far.pop();
+        }
     }
 
     /// Moves a bucket's list to the current timers.
@@ -199,8 +229,9 @@ impl Timers {
         self.occupied[index / 64] &= !(1 << (index % 64));
     }
 
-    /// The nearest bucket after the current one that has timers.
-    fn next_near(&self) -> Option<u64> {
+    /// The nearest bucket after the current one that has timers; [`NONE`] if none has.
+    #[inline]
+    fn next_near(&self) -> u64 {
         let first = (self.current_bucket as usize + 1) % BUCKETS;
         let mut word = first / 64;
         let mut bits = self.occupied[word] & (u64::MAX << (first % 64));
@@ -208,12 +239,12 @@ impl Timers {
             if bits != 0 {
                 let index = word * 64 + bits.trailing_zeros() as usize;
                 let ahead = (index + BUCKETS - first) % BUCKETS;
-                return Some(self.current_bucket + 1 + ahead as u64);
+                return self.current_bucket + 1 + ahead as u64;
             }
             word = (word + 1) % WORDS;
             bits = self.occupied[word];
         }
-        None
+        NONE
     }
 }
 

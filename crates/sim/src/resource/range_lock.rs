@@ -27,9 +27,10 @@ struct Claim {
 }
 
 impl Claim {
+    #[inline]
     fn bars(&self, other: &Claim) -> bool {
-        let excludes = self.access == Access::Exclusive || other.access == Access::Exclusive;
-        excludes && self.start < other.end && other.start < self.end
+        let excludes = || self.access == Access::Exclusive || other.access == Access::Exclusive;
+        self.start < other.end && other.start < self.end && excludes()
     }
 }
 
@@ -41,6 +42,8 @@ pub struct RangeLock {
     sim: Sim,
     claims: RefCell<Vec<Claim>>,
     next_id: Cell<u64>,
+    /// Guards that some claim barred when they came, granted or not: while there are none, nobody waits.
+    barred: Cell<u64>,
 }
 
 /// Ranges held; dropping it lets the next claims have them. A task that is dropped while it waits
@@ -49,6 +52,7 @@ pub struct RangeLock {
 pub struct RangeGuard<'a> {
     lock: &'a RangeLock,
     id: u64,
+    was_barred: bool,
 }
 
 impl RangeLock {
@@ -58,14 +62,16 @@ impl RangeLock {
             sim: sim.clone(),
             claims: RefCell::default(),
             next_id: Cell::new(0),
+            barred: Cell::new(0),
         }
     }
 
     /// Waits until no earlier claim bars `range`, and holds it.
     #[inline]
     pub async fn lock(&self, range: Range<u64>, access: Access) -> RangeGuard<'_> {
-        let guard = self.guard();
+        let mut guard = self.guard();
         if !self.claim(guard.id, range, access) {
+            guard.note_barred();
             self.granted(guard.id).await;
         }
         guard
@@ -77,12 +83,13 @@ impl RangeLock {
         &self,
         ranges: impl IntoIterator<Item = (Range<u64>, Access)>,
     ) -> RangeGuard<'_> {
-        let guard = self.guard();
+        let mut guard = self.guard();
         let mut free = true;
         for (range, access) in ranges {
             free &= self.claim(guard.id, range, access);
         }
         if !free {
+            guard.note_barred();
             self.granted(guard.id).await;
         }
         guard
@@ -91,7 +98,11 @@ impl RangeLock {
     /// The guard of claims yet to be made.
     fn guard(&self) -> RangeGuard<'_> {
         let id = self.next_id.replace(self.next_id.get() + 1);
-        RangeGuard { lock: self, id }
+        RangeGuard {
+            lock: self,
+            id,
+            was_barred: false,
+        }
     }
 
     /// Enters a claim; says whether nothing bars it.
@@ -107,7 +118,7 @@ impl RangeLock {
         let mut claims = self.claims.borrow_mut();
         let barred = claims
             .iter()
-            .any(|earlier| earlier.id != id && earlier.bars(&claim));
+            .any(|earlier| earlier.bars(&claim) && earlier.id != id);
         claims.push(claim);
         !barred
     }
@@ -132,6 +143,11 @@ impl RangeLock {
 }
 
 impl RangeGuard<'_> {
+    fn note_barred(&mut self) {
+        self.was_barred = true;
+        self.lock.barred.set(self.lock.barred.get() + 1);
+    }
+
     /// Whether all of `range` is held in one piece, exclusively if `access` asks for that. For
     /// assertions: it looks through all claims.
     pub fn covers(&self, range: &Range<u64>, access: Access) -> bool {
@@ -151,8 +167,14 @@ impl Drop for RangeGuard<'_> {
         let Some(place) = claims.iter().position(|claim| claim.id == self.id) else {
             return;
         };
+        self.lock
+            .barred
+            .set(self.lock.barred.get() - u64::from(self.was_barred));
         while claims.get(place).is_some_and(|claim| claim.id == self.id) {
             let released = claims.remove(place);
+            if self.lock.barred.get() == 0 {
+                continue;
+            }
             for later in &claims[place..] {
                 if later.id != self.id && released.bars(later) {
                     self.lock.sim.wake(later.task);

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use super::args::{Arg, KeyKind, Value};
 use super::flows::{Flows, Step};
 use super::record::{Record, Slice};
-use super::{Kind, Line, TraceId, lanes};
+use super::{Kind, Line, TenantName, TraceId, lanes};
 use crate::energy::Tenant;
 use crate::quantity::Time;
 
@@ -24,7 +24,7 @@ pub(super) struct Written<'a> {
     pub(super) begin: Time,
     pub(super) end: Time,
     pub(super) first: TraceId,
-    pub(super) tenant_name: Option<super::TenantName>,
+    pub(super) tenant_name: Option<TenantName>,
 }
 
 /// What of a slice lies within the section, and on which thread.

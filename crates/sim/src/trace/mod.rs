@@ -194,7 +194,7 @@ impl Trace {
     }
 
     /// Says what tenants are called.
-    pub fn name_tenants(&self, name: fn(Tenant) -> String) {
+    pub fn name_tenants(&self, name: TenantName) {
         self.tenant_name.set(Some(name));
     }
 

@@ -12,7 +12,6 @@ use sim::{JoinHandle, Sim, Span, Time};
 
 use super::running::RunningWorkload;
 use super::tally::TallyPart;
-use crate::inventory::Wear;
 use crate::workload::series::Series;
 
 /// The first interval, where the length follows the run.
@@ -40,13 +39,13 @@ impl Gauges {
 
     fn cut(&self, at: Time, tallies: Vec<TallyPart>) -> Cut {
         let nand = self.nand.borrow();
-        let wear = Wear::of(&nand);
+        let blocks = f64::from(nand.geometry().blocks().max(1));
         Cut {
             at,
             flash: self.schedule.counts(),
             gc_page_copies: self.ftl.counts().gc_page_copies,
-            erase_count_mean: wear.mean(),
-            erase_count_max: wear.most,
+            erase_count_mean: nand.erases() as f64 / blocks,
+            erase_count_max: nand.erases_most(),
             tallies,
         }
     }

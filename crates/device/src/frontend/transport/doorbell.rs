@@ -5,7 +5,7 @@ use std::task::Poll;
 
 use media::link::Carries;
 use nvme::{AsyncEvent, QueueId};
-use sim::{Requester, TaskId, Time};
+use sim::{Requester, TaskId, Time, TraceId};
 
 use crate::frontend::Controller;
 use crate::port::DOORBELL_BYTES;
@@ -41,14 +41,20 @@ impl Controller {
     /// announces.
     #[inline]
     fn rung_for(&self, queue: QueueId, tail: u16) -> Requester {
-        let trace = self.sim.trace();
-        let tenant = tenants::DRIVE;
-        if !trace.enabled() {
-            return tenant.into();
+        if self.sim.trace().enabled() {
+            return self.rung_for_traced(queue, tail);
         }
-        let queues = self.queues.borrow();
-        let trace = trace.announced(queues.entry_before(queue, tail).unwrap_or(0));
-        Requester { tenant, trace }
+        tenants::DRIVE.into()
+    }
+
+    #[cold]
+    fn rung_for_traced(&self, queue: QueueId, tail: u16) -> Requester {
+        let entry = self.queues.borrow().entry_before(queue, tail);
+        let trace = entry.map_or(TraceId::NONE, |entry| self.sim.trace().announced(entry));
+        Requester {
+            tenant: tenants::DRIVE,
+            trace,
+        }
     }
 
     /// The host writes a completion queue's head doorbell. Nothing waits for it

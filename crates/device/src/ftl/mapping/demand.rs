@@ -11,7 +11,6 @@ use media::core::Work;
 use super::cache::{Presence, Room};
 use super::pages::Waiter;
 use crate::ftl::lpn::Lpn;
-use crate::ftl::spare::{Content, Record};
 use crate::ftl::{Ftl, FtlError, PageSlice};
 use crate::memory::BufferId;
 use crate::schedule::{Fault, Notify, Origin, Read};
@@ -262,16 +261,6 @@ impl Ftl {
         }
         cache.arrive(lpn.0);
         cache.change(lpn.0);
-    }
-
-    /// Whether `page` is a current mapping page.
-    pub(in crate::ftl) fn is_mapping_page(&self, page: media::nand::Ppa) -> bool {
-        if !self.keeps_mapping_pages() {
-            return false;
-        }
-        let nand = self.schedule.nand().borrow();
-        let record = nand.spare(page).and_then(Record::decode);
-        record.is_some_and(|record| matches!(record.content, Content::Mapping { .. }))
     }
 
     pub(in crate::ftl) fn with_pages<R>(

@@ -4,7 +4,7 @@ use arrayvec::ArrayVec;
 use media::nand::{BlockId, Geometry, PLANES_PER_DIE_MAX};
 
 use super::{Line, UnitQueue, Waiting};
-use crate::schedule::key::{CLASSES, Choice, Kind, QueueKey};
+use crate::schedule::key::{Choice, Kind, QueueKey};
 use crate::schedule::operation::{Erase, PageProgram, PlaneOperation, Read};
 
 /// Operations of one multi-plane command; the leader first.
@@ -93,7 +93,7 @@ impl<C> UnitQueue<C> {
         let leader = shares.then(|| self.first_of_block(first.operation.page.block));
         let (class, index) = leader.flatten().unwrap_or((choice.key.class(), 0));
         set.extend(self.programs[class].remove(index));
-        self.note_taken(QueueKey(Kind::Program as u8 * CLASSES as u8 + class as u8));
+        self.note_taken(QueueKey::of_class(Kind::Program, class as u8));
         if !merging.multi_plane || merging.geometry.planes_per_die == 1 {
             return;
         }

@@ -178,7 +178,7 @@ impl Unit {
         let requesters = requesters_of(&set, |erase| erase.origin);
         let outcome = match self.change(&command, turn, &requesters).await {
             Ok(outcome) => outcome,
-            Err(error) => return self.refuse(set, &error),
+            Err(error) => return self.refuse(&set, &error),
         };
         self.schedule.count(|counts| {
             counts.block_erases += set.len() as u64;
@@ -211,7 +211,7 @@ impl Unit {
     }
 
     /// The die refused a command, or what keeps its bits did: everyone who waited for it learns so.
-    fn refuse<T: PlaneOperation>(&self, set: Set<T>, error: &NandError) {
+    fn refuse<T: PlaneOperation>(&self, set: &Set<T>, error: &NandError) {
         debug_assert!(
             matches!(error, NandError::Storage(_)),
             "the firmware sent an illegal command: {error}"
@@ -221,7 +221,7 @@ impl Unit {
         } in set
         {
             self.schedule
-                .settle(notify, Some(Fault::Refused(operation.block())));
+                .settle(*notify, Some(Fault::Refused(operation.block())));
         }
     }
 }

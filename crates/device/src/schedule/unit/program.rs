@@ -26,8 +26,8 @@ impl Unit {
             PageData::Page(_) => self.copy_set(&mut set, turn).await,
         };
         match performed {
-            Ok(outcome) => self.programmed(set, &outcome),
-            Err(error) => self.refuse(set, &error),
+            Ok(outcome) => self.programmed(&set, &outcome),
+            Err(error) => self.refuse(&set, &error),
         }
     }
 
@@ -153,7 +153,7 @@ impl Unit {
     }
 
     /// Programs are over, well or not.
-    fn programmed(&self, set: Set<PageProgram>, outcome: &Outcome) {
+    fn programmed(&self, set: &Set<PageProgram>, outcome: &Outcome) {
         self.schedule.count(|counts| {
             counts.page_programs += set.len() as u64;
             counts.multi_plane_programs += u64::from(set.len() > 1);
@@ -170,11 +170,11 @@ impl Unit {
         } in set
         {
             self.schedule
-                .note_served(Kind::Program, operation.origin, since);
+                .note_served(Kind::Program, operation.origin, *since);
             let fault = self
                 .is_of(failed, operation.page.block)
                 .then_some(Fault::ProgramFailed(operation.page));
-            self.schedule.settle(notify, fault);
+            self.schedule.settle(*notify, fault);
         }
     }
 

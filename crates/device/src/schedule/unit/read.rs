@@ -26,11 +26,12 @@ impl Unit {
         } else {
             turn
         };
-        self.read_set(set, turn).await;
+        self.read_set(&set, turn).await;
     }
 
     /// Senses the pages of a multi-plane command, and moves what was asked for out of each.
-    pub(super) async fn read_set(&self, set: Set<Read>, turn: Option<Turn<'_>>) {
+    /// The set stays where it is: it would be copied twice for each read.
+    pub(super) async fn read_set(&self, set: &Set<Read>, turn: Option<Turn<'_>>) {
         let command = Command::Read {
             pages: set.iter().map(|waiting| waiting.operation.page).collect(),
             inverse: set[0].operation.inverse,
@@ -40,12 +41,12 @@ impl Unit {
             .schedule
             .geometry
             .die_of_block(set[0].operation.page.block);
-        let requesters = requesters_of(&set, |read| read.origin);
+        let requesters = requesters_of(set, |read| read.origin);
         let sensed = self.send_and_execute(die, &command, span, turn, &requesters);
         if let Err(error) = sensed.await {
             return self.refuse(set, &error);
         }
-        self.count_reads(&set);
+        self.count_reads(set);
         let visit = Visit::data_of(set[0].operation.origin);
         let mut wrong = ArrayVec::<usize, PLANES_PER_DIE_MAX>::new();
         for (index, waiting) in set.iter().enumerate() {

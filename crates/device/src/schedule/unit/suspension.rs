@@ -96,20 +96,19 @@ impl Unit {
             self.lease.borrow().is_none(),
             "programs and erases make way first, so that reads served meanwhile find free latches"
         );
-        let blocks = blocks_of(command);
         let die = self.die_changed_by(command);
-        let Some(least) = self.suspensions.least_remaining(command) else {
-            return self.execute(die, command, begin, requesters).await;
-        };
         let busy = self.begin(die, command, begin)?;
         let mut end = begin + busy.span;
-        for _ in 0..self.suspensions.times_max {
-            if !self.until_wanted(end, least, &blocks).await {
-                break;
+        if let Some(least) = self.suspensions.least_remaining(command) {
+            let blocks = blocks_of(command);
+            for _ in 0..self.suspensions.times_max {
+                if !self.until_wanted(end, least, &blocks).await {
+                    break;
+                }
+                end = self
+                    .step_back(die, command, end, &blocks, requesters)
+                    .await?;
             }
-            end = self
-                .step_back(die, command, end, &blocks, requesters)
-                .await?;
         }
         self.sim.sleep_until(end).await;
         self.finish(die, command, begin, busy.span, &busy, requesters)
@@ -182,7 +181,7 @@ impl Unit {
             self.schedule.trace_queue(self.number);
             self.overtaking
                 .set(self.overtaking.get() + set.len() as u32);
-            self.read_set(set, turn).await;
+            self.read_set(&set, turn).await;
         }
         let turn = self.command_turn().await;
         self.send(die, &Command::Resume, requesters).await;
@@ -197,7 +196,13 @@ impl Unit {
     }
 
     fn die_changed_by(&self, command: &Command) -> DieId {
-        let block = blocks_of(command)[0];
+        let block = match command {
+            Command::Program { pages, .. } | Command::CopybackProgram { pages, .. } => {
+                pages[0].block
+            }
+            Command::Erase { blocks } => blocks[0],
+            _ => unreachable!("no other command changes cells"),
+        };
         self.schedule.geometry.die_of_block(block)
     }
 

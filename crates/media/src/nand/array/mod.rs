@@ -93,6 +93,8 @@ pub(crate) struct Array {
     births: BTreeMap<(BlockId, u32), Birth>,
     /// Erases of all blocks.
     erases: u64,
+    /// Erases of the block that has had most.
+    erases_most: u32,
     wordlines_per_block: u32,
 }
 
@@ -103,6 +105,7 @@ impl Array {
             pages: Pages::default(),
             births: BTreeMap::new(),
             erases: 0,
+            erases_most: 0,
             wordlines_per_block: geometry.wordlines_per_block(),
         }
     }
@@ -124,6 +127,11 @@ impl Array {
     /// Erases of all blocks so far, interrupted ones included.
     pub(crate) fn erases(&self) -> u64 {
         self.erases
+    }
+
+    /// Erases of the block that has had most.
+    pub(crate) fn erases_most(&self) -> u32 {
+        self.erases_most
     }
 
     /// Whether the last erase of a block was complete, and nothing was programmed since.
@@ -230,13 +238,14 @@ impl Array {
             flags: block.flags & BAD | if complete { 0 } else { NEEDS_ERASE },
             ..Block::default()
         };
+        self.erases_most = self.erases_most.max(block.erase_count);
     }
 
     /// Brings a block to the state it had when a durable store was closed, its pages erased.
     pub(crate) fn restore(&mut self, block: BlockId, erase_count: u32, condition: BlockCondition) {
         self.forget_pages(block);
-        let before = u64::from(self.blocks[block.0 as usize].erase_count);
-        self.erases = self.erases - before + u64::from(erase_count);
+        let before = self.blocks[block.0 as usize].erase_count;
+        self.erases = self.erases - u64::from(before) + u64::from(erase_count);
         self.blocks[block.0 as usize] = Block {
             erase_count,
             flags: match condition {
@@ -246,6 +255,12 @@ impl Array {
             },
             ..Block::default()
         };
+        self.erases_most = self.erases_most.max(erase_count);
+        if erase_count < before && before == self.erases_most {
+            // It may have been the one.
+            let counts = self.blocks.iter().map(|block| block.erase_count);
+            self.erases_most = counts.max().unwrap_or(0);
+        }
     }
 
     fn forget_pages(&mut self, block: BlockId) {
@@ -260,5 +275,29 @@ impl Array {
 
     pub(crate) fn mark_bad(&mut self, block: BlockId) {
         self.blocks[block.0 as usize].flags |= BAD;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nand::tests::small;
+
+    #[test]
+    fn sums_of_erases_follow_every_change() {
+        let geometry = small().geometry;
+        let mut array = Array::new(&geometry);
+        let mut random = sim::Random::named(1, "erases");
+        for _ in 0..2000 {
+            let block = BlockId(random.below(u64::from(geometry.blocks())) as u32);
+            match random.below(4) {
+                0 => array.restore(block, random.below(300) as u32, BlockCondition::Good),
+                chosen => array.erase(block, chosen > 1),
+            }
+            let counts =
+                (0..geometry.blocks()).map(|block| array.block(BlockId(block)).erase_count);
+            assert_eq!(array.erases(), counts.clone().map(u64::from).sum::<u64>());
+            assert_eq!(Some(array.erases_most()), counts.max());
+        }
     }
 }

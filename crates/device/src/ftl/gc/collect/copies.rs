@@ -121,8 +121,7 @@ impl Ftl {
 
     #[inline]
     fn read_copy(&self, number: u32, from: PageAddress, room: Held) {
-        let firmware = self.is_mapping_page(self.geometry.ppa(from)) || self.is_journal_page(from);
-        let buffer = if firmware {
+        let buffer = if self.is_firmware_page(from) {
             self.buffers.take_firmware()
         } else {
             self.buffers.take()
@@ -197,6 +196,14 @@ impl Ftl {
         let nand = self.schedule.nand().borrow();
         let spare = nand.spare(self.geometry.ppa(page));
         spare.is_some_and(Record::is_of_journal)
+    }
+
+    /// Whether what a page holds is the firmware's own, which is kept where data is not.
+    #[inline]
+    fn is_firmware_page(&self, page: PageAddress) -> bool {
+        let nand = self.schedule.nand().borrow();
+        let spare = nand.spare(self.geometry.ppa(page));
+        spare.is_some_and(Record::is_of_firmware)
     }
 
     /// What a needed page holds.

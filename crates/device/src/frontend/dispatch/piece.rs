@@ -98,6 +98,13 @@ impl Controller {
         namespace.lpns(self.unit.covered(bytes))
     }
 
+    /// The bytes of a namespace that a slice of one of its pages is.
+    pub(super) fn bytes(&self, namespace: &Namespace, slice: &PageSlice) -> Range<u64> {
+        let page = self.unit.start(slice.lpn.0 - namespace.lpn(0).0);
+        let start = page + u64::from(slice.column);
+        start..start + u64::from(slice.bytes)
+    }
+
     /// Page buffers that so many pieces take.
     pub(super) fn buffers_for(&self, pieces: usize) -> u32 {
         self.unit.pages_of(pieces as u32)

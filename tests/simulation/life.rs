@@ -173,15 +173,6 @@ fn config(seed: u64, random: &mut Random) -> Config {
             number(random.below(2) * 50_000),
         ),
         ("compatibility.interleave", interleave.into()),
-        // As MQSim or as a drive, too; nothing is drawn for it, so that seeds keep their lives.
-        (
-            "compatibility.entry_fetch",
-            match interleave {
-                "chip" => "pipelined",
-                _ => "one_by_one",
-            }
-            .into(),
-        ),
         (
             "compatibility.program_transfer",
             ["page", "written"][random.below(2) as usize].into(),

@@ -438,8 +438,11 @@ fn ranges_locked_together_are_granted_together() {
     assert_eq!(own, [10.0, 11.0, 12.0]);
 }
 
+/// A part of a range, and for how long it is held.
+type Part = (std::ops::Range<u64>, u64);
+
 /// When the parts of visitors are let go that claim their ranges at 0 ns, 1 ns, ... and hold each part for as long as is said.
-fn part_visits(visits: &[(std::ops::Range<u64>, &[(std::ops::Range<u64>, u64)])]) -> Vec<Vec<f64>> {
+fn part_visits(visits: &[(std::ops::Range<u64>, &[Part])]) -> Vec<Vec<f64>> {
     let simulation = Simulation::new(0);
     let sim = simulation.handle();
     let lock = Rc::new(RangeLock::new(&sim));
@@ -504,8 +507,8 @@ fn parts_of_a_range_are_waited_for_one_by_one() {
 #[test]
 fn claims_on_the_same_parts_are_served_in_the_order_of_their_arrival() {
     // Whoever waits for a part waits for all who came before: the third gets neither part first.
-    let both: &[(std::ops::Range<u64>, u64)] = &[(0..1, 10), (1..2, 20)];
-    let reversed: &[(std::ops::Range<u64>, u64)] = &[(1..2, 20), (0..1, 10)];
+    let both: &[Part] = &[(0..1, 10), (1..2, 20)];
+    let reversed: &[Part] = &[(1..2, 20), (0..1, 10)];
     assert_eq!(
         part_visits(&[(0..2, both), (0..2, reversed), (0..2, both)]),
         [vec![10.0, 20.0], vec![40.0, 20.0], vec![30.0, 60.0]]

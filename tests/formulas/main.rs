@@ -14,5 +14,6 @@ mod mapping;
 mod model;
 mod precondition;
 mod recovery;
+mod together;
 mod wear;
 mod write_amplification;

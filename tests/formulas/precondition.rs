@@ -96,6 +96,54 @@ fn a_power_cut_right_after_recovers_everything() {
 }
 
 #[test]
+fn pages_behind_all_others_lie_where_writes_would_go_and_nothing_is_collected_for_them() {
+    use device::ftl::{Lpn, Mapping};
+    for frontiers in ["on_demand", "ahead"] {
+        let changes = [
+            ("compatibility.frontiers", frontiers),
+            ("compatibility.gc_pace", "per_block"),
+            ("nand.geometry.channels", "2"),
+            ("nand.geometry.blocks_per_plane", "64"),
+            ("ftl.gc.threshold_blocks", "20"),
+        ];
+        let mut drive = crate::model::drive("mqsim-default", &changes);
+        let all = drive.device().expect("power").ftl.logical_pages();
+        let (occupied, rest): (Vec<_>, Vec<_>) =
+            (0..all).map(Lpn).partition(|page| page.0 % 10 < 7);
+        let occupied: Vec<(Lpn, u64)> = occupied.into_iter().map(|page| (page, 1)).collect();
+        drive
+            .occupy(&occupied, History::Mqsim)
+            .expect("a blank drive");
+        let planes = drive.config().device.nand.geometry.planes() as usize;
+        let rest: Vec<(Lpn, u64)> = rest
+            .into_iter()
+            .take(3 * planes)
+            .map(|page| (page, 1))
+            .collect();
+        let both = [&rest[..], &occupied[..5]].concat();
+        // Those that hold data stay where they are.
+        assert_eq!(drive.append(&both).expect("room"), rest.len() as u64);
+        let before = drive.statistics().expect("power");
+        for (page, _) in &rest {
+            let mapping = drive.device().expect("power").ftl.lookup(*page);
+            assert!(matches!(mapping, Mapping::Data(_)), "{page:?}: {mapping:?}");
+        }
+        drive.simulation().expect("power").run();
+        let after = drive.statistics().expect("power");
+        assert_eq!(
+            after.flash.block_erases, before.flash.block_erases,
+            "{frontiers}"
+        );
+        drive.power_cut().expect("nothing to write");
+        drive.power_up().expect("a recovery");
+        for (page, _) in &rest {
+            let mapping = drive.device().expect("power").ftl.lookup(*page);
+            assert!(matches!(mapping, Mapping::Data(_)), "{page:?}: {mapping:?}");
+        }
+    }
+}
+
+#[test]
 fn a_drive_is_preconditioned_once_and_within_its_ranges() {
     let mut drive = one_plane("greedy", "0.2");
     let error = |drive: &mut Drive, occupied, working_set| {

@@ -29,7 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bits", &["cache", "cost"]),
     ("frontend", &["bits"]),
     ("faults", &["ftl"]),
-    ("compatibility", &["ftl"]),
+    ("compatibility", &["frontend"]),
     ("config", &["frontend", "faults", "compatibility"]),
     ("device", &["config"]),
 ];

@@ -7,6 +7,7 @@ use media::nand::CommandPhases;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::frontend::EntryFetch;
 use crate::ftl::{Frontiers, GcPace, StaticRule};
 use crate::schedule::{Interleave, ProgramTransfer};
 
@@ -16,6 +17,8 @@ use crate::schedule::{Interleave, ProgramTransfer};
 pub struct CompatibilityConfig {
     /// How long command phases of page reads, programs and erases are on the channel.
     pub command_phases: CommandPhases,
+    /// When the next entry of a submission queue is asked for.
+    pub entry_fetch: EntryFetch,
     /// How the time of an access to the DRAM is computed.
     pub dram_timing: DramTiming,
     /// What works on its own: each die, or each chip as a whole.

@@ -91,6 +91,7 @@ impl From<Sections> for DeviceConfig {
     fn from(sections: Sections) -> DeviceConfig {
         let Sections {
             mut nand,
+            mut frontend,
             mut dram,
             mut ftl,
             mut schedule,
@@ -99,6 +100,7 @@ impl From<Sections> for DeviceConfig {
         } = sections;
         nand.geometry.bits_per_cell_max = ftl.mode.bits_per_cell().max(BITS_PER_CELL_USUAL);
         nand.bus.phases = compatibility.command_phases;
+        frontend.entry_fetch = compatibility.entry_fetch;
         dram.timing = compatibility.dram_timing;
         schedule.interleave = compatibility.interleave;
         schedule.program_transfer = compatibility.program_transfer;
@@ -109,7 +111,7 @@ impl From<Sections> for DeviceConfig {
             nand,
             channel: sections.channel,
             link: sections.link,
-            frontend: sections.frontend,
+            frontend,
             cores: sections.cores,
             dram,
             memory: sections.memory,
@@ -200,6 +202,7 @@ impl DeviceConfig {
     pub fn compatibility(&self) -> CompatibilityConfig {
         CompatibilityConfig {
             command_phases: self.nand.bus.phases,
+            entry_fetch: self.frontend.entry_fetch,
             dram_timing: self.dram.timing,
             interleave: self.schedule.interleave,
             program_transfer: self.schedule.program_transfer,

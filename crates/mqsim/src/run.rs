@@ -97,12 +97,14 @@ pub(super) fn run(
 ) -> Result<ScenarioResult, RunError> {
     let config = device.config(workload, scenario)?;
     let mut drive = Drive::open(config).map_err(RunError::Drive)?;
-    let (pages, history) = if device.preconditioning {
-        (preconditioned(device, scenario)?, History::Mqsim)
+    let read = read_before_written(device, scenario)?;
+    if device.preconditioning {
+        drive.occupy(&preconditioned(device, scenario)?, History::Mqsim)?;
+        // What preconditioning left out has a place from the first read on, behind all that there is.
+        drive.append(&read)?;
     } else {
-        (read_before_written(device, scenario)?, History::Sequential)
-    };
-    drive.occupy(&pages, history)?;
+        drive.occupy(&read, History::Sequential)?;
+    }
     let before = drive.statistics()?;
     let completed = Rc::new(Cell::new(0));
     let flows = start(&mut drive, device, scenario, &completed)?;

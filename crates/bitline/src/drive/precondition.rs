@@ -49,4 +49,13 @@ impl Drive {
         let mut random = powered.host.sim().random("precondition");
         Ok(powered.device.ftl.occupy(pages, history, &mut random)?)
     }
+
+    /// Places `pages` behind all that the drive holds, where they hold nothing yet; bits as for [`Drive::occupy`]. Gives how
+    /// many were placed.
+    ///
+    /// # Errors
+    /// As [`Drive::precondition`].
+    pub fn append(&mut self, pages: &[(Lpn, u64)]) -> Result<u64, Error> {
+        Ok(self.powered()?.device.ftl.append(pages)?)
+    }
 }

@@ -55,6 +55,12 @@ impl Touched {
 }
 
 impl Cache {
+    /// Whether writes go to flash, as nothing is cached of them or `force` asks for what no power cut can take.
+    #[inline]
+    pub fn writes_through(&self, force: bool) -> bool {
+        !self.caches_writes.get() || (force && self.is_volatile())
+    }
+
     /// Writes slices of logical pages, which `lock` covers. When this returns, they are
     /// where a completed write has to be: in the cache, or on flash if `force` asks for what no
     /// power cut can take.
@@ -68,7 +74,7 @@ impl Cache {
         force: bool,
     ) -> Result<(), FtlError> {
         debug_assert!(slices.iter().all(|slice| covers(lock, slice.lpn)));
-        if !self.caches_writes.get() || (force && self.is_volatile()) {
+        if self.writes_through(force) {
             return self.write_through(lock, slices).await;
         }
         // Slices that are admitted at the same time cross to DRAM together.
@@ -248,10 +254,13 @@ impl Cache {
         }
     }
 
-    /// Writes slices that lie in one buffer to one page of flash.
-    async fn write_page_through(
+    /// Writes slices that lie in one buffer, of pages which `lock` covers, to one page of flash.
+    ///
+    /// # Errors
+    /// Those of [`crate::ftl::Ftl::write`].
+    pub async fn write_page_through(
         &self,
-        lock: &WriteLock<'_>,
+        lock: &impl SoleWriter,
         units: &[PageSlice],
     ) -> Result<(), FtlError> {
         if !self.is_on() {
@@ -264,7 +273,11 @@ impl Cache {
     }
 
     /// The same where flash misses nothing of the pages.
-    async fn write_clean(&self, lock: &WriteLock<'_>, units: &[PageSlice]) -> Result<(), FtlError> {
+    async fn write_clean(
+        &self,
+        lock: &impl SoleWriter,
+        units: &[PageSlice],
+    ) -> Result<(), FtlError> {
         units.iter().for_each(|unit| self.forget_one(unit.lpn));
         let written = self.ftl.write(lock, units).await;
         // Reads may have brought the old content meanwhile.
@@ -274,7 +287,11 @@ impl Cache {
 
     /// The same where flash misses something of a page: what is new is put there and follows it. First, for a page that is
     /// programmed from their buffer holds nothing in the places of others.
-    async fn write_apart(&self, lock: &WriteLock<'_>, units: &[PageSlice]) -> Result<(), FtlError> {
+    async fn write_apart(
+        &self,
+        lock: &impl SoleWriter,
+        units: &[PageSlice],
+    ) -> Result<(), FtlError> {
         let (mut clean, mut put) = (Units::new(), Units::new());
         for unit in units {
             let found = self.table.borrow().find(unit.lpn);

@@ -20,6 +20,9 @@ pub struct FrontendConfig {
     pub commands_in_flight: u32,
     /// Commands of one I/O queue fetched and not completed (MQSim's `Queue_Fetch_Size`).
     pub fetch_limit_per_queue: u32,
+    /// When the next entry is asked for. Set in `[compatibility]`.
+    #[serde(skip)]
+    pub entry_fetch: EntryFetch,
     /// How queues take turns.
     pub arbitration: Arbitration,
     /// Commands fetched from a queue in one turn, log2; 7 is no limit. The host can set it.
@@ -38,6 +41,17 @@ pub struct FrontendConfig {
     pub active_milliwatts: u64,
     /// What the drive's health is judged by.
     pub health: HealthConfig,
+}
+
+/// When the next entry of a submission queue is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryFetch {
+    /// When the one before it has arrived.
+    #[default]
+    OneByOne,
+    /// When its doorbell has arrived, however many are on their way. As MQSim.
+    Pipelined,
 }
 
 /// A front end that cannot be.

@@ -32,7 +32,7 @@ use crate::port::{Fetch, HostPort, HostTransfer};
 use crate::served::{Served, ServedFor};
 pub use admin::HealthConfig;
 use admin::{Events, Features, Health, Sanitizing};
-pub use config::{FrontendConfig, FrontendConfigError};
+pub use config::{EntryFetch, FrontendConfig, FrontendConfigError};
 use dispatch::{CachedReads, DirectReads, Marks};
 use namespace::Namespaces;
 pub use namespace::{NAMESPACES_MAX, NamespaceConfig, NamespaceError};

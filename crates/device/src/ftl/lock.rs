@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use sim::resource::{Access, RangeGuard};
+use sim::resource::{Access, PartGuard, RangeClaim, RangeGuard};
 
 use super::Ftl;
 
@@ -23,6 +23,26 @@ impl SoleWriter for WriteLock<'_> {
     }
 }
 
+/// Logical pages that a command is going to write, each as soon as those before it are done with that page.
+pub struct WriteClaim<'a>(RangeClaim<'a>);
+
+/// Some of those pages, which only its holder may write or deallocate.
+pub struct PageLock<'a>(PartGuard<'a>);
+
+impl SoleWriter for PageLock<'_> {
+    fn covers(&self, pages: &Range<u32>) -> bool {
+        pages.is_empty() || self.0.covers(&wide(pages), Access::Exclusive)
+    }
+}
+
+impl WriteClaim<'_> {
+    /// Waits until nobody who came before writes or deallocates any of `pages`, which are of the claim. It must be the task
+    /// that made the claim.
+    pub async fn lock(&self, pages: Range<u32>) -> PageLock<'_> {
+        PageLock(self.0.part(wide(&pages)).await)
+    }
+}
+
 fn wide(pages: &Range<u32>) -> Range<u64> {
     pages.start.into()..pages.end.into()
 }
@@ -32,6 +52,13 @@ impl Ftl {
     #[inline]
     pub async fn lock(&self, pages: Range<u32>) -> WriteLock<'_> {
         WriteLock(self.locks.lock(wide(&pages), Access::Exclusive).await)
+    }
+
+    /// Takes a place in the queue for `pages`, each of which is waited for alone. All of a command are claimed at
+    /// once, so that two that overlap meet everywhere in the same order.
+    #[inline]
+    pub fn claim(&self, pages: Range<u32>) -> WriteClaim<'_> {
+        WriteClaim(self.locks.claim_parts(wide(&pages), Access::Exclusive))
     }
 }
 

@@ -55,7 +55,7 @@ use dump::DumpFrontier;
 use gc::Collections;
 pub use gc::{GcConfig, GcPace, GcPolicy};
 use journal::JournalWriter;
-pub use lock::{SoleWriter, WriteLock};
+pub use lock::{PageLock, SoleWriter, WriteClaim, WriteLock};
 pub use lpn::Lpn;
 pub use mapping::{Mapping, MappingConfig, MappingKind};
 use mapping::{MappingTable, WriteBacks};

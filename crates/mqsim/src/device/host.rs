@@ -30,7 +30,9 @@ impl Import<'_> {
     pub(super) fn queues(&mut self, device: &Section<'_>) -> Result<(), MqsimError> {
         only(device, "Memory_Type", "FLASH")?;
         only(device, "HostInterface_Type", "NVME")?;
-        let depth: u32 = device.given(&["IO_Queue_Depth"])?.number(2..=65_535)?;
+        let entries = device.given(&["IO_Queue_Depth"])?;
+        let depth: u32 = entries.number(2..=65_535)?;
+        self.set_checked(&entries, "compatibility.entry_fetch", "pipelined")?;
         self.set("frontend.queue_entries", depth);
         self.set("host.queue_entries", depth);
         Ok(())

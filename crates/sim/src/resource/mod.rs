@@ -15,7 +15,7 @@ mod signal;
 pub use channel::{Receiver, Sender, channel};
 pub use oneshot::{OneshotReceiver, OneshotSender, oneshot};
 pub use pipe::Pipe;
-pub use range_lock::{Access, RangeGuard, RangeLock};
+pub use range_lock::{Access, PartGuard, RangeClaim, RangeGuard, RangeLock};
 pub use semaphore::{Permit, Reserve, Semaphore};
 pub use server::{Hold, Priority, Serve, Server};
 pub use signal::{Broadcast, Signal};

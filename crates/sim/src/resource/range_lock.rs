@@ -32,6 +32,20 @@ impl Claim {
         let excludes = || self.access == Access::Exclusive || other.access == Access::Exclusive;
         self.start < other.end && other.start < self.end && excludes()
     }
+
+    /// Whether it is one of lock `id` and has all of `part`.
+    fn has(&self, id: u64, part: &Range<u64>) -> bool {
+        self.id == id && self.start <= part.start && part.end <= self.end
+    }
+
+    /// The same for a part of its range.
+    fn part(&self, part: &Range<u64>) -> Claim {
+        Claim {
+            start: part.start,
+            end: part.end,
+            ..*self
+        }
+    }
 }
 
 /// Locks on ranges. A claim waits for those before it that overlap it and are not shared as it is,
@@ -53,6 +67,19 @@ pub struct RangeGuard<'a> {
     lock: &'a RangeLock,
     id: u64,
     was_barred: bool,
+}
+
+/// A range that is claimed, of which parts are waited for and let go one by one. Dropping it takes
+/// back what is left of it.
+#[must_use = "a claim stands as long as this is there"]
+pub struct RangeClaim<'a>(RangeGuard<'a>);
+
+/// A part of a claim that is held; dropping it lets the next claims have it.
+#[must_use = "a part is held as long as its guard is"]
+pub struct PartGuard<'a> {
+    claim: &'a RangeClaim<'a>,
+    part: Range<u64>,
+    access: Access,
 }
 
 impl RangeLock {
@@ -93,6 +120,16 @@ impl RangeLock {
             self.granted(guard.id).await;
         }
         guard
+    }
+
+    /// Takes a place in the queue for `range` and waits for nothing: [`RangeClaim::part`] does, in the
+    /// task that called this. Who claims several parts at once and waits for each alone
+    /// holds up nobody with a part that it is done with, nor waits for parts that others are not done with.
+    #[inline]
+    pub fn claim_parts(&self, range: Range<u64>, access: Access) -> RangeClaim<'_> {
+        let guard = self.guard();
+        self.claim(guard.id, range, access);
+        RangeClaim(guard)
     }
 
     /// The guard of claims yet to be made.
@@ -140,6 +177,42 @@ impl RangeLock {
         let mut wanted = rest.iter().take_while(|claim| claim.id == id);
         wanted.all(|claim| !earlier.iter().any(|earlier| earlier.bars(claim)))
     }
+
+    /// The access that `part` of a claim has, unless an earlier claim bars it.
+    fn part_is_granted(&self, id: u64, part: &Range<u64>) -> Option<Access> {
+        let claims = self.claims.borrow();
+        let place = claims.iter().position(|claim| claim.has(id, part));
+        let place = place.expect("a part is waited for while all of it is claimed");
+        let (earlier, wanted) = (&claims[..place], claims[place].part(part));
+        let barred = earlier
+            .iter()
+            .any(|earlier| earlier.id != id && earlier.bars(&wanted));
+        (!barred).then_some(wanted.access)
+    }
+
+    /// Takes `part` out of a claim, which may leave two, and wakes who it barred.
+    fn release_part(&self, id: u64, part: &Range<u64>) {
+        let mut claims = self.claims.borrow_mut();
+        let Some(place) = claims.iter().position(|claim| claim.has(id, part)) else {
+            return;
+        };
+        let released = claims[place].part(part);
+        let (start, end) = (claims[place].start, claims[place].end);
+        let rests = [start..part.start, part.end..end].map(|rest| claims[place].part(&rest));
+        let mut rests = rests.into_iter().filter(|rest| rest.start < rest.end);
+        match rests.next() {
+            Some(rest) => claims[place] = rest,
+            None => drop(claims.remove(place)),
+        }
+        if let Some(rest) = rests.next() {
+            claims.insert(place + 1, rest);
+        }
+        for later in &claims[place..] {
+            if later.id != id && released.bars(later) {
+                self.sim.wake(later.task);
+            }
+        }
+    }
 }
 
 impl RangeGuard<'_> {
@@ -157,6 +230,41 @@ impl RangeGuard<'_> {
             let enough = access == Access::Shared || claim.access == Access::Exclusive;
             enough && claim.start <= range.start && range.end <= claim.end
         })
+    }
+}
+
+impl RangeClaim<'_> {
+    /// Waits until no earlier claim bars `part`, and holds it.
+    ///
+    /// # Panics
+    /// If not all of `part` is claimed still, in one piece.
+    pub async fn part(&self, part: Range<u64>) -> PartGuard<'_> {
+        let RangeGuard { lock, id } = self.0;
+        let access = poll_fn(|_| match lock.part_is_granted(id, &part) {
+            Some(access) => Poll::Ready(access),
+            None => Poll::Pending,
+        })
+        .await;
+        PartGuard {
+            claim: self,
+            part,
+            access,
+        }
+    }
+}
+
+impl PartGuard<'_> {
+    /// Whether all of `range` is held, exclusively if `access` asks for that.
+    pub fn covers(&self, range: &Range<u64>, access: Access) -> bool {
+        let enough = access == Access::Shared || self.access == Access::Exclusive;
+        enough && self.part.start <= range.start && range.end <= self.part.end
+    }
+}
+
+impl Drop for PartGuard<'_> {
+    fn drop(&mut self) {
+        let RangeGuard { lock, id } = self.claim.0;
+        lock.release_part(id, &self.part);
     }
 }
 

@@ -7,7 +7,7 @@ use nvme::command::{BlockRange, CopyBlocks, CopyRange};
 use nvme::identify::CopyLimits;
 use nvme::{Lba, Status};
 
-use super::io::Data;
+use super::write::Data;
 use crate::frontend::Controller;
 use crate::frontend::answer::Answer;
 use crate::frontend::namespace::Namespace;

@@ -11,7 +11,7 @@ use nvme::command::{BlockRange, ReadWrite, opcode};
 use nvme::{Command, DataPointer, IoCommand, Lba, NamespaceId, Status};
 use sim::{TaskId, Tenant, Time};
 
-use super::io::Piece;
+use super::piece::Piece;
 use crate::cache::{Found, Lookup, ReadStamp};
 use crate::frontend::Controller;
 use crate::frontend::answer::{Answer, status_of};

@@ -3,10 +3,13 @@
 mod bits;
 mod compare;
 pub(super) mod copy;
+mod deallocate;
 mod direct;
-mod io;
+mod piece;
 mod placed;
+mod read;
 mod uncorrectable;
+mod write;
 
 use std::rc::Rc;
 

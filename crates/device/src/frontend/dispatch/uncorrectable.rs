@@ -13,7 +13,7 @@ use crate::frontend::Controller;
 use crate::frontend::answer::Answer;
 use crate::frontend::namespace::Namespace;
 use crate::frontend::note;
-use crate::ftl::{SoleWriter, WriteLock};
+use crate::ftl::SoleWriter;
 
 /// Marks that Write Uncorrectable may make; writes into them may split them further.
 const MARKS_MAX: usize = 1024;
@@ -135,7 +135,7 @@ impl Controller {
     #[inline]
     pub(in crate::frontend) async fn clear_marks(
         &self,
-        lock: &WriteLock<'_>,
+        lock: &impl SoleWriter,
         namespace: &Namespace,
         bytes: Range<u64>,
     ) -> Result<(), Status> {

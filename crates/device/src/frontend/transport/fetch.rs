@@ -9,7 +9,7 @@ use sim::{Requester, TaskId, Tenant, Time, TraceId};
 use zerocopy::IntoBytes;
 
 use super::Job;
-use crate::frontend::Controller;
+use crate::frontend::{Controller, EntryFetch};
 use crate::port::post_fetch;
 use crate::schedule::{Origin, Priority};
 use crate::tenants;
@@ -27,9 +27,14 @@ fn priority_of(queue: QueuePriority) -> Priority {
 
 impl Controller {
     /// Fetches the next entry into `job`, as queues have them: waits for a doorbell if none has, and
-    /// while as many commands are in flight as may be.
+    /// while as many commands are in flight as may be. Where entries are `pipelined`, passes the lead on before the entry
+    /// has arrived; false then means that it could not be read.
     #[inline]
-    pub(in crate::frontend) async fn fetch_next(self: &Rc<Controller>, job: &mut Job) {
+    pub(in crate::frontend) async fn fetch_next(
+        self: &Rc<Controller>,
+        job: &mut Job,
+        pipelined: bool,
+    ) -> bool {
         self.take_room().await;
         loop {
             self.deliver_doorbells();
@@ -39,6 +44,9 @@ impl Controller {
                 Some((queue, priority, address)) => {
                     self.prefetch_for(address);
                     let trace = self.sim.trace().taken(address);
+                    if pipelined {
+                        self.pass_lead();
+                    }
                     self.fetch_over_link(trace).await;
                     job.queue = queue;
                     if self.read_entry(address, &mut job.entry) {
@@ -47,7 +55,12 @@ impl Controller {
                         job.fetched = self.sim.now();
                         job.decode();
                         self.activity.begin();
-                        return;
+                        return true;
+                    }
+                    if pipelined {
+                        self.activity.begin();
+                        self.give_room(queue);
+                        return false;
                     }
                 }
             }
@@ -84,7 +97,10 @@ impl Controller {
     #[inline]
     pub(in crate::frontend) fn expect_fetch(&self, queue: QueueId, doorbell_arrives: Time) -> Time {
         let held_back = self.queues.borrow().is_held_back(queue);
-        if held_back || !self.link.up.is_idle() || self.fetch_under_way.get().is_some() {
+        // Doorbells that are rung in the same instant would cross behind the entry.
+        let pipelined = self.config.entry_fetch == EntryFetch::Pipelined;
+        if pipelined || held_back || !self.link.up.is_idle() || self.fetch_under_way.get().is_some()
+        {
             return doorbell_arrives;
         }
         let bytes = SubmissionEntry::BYTES as u64;

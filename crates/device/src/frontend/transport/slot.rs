@@ -13,7 +13,7 @@ use media::core::Work;
 use sim::TaskId;
 
 use super::Job;
-use crate::frontend::Controller;
+use crate::frontend::{Controller, EntryFetch};
 use crate::schedule::Origin;
 
 /// Which slots there are, and who fetches.
@@ -43,16 +43,22 @@ impl Controller {
     /// Fetches and carries out commands for ever.
     async fn serve_slot(self: Rc<Controller>, number: u32) {
         let mut job = Job::empty();
+        let pipelined = self.config.entry_fetch == EntryFetch::Pipelined;
         loop {
             self.lead(number).await;
-            self.fetch_next(&mut job).await;
+            let fetched = self.fetch_next(&mut job, pipelined).await;
             // Firmware that takes time does it in a slot.
-            if !self.cores.takes_time() && self.start_direct(&job) {
-                continue;
+            let started = fetched && !self.cores.takes_time() && self.start_direct(&job);
+            if !pipelined {
+                if started {
+                    continue;
+                }
+                self.pass_lead();
             }
-            self.pass_lead();
-            self.serve(&job).await;
-            self.give_room(job.queue);
+            if fetched && !started {
+                self.serve(&job).await;
+                self.give_room(job.queue);
+            }
             self.slots.borrow_mut().idle.push(number);
         }
     }

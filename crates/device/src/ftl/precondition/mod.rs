@@ -1,6 +1,7 @@
 //! Preconditioning by direct construction: the state that earlier writes would have
 //! left is set up at once, on the media and in the tables, without simulating them.
 
+mod append;
 mod gathered;
 mod steady;
 

@@ -67,13 +67,20 @@ fn to_exception(path: &Path, error: Error) -> PyErr {
 /// A file whose writes end when a signal handler raises something, with that as their error.
 struct Watched(File);
 
+impl Watched {
+    fn check_signals() -> io::Result<()> {
+        Python::attach(|py| py.check_signals()).map_err(io::Error::other)
+    }
+}
+
 impl Write for Watched {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Python::attach(|py| py.check_signals()).map_err(io::Error::other)?;
+        Watched::check_signals()?;
         self.0.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        Watched::check_signals()?;
         self.0.flush()
     }
 }

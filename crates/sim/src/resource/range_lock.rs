@@ -127,8 +127,10 @@ impl RangeLock {
     /// holds up nobody with a part that it is done with, nor waits for parts that others are not done with.
     #[inline]
     pub fn claim_parts(&self, range: Range<u64>, access: Access) -> RangeClaim<'_> {
-        let guard = self.guard();
-        self.claim(guard.id, range, access);
+        let mut guard = self.guard();
+        if !self.claim(guard.id, range, access) {
+            guard.note_barred();
+        }
         RangeClaim(guard)
     }
 
@@ -207,6 +209,9 @@ impl RangeLock {
         if let Some(rest) = rests.next() {
             claims.insert(place + 1, rest);
         }
+        if self.barred.get() == 0 {
+            return;
+        }
         for later in &claims[place..] {
             if later.id != id && released.bars(later) {
                 self.sim.wake(later.task);
@@ -239,7 +244,7 @@ impl RangeClaim<'_> {
     /// # Panics
     /// If not all of `part` is claimed still, in one piece.
     pub async fn part(&self, part: Range<u64>) -> PartGuard<'_> {
-        let RangeGuard { lock, id } = self.0;
+        let RangeGuard { lock, id, .. } = self.0;
         let access = poll_fn(|_| match lock.part_is_granted(id, &part) {
             Some(access) => Poll::Ready(access),
             None => Poll::Pending,
@@ -263,7 +268,7 @@ impl PartGuard<'_> {
 
 impl Drop for PartGuard<'_> {
     fn drop(&mut self) {
-        let RangeGuard { lock, id } = self.claim.0;
+        let RangeGuard { lock, id, .. } = self.claim.0;
         lock.release_part(id, &self.part);
     }
 }
@@ -272,12 +277,13 @@ impl Drop for RangeGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         let mut claims = self.lock.claims.borrow_mut();
-        let Some(place) = claims.iter().position(|claim| claim.id == self.id) else {
-            return;
-        };
         self.lock
             .barred
             .set(self.lock.barred.get() - u64::from(self.was_barred));
+        // Of a claim in parts nothing may be left.
+        let Some(place) = claims.iter().position(|claim| claim.id == self.id) else {
+            return;
+        };
         while claims.get(place).is_some_and(|claim| claim.id == self.id) {
             let released = claims.remove(place);
             if self.lock.barred.get() == 0 {

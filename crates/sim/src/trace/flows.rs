@@ -1,7 +1,5 @@
 //! Flows: for each command, its slices in the order in which they begin.
 
-use std::collections::BTreeMap;
-
 use super::TraceId;
 
 /// What a slice is in the flow of a command.
@@ -12,38 +10,34 @@ pub(super) enum Step {
     Last,
 }
 
-/// Collects what is done for commands.
+/// Collects what is done for commands, in one list: a trace has millions of slices.
 #[derive(Default)]
-pub(super) struct Flows(BTreeMap<TraceId, Vec<(u64, usize, usize)>>);
+pub(super) struct Flows(Vec<(TraceId, u64, usize, usize)>);
 
 impl Flows {
     /// Slice `number` is for `command` and begins at `begin`. Of those that begin together, the
     /// command itself comes first: its `rank` is 0.
     pub(super) fn add(&mut self, command: TraceId, begin: u64, rank: usize, number: usize) {
-        self.0
-            .entry(command)
-            .or_default()
-            .push((begin, rank, number));
+        self.0.push((command, begin, rank, number));
     }
 
-    /// For each of `slices` slices, its steps in flows. A command with one slice has no flow.
-    pub(super) fn steps(self, slices: usize) -> Vec<Vec<(TraceId, Step)>> {
-        let mut steps = vec![Vec::new(); slices];
-        for (command, mut parts) in self.0 {
-            parts.sort_unstable();
-            let last = parts.len() - 1;
-            if last == 0 {
-                continue;
-            }
-            for (place, (_, _, number)) in parts.into_iter().enumerate() {
+    /// The steps of all flows as (slice, command, step), in the order of slices. A command with one slice has no flow.
+    pub(super) fn steps(mut self) -> Vec<(usize, TraceId, Step)> {
+        self.0.sort_unstable();
+        let mut steps = Vec::with_capacity(self.0.len());
+        for flow in self.0.chunk_by(|one, next| one.0 == next.0) {
+            let last = flow.len() - 1;
+            for (place, &(command, _, _, number)) in flow.iter().enumerate() {
                 let step = match place {
+                    _ if last == 0 => continue,
                     0 => Step::First,
                     place if place == last => Step::Last,
                     _ => Step::Between,
                 };
-                steps[number].push((command, step));
+                steps.push((number, command, step));
             }
         }
+        steps.sort_unstable_by_key(|&(number, command, _)| (number, command));
         steps
     }
 }

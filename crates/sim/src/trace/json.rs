@@ -16,6 +16,9 @@ use crate::quantity::Time;
 /// What a flow is called, and its category: arrows of both the same belong together.
 const FLOW: &str = "command";
 
+/// Slices that are prepared between two looks at whether the sink still wants them.
+const AT_ONCE: usize = 1 << 16;
+
 /// A section, to be written as one JSON object. Groups of lines are processes; a line is a thread, a
 /// counter, or as many threads as its slices overlap.
 pub(super) struct Written<'a> {
@@ -36,11 +39,21 @@ struct Shown<'a> {
 }
 
 impl Written<'_> {
+    /// Writes the section. Long before the first byte of a long one, `out` is flushed now and then: one whose caller
+    /// has had enough breaks off by failing there.
     pub(super) fn write(&self, mut out: impl io::Write) -> io::Result<()> {
         let (groups, process_of) = processes(self.lines);
-        let mut shown: Vec<Shown<'_>> = self.record.slices.iter().filter_map(self.cut()).collect();
+        let mut shown: Vec<Shown<'_>> = Vec::with_capacity(self.record.slices.len());
+        for slices in self.record.slices.chunks(AT_ONCE) {
+            shown.extend(slices.iter().filter_map(self.cut()));
+            out.flush()?;
+        }
         let threads = self.give_threads(&mut shown);
-        let steps = self.flows(&shown).steps(shown.len());
+        out.flush()?;
+        let flows = self.flows(&shown, &mut out)?;
+        let steps = flows.steps();
+        out.flush()?;
+        let mut steps = steps.as_slice();
         let mut events = Events::new(&mut out);
         for (process, name) in groups.iter().enumerate() {
             events.emit(&Event::named("process_name", process + 1, 0, name))?;
@@ -49,9 +62,12 @@ impl Written<'_> {
             let process = process_of[*line];
             events.emit(&Event::named("thread_name", process, thread + 1, name))?;
         }
-        for (shown, steps) in shown.iter().zip(&steps) {
+        for (number, shown) in shown.iter().enumerate() {
             let process = process_of[shown.slice.track as usize];
-            self.write_slice(&mut events, process, shown, steps)?;
+            let of_slice;
+            let count = steps.iter().take_while(|step| step.0 == number).count();
+            (of_slice, steps) = steps.split_at(count);
+            self.write_slice(&mut events, process, shown, of_slice)?;
         }
         for count in &self.record.counts {
             let line = count.counter as usize;
@@ -121,9 +137,12 @@ impl Written<'_> {
         threads
     }
 
-    fn flows(&self, shown: &[Shown<'_>]) -> Flows {
+    fn flows(&self, shown: &[Shown<'_>], out: &mut impl io::Write) -> io::Result<Flows> {
         let mut flows = Flows::default();
         for (number, slice) in shown.iter().enumerate() {
+            if number % AT_ONCE == 0 {
+                out.flush()?;
+            }
             let kind = self.lines[slice.slice.track as usize].kind;
             let rank = usize::from(kind != Kind::Overlapping);
             let args = self.record.args_of(slice.slice);
@@ -131,7 +150,7 @@ impl Written<'_> {
                 flows.add(command, slice.begin.as_ps(), rank, number);
             }
         }
-        flows
+        Ok(flows)
     }
 
     /// The command that an argument names, if it is one of the section.
@@ -149,7 +168,7 @@ impl Written<'_> {
         events: &mut Events<impl io::Write>,
         process: usize,
         shown: &Shown<'_>,
-        steps: &[(TraceId, Step)],
+        steps: &[(usize, TraceId, Step)],
     ) -> io::Result<()> {
         let place = Event {
             pid: process,
@@ -169,7 +188,7 @@ impl Written<'_> {
             ..place.clone()
         })?;
         // Right behind their slice, to which viewers bind what lies within it.
-        for (command, step) in steps {
+        for (_, command, step) in steps {
             events.emit(&Event {
                 name: Cow::Borrowed(FLOW),
                 cat: Some(FLOW),

@@ -323,7 +323,8 @@ impl<'v, T: Transport> Change<'v, T> {
     /// Makes the change durable, then deallocates what it replaced and removed.
     ///
     /// # Errors
-    /// [`VolumeError::CatalogueFull`], [`VolumeError::Stale`]: the change is undone. What the drive reports while the
+    /// [`VolumeError::CatalogueFull`], [`VolumeError::Stale`]: the change is undone; what was written for it is deallocated
+    /// if there is no volume any more, as after a format. What the drive reports while the
     /// records are written: then only opening the volume again tells whether it is done.
     pub async fn commit(mut self) -> Result<Committed, VolumeError> {
         if self.has_content {
@@ -334,7 +335,12 @@ impl<'v, T: Transport> Change<'v, T> {
             self.is_committed = true;
             return Ok(Committed::default());
         }
-        self.volume.check_unchanged().await?;
+        if let Err(error) = self.volume.check_unchanged().await {
+            if error == VolumeError::Stale {
+                self.erase_if_gone().await;
+            }
+            return Err(error);
+        }
         let mut committed = self.volume.write_commit(&self.before).await?;
         self.is_committed = true;
         self.volume.freed.append(&mut self.freed);
@@ -354,6 +360,23 @@ impl<'v, T: Transport> Change<'v, T> {
         self.volume.catalogue.restore(before.into_iter().collect());
         self.volume.freed.extend(taken);
         self.volume.deallocate_freed().await.map(|_| ())
+    }
+
+    /// Deallocates what was written for the change if there is no volume any more: nobody else would, and no volume is
+    /// made where blocks hold data. Where another's volume is, the blocks may be its own by now.
+    async fn erase_if_gone(&self) {
+        if !matches!(self.volume.is_gone().await, Ok(true)) {
+            return;
+        }
+        for run in &self.taken {
+            let extent = self.volume.layout.extent(*run);
+            // The refusal of the change tells more than that of this.
+            let _ = self
+                .volume
+                .device
+                .deallocate(extent.first, extent.blocks)
+                .await;
+        }
     }
 
     pub(super) fn entry(&self, id: ObjectId) -> Result<&Entry, VolumeError> {

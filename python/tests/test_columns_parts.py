@@ -246,6 +246,71 @@ def test_what_was_not_finished_is_made_again(
     assert (drive.bitmap_index(table)["age"] < 30).count() == (table["age"].to_numpy() < 30).sum()
 
 
+def test_an_index_takes_no_group_of_others_for_its_own(drive: Drive, index: BitmapIndex) -> None:
+    ages = index["age"].count()
+    zeroes, ones = np.zeros(ROWS, bool), np.ones(ROWS, bool)
+    # Named as the vector of rows that have an age would be, if some had none.
+    drive.group("sales?age").write([zeroes], inverse=True, names=["not null"])
+    total = index["age"].sum()
+    drive.group("sales/age").write([ones])
+    again = drive.bitmap_index(name="sales")
+    assert (again["age"].count(), again["age"].sum()) == (ages, total)
+    drive.group("sales/price").delete()
+    drive.group("sales/price").write([ones], inverse=True)
+    with pytest.raises(
+        UsageError, match="group 'sales/price' is not as index 'sales' has written it: make it"
+    ):
+        drive.bitmap_index(name="sales")
+    again.delete()
+    assert [group.name for group in drive.groups] == ["sales/price", "sales?age"]
+    with pytest.raises(UsageError, match="no index 'sales' any more"):
+        again.delete()
+    assert list(drive.volume) == []
+
+
+@pytest.mark.parametrize("first", ["a/b", "a"])
+def test_no_two_indexes_share_a_group(drive: Drive, first: str) -> None:
+    some = pa.array([number % 7 if number % 3 else None for number in range(ROWS)])
+    tables = {"a/b": pa.table({"c": some}), "a": pa.table({"b/c": some, "b?c": some})}
+    second = next(name for name in tables if name != first)
+    made = drive.bitmap_index(tables[first], name=first)
+    with pytest.raises(UsageError, match=r"the drive has a group 'a/b[/?]c', which the index would write"):
+        drive.bitmap_index(tables[second], name=second)
+    expected = sum(number % 7 < 3 for number in range(ROWS) if number % 3)
+    column = tables[first].column_names[0]
+    assert (drive.bitmap_index(name=first)[column] < 3).count() == expected
+    assert (made[column] < 3).count() == expected
+
+
+def test_indexes_whose_groups_differ_live_side_by_side(drive: Drive) -> None:
+    rest = np.arange(ROWS) % 10
+    one = drive.bitmap_index(pa.table({"c": rest}), name="a/b")
+    other = drive.bitmap_index(pa.table({"b?c": np.arange(ROWS) % 7}), name="a")
+    again = drive.bitmap_index(name="a/b")
+    assert (again["c"].count(), (again["c"] < 10).count()) == (ROWS, ROWS)
+    one.delete()
+    assert (drive.bitmap_index(name="a")["b?c"] < 3).count() == (np.arange(ROWS) % 7 < 3).sum()
+    assert other.rows == ROWS
+
+
+def test_what_an_unfinished_index_is_to_write_nobody_else_does(
+    drive: Drive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bitline.Group, "write", failing)
+        with pytest.raises(KeyboardInterrupt):
+            drive.bitmap_index(pa.table({"b/c": np.arange(ROWS) % 3}), name="a")
+    with pytest.raises(UsageError, match="group 'a/b/c', which the index would write, is of index 'a'"):
+        drive.bitmap_index(pa.table({"c": np.arange(ROWS) % 3}), name="a/b")
+    drive.group("a/b/c").write([np.ones(ROWS, bool)])
+    with pytest.raises(UsageError, match="the drive has a group 'a/b/c'"):
+        drive.bitmap_index(pa.table({"b/c": np.arange(ROWS) % 3}), name="a")
+    assert [group.name for group in drive.groups] == ["a/b/c"]
+
+
 def test_what_does_not_fit_leaves_nothing(table: pa.Table) -> None:
     with bitline.open(set=SMALL) as drive:
         with pytest.raises(NvmeError, match="group 'index/key'"):

@@ -134,6 +134,9 @@ class StoredObject:
     def truncate(self, size: int) -> None:
         """Cut it to its first `size` bytes, an array to whole rows. A power cut leaves it as it was, or so.
 
+        What was cut off is in none of its blocks then: the last page is written anew, with zeroes behind the end,
+        and what it does not need any more is deallocated.
+
         Raises:
             UsageError: More bytes than it has; part of a row.
             NotFoundError: It is not there any more.

@@ -183,6 +183,22 @@ def test_parts_of_objects(drive: Drive) -> None:
         _ = stored.size
 
 
+@pytest.mark.parametrize("unit", [0, 4096])
+def test_what_was_cut_off_is_nowhere_on_the_drive(unit: int) -> None:
+    secret = b"SECRET!!"
+    with bitline.open(set={**SMALL, "ftl.mapping_unit_bytes": unit}) as drive:
+        drive.volume["file"] = secret * 10_000
+        [(first, blocks)] = drive.volume.handle("file").info.extents
+        drive.volume.handle("file").truncate(12)
+        [(new, some)] = drive.volume.handle("file").info.extents
+        raw = drive.read(new, some)
+        assert (raw[:12], raw.strip(b"\0")) == (b"SECRET!!SECR", b"SECRET!!SECR")
+        assert secret not in drive.read(first, blocks)
+        drive.volume.handle("file").append(b"x")
+        drive.flush()
+        assert drive.volume["file"] == b"SECRET!!SECRx"
+
+
 def test_writes_of_groups_and_objects_are_submitted() -> None:
     rows = np.random.default_rng(2).random((2, 4, 200_000)) < 0.5
     times = []

@@ -70,7 +70,7 @@ class BitmapIndex(Mapping[str, Column]):
         )
 
     def delete(self) -> None:
-        """Delete it from the drive: the groups that it has written, whatever was added to them since included.
+        """Delete it from the drive: the groups that it has written, with whatever was added to them since.
 
         Raises:
             UsageError: It is not there any more.

@@ -113,6 +113,41 @@ fn arrays_grow_by_rows_and_vectors_do_not() {
 }
 
 #[test]
+fn an_array_without_rows_gets_some() {
+    let (drive, mut volume) = fresh();
+    let types = [
+        ("<f8", 8),
+        ("|b1", 1),
+        ("<U3", 12),
+        (">M8[ns]", 8),
+        ("|S5", 5),
+    ];
+    for (dtype, item) in types {
+        let id = commit(&mut volume, |change| {
+            change.create_array(dtype, dtype, &[0, 2], 0)
+        })
+        .unwrap();
+        let odd = commit(&mut volume, |change| now(change.append(id, &vec![1; item])));
+        assert!(matches!(odd, Err(VolumeError::Rows { .. })), "{odd:?}");
+        let rows = vec![1; item * 2 * 3];
+        commit(&mut volume, |change| now(change.append(id, &rows))).unwrap();
+        let Content::Array(array) = open(&drive).unwrap().get(id).unwrap().content else {
+            panic!("it is an array");
+        };
+        assert_eq!((array.shape, array.bytes), (vec![3, 2], rows.len() as u64));
+    }
+    // Rows of nothing, none at all, and a type that nobody knows.
+    for (dtype, shape) in [("<f8", vec![0, 0]), ("<f8", vec![]), ("odd", vec![0])] {
+        let id = commit(&mut volume, |change| {
+            change.create_array(&format!("{dtype}{shape:?}"), dtype, &shape, 0)
+        })
+        .unwrap();
+        let odd = commit(&mut volume, |change| now(change.append(id, &[1; 8])));
+        assert!(matches!(odd, Err(VolumeError::Rows { .. })), "{odd:?}");
+    }
+}
+
+#[test]
 fn what_is_reserved_is_nobodys_until_it_is_named_or_given_back() {
     let (drive, mut volume) = fresh();
     let free = volume.free_blocks();

@@ -8,7 +8,6 @@ print(advice.senses_before, "->", advice.senses)
 ```
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
@@ -180,9 +179,8 @@ def advise(
 
 
 def _parts(frequency: float) -> int:
-    # A whole number may be larger than any float.
-    finite = isinstance(frequency, int) or math.isfinite(frequency)
-    parts = round(frequency * _PARTS) if finite else 0
+    # Of those beyond it the product may be no number; neither is one that compares to nothing.
+    parts = round(frequency * _PARTS) if abs(frequency) <= _TIMES_MAX else 0
     if not 1 <= parts < 1 << 63:
         raise UsageError(
             f"advise: an expression is asked {quoted(frequency)} times; it must be from 0.001 to {_TIMES_MAX}"

@@ -14,6 +14,25 @@ NUMBER_MAX = (1 << 64) - 1
 DWORD_MAX = (1 << 32) - 1
 
 
+def is_unicode(name: str) -> bool:
+    """Whether a string can be a name on a drive, which is UTF-8: half of a surrogate pair has no form in it.
+
+    What is no string is refused where it is used.
+    """
+    return not isinstance(name, str) or not any(0xD800 <= ord(each) < 0xE000 for each in name)
+
+
+def new_name(name: str) -> str:
+    """A name that something is to get.
+
+    Raises:
+        UsageError: It has half of a surrogate pair; the drive's library checks the rest.
+    """
+    if not is_unicode(name):
+        raise UsageError(f"{name!r} is no name: it has half of a surrogate pair, which UTF-8 does not hold")
+    return name
+
+
 def whole_number(name: str, value: int, least: int = 0, most: int = NUMBER_MAX) -> int:
     """An argument that is a whole number, from `least` to `most`.
 

@@ -21,7 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from bitline import _bitline
 from bitline.admin import Admin
-from bitline.arguments import DWORD_MAX, PathLike, whole_number
+from bitline.arguments import DWORD_MAX, PathLike, new_name, whole_number
 from bitline.errors import UsageError
 from bitline.groups import Group, Groups
 from bitline.media import Media
@@ -299,7 +299,7 @@ class Drive:
         if first_die is not None or dies is not None:
             first = whole_number("first_die", first_die or 0, 0, _HOME_MAX)
             home = first, 0 if dies is None else whole_number("dies", dies, 1, _HOME_MAX)
-        return Group(self, name, self._volume.check_group(name, home))
+        return Group(self, name, self._volume.check_group(new_name(name), home))
 
     @property
     def groups(self) -> Groups:

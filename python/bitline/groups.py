@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
+from bitline.arguments import is_unicode, new_name
 from bitline.bits import BITS_MAX, BitExpression, BitVector, VectorRow
 from bitline.errors import NotFoundError, NvmeError, UsageError
 from bitline.packing import Vector, packed_bits
-from bitline.pending import Pending
+from bitline.pending import Answered, Pending
 from bitline.units import counted, quoted
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Group:
     def _found(self, which: str | int) -> VectorRow | None:
         try:
             if isinstance(which, str):
-                return self.drive._volume.vector_named(self.name, which)
+                return self.drive._volume.vector_named(self.name, which) if is_unicode(which) else None
             number = operator.index(which)
             return self.drive._volume.vector_numbered(self.name, number) if 0 <= number < COUNT_MAX else None
         except NotFoundError:
@@ -113,7 +114,7 @@ class Group:
         Raises:
             UsageError: It is not on the drive, the name is taken, or is none.
         """
-        self.drive._volume.rename_object(self.name, name)
+        self.drive._volume.rename_object(self.name, new_name(name))
         self.name = name
 
     def write(
@@ -164,10 +165,7 @@ class Group:
                 commit()
             rows.append(packed)
         if given is not None and len(given) != len(written) + len(rows):
-            raise UsageError(
-                f"{counted(len(given), 'name')} for {counted(len(written) + len(rows), 'vector')}: "
-                "give one for each"
-            )
+            raise _names_for(given, len(written) + len(rows))
         if rows:
             commit()
         return written
@@ -190,11 +188,13 @@ class Group:
 
         Raises:
             TypeError: As `write`.
-            UsageError: No vectors, or of different lengths; the rest is told by `result()`.
+            UsageError: Vectors of different lengths, more or fewer names; the rest is told by `result()`.
         """
         given, rows = _names(names), list(_packed(vectors, bits))
+        if given is not None and len(given) != len(rows):
+            raise _names_for(given, len(rows))
         if not rows:
-            raise UsageError("there are no vectors to write: give one at least")
+            return Pending(Answered(), lambda _: [])
         packed, length = [row for row, _ in rows], rows[0][1]
         native = self.drive._volume.submit_vectors(
             self.name, packed, length, inverse, given, self._wanted_home
@@ -282,7 +282,9 @@ class Groups:
         return iter([Group(self._drive, name) for name in self._stored()])
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._drive._volume.group(name) is not None
+        if not isinstance(name, str) or not is_unicode(name):
+            return False
+        return self._drive._volume.group(name) is not None
 
     def __getitem__(self, name: str) -> Group:
         """A group that the drive holds.
@@ -295,11 +297,15 @@ class Groups:
         return Group(self._drive, name)
 
 
+def _names_for(names: list[str], vectors: int) -> UsageError:
+    return UsageError(f"{counted(len(names), 'name')} for {counted(vectors, 'vector')}: give one for each")
+
+
 def _names(names: Iterable[str] | None) -> list[str] | None:
     """Names of vectors, as they are given."""
     if isinstance(names, str):
         raise TypeError("names are a collection of one name for each vector; this is a single str")
-    return None if names is None else list(names)
+    return None if names is None else [new_name(name) for name in names]
 
 
 def _packed(vectors: Iterable[Vector], bits: int | None) -> Iterator[tuple[bytes, int]]:

@@ -10,6 +10,22 @@ from bitline.units import Duration
 Answer = TypeVar("Answer")
 
 
+class Answered:
+    """What stands for a call of the drive where none was needed."""
+
+    def is_finished(self) -> bool:
+        """It has ended."""
+        return True
+
+    def was_waited_for(self) -> bool:
+        """Nothing is left to be waited for."""
+        return True
+
+    def wait(self) -> tuple[None, int]:
+        """Nothing, and the picoseconds that it took."""
+        return None, 0
+
+
 class Pending(Generic[Answer]):
     """Something that was submitted to a drive: `result()` waits for it.
 
@@ -19,7 +35,7 @@ class Pending(Generic[Answer]):
 
     def __init__(
         self,
-        native: NativePending,
+        native: NativePending | Answered,
         convert: Callable[[Any], Answer],
         errors: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:

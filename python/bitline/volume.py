@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bitline.arguments import whole_number
+from bitline.arguments import is_unicode, new_name, whole_number
 from bitline.errors import NotFoundError, UsageError
 from bitline.pending import Pending
 from bitline.units import Size
@@ -50,7 +50,8 @@ class VolumeObject:
 class StoredObject:
     """An array, file or table of a volume, to be read and written in parts. See `Volume.handle`.
 
-    Parts are bytes, of an array too: those of its items in C order.
+    Parts are bytes, of an array too: those of its items in C order. An array that is written or appended to
+    one has its type and byte order; bytes are taken for what the items are.
     """
 
     __slots__ = ("_drive", "name")
@@ -100,45 +101,83 @@ class StoredObject:
         """Write bytes in place, from `offset` on.
 
         These are ordinary writes: of those under way a power cut may leave some blocks new and others old.
+        Bytes are written as they are. An array that is written to an array is whole items of its type.
 
         Raises:
-            UsageError: Bytes beyond its end: `append` makes it longer.
+            UsageError: Bytes beyond its end: `append` makes it longer; an array of another type than the one
+                it is written to, or from within an item on.
             NotFoundError: It is not there any more.
         """
-        self._drive._volume.write_at(self.name, whole_number("offset", offset), _plain_bytes(data))
+        self._drive._volume.write_at(self.name, *self._part(offset, data))
 
     def submit_write(
         self, offset: int, data: "bytes | bytearray | memoryview | NDArray[Any]"
     ) -> Pending[None]:
         """Begin to write in place, as `write` does, and go on."""
-        native = self._drive._volume.submit_write_at(
-            self.name, whole_number("offset", offset), _plain_bytes(data)
-        )
+        native = self._drive._volume.submit_write_at(self.name, *self._part(offset, data))
         return Pending(native, lambda _: None)
 
     def append(self, data: "bytes | bytearray | memoryview | NDArray[Any]") -> None:
         """Write bytes behind its end; behind that of an array whole rows, which become part of its shape.
 
-        A power cut leaves it as it was, or with all of them.
+        A power cut leaves it as it was, or with all of them. Bytes are written as they are.
 
         Raises:
-            UsageError: Part of a row; a full volume.
+            UsageError: Part of a row; an array of another type than the one it is appended to, or whose rows
+                are of another shape; a full volume.
             NotFoundError: It is not there any more.
         """
-        self._drive._volume.append(self.name, _plain_bytes(data))
+        self._drive._volume.append(self.name, self._rows(data))
 
     def submit_append(self, data: "bytes | bytearray | memoryview | NDArray[Any]") -> Pending[None]:
         """Begin to append, as `append` does, and go on."""
-        return Pending(self._drive._volume.submit_append(self.name, _plain_bytes(data)), lambda _: None)
+        return Pending(self._drive._volume.submit_append(self.name, self._rows(data)), lambda _: None)
 
     def truncate(self, size: int) -> None:
         """Cut it to its first `size` bytes, an array to whole rows. A power cut leaves it as it was, or so.
+
+        What was cut off is in none of its blocks then: the last page is written anew, with zeroes behind the
+        end, and what it does not need any more is deallocated.
 
         Raises:
             UsageError: More bytes than it has; part of a row.
             NotFoundError: It is not there any more.
         """
         self._drive._volume.truncate(self.name, whole_number("size", size))
+
+    def _part(self, offset: int, data: "bytes | bytearray | memoryview | NDArray[Any]") -> tuple[int, bytes]:
+        """Where items or bytes go, and their bytes."""
+        begin = whole_number("offset", offset)
+        if (array := self._items(data)) is not None and begin % array.itemsize:
+            raise UsageError(
+                f"offset = {begin} is within an item: those of {self.name!r} are of {array.itemsize} bytes"
+            )
+        return begin, _plain_bytes(data)
+
+    def _rows(self, data: "bytes | bytearray | memoryview | NDArray[Any]") -> bytes:
+        """The bytes of rows: an array of the other dimensions, or several of them."""
+        array = self._items(data)
+        row = self.info.shape[1:]
+        if array is not None and array.shape != row and array.shape[1:] != row:
+            raise UsageError(
+                f"an array of shape {array.shape} is no row of {self.name!r}, nor several: a row is of "
+                f"shape {row}; reshape the array"
+            )
+        return _plain_bytes(data)
+
+    def _items(self, data: "bytes | bytearray | memoryview | NDArray[Any]") -> "NDArray[Any] | None":
+        """An array that is written to an array, whose items are of the same type; None of anything else."""
+        if not isinstance(data, np.ndarray | np.generic):
+            return None
+        stored = self.info.dtype
+        if stored is None:
+            return None
+        if np.dtype(stored) != data.dtype:
+            raise UsageError(
+                f"items of {data.dtype.str} for {self.name!r}, whose items are of {stored}: convert them "
+                f"with astype({stored!r}), or give their bytes to have them taken for that"
+            )
+        return np.asarray(data)
 
     def _range(self, offset: int, size: int | None) -> tuple[int, int]:
         begin = whole_number("offset", offset)
@@ -182,7 +221,9 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
         return iter(self._stored())
 
     def __contains__(self, name: object) -> bool:
-        found = self._drive._volume.object(name) if isinstance(name, str) else None
+        if not isinstance(name, str) or not is_unicode(name):
+            return False
+        found = self._drive._volume.object(name)
         return found is not None and _object(found).kind != "group"
 
     def __setitem__(self, name: str, value: "bytes | bytearray | memoryview | NDArray[Any]") -> None:
@@ -193,7 +234,7 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
             UsageError: A name that is none, or of an object of another kind; a full volume.
             NvmeError: What the drive reports.
         """
-        self._drive._volume.write_object(name, *_content(value))
+        self._drive._volume.write_object(new_name(name), *_content(value))
 
     def submit_write(
         self, name: str, value: "bytes | bytearray | memoryview | NDArray[Any]"
@@ -204,7 +245,7 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
             TypeError: Something else, such as a str or a list.
             UsageError: A type that cannot be stored; the rest is told by `result()` of the handle.
         """
-        native = self._drive._volume.submit_object(name, *_content(value))
+        native = self._drive._volume.submit_object(new_name(name), *_content(value))
         return Pending(native, lambda _: None)
 
     def write_table(self, name: str, data: bytes, schema: bytes) -> None:
@@ -213,7 +254,7 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
         Raises:
             UsageError: As for arrays and files; too long a schema.
         """
-        self._drive._volume.write_object(name, "table", bytes(data), schema=bytes(schema))
+        self._drive._volume.write_object(new_name(name), "table", bytes(data), schema=bytes(schema))
 
     def __getitem__(self, name: str) -> "bytes | NDArray[Any]":
         """The bytes of a file or table, or an array.
@@ -240,7 +281,7 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
         self._drive._volume.remove_object(name)
 
     def _check(self, name: str) -> None:
-        found = self._drive._volume.object(name)
+        found = self._drive._volume.object(name) if is_unicode(name) else None
         if found is None:
             raise KeyError(f"the volume has no object {name!r}; it has {', '.join(self) or 'none'}")
         if _object(found).kind == "group":
@@ -252,7 +293,7 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
         Raises:
             UsageError: There is no such object; the name is taken, or is none.
         """
-        self._drive._volume.rename_object(old, new)
+        self._drive._volume.rename_object(new_name(old), new_name(new))
 
     @property
     def blocks(self) -> int:

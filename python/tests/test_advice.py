@@ -80,7 +80,7 @@ def test_questions_that_make_no_sense_are_refused(drive: Drive) -> None:
     a, b = drive.group("0").write([b"ab", b"cd"])
     with pytest.raises(UsageError, match="at least one"):
         bitline.advise([])
-    for frequency in [0, -1, math.nan, math.inf]:
+    for frequency in [0, -1, math.nan, math.inf, 1e308, -1e308, 10**400]:
         with pytest.raises(UsageError, match=r"asked .* times"):
             bitline.advise([("a & b", frequency)])
     with pytest.raises(UsageError, match="no expression names z"):

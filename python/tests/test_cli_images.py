@@ -1,6 +1,9 @@
 """The command `image`, and drives in images from the command line."""
 
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -95,6 +98,17 @@ def test_images_that_cannot_be_used(run: Run, tmp_path: Path) -> None:
     fails(run("image", "check", "long.img"), 3, "long.img: too long: it has", "something was appended")
     with bitline.open(path="used.img", set=SMALL):
         fails(run("image", "info", "used.img"), 3, "in use by another drive")
+
+
+def test_a_pipe_or_a_folder_is_no_image(run: Run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    # In a process of its own: one that waits for a pipe hears no signal.
+    program = [sys.executable, "-m", "bitline", "image", "info", "pipe"]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert "pipe: cannot open the image: it is a folder, pipe or device" in done.stderr
+    for command in ("info", "check"):
+        fails(run("image", command, "folder"), 2, "folder: cannot open the image")
 
 
 def test_a_drive_error_exits_with_3(run: Run) -> None:

@@ -246,6 +246,71 @@ def test_what_was_not_finished_is_made_again(
     assert (drive.bitmap_index(table)["age"] < 30).count() == (table["age"].to_numpy() < 30).sum()
 
 
+def test_an_index_takes_no_group_of_others_for_its_own(drive: Drive, index: BitmapIndex) -> None:
+    ages = index["age"].count()
+    zeroes, ones = np.zeros(ROWS, bool), np.ones(ROWS, bool)
+    # Named as the vector of rows that have an age would be, if some had none.
+    drive.group("sales?age").write([zeroes], inverse=True, names=["not null"])
+    total = index["age"].sum()
+    drive.group("sales/age").write([ones])
+    again = drive.bitmap_index(name="sales")
+    assert (again["age"].count(), again["age"].sum()) == (ages, total)
+    drive.group("sales/price").delete()
+    drive.group("sales/price").write([ones], inverse=True)
+    with pytest.raises(
+        UsageError, match="group 'sales/price' is not as index 'sales' has written it: make it"
+    ):
+        drive.bitmap_index(name="sales")
+    again.delete()
+    assert [group.name for group in drive.groups] == ["sales/price", "sales?age"]
+    with pytest.raises(UsageError, match="no index 'sales' any more"):
+        again.delete()
+    assert list(drive.volume) == []
+
+
+@pytest.mark.parametrize("first", ["a/b", "a"])
+def test_no_two_indexes_share_a_group(drive: Drive, first: str) -> None:
+    some = pa.array([number % 7 if number % 3 else None for number in range(ROWS)])
+    tables = {"a/b": pa.table({"c": some}), "a": pa.table({"b/c": some, "b?c": some})}
+    second = next(name for name in tables if name != first)
+    made = drive.bitmap_index(tables[first], name=first)
+    with pytest.raises(UsageError, match=r"the drive has a group 'a/b[/?]c', which the index would write"):
+        drive.bitmap_index(tables[second], name=second)
+    expected = sum(number % 7 < 3 for number in range(ROWS) if number % 3)
+    column = tables[first].column_names[0]
+    assert (drive.bitmap_index(name=first)[column] < 3).count() == expected
+    assert (made[column] < 3).count() == expected
+
+
+def test_indexes_whose_groups_differ_live_side_by_side(drive: Drive) -> None:
+    rest = np.arange(ROWS) % 10
+    one = drive.bitmap_index(pa.table({"c": rest}), name="a/b")
+    other = drive.bitmap_index(pa.table({"b?c": np.arange(ROWS) % 7}), name="a")
+    again = drive.bitmap_index(name="a/b")
+    assert (again["c"].count(), (again["c"] < 10).count()) == (ROWS, ROWS)
+    one.delete()
+    assert (drive.bitmap_index(name="a")["b?c"] < 3).count() == (np.arange(ROWS) % 7 < 3).sum()
+    assert other.rows == ROWS
+
+
+def test_what_an_unfinished_index_is_to_write_nobody_else_does(
+    drive: Drive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bitline.Group, "write", failing)
+        with pytest.raises(KeyboardInterrupt):
+            drive.bitmap_index(pa.table({"b/c": np.arange(ROWS) % 3}), name="a")
+    with pytest.raises(UsageError, match="group 'a/b/c', which the index would write, is of index 'a'"):
+        drive.bitmap_index(pa.table({"c": np.arange(ROWS) % 3}), name="a/b")
+    drive.group("a/b/c").write([np.ones(ROWS, bool)])
+    with pytest.raises(UsageError, match="the drive has a group 'a/b/c'"):
+        drive.bitmap_index(pa.table({"b/c": np.arange(ROWS) % 3}), name="a")
+    assert [group.name for group in drive.groups] == ["a/b/c"]
+
+
 def test_what_does_not_fit_leaves_nothing(table: pa.Table) -> None:
     with bitline.open(set=SMALL) as drive:
         with pytest.raises(NvmeError, match="group 'index/key'"):
@@ -277,6 +342,70 @@ def test_nanoseconds_and_time_zones_are_kept(drive: Drive) -> None:
     assert index["aware"].max() == datetime.datetime(1970, 1, 1, 1, tzinfo=datetime.UTC)
     with pytest.raises(TypeError, match=r"give a datetime.datetime with a time zone"):
         _ = index["aware"] > datetime.datetime(1970, 1, 1)
+
+
+def test_decimals_beyond_any_number_are_compared(drive: Drive) -> None:
+    cents = pa.array([Decimal("-0.01"), Decimal("0.00"), Decimal("0.01")], pa.decimal128(4, 2))
+    index = drive.bitmap_index(pa.table({"x": [-1, 0, 1], "cents": cents}))
+    huge, tiny = Decimal("1e999999999"), Decimal("1e-999999999")
+    for column in index.values():
+        assert [(column < each).count() for each in (huge, huge.copy_negate(), tiny, tiny.copy_negate())] == [
+            3,
+            0,
+            2,
+            1,
+        ]
+        assert [(column == each).count() for each in (huge, tiny, Decimal("0e999999999"))] == [0, 0, 1]
+        for none in ("sNaN", "NaN", "-sNaN"):
+            with pytest.raises(
+                TypeError, match=f"is compared with Decimal\\('{none}'\\), a Decimal; give a number"
+            ):
+                _ = column < Decimal(none)
+
+
+def test_values_that_python_does_not_have_are_numpys(drive: Drive) -> None:
+    far = [-(1 << 62), 1 << 62]
+    columns = {
+        "instant": (pa.array(far, pa.timestamp("s")), np.datetime64),
+        "aware": (pa.array(far, pa.timestamp("s", "Europe/Berlin")), np.datetime64),
+        "span": (pa.array(far, pa.duration("s")), np.timedelta64),
+        "time": (pa.array([-1, 90_000], pa.int32()).view(pa.time32("s")), np.timedelta64),
+        "date": (pa.array([-(1 << 31), (1 << 31) - 1], pa.date32()), np.datetime64),
+    }
+    index = drive.bitmap_index(pa.table({name: column for name, (column, _) in columns.items()}))
+    for name, (column, kind) in columns.items():
+        numbers = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64()).to_pylist()
+        found = (index[name].min(), index[name].max())
+        assert [type(each) for each in found] == [kind, kind], name
+        assert [int(each.astype(np.int64)) for each in found] == numbers, name
+        assert np.datetime_data(found[0].dtype)[0] == ("D" if name == "date" else "s")
+    assert (index["date"] == index["date"].max()).count() == 1
+    ends = drive.bitmap_index(pa.table({"end": pa.array([-(1 << 63), 0], pa.timestamp("ns"))}), name="ends")
+    with pytest.raises(
+        UsageError, match=r"column 'end': -9223372036854775808 ns are more than 64 bits hold, or no"
+    ):
+        ends["end"].min()
+    sums = drive.bitmap_index(pa.table({"span": pa.array([1 << 62] * 4, pa.duration("s"))}), name="sums")
+    with pytest.raises(UsageError, match=r"column 'span': 18446744073709551616 s are more than 64 bits hold"):
+        sums["span"].sum()
+    nowhere = pa.array([0, 10**9], pa.timestamp("s", "No/Where"))
+    index = drive.bitmap_index(pa.table({"at": nowhere}), name="nowhere")
+    with pytest.raises(
+        UsageError, match=r"column 'at' is of timestamp\[s, tz=No/Where\], a time zone that is not"
+    ):
+        index["at"].max()
+
+
+def test_dictionaries_with_nulls_come_in_chunks(drive: Drive) -> None:
+    first = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None], pa.int8()), ["x", None, "y"])
+    second = pa.DictionaryArray.from_arrays(pa.array([0], pa.int8()), ["z"])
+    column = drive.bitmap_index(pa.table({"x": pa.chunked_array([first, second, first])}))["x"]
+    assert [(column == each).count() for each in "xyz"] == [2, 2, 1]
+    assert (column.count(), column.is_null().count()) == (5, 4)
+    instants = pa.array([1, 2, None], pa.timestamp("s"))
+    stamps = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int8()), instants)
+    column = drive.bitmap_index(pa.table({"x": pa.chunked_array([stamps, stamps])}), name="stamps")["x"]
+    assert (column.count(), column.is_null().count()) == (4, 2)
 
 
 def test_errors_name_the_column(drive: Drive, index: BitmapIndex, table: pa.Table) -> None:

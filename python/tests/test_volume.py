@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from conftest import SMALL
 
@@ -181,6 +182,104 @@ def test_parts_of_objects(drive: Drive) -> None:
         stored.read(0, 1)
     with pytest.raises(NotFoundError, match="no object 'file'"):
         _ = stored.size
+
+
+def test_parts_of_arrays_are_of_their_type(drive: Drive) -> None:
+    drive.volume["a"] = held = np.arange(8).reshape(2, 4)
+    stored = drive.volume.handle("a")
+    for wrong in (np.arange(4.0), np.arange(4, dtype=">i8"), np.arange(4, dtype="i4"), np.float64(1)):
+        for call in (stored.append, stored.submit_append):
+            with pytest.raises(
+                UsageError, match=r"for 'a', whose items are of <i8: convert them with astype"
+            ):
+                call(wrong)
+        for write in (stored.write, stored.submit_write):
+            with pytest.raises(
+                UsageError, match=r"for 'a', whose items are of <i8: convert them with astype"
+            ):
+                write(0, wrong)
+    for rows in (np.arange(4).reshape(4, 1), np.arange(8), np.arange(8).reshape(1, 2, 4), np.int64(3)):
+        with pytest.raises(UsageError, match=r"no row of 'a', nor several: a row is of shape \(4,\)"):
+            stored.append(rows)
+    with pytest.raises(UsageError, match="offset = 3 is within an item: those of 'a' are of 8 bytes"):
+        stored.write(3, np.arange(2))
+    np.testing.assert_array_equal(drive.volume["a"], held)
+    stored.append(held)
+    stored.submit_append(held[0]).result()
+    stored.write(8, np.arange(2) + 70)
+    stored.write(0, b"\x63")
+    np.testing.assert_array_equal(
+        drive.volume["a"], [[99, 70, 71, 3], [4, 5, 6, 7], *held.tolist(), [0, 1, 2, 3]]
+    )
+
+
+def test_an_array_without_rows_is_appended_to(drive: Drive) -> None:
+    for name, dtype in (("float", "<f4"), ("text", "<U3"), ("time", "<M8[ns]"), ("bool", "bool")):
+        rows = np.zeros((3, 2), dtype)
+        drive.volume[name] = rows[:0]
+        drive.volume.handle(name).append(rows)
+        found = drive.volume[name]
+        assert isinstance(found, np.ndarray)
+        np.testing.assert_array_equal(found, rows)
+        drive.volume.handle(name).truncate(0)
+        drive.volume.handle(name).append(rows[0])
+        assert drive.volume.handle(name).info.shape == (1, 2)
+
+
+def test_names_that_cannot_be_are_not_there(drive: Drive) -> None:
+    name = "a\udc80"
+    [vector] = drive.group("g").write([[True]])
+    drive.volume["file"] = b""
+    group = vector.group
+    assert name not in drive.volume
+    assert name not in drive.groups
+    assert name not in group
+    for find in (drive.volume.handle, drive.volume.__getitem__, drive.groups.__getitem__, group.__getitem__):
+        with pytest.raises(KeyError, match=r"no (object|group|vector) 'a\\+udc80'"):
+            find(name)
+    with pytest.raises(KeyError, match="no object"):
+        del drive.volume[name]
+    for give in (
+        lambda: drive.group(name),
+        lambda: group.rename(name),
+        lambda: group.write([[True]], names=[name]),
+        lambda: group.submit_write([[True]], names=[name]),
+        lambda: group.place(1, bits=1, names=[name]),
+        lambda: drive.volume.__setitem__(name, b""),
+        lambda: drive.volume.submit_write(name, b""),
+        lambda: drive.volume.write_table(name, b"", b""),
+        lambda: drive.volume.rename("file", name),
+        lambda: drive.volume.rename(name, "file"),
+        lambda: drive.bitmap_index(pa.table({"x": [1]}), name=name),
+    ):
+        with pytest.raises(UsageError, match=r"'a\\udc80.*' is no name: it has half of a surrogate pair"):
+            give()
+
+
+def test_no_vectors_are_submitted_as_they_are_written(drive: Drive) -> None:
+    pending = drive.group("g").submit_write([])
+    assert (drive.group("g").write([]), pending.done, pending.result()) == ([], True, [])
+    assert pending.took.ps == 0
+    assert "g" not in drive.groups
+    for write in (drive.group("g").write, drive.group("g").submit_write):
+        with pytest.raises(UsageError, match="1 name for 0 vectors"):
+            write([], names=["a"])
+
+
+@pytest.mark.parametrize("unit", [0, 4096])
+def test_what_was_cut_off_is_nowhere_on_the_drive(unit: int) -> None:
+    secret = b"SECRET!!"
+    with bitline.open(set={**SMALL, "ftl.mapping_unit_bytes": unit}) as drive:
+        drive.volume["file"] = secret * 10_000
+        [(first, blocks)] = drive.volume.handle("file").info.extents
+        drive.volume.handle("file").truncate(12)
+        [(new, some)] = drive.volume.handle("file").info.extents
+        raw = drive.read(new, some)
+        assert (raw[:12], raw.strip(b"\0")) == (b"SECRET!!SECR", b"SECRET!!SECR")
+        assert secret not in drive.read(first, blocks)
+        drive.volume.handle("file").append(b"x")
+        drive.flush()
+        assert drive.volume["file"] == b"SECRET!!SECRx"
 
 
 def test_writes_of_groups_and_objects_are_submitted() -> None:

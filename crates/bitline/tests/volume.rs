@@ -338,6 +338,47 @@ fn formatting_and_sanitizing_leave_no_volume() {
     ));
 }
 
+/// Writes a file through the drive's own volume, which is made where there is none.
+fn store(drive: &mut Drive, name: &'static str) -> Result<(), bitline::Error> {
+    let write = move |host: bitline::Host| async move {
+        host.write_object(name, file(b"data"), b"data").await
+    };
+    drive.run(write).expect("power")
+}
+
+fn names(drive: &mut Drive) -> Vec<String> {
+    let objects = drive.run(|host| async move { host.objects().await });
+    let objects = objects.expect("power").expect("a sound volume");
+    objects.into_iter().map(|object| object.name).collect()
+}
+
+#[test]
+fn a_format_of_all_namespaces_leaves_no_volume_and_room_for_another() {
+    let mut drive = Drive::open(small(&[])).expect("a drive in memory");
+    store(&mut drive, "old").expect("room");
+    drive.format(u32::MAX, 512).expect("it can");
+    assert_eq!(names(&mut drive), [""; 0]);
+    store(&mut drive, "new").expect("a new volume is made");
+    assert_eq!(names(&mut drive), ["new"]);
+}
+
+#[test]
+fn what_is_written_to_a_volume_that_another_erased_is_given_back() {
+    let mut drive = Drive::open(small(&[])).expect("a drive in memory");
+    store(&mut drive, "old").expect("room");
+    // By a command that the library does not send: it knows nothing of it.
+    let format = |host: bitline::Host| async move {
+        let namespace = nvme::NamespaceId::new(1);
+        host.admin().format(namespace, 512).await
+    };
+    drive.run(format).expect("power").expect("it can");
+    let refused = store(&mut drive, "new").map_err(|error| error.to_string());
+    assert!(refused.is_err_and(|error| error.contains(&VolumeError::Stale.to_string())));
+    assert_eq!(drive.inventory().expect("power").mapped_pages, 0);
+    store(&mut drive, "new").expect("a new volume is made");
+    assert_eq!(names(&mut drive), ["new"]);
+}
+
 #[test]
 fn space_comes_back_to_the_drive_with_what_is_removed() {
     let mut drive = Drive::open(small(&[])).expect("a drive in memory");

@@ -65,6 +65,10 @@ def _decoded(column: pa.ChunkedArray) -> pa.Array:
     """The column in one piece; of dictionaries only those of texts are left."""
     if pa.types.is_dictionary(column.type):
         if is_text(column.type.value_type):
+            if any(chunk.dictionary.null_count for chunk in column.chunks):
+                # Those of several chunks are only made one where no entry is null.
+                chunks = [chunk.dictionary_decode().dictionary_encode() for chunk in column.chunks]
+                column = pa.chunked_array(chunks)
             return column.unify_dictionaries().combine_chunks()
         column = column.cast(column.type.value_type)
     values = column.combine_chunks()

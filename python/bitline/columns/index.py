@@ -20,9 +20,6 @@ from bitline.platforms import Platform
 if TYPE_CHECKING:
     from bitline.drive import Drive
 
-#: The vector of a column that tells which rows have a value.
-_VALID = "not null"
-
 
 class BitmapIndex(Mapping[str, Column]):
     """Columns of a table as vectors of bits on a drive, made or opened by `drive.bitmap_index`.
@@ -73,20 +70,25 @@ class BitmapIndex(Mapping[str, Column]):
         )
 
     def delete(self) -> None:
-        """Delete it from the drive.
+        """Delete it from the drive: the groups that it has written, with whatever was added to them since.
 
         Raises:
             UsageError: It is not there any more.
         """
-        _delete(self.drive, self.name, self._stored)
+        found = stored.read(self.drive, self.name)
+        if found is None:
+            raise UsageError(f"the drive has no index {self.name!r} any more")
+        _delete(self.drive, self.name, found)
 
     def _column(self, column: StoredColumn) -> Column:
-        groups = self.drive.groups
-        vectors, valid = [], []
-        if (group := stored.group_name(self.name, column.name)) in groups:
-            vectors = self.drive.groups[group].vectors()
-        if (group := stored.null_group_name(self.name, column.name)) in groups:
-            valid = self.drive.groups[group].vectors()
+        groups = self._stored.groups(self.name)
+        vectors, valid = (
+            self.drive.groups[group].vectors()[: len(groups[group])] if group in groups else []
+            for group in (
+                stored.group_name(self.name, column.name),
+                stored.null_group_name(self.name, column.name),
+            )
+        )
         everywhere: Bits = valid[0] if valid else column.has_values
         return Column(self, column, vectors, everywhere)
 
@@ -113,20 +115,20 @@ def build(drive: "Drive", table: pa.Table, name: str, encoding: Mapping[str, Enc
         raise TypeError(f"an index is of an Arrow table, not of a {type(table).__name__}")
     asked = _checked(table, encoding or {})
     before = stored.read(drive, name)
-    if before is not None and before.finished:
+    if before is not None and before.finished and _missing(drive, name, before) is None:
         raise UsageError(
             f"the drive has an index {name!r}: open it by its name, delete() it, or take another name"
         )
-    if before is not None:
-        _delete(drive, name, before)
-    _check_groups(drive, name, table.column_names)
     columns = {column: coded(column, table[column], asked.get(column)) for column in table.column_names}
     told = StoredIndex(table.num_rows, tuple(_told(*column) for column in columns.items()), finished=False)
+    if before is not None:
+        _delete(drive, name, before)
+    _check_groups(drive, name, told)
     # What it is going to be is there first, so that what a power cut leaves of it is known.
     stored.write(drive, name, told)
     try:
-        for column, codes in columns.items():
-            _write(drive, name, column, codes)
+        for column in told.columns:
+            _write(drive, name, column, columns[column.name])
     except (NvmeError, UsageError):
         # As of a drive that is full, to which a part of the columns is of no use.
         _delete(drive, name, told)
@@ -147,6 +149,10 @@ def opened(drive: "Drive", name: str) -> BitmapIndex:
         raise UsageError(f"the drive has no index {name!r}: give the table that it is to be made of")
     if not found.finished:
         raise UsageError(f"index {name!r} was not finished: make it again, with the table")
+    if (missing := _missing(drive, name, found)) is not None:
+        raise UsageError(
+            f"group {missing!r} is not as index {name!r} has written it: make it again, with the table"
+        )
     return BitmapIndex(drive, name, found)
 
 
@@ -167,14 +173,39 @@ def _checked(table: pa.Table, encoding: Mapping[str, Encoding]) -> Mapping[str, 
     return encoding
 
 
-def _check_groups(drive: "Drive", name: str, columns: Sequence[str]) -> None:
-    for column in columns:
-        for group in (stored.group_name(name, column), stored.null_group_name(name, column)):
-            drive.group(group)  # refuses a name that cannot be
-            if group in drive.groups:
-                raise UsageError(
-                    f"the drive has a group {group!r}, which the index would write; take another name"
-                )
+def _check_groups(drive: "Drive", name: str, index: StoredIndex) -> None:
+    claimed = {}
+    for other in stored.names(drive):
+        if other != name and (found := stored.read(drive, other)) is not None:
+            claimed.update(dict.fromkeys(found.groups(other), other))
+    for group in index.groups(name):
+        drive.group(group)  # refuses a name that cannot be
+        if group in drive.groups:
+            raise UsageError(
+                f"the drive has a group {group!r}, which the index would write; take another name"
+            )
+        if group in claimed:
+            raise UsageError(
+                f"group {group!r}, which the index would write, is of index {claimed[group]!r}; "
+                "take another name"
+            )
+
+
+def _missing(drive: "Drive", name: str, index: StoredIndex) -> str | None:
+    """The first group that is not as the index wrote it; None if all are."""
+    groups = index.groups(name).items()
+    return next((group for group, names in groups if _found(drive, index, group, names) != names), None)
+
+
+def _found(drive: "Drive", index: StoredIndex, group: str, names: list[str]) -> list[str]:
+    """The names of the vectors that the index wrote to a group; none if somebody else wrote it."""
+    if group not in drive.groups or drive.groups[group].bits != index.rows:
+        return []
+    found = drive.groups[group].vectors()[: len(names)]
+    is_own = (
+        all(vector.inverse for vector in found) and [vector.name for vector in found] == names[: len(found)]
+    )
+    return names[: len(found)] if is_own else []
 
 
 def _told(name: str, column: Coded) -> StoredColumn:
@@ -184,35 +215,33 @@ def _told(name: str, column: Coded) -> StoredColumn:
     )
 
 
-def _write(drive: "Drive", index: str, name: str, column: Coded) -> None:
+def _write(drive: "Drive", index: str, told: StoredColumn, column: Coded) -> None:
     """Write the vectors of a column, inverted.
 
     What is asked of them are ORs: of the bitmaps of several values, of planes in a comparison. An OR of
     inverted vectors of a group is one sense, and so is an AND of up to four such ORs of different groups
     (Flash-Cosmos 6.2), to which the vector of rows with a value belongs, and a plane in a sum.
     """
-    rows = len(column.codes)
+    rows, names = len(column.codes), told.vector_names
     if column.encoding == "bitmap":
         vectors = bitmap_vectors(column.codes, column.last, column.valid)
-        names = [f"value {code}" for code in range(column.last + 1)]
     else:
         vectors = plane_vectors(column.codes, column.last)
-        names = [f"plane {plane}" for plane in range(max(column.last, 0).bit_length())]
     if names:
-        drive.group(stored.group_name(index, name)).write(vectors, bits=rows, inverse=True, names=names)
+        group = drive.group(stored.group_name(index, told.name))
+        group.write(vectors, bits=rows, inverse=True, names=names)
     if column.valid is not None and column.last >= 0:
         packed = np.packbits(column.valid, bitorder="little").tobytes()
-        group = drive.group(stored.null_group_name(index, name))
-        group.write([packed], bits=rows, inverse=True, names=[_VALID])
+        group = drive.group(stored.null_group_name(index, told.name))
+        group.write([packed], bits=rows, inverse=True, names=[stored.VALID])
 
 
 def _delete(drive: "Drive", name: str, index: StoredIndex) -> None:
-    """Delete the vectors, then what tells of them."""
+    """Delete the vectors that it wrote, then what tells of them."""
     unfinished = StoredIndex(index.rows, index.columns, finished=False)
     if index.finished:
         stored.write(drive, name, unfinished)
-    for column in index.columns:
-        for group in (stored.group_name(name, column.name), stored.null_group_name(name, column.name)):
-            if group in drive.groups:
-                drive.groups[group].delete()
+    for group, names in index.groups(name).items():
+        if _found(drive, index, group, names):
+            drive.groups[group].delete()
     del drive.volume[name]

@@ -22,6 +22,9 @@ from bitline.errors import UsageError
 #: Where a constant lies on the axis of numbers, exactly.
 Position: TypeAlias = Fraction | int | float
 
+#: More digits than a number of 64 bits has, before the point or, with the scale of a decimal, behind it.
+_DIGITS = 100
+
 _EPOCH = datetime.datetime(1970, 1, 1)
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _SECONDS = {
@@ -85,19 +88,25 @@ def kind_of(column: str, kind: pa.DataType) -> Kind:
         return Kind(
             kind,
             lambda value: _days(value) * days,
-            lambda at: datetime.date(1970, 1, 1) + datetime.timedelta(at // days),
+            lambda at: _date(column, at // days),
         )
     if types.is_timestamp(kind):
         per_second = _PER_SECOND[kind.unit]
         aware = kind.tz is not None
-        return Kind(kind, lambda value: _instant(value, aware) * per_second, lambda at: _of_arrow(at, kind))
+        return Kind(
+            kind,
+            lambda value: _instant(value, aware) * per_second,
+            lambda at: _of_arrow(column, at, kind),
+        )
     if types.is_time(kind):
         return Kind(
-            kind, lambda value: _clock(value) * _PER_SECOND[kind.unit], lambda at: _of_arrow(at, kind)
+            kind,
+            lambda value: _clock(value) * _PER_SECOND[kind.unit],
+            lambda at: _of_arrow(column, at, kind),
         )
     if types.is_duration(kind):
         per_second = _PER_SECOND[kind.unit]
-        told = lambda at: _of_arrow(at, kind)  # noqa: E731 (as the others)
+        told = lambda at: _of_arrow(column, at, kind)  # noqa: E731 (as the others)
         return Kind(kind, lambda value: _span(value) * per_second, told, told)
     if is_text(kind):
         return Kind(
@@ -178,7 +187,7 @@ def _number(value: object) -> Position:
     if isinstance(value, bool | np.bool_):
         raise TypeError("a number")
     if isinstance(value, decimal.Decimal):
-        value = Fraction(value) if value.is_finite() else float(value)
+        value = _exact(value)
     if isinstance(value, float | np.floating):
         value = Fraction(float(value)) if math.isfinite(value) else float(value)
     if isinstance(value, np.integer):
@@ -186,6 +195,18 @@ def _number(value: object) -> Position:
     if isinstance(value, numbers.Rational | float) and value == value:
         return Fraction(value) if not isinstance(value, float) else value
     raise TypeError("a number")
+
+
+def _exact(value: decimal.Decimal) -> Fraction | float:
+    """A decimal; of one far beyond all numbers of 64 bits, or between 0 and the first of them, that much."""
+    if value.is_nan():
+        raise TypeError("a number")
+    if not value:
+        return Fraction(0)
+    sign = -1 if value.is_signed() else 1
+    if value.is_infinite() or value.adjusted() > _DIGITS:
+        return sign * math.inf
+    return Fraction(sign, 10**_DIGITS) if value.adjusted() < -_DIGITS else Fraction(value)
 
 
 def _text(value: object) -> str:
@@ -257,11 +278,31 @@ def _scaled(number: int, unit: decimal.Decimal) -> decimal.Decimal:
     return decimal.Decimal(number).scaleb(unit.adjusted(), decimal.Context(prec=100))
 
 
-def _of_arrow(number: int, kind: pa.DataType) -> Any:  # noqa: ANN401 (a date, a time and so on)
-    """A value of a type that counts a unit; of nanoseconds NumPy's, as Python's stop at microseconds."""
-    if kind.unit == "ns" and number % 1000:
-        return np.datetime64(number, "ns") if pa.types.is_timestamp(kind) else np.timedelta64(number, "ns")
-    micros = number * 10**6 // _PER_SECOND[kind.unit]
+def _date(column: str, days: int) -> Any:  # noqa: ANN401 (a date, or NumPy's)
+    """A date; beyond the years 1 to 9999 NumPy's."""
+    try:
+        return datetime.date(1970, 1, 1) + datetime.timedelta(days)
+    except OverflowError:
+        return _of_numpy(column, days, "D", np.datetime64)
+
+
+def _of_arrow(column: str, number: int, kind: pa.DataType) -> Any:  # noqa: ANN401 (a date, a time and so on)
+    """A value of a type that counts a unit, as Python has it.
+
+    It is NumPy's where Python has none, of a timestamp with a time zone that in UTC: of nanoseconds, as
+    Python stops at microseconds, beyond the years 1 to 9999, and of a time that is not of a day.
+    """
+    numpys = np.datetime64 if pa.types.is_timestamp(kind) else np.timedelta64
+    is_of_day = not pa.types.is_time(kind) or 0 <= number < 86_400 * _PER_SECOND[kind.unit]
+    if is_of_day and not (kind.unit == "ns" and number % 1000):
+        try:
+            return _of_python(column, number * 10**6 // _PER_SECOND[kind.unit], kind)
+        except OverflowError:
+            pass
+    return _of_numpy(column, number, kind.unit, numpys)
+
+
+def _of_python(column: str, micros: int, kind: pa.DataType) -> Any:  # noqa: ANN401 (a date, a time and so on)
     span = datetime.timedelta(microseconds=micros)
     if pa.types.is_duration(kind):
         return span
@@ -269,7 +310,23 @@ def _of_arrow(number: int, kind: pa.DataType) -> Any:  # noqa: ANN401 (a date, a
         return (_EPOCH + span).time()
     if kind.tz is None:
         return _EPOCH + span
-    told = pa.scalar(number, pa.int64()).cast(kind) if kind.unit != "ns" else None
-    if told is not None:
-        return told.as_py()
-    return pa.scalar(micros, pa.int64()).cast(pa.timestamp("us", kind.tz)).as_py()
+    # What Python's years do not reach is told before its time zone is looked for.
+    told = pa.scalar((_EPOCH + span - _EPOCH) // datetime.timedelta(microseconds=1), pa.int64())
+    try:
+        return told.cast(pa.timestamp("us", kind.tz)).as_py()
+    except (pa.ArrowInvalid, KeyError):
+        raise UsageError(
+            f"column {column!r} is of {kind}, a time zone that is not known here: no value of it can be given"
+        ) from None
+
+
+def _of_numpy(
+    column: str, number: int, unit: str, kind: type[np.datetime64] | type[np.timedelta64]
+) -> np.datetime64 | np.timedelta64:
+    # The least number of 64 bits is none, to NumPy.
+    if -(1 << 63) < number < 1 << 63:
+        return kind(number, unit)  # type: ignore[call-overload,no-any-return]
+    raise UsageError(
+        f"column {column!r}: {number} {unit} are more than 64 bits hold, or no value to NumPy; cast the "
+        "column to integers to have it"
+    )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from bitline.columns.encode import Encoding
+from bitline.columns.kinds import numbers_of
 from bitline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 #: The schema of the table's object, which tells an index from other tables.
 _MARK = b"bitline bitmap index 1"
 _KEY = b"bitline"
+#: The vector of a column that tells which rows have a value.
+VALID = "not null"
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,21 @@ class StoredColumn:
     has_nulls: bool
     """Whether any row is null; if only some are, a vector tells which are not."""
 
+    @property
+    def last(self) -> int:
+        """The last code; -1 if all rows are null."""
+        if not self.is_span:
+            return len(self.values) - 1
+        least, largest = (int(number) for number in numbers_of(self.name, self.values))
+        return largest - least
+
+    @property
+    def vector_names(self) -> list[str]:
+        """The names of its bitmaps or planes, in order; none where one value says it all."""
+        if self.encoding == "bitmap":
+            return [f"value {code}" for code in range(self.last + 1)]
+        return [f"plane {plane}" for plane in range(max(self.last, 0).bit_length())]
+
 
 @dataclass(frozen=True)
 class StoredIndex:
@@ -50,6 +68,16 @@ class StoredIndex:
     """Its columns, in order."""
     finished: bool = True
     """Whether all vectors are there."""
+
+    def groups(self, name: str) -> dict[str, list[str]]:
+        """The groups that the index of this name writes, and no others, with the names of their vectors."""
+        groups = {}
+        for column in self.columns:
+            if names := column.vector_names:
+                groups[group_name(name, column.name)] = names
+            if column.has_nulls and column.has_values:
+                groups[null_group_name(name, column.name)] = [VALID]
+        return groups
 
 
 def write(drive: "Drive", name: str, index: StoredIndex) -> None:
@@ -101,6 +129,11 @@ def read(drive: "Drive", name: str) -> StoredIndex | None:
             StoredColumn(field.name, values, how["encoding"], how["span"], len(values) > 0, how["nulls"])
         )
     return StoredIndex(told["rows"], tuple(columns), told["finished"])
+
+
+def names(drive: "Drive") -> list[str]:
+    """The names of all indexes on a drive, those that were not finished included."""
+    return [each.name for each in drive.volume.objects() if each.schema == _MARK]
 
 
 def group_name(index: str, column: str) -> str:

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use host::bits::BitsDevice;
-use nvme::NamespaceId;
 use nvme::log::sanitize_state;
+use nvme::{BROADCAST_NAMESPACE, NamespaceId};
 use sim::Span;
 
 use super::host_end::{area, holds_data};
@@ -13,7 +13,7 @@ use crate::bits::Outlooks;
 use crate::error::Error;
 
 impl Drive {
-    /// Gives a namespace blocks of `block_bytes` and erases it.
+    /// Gives a namespace, or all of them (0xFFFF_FFFF), blocks of `block_bytes` and erases it.
     ///
     /// # Errors
     /// What the drive reports, such as Invalid Format.
@@ -22,7 +22,7 @@ impl Drive {
         let block = self.run(|host| async move {
             let format = async { host.admin().format(namespace, block_bytes).await };
             match namespace {
-                NAMESPACE => host.mount.erased_by(format).await?,
+                NAMESPACE | BROADCAST_NAMESPACE => host.mount.erased_by(format).await?,
                 _ => format.await?,
             }
             host.block_on_queue(0).await

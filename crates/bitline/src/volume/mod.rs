@@ -119,7 +119,7 @@ impl Volume<'_> {
     }
 
     /// Cuts a file, table or array to its first `bytes` bytes, an array to whole rows. A power cut leaves it as it was,
-    /// or so.
+    /// or so. What was cut off is in none of its blocks then ([`host::volume::Change::shorten`]).
     ///
     /// # Errors
     /// [`VolumeError::NotFound`], [`VolumeError::Beyond`], [`VolumeError::Rows`]; what the drive reports.

@@ -270,6 +270,19 @@ impl Mount {
         self.catalogue.borrow().clone()
     }
 
+    /// The volume that is on the drive. If there is none any more, what calls wrote for it goes, too: no new one would
+    /// be made beside it.
+    async fn open_on_drive(&self, host: &Host, first: u64) -> Result<DriveVolume, VolumeError> {
+        let opened = open_on_drive(host, first).await;
+        if let Err(VolumeError::NoVolume { .. }) = &opened {
+            for extent in self.reserved.abandoned_extents() {
+                host.block().deallocate(extent.first, extent.blocks).await?;
+            }
+            self.reserved.forget();
+        }
+        opened
+    }
+
     async fn open(&self, host: &Host, absent: Absent) -> Result<Option<Box<DriveVolume>>, Error> {
         let (block, options) = (host.block().clone(), options(host));
         if !matches!(&*self.state.borrow(), State::Open(_)) {
@@ -287,7 +300,7 @@ impl Mount {
                 volume.reopen(block).await?;
                 kept.volume.take().expect("it is still there")
             }
-            State::Closed => match open_on_drive(host, options.first).await {
+            State::Closed => match self.open_on_drive(host, options.first).await {
                 Err(VolumeError::NoVolume { .. }) if absent == Absent::Leave => {
                     self.may_exist.set(false);
                     return Ok(None);

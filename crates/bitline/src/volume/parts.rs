@@ -92,7 +92,9 @@ impl Host {
             object.check_within(0, bytes)?;
             let content = object.content.resized(name, bytes)?;
             let mut change = volume.change()?;
-            change.shorten(object.id, content)?;
+            if let Err(error) = change.shorten(object.id, content).await {
+                return Err(undone(change, error.into()).await);
+            }
             change.commit().await?;
             Ok(())
         };

@@ -119,6 +119,13 @@ impl Reserved {
             .for_each(|each| volume.give_back(each));
     }
 
+    /// Where what is to be given back lies.
+    pub(super) fn abandoned_extents(&self) -> Vec<Extent> {
+        let abandoned = self.abandoned.borrow();
+        let extents = abandoned.iter().flat_map(Reservation::extents);
+        extents.copied().collect()
+    }
+
     /// Forgets what is to be given back: everything was erased.
     pub(super) fn forget(&self) {
         self.abandoned.take();

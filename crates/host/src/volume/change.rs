@@ -23,6 +23,8 @@ pub struct Change<'v, T> {
     pub(super) has_content: bool,
     /// Pages that are free once this is committed.
     pub(super) freed: Vec<Run>,
+    /// Objects whose last page still holds bytes behind their end.
+    pub(super) uncleared: Vec<ObjectId>,
     is_committed: bool,
 }
 
@@ -34,6 +36,7 @@ impl<'v, T: Transport> Change<'v, T> {
             taken: BTreeSet::new(),
             has_content: false,
             freed: Vec::new(),
+            uncleared: Vec::new(),
             is_committed: false,
         }
     }
@@ -320,11 +323,14 @@ impl<'v, T: Transport> Change<'v, T> {
         written
     }
 
-    /// Makes the change durable, then deallocates what it replaced and removed.
+    /// Makes the change durable, then deallocates what it replaced and removed, and clears ends that it has cut off where
+    /// they are ([`Change::shorten`]).
     ///
     /// # Errors
-    /// [`VolumeError::CatalogueFull`], [`VolumeError::Stale`]: the change is undone. What the drive reports while the
-    /// records are written: then only opening the volume again tells whether it is done.
+    /// [`VolumeError::CatalogueFull`], [`VolumeError::Stale`]: the change is undone; what was written for it is deallocated
+    /// if there is no volume any more, as after a format. What the drive reports while the
+    /// records are written: then only opening the volume again tells whether it is done. What it reports while an end is
+    /// cleared: the change is made.
     pub async fn commit(mut self) -> Result<Committed, VolumeError> {
         if self.has_content {
             // It is durable before anything names it.
@@ -334,12 +340,18 @@ impl<'v, T: Transport> Change<'v, T> {
             self.is_committed = true;
             return Ok(Committed::default());
         }
-        self.volume.check_unchanged().await?;
+        if let Err(error) = self.volume.check_unchanged().await {
+            if error == VolumeError::Stale {
+                self.erase_if_gone().await;
+            }
+            return Err(error);
+        }
         let mut committed = self.volume.write_commit(&self.before).await?;
         self.is_committed = true;
         self.volume.freed.append(&mut self.freed);
         // The change is made, whatever becomes of this; what is not deallocated now is so with the next commit.
         committed.freed_blocks = self.volume.deallocate_freed().await.unwrap_or(0);
+        self.clear_ends().await?;
         Ok(committed)
     }
 
@@ -354,6 +366,23 @@ impl<'v, T: Transport> Change<'v, T> {
         self.volume.catalogue.restore(before.into_iter().collect());
         self.volume.freed.extend(taken);
         self.volume.deallocate_freed().await.map(|_| ())
+    }
+
+    /// Deallocates what was written for the change if there is no volume any more: nobody else would, and no volume is
+    /// made where blocks hold data. Where another's volume is, the blocks may be its own by now.
+    async fn erase_if_gone(&self) {
+        if !matches!(self.volume.is_gone().await, Ok(true)) {
+            return;
+        }
+        for run in &self.taken {
+            let extent = self.volume.layout.extent(*run);
+            // The refusal of the change tells more than that of this.
+            let _ = self
+                .volume
+                .device
+                .deallocate(extent.first, extent.blocks)
+                .await;
+        }
     }
 
     pub(super) fn entry(&self, id: ObjectId) -> Result<&Entry, VolumeError> {

@@ -91,6 +91,18 @@ impl Object {
         Ok(fits)
     }
 
+    /// Writes zeroes behind its end, as far as its last page goes.
+    ///
+    /// # Errors
+    /// What the drive reports.
+    pub(super) async fn clear_end<T: Transport>(
+        &self,
+        device: &BlockDevice<T>,
+    ) -> Result<(), VolumeError> {
+        let zeroes = vec![0; self.room(device.block_bytes()) as usize];
+        write_within(device, &self.extents, self.content.bytes(), &zeroes).await
+    }
+
     /// The blocks, in runs, that have the bytes from `offset` on.
     pub fn blocks_of(&self, block_bytes: u32, offset: u64, bytes: u64) -> Vec<Extent> {
         let shares = shares(&self.extents, block_bytes, offset, bytes);

@@ -123,6 +123,26 @@ pub struct Array {
     pub bytes: u64,
 }
 
+impl Array {
+    /// Bytes of a row, all that an index of the first dimension has: also of an array that has no rows yet, unless its
+    /// type does not tell how long an item is. `None` for one without dimensions.
+    fn row_bytes(&self) -> Option<u64> {
+        let (rows, others) = self.shape.split_first()?;
+        if *rows > 0 {
+            return Some(self.bytes / rows);
+        }
+        // As in `<f8`, `<M8[ns]` and `<U3`, of which a character takes four bytes (NumPy, array interface).
+        let kind_and_length = self.dtype.strip_prefix(['<', '>', '|', '='])?;
+        let mut length = kind_and_length.chars();
+        let character = if length.next()? == 'U' { 4 } else { 1 };
+        let digits = length.as_str().split('[').next()?;
+        let item = digits.parse::<u64>().ok()?.checked_mul(character)?;
+        others
+            .iter()
+            .try_fold(item, |row, next| row.checked_mul(*next))
+    }
+}
+
 impl Content {
     /// What it is.
     pub fn kind(&self) -> Kind {
@@ -157,8 +177,7 @@ impl Content {
                 bytes,
             }),
             Content::Array(array) => {
-                let rows = array.shape.first().copied().unwrap_or(0);
-                let row = array.bytes.checked_div(rows).unwrap_or(0);
+                let row = array.row_bytes().unwrap_or(0);
                 if row == 0 || !bytes.is_multiple_of(row) {
                     return Err(VolumeError::Rows {
                         name: name.to_owned(),

@@ -111,6 +111,15 @@ impl<T: Transport> Volume<T> {
         })
     }
 
+    /// Whether no copy of its superblock is on the drive any more.
+    pub(super) async fn is_gone(&self) -> Result<bool, VolumeError> {
+        match read_layout(&self.device, self.layout.first).await {
+            Ok(_) => Ok(false),
+            Err(VolumeError::NoVolume { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Whether the page at `lba` is one of a catalogue: what a creation that broke off leaves where there is no volume.
     ///
     /// # Errors

@@ -157,7 +157,7 @@ impl Step {
             Step::Shorten(name, share) => {
                 let id = find_file(change, name)?;
                 let bytes = find(change, name)?.content.bytes() * share / 5000;
-                change.shorten(id, Content::File { bytes })
+                now(change.shorten(id, Content::File { bytes }))
             }
             Step::Rename(old, new) => change.rename(find(change, old)?.id, new),
             Step::Remove(name) => change.remove(find(change, name)?.id),

@@ -1,6 +1,7 @@
 //! Content in parts, and pages that are reserved before anything has them.
 
-use super::{Random, commit, content, file, fresh, now, open};
+use super::drive::{BLOCKS, MemoryDrive};
+use super::{FIRST, MemoryVolume, Random, commit, content, create, file, fresh, now, open};
 use crate::volume::{Array, Content, VolumeError, write_content};
 
 /// A file that lies in pieces, as the space before it is in pieces.
@@ -104,11 +105,46 @@ fn arrays_grow_by_rows_and_vectors_do_not() {
     let content = volume.get(array).unwrap().content;
     let shorter = content.resized("a", 20).unwrap();
     assert_eq!(shorter, expected(2));
-    commit(&mut volume, |change| change.shorten(array, shorter)).unwrap();
+    commit(&mut volume, |change| now(change.shorten(array, shorter))).unwrap();
     assert_eq!(
         open(&drive).unwrap().get(array).unwrap().content,
         expected(2)
     );
+}
+
+#[test]
+fn an_array_without_rows_gets_some() {
+    let (drive, mut volume) = fresh();
+    let types = [
+        ("<f8", 8),
+        ("|b1", 1),
+        ("<U3", 12),
+        (">M8[ns]", 8),
+        ("|S5", 5),
+    ];
+    for (dtype, item) in types {
+        let id = commit(&mut volume, |change| {
+            change.create_array(dtype, dtype, &[0, 2], 0)
+        })
+        .unwrap();
+        let odd = commit(&mut volume, |change| now(change.append(id, &vec![1; item])));
+        assert!(matches!(odd, Err(VolumeError::Rows { .. })), "{odd:?}");
+        let rows = vec![1; item * 2 * 3];
+        commit(&mut volume, |change| now(change.append(id, &rows))).unwrap();
+        let Content::Array(array) = open(&drive).unwrap().get(id).unwrap().content else {
+            panic!("it is an array");
+        };
+        assert_eq!((array.shape, array.bytes), (vec![3, 2], rows.len() as u64));
+    }
+    // Rows of nothing, none at all, and a type that nobody knows.
+    for (dtype, shape) in [("<f8", vec![0, 0]), ("<f8", vec![]), ("odd", vec![0])] {
+        let id = commit(&mut volume, |change| {
+            change.create_array(&format!("{dtype}{shape:?}"), dtype, &shape, 0)
+        })
+        .unwrap();
+        let odd = commit(&mut volume, |change| now(change.append(id, &[1; 8])));
+        assert!(matches!(odd, Err(VolumeError::Rows { .. })), "{odd:?}");
+    }
 }
 
 #[test]
@@ -180,8 +216,86 @@ fn growth_is_taken_behind_the_last_page_if_that_is_free() {
     let held = now(volume.read(id)).unwrap();
     assert_eq!(held, [vec![1; 3000], vec![2; 3560], vec![4; 3000]].concat());
     commit(&mut volume, |change| {
-        change.shorten(id, content(&[0; 3100]))
+        now(change.shorten(id, content(&[0; 3100])))
     })
     .unwrap();
     assert_eq!(now(volume.read(id)).unwrap(), held[..3100]);
+}
+
+/// How many blocks of the drive have a byte of `data`'s, by what they are: those of the object, and all.
+fn blocks_with(drive: &MemoryDrive, volume: &MemoryVolume, byte: u8) -> [usize; 2] {
+    let extents = volume.named("file").unwrap().extents;
+    let own = extents
+        .iter()
+        .flat_map(|run| run.first..run.first + run.blocks);
+    let has = |lba: &u64| drive.block(*lba).contains(&byte);
+    [own.filter(has).count(), (FIRST..BLOCKS).filter(has).count()]
+}
+
+#[test]
+fn what_was_cut_off_is_in_no_block_whenever_the_power_goes() {
+    let mut outcomes = [0; 2];
+    for (seed, new) in (0..20).flat_map(|seed| [(seed, 3100), (seed, 400)]) {
+        let mut random = Random(seed);
+        let drive = MemoryDrive::with_cache();
+        let mut volume = create(&drive).unwrap();
+        let held = [vec![3; new], vec![7; 5000 - new]].concat();
+        file(&mut volume, "file", &held).unwrap();
+        let id = volume.named("file").unwrap().id;
+        for commands in 0.. {
+            let torn = drive.copy();
+            let mut there = open(&torn).unwrap();
+            torn.cut_after(commands);
+            let made = commit(&mut there, |change| {
+                now(change.shorten(id, content(&held[..new])))
+            });
+            // What is deallocated after the commit may be cut, too.
+            if let (Ok(()), Ok(found)) = (made, now(there.read(id))) {
+                assert_eq!(found, held[..new]);
+                assert_eq!(blocks_with(&torn, &there, 7), [0, 0]);
+                break;
+            }
+            drop(there);
+            torn.power_up(&mut random);
+            let mut there = open(&torn).unwrap();
+            let found = now(there.read(id)).unwrap();
+            let is_cut = found.len() == new;
+            assert_eq!(found, held[..found.len()], "command {commands}");
+            assert!(is_cut || found.len() == 5000, "command {commands}");
+            outcomes[usize::from(is_cut)] += 1;
+            if is_cut {
+                assert_eq!(blocks_with(&torn, &there, 7)[0], 0, "command {commands}");
+                now(there.trim()).unwrap();
+                assert_eq!(blocks_with(&torn, &there, 7), [0, 0], "command {commands}");
+            }
+        }
+    }
+    assert!(outcomes.iter().all(|count| *count > 10), "{outcomes:?}");
+}
+
+#[test]
+fn an_object_of_a_full_volume_is_cut_in_place() {
+    let (drive, mut volume) = fresh();
+    let page = volume.layout.page_bytes();
+    let pages = (volume.free_blocks() / u64::from(volume.page_blocks())) as usize;
+    file(&mut volume, "file", &vec![7; page]).unwrap();
+    file(&mut volume, "rest", &vec![1; (pages - 1) * page]).unwrap();
+    let before = volume.named("file").unwrap();
+    let shorten = |volume: &mut MemoryVolume, bytes: usize| {
+        commit(volume, |change| {
+            now(change.shorten(before.id, content(&vec![7; bytes])))
+        })
+    };
+    shorten(&mut volume, 700).unwrap();
+    assert_eq!(volume.named("file").unwrap().extents, before.extents);
+    assert_eq!(now(volume.read(before.id)).unwrap(), [7; 700]);
+    let held = drive.block(before.extents[0].first + 1);
+    assert!(held[..188] == [7; 188] && held[188..] == [0; 512 - 188]);
+    // What is longer again within one change keeps what it got.
+    let mut change = volume.change().unwrap();
+    now(change.shorten(before.id, content(&[7; 600]))).unwrap();
+    now(change.append(before.id, &[8; 50])).unwrap();
+    now(change.commit()).unwrap();
+    let held = now(volume.read(before.id)).unwrap();
+    assert_eq!(held, [vec![7; 600], vec![8; 50]].concat());
 }

@@ -2,10 +2,10 @@
 
 use super::super::StorageError;
 use super::io_error;
-use rustix::fs::{FallocateFlags, FlockOperation};
+use rustix::fs::{FallocateFlags, FlockOperation, OFlags};
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Bytes that can be read and written anywhere, and made durable.
@@ -43,13 +43,21 @@ impl HostFile {
         HostFile::locked(file, path, FlockOperation::NonBlockingLockExclusive)
     }
 
-    /// Opens a file for one writer, or for as many readers.
+    /// Opens a file for one writer, or for as many readers. Only a regular file: a pipe would be waited for, and a
+    /// device has no length.
     pub(super) fn open(path: &Path, read_only: bool) -> Result<HostFile, StorageError> {
+        let failed = |source| io_error(path, "open the image", source);
         let file = OpenOptions::new()
             .read(true)
             .write(!read_only)
+            // Nobody may ever write to a pipe; a regular file is the same with it.
+            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
             .open(path)
-            .map_err(|source| io_error(path, "open the image", source))?;
+            .map_err(failed)?;
+        if !file.metadata().map_err(failed)?.is_file() {
+            let reason = "it is a folder, pipe or device; an image is a regular file";
+            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, reason)));
+        }
         let lock = match read_only {
             true => FlockOperation::NonBlockingLockShared,
             false => FlockOperation::NonBlockingLockExclusive,

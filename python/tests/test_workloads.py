@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import SMALL
 
 import bitline
 from bitline import Drive, Flow, Queries, Replay, UsageError
@@ -16,6 +17,7 @@ from bitline.workload import (
     REQUEST_KINDS,
     AsFastAsPossible,
     Bursts,
+    Closed,
     HotCold,
     LatencyChunk,
     Normal,
@@ -233,3 +235,24 @@ def test_a_report_is_plain_data(drive: Drive, trace: Path) -> None:
     assert json.loads(json.dumps(data)) == data
     assert 0 <= data["utilization"]["die"] <= 1
     assert data["write_amplification"] > 0
+
+
+@pytest.mark.parametrize(
+    ("written", "complete"),
+    [
+        ({"kind": "closed"}, Closed()),
+        ({"kind": "open", "requests_per_second": 1e9}, Open(1e9)),
+        ({"kind": "paced", "requests_per_second": 1e9}, Paced(1e9)),
+        ({"kind": "bursts", "requests_per_second": 1e9, "burst": 4}, Bursts(1e9, 4)),
+    ],
+)
+def test_arrivals_have_the_same_defaults_everywhere(
+    written: dict[str, Any], complete: Closed | Open | Paced | Bursts
+) -> None:
+    def measured(arrival: object) -> object:
+        # So many at once that the bound of those in flight tells.
+        flow = {"requests": 2000, "range_blocks": 64, "arrival": arrival}
+        with bitline.open(data="none", set=SMALL) as drive:
+            return drive.measure(flow).flows[0].read
+
+    assert measured(written) == measured(complete.to_dict())

@@ -334,6 +334,26 @@ fn a_new_drive_that_collects_nothing_is_told() {
 }
 
 #[test]
+fn a_run_shorter_than_the_free_blocks_of_a_filled_drive_is_told_so() {
+    let mut drive = small(&[]);
+    let filled = Precondition {
+        history: History::Sequential,
+        ..Precondition::default()
+    };
+    drive.precondition(&filled).expect("a new drive");
+    let writes = Flow {
+        read_fraction: 0.0,
+        prefill: false,
+        ..flow(20)
+    };
+    let (report, _) = run(&mut drive, &[writes], RunOptions::default());
+    let told = &report.warnings[0];
+    assert_eq!(told.kind, WarningKind::NothingCollected);
+    assert!(!told.message.contains("precondition"), "{told}");
+    assert!(told.message.contains("the run was shorter"), "{told}");
+}
+
+#[test]
 fn a_run_that_is_still_changing_is_told_and_a_steady_one_is_not() {
     let writes = |requests| Flow {
         read_fraction: 0.0,

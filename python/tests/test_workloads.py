@@ -167,6 +167,16 @@ def test_a_drive_is_preconditioned(drive: Drive) -> None:
         drive.media.precondition()
 
 
+def test_overwrites_stand_in_the_history_too() -> None:
+    def left(history: str, **more: float) -> tuple[int, int, int]:
+        with bitline.open(data="none", set=SMALL) as drive:
+            done = drive.media.precondition(history, occupied=0.5, **more)
+            report = drive.measure(Flow(requests=100, range_blocks=0, prefill=False))
+            return done.flash_pages, done.mapped_pages, report.flash_page_reads
+
+    assert left("random:1.5") == left("random", overwrites=1.5)
+
+
 def test_preconditioning_tells_how_far_it_is_and_can_be_interrupted(drive: Drive) -> None:
     shares: list[float] = []
 
@@ -193,7 +203,12 @@ def test_preconditioning_tells_how_far_it_is_and_can_be_interrupted(drive: Drive
         ({"occupied": 1.5}, "occupied = 1.5 cannot be; it must be 0 to 1"),
         ({"occupied": float("nan")}, "must be a finite number"),
         ({"history": "random"}, "overwrites, such as"),
-        ({"history": "steady"}, "history"),
+        ({"history": "steady"}, "history steady: it must be sequential, random:OVERWRITES"),
+        ({"history": "random:"}, "must be sequential, random:OVERWRITES"),
+        ({"history": "random:x"}, "'x' is no number"),
+        ({"history": "sequential:1"}, "must be sequential, random:OVERWRITES"),
+        ({"history": "random:1", "overwrites": 1.0}, "it says the overwrites already"),
+        ({"history": 3}, "must be sequential, random:OVERWRITES"),
         ({"history": "steady_state", "overwrites": 2.0}, "overwrites"),
         ({"working_set": 0.5}, "working_set = 0.5 cannot be; it must be at least occupied"),
     ],

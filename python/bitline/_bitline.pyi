@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import final
 
 __all__ = [
+    "CLOSED_DEPTH",
+    "OPEN_DEPTH",
     "Config",
     "Drive",
     "Expression",
@@ -26,6 +28,8 @@ __all__ = [
 ]
 
 __version__: str
+CLOSED_DEPTH: int
+OPEN_DEPTH: int
 
 def raw_bit_error_rate(
     config: Config,

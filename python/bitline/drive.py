@@ -11,6 +11,7 @@ with bitline.open() as drive:
 
 import itertools
 import math
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -332,14 +333,19 @@ class Drive:
             The index, a mapping from names to columns: `index["age"] < 30` is a predicate, which is counted.
 
         Raises:
-            UsageError: A table without rows or columns; a column of another type than bool, integers,
-                decimals, dates, times, timestamps, durations, strings, bytes and dictionaries; an encoding
-                that is none, or bitmaps of more than 4,096 values; a name that is taken; without a table, one
-                that is not there.
+            UsageError: A drive without data, whose answers would say nothing; a table without rows or
+                columns; a column of another type than bool, integers, decimals, dates, times, timestamps,
+                durations, strings, bytes and dictionaries; an encoding that is none, or bitmaps of more than
+                4,096 values; a name that is taken; without a table, one that is not there.
             NvmeError: What the drive reports, such as a full group.
         """
         from bitline.columns import index
 
+        if tomllib.loads(self.config)["data"]["storage"] == "none":
+            raise UsageError(
+                "data.storage = none: such a drive keeps only time, so an index would answer 0 whatever is "
+                'asked; open it with data="memory", or measure time with vectors of drive.group(NAME).place()'
+            )
         if table is None:
             if encoding is not None:
                 raise UsageError("encoding is chosen when an index is made: give the table, too")

@@ -143,14 +143,16 @@ def drawing(path: Path, title: str, size: tuple[float, float], note: str = "") -
         path: The file.
         title: Above everything.
         size: Width and height in inches.
-        note: Below the title: what a reader has to know, such as that the figure is of a quick run.
+        note: Below the title: what a reader has to know, such as that the figure is of a quick run. Its lines
+            stay lines.
 
     Raises:
         OSError: The file cannot be written.
     """
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=size, layout="constrained", facecolor="white")
-        lines = textwrap.wrap(note, int(size[0] * _LETTERS_PER_INCH))
+        room = int(size[0] * _LETTERS_PER_INCH)
+        lines = [line for part in note.splitlines() for line in textwrap.wrap(part, room)]
         # The title takes the room of the note, too, which stands below its one line.
         figure.suptitle(title + "\n" * len(lines))
         below = (_TITLE_POINTS * 1.3 + 4) / 72 / size[1]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 COUNT_MAX = (1 << 32) - 1
 #: Vectors that are written by one change of the catalogue, in bytes, or a single longer one.
 _BYTES_AT_ONCE = 256 << 20
+#: Names that an error lists.
+_NAMES_SHOWN = 12
 
 
 class Group:
@@ -90,7 +92,9 @@ class Group:
         """
         found = self._found(which)
         if found is None:
-            raise KeyError(f"{self} has no vector {which!r}")
+            names = [vector.name for vector in self]
+            shown = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
+            raise KeyError(f"{self} has no vector {which!r}; it has {shown or 'none'}")
         return BitVector(self, found)
 
     def _found(self, which: str | int) -> VectorRow | None:

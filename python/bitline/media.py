@@ -11,7 +11,6 @@ with bitline.open() as drive:
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 from bitline import _bitline
 from bitline.arguments import DWORD_MAX, whole_number
@@ -19,6 +18,8 @@ from bitline.errors import UsageError
 from bitline.records import made
 from bitline.units import Size, quoted
 from bitline.workload import as_json
+
+_HISTORIES = ("sequential", "random", "steady_state", "mqsim")
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ class Media:
 
     def precondition(
         self,
-        history: Literal["sequential", "random", "steady_state", "mqsim"] = "sequential",
+        history: str = "sequential",
         *,
         overwrites: float | None = None,
         occupied: float = 1.0,
@@ -172,22 +173,50 @@ class Media:
 
         Args:
             history: What the writes were: `"sequential"`, each page once, in order; `"random"`, then
-                overwritten at random, `overwrites` times each on average; `"steady_state"`, overwritten at
-                random for ever; `"mqsim"`, the same as MQSim sets it up.
-            overwrites: Of `"random"`.
+                overwritten at random, `overwrites` times each on average, also written `"random:2"`;
+                `"steady_state"`, overwritten at random for ever; `"mqsim"`, the same as MQSim sets it up.
+            overwrites: How often each page was overwritten on average, of `"random"`; any number from 0 on.
             occupied: Share of the logical pages that hold data, 0 to 1.
             working_set: They are drawn from the first part of the logical pages, of this share.
             progress: Called now and then with the share of the drive that is set up, 0 to 1. An exception
                 in it, or Ctrl-C, leaves the rest of the drive blank.
 
         Raises:
-            UsageError: A share that makes no sense, or the drive was written before.
+            UsageError: Another history, a share that makes no sense, or the drive was written before.
         """
-        kind: dict[str, object] = {"kind": history}
-        if (overwrites is not None) != (history == "random"):
-            raise UsageError('precondition: overwrites, such as overwrites=2, belongs to history="random"')
-        if overwrites is not None:
-            kind["overwrites"] = overwrites
+        kind = history_plan("precondition: history", history, overwrites)
         plan = {"history": kind, "occupied": occupied, "working_set": working_set}
         told = self._native.precondition(as_json("precondition", plan), progress)
         return made(Preconditioned, json.loads(told))
+
+
+def history_plan(what: str, history: object, overwrites: float | None = None) -> dict[str, object]:
+    """What earlier writes were, as the Rust crate names it.
+
+    Args:
+        what: What the history is the value of, for errors.
+        history: A history; `"random:2"` says how often, too.
+        overwrites: How often, of `"random"`.
+
+    Raises:
+        UsageError: There is no such history, or no number of overwrites where one is needed, or one too many.
+    """
+    name, colon, number = history.partition(":") if isinstance(history, str) else ("", "", "")
+    wrong = UsageError(
+        f"{what} {quoted(str(history))}: it must be sequential, random:OVERWRITES (such as random:2), "
+        "steady_state or mqsim"
+    )
+    if name not in _HISTORIES or (colon and not (name == "random" and number)):
+        raise wrong
+    if colon:
+        if overwrites is not None:
+            raise UsageError(f"{what} {quoted(str(history))}: it says the overwrites already: leave them out")
+        try:
+            overwrites = float(number)
+        except ValueError:
+            raise UsageError(f"{what} {quoted(str(history))}: {quoted(repr(number))} is no number") from None
+    if (overwrites is not None) != (name == "random"):
+        raise UsageError(
+            f'{what} {name}: overwrites, such as overwrites=2, belong to "random", also written "random:2"'
+        )
+    return {"kind": name} if overwrites is None else {"kind": name, "overwrites": overwrites}

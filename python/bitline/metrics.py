@@ -190,6 +190,15 @@ def axis(key: str) -> Metric:
     return Metric(key, _sentence(".".join(part for part in parts if part not in _SILENT)), quantity_of(key))
 
 
+#: Values of axes that stand for something else than their number.
+_SPECIAL: Mapping[tuple[str, float], str] = {("ftl.mapping_unit_bytes", 0): "a page"}
+
+
+def special(key: str, value: object) -> str | None:
+    """The words for a value of an axis that stands for something else than its number; None for others."""
+    return _SPECIAL.get((key, value)) if isinstance(value, int | float) else None
+
+
 def labelled() -> list[Metric]:
     """All figures with names of their own, for the documentation."""
     times = [f"{kind}.{name}_ns" for kind in _KINDS for name in QUANTILES]

@@ -245,8 +245,8 @@ class WorkloadInterval:
     written_bytes: Size
     """Bytes written."""
     outstanding: float
-    """Requests outstanding on average, those included that had arrived and waited to be sent: by Little's
-    law, the latencies of what completed over the length of the interval."""
+    """Requests outstanding on average over the interval: those in flight, and those that had arrived and
+    waited to be sent, whether or not they completed in it."""
     latency: Latency | None
     """Latencies of all requests; None if none completed."""
     read: Latency | None

@@ -77,13 +77,13 @@ def plot(path: Path, report: Report, title: str) -> None:
     from bitline.figures import WIDTH, drawing, legend
 
     wrote = report.written_bytes > 0
-    note = " ".join(str(warning) + "." for warning in report.warnings)
-    height = 2.0 * (3 if wrote else 2) + 0.7
+    note = "\n".join(str(warning) + "." for warning in report.warnings)
+    height = 2.0 * (3 if wrote else 2) + 0.9 + 0.13 * len(report.warnings)
     with drawing(path, title, (WIDTH, height), note) as figure:
         panels = list(figure.subplots(3 if wrote else 2, 2, sharex=True).flat)
         series = report.series
         handles = _workloads(panels[0], series, "requests_per_second", _a_second)
-        _latencies(panels[1], series)
+        handles = [*(handles if len(handles) > 1 else ()), *_latencies(panels[1], series)]
         _workloads(panels[2], series, "outstanding", lambda workload: workload.outstanding)
         _workloads(panels[3], series, "megabytes_per_second", lambda workload: workload.megabytes_per_second)
         if wrote:
@@ -92,10 +92,10 @@ def plot(path: Path, report: Report, title: str) -> None:
                 "wear.erase_count_mean": lambda each: each.erase_count_mean,
                 "wear.erase_count_max": lambda each: each.erase_count_max,
             }
-            _whole(panels[5], series, erases, "Erases of a block")
+            handles += _whole(panels[5], series, erases, "Erases of a block")
         _time_axes(panels, series)
-        if len(handles) > 1:
-            legend(figure, handles)
+        # Below all panels: within one it would lie on the curves.
+        legend(figure, handles)
 
 
 def _a_second(workload: WorkloadInterval) -> float:
@@ -131,49 +131,52 @@ def _workloads(
     return handles
 
 
-def _latencies(panel: "Axes", series: Series) -> None:
-    """Quantiles of all workloads: the colour is the workload's, the line the quantile's."""
-    from bitline.figures import dress, look, time_axis
+def _latencies(panel: "Axes", series: Series) -> list[Any]:
+    """Quantiles of all workloads: colour and marker are the workload's, the line is the quantile's."""
+    from matplotlib.lines import Line2D
+
+    from bitline.figures import INK, dress, look, time_axis
 
     intervals = _whole_intervals(series)
     lines = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)))
     panel.set_yscale("log")
     for number, _ in enumerate(_names(series)):
-        for (quantile, word), line in zip(_QUANTILES.items(), lines, strict=True):
+        for quantile, line in zip(_QUANTILES, lines, strict=True):
             found = [each for each in intervals if each.workloads[number].latency is not None]
             values = [getattr(each.workloads[number].latency, quantile).ns for each in found]
-            curve = {"color": look(number).colour, "linestyle": line, "marker": ""}
-            drawn = _line(panel, found, values, curve)
-            if number == 0 and drawn:
-                drawn[0].set_label(word)
+            _line(panel, found, values, {**look(number).curve(), "linestyle": line})
     if panel.lines:
-        panel.legend(loc="best", fontsize=6.5, labelcolor="#222831")
         time_axis(panel.yaxis)
     panel.set_ylabel("Latency")
     dress(panel)
+    # In no workload's colour: they are the quantiles of all.
+    return [
+        Line2D([], [], color=INK, linestyle=line, label=word)
+        for word, line in zip(_QUANTILES.values(), lines, strict=True)
+    ]
 
 
 def _whole(
     panel: "Axes", series: Series, of: Mapping[str, Callable[[Interval], float | None]], label: str = ""
-) -> None:
+) -> list[Any]:
     """Lines of what the whole drive did."""
     from bitline.figures import dress, look, plain_ticks
     from bitline.metrics import metric
 
     intervals = _whole_intervals(series)
+    handles: list[Any] = []
     for number, (key, value) in enumerate(of.items()):
         found = [(each, value(each)) for each in intervals]
         known = [(each, amount) for each, amount in found if amount is not None]
         word = metric(key).label.rpartition(", ")[2]
-        curve = {**look(number + 4).curve(), "label": word}
-        _line(panel, [each for each, _ in known], [amount for _, amount in known], curve)
+        curve = {**look(number + 4).curve(), "label": f"erases, {word}"}
+        handles += _line(panel, [each for each, _ in known], [amount for _, amount in known], curve)
     panel.set_ylabel(label or metric(next(iter(of))).label)
     plain_ticks(panel.yaxis)
     # Where nothing was erased, the line lies at the bottom of an axis that means something.
     panel.set_ylim(0, max(panel.get_ylim()[1], 1.0) * 1.02)
-    if len(of) > 1:
-        panel.legend(loc="best", fontsize=6.5)
     dress(panel)
+    return handles
 
 
 def _line(

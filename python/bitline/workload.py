@@ -72,7 +72,7 @@ class Closed(_Kind):
     """So many requests outstanding at any time."""
 
     kind: ClassVar[str] = "closed"
-    depth: int = 32
+    depth: int = _bitline.CLOSED_DEPTH
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Open(_Kind):
 
     kind: ClassVar[str] = "open"
     requests_per_second: float
-    outstanding_max: int = 1024
+    outstanding_max: int = _bitline.OPEN_DEPTH
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Paced(_Kind):
 
     kind: ClassVar[str] = "paced"
     requests_per_second: float
-    outstanding_max: int = 1024
+    outstanding_max: int = _bitline.OPEN_DEPTH
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Bursts(_Kind):
     kind: ClassVar[str] = "bursts"
     requests_per_second: float
     burst: int
-    outstanding_max: int = 1024
+    outstanding_max: int = _bitline.OPEN_DEPTH
 
 
 @dataclass(frozen=True)
@@ -351,7 +351,7 @@ class Queries(_Workload):
     language has not go into plain values: `{"or": [{"vector": ["my group", "0"]}, {"all": "days"}]}`."""
     name: str = "queries"
     """Names them, and their random numbers."""
-    platform: Platform = "flash-cosmos"
+    platform: Platform = "fastest"
     """Who answers."""
     answer: Answer = "count"
     """What the host is told."""

@@ -466,3 +466,14 @@ def test_how_vectors_of_different_homes_meet_can_be_chosen() -> None:
             assert drive.statistics.bits.gathers == gathers
     with pytest.raises(bitline.ConfigError, match=r"bits\.route"):
         bitline.open(set={**SMALL, "bits.route": "somehow"})
+
+
+def test_a_vector_that_is_not_there_is_told_with_those_that_are(drive: Drive) -> None:
+    group = drive.group("few").write([b"abc", b"def"], names=["old", "new"])
+    assert len(group) == 2
+    with pytest.raises(KeyError, match="no vector 'gone'; it has old, new"):
+        drive.groups["few"]["gone"]
+    many = drive.group("many")
+    many.write([b"abc"] * 20)
+    with pytest.raises(KeyError, match=r"no vector 20; it has 0, 1, .*, 11, \.\.\.\"$"):
+        many[20]

@@ -443,3 +443,19 @@ def test_a_section_that_ends_by_an_exception_is_written(drive: Drive, tmp_path: 
         drive.power_cut()
         drive.power_up()
     assert not any("recovery" in event["args"].get("tenants", []) for event in _events(outer))
+
+
+def test_a_drive_without_data_gives_zeroes() -> None:
+    secret = b"secret!!" * 512
+    with bitline.open(data="none", set=SMALL) as drive:
+        drive.write(100, secret)
+        drive.volume["file"] = secret
+        assert drive.read(0, 1) == drive.read(100, 1) == bytes(4096)
+        assert drive.volume["file"] == bytes(4096)
+        assert drive.volume.handle("file").read(10, 100) == bytes(100)
+        assert [found.name for found in drive.volume.objects()] == ["file"]
+        vector = drive.group("g").write([b"abc"])[0]
+        drive.write(100, secret)
+        assert not vector.read().any()
+        assert not vector.read(check=True).any()
+        assert vector.count() == 0

@@ -227,3 +227,9 @@ def _same_aggregates(
     if pa.types.is_integer(column.type):
         expected = sum(present) / len(present) if present else None
         assert column.mean(predicate, platform) == expected
+
+
+def test_a_drive_without_data_has_no_index() -> None:
+    refused = pytest.raises(bitline.UsageError, match=r"data.storage = none: .* keeps only time")
+    with bitline.open(data="none", set=ROOMY) as drive, refused:
+        drive.bitmap_index(pa.table({"a": [1, 2]}))

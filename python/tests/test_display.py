@@ -48,6 +48,16 @@ def test_print_is_a_page(shown: dict[str, Displayed], name: str) -> None:
     assert [line for line in lines if len(line) > 80] == []
 
 
+def test_columns_of_a_pair_give_way_together() -> None:
+    advice = bitline.advise({"(a & b | ~c) & (d | e | f)": 10, "(a | c) & (e | f)": 1})
+    for width in (60, 70, 80, 100):
+        page = render(advice._shown(), Page(width=width))
+        heading = next(line for line in page.splitlines() if "Expression" in line)
+        names = [name.strip() for name in heading.split("  ") if name.strip()]
+        assert len(set(names)) == len(names)
+        assert ("Pages now" in heading) == ("Pages then" in heading)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_repr_is_one_line(shown: dict[str, Displayed], name: str) -> None:
     text = repr(shown[name])

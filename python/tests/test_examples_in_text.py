@@ -14,6 +14,8 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: In pages whose commands need nothing but what their Python makes.
 COMMANDS = {"workloads.md"}
 ANY_BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: What a block of Python prints, where that stands right behind it.
+PRINTED = re.compile(r"\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(page: str) -> list[str]:
@@ -24,14 +26,19 @@ def blocks(page: str) -> list[str]:
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if blocks(page.read_text())], ids=lambda page: page.name
 )
-def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_blocks_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
     text = page.read_text()
     python = iter(blocks(text))
     for block in ANY_BLOCK.finditer(text):
         if block[1] == "python":
+            capsys.readouterr()
             exec(compile(next(python), str(page), "exec"), names)
+            if (printed := PRINTED.match(text, block.end())) is not None:
+                assert capsys.readouterr().out.rstrip("\n") == printed[1].rstrip("\n")
         elif page.name in COMMANDS:
             for line in block[2].replace("\\\n", " ").splitlines():
                 _run_command(line)

@@ -194,3 +194,26 @@ def test_the_inventory_counts_what_was_written(tmp_path: Path) -> None:
         assert (found.mapped_pages, found.vectors) == (8, 2)
         assert found.logical_pages * found.page_bytes == drive.capacity_bytes
         assert 0 < found.flash_blocks_used < found.flash_blocks == 2 * 2 * 2 * 32
+
+
+def test_info_and_health_agree_and_do_not_count_their_look(tmp_path: Path) -> None:
+    import json
+
+    path = tmp_path / "an.img"
+    with bitline.open(path=path, set=SMALL) as drive:
+        drive.write(0, b"a" * 4096)
+        drive.volume["file"] = b"b" * 5000
+        drive.group("g").write([b"abc"])
+
+    def told(*command: str) -> dict[str, object]:
+        done = subprocess.run(
+            [sys.executable, "-m", "bitline", *command, str(path), "--json"], capture_output=True, text=True
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        found: dict[str, object] = json.loads(done.stdout)
+        return found
+
+    info, health = told("image", "info"), told("health")
+    shared = info.keys() & health.keys()
+    assert "host_reads" in shared
+    assert {key: info[key] for key in shared} == {key: health[key] for key in shared}

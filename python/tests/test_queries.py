@@ -310,7 +310,7 @@ def test_people_see_queries_in_eighty_columns(tmp_path: Path) -> None:
     alone = FILE[: FILE.index("[[flow]]")] + FILE[FILE.index("[[queries]]") :]
     path.write_text(alone)
     done = CliRunner().invoke(app, ["run", "--workload", str(path)], catch_exceptions=False)
-    assert done.output.startswith("20 queries, count by Flash-Cosmos\n")
+    assert done.output.startswith("20 queries, count by whoever is fastest\n")
     assert "Requests" not in done.output
 
 
@@ -389,3 +389,9 @@ def test_a_point_whose_group_cannot_be_carries_the_error() -> None:
     good, bad = spec.points()
     assert good.error is None
     assert bad.error == "group 'g': vectors = 0 must be from 1 to 4294967295"
+
+
+def test_queries_go_to_whoever_is_fastest_if_nothing_is_said(stored: Drive) -> None:
+    assert Queries("and(days)").platform == "fastest"
+    by_file = stored.measure({"expression": "and(days)", "requests": 3})
+    assert by_file.queries[0].platform == "fastest"

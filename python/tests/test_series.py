@@ -1,11 +1,15 @@
 """A run over time, and what of a report is not to be taken at its face."""
 
+import dataclasses
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 import bitline
@@ -55,6 +59,34 @@ def test_a_series_is_a_figure(report: bitline.Report, tmp_path: Path) -> None:
         assert word in drawn
     with pytest.raises(UsageError, match=r"format of rows \(.parquet or .csv\) or of figures"):
         save(tmp_path / "run.xyz", report, "")
+
+
+def test_a_figure_hides_no_curve(
+    report: bitline.Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bitline import figures
+
+    drawing, drawn = figures.drawing, []
+
+    @contextmanager
+    def kept(path: Path, title: str, size: tuple[float, float], note: str = "") -> Iterator[Figure]:
+        with drawing(path, title, size, note) as figure:
+            yield figure
+            drawn.append(figure)
+
+    monkeypatch.setattr(figures, "drawing", kept)
+    warned = dataclasses.replace(report, warnings=(*report.warnings, *report.warnings))
+    save(tmp_path / "run.svg", warned, "Writes and reads")
+    (figure,) = drawn
+    assert [panel.get_legend() for panel in figure.axes] == [None] * 6
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert {"writes", "reads", "median", "99th percentile", "erases, mean"} <= {*labels}
+    latencies = figure.axes[1].lines
+    assert {line.get_marker() for line in latencies} == {"o", "s"}
+    assert all(key.get_color() == figures.INK for key in figure.legends[0].legend_handles[2:5])
+    note = figure.texts[-1].get_text().splitlines()
+    begins = [str(warning)[:40] for warning in warned.warnings]
+    assert [line[:40] for line in note if line[:40] in begins] == begins
 
 
 def test_warnings_are_told(report: bitline.Report) -> None:

@@ -9,12 +9,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import SMALL
 
 from bitline import ConfigError, UsageError
+from bitline.display.sweep import measured
 from bitline.sweep import Spec, cluster, live, run, table
+from bitline.sweep.plot import plot
 
 # Dask's own habits, which no user of the command sees.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -267,6 +270,31 @@ def test_a_figure_that_cannot_be_is_refused_early(tmp_path: Path) -> None:
     assert "there is no column speed" in fails("--plot", "figure.png", "--metric", "speed")
     kept = list((tmp_path / "spec.results" / "points").glob("*.json"))
     assert 0 < len(kept) < 16
+
+
+@pytest.mark.parametrize("option", ["--metric", "--over", "--by"])
+def test_what_a_figure_shows_needs_a_figure(tmp_path: Path, option: str) -> None:
+    (tmp_path / "spec.toml").write_text(SPEC)
+    command = [sys.executable, "-m", "bitline", "sweep", "spec.toml", option, "nope"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{option} says what a figure shows; give --plot FILE, too" in done.stderr
+    assert not (tmp_path / "spec.results").exists()
+
+
+def test_a_mapping_unit_of_nothing_is_a_page(tmp_path: Path) -> None:
+    key = "ftl.mapping_unit_bytes"
+    rows = [
+        {key: unit, "workload": "w", "flow": "f", "seed": 0, "requests_per_second": 1.0 + unit}
+        for unit in (0, 4096)
+    ]
+    found = measured(rows, [key], ["requests_per_second"])
+    told = [found.columns[0].show(row[key]) for row in found.rows]
+    assert told == ["a page", "4.00 KiB"]
+    plot(pa.Table.from_pylist(rows), [key], tmp_path / "units.svg", metric="requests_per_second")
+    drawn = (tmp_path / "units.svg").read_text()
+    assert "a page" in drawn
+    assert ">0 B<" not in drawn
 
 
 def test_a_metric_of_some_points_is_drawn(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import SMALL
 
 import bitline
 from bitline import Drive, Flow, Queries, Replay, UsageError
@@ -16,6 +17,7 @@ from bitline.workload import (
     REQUEST_KINDS,
     AsFastAsPossible,
     Bursts,
+    Closed,
     HotCold,
     LatencyChunk,
     Normal,
@@ -165,6 +167,16 @@ def test_a_drive_is_preconditioned(drive: Drive) -> None:
         drive.media.precondition()
 
 
+def test_overwrites_stand_in_the_history_too() -> None:
+    def left(history: str, **more: float) -> tuple[int, int, int]:
+        with bitline.open(data="none", set=SMALL) as drive:
+            done = drive.media.precondition(history, occupied=0.5, **more)
+            report = drive.measure(Flow(requests=100, range_blocks=0, prefill=False))
+            return done.flash_pages, done.mapped_pages, report.flash_page_reads
+
+    assert left("random:1.5") == left("random", overwrites=1.5)
+
+
 def test_preconditioning_tells_how_far_it_is_and_can_be_interrupted(drive: Drive) -> None:
     shares: list[float] = []
 
@@ -191,7 +203,12 @@ def test_preconditioning_tells_how_far_it_is_and_can_be_interrupted(drive: Drive
         ({"occupied": 1.5}, "occupied = 1.5 cannot be; it must be 0 to 1"),
         ({"occupied": float("nan")}, "must be a finite number"),
         ({"history": "random"}, "overwrites, such as"),
-        ({"history": "steady"}, "history"),
+        ({"history": "steady"}, "history steady: it must be sequential, random:OVERWRITES"),
+        ({"history": "random:"}, "must be sequential, random:OVERWRITES"),
+        ({"history": "random:x"}, "'x' is no number"),
+        ({"history": "sequential:1"}, "must be sequential, random:OVERWRITES"),
+        ({"history": "random:1", "overwrites": 1.0}, "it says the overwrites already"),
+        ({"history": 3}, "must be sequential, random:OVERWRITES"),
         ({"history": "steady_state", "overwrites": 2.0}, "overwrites"),
         ({"working_set": 0.5}, "working_set = 0.5 cannot be; it must be at least occupied"),
     ],
@@ -233,3 +250,24 @@ def test_a_report_is_plain_data(drive: Drive, trace: Path) -> None:
     assert json.loads(json.dumps(data)) == data
     assert 0 <= data["utilization"]["die"] <= 1
     assert data["write_amplification"] > 0
+
+
+@pytest.mark.parametrize(
+    ("written", "complete"),
+    [
+        ({"kind": "closed"}, Closed()),
+        ({"kind": "open", "requests_per_second": 1e9}, Open(1e9)),
+        ({"kind": "paced", "requests_per_second": 1e9}, Paced(1e9)),
+        ({"kind": "bursts", "requests_per_second": 1e9, "burst": 4}, Bursts(1e9, 4)),
+    ],
+)
+def test_arrivals_have_the_same_defaults_everywhere(
+    written: dict[str, Any], complete: Closed | Open | Paced | Bursts
+) -> None:
+    def measured(arrival: object) -> object:
+        # So many at once that the bound of those in flight tells.
+        flow = {"requests": 2000, "range_blocks": 64, "arrival": arrival}
+        with bitline.open(data="none", set=SMALL) as drive:
+            return drive.measure(flow).flows[0].read
+
+    assert measured(written) == measured(complete.to_dict())

@@ -238,9 +238,9 @@ impl Drive {
 
 /// Sums over all flash blocks.
 pub(crate) struct Wear {
-    blocks: u64,
-    used: u64,
-    unusable: u64,
+    pub(crate) blocks: u64,
+    pub(crate) used: u64,
+    pub(crate) unusable: u64,
     pub(crate) least: u32,
     pub(crate) most: u32,
     sum: u64,

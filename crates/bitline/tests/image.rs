@@ -128,6 +128,29 @@ fn another_layout_is_refused_by_name_and_another_speed_is_not() {
     assert_eq!(faster.read(0, 1).expect("it was written"), block(1));
 }
 
+#[test]
+fn what_changes_the_capacity_alone_is_the_key_that_is_named() {
+    let path = Path::new("capacity");
+    let drive = Drive::open_image(small(&[]), &path.0).expect("a new image");
+    drive.close().expect("it closes");
+    for (key, value, before) in [
+        ("ftl.mapping_unit_bytes", "4096", "0"),
+        ("ftl.slc_cache.blocks_per_plane", "2", "0"),
+    ] {
+        let mut settings = vec![(key, value)];
+        // A difference that does not matter, and stands first, is not it.
+        settings.push(("nand.latency.read_tlc_ns", "[30000, 30000, 30000]"));
+        let refused = Drive::open_image(small(&settings), &path.0);
+        let message = refused.err().expect("the layout depends on it").to_string();
+        let expected = format!("{key} = {value} does not fit the image");
+        assert!(message.starts_with(&expected), "{message}");
+        assert!(
+            message.ends_with(&format!("made with {before}")),
+            "{message}"
+        );
+    }
+}
+
 /// Four bits a cell: collection, power cuts and images go as with three.
 #[test]
 fn drives_with_four_bits_a_cell_keep_their_data() {

@@ -211,9 +211,8 @@ fn intervals_add_up_to_the_report() {
                 begin = end;
                 // A completion in the instant of a border may be on either side.
                 assert!(found.requests.abs_diff(within.len() as u64) <= 2);
-                let sum: f64 = within.iter().sum();
-                let outstanding = sum / (interval.end_ns - interval.begin_ns);
-                assert!((found.outstanding - outstanding).abs() < 0.05 * (1.0 + outstanding));
+                let outstanding = outstanding(&rows, number, start, interval);
+                assert!((found.outstanding - outstanding).abs() < 0.001 * (1.0 + outstanding));
                 let most = within.iter().copied().fold(0.0, f64::max);
                 if found.requests == within.len() as u64 && found.requests > 0 {
                     let latency = found.latency.expect("some");
@@ -231,6 +230,64 @@ fn intervals_add_up_to_the_report() {
                 (flow.requests, &flow.name)
             );
         }
+    }
+}
+
+/// The mean number of requests of a workload between arrival and completion in an interval of a run that began at
+/// `start`, from single requests.
+fn outstanding(
+    rows: &Latencies,
+    number: usize,
+    start: f64,
+    interval: &bitline::workload::Interval,
+) -> f64 {
+    let of_workload = (0..rows.len()).filter(|row| rows.flow[*row] == number as u32);
+    let overlaps = of_workload.map(|row| {
+        let arrival = rows.arrival_ns[row] - start;
+        let end = arrival + rows.latency_ns[row];
+        (end.min(interval.end_ns) - arrival.max(interval.begin_ns)).max(0.0)
+    });
+    overlaps.sum::<f64>() / (interval.end_ns - interval.begin_ns)
+}
+
+#[test]
+fn requests_that_wait_are_outstanding_while_they_wait() {
+    // Far more than the drive serves: what waits grows until the last one has come, and most are sent late.
+    for (outstanding_max, interval_ns) in [(64, 0), (4000, 0), (64, 3_000_000)] {
+        let writes = Flow {
+            read_fraction: 0.0,
+            prefill: false,
+            arrival: Arrival::Open {
+                requests_per_second: 200_000.0,
+                outstanding_max,
+            },
+            ..flow(4000)
+        };
+        // A reader of depth 2 tells when the run began.
+        let reads = Flow {
+            name: "reads".into(),
+            arrival: Arrival::Closed { depth: 2 },
+            ..flow(50)
+        };
+        let options = RunOptions {
+            interval_ns,
+            ..RunOptions::default()
+        };
+        let (report, rows) = run(&mut small(&[]), &[writes, reads], options);
+        let start = rows.arrival_ns.iter().copied().fold(f64::MAX, f64::min);
+        let mut most: f64 = 0.0;
+        for interval in &report.series.intervals {
+            for (number, found) in interval.workloads.iter().enumerate() {
+                let truth = outstanding(&rows, number, start, interval);
+                let found = found.outstanding;
+                assert!(
+                    (found - truth).abs() < 0.001 * (1.0 + truth),
+                    "{found}: {truth}"
+                );
+                most = most.max(truth);
+            }
+        }
+        assert!(most > 1000.0, "{most}");
     }
 }
 
@@ -274,6 +331,26 @@ fn a_new_drive_that_collects_nothing_is_told() {
     };
     let (report, _) = run(&mut small(&[]), &[reads], RunOptions::default());
     assert_eq!(report.warnings, []);
+}
+
+#[test]
+fn a_run_shorter_than_the_free_blocks_of_a_filled_drive_is_told_so() {
+    let mut drive = small(&[]);
+    let filled = Precondition {
+        history: History::Sequential,
+        ..Precondition::default()
+    };
+    drive.precondition(&filled).expect("a new drive");
+    let writes = Flow {
+        read_fraction: 0.0,
+        prefill: false,
+        ..flow(20)
+    };
+    let (report, _) = run(&mut drive, &[writes], RunOptions::default());
+    let told = &report.warnings[0];
+    assert_eq!(told.kind, WarningKind::NothingCollected);
+    assert!(!told.message.contains("precondition"), "{told}");
+    assert!(told.message.contains("the run was shorter"), "{told}");
 }
 
 #[test]

@@ -229,8 +229,13 @@ impl<T: Transport> BitsDevice<T> {
         let bytes = u64::from(transfer_bytes(request.bits)?);
         let buffer = Buffer::new(self.transport().memory(), bytes)?;
         let differing_bits = self.evaluate_into(request, &buffer).await?;
+        let result = match self.block.keeps_data() {
+            true => buffer.to_vec()?,
+            // Nothing was transferred: the buffer still has what was in that memory before.
+            false => vec![0; bytes as usize],
+        };
         Ok(Checked {
-            result: buffer.to_vec()?,
+            result,
             differing_bits,
         })
     }
@@ -252,7 +257,9 @@ impl<T: Transport> BitsDevice<T> {
         let buffer = Buffer::new(self.transport().memory(), 8)?;
         let differing_bits = self.fc_read(request, true, buffer.pointer(8)).await?;
         let mut bytes = [0; 8];
-        buffer.copy_to(&mut bytes)?;
+        if self.block.keeps_data() {
+            buffer.copy_to(&mut bytes)?;
+        }
         Ok(Checked {
             result: u64::from_le_bytes(bytes),
             differing_bits,

@@ -29,6 +29,7 @@ pub struct BlockDevice<T> {
     page_blocks: u32,
     /// Most blocks of a command that transfers them.
     blocks_per_command: u32,
+    keeps_data: bool,
 }
 
 impl<T: Transport> BlockDevice<T> {
@@ -55,7 +56,20 @@ impl<T: Transport> BlockDevice<T> {
             blocks: page.size.get(),
             page_blocks: page.preferred_write_blocks(),
             blocks_per_command: most.min(u64::from(BLOCKS_PER_COMMAND_MAX)) as u32,
+            keeps_data: true,
         })
+    }
+
+    /// The same of a drive that keeps data, or only the time that it takes: such a drive transfers nothing, so that a
+    /// buffer still has what was in that memory before. [`BlockDevice::read`] then gives zeroes.
+    #[must_use]
+    pub fn keeping_data(self, keeps_data: bool) -> BlockDevice<T> {
+        BlockDevice { keeps_data, ..self }
+    }
+
+    /// Whether the drive keeps data.
+    pub fn keeps_data(&self) -> bool {
+        self.keeps_data
     }
 
     /// Bytes of a logical block.
@@ -99,7 +113,8 @@ impl<T: Transport> BlockDevice<T> {
         )
     }
 
-    /// Reads `blocks` blocks from `lba` on into the beginning of `buffer`: one command.
+    /// Reads `blocks` blocks from `lba` on into the beginning of `buffer`: one command. A drive that keeps no data
+    /// leaves in it what is there.
     ///
     /// # Errors
     /// What the drive reports, such as LBA Out of Range or Unrecovered Read Error.
@@ -139,7 +154,9 @@ impl<T: Transport> BlockDevice<T> {
             }
             let before = data.len();
             data.resize(before + (count * block_bytes) as usize, 0);
-            buffer.copy_to(&mut data[before..])?;
+            if self.keeps_data {
+                buffer.copy_to(&mut data[before..])?;
+            }
         }
         Ok(data)
     }

@@ -61,6 +61,12 @@ mod _bitline {
     use super::workload::check_workloads;
 
     #[pymodule_export]
+    const CLOSED_DEPTH: u32 = bitline::workload::CLOSED_DEPTH;
+
+    #[pymodule_export]
+    const OPEN_DEPTH: u32 = bitline::workload::OPEN_DEPTH;
+
+    #[pymodule_export]
     #[allow(non_upper_case_globals)] // the name Python's packages use
     const __version__: &str = env!("CARGO_PKG_VERSION");
 }

@@ -6,16 +6,13 @@ from typing import Any
 
 import typer
 
-from bitline import toml_text
+from bitline import _bitline, toml_text
 from bitline.cli.measure import amount
 from bitline.cli.options import in_range
 from bitline.cli.output import duration
 from bitline.errors import UsageError
-from bitline.platforms import PLATFORM_NAMES
-
-#: The bound of requests in flight in an open loop, unless --depth says otherwise.
-OPEN_DEPTH = 1024
-CLOSED_DEPTH = 32
+from bitline.platforms import PLATFORM_NAMES, PLATFORMS
+from bitline.workload import Queries
 
 #: The rates that a flow accepts, a second (`RATE_MIN` and `RATE_MAX` of `bitline::workload`).
 _RATES = (1e-4, 1e11)
@@ -104,9 +101,9 @@ def arrival(rate: float | None, depth: int | None, shape: str | None) -> dict[st
     if rate is None:
         if shape is not None:
             raise UsageError("--arrivals is for requests that come at a --rate; give that, too")
-        return {"kind": "closed", "depth": depth or CLOSED_DEPTH}
+        return {"kind": "closed", "depth": depth or _bitline.CLOSED_DEPTH}
     in_range("--rate", rate, *_RATES)
-    open_loop = {"requests_per_second": rate, "outstanding_max": depth or OPEN_DEPTH}
+    open_loop = {"requests_per_second": rate, "outstanding_max": depth or _bitline.OPEN_DEPTH}
     name, colon, number = (shape or "random").partition(":")
     if name == "bursts" and number.isdecimal():
         return {"kind": "bursts", "burst": int(number), **open_loop}
@@ -144,8 +141,11 @@ def title(flows: list[Mapping[str, Any]]) -> str:
     stop = flow.get("stop_ns", 0)
     if "expression" in flow:
         length = f"{duration(stop)} of queries" if stop else f"{flow.get('requests', 1000):,} queries"
-        platform = str(flow.get("platform", "flash-cosmos"))
-        return f"{length}, {flow.get('answer', 'count')} by {PLATFORM_NAMES.get(platform, platform)}"
+        platform = str(flow.get("platform", Queries.platform))
+        by = PLATFORM_NAMES.get(platform, platform)
+        # What is no name is no word to begin with a capital amid a line.
+        by = by if platform in PLATFORMS else by.lower()
+        return f"{length}, {flow.get('answer', 'count')} by {by}"
     share = flow.get("read_fraction", 1.0)
     kind = "reads" if share == 1 else "writes" if share == 0 else f"{share:.0%} reads"
     where = flow.get("pattern", "random")

@@ -47,6 +47,8 @@ def create(
 def info(file: Image, wide: Wide = False, as_json: Json = False) -> None:
     """Tell what an image holds: its drive, space used, wear, vectors. The file is not written."""
     with bitline.open(path=file, read_only=True) as drive:
+        # Before the look does anything that the drive would count.
+        health = drive.admin.health()
         inventory = drive.media.inventory()
         facts = {
             "file": Fact(None, str(file)),
@@ -60,7 +62,7 @@ def info(file: Image, wide: Wide = False, as_json: Json = False) -> None:
             **space(inventory),
             "vectors": Fact("Bit vectors", inventory.vectors),
             **_vector_space(inventory.vector_space, shown=inventory.vectors),
-            **smart(drive.admin.health()),
+            **smart(health),
         }
         tables = {"groups": _groups(drive)} if inventory.vectors or as_json else {}
         if len(drive.volume) or as_json:

@@ -15,6 +15,7 @@ from bitline.cli.progress import progress
 from bitline.display.report import summary
 from bitline.drive import Drive
 from bitline.errors import UsageError
+from bitline.media import history_plan
 from bitline.opening import Setting
 from bitline.report import Report
 from bitline.workload import LatencyChunk, default_of
@@ -100,7 +101,6 @@ def interval_ns(seconds: float | None) -> int:
     return round(seconds * 1e9)
 
 
-_HISTORIES = ("sequential", "random", "steady_state", "mqsim")
 _Taker: TypeAlias = Callable[[LatencyChunk], object]
 
 
@@ -115,16 +115,11 @@ def precondition(history: str | None, occupied: float | None) -> Mapping[str, An
             raise UsageError("--occupied says how much --precondition fills; give that, too")
         return None
     in_range("--occupied", 1 if occupied is None else occupied, 0, 1)
-    kind, colon, number = history.partition(":")
-    if kind not in _HISTORIES or (colon != "") != (kind == "random"):
-        raise UsageError(
-            f"--precondition {history}: it must be sequential, random:OVERWRITES (such as random:2), "
-            "steady_state or mqsim"
-        )
-    arguments: dict[str, Any] = {"history": kind, "occupied": 1.0 if occupied is None else occupied}
-    if kind == "random":
-        arguments["overwrites"] = amount(f"--precondition {history}", number)
-    return arguments
+    if history == "random":
+        # An option has no other place for the overwrites.
+        history = "random:"
+    history_plan("--precondition", history)
+    return {"history": history, "occupied": 1.0 if occupied is None else occupied}
 
 
 def amount(option: str, text: str) -> float:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bitline import _bitline
 from bitline.cli import flows
 from bitline.cli.measure import (
     History,
@@ -60,8 +61,8 @@ def run(
         typer.Option(
             "--depth",
             metavar="COUNT",
-            help=f"Requests outstanding at any time [{flows.CLOSED_DEPTH}]; with --rate the most "
-            f"[{flows.OPEN_DEPTH}].",
+            help=f"Requests outstanding at any time [{_bitline.CLOSED_DEPTH}]; with --rate the most "
+            f"[{_bitline.OPEN_DEPTH}].",
             min=1,
             max=flows.DEPTH_MAX,
         ),

@@ -100,6 +100,9 @@ def sweep(
     if scheduler is not None and workers is not None:
         raise UsageError("--workers is for this machine; the scheduler has workers of its own")
     read = Spec.read(spec)
+    options = {"--metric": metric, "--over": over, "--by": by}
+    if plot is None and (given := [option for option, value in options.items() if value]):
+        raise UsageError(f"{given[0]} says what a figure shows; give --plot FILE, too")
     check, wanted = None, _METRICS
     if plot is not None:
         from bitline.sweep.plot import check_axes, check_metrics

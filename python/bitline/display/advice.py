@@ -15,11 +15,11 @@ def summary(advice: "Advice") -> Result:
         Column("expression", "Expression"),
         Column("frequency", "Times", rate),
         Column("senses_before", "Senses now"),
-        Column("senses", "Proposed"),
-        Column("page_transfers_before", "Pages now", rank=1),
-        Column("page_transfers", "Proposed", rank=1),
+        Column("senses", "Senses then"),
+        Column("page_transfers_before", "Pages now", rank=1, pair="pages"),
+        Column("page_transfers", "Pages then", rank=1, pair="pages"),
         Column("time_before_ns", "Time now", duration),
-        Column("time_ns", "Proposed", duration),
+        Column("time_ns", "Time then", duration),
     ]
     rows: list[dict[str, Value]] = [
         {
@@ -56,4 +56,4 @@ def summary(advice: "Advice") -> Result:
             [Column("group", "Group"), Column("vectors", "Vectors; ~ is stored inverted")], groups
         ),
     }
-    return Result("Groups and inversions", facts, tables)
+    return Result("Groups and inversions, now and as proposed", facts, tables)

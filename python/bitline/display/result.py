@@ -22,6 +22,8 @@ class Column:
     show: Format = plain
     rank: int = 0
     """How soon it gives way where the table is wider than the page: 0 never, the highest first."""
+    pair: str = ""
+    """Columns of the same name here say something only beside each other, and give way together."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from bitline.display.formats import Format, Value, plain
 from bitline.display.report import platform
 from bitline.display.result import Column, Fact, Result, Table
-from bitline.metrics import axis, metric
+from bitline.metrics import axis, metric, special
 
 if TYPE_CHECKING:
     from bitline.sweep.cluster import Outcome
@@ -69,7 +69,8 @@ def _axis_format(name: str) -> Format:
         return platform
     # Whole numbers that are no quantity stay as they were written.
     quantity = axis(name).quantity
-    return quantity.show if quantity.unit in ("B", "ns") else plain
+    show = quantity.show if quantity.unit in ("B", "ns") else plain
+    return lambda value: special(name, value) or show(value)
 
 
 def _short(label: str) -> str:

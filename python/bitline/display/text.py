@@ -119,7 +119,9 @@ def _table(table: Table, page: Page) -> list[str]:
         if not ranked:
             break
         # Of several of a rank, the last one.
-        kept.remove(max(reversed(ranked), key=lambda each: each.column.rank))
+        first = max(reversed(ranked), key=lambda each: each.column.rank)
+        pair = first.column.pair
+        kept = [each for each in kept if each is not first and not (pair and each.column.pair == pair)]
     widths = _folded_widths(kept, page)
     lines = _strong(["\n".join(_cells(kept, [each.heading for each in kept], widths, page))], page)
     for cells in zip(*(each.cells for each in kept), strict=True):

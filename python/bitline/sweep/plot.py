@@ -21,7 +21,7 @@ from bitline.figures import (
     plain_ticks,
     unit_axis,
 )
-from bitline.metrics import axis
+from bitline.metrics import axis, special
 from bitline.metrics import metric as figure_of
 from bitline.platforms import PLATFORM_NAMES
 from bitline.quantities import BYTES, TIME
@@ -210,7 +210,7 @@ def _valued(name: str, value: object) -> str:
 
 def _value(name: str, value: object) -> str:
     """A value of an axis."""
-    shown = on_axis(value, axis(name).quantity)
+    shown = special(name, value) or on_axis(value, axis(name).quantity)
     if name == "queries.platform":
         return PLATFORM_NAMES.get(shown, shown)
     return shown.upper() if name == "ftl.mode" else shown

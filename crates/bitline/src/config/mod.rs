@@ -217,12 +217,29 @@ impl Config {
         if let Some(((key, given), (_, made_with))) = differs {
             return Err(mismatch(key, given.to_string(), made_with.to_string()));
         }
-        // What is kept back for a capacitor's dump lowers the capacity.
-        if self.device.validate()? != stored.device.validate()? {
-            let cache = |config: &Config| config.device.cache.capacitor.to_string();
-            return Err(mismatch("cache.capacitor", cache(self), cache(stored)));
+        // Others change how much the drive holds and where it lies: the mapping unit, the SLC cache, what is kept back
+        // for a capacitor's dump. The one that does so alone is the one to name.
+        let capacity = stored.device.validate()?;
+        if self.device.validate()? == capacity {
+            return Ok(());
         }
-        Ok(())
+        let differing = || {
+            let pairs = ours.iter().zip(&theirs);
+            pairs.filter(|(ours, theirs)| ours != theirs)
+        };
+        let changes_capacity = |((key, ours), _): &(&(String, toml::Value), _)| {
+            let changed = stored.with([(key.as_str(), ours.to_string().as_str())]);
+            changed.is_ok_and(|changed| {
+                let changed = changed.device.validate();
+                changed.is_ok_and(|changed| changed != capacity)
+            })
+        };
+        let Some(((key, given), (_, made_with))) =
+            differing().find(changes_capacity).or(differing().next())
+        else {
+            return Ok(());
+        };
+        Err(mismatch(key, given.to_string(), made_with.to_string()))
     }
 
     fn validate(&self) -> Result<(), ConfigError> {

@@ -108,7 +108,8 @@ impl Host {
     /// # Errors
     /// If there is no such pair.
     pub async fn block_on_queue(&self, pair: usize) -> Result<BlockDevice<Queue>, host::Error> {
-        BlockDevice::open(self.queue(pair)?, NAMESPACE).await
+        let block = BlockDevice::open(self.queue(pair)?, NAMESPACE).await?;
+        Ok(block.keeping_data(self.stores_data))
     }
 
     /// A namespace as a block device, on queue pair `pair`.
@@ -120,7 +121,8 @@ impl Host {
         pair: usize,
         namespace: NamespaceId,
     ) -> Result<BlockDevice<Queue>, host::Error> {
-        BlockDevice::open(self.queue(pair)?, namespace).await
+        let block = BlockDevice::open(self.queue(pair)?, namespace).await?;
+        Ok(block.keeping_data(self.stores_data))
     }
 
     /// The drive's administration.

@@ -68,7 +68,9 @@ impl Drive {
             );
             connected.await?;
             let queue = Queue::new(driver.clone(), 0)?;
+            let stores_data = config.data.storage != StorageKind::None;
             let block = BlockDevice::open(queue, NAMESPACE).await?;
+            let block = block.keeping_data(stores_data);
             let host = Host {
                 bits: BitsDevice::new(block.clone()),
                 mount: Rc::new(Mount::new(&sim, is_used)),
@@ -82,7 +84,7 @@ impl Drive {
                     config.device.nand.geometry.page_bytes,
                     host_config.batch_bytes,
                 ),
-                stores_data: config.data.storage != StorageKind::None,
+                stores_data,
                 driver,
                 sim,
             };

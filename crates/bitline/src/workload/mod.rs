@@ -32,7 +32,7 @@ mod series;
 mod trace;
 mod warnings;
 
-pub use flow::{Arrival, Flow, Pattern, Size};
+pub use flow::{Arrival, CLOSED_DEPTH, Flow, OPEN_DEPTH, Pattern, Size};
 pub use formula::Formula;
 pub use latencies::Latencies;
 pub use queries::{Answer, Queries};

@@ -55,7 +55,7 @@ impl Default for Queries {
         Queries {
             name: "queries".into(),
             expression: Formula::default(),
-            platform: Platform::FlashCosmos,
+            platform: Platform::default(),
             answer: Answer::Count,
             requests: 1000,
             stop_ns: 0,

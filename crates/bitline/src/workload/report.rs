@@ -1,5 +1,6 @@
 //! What a workload measured.
 
+use media::nand::Geometry;
 use serde::Serialize;
 use sim::{Histogram, Span, Time};
 
@@ -8,7 +9,7 @@ use super::request::RequestKind;
 use super::run::Tally;
 use super::series::Series;
 use super::trace::BadLine;
-use super::warnings::{Facts, Warning, warnings};
+use super::warnings::{Facts, Room, Warning, warnings};
 use crate::bits::Platform;
 use crate::inventory::Wear;
 use crate::statistics::{EnergyEntry, Statistics};
@@ -407,8 +408,21 @@ impl Report {
             warnings: Vec::new(),
             series,
         };
-        report.warnings = warnings(&facts, &report);
+        report.warnings = warnings(&facts, &report, room(drive, &wear, nand.geometry()));
         Ok(report)
+    }
+}
+
+/// What there is to write to before the drive has to collect, by its blocks that hold nothing.
+fn room(drive: &Drive, wear: &Wear, geometry: &Geometry) -> Room {
+    let ftl = &drive.config().device.ftl;
+    let kept = u64::from(ftl.gc.threshold_blocks) * u64::from(geometry.planes());
+    let free = (wear.blocks - wear.used - wear.unusable).saturating_sub(kept);
+    let block_bytes =
+        u64::from(geometry.pages_per_block(ftl.mode)) * u64::from(geometry.page_bytes);
+    Room {
+        used: wear.used as f64 / wear.blocks as f64,
+        bytes: free * block_bytes,
     }
 }
 

@@ -58,8 +58,8 @@ pub struct WorkloadInterval {
     pub read_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Requests outstanding on average, those included that had arrived and waited to be sent: by Little's law, the
-    /// latencies of what completed over the length of the interval.
+    /// Requests outstanding on average over the interval: those in flight, and those that had arrived and waited to be
+    /// sent, whether or not they completed in it.
     pub outstanding: f64,
     /// Latencies of all requests; absent if none completed.
     pub latency: Option<LatencySummary>,
@@ -70,8 +70,15 @@ pub struct WorkloadInterval {
 }
 
 impl Series {
-    /// What `cuts` hold of workloads of these names, on a drive whose pages have so many bytes.
-    pub(super) fn new(interval: Span, cuts: &[Cut], names: &[String], page_bytes: u64) -> Series {
+    /// What `cuts` hold of workloads of these names, of which so many requests were outstanding in each interval, on a
+    /// drive whose pages have so many bytes.
+    pub(super) fn new(
+        interval: Span,
+        cuts: &[Cut],
+        names: &[String],
+        outstanding: &[Vec<f64>],
+        page_bytes: u64,
+    ) -> Series {
         let begins = cuts.first().into_iter().chain(cuts);
         // The first cut is the beginning: nothing was done before.
         let intervals = cuts.iter().zip(begins).skip(1);
@@ -79,22 +86,33 @@ impl Series {
         Series {
             interval_ns: interval.as_ns(),
             intervals: intervals
-                .map(|(cut, before)| Interval::new(cut, before, begin, names, page_bytes))
+                .enumerate()
+                .map(|(number, (cut, before))| {
+                    let workloads = names.iter().zip(&cut.tallies).zip(outstanding);
+                    let workloads = workloads
+                        .map(|((name, tally), outstanding)| {
+                            let length = cut.at - before.at;
+                            let outstanding = outstanding.get(number).copied().unwrap_or(0.0);
+                            WorkloadInterval::new(name, &Tally::of(tally), outstanding, length)
+                        })
+                        .collect();
+                    Interval::new(cut, before, begin, workloads, page_bytes)
+                })
                 .collect(),
         }
     }
 }
 
 impl Interval {
-    fn new(cut: &Cut, before: &Cut, begin: Time, names: &[String], page_bytes: u64) -> Interval {
-        let length = cut.at - before.at;
+    fn new(
+        cut: &Cut,
+        before: &Cut,
+        begin: Time,
+        workloads: Vec<WorkloadInterval>,
+        page_bytes: u64,
+    ) -> Interval {
         let done = |of: fn(&FlashCounts) -> u64| of(&cut.flash) - of(&before.flash);
         let programs = done(|flash| flash.page_programs);
-        let workloads: Vec<WorkloadInterval> = names
-            .iter()
-            .zip(&cut.tallies)
-            .map(|(name, tally)| WorkloadInterval::new(name, &Tally::of(tally), length))
-            .collect();
         let written: u64 = workloads
             .iter()
             .map(|workload| workload.written_bytes)
@@ -115,7 +133,7 @@ impl Interval {
 }
 
 impl WorkloadInterval {
-    fn new(name: &str, tally: &Tally, length: Span) -> WorkloadInterval {
+    fn new(name: &str, tally: &Tally, outstanding: f64, length: Span) -> WorkloadInterval {
         let mut all = Histogram::new();
         for kind in RequestKind::ALL {
             all.merge(tally.latencies(kind));
@@ -131,10 +149,7 @@ impl WorkloadInterval {
             megabytes_per_second: per_second(read_bytes + written_bytes, length) / 1e6,
             read_bytes,
             written_bytes,
-            outstanding: match length > Span::ZERO {
-                true => all.sum().as_seconds() / length.as_seconds(),
-                false => 0.0,
-            },
+            outstanding,
             latency: LatencySummary::of(&all),
             read: LatencySummary::of(tally.latencies(RequestKind::Read)),
             write: LatencySummary::of(tally.latencies(RequestKind::Write)),

@@ -15,6 +15,11 @@ const RANGE_SHARE_MIN: f64 = 0.1;
 const OVERTIME_MAX: f64 = 1.1;
 /// and so many of its requests are in flight when the last one arrives, or had to wait until they were sent.
 const BACKLOG_MAX: f64 = 0.05;
+/// A die is what a load was too much for if it was busy for so much of the run, and all for so much less on average.
+const BUSY_MIN: f64 = 0.9;
+const LONELY_MAX: f64 = 0.5;
+/// A drive with so many of its blocks in use was filled before.
+const FILLED_MIN: f64 = 0.5;
 /// Steady state by SNIA's Performance Test Specification (Enterprise 2.0, definition 2.1.24): over so many rounds
 /// the figure keeps within so much of its mean, and so does the line fitted to it.
 const ROUNDS: usize = 5;
@@ -99,8 +104,17 @@ pub(super) struct Offered {
     pub(super) held: u64,
 }
 
-/// All doubts about a run.
-pub(super) fn warnings(facts: &[Facts], report: &Report) -> Vec<Warning> {
+/// What a drive still has to write to before it must collect.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// Share of the blocks that hold something.
+    pub(super) used: f64,
+    /// What may be written until collection begins, about.
+    pub(super) bytes: u64,
+}
+
+/// All doubts about a run, which left the drive so much room.
+pub(super) fn warnings(facts: &[Facts], report: &Report, room: Room) -> Vec<Warning> {
     let mut found = Vec::new();
     let mut warn = |kind, workload: Option<&Facts>, message| {
         found.push(Warning {
@@ -110,10 +124,15 @@ pub(super) fn warnings(facts: &[Facts], report: &Report) -> Vec<Warning> {
         });
     };
     for (number, facts) in facts.iter().enumerate() {
-        if let Some(message) = facts
-            .offered
-            .and_then(|offered| overload(offered, facts.elapsed))
-        {
+        let overloaded = facts.offered.and_then(|offered| {
+            let arriving = offered.last.since(offered.begin);
+            let load = Load {
+                served: served_until(&report.series, number, arriving),
+                dies: &report.utilization.dies,
+            };
+            overload(offered, facts.elapsed, load)
+        });
+        if let Some(message) = overloaded {
             warn(WarningKind::Overloaded, Some(facts), message);
         }
         if let Some(message) = small(facts) {
@@ -126,11 +145,7 @@ pub(super) fn warnings(facts: &[Facts], report: &Report) -> Vec<Warning> {
         }
     }
     if report.written_bytes > 0 && report.gc_blocks == 0 {
-        let megabytes = report.written_bytes as f64 / 1e6;
-        let message = format!(
-            "nothing was collected: {megabytes:.1} MB written found room without it, so write amplification and \
-             latencies are those of a drive not yet full; precondition the drive, or write more"
-        );
+        let message = nothing_collected(report.written_bytes, room);
         warn(WarningKind::NothingCollected, None, message);
     } else if let Some(message) = changing_amplification(&report.series) {
         warn(WarningKind::NotSteady, None, message);
@@ -138,7 +153,45 @@ pub(super) fn warnings(facts: &[Facts], report: &Report) -> Vec<Warning> {
     found
 }
 
-fn overload(offered: Offered, elapsed: Span) -> Option<String> {
+fn nothing_collected(written_bytes: u64, room: Room) -> String {
+    let megabytes = |bytes: u64| thousands(bytes as f64 / 1e6, 1);
+    let written = megabytes(written_bytes);
+    // Little was there before: what the drive lacks is a past.
+    if room.used < FILLED_MIN {
+        return format!(
+            "nothing was collected: {written} MB written found room without it, so write amplification and latencies \
+             are those of a drive not yet full; precondition the drive, or write more"
+        );
+    }
+    format!(
+        "nothing was collected: {written} MB written went to blocks that were free, and the run was shorter than these \
+         last, so write amplification and latencies are those of the time before collection; write about {} MB more",
+        megabytes(room.bytes.max(1))
+    )
+}
+
+/// What was served of an open loop while its requests came, and by whom.
+#[derive(Clone, Copy)]
+struct Load<'a> {
+    /// Requests completed a second while they came, if the series can tell.
+    served: Option<f64>,
+    /// The share of the run in which each die was busy.
+    dies: &'a [f64],
+}
+
+/// Requests of a workload that completed in a second, over the intervals in the first `arriving` of a run.
+fn served_until(series: &Series, number: usize, arriving: Span) -> Option<f64> {
+    let intervals = series.intervals.iter();
+    let within = intervals.take_while(|interval| interval.end_ns <= arriving.as_ns());
+    let (mut requests, mut end_ns) = (0, 0.0);
+    for interval in within {
+        requests += interval.workloads[number].requests;
+        end_ns = interval.end_ns;
+    }
+    (end_ns > 0.0).then(|| requests as f64 / end_ns * 1e9)
+}
+
+fn overload(offered: Offered, elapsed: Span, load: Load) -> Option<String> {
     let arriving = offered.last.since(offered.begin).as_seconds();
     let requests = offered.requests as f64;
     let is_behind = elapsed.as_seconds() > arriving * OVERTIME_MAX;
@@ -146,11 +199,42 @@ fn overload(offered: Offered, elapsed: Span) -> Option<String> {
     if arriving == 0.0 || !is_behind || !(waits(offered.in_flight) || waits(offered.held)) {
         return None;
     }
-    let (came, served) = (requests / arriving, requests / elapsed.as_seconds());
+    let came = requests / arriving;
+    let served = load.served.unwrap_or(requests / elapsed.as_seconds());
+    let most = load.dies.iter().copied().enumerate();
+    let (die, most) = most.fold((0, 0.0), |a, b| if b.1 > a.1 { b } else { a });
+    let mean = load.dies.iter().sum::<f64>() / load.dies.len().max(1) as f64;
+    let one_die = match most >= BUSY_MIN && mean <= most * LONELY_MAX {
+        true => format!(
+            "die {die} was busy for {} of the run, all dies for {} on average, so it is that die that was too slow: \
+             spread the addresses, or ask for less",
+            percent(most),
+            percent(mean)
+        ),
+        false => "ask for less".to_owned(),
+    };
     Some(format!(
-        "overloaded: {came:.0} requests a second came and {served:.0} were served, so the queue grew all the time, and \
-         latencies are as long as the run; ask for less"
+        "overloaded: {} requests a second came and {} were served meanwhile; {} of them had to wait until they were \
+         sent, and {} were in flight when the last one was, so latencies depend on how long the run is; {one_die}",
+        thousands(came, 0),
+        thousands(served, 0),
+        percent(offered.held as f64 / requests),
+        thousands(offered.in_flight as f64, 0),
     ))
+}
+
+/// A number with so many digits behind the point and its thousands apart.
+fn thousands(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let mut apart = String::new();
+    for (place, digit) in whole.chars().enumerate() {
+        if place > 0 && (whole.len() - place).is_multiple_of(3) {
+            apart.push(',');
+        }
+        apart.push(digit);
+    }
+    apart + fraction
 }
 
 fn small(facts: &Facts) -> Option<String> {
@@ -174,6 +258,7 @@ fn small(facts: &Facts) -> Option<String> {
 /// A share, with as many digits as it needs to be told from nothing.
 fn percent(share: f64) -> String {
     match share * 100.0 {
+        0.0 => "none".to_owned(),
         percent if percent >= 0.1 => format!("{percent:.1} %"),
         percent if percent >= 0.001 => format!("{percent:.3} %"),
         _ => "less than 0.001 %".to_owned(),
@@ -274,7 +359,7 @@ fn written(interval: &Interval) -> f64 {
 fn changing(what: &str, rounds: &[f64; ROUNDS], digits: usize) -> String {
     let told: Vec<String> = rounds
         .iter()
-        .map(|round| format!("{round:.digits$}"))
+        .map(|round| thousands(*round, digits))
         .collect();
     format!(
         "no steady state: in five rounds of the run's second half, {what} {}; SNIA's is within 20 % with a slope \
@@ -312,6 +397,11 @@ mod tests {
             held,
         };
         let elapsed = |seconds: f64| Span::from_ps((seconds * 1e12) as u64);
+        let load = Load {
+            served: None,
+            dies: &[0.5, 0.6],
+        };
+        let overload = |offered, elapsed| overload(offered, elapsed, load);
         assert!(overload(offered(500, 0), elapsed(2.0)).is_some());
         assert!(overload(offered(10, 400), elapsed(2.0)).is_some());
         assert!(
@@ -322,5 +412,53 @@ mod tests {
             overload(offered(10, 0), elapsed(2.0)).is_none(),
             "one slow request"
         );
+    }
+
+    #[test]
+    fn overload_tells_what_was_seen() {
+        let offered = Offered {
+            begin: Time::ZERO,
+            requests: 20_000,
+            last: Time::from_ps(1_000_000_000_000),
+            in_flight: 64,
+            held: 10_000,
+        };
+        let told = |dies: &[f64]| {
+            let load = Load {
+                served: Some(1234.0),
+                dies,
+            };
+            overload(offered, Span::from_ps(2_000_000_000_000), load).expect("it is")
+        };
+        let even = told(&[0.95, 0.94]);
+        let start = "overloaded: 20,000 requests a second came and 1,234 were served meanwhile; 50.0 % of them had to \
+                     wait until they were sent, and 64 were in flight";
+        assert!(even.starts_with(start), "{even}");
+        assert!(even.ends_with("; ask for less"), "{even}");
+        let one = told(&[0.01, 0.97, 0.0, 0.02]);
+        assert!(
+            one.contains("die 1 was busy for 97.0 % of the run"),
+            "{one}"
+        );
+        assert!(one.contains("all dies for 25.0 % on average"), "{one}");
+    }
+
+    #[test]
+    fn thousands_are_apart() {
+        let told = [0.0, 999.0, 1000.0, 1_234_567.8].map(|value| thousands(value, 0));
+        assert_eq!(told, ["0", "999", "1,000", "1,234,568"]);
+        assert_eq!(thousands(1234.56, 1), "1,234.6");
+    }
+
+    #[test]
+    fn a_drive_that_was_filled_is_not_told_to_be_filled() {
+        let room = |used| Room {
+            used,
+            bytes: 5_000_000_000,
+        };
+        assert!(nothing_collected(1_000_000, room(0.1)).contains("precondition the drive"));
+        let filled = nothing_collected(1_000_000, room(0.9));
+        assert!(!filled.contains("precondition"), "{filled}");
+        assert!(filled.ends_with("write about 5,000.0 MB more"), "{filled}");
     }
 }

@@ -6,6 +6,11 @@ use sim::{Random, Span, Time};
 /// The greatest queue depth: no NVMe queue has more entries.
 pub(crate) const DEPTH_MAX: u32 = 65_535;
 
+/// The queue depth of a closed loop, if nothing is said.
+pub const CLOSED_DEPTH: u32 = 32;
+/// The bound of the requests in flight of an open loop, if nothing is said.
+pub const OPEN_DEPTH: u32 = 1024;
+
 /// Rates of an open loop, in requests a second: between them neither a gap nor the
 /// clock overflows, and gaps are longer than a picosecond.
 const RATE_MIN: f64 = 1e-4;
@@ -20,7 +25,8 @@ const SECONDS_MAX: f64 = 1e7;
 pub enum Arrival {
     /// So many are outstanding at any time.
     Closed {
-        /// The queue depth.
+        /// The queue depth; [`CLOSED_DEPTH`] if left out.
+        #[serde(default = "closed_depth")]
         depth: u32,
     },
     /// So many users, each of whom thinks for a while when a request is done.
@@ -35,14 +41,16 @@ pub enum Arrival {
     Open {
         /// Mean rate.
         requests_per_second: f64,
-        /// Bound of the requests in flight.
+        /// Bound of the requests in flight; [`OPEN_DEPTH`] if left out.
+        #[serde(default = "open_depth")]
         outstanding_max: u32,
     },
     /// As `Open`, at equal gaps.
     Paced {
         /// The rate.
         requests_per_second: f64,
-        /// Bound of the requests in flight.
+        /// Bound of the requests in flight; [`OPEN_DEPTH`] if left out.
+        #[serde(default = "open_depth")]
         outstanding_max: u32,
     },
     /// As `Open`, several at the same instant: the gaps between bursts are
@@ -52,9 +60,18 @@ pub enum Arrival {
         requests_per_second: f64,
         /// Requests of a burst.
         burst: u32,
-        /// Bound of the requests in flight.
+        /// Bound of the requests in flight; [`OPEN_DEPTH`] if left out.
+        #[serde(default = "open_depth")]
         outstanding_max: u32,
     },
+}
+
+fn closed_depth() -> u32 {
+    CLOSED_DEPTH
+}
+
+fn open_depth() -> u32 {
+    OPEN_DEPTH
 }
 
 impl Arrival {

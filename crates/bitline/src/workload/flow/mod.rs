@@ -8,7 +8,7 @@ mod size;
 
 use serde::{Deserialize, Serialize};
 
-pub use arrival::Arrival;
+pub use arrival::{Arrival, CLOSED_DEPTH, OPEN_DEPTH};
 pub(super) use arrival::{Arrivals, DEPTH_MAX};
 pub(super) use generate::Generator;
 pub use pattern::Pattern;
@@ -85,7 +85,9 @@ impl Default for Flow {
             align_blocks: 0,
             requests: 10_000,
             stop_ns: 0,
-            arrival: Arrival::Closed { depth: 32 },
+            arrival: Arrival::Closed {
+                depth: CLOSED_DEPTH,
+            },
             pattern: Pattern::Random,
             first_block: 0,
             range_blocks: 0,

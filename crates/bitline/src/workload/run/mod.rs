@@ -3,6 +3,7 @@
 mod asked;
 mod blocks;
 mod crew;
+mod outstanding;
 mod prefill;
 mod running;
 mod sampler;

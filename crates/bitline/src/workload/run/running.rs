@@ -1,6 +1,6 @@
 //! One workload under way: its source, its workers, and what they measured.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 
 use sim::resource::{OneshotSender, oneshot};
@@ -9,6 +9,7 @@ use sim::{Sim, Span, Time, join_all};
 use super::asked::Asked;
 use super::blocks::Blocks;
 use super::crew::Crew;
+use super::outstanding::Outstanding;
 use super::tally::TallyPart;
 use super::{Progress, Tally};
 use crate::Error;
@@ -46,6 +47,7 @@ impl RunningWorkload {
             number,
             pace: plan.pace,
             tally: RefCell::default(),
+            outstanding: RefCell::default(),
             range: plan.range,
             offered: Cell::default(),
             keep_going: options.keep_going,
@@ -122,6 +124,11 @@ impl RunningWorkload {
         self.common().tally.borrow_mut().take()
     }
 
+    /// What is known of how many of its requests were outstanding.
+    pub(super) fn outstanding(&self) -> RefMut<'_, Outstanding> {
+        self.common().outstanding.borrow_mut()
+    }
+
     fn common(&self) -> &Common {
         match self {
             RunningWorkload::Flow(running) => &running.common,
@@ -148,6 +155,7 @@ pub(super) struct Common {
     number: u32,
     pace: Pace,
     tally: RefCell<Tally>,
+    outstanding: RefCell<Outstanding>,
     range: Option<RangeFacts>,
     /// Of an open loop.
     offered: Cell<Offered>,
@@ -287,6 +295,7 @@ impl Common {
             }
             Err(error) => return Err(error),
         };
+        self.outstanding.borrow_mut().record(request.arrives, end);
         let completed = &self.progress.completed;
         completed.set(completed.get() + 1);
         if let Some(latencies) = &self.progress.latencies {

@@ -85,13 +85,15 @@ impl Sampler {
         begin: Time,
     ) -> Sampler {
         let is_asked_for = interval > Span::ZERO;
-        Sampler {
+        let sampler = Sampler {
             cuts: vec![gauges.cut(begin, Vec::new())],
             gauges,
             workloads,
             interval: if is_asked_for { interval } else { SHORTEST },
             grown: (!is_asked_for).then_some(0),
-        }
+        };
+        sampler.begin(begin);
+        sampler
     }
 
     /// Has it look whenever an interval is over, until what this gives is dropped.
@@ -120,6 +122,7 @@ impl Sampler {
         let tallies = self.workloads.iter().map(RunningWorkload::take).collect();
         let cut = self.gauges.cut(now, tallies);
         self.cuts.push(cut);
+        self.begin(now);
         if let Some(grown) = self.grown
             && self.cuts.len() > INTERVALS_MAX
         {
@@ -127,6 +130,13 @@ impl Sampler {
             self.merge(factor);
             self.interval = Span::from_ps(self.interval.as_ps() * factor as u64);
             self.grown = Some(grown + 1);
+        }
+    }
+
+    /// A new interval begins for what is counted as it completes.
+    fn begin(&self, at: Time) {
+        for workload in &self.workloads {
+            workload.outstanding().begin(at);
         }
     }
 
@@ -142,6 +152,9 @@ impl Sampler {
                 merged = Cut { tallies, ..cut };
             }
             self.cuts.push(merged);
+        }
+        for workload in &self.workloads {
+            workload.outstanding().merge(factor);
         }
     }
 
@@ -174,7 +187,19 @@ impl Sampler {
     pub(super) fn series(&self) -> Series {
         let names: Vec<String> = self.workloads.iter().map(RunningWorkload::name).collect();
         let page_bytes = self.gauges.nand.borrow().geometry().page_bytes;
-        Series::new(self.interval, &self.cuts, &names, page_bytes.into())
+        let ends: Vec<Time> = self.cuts.iter().skip(1).map(|cut| cut.at).collect();
+        let outstanding: Vec<Vec<f64>> = self
+            .workloads
+            .iter()
+            .map(|workload| workload.outstanding().means(&ends))
+            .collect();
+        Series::new(
+            self.interval,
+            &self.cuts,
+            &names,
+            &outstanding,
+            page_bytes.into(),
+        )
     }
 }
 

@@ -138,7 +138,7 @@ def _latencies(panel: "Axes", series: Series) -> list[Any]:
     from bitline.figures import INK, dress, look, time_axis
 
     intervals = _whole_intervals(series)
-    lines = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)))
+    lines: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)))
     panel.set_yscale("log")
     for number, _ in enumerate(_names(series)):
         for quantile, line in zip(_QUANTILES, lines, strict=True):

@@ -432,3 +432,43 @@ fn without_data_operands_meet_in_the_same_time() {
         assert_eq!(run("memory", rule), run("none", rule), "{rule}");
     }
 }
+
+#[test]
+fn what_is_asked_by_turns_is_planned_once_for_each_platform() {
+    let mut drive = open_with("fastest", &[]);
+    let vectors = fill(&mut drive, &mut Random(3), 4096);
+    let ids: Vec<VectorId> = vectors.keys().copied().collect();
+    let expressions: Vec<Expression> = ids
+        .chunks(9)
+        .map(|ids| (ids[0] & ids[3]) | (ids[1] ^ ids[4]) | ids[8])
+        .collect();
+    for platform in [
+        Platform::InStorage,
+        Platform::ParaBit,
+        Platform::FlashCosmos,
+        Platform::Fastest,
+    ] {
+        let mut ask_all = |drive: &mut Drive| {
+            for expression in &expressions {
+                let asked = |drive: &mut Drive| {
+                    let asked = drive.ask(expression).on(platform);
+                    asked.explanation(None, true).expect("they are there");
+                    let asked = drive.ask(expression).on(platform);
+                    asked.count().expect("they are there");
+                };
+                asked(drive);
+                asked(drive);
+            }
+            drive.device().expect("powered").bits.plans_made()
+        };
+        let before = drive.device().expect("powered").bits.plans_made();
+        let planned = ask_all(&mut drive);
+        // The host may be better than the drive's best, which then is explained, but not asked.
+        let each = expressions.len() as u64;
+        assert!(
+            (each..=2 * each).contains(&(planned - before)),
+            "{platform}"
+        );
+        assert_eq!(ask_all(&mut drive), planned, "{platform}: remembered");
+    }
+}

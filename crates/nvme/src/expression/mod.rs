@@ -292,7 +292,17 @@ impl<V: Operand> Clone for Expression<V> {
 
 impl<V: Operand> PartialEq for Expression<V> {
     fn eq(&self, other: &Expression<V>) -> bool {
-        self.steps() == other.steps()
+        // Side by side, so that the first difference ends it: most expressions that are compared differ early.
+        let (mut one, mut other) = (self, other);
+        let mut pending = Vec::new();
+        while one.step() == other.step() {
+            pending.extend(one.operands().iter().zip(other.operands()));
+            match pending.pop() {
+                Some(next) => (one, other) = next,
+                None => return true,
+            }
+        }
+        false
     }
 }
 

@@ -38,7 +38,7 @@ use crate::region::DieBatch;
 use crate::schedule::Schedule;
 use accelerator::Accelerator;
 pub use error::ExecuteError;
-use outlook::Known;
+use outlook::KnownPlans;
 use read::Asked;
 pub use read::Evaluated;
 pub use write::PlacedRows;
@@ -135,8 +135,8 @@ pub struct Bits {
     /// By placement handle: who writes with it.
     turns: RefCell<BTreeMap<u16, Rc<Semaphore>>>,
     counts: Cell<BitsCounts>,
-    /// How what was asked last is evaluated.
-    known: RefCell<Option<Known>>,
+    /// How what was asked of late is evaluated.
+    known: RefCell<KnownPlans>,
 }
 
 impl Bits {

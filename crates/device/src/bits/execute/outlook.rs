@@ -1,5 +1,7 @@
-//! What is to be expected of an evaluation, and how what was asked last is evaluated: who asks what to expect mostly asks for
+//! What is to be expected of an evaluation, and how what was asked of late is evaluated: who asks what to expect mostly asks for
 //! the evaluation next, and a program asks the same again and again.
+
+use std::collections::VecDeque;
 
 use nvme::Expression;
 
@@ -12,6 +14,8 @@ use crate::bits::rows::Leaf;
 
 /// Strings of chunks up to which classes are remembered.
 const STRINGS_MAX: usize = 1 << 16;
+/// Evaluations that are remembered: what a program asks by turns.
+const KNOWN_MAX: usize = 8;
 
 /// An evaluation that was planned.
 pub(super) struct Known {
@@ -19,6 +23,14 @@ pub(super) struct Known {
     by: Evaluator,
     count_only: bool,
     planned: Vec<(Class, Routes)>,
+}
+
+/// Evaluations that were planned, those asked for last first.
+#[derive(Default)]
+pub(super) struct KnownPlans {
+    plans: VecDeque<Known>,
+    /// How often something was planned.
+    made: u64,
 }
 
 impl Bits {
@@ -61,6 +73,10 @@ impl Bits {
         count_only: bool,
         plan: impl FnOnce(Vec<Class>) -> Vec<(Class, Routes)>,
     ) -> Vec<(Class, Routes)> {
+        // A read of one vector is planned sooner than looked up, and would only push out what took long.
+        if matches!(expression, Expression::Vector(_)) {
+            return plan(classes);
+        }
         let is_it = |known: &Known| {
             (known.by, known.count_only) == (by, count_only)
                 && known.expression == *expression
@@ -68,13 +84,20 @@ impl Bits {
                     .iter()
                     .eq(known.planned.iter().map(|(class, _)| class))
         };
-        if let Some(known) = self.known.borrow().as_ref().filter(|known| is_it(known)) {
-            return known.planned.clone();
+        let mut known = self.known.borrow_mut();
+        let at = known.plans.iter().position(is_it);
+        if let Some(found) = at.and_then(|at| known.plans.remove(at)) {
+            let routes = found.planned.iter().map(|(_, routes)| routes.clone());
+            let planned = classes.into_iter().zip(routes).collect();
+            known.plans.push_front(found);
+            return planned;
         }
         let planned = plan(classes);
+        known.made += 1;
         let strings: usize = planned.iter().map(|(class, _)| class.strings()).sum();
-        if matches!(by, Evaluator::Best(_)) && strings <= STRINGS_MAX {
-            *self.known.borrow_mut() = Some(Known {
+        if strings <= STRINGS_MAX {
+            known.plans.truncate(KNOWN_MAX - 1);
+            known.plans.push_front(Known {
                 expression: expression.clone(),
                 by,
                 count_only,
@@ -82,5 +105,10 @@ impl Bits {
             });
         }
         planned
+    }
+
+    /// How often an evaluation of more than one vector was planned since power-up, rather than remembered.
+    pub fn plans_made(&self) -> u64 {
+        self.known.borrow().made
     }
 }

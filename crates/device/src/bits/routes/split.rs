@@ -124,18 +124,30 @@ impl Subexpression {
     }
 
     /// The expression with temporary vectors in place of the subexpressions of other homes than `site`, and
-    /// these subexpressions by the temporary vectors' numbers.
-    pub(super) fn brought_to(&self, site: usize) -> (Expression<Leaf>, Vec<Expression<Leaf>>) {
+    /// these subexpressions by the temporary vectors' numbers; `None` if they are more than `most`.
+    pub(super) fn brought_to(
+        &self,
+        site: usize,
+        most: usize,
+    ) -> Option<(Expression<Leaf>, Vec<Expression<Leaf>>)> {
         let mut foreign = Vec::new();
-        let rest = self.replaced(site, &mut foreign);
-        (rest, foreign)
+        let rest = self.replaced(site, most, &mut foreign)?;
+        Some((rest, foreign))
     }
 
-    fn replaced(&self, at: usize, foreign: &mut Vec<Expression<Leaf>>) -> Expression<Leaf> {
-        match self {
+    fn replaced(
+        &self,
+        at: usize,
+        most: usize,
+        foreign: &mut Vec<Expression<Leaf>>,
+    ) -> Option<Expression<Leaf>> {
+        Some(match self {
             Subexpression::One { site, expression } if *site == at => expression.clone(),
             Subexpression::One { expression, .. } => {
                 let known = foreign.iter().position(|known| known == expression);
+                if known.is_none() && foreign.len() == most {
+                    return None;
+                }
                 let number = known.unwrap_or_else(|| {
                     foreign.push(expression.clone());
                     foreign.len() - 1
@@ -143,9 +155,10 @@ impl Subexpression {
                 Leaf::Brought(number as u32).into()
             }
             Subexpression::Many { operator, operands } => {
-                let operands = operands.iter().map(|operand| operand.replaced(at, foreign));
-                operator.of(operands.collect())
+                let operands = operands.iter();
+                let operands = operands.map(|operand| operand.replaced(at, most, foreign));
+                operator.of(operands.collect::<Option<_>>()?)
             }
-        }
+        })
     }
 }

@@ -104,7 +104,13 @@ fn subexpressions_mean_together_what_the_whole_means() {
         assert_eq!(meaning_of_split(&whole), expected, "{expression}");
         combined += u32::from(matches!(whole, Subexpression::Many { .. }));
         for home in 0..3 {
-            let (rest, foreign) = whole.brought_to(home);
+            let (rest, foreign) = whole.brought_to(home, usize::MAX).expect("room for all");
+            let few = |most| whole.brought_to(home, most).is_some();
+            assert!(few(foreign.len()), "{expression}: as many as there are");
+            assert!(
+                foreign.is_empty() || !few(foreign.len() - 1),
+                "{expression}: one too many"
+            );
             let with_temporary = |leaf| match leaf {
                 Leaf::Brought(layer) => meaning(&foreign[layer as usize], &word),
                 Leaf::Stored(_) => {

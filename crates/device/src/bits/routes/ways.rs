@@ -1,7 +1,9 @@
 //! The ways in which an engine can evaluate an expression for the chunks of a class: every home by itself and the rest in
 //! the controller, or all pages brought to one home.
 
-use nvme::Expression;
+use std::collections::HashSet;
+
+use nvme::{Expression, Step};
 
 use super::split::{Operator, Subexpression, split};
 use super::{Choice, Route, renumbered};
@@ -108,7 +110,7 @@ impl Sites<'_> {
 /// Every home evaluates its subexpressions, the controller combines them.
 fn in_controller(whole: &Subexpression, sites: &Sites<'_>, engine: Engine) -> Route {
     let mut pages = Pages::new(whole, sites, engine);
-    let root = pages.combined(whole);
+    let root = pages.combined(whole, &mut 0);
     let plan = Plan {
         engine,
         computations: pages.computations,
@@ -122,8 +124,10 @@ struct Pages<'a> {
     sites: &'a Sites<'a>,
     /// By site: who evaluates its subexpressions.
     engines: Vec<Engine>,
-    /// Subexpressions that are needed inverted and not: evaluated once.
-    both_ways: Vec<Expression<Leaf>>,
+    /// By subexpression, in order: whether it is needed inverted and not, and evaluated once.
+    both_ways: Vec<bool>,
+    /// By subexpression: plans of the engine and of reading each operand, made once.
+    planned: Vec<[Option<Planned>; 2]>,
     computations: Vec<Computation>,
 }
 
@@ -133,42 +137,49 @@ impl<'a> Pages<'a> {
     fn new(whole: &Subexpression, sites: &'a Sites<'a>, engine: Engine) -> Pages<'a> {
         let mut asked = Vec::new();
         whole.each(&mut |site, expression| asked.push((site, expression.clone())));
+        let mut of_sites = vec![Vec::new(); sites.homes.len()];
+        for (number, (site, _)) in asked.iter().enumerate() {
+            of_sites[*site].push(number);
+        }
         let mut pages = Pages {
             sites,
             engines: vec![engine; sites.homes.len()],
             both_ways: both_ways(&asked),
+            planned: vec![[None, None]; asked.len()],
             computations: Vec::new(),
         };
-        for site in 0..sites.homes.len() {
-            let own = asked.iter().filter(|(at, _)| *at == site);
-            let own: Vec<&Expression<Leaf>> = own.map(|(_, expression)| expression).collect();
+        for (site, own) in of_sites.iter().enumerate() {
             if own.len() < 2 {
                 continue;
             }
             let senses = |pages: &mut Pages<'_>, engine| {
-                pages.engines[site] = engine;
-                own.iter().for_each(|own| {
-                    pages.page(site, own);
-                });
-                let computations = std::mem::take(&mut pages.computations);
+                let mut computations = Vec::new();
+                for &number in own {
+                    let planned = pages.planned(number, &asked[number].1, engine);
+                    append(planned.plan.clone(), &mut computations);
+                }
                 computations.iter().map(Computation::senses).sum::<usize>()
             };
             let (apart, read) = (
                 senses(&mut pages, engine),
                 senses(&mut pages, Engine::InStorage),
             );
-            if apart <= read {
-                pages.engines[site] = engine;
+            if apart > read {
+                pages.engines[site] = Engine::InStorage;
             }
         }
         pages
     }
 
-    fn combined(&mut self, operand: &Subexpression) -> Source {
+    /// The pages of `operand`, whose first subexpression is the one of number `next`.
+    fn combined(&mut self, operand: &Subexpression, next: &mut usize) -> Source {
         match operand {
-            Subexpression::One { site, expression } => self.page(*site, expression),
+            Subexpression::One { site, expression } => {
+                *next += 1;
+                self.page(*next - 1, *site, expression)
+            }
             Subexpression::Many { operator, operands } => {
-                let operands = operands.iter().map(|operand| self.combined(operand));
+                let operands = operands.iter().map(|operand| self.combined(operand, next));
                 let operands = operands.collect();
                 match operator {
                     Operator::And => Source::And(operands),
@@ -180,15 +191,44 @@ impl<'a> Pages<'a> {
     }
 
     /// A subexpression of one home.
-    fn page(&mut self, site: usize, expression: &Expression<Leaf>) -> Source {
-        let engine = self.engines[site];
-        let (plain, inverted) = without_not(expression);
-        if inverted && self.both_ways.contains(plain) {
-            let source = append(self.sites.plan(plain, engine), &mut self.computations);
-            return Source::Not(Box::new(source));
+    fn page(&mut self, number: usize, site: usize, expression: &Expression<Leaf>) -> Source {
+        let Planned { plan, inverted } =
+            self.planned(number, expression, self.engines[site]).clone();
+        let source = append(plan, &mut self.computations);
+        match inverted {
+            true => Source::Not(Box::new(source)),
+            false => source,
         }
-        append(self.sites.plan(expression, engine), &mut self.computations)
     }
+
+    /// The plan of an engine for a subexpression.
+    fn planned(
+        &mut self,
+        number: usize,
+        expression: &Expression<Leaf>,
+        engine: Engine,
+    ) -> &Planned {
+        let both_ways = self.both_ways[number];
+        let known = &mut self.planned[number][usize::from(engine == Engine::InStorage)];
+        known.get_or_insert_with(|| {
+            let (plain, inverted) = without_not(expression);
+            let inverted = inverted && both_ways;
+            Planned {
+                plan: self
+                    .sites
+                    .plan(if inverted { plain } else { expression }, engine),
+                inverted,
+            }
+        })
+    }
+}
+
+/// How a subexpression is evaluated.
+#[derive(Clone)]
+struct Planned {
+    plan: Plan,
+    /// What the plan gives is its inverse.
+    inverted: bool,
 }
 
 /// What is inverted an odd number of times, or an even number, and which.
@@ -202,15 +242,20 @@ fn without_not(expression: &Expression<Leaf>) -> (&Expression<Leaf>, bool) {
     }
 }
 
-fn both_ways(asked: &[(usize, Expression<Leaf>)]) -> Vec<Expression<Leaf>> {
-    let forms: Vec<_> = asked.iter().map(|(_, asked)| without_not(asked)).collect();
-    let mut both: Vec<Expression<Leaf>> = Vec::new();
-    for (plain, inverted) in &forms {
-        if !inverted && forms.contains(&(plain, true)) && !both.contains(plain) {
-            both.push((*plain).clone());
-        }
-    }
-    both
+/// By subexpression: whether it is asked for both inverted and as it is.
+fn both_ways(asked: &[(usize, Expression<Leaf>)]) -> Vec<bool> {
+    let forms: Vec<(Vec<Step<Leaf>>, bool)> = asked
+        .iter()
+        .map(|(_, asked)| without_not(asked))
+        .map(|(plain, inverted)| (plain.steps(), inverted))
+        .collect();
+    // order: looked up by key only, never walked.
+    let known: HashSet<&(Vec<Step<Leaf>>, bool)> = forms.iter().collect();
+    let other = |(plain, inverted): &(Vec<Step<Leaf>>, bool)| (plain.clone(), !inverted);
+    forms
+        .iter()
+        .map(|form| known.contains(&other(form)))
+        .collect()
 }
 
 /// Adds the computations of `plan` that are not there yet; gives its root over them.
@@ -231,10 +276,7 @@ fn append(plan: Plan, computations: &mut Vec<Computation>) -> Source {
 
 /// Brings all subexpressions of other homes to `site`; `None` if a string has not so many layers.
 fn gather_at(site: usize, whole: &Subexpression, sites: &Sites<'_>) -> Option<Route> {
-    let (rest, foreign) = whole.brought_to(site);
-    if foreign.len() > sites.cells_per_string {
-        return None;
-    }
+    let (rest, foreign) = whole.brought_to(site, sites.cells_per_string)?;
     let (engine, limits, find) = (Engine::FlashCosmos, sites.limits, sites.find());
     let plan_with = |inverse: bool| {
         plan(&rest, engine, limits, |leaf| match leaf {

@@ -153,15 +153,13 @@ impl Drive {
 
     /// Logical pages mapped that vectors and the catalogue of them have.
     fn mapped_by_vectors(&self) -> Result<u64, Error> {
-        let first = self.first_namespace()?.start;
-        let host = self.host()?;
-        let page_blocks = self.unit_blocks()?;
+        let (pages, host) = (self.first_namespace()?, self.host()?);
         let index = host.mount.index();
         let vectors = index.places();
         let vectors = vectors.map(|place| place.first..place.first + place.blocks);
         let blocks = vectors.chain([host.mount.catalogue()]);
-        let pages = blocks.flat_map(|blocks| blocks.start / page_blocks..blocks.end / page_blocks);
-        let mapped = pages.filter(|page| self.is_mapped(first + *page as u32));
+        let pages = blocks.flat_map(|blocks| pages.touched(blocks));
+        let mapped = pages.filter(|page| self.is_mapped(*page));
         Ok(mapped.count() as u64)
     }
 
@@ -199,12 +197,12 @@ impl Drive {
     /// # Errors
     /// [`Error::NoPower`].
     pub fn mapped_runs(&self) -> Result<Vec<BlockRun>, Error> {
-        let blocks_per_page = self.unit_blocks()?;
         let mut runs: Vec<BlockRun> = Vec::new();
         let mapped = |page: &u32| self.is_mapped(*page);
-        let namespace = self.first_namespace()?;
-        for page in namespace.clone().filter(mapped) {
-            let lba = u64::from(page - namespace.start) * blocks_per_page;
+        let pages = self.first_namespace()?;
+        let blocks_per_page = pages.blocks();
+        for page in pages.all().filter(mapped) {
+            let lba = pages.first_block(page);
             match runs.last_mut() {
                 Some(run) if run.lba + run.blocks == lba => run.blocks += blocks_per_page,
                 _ => runs.push(BlockRun {
@@ -219,12 +217,6 @@ impl Drive {
             run.blocks = run.blocks.min(end - run.lba);
         }
         Ok(runs)
-    }
-
-    /// Logical blocks of a logical page.
-    fn unit_blocks(&self) -> Result<u64, Error> {
-        let unit = self.device()?.ftl.unit();
-        Ok(unit.blocks(self.block_bytes()?))
     }
 
     /// Whether no block was ever programmed or erased.

@@ -199,7 +199,7 @@ impl<T: Transport> BitsDevice<T> {
     ) -> Result<(), Error> {
         let block_bytes = u64::from(self.block.block_bytes());
         let blocks = data.bytes().div_ceil(block_bytes);
-        let page = self.block.page_blocks();
+        let page = self.block.preferred_write_blocks();
         let most = (self.block.blocks_per_command() / page).max(1) * page;
         for (first, count) in commands(lba, blocks, most) {
             let offset = (first - lba) * block_bytes;

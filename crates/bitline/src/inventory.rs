@@ -39,6 +39,8 @@ pub struct Identity {
 pub struct Inventory {
     /// Bytes of a flash page, without its spare bytes.
     pub page_bytes: u32,
+    /// Bytes of a logical page: of a flash page, or of a part of it (`ftl.mapping_unit_bytes`).
+    pub logical_page_bytes: u32,
     /// Logical pages exported.
     pub logical_pages: u64,
     /// Of these, how many are for ordinary data: beyond them there is room for vectors only while nothing else takes it.
@@ -137,6 +139,7 @@ impl Drive {
         let wear = Wear::of(&nand);
         Ok(Inventory {
             page_bytes: nand.geometry().page_bytes,
+            logical_page_bytes: device.ftl.unit().bytes(),
             logical_pages: u64::from(pages.end),
             data_pages: device.ftl.data_pages().into(),
             mapped_pages: mapped - of_vectors,

@@ -124,7 +124,7 @@ fn contents(volume: &MemoryVolume) -> Vec<(String, Object, Vec<u8>)> {
         .flat_map(|(_, object, _)| &object.extents)
         .map(|extent| extent.blocks)
         .sum();
-    let data = u64::from(volume.layout.data_pages()) * u64::from(volume.preferred_write_blocks());
+    let data = u64::from(volume.layout.data_pages()) * u64::from(volume.page_blocks());
     assert_eq!(
         used + volume.free_blocks(),
         data,

@@ -10,7 +10,7 @@ fn scattered() -> (super::MemoryDrive, super::MemoryVolume, Vec<u8>) {
     for name in 0..6 {
         file(&mut volume, &name.to_string(), &vec![1; page]).unwrap();
     }
-    let rest = volume.free_blocks() / u64::from(volume.preferred_write_blocks());
+    let rest = volume.free_blocks() / u64::from(volume.page_blocks());
     let last = vec![1; (rest - 1) as usize * page];
     file(&mut volume, "last", &last).unwrap();
     for name in ["0", "2", "4"] {

@@ -55,6 +55,8 @@ class Inventory:
 
     page_bytes: Size
     """Bytes of a flash page, without its spare bytes."""
+    logical_page_bytes: Size
+    """Bytes of a logical page: of a flash page, or of a part of it (`ftl.mapping_unit_bytes`)."""
     logical_pages: int
     """Logical pages exported."""
     data_pages: int

@@ -73,7 +73,7 @@ _REPORT: Mapping[str, tuple[str, Quantity]] = {
     "flash_block_erases": ("Flash blocks erased", COUNT),
     "write_amplification": ("Write amplification", RATIO),
     "gc_blocks": ("Blocks collected", COUNT),
-    "gc_page_copies": ("Pages copied by collection", COUNT),
+    "gc_page_copies": ("Flash pages copied by collection", COUNT),
     "wear_levelling_blocks": ("Blocks moved to level wear", COUNT),
     "wear_levelling_page_copies": ("Pages copied to level wear", COUNT),
     "slc_cache_page_writes": ("Pages written to the SLC cache", COUNT),

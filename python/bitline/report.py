@@ -267,7 +267,7 @@ class Interval:
     flash_block_erases: int
     """Blocks erased."""
     gc_page_copies: int
-    """Pages copied by garbage collection."""
+    """Flash pages programmed with copies by garbage collection."""
     write_amplification: float | None
     """Bytes programmed for each byte that writes completed in the interval wrote; None without any."""
     erase_count_mean: float
@@ -328,7 +328,7 @@ class Report(Displayed):
     gc_blocks: int
     """Blocks emptied by garbage collection."""
     gc_page_copies: int
-    """Pages copied by garbage collection."""
+    """Flash pages programmed with copies by garbage collection."""
     wear_levelling_blocks: int
     """Blocks emptied to level wear."""
     wear_levelling_page_copies: int

@@ -56,46 +56,46 @@ class CacheCounts:
 
 @dataclass(frozen=True)
 class TranslationCounts:
-    """The flash translation layer."""
+    """The flash translation layer: logical pages of the host, flash pages moved."""
 
     host_page_writes: int
-    """Pages that host commands wrote, whole or in part."""
+    """Logical pages that host commands wrote, whole or in part."""
     host_page_reads: int
-    """Pages that host commands read, whole or in part."""
+    """Logical pages that host commands read, whole or in part."""
     unmapped_page_reads: int
-    """Of these, pages without data, which touch no flash."""
+    """Of these, logical pages without data, which touch no flash."""
     partial_write_reads: int
-    """Pages read because a write covered only a part of them."""
+    """Logical pages read because a write covered only a part of them."""
     tombstones: int
     """Records of deallocation written."""
     gc_blocks: int
     """Blocks emptied by garbage collection."""
     gc_page_copies: int
-    """Pages copied by garbage collection."""
+    """Flash pages programmed with copies by garbage collection."""
     wear_levelling_blocks: int
     """Blocks emptied because they were erased much less often than others of their plane."""
     wear_levelling_page_copies: int
-    """Pages copied for that."""
+    """Flash pages programmed with copies for that."""
     slc_cache_page_writes: int
-    """Pages written to the SLC cache."""
+    """Flash pages written to the SLC cache."""
     slc_cache_blocks_folded: int
     """Blocks of the SLC cache emptied."""
     slc_cache_page_folds: int
-    """Pages copied for that."""
+    """Flash pages programmed with copies for that."""
     program_failures: int
     """Programs that failed and were repeated elsewhere."""
     blocks_retired: int
     """Blocks taken out of use."""
     pages_lost: int
-    """Needed pages that could not be read any more."""
+    """Needed flash pages that could not be read any more."""
     cmt_read_hits: int
-    """Reads of pages whose mapping was at hand; with an ideal table nobody asks."""
+    """Reads of logical pages whose mapping was at hand; with an ideal table nobody asks."""
     cmt_read_misses: int
-    """Reads of pages whose mapping was not."""
+    """Reads of logical pages whose mapping was not."""
     cmt_write_hits: int
-    """Writes of pages whose mapping was at hand."""
+    """Writes of logical pages whose mapping was at hand."""
     cmt_write_misses: int
-    """Writes of pages whose mapping was not."""
+    """Writes of logical pages whose mapping was not."""
     mapping_page_reads: int
     """Reads of mapping pages."""
     mapping_page_writes: int
@@ -105,7 +105,7 @@ class TranslationCounts:
     compute_blocks_erased: int
     """Blocks for computing erased, those lent to evaluations included."""
     compute_page_copies: int
-    """Placed pages copied to win blocks for computing, or off failing ones."""
+    """Flash pages placed anew to win blocks for computing, or off failing ones."""
 
 
 @dataclass(frozen=True)
@@ -271,7 +271,7 @@ class Statistics(Displayed):
     cache: CacheCounts
     """The data cache."""
     ftl: TranslationCounts
-    """The flash translation layer."""
+    """The flash translation layer: logical pages of the host, flash pages moved."""
     flash: FlashCounts
     """The flash."""
     bits: BitsCounts

@@ -20,6 +20,13 @@ def test_images_are_made_described_and_checked(run: Run) -> None:
         drive.group("9").write([b"abc", b"def"])
     found = run("image", "info", "an.img", "--json").json
     assert (found["mapped_pages"], found["used_bytes"], found["vectors"]) == (5, 5 * 4096, 2)
+    # Four logical pages a flash page use what they hold, not four flash pages.
+    small = ("--set", "ftl.mapping_unit_bytes=1024", "--set", "frontend.block_bytes=512")
+    assert run("image", "create", "small.img", *SMALL_OPTIONS, *small).code == 0
+    with bitline.open(path="small.img") as drive:
+        drive.write(0, bytes(5 * 4096))
+    told = run("image", "info", "small.img", "--json").json
+    assert (told["mapped_pages"], told["used_bytes"]) == (4 * 5, 5 * 4096)
     assert found["groups"] == [
         {"group": "9", "vectors": 2, "names": "0, 1", "bits": 24, "first_die": 0, "dies": 0}
     ]

@@ -40,6 +40,8 @@ pub struct Identity {
 pub struct Inventory {
     /// Bytes of a flash page, without its spare bytes.
     pub page_bytes: u32,
+    /// Bytes of a logical page: of a flash page, or of a part of it (`ftl.mapping_unit_bytes`).
+    pub logical_page_bytes: u32,
     /// Logical pages exported.
     pub logical_pages: u64,
     /// Of these, how many are for ordinary data: beyond them there is room for vectors only while nothing else takes it.
@@ -129,6 +131,7 @@ impl Drive {
         let wear = Wear::of(&nand);
         Ok(Inventory {
             page_bytes: nand.geometry().page_bytes,
+            logical_page_bytes: device.ftl.unit().bytes(),
             logical_pages: u64::from(pages.end),
             data_pages: device.ftl.data_pages().into(),
             mapped_pages: mapped - of_vectors,
@@ -145,15 +148,13 @@ impl Drive {
 
     /// Logical pages mapped that vectors and the catalogue of them have.
     fn mapped_by_vectors(&self) -> Result<u64, Error> {
-        let first = self.first_namespace()?.start;
-        let host = self.host()?;
-        let page_blocks = self.unit_blocks()?;
+        let (pages, host) = (self.first_namespace()?, self.host()?);
         let index = host.mount.index();
         let vectors = index.places();
         let vectors = vectors.map(|place| place.first..place.first + place.blocks);
         let blocks = vectors.chain([host.mount.catalogue()]);
-        let pages = blocks.flat_map(|blocks| blocks.start / page_blocks..blocks.end / page_blocks);
-        let mapped = pages.filter(|page| self.is_mapped(first + *page as u32));
+        let pages = blocks.flat_map(|blocks| pages.touched(blocks));
+        let mapped = pages.filter(|page| self.is_mapped(*page));
         Ok(mapped.count() as u64)
     }
 
@@ -191,12 +192,12 @@ impl Drive {
     /// # Errors
     /// [`Error::NoPower`].
     pub fn mapped_runs(&self) -> Result<Vec<Extent>, Error> {
-        let blocks_per_page = self.unit_blocks()?;
         let mut runs: Vec<Extent> = Vec::new();
         let mapped = |page: &u32| self.is_mapped(*page);
-        let namespace = self.first_namespace()?;
-        for page in namespace.clone().filter(mapped) {
-            let first = u64::from(page - namespace.start) * blocks_per_page;
+        let pages = self.first_namespace()?;
+        let blocks_per_page = pages.blocks();
+        for page in pages.all().filter(mapped) {
+            let first = pages.first_block(page);
             match runs.last_mut() {
                 Some(run) if run.first + run.blocks == first => run.blocks += blocks_per_page,
                 _ => runs.push(Extent {
@@ -211,12 +212,6 @@ impl Drive {
             run.blocks = run.blocks.min(end - run.first);
         }
         Ok(runs)
-    }
-
-    /// Logical blocks of a logical page.
-    fn unit_blocks(&self) -> Result<u64, Error> {
-        let unit = self.device()?.ftl.unit();
-        Ok(unit.blocks(self.block_bytes()?))
     }
 
     /// Whether no block was ever programmed or erased.

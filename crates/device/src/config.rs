@@ -17,7 +17,8 @@ use crate::faults::FaultConfig;
 use crate::frontend::{FrontendConfig, FrontendConfigError};
 use crate::ftl::{Capacity, FtlConfig, FtlConfigError};
 use crate::memory::{
-    CapacitorConfig, Claim, Means, MemoryConfig, Need, Quotas, Regions, TooSmall, TooWeak,
+    Capacitor, CapacitorConfig, Claim, Means, MemoryConfig, Need, Quotas, Rates, Regions, TooSmall,
+    TooWeak,
 };
 use crate::schedule::{ScheduleConfig, ScheduleConfigError};
 
@@ -236,16 +237,7 @@ impl DeviceConfig {
         self.cache.validate(unit)?;
         self.faults.validate().map_err(ConfigError::Faults)?;
         let claims = self.claims();
-        let need = Need::of(
-            &claims,
-            Means {
-                nand: &self.nand,
-                channel: &self.channel,
-                mode: self.ftl.mode,
-                active_milliwatts: self.frontend.active_milliwatts
-                    + u64::from(self.cores.count) * self.cores.active_milliwatts,
-            },
-        );
+        let need = Need::of(&claims, self.means());
         let dump_blocks = need.blocks_per_plane(geometry, self.ftl.mode);
         let compute = self.bits.compute_blocks_percent;
         let capacity = self.ftl.validate(geometry, compute, dump_blocks)?;
@@ -253,6 +245,23 @@ impl DeviceConfig {
         self.capacitor.validate(&claims, &need)?;
         self.regions(capacity)?;
         Ok(capacity)
+    }
+
+    /// What saves pages when the power goes.
+    fn means(&self) -> Means<'_> {
+        Means {
+            nand: &self.nand,
+            channel: &self.channel,
+            mode: self.ftl.mode,
+            units: self.ftl.unit(&self.nand.geometry).per_page(),
+            active_milliwatts: self.frontend.active_milliwatts
+                + u64::from(self.cores.count) * self.cores.active_milliwatts,
+        }
+    }
+
+    /// A capacitor that is strong enough for what it has to cover.
+    pub(crate) fn powered_capacitor(&self) -> Capacitor {
+        Capacitor::new(self.claims(), Rates::of(self.means()))
     }
 
     /// The memory that a capacitor has to cover, by the part of the firmware that has it.

@@ -164,7 +164,7 @@ impl Device {
             schedule: backend.schedule,
             ledger: backend.ledger,
             recovered,
-            capacitor: Capacitor::new(config.claims()),
+            capacitor: config.powered_capacitor(),
             parts,
         })
     }

@@ -50,7 +50,7 @@ impl Parts {
     /// Tells the parts that the power is lost; gives what was saved.
     pub(crate) fn power_lost(&self, capacitor: &Capacitor) -> Dumped {
         let saved = self.covered(capacitor).map(|part| part.power_lost());
-        saved.fold(Dumped::default(), Dumped::add)
+        capacitor.spent(saved.fold(Dumped::default(), Dumped::add))
     }
 }
 
@@ -59,7 +59,7 @@ mod tests {
     use std::cell::RefCell;
 
     use super::*;
-    use crate::memory::Claim;
+    use crate::memory::{Claim, Rates};
 
     type Log = Rc<RefCell<Vec<String>>>;
 
@@ -97,7 +97,7 @@ mod tests {
             *log.borrow(),
             ["schedule serves", "ftl serves", "cache serves"]
         );
-        let capacitor = Capacitor::new(vec![claim("schedule"), claim("cache")]);
+        let capacitor = Capacitor::new(vec![claim("schedule"), claim("cache")], Rates::idle());
         let covered: Vec<_> = parts.covered(&capacitor).map(|part| part.name()).collect();
         assert_eq!(covered, ["cache", "schedule"]);
     }

@@ -1,4 +1,4 @@
-//! In-flash bulk bitwise computing: rows of logical pages are written with a placement handle, so that they
+//! In-flash bulk bitwise computing: rows of chunks of NPWG blocks are written with a placement handle, so that they
 //! meet in one sense, and expressions over logical blocks are evaluated inside the drive
 //! (Flash-Cosmos 6.3: `fc_write` and `fc_read`).
 
@@ -33,9 +33,9 @@ pub struct Checked<R> {
 pub struct Handle {
     /// Its number, at most [`nvme::command::HANDLE_MAX`].
     pub number: u16,
-    /// The first block of row 0, which begins a logical page.
+    /// The first block of row 0, which begins a chunk of NPWG blocks.
     pub anchor: u64,
-    /// From row to row, in logical blocks: whole logical pages.
+    /// From row to row, in logical blocks: whole chunks of NPWG blocks.
     pub pitch: u64,
     /// The dies over which a row is spread.
     pub home: Home,
@@ -68,7 +68,7 @@ impl<'a> Request<'a> {
 }
 
 /// The computing interface of a namespace. Operands of expressions are the logical blocks that vectors begin with, each the
-/// first of a logical page (Identify Namespace, NPWG says how many blocks that has).
+/// first of a chunk of NPWG blocks (Identify Namespace), a flash page.
 #[derive(Clone)]
 pub struct BitsDevice<T> {
     block: BlockDevice<T>,
@@ -96,7 +96,7 @@ impl<T: Transport> BitsDevice<T> {
     /// Opens a placement handle, or gives an open one other attributes for later writes. Handles close when the power goes.
     ///
     /// # Errors
-    /// Invalid Field for dies that the drive has not, or an anchor or pitch that is no whole number of logical pages.
+    /// Invalid Field for dies that the drive has not, or an anchor or pitch that is no whole number of chunks of NPWG blocks.
     pub async fn open_handle(&self, handle: &Handle) -> Result<(), Error> {
         let anchor = Lba::new(handle.anchor);
         let attributes = HandleAttributes::new(anchor, handle.pitch, handle.home);
@@ -168,13 +168,13 @@ impl<T: Transport> BitsDevice<T> {
             .collect())
     }
 
-    /// Writes whole logical pages from `lba` on with a handle that is open, or their inverse if that serves the operations
-    /// to come better; what is read is the data either way. Takes as many commands as it needs, one after another, so that
+    /// Writes whole chunks of NPWG blocks from `lba` on with a handle that is open, or their inverse if that serves the
+    /// operations to come better; what is read is the data either way. Takes as many commands as it needs, one after another, so that
     /// rows share layers.
     ///
     /// # Errors
-    /// Invalid Field for an unknown handle, or if `data` is no whole number of logical pages; Vector Group Full if the
-    /// share of the drive that is for computing is used up; what else a write may report.
+    /// Invalid Field for an unknown handle, or if `data` is no whole number of chunks of NPWG blocks; Vector Group
+    /// Full if the share of the drive that is for computing is used up; what else a write may report.
     pub async fn write(
         &self,
         handle: u16,
@@ -199,7 +199,7 @@ impl<T: Transport> BitsDevice<T> {
     ) -> Result<(), Error> {
         let block_bytes = u64::from(self.block.block_bytes());
         let blocks = data.bytes().div_ceil(block_bytes);
-        let page = self.block.page_blocks();
+        let page = self.block.preferred_write_blocks();
         let most = (self.block.blocks_per_command() / page).max(1) * page;
         for (first, count) in commands(lba, blocks, most) {
             let offset = (first - lba) * block_bytes;

@@ -26,7 +26,7 @@ pub struct BlockDevice<T> {
     block_bytes: u32,
     blocks: u64,
     /// Blocks that the drive writes at once.
-    page_blocks: u32,
+    preferred_write_blocks: u32,
     /// Most blocks of a command that transfers them.
     blocks_per_command: u32,
     keeps_data: bool,
@@ -54,7 +54,7 @@ impl<T: Transport> BlockDevice<T> {
             namespace,
             block_bytes,
             blocks: page.size.get(),
-            page_blocks: page.preferred_write_blocks(),
+            preferred_write_blocks: page.preferred_write_blocks(),
             blocks_per_command: most.min(u64::from(BLOCKS_PER_COMMAND_MAX)) as u32,
             keeps_data: true,
         })
@@ -87,9 +87,10 @@ impl<T: Transport> BlockDevice<T> {
         self.blocks_per_command
     }
 
-    /// Blocks of a logical page (NPWG): what the drive prefers to write and to deallocate at once, and at a multiple of which.
-    pub fn page_blocks(&self) -> u32 {
-        self.page_blocks
+    /// What the drive prefers to write and to deallocate at once, and at a multiple of which, in blocks (NPWG): a flash
+    /// page. Rows of vectors come in such chunks.
+    pub fn preferred_write_blocks(&self) -> u32 {
+        self.preferred_write_blocks
     }
 
     /// The way to the drive.

@@ -54,7 +54,7 @@ def info(file: Image, wide: Wide = False, as_json: Json = False) -> None:
             "file": Fact(None, str(file)),
             "file_bytes": Fact("Disk space of the file", file.stat().st_blocks * 512, size),
             **_facts(drive),
-            "used_bytes": Fact("Used by blocks", inventory.mapped_pages * inventory.page_bytes, size),
+            "used_bytes": Fact("Used by blocks", inventory.mapped_pages * inventory.logical_page_bytes, size),
             "mapped_pages": Fact(
                 "  logical pages with data", inventory.mapped_pages, of(inventory.data_pages)
             ),

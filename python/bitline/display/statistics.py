@@ -20,13 +20,15 @@ def summary(told: "Statistics") -> Result:
         "elapsed_ns": Fact("Simulated time", told.elapsed.ns, duration),
         "commands": Fact("Commands", commands.commands),
         "failed_commands": Fact("  failed" if failed else None, failed),
-        "host_page_reads": Fact("Pages read by the host", ftl.host_page_reads),
+        "host_page_reads": Fact("Logical pages read by the host", ftl.host_page_reads),
         "host_page_writes": Fact("  written", ftl.host_page_writes),
         "cache_hits": Fact("Data cache: hits" if hits else None, hits),
         "senses": Fact("Senses of the flash", flash.senses),
-        "page_programs": Fact("  pages programmed", flash.page_programs),
+        "page_programs": Fact("  flash pages programmed", flash.page_programs),
         "block_erases": Fact("  blocks erased", erased),
-        "gc_page_copies": Fact("  pages copied by collection" if ftl.gc_blocks else None, ftl.gc_page_copies),
+        "gc_page_copies": Fact(
+            "  flash pages copied by collection" if ftl.gc_blocks else None, ftl.gc_page_copies
+        ),
         "rows_written": Fact("Rows of vectors written", bits.rows_written),
         "evaluations": Fact("Expressions evaluated", bits.evaluations),
         "disagreements": Fact("  that disagreed" if bits.checks else None, bits.disagreements),

@@ -33,7 +33,7 @@ impl Client {
 
     /// Writes the pages that the range covers with a placement handle, if it covers any.
     pub(super) async fn place(&mut self, range: &Range) {
-        let per_page = u64::from(range.device.page_blocks());
+        let per_page = u64::from(range.device.preferred_write_blocks());
         let first = range.lba.next_multiple_of(per_page);
         let end = (range.lba + range.count) / per_page * per_page;
         if first >= end {
@@ -65,7 +65,7 @@ impl Client {
     /// One of the handles of a namespace, now and then of another shape.
     fn handle(&mut self, space: usize, device: &BlockDevice<Queue>) -> Handle {
         let number = self.random.below(HANDLES);
-        let pages = device.blocks() / u64::from(device.page_blocks());
+        let pages = device.blocks() / u64::from(device.preferred_write_blocks());
         let (pitch, anchor, dies) = if self.random.chance(0.8) {
             (number + 1, 0, 0)
         } else {
@@ -77,8 +77,8 @@ impl Client {
         };
         Handle {
             number: (space as u64 * HANDLES + number) as u16,
-            anchor: anchor * u64::from(device.page_blocks()),
-            pitch: pitch * u64::from(device.page_blocks()),
+            anchor: anchor * u64::from(device.preferred_write_blocks()),
+            pitch: pitch * u64::from(device.preferred_write_blocks()),
             home: Home {
                 first: 0,
                 dies: dies as u16,

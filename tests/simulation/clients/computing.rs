@@ -18,7 +18,7 @@ impl Client {
             // Its format is changing.
             return;
         };
-        let per_page = u64::from(device.page_blocks());
+        let per_page = u64::from(device.preferred_write_blocks());
         let pages = device.blocks() / per_page;
         let length = (1 + self.random.below(PAGES_MAX)).min(pages);
         if length == 0 || device.block_bytes() != self.shared.oracle.borrow().block_bytes(space) {

@@ -59,8 +59,8 @@ impl Rate {
         }
     }
 
-    /// Measures it once: requests a second of real time, and pages programmed for each page
-    /// written.
+    /// Measures it once: requests a second of real time, and flash pages programmed for each flash page's worth
+    /// of logical pages written.
     ///
     /// # Errors
     /// None on a machine with the memory for it.
@@ -76,8 +76,11 @@ impl Rate {
         let rate = time(&mut drive, &self.flow(REQUESTS))?;
         let after = drive.statistics()?;
         let programs = after.flash.page_programs - before.flash.page_programs;
-        let pages = after.ftl.host_page_writes - before.ftl.host_page_writes;
-        Ok((rate, programs as f64 / pages.max(1) as f64))
+        let units = after.ftl.host_page_writes - before.ftl.host_page_writes;
+        // The host writes logical pages, of which a flash page may have several.
+        let unit = drive.device()?.ftl.unit();
+        let pages = units as f64 / f64::from(unit.per_page());
+        Ok((rate, programs as f64 / pages.max(1.0)))
     }
 
     /// Carries out so many of its requests, for whoever counts what that takes: the difference of two counts has

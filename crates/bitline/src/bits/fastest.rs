@@ -5,13 +5,12 @@ use std::rc::Rc;
 use device::Device;
 use device::bits::job::Question;
 use device::bits::{Bits, Engine, Estimated, Evaluator, Objective};
-use device::ftl::Lpn;
 use nvme::command::Engine as Asked;
 use nvme::{Expression, Lba, Status};
 
 use super::Platform;
 use crate::config::Config;
-use crate::drive::NAMESPACE;
+use crate::drive::LogicalPages;
 use crate::error::Error;
 use crate::explain::{Outside, read_of};
 
@@ -20,22 +19,18 @@ pub(crate) struct Outlooks {
     bits: Rc<Bits>,
     outside: Outside,
     page_bits: u64,
-    /// The first logical page of the first namespace.
-    first_page: u32,
-    /// Logical blocks of a page.
-    page_blocks: u64,
+    /// The logical pages of the first namespace.
+    pages: LogicalPages,
 }
 
 impl Outlooks {
-    /// Those of a drive, whose first namespace has so many blocks a page.
-    pub(crate) fn of(device: &Device, config: &Config, page_blocks: u32) -> Outlooks {
-        let pages = device.controller.pages_of(NAMESPACE);
+    /// Those of a drive, whose first namespace has these logical pages.
+    pub(crate) fn of(device: &Device, config: &Config, pages: LogicalPages) -> Outlooks {
         Outlooks {
             bits: device.bits.clone(),
             outside: Outside::of(config),
             page_bits: u64::from(config.device.nand.geometry.page_bytes) * 8,
-            first_page: pages.map_or(0, |pages| pages.start),
-            page_blocks: page_blocks.into(),
+            pages,
         }
     }
 
@@ -78,10 +73,8 @@ impl Outlooks {
         stored: u64,
     ) -> Result<bool, Error> {
         let page_of = |lba: Lba| {
-            let page = u64::from(self.first_page) + lba.get() / self.page_blocks;
-            u32::try_from(page)
-                .map(Lpn)
-                .map_err(|_| Status::LBA_OUT_OF_RANGE)
+            let page = self.pages.page_of(lba.get());
+            page.ok_or(Status::LBA_OUT_OF_RANGE)
         };
         let stored_chunks = stored.div_ceil(self.page_bits);
         let inside = self.bits.outlook(&Estimated {

@@ -1,7 +1,5 @@
 //! Expressions over vectors become expressions over the logical blocks where these are.
 
-use std::ops::Range;
-
 use device::bits::job::Question;
 use device::bits::{Bits, Estimated, Evaluator, ExecuteError, Explained};
 use device::cost::{Cost, Job};
@@ -10,7 +8,7 @@ use nvme::command::Engine;
 use nvme::{Expression, Lba, Status, VectorId};
 
 use crate::bits::Platform;
-use crate::drive::{Drive, Host, NAMESPACE};
+use crate::drive::{Drive, Host, LogicalPages, NAMESPACE};
 use crate::error::Error;
 use crate::volume::{Index, Using};
 
@@ -76,9 +74,9 @@ impl Drive {
     }
 
     /// The logical pages of the first namespace.
-    pub(crate) fn first_namespace(&self) -> Result<Range<u32>, Error> {
-        let pages = self.device()?.controller.pages_of(NAMESPACE);
-        Ok(pages.expect("a drive has a namespace"))
+    pub(crate) fn first_namespace(&self) -> Result<LogicalPages, Error> {
+        let block_bytes = self.host()?.block().block_bytes();
+        Ok(LogicalPages::of(self.device()?, NAMESPACE, block_bytes))
     }
 
     /// The length that all vectors of an expression have, in bits.
@@ -160,14 +158,12 @@ impl Drive {
 
     /// The first logical page of a vector.
     fn pages(&self) -> Result<impl Fn(VectorId) -> Result<Lpn, Status> + use<>, Error> {
-        let (start, host) = (self.first_namespace()?.start, self.host()?);
-        let unit = self.device()?.ftl.unit();
-        let page_blocks = unit.blocks(host.block().block_bytes());
+        let (pages, host) = (self.first_namespace()?, self.host()?);
         Ok(move |id| {
             // Their lengths were looked up before: there are none that are not there.
             let index = host.mount.index();
             let place = index.place(id).ok_or(Status::LBA_OUT_OF_RANGE)?;
-            Ok(Lpn(start + (place.first / page_blocks) as u32))
+            pages.page_of(place.first).ok_or(Status::LBA_OUT_OF_RANGE)
         })
     }
 }

@@ -8,7 +8,7 @@ use nvme::{BROADCAST_NAMESPACE, NamespaceId};
 use sim::Span;
 
 use super::host_end::{area, holds_data};
-use super::{Drive, Host, NAMESPACE};
+use super::{Drive, Host, LogicalPages, NAMESPACE};
 use crate::bits::Outlooks;
 use crate::error::Error;
 
@@ -30,8 +30,9 @@ impl Drive {
         if let Some(powered) = &mut self.powered {
             let host = &mut powered.host;
             host.area = area(&powered.device, &block);
-            host.holds_data = holds_data(&powered.device, &block);
-            let outlooks = Outlooks::of(&powered.device, &self.config, block.page_blocks());
+            let pages = LogicalPages::of(&powered.device, NAMESPACE, block.block_bytes());
+            host.holds_data = holds_data(&powered.device, pages.clone());
+            let outlooks = Outlooks::of(&powered.device, &self.config, pages);
             host.outlooks = Rc::new(outlooks);
             host.bits = BitsDevice::new(block.clone());
             host.block = block;

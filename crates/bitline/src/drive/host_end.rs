@@ -12,7 +12,7 @@ use host::block::BlockDevice;
 use nvme::NamespaceId;
 use sim::Sim;
 
-use super::NAMESPACE;
+use super::{LogicalPages, NAMESPACE};
 use crate::bits::{Batches, Computer, Outlooks};
 use crate::driver::{Driver, Queue};
 use crate::volume::Mount;
@@ -141,24 +141,16 @@ pub(super) fn area(device: &Device, block: &BlockDevice<Queue>) -> Range<u64> {
         u64::from(unit.page_number(pages.end - pages.start))
     });
     let area = pages * u64::from(all - data) / u64::from(all.max(1));
-    let page_blocks = u64::from(block.page_blocks());
+    let page_blocks = u64::from(block.preferred_write_blocks());
     (pages - area) * page_blocks..pages * page_blocks
 }
 
 /// Tells of blocks of the first namespace whether some of them hold data.
-pub(super) fn holds_data(
-    device: &Device,
-    block: &BlockDevice<Queue>,
-) -> Rc<dyn Fn(Range<u64>) -> bool> {
+pub(super) fn holds_data(device: &Device, pages: LogicalPages) -> Rc<dyn Fn(Range<u64>) -> bool> {
     let (ftl, cache) = (device.ftl.clone(), device.cache.clone());
-    let page_blocks = ftl.unit().blocks(block.block_bytes());
-    let first = device.controller.pages_of(NAMESPACE);
-    let first = first.map_or(0, |pages| u64::from(pages.start));
     Rc::new(move |blocks| {
-        let pages = blocks.start / page_blocks..blocks.end.div_ceil(page_blocks);
-        pages
-            .into_iter()
-            .any(|page| page_holds_data(&ftl, &cache, Lpn((first + page) as u32)))
+        let mut pages = pages.touched(blocks);
+        pages.any(|page| page_holds_data(&ftl, &cache, Lpn(page)))
     })
 }
 

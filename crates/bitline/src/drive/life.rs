@@ -9,7 +9,7 @@ use nvme::QueuePriority;
 use sim::{Keep, Simulation};
 
 use super::host_end::{area, holds_data};
-use super::{Drive, EVENTS_PER_LOOK, Host, NAMESPACE, Powered};
+use super::{Drive, EVENTS_PER_LOOK, Host, LogicalPages, NAMESPACE, Powered};
 use crate::bits::{Batches, Computer, Outlooks};
 use crate::config::StorageKind;
 use crate::driver::{Driver, Queue};
@@ -71,12 +71,13 @@ impl Drive {
             let stores_data = config.data.storage != StorageKind::None;
             let block = BlockDevice::open(queue, NAMESPACE).await?;
             let block = block.keeping_data(stores_data);
+            let pages = LogicalPages::of(&device, NAMESPACE, block.block_bytes());
             let host = Host {
                 bits: BitsDevice::new(block.clone()),
                 mount: Rc::new(Mount::new(&sim, is_used)),
                 area: area(&device, &block),
-                holds_data: holds_data(&device, &block),
-                outlooks: Rc::new(Outlooks::of(&device, &config, block.page_blocks())),
+                holds_data: holds_data(&device, pages.clone()),
+                outlooks: Rc::new(Outlooks::of(&device, &config, pages)),
                 dies: device.schedule.geometry().dies(),
                 block,
                 computer: Rc::new(Computer::new(&sim, host_config, &device.ledger)),

@@ -4,6 +4,7 @@ mod blocks;
 mod erase;
 mod host_end;
 mod life;
+mod logical_pages;
 mod open;
 mod precondition;
 mod tracing;
@@ -25,6 +26,7 @@ use crate::statistics::Statistics;
 use crate::volume::Kept;
 pub use host_end::Host;
 pub(crate) use host_end::page_holds_data;
+pub(crate) use logical_pages::LogicalPages;
 
 pub(crate) const NAMESPACE: NamespaceId = NamespaceId::new(1);
 

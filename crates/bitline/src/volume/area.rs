@@ -16,7 +16,7 @@ const SHARE: u64 = 8;
 /// The volume that a drive has: the addresses that are for computing, of which it takes some for its catalogue.
 pub(super) fn options(host: &Host) -> VolumeOptions {
     let (block, area) = (host.block(), host.area());
-    let page = u64::from(block.page_blocks());
+    let page = u64::from(block.preferred_write_blocks());
     let (mut first, end) = (area.start / page, area.end / page);
     if first == end {
         first = end - end / SHARE;
@@ -49,7 +49,7 @@ pub(super) async fn check_empty(host: &Host, options: &VolumeOptions) -> Result<
         return Ok(());
     }
     let (first, end) = (options.first, options.first + options.blocks);
-    let page = u64::from(host.block().page_blocks());
+    let page = u64::from(host.block().preferred_write_blocks());
     let catalogue = u64::from(options.catalogue_pages.unwrap_or(0));
     let objects = (first + 2 * (1 + catalogue) * page).min(end);
     let mut is_empty = !host.holds_data(objects..end);

@@ -76,22 +76,20 @@ impl Drive {
 
     fn set_up_row(&self, group: &Group, vector: &Vector, inverse: bool) -> Result<(), Error> {
         let ftl = &self.device()?.ftl;
-        let scope = self.first_namespace()?;
-        let page_blocks = ftl.unit().blocks(self.host()?.block().block_bytes());
-        let page_of = |block: u64| scope.start + (block / page_blocks) as u32;
+        let pages = self.first_namespace()?;
         let handle = handle_of(group);
         let shape = Shape {
-            anchor: page_of(handle.anchor),
-            pitch: (handle.pitch / page_blocks) as u32,
+            anchor: pages.touched(handle.anchor..handle.anchor).start,
+            pitch: (handle.pitch / pages.blocks()) as u32,
             home: handle.home,
-            scope: scope.clone(),
+            scope: pages.all(),
         };
         ftl.open_handle(handle.number, shape)
             .map_err(PlaceError::Home)?;
         let handle = ftl.handle(handle.number).expect("it was opened just now");
         let go_on = |_| ControlFlow::Continue(());
         for extent in &vector.extents {
-            let lpns = page_of(extent.first)..page_of(extent.first + extent.blocks);
+            let lpns = pages.touched(extent.first..extent.first + extent.blocks);
             let set_up = ftl.place_at_once(&handle, lpns, inverse, go_on);
             if let AtOnce::Full(plane) = set_up.map_err(PlaceError::Media)? {
                 return Err(PlaceError::OutOfBlocks {

@@ -51,6 +51,9 @@ const DRIVES: [&[(&str, &str)]; 5] = [
     ],
 ];
 
+/// Logical pages of a flash page, where it has room for so many.
+const UNITS: [u32; 4] = [1, 4, 16, 2];
+
 fn vector(group: u32, number: u32) -> Expression {
     VectorId::new(group, number).into()
 }
@@ -253,7 +256,11 @@ fn estimates_hold_for_a_thousand_random_evaluations() {
             // So slow that pages are brought together sometimes.
             ("bits.accelerator_megabytes_per_second", rate),
         ];
-        let mut drive = open(&[settings, &room].concat());
+        let page_bytes = open(settings).config().device.nand.geometry.page_bytes;
+        let units = UNITS[number as usize / DRIVES.len() % UNITS.len()];
+        let unit = (page_bytes / units).max(512).to_string();
+        let unit = [("ftl.mapping_unit_bytes", &*unit)];
+        let mut drive = open(&[settings, &room, &unit].concat());
         let geometry = drive.config().device.nand.geometry.clone();
         let page_bits = u64::from(geometry.page_bytes) * 8;
         let chunks = 1 + random.below(3 * u64::from(geometry.planes()));

@@ -67,6 +67,9 @@ const SMALL: [(&str, &str); 11] = [
     ("bits.accelerator_buffer_bytes", "2048"),
 ];
 
+/// Logical pages of a flash page, where it has room for so many.
+const UNITS: [u32; 4] = [1, 4, 16, 2];
+
 /// Expressions that a drive is asked.
 const EXPRESSIONS: u64 = 20;
 
@@ -88,6 +91,10 @@ impl Setting {
             .with(settings.iter().copied())
             .expect("a legal drive");
         let geometry = config.device.nand.geometry.clone();
+        let units = UNITS[number as usize / DRIVES.len() % UNITS.len()];
+        let unit = (geometry.page_bytes / units).max(config.device.frontend.block_bytes);
+        let unit = [("ftl.mapping_unit_bytes", &*unit.to_string())];
+        let config = config.with(unit).expect("a legal drive");
         let page_bits = u64::from(geometry.page_bytes) * 8;
         let chunks = match random.below(3) {
             0 => 1,
@@ -114,7 +121,11 @@ impl Setting {
             };
             setting.write(group, home, random.below(2) == 0, each, random);
         }
-        setting.told = format!("drive {number}, {chunks} chunks{}", setting.told);
+        let unit = setting.drive.config().device.ftl.mapping_unit_bytes;
+        setting.told = format!(
+            "drive {number}, {chunks} chunks, units of {unit} bytes{}",
+            setting.told
+        );
         setting
     }
 

@@ -367,9 +367,16 @@ fn rows_overwritten_and_deallocated_make_room_for_others() {
         assert_eq!(full, 0, "no more than 50 rows are needed at a time");
         Ok(())
     });
-    let counts = drive.statistics().expect("power").ftl;
+    let statistics = drive.statistics().expect("power");
+    let counts = statistics.ftl;
     assert!(counts.compute_blocks_erased > 20, "{counts:?}");
     assert!(counts.compute_page_copies > 0, "{counts:?}");
+    // Who wins the room reads and programs for itself.
+    let mut tenants = statistics.tenants.iter();
+    let collection = tenants.find(|entry| entry.tenant == "collection");
+    let collection = collection.expect("every tenant has an entry");
+    let copies = counts.compute_page_copies + counts.gc_page_copies;
+    assert_eq!(collection.programs.count, copies, "{counts:?}");
 }
 
 #[test]

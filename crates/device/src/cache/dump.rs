@@ -52,7 +52,7 @@ impl Part for Cache {
             dumped.lost += (all - saved) as u64;
         }
         self.buffers.give_back_spare_page(page);
-        dumped.energy = dump.energy();
+        dumped.work = dump.work();
         dumped
     }
 }

@@ -1,47 +1,48 @@
-//! What the translation layer has done.
+//! What the translation layer has done. What the host asks for is counted in logical pages, what is moved in flash pages; a
+//! flash page has one or more logical ones (`ftl.mapping_unit_bytes`).
 
 use serde::Serialize;
 
 /// What the translation layer has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FtlCounts {
-    /// Pages that host commands wrote, whole or in part.
+    /// Logical pages that host commands wrote, whole or in part.
     pub host_page_writes: u64,
-    /// Pages that host commands read, whole or in part.
+    /// Logical pages that host commands read, whole or in part.
     pub host_page_reads: u64,
-    /// Of these, pages without data, which touch no flash.
+    /// Of these, logical pages without data, which touch no flash.
     pub unmapped_page_reads: u64,
-    /// Pages read because a write covered only a part of them.
+    /// Logical pages read because a write covered only a part of them.
     pub partial_write_reads: u64,
     /// Records of deallocation written.
     pub tombstones: u64,
     /// Blocks emptied by garbage collection.
     pub gc_blocks: u64,
-    /// Pages copied by garbage collection.
+    /// Flash pages programmed with copies by garbage collection.
     pub gc_page_copies: u64,
     /// Blocks emptied because they were erased much less often than others of their plane.
     pub wear_levelling_blocks: u64,
-    /// Pages copied for that.
+    /// Flash pages programmed with copies for that.
     pub wear_levelling_page_copies: u64,
-    /// Pages written to the SLC cache.
+    /// Flash pages written to the SLC cache.
     pub slc_cache_page_writes: u64,
     /// Blocks of the SLC cache emptied.
     pub slc_cache_blocks_folded: u64,
-    /// Pages copied for that.
+    /// Flash pages programmed with copies for that.
     pub slc_cache_page_folds: u64,
     /// Programs that failed and were repeated elsewhere.
     pub program_failures: u64,
     /// Blocks taken out of use.
     pub blocks_retired: u64,
-    /// Needed pages that could not be read any more.
+    /// Needed flash pages that could not be read any more.
     pub pages_lost: u64,
-    /// Reads of pages whose mapping was at hand; with an ideal table nobody asks.
+    /// Reads of logical pages whose mapping was at hand; with an ideal table nobody asks.
     pub cmt_read_hits: u64,
-    /// Reads of pages whose mapping was not.
+    /// Reads of logical pages whose mapping was not.
     pub cmt_read_misses: u64,
-    /// Writes of pages whose mapping was at hand.
+    /// Writes of logical pages whose mapping was at hand.
     pub cmt_write_hits: u64,
-    /// Writes of pages whose mapping was not.
+    /// Writes of logical pages whose mapping was not.
     pub cmt_write_misses: u64,
     /// Reads of mapping pages.
     pub mapping_page_reads: u64,
@@ -51,6 +52,6 @@ pub struct FtlCounts {
     pub checkpoints: u64,
     /// Blocks for computing erased, those lent to evaluations included.
     pub compute_blocks_erased: u64,
-    /// Placed pages copied to win blocks for computing, or off failing ones.
+    /// Flash pages placed anew to win blocks for computing, or off failing ones.
     pub compute_page_copies: u64,
 }

@@ -5,13 +5,13 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use media::nand::{BlockId, Command, Feature, Outcome, PageAddress, PageStatus, PlaneId};
-use sim::{Energy, Time};
+use sim::Time;
 
 use super::Ftl;
 use super::lpn::Lpn;
 use super::mapping::Mapping;
 use super::spare::{data_record_bytes, encode_units};
-use crate::memory::BufferId;
+use crate::memory::{BufferId, Work};
 
 /// Where the next page that is saved goes.
 #[derive(Clone, Copy, Default)]
@@ -26,7 +26,7 @@ pub(super) struct DumpFrontier {
 /// current ones: recovery finds nothing special.
 pub(crate) struct Dump<'a> {
     ftl: &'a Ftl,
-    energy: Energy,
+    work: Work,
 }
 
 impl Ftl {
@@ -34,7 +34,7 @@ impl Ftl {
     pub(crate) fn dump(&self) -> Dump<'_> {
         Dump {
             ftl: self,
-            energy: Energy::ZERO,
+            work: Work::default(),
         }
     }
 
@@ -51,9 +51,9 @@ impl Ftl {
 }
 
 impl Dump<'_> {
-    /// What the dump has spent.
-    pub(crate) fn energy(&self) -> Energy {
-        self.energy
+    /// What the dump has taken.
+    pub(crate) fn work(&self) -> Work {
+        self.work
     }
 
     /// Reads what flash has of a logical page to slot number `slot` of `buffer`; zeroes if it has nothing. False if
@@ -72,6 +72,7 @@ impl Dump<'_> {
         if !self.read(address, inverse) {
             return false;
         }
+        self.work.moved_bytes += u64::from(ftl.unit.bytes());
         let nand = ftl.schedule.nand().borrow();
         let plane = ftl.geometry.plane_of_block(address.block);
         let column = ftl.unit.column(at) as usize;
@@ -125,6 +126,7 @@ impl Dump<'_> {
         while let Some(address) = self.next_page() {
             let plane = ftl.geometry.plane_of_block(address.block);
             let spare = self.record(lpns, version);
+            self.work.moved_bytes += u64::from(ftl.geometry.page_bytes);
             let loaded = {
                 let nand = &mut *ftl.schedule.nand().borrow_mut();
                 let data = ftl
@@ -201,7 +203,8 @@ impl Dump<'_> {
         let nand = &mut *self.ftl.schedule.nand().borrow_mut();
         // Dies at rest do not look at the clock.
         let busy = nand.begin(die, command, Time::ZERO).ok()?;
-        self.energy += busy.energy;
+        self.work.array += busy.energy;
+        self.work.busy += busy.span;
         nand.finish(die, Time::ZERO + busy.span).ok()
     }
 }

@@ -8,6 +8,7 @@
 use std::ops::Add;
 
 use media::channel::ChannelConfig;
+use media::nand::cells::CellErrors;
 use media::nand::{Geometry, NandConfig, ProgramMode};
 use serde::{Deserialize, Serialize};
 use sim::{Energy, Span};
@@ -75,8 +76,21 @@ pub struct Dumped {
     pub pages: u64,
     /// Logical pages that could not be saved: no block was left, or the rest of the page was unreadable.
     pub lost: u64,
-    /// What the flash spent for that of the capacitor.
+    /// What that took.
+    pub(crate) work: Work,
+    /// What dies, channels and the controller spent for that of the capacitor.
     pub energy: Energy,
+}
+
+/// What saving took, outside of simulated time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Work {
+    /// What the dies spent.
+    pub(crate) array: Energy,
+    /// How long planes were busy, all of them together.
+    pub(crate) busy: Span,
+    /// Bytes that crossed channels.
+    pub(crate) moved_bytes: u64,
 }
 
 impl Add for Dumped {
@@ -86,9 +100,31 @@ impl Add for Dumped {
         Dumped {
             pages: self.pages + other.pages,
             lost: self.lost + other.lost,
+            work: self.work + other.work,
             energy: self.energy + other.energy,
         }
     }
+}
+
+impl Add for Work {
+    type Output = Work;
+
+    fn add(self, other: Work) -> Work {
+        Work {
+            array: self.array + other.array,
+            busy: self.busy + other.busy,
+            moved_bytes: self.moved_bytes + other.moved_bytes,
+        }
+    }
+}
+
+/// What channels and the controller spend while pages are saved.
+#[derive(Clone, Debug)]
+pub(crate) struct Rates {
+    channels: u32,
+    planes: u32,
+    channel: ChannelConfig,
+    active_milliwatts: u64,
 }
 
 /// What saves a page, and at what cost.
@@ -98,6 +134,8 @@ pub(crate) struct Means<'a> {
     pub(crate) channel: &'a ChannelConfig,
     /// How pages are programmed.
     pub(crate) mode: ProgramMode,
+    /// Logical pages of a page: each may have to be read from another page, for the part of it that is not in memory.
+    pub(crate) units: u32,
     /// What the controller draws while it is awake.
     pub(crate) active_milliwatts: u64,
 }
@@ -105,6 +143,53 @@ pub(crate) struct Means<'a> {
 /// The capacitor of a powered drive.
 pub(crate) struct Capacitor {
     claims: Vec<Claim>,
+    rates: Rates,
+}
+
+impl Rates {
+    /// Of a drive whose channels and controller spend nothing.
+    #[cfg(test)]
+    pub(crate) fn idle() -> Rates {
+        Rates {
+            channels: 1,
+            planes: 1,
+            channel: ChannelConfig {
+                megabytes_per_second: 1.0,
+                transfer_pj_per_byte: 0,
+            },
+            active_milliwatts: 0,
+        }
+    }
+
+    pub(crate) fn of(means: Means<'_>) -> Rates {
+        let geometry = &means.nand.geometry;
+        Rates {
+            channels: geometry.channels,
+            planes: geometry.planes(),
+            channel: means.channel.clone(),
+            active_milliwatts: means.active_milliwatts,
+        }
+    }
+
+    /// How long it takes if planes are busy for so long each, and bytes are moved over all channels alike.
+    fn time(&self, of_plane: Span, moved_bytes: u64) -> Span {
+        let of_channel = moved_bytes.div_ceil(u64::from(self.channels));
+        of_plane + self.channel.span_of(of_channel)
+    }
+
+    /// What is spent, with what the dies spend.
+    fn energy(&self, array: Energy, time: Span, moved_bytes: u64) -> Energy {
+        let channels = moved_bytes * u64::from(self.channel.transfer_pj_per_byte);
+        let controller = energy::of_power(self.active_milliwatts, time);
+        array + Energy::from_pj(channels) + controller
+    }
+
+    /// What some work took, shared by the planes as [`Need`] counts it.
+    fn of_work(&self, work: &Work) -> Energy {
+        let of_plane = work.busy.as_ps().div_ceil(u64::from(self.planes));
+        let time = self.time(Span::from_ps(of_plane), work.moved_bytes);
+        self.energy(work.array, time, work.moved_bytes)
+    }
 }
 
 impl CapacitorConfig {
@@ -130,27 +215,37 @@ impl CapacitorConfig {
 impl Need {
     /// For these claims.
     pub(crate) fn of(claims: &[Claim], means: Means<'_>) -> Need {
-        let Means { nand, channel, .. } = means;
+        let nand = means.nand;
         let geometry = &nand.geometry;
         let pages = claims.iter().map(|claim| claim.pages).sum();
         let programs = with_failures(pages);
-        // A page that is there in part is read first, to save the whole of it.
+        // What of a page is there in part is read first, to save the whole of it: each logical page from another page, as
+        // often as can be.
+        let reads = u64::from(programs) * u64::from(means.units);
+        let retries = match nand.cells.errors {
+            CellErrors::None => 0,
+            CellErrors::Modelled => u64::from(nand.ecc.retries_max),
+        };
+        // Before each, references are set, and in the end again.
+        let features = if retries > 0 { retries + 1 } else { 0 };
+        let set = Span::from_ns(nand.latency.set_feature_ns);
         let (read, program) = (
             nand.longest_read(means.mode),
             nand.longest_program(means.mode),
         );
-        let rounds = u64::from(programs.div_ceil(geometry.planes()));
+        let of_plane = |count: u64| count.div_ceil(u64::from(geometry.planes()));
         let moved = 2 * u64::from(programs) * u64::from(geometry.page_bytes);
-        let channel_bytes = moved.div_ceil(u64::from(geometry.channels));
-        let time = (read.span + program.span) * rounds + channel.span_of(channel_bytes);
-        let array = (read.energy + program.energy) * u64::from(programs);
-        let channels = Energy::from_pj(moved * u64::from(channel.transfer_pj_per_byte));
-        let controller = energy::of_power(means.active_milliwatts, time);
+        let reading = (read.span * (1 + retries) + set * features) * of_plane(reads);
+        let programming = program.span * of_plane(programs.into());
+        let rates = Rates::of(means);
+        let time = rates.time(reading + programming, moved);
+        let read_energy = read.energy * (reads * (1 + retries));
+        let array = read_energy + program.energy * u64::from(programs);
         Need {
             pages,
             programs,
             time,
-            energy: array + channels + controller,
+            energy: rates.energy(array, time, moved),
         }
     }
 
@@ -177,8 +272,14 @@ fn with_failures(pages: u32) -> u32 {
 
 impl Capacitor {
     /// A capacitor that is strong enough for `claims`, as [`CapacitorConfig::validate`] has found.
-    pub(crate) fn new(claims: Vec<Claim>) -> Capacitor {
-        Capacitor { claims }
+    pub(crate) fn new(claims: Vec<Claim>, rates: Rates) -> Capacitor {
+        Capacitor { claims, rates }
+    }
+
+    /// With what it spent.
+    pub(crate) fn spent(&self, dumped: Dumped) -> Dumped {
+        let energy = self.rates.of_work(&dumped.work);
+        Dumped { energy, ..dumped }
     }
 
     /// Whether the memory of a part is saved when the power goes.

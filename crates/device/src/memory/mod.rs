@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use buffers::{Buffer, BufferId, BufferSizes, Buffers};
-pub(crate) use capacitor::{Capacitor, Claim, DUMP_FAILURES, Means, Need};
+pub(crate) use capacitor::{Capacitor, Claim, DUMP_FAILURES, Means, Need, Rates, Work};
 pub use capacitor::{CapacitorConfig, Dumped, TooWeak};
 pub use regions::{Quotas, Region, Regions, TooSmall};
 use rooms::RESERVED;

@@ -39,6 +39,8 @@ pub struct Origin {
     pub tenant: Tenant,
     /// How urgent the host says it is; the firmware's own work has a place of its own.
     pub priority: Priority,
+    /// The firmware's own work that waits where the host's commands of this urgency do.
+    with_host: bool,
     /// The command, while a trace is recorded.
     pub trace: TraceId,
 }
@@ -61,6 +63,7 @@ impl Origin {
         Origin {
             tenant,
             priority,
+            with_host: false,
             trace: TraceId::NONE,
         }
     }
@@ -69,6 +72,14 @@ impl Origin {
     #[inline]
     pub const fn traced(self, trace: TraceId) -> Origin {
         Origin { trace, ..self }
+    }
+
+    /// As it is, but in turn with commands of the host.
+    pub(crate) const fn with_host(self) -> Origin {
+        Origin {
+            with_host: true,
+            ..self
+        }
     }
 
     /// For whom buses and dies are used.
@@ -89,7 +100,7 @@ impl Origin {
     pub(super) fn class(self) -> Class {
         match self.tenant {
             tenants::MAPPING | tenants::RECOVERY => Class::Mapping,
-            tenants::COLLECTION | tenants::WEAR_LEVELLING => Class::Collection,
+            tenants::COLLECTION | tenants::WEAR_LEVELLING if !self.with_host => Class::Collection,
             _ => Class::User(self.priority),
         }
     }

@@ -125,7 +125,9 @@ impl<T: Transport> Volume<T> {
     /// # Errors
     /// What the drive reports.
     pub async fn is_of_catalogue(device: &BlockDevice<T>, lba: u64) -> Result<bool, VolumeError> {
-        let bytes = device.read(lba, u64::from(device.page_blocks())).await?;
+        let bytes = device
+            .read(lba, u64::from(device.preferred_write_blocks()))
+            .await?;
         Ok(page::decode(&bytes, lba).is_some())
     }
 
@@ -154,7 +156,7 @@ fn new_layout<T: Transport>(
     device: &BlockDevice<T>,
     options: VolumeOptions,
 ) -> Result<Layout, VolumeError> {
-    let page_blocks = device.page_blocks();
+    let page_blocks = device.preferred_write_blocks();
     let (least, most) = CATALOGUE_PAGES_DEFAULT;
     let pages = options.blocks / u64::from(page_blocks) / PAGES_A_CATALOGUE_PAGE;
     let layout = Layout {
@@ -179,7 +181,7 @@ async fn read_layout<T: Transport>(
     device: &BlockDevice<T>,
     first: u64,
 ) -> Result<Layout, VolumeError> {
-    let page = device.page_blocks();
+    let page = device.preferred_write_blocks();
     let end = first.checked_add(COPIES * u64::from(page));
     if end.is_none_or(|end| end > device.blocks()) {
         return Err(VolumeError::NoVolume { first });
@@ -204,7 +206,7 @@ async fn read_superblocks<T: Transport>(
     device: &BlockDevice<T>,
     first: u64,
 ) -> Result<Vec<u8>, VolumeError> {
-    let page = u64::from(device.page_blocks());
+    let page = u64::from(device.preferred_write_blocks());
     let both = device.read(first, COPIES * page).await;
     if both.is_ok() {
         return Ok(both?);

@@ -1,8 +1,8 @@
 //! Directives (Base 8.1.8): Directive Send and Receive, and what the vendor's directive sends with them.
 //!
-//! The vendor's directive, type Fh, is *placement*: a handle describes a matrix of logical pages that are to be sensed
-//! together. Row r, chunk c is the logical page `anchor + r x pitch + c`; pages of one chunk share planes, blocks and
-//! strings. A Write names a handle ([`super::PlacedWrite`]). Handles are volatile, as streams are.
+//! The vendor's directive, type Fh, is *placement*: a handle describes a matrix of chunks of NPWG blocks, a flash page each, that
+//! are to be sensed together. Row r, chunk c begins with the block `anchor + r x pitch + c x NPWG`; what is of one column
+//! shares planes, blocks and strings. A Write names a handle ([`super::PlacedWrite`]). Handles are volatile, as streams are.
 
 use std::mem::size_of;
 
@@ -84,9 +84,9 @@ pub enum DirectiveQuery {
 )]
 #[repr(C)]
 pub struct HandleAttributes {
-    /// The first block of row 0, which begins a logical page.
+    /// The first block of row 0, which begins a chunk of NPWG blocks.
     pub anchor: U64,
-    /// From row to row, in logical blocks: whole logical pages.
+    /// From row to row, in logical blocks: whole chunks of NPWG blocks.
     pub pitch: U64,
     /// The home: the first die.
     pub home_first: U16,

@@ -2,8 +2,8 @@
 //! are logical blocks, written by Write with a placement handle ([`super::PlacedWrite`]). Its fields are in [`ROWS`],
 //! and from there in `docs/reference/commands.md`.
 //!
-//! An operand of the expression is the logical block it begins with, the first of a logical page; it is as many bits
-//! from there on as the length says. Bit i of it is bit i mod 8, least significant first, of byte i / 8. The low two
+//! An operand of the expression is the logical block it begins with, the first of a chunk of NPWG blocks; it is as many
+//! bits from there on as the length says. Bit i of it is bit i mod 8, least significant first, of byte i / 8. The low two
 //! bits of an opcode give the direction of its data, as everywhere in NVMe.
 
 use crate::command::row::{CommandSet, Decoded, Field, Row, Usual};

@@ -10,7 +10,7 @@ use sim::join_all;
 
 use super::{Progress, device};
 use crate::Error;
-use crate::drive::{Drive, Host, page_holds_data};
+use crate::drive::{Drive, Host, LogicalPages, page_holds_data};
 use crate::workload::flow::{Flow, Generator};
 use crate::workload::plan::Format;
 use crate::workload::range::Range;
@@ -86,9 +86,8 @@ impl Prefill {
     pub(super) fn empty(&self, drive: &Drive) -> Result<Vec<Range>, Error> {
         let device = drive.device()?;
         let namespace = NamespaceId::new(self.namespace);
-        let first = device.controller.pages_of(namespace);
-        let first = first.map_or(0, |pages| u64::from(pages.start));
-        let page_blocks = device.ftl.unit().blocks(self.block_bytes);
+        let pages = LogicalPages::of(device, namespace, self.block_bytes);
+        let page_blocks = pages.blocks();
         let end = self.range.first + self.range.blocks;
         let mut parts: Vec<Range> = Vec::new();
         let is_touched = |page| {
@@ -96,13 +95,14 @@ impl Prefill {
                 .as_ref()
                 .is_none_or(|touched| touched.has(page))
         };
-        for page in self.range.first / page_blocks..end.div_ceil(page_blocks) {
-            let lpn = Lpn((first + page) as u32);
-            if !is_touched(page) || page_holds_data(&device.ftl, &device.cache, lpn) {
+        for lpn in pages.touched(self.range.first..end) {
+            let first = pages.first_block(lpn);
+            let is_wanted = is_touched(first / page_blocks);
+            if !is_wanted || page_holds_data(&device.ftl, &device.cache, Lpn(lpn)) {
                 continue;
             }
-            let begin = (page * page_blocks).max(self.range.first);
-            let blocks = ((page + 1) * page_blocks).min(end) - begin;
+            let begin = first.max(self.range.first);
+            let blocks = (first + page_blocks).min(end) - begin;
             match parts.last_mut() {
                 Some(part) if part.first + part.blocks == begin => part.blocks += blocks,
                 _ => parts.push(Range {

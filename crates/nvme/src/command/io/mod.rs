@@ -34,8 +34,8 @@ pub enum IoCommand {
     Read(ReadWrite),
     /// Writes logical blocks from host memory (NVM 3.3.6).
     Write(ReadWrite),
-    /// Writes whole logical pages where they can be sensed with those of their placement handle: a Write with the
-    /// vendor's directive (Base 8.1.8).
+    /// Writes whole chunks of NPWG blocks where they can be sensed with those of their placement handle: a Write with
+    /// the vendor's directive (Base 8.1.8).
     WritePlaced(PlacedWrite),
     /// Makes logical blocks read as zeroes (NVM 3.3.8).
     WriteZeroes(WriteZeroes),

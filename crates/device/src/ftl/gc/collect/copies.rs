@@ -12,7 +12,7 @@ use crate::ftl::unit::Slots;
 use crate::ftl::{Ftl, Lpn};
 use crate::memory::{self, Held};
 use crate::planted::{Bug, is_planted};
-use crate::schedule::{Copyback, Notify, Origin, Program, Read};
+use crate::schedule::{Copyback, Notify, Program, Read};
 
 impl Ftl {
     /// Starts as many copies of a job as may be under way; ends it when there are none left.
@@ -249,7 +249,10 @@ impl Ftl {
                         (page, self.origin_of(copy.job))
                     }
                     // In turn with writes of the host, which go to the same blocks.
-                    _ => (self.copy_spot(copy.from, &placement), Origin::default()),
+                    _ => {
+                        let origin = self.origin_of(copy.job).with_host();
+                        (self.copy_spot(copy.from, &placement), origin)
+                    }
                 };
                 (page, ProgramMode::Esp, origin)
             }

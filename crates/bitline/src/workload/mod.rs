@@ -29,6 +29,7 @@ mod report;
 mod request;
 mod run;
 mod series;
+mod summary;
 mod trace;
 mod warnings;
 
@@ -38,12 +39,13 @@ pub use latencies::Latencies;
 pub use queries::{Answer, Queries};
 pub use replay::{Replay, Timing};
 pub use report::{
-    CacheReport, FlowReport, LatencySummary, MappingReport, QueriesReport, Report, TraceReport,
-    Utilization, WearReport,
+    CacheReport, FlowReport, MappingReport, QueriesReport, Report, TraceReport, Utilization,
+    WearReport,
 };
 pub use request::RequestKind;
 pub use run::UnderWay;
 pub use series::{Interval, Series, WorkloadInterval};
+pub use summary::LatencySummary;
 pub use trace::{
     BadLine, BlkparseAction, LineError, Record, TraceError, TraceFormat, TraceOptions, TraceReader,
 };

@@ -2,12 +2,13 @@
 
 use media::nand::Geometry;
 use serde::Serialize;
-use sim::{Histogram, Span, Time};
+use sim::{Span, Time};
 
 use super::queries::{Answer, Question};
 use super::request::RequestKind;
 use super::run::Tally;
 use super::series::Series;
+use super::summary::LatencySummary;
 use super::trace::BadLine;
 use super::warnings::{Facts, Room, Warning, warnings};
 use crate::bits::Platform;
@@ -240,45 +241,6 @@ pub struct TraceReport {
     pub wrapped: u64,
     /// Requests to devices that the replay leaves out.
     pub left_out: u64,
-}
-
-/// Latencies of one class of requests, in nanoseconds. Least, mean and greatest
-/// are exact; quantiles are good to three digits.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct LatencySummary {
-    /// How many requests.
-    pub count: u64,
-    /// The mean.
-    pub mean_ns: f64,
-    /// The least.
-    pub min_ns: f64,
-    /// The median.
-    pub p50_ns: f64,
-    /// What 99 % do not exceed.
-    pub p99_ns: f64,
-    /// What 99.9 % do not exceed.
-    pub p999_ns: f64,
-    /// What 99.99 % do not exceed.
-    pub p9999_ns: f64,
-    /// The greatest.
-    pub max_ns: f64,
-}
-
-impl LatencySummary {
-    pub(super) fn of(histogram: &Histogram) -> Option<LatencySummary> {
-        let quantile = |q| histogram.quantile(q).as_ns();
-        (histogram.count() > 0).then(|| LatencySummary {
-            count: histogram.count(),
-            mean_ns: histogram.mean().as_ns(),
-            min_ns: histogram.min().as_ns(),
-            p50_ns: quantile(0.5),
-            p99_ns: quantile(0.99),
-            p999_ns: quantile(0.999),
-            p9999_ns: quantile(0.9999),
-            max_ns: histogram.max().as_ns(),
-        })
-    }
 }
 
 pub(super) fn per_second(count: u64, elapsed: Span) -> f64 {

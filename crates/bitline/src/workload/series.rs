@@ -4,9 +4,10 @@ use device::schedule::FlashCounts;
 use serde::Serialize;
 use sim::{Histogram, Span, Time};
 
-use super::report::{LatencySummary, per_second};
+use super::report::per_second;
 use super::request::RequestKind;
 use super::run::{Cut, Tally};
+use super::summary::LatencySummary;
 
 /// A run, interval by interval: what it began with shows here, and so does whether it came to a steady state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

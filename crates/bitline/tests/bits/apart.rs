@@ -448,7 +448,7 @@ fn what_is_asked_by_turns_is_planned_once_for_each_platform() {
         Platform::FlashCosmos,
         Platform::Fastest,
     ] {
-        let mut ask_all = |drive: &mut Drive| {
+        let ask_all = |drive: &mut Drive| {
             for expression in &expressions {
                 let asked = |drive: &mut Drive| {
                     let asked = drive.ask(expression).on(platform);

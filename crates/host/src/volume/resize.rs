@@ -34,7 +34,7 @@ impl<T: Transport> Change<'_, T> {
     }
 
     /// Makes an object longer: what is behind its end was written to its last page and to a reservation
-    /// ([`Volume::reserve_growth`]).
+    /// (`Volume::reserve_growth`).
     ///
     /// # Errors
     /// As [`Change::replace_from`].

@@ -22,7 +22,7 @@ impl NandConfig {
     /// What such a sense spends in its plane: the power of so many blocks for its time.
     ///
     /// # Panics
-    /// If `blocks` is not within 1 to [`MWS_BLOCKS_MAX`].
+    /// If `blocks` is not within 1 to [`MWS_BLOCKS_MAX`](super::MWS_BLOCKS_MAX).
     pub fn sense_energy(&self, blocks: u32, wordlines: u32) -> Energy {
         let percent = self.mws.power_percent[blocks as usize - 1];
         let (read_pj, read_ns) = (self.energy.read_pj, self.latency.read_slc_ns);
@@ -39,7 +39,7 @@ impl NandConfig {
     /// holds costs an AND or OR of a page.
     ///
     /// # Panics
-    /// If it selects no block, or more than [`MWS_BLOCKS_MAX`].
+    /// If it selects no block, or more than [`MWS_BLOCKS_MAX`](super::MWS_BLOCKS_MAX).
     pub fn mws_cost(&self, iscm: Iscm, sense: &MwsPlane) -> (Span, Energy) {
         let blocks = sense.slots.len() as u32;
         let counts = sense.slots.iter().map(|slot| slot.wordlines.count());

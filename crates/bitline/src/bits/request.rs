@@ -150,7 +150,7 @@ impl Host {
         let buffer = host::Buffer::new(&memory, bytes)?;
         let differing_bits = self.bits().evaluate_into(asked, &buffer).await?;
         self.computer.receive(bytes);
-        Ok(match self.stores_data || read.check {
+        Ok(match self.stores_data {
             true => Received::in_memory(buffer, bytes, differing_bits),
             false => Received::zeroes(bytes),
         })

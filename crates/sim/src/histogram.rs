@@ -4,17 +4,11 @@ use hdrhistogram::Histogram as Hdr;
 
 use crate::quantity::Span;
 
-/// Latencies that are kept as they are before they are counted: an interval of a run has seldom more, and to go through
-/// them costs less than to go through all that a histogram can count.
-const RECENT: usize = 4096;
-
 /// Latencies of one class of operation, kept to three significant digits of a
 /// nanosecond; the least, the greatest and the mean are exact.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     nanoseconds: Hdr<u64>,
-    /// The last ones, in nanoseconds, which `nanoseconds` has not yet counted.
-    recent: Vec<u64>,
     sum_ps: u128,
     min: Span,
     max: Span,
@@ -32,7 +26,6 @@ impl Histogram {
         Histogram {
             nanoseconds: Hdr::new(3)
                 .expect("three significant digits are within what the crate allows"),
-            recent: Vec::new(),
             sum_ps: 0,
             min: Span::from_ps(u64::MAX),
             max: Span::ZERO,
@@ -42,28 +35,18 @@ impl Histogram {
     /// Counts one latency.
     #[inline]
     pub fn record(&mut self, latency: Span) {
-        if self.recent.len() == RECENT {
-            self.settle();
-        }
-        self.recent.push(latency.as_ps() / 1000);
+        let nanoseconds = latency.as_ps() / 1000;
+        self.nanoseconds
+            .record(nanoseconds)
+            .expect("a histogram that resizes itself takes any value");
         self.sum_ps += u128::from(latency.as_ps());
         self.min = self.min.min(latency);
         self.max = self.max.max(latency);
     }
 
-    /// Counts the recent ones.
-    #[inline(never)]
-    fn settle(&mut self) {
-        for nanoseconds in self.recent.drain(..) {
-            self.nanoseconds
-                .record(nanoseconds)
-                .expect("a histogram that resizes itself takes any value");
-        }
-    }
-
     /// How many were counted.
     pub fn count(&self) -> u64 {
-        self.nanoseconds.len() + self.recent.len() as u64
+        self.nanoseconds.len()
     }
 
     /// The exact mean; zero when empty.
@@ -90,11 +73,6 @@ impl Histogram {
 
     /// The latency that `quantile` (0 to 1) of all do not exceed; zero when empty.
     pub fn quantile(&self, quantile: f64) -> Span {
-        if !self.recent.is_empty() {
-            let mut settled = self.clone();
-            settled.settle();
-            return settled.quantile(quantile);
-        }
         let bucket = Span::from_ns(self.nanoseconds.value_at_quantile(quantile));
         bucket.min(self.max).max(self.min())
     }
@@ -104,8 +82,6 @@ impl Histogram {
         self.nanoseconds
             .add(&other.nanoseconds)
             .expect("a histogram that resizes itself takes any other of its precision");
-        self.settle();
-        self.recent.extend_from_slice(&other.recent);
         self.sum_ps += other.sum_ps;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
@@ -114,30 +90,18 @@ impl Histogram {
     /// Takes out all that was counted, which leaves the histogram empty, with its memory kept for what comes.
     pub fn take(&mut self) -> Recorded {
         let recorded = Recorded {
-            values: self.take_values(),
+            values: self
+                .nanoseconds
+                .iter_recorded()
+                .map(|step| (step.value_iterated_to(), step.count_at_value()))
+                .collect(),
             sum_ps: self.sum_ps,
             min: self.min,
             max: self.max,
         };
+        self.nanoseconds.reset();
         (self.sum_ps, self.min, self.max) = (0, Span::from_ps(u64::MAX), Span::ZERO);
         recorded
-    }
-
-    fn take_values(&mut self) -> Vec<(u64, u64)> {
-        if self.nanoseconds.is_empty() {
-            self.recent.sort_unstable();
-            let equal = self.recent.chunk_by(|one, next| one == next);
-            let values = equal.map(|each| (each[0], each.len() as u64)).collect();
-            self.recent.clear();
-            return values;
-        }
-        self.settle();
-        let counted = self.nanoseconds.iter_recorded();
-        let values = counted
-            .map(|step| (step.value_iterated_to(), step.count_at_value()))
-            .collect();
-        self.nanoseconds.reset();
-        values
     }
 
     /// Adds what was taken out of a histogram.
@@ -161,7 +125,7 @@ impl Histogram {
 /// What a histogram counted, packed: many of these, one an interval, take little memory.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// Latencies in nanoseconds, to the histogram's precision at least, and how often each.
+    /// Latencies in nanoseconds, to the histogram's precision, and how often each.
     values: Vec<(u64, u64)>,
     sum_ps: u128,
     min: Span,
@@ -181,7 +145,6 @@ mod tests {
         };
         let (mut whole, mut parts, mut part) = <(Histogram, Histogram, Histogram)>::default();
         for round in 0..20 {
-            // Of some more than are kept as they are.
             for _ in 0..500 + 600 * round {
                 let latency = latency();
                 whole.record(latency);

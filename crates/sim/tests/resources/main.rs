@@ -1,5 +1,7 @@
 //! Resources: order, preemption, and release on drop in every state.
 
+mod range_lock;
+
 use std::cell::Cell;
 use std::rc::Rc;
 

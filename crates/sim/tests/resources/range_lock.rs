@@ -1,29 +1,11 @@
 //! Locks on ranges: order of arrival, parts, and release on drop.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use sim::resource::{Access, RangeLock};
-use sim::{Either, Sim, Simulation, Span, join_all, select};
+use sim::{Either, Simulation, join_all, select};
 
-fn ns(nanoseconds: u64) -> Span {
-    Span::from_ns(nanoseconds)
-}
-
-/// Spawns a visit that arrives at `arrival` and gives the instant of its end, in ns.
-fn visitor<F>(sim: &Sim, arrival: u64, visit: F) -> Rc<Cell<f64>>
-where
-    F: AsyncFnOnce() + 'static,
-{
-    let end = Rc::new(Cell::new(f64::NAN));
-    let (sim, ended) = (sim.clone(), end.clone());
-    sim.clone().spawn(async move {
-        sim.sleep(ns(arrival)).await;
-        visit().await;
-        ended.set(sim.now().as_ns());
-    });
-    end
-}
+use crate::{ns, visitor};
 
 /// When each visitor that comes at 0 ns, 1 ns, ... and holds its ranges for 10 ns has gone.
 fn range_visits(visits: &[&[(std::ops::Range<u64>, Access)]]) -> Vec<f64> {

@@ -252,10 +252,11 @@ impl Slots {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn geometry(page_bytes: u32) -> Geometry {
+    /// A drive of one plane.
+    pub(in crate::ftl) fn geometry(page_bytes: u32) -> Geometry {
         Geometry {
             channels: 1,
             chips_per_channel: 1,

@@ -323,22 +323,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use media::nand::Geometry;
-
-    fn geometry(page_bytes: u32) -> Geometry {
-        Geometry {
-            channels: 1,
-            chips_per_channel: 1,
-            dies_per_chip: 1,
-            planes_per_die: 1,
-            blocks_per_plane: 8,
-            strings_per_block: 1,
-            cells_per_string: 4,
-            page_bytes,
-            spare_bytes: 64,
-            bits_per_cell_max: 3,
-        }
-    }
+    use crate::ftl::unit::tests::geometry;
 
     proptest! {
         /// Against a plain list of (block, needed units).

@@ -3,20 +3,13 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::ftl::unit::tests::geometry;
 use crate::region::COLUMN_MAX;
 
 fn unit(log2_units: u32) -> MappingUnit {
     let geometry = media::nand::Geometry {
-        channels: 1,
-        chips_per_channel: 1,
-        dies_per_chip: 1,
-        planes_per_die: 1,
-        blocks_per_plane: 8,
-        strings_per_block: 1,
-        cells_per_string: 4,
-        page_bytes: 16384,
         spare_bytes: 256,
-        bits_per_cell_max: 3,
+        ..geometry(16384)
     };
     MappingUnit::of(&geometry, 16384 >> log2_units)
 }

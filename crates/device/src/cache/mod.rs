@@ -37,6 +37,7 @@ use gather::Group;
 use pressure::Pressure;
 pub use read::{Found, Lookup, ReadStamp, Rest};
 use table::Table;
+pub use write::Admission;
 use write::Touched;
 use write_back::Workers;
 

@@ -7,6 +7,7 @@ use media::dram::{ScatteredAccess, Toward};
 use sim::memory::zeroed;
 use sim::{Span, Tenant, Time, join_all};
 
+use super::pressure::Turn;
 use super::sectors::Sectors;
 use super::table::SlotId;
 use super::{Cache, WriteBack};
@@ -54,6 +55,88 @@ impl Touched {
     }
 }
 
+/// A command's slices on their way into the cache. Those that are admitted at the same time cross to DRAM together.
+pub struct Admission<'a> {
+    cache: &'a Cache,
+    crossing: ScatteredAccess,
+    /// When what has been sent is in DRAM.
+    arrival: Time,
+    /// The place among those who wait for room, kept until all slices are admitted.
+    turn: Option<Turn<'a>>,
+}
+
+impl Admission<'_> {
+    /// Writes slices that lie in one buffer, of pages which `lock` covers: into their slots, or to flash where they must go there.
+    ///
+    /// # Errors
+    /// Those of [`crate::ftl::Ftl::write`], if flash is waited for.
+    pub async fn write(
+        &mut self,
+        lock: &impl SoleWriter,
+        units: &[PageSlice],
+        force: bool,
+    ) -> Result<(), FtlError> {
+        // What lies in one buffer goes one way: a page that is programmed from there has no room for the rest of it.
+        let cached = !self.cache.writes_through(force)
+            && units.iter().all(|unit| self.cache.has_slot_for(unit.lpn));
+        if !cached {
+            self.pause();
+            return self.cache.write_page_through(lock, units).await;
+        }
+        for unit in units {
+            self.wait_for_room().await;
+            self.admit(unit);
+        }
+        Ok(())
+    }
+
+    async fn wait_for_room(&mut self) {
+        let cache = self.cache;
+        if self.turn.is_none() && !cache.pressure.allows() {
+            self.turn = Some(cache.pressure.queue());
+        }
+        if self.turn.as_ref().is_none_or(Turn::is_next) {
+            return;
+        }
+        cache.count(|counts| counts.back_pressure_waits += 1);
+        self.cross();
+        if let Some(turn) = &self.turn {
+            turn.relief().await;
+        }
+    }
+
+    fn admit(&mut self, slice: &PageSlice) {
+        let cache = self.cache;
+        let id = cache.admit(slice);
+        let address = cache.address(id, Sectors::of(slice.column, slice.bytes));
+        let (tenant, bytes) = (slice.origin.tenant, u64::from(slice.bytes));
+        cache
+            .dram
+            .add(&mut self.crossing, tenant, address, bytes, Toward::Cells);
+    }
+
+    /// Before a wait for anything but room: sends what was admitted, and lets others have the place in the queue, for
+    /// what is waited for may be theirs.
+    pub fn pause(&mut self) {
+        self.cross();
+        self.turn = None;
+    }
+
+    /// When all that was written is in DRAM.
+    #[must_use = "a write is not complete before"]
+    pub fn arrival(mut self) -> Time {
+        self.cross();
+        self.arrival
+    }
+
+    fn cross(&mut self) {
+        let crossing = std::mem::take(&mut self.crossing);
+        if let Some(arrival) = self.cache.dram.post_scattered(crossing) {
+            self.arrival = arrival;
+        }
+    }
+}
+
 impl Cache {
     /// Whether writes go to flash, as nothing is cached of them or `force` asks for what no power cut can take.
     #[inline]
@@ -61,9 +144,9 @@ impl Cache {
         !self.caches_writes.get() || (force && self.is_volatile())
     }
 
-    /// Writes slices of logical pages, which `lock` covers. When this returns, they are
-    /// where a completed write has to be: in the cache, or on flash if `force` asks for what no
-    /// power cut can take.
+    /// Writes slices of logical pages, which `lock` covers. When this returns, reads find them, and from the instant that it
+    /// gives on they are where a completed write has to be: in the cache, or on flash if `force` asks for what no
+    /// power cut can take. The pages need not be locked until then: what comes later reaches DRAM later.
     ///
     /// # Errors
     /// Those of [`crate::ftl::Ftl::write`], if flash is waited for.
@@ -72,56 +155,27 @@ impl Cache {
         lock: &WriteLock<'_>,
         slices: &[PageSlice],
         force: bool,
-    ) -> Result<(), FtlError> {
+    ) -> Result<Time, FtlError> {
         debug_assert!(slices.iter().all(|slice| covers(lock, slice.lpn)));
         if self.writes_through(force) {
-            return self.write_through(lock, slices).await;
+            self.write_through(lock, slices).await?;
+            return Ok(self.sim.now());
         }
-        // Slices that are admitted at the same time cross to DRAM together.
-        let (mut in_dram, mut admitted) = (self.sim.now(), ScatteredAccess::default());
-        let mut turn = None;
-        let mut through = false;
-        for (place, slice) in slices.iter().enumerate() {
-            if slice.base == 0 {
-                // What lies in one buffer goes one way: a page that is programmed from there has no room for the rest of it.
-                let others = slices[place + 1..].iter();
-                let count = 1 + others.take_while(|other| other.base > 0).count();
-                let units = &slices[place..place + count];
-                through = !units.iter().all(|unit| self.has_slot_for(unit.lpn));
-                if through {
-                    turn = None;
-                    in_dram = self.to_dram(&mut admitted).unwrap_or(in_dram);
-                    self.write_page_through(lock, units).await?;
-                }
-            }
-            if through {
-                continue;
-            }
-            if turn.is_none() && !self.pressure.allows() {
-                turn = Some(self.pressure.queue());
-            }
-            if let Some(turn) = &turn
-                && !turn.is_next()
-            {
-                self.count(|counts| counts.back_pressure_waits += 1);
-                in_dram = self.to_dram(&mut admitted).unwrap_or(in_dram);
-                turn.relief().await;
-            }
-            let id = self.admit(slice);
-            let address = self.address(id, Sectors::of(slice.column, slice.bytes));
-            let (tenant, bytes) = (slice.origin.tenant, u64::from(slice.bytes));
-            self.dram
-                .add(&mut admitted, tenant, address, bytes, Toward::Cells);
+        let mut admission = self.admission();
+        for units in slices.chunk_by(|_, next| next.base > 0) {
+            admission.write(lock, units, force).await?;
         }
-        drop(turn);
-        in_dram = self.to_dram(&mut admitted).unwrap_or(in_dram);
-        self.sim.sleep_until(in_dram).await;
-        Ok(())
+        Ok(admission.arrival())
     }
 
-    /// Sends what was admitted to DRAM; gives the instant of its arrival.
-    fn to_dram(&self, admitted: &mut ScatteredAccess) -> Option<Time> {
-        self.dram.post_scattered(std::mem::take(admitted))
+    /// The slices of one command, yet to come.
+    pub fn admission(&self) -> Admission<'_> {
+        Admission {
+            cache: self,
+            crossing: ScatteredAccess::default(),
+            arrival: self.sim.now(),
+            turn: None,
+        }
     }
 
     /// Whether the page may be written to the cache: while write-backs fail, or a capacitor

@@ -41,6 +41,12 @@ impl WriteClaim<'_> {
     pub async fn lock(&self, pages: Range<u32>) -> PageLock<'_> {
         PageLock(self.0.part(wide(&pages)).await)
     }
+
+    /// The same, unless it would wait.
+    #[inline]
+    pub fn try_lock(&self, pages: Range<u32>) -> Option<PageLock<'_>> {
+        self.0.try_part(wide(&pages)).map(PageLock)
+    }
 }
 
 fn wide(pages: &Range<u32>) -> Range<u64> {

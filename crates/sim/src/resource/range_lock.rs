@@ -244,17 +244,25 @@ impl RangeClaim<'_> {
     /// # Panics
     /// If not all of `part` is claimed still, in one piece.
     pub async fn part(&self, part: Range<u64>) -> PartGuard<'_> {
-        let RangeGuard { lock, id, .. } = self.0;
-        let access = poll_fn(|_| match lock.part_is_granted(id, &part) {
-            Some(access) => Poll::Ready(access),
+        poll_fn(|_| match self.try_part(part.clone()) {
+            Some(held) => Poll::Ready(held),
             None => Poll::Pending,
         })
-        .await;
-        PartGuard {
+        .await
+    }
+
+    /// Holds `part`, unless an earlier claim bars it.
+    ///
+    /// # Panics
+    /// As [`RangeClaim::part`].
+    pub fn try_part(&self, part: Range<u64>) -> Option<PartGuard<'_>> {
+        let RangeGuard { lock, id, .. } = self.0;
+        let access = lock.part_is_granted(id, &part)?;
+        Some(PartGuard {
             claim: self,
             part,
             access,
-        }
+        })
     }
 }
 

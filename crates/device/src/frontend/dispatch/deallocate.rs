@@ -26,6 +26,7 @@ impl Controller {
         let _room = self.buffers.room(Purpose::Command).await;
         let lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = zeroes.force_unit_access || must_outlive_marks(namespace);
+        let mut arrival = self.sim.now();
         for mut piece in self
             .pieces(namespace, &bytes, origin)
             .filter(|piece| piece.bytes < self.unit.bytes())
@@ -36,7 +37,7 @@ impl Controller {
             self.buffers.with_mut(buffer.id(), |page| page.fill(0));
             let slice = piece.in_buffer(buffer.id());
             let written = self.cache.write(&lock, &[slice], force).await;
-            written.map_err(|error| status_of(error, false))?;
+            arrival = written.map_err(|error| status_of(error, false))?;
         }
         let whole = self.whole_pages(namespace, &bytes);
         let deallocated = self
@@ -45,6 +46,8 @@ impl Controller {
             .await;
         deallocated.map_err(|error| status_of(error, false))?;
         self.clear_marks(&lock, namespace, bytes).await?;
+        drop(lock);
+        self.sim.sleep_until(arrival).await;
         Ok(Answer::DONE)
     }
 

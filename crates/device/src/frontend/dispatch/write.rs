@@ -160,15 +160,59 @@ impl Controller {
         slices: &[PageSlice],
         force: bool,
     ) -> Result<Answer, Status> {
-        if slices.len() > 1 && namespace.plain.get() && self.cache.writes_through(force) {
-            return self.write_page_by_page(namespace, bytes, slices).await;
+        if slices.len() > 1 && namespace.plain.get() {
+            return match self.cache.writes_through(force) {
+                true => self.write_page_by_page(namespace, bytes, slices).await,
+                false => {
+                    self.cache_page_by_page(namespace, bytes, slices, force)
+                        .await
+                }
+            };
         }
         let lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = force || must_outlive_marks(namespace);
         let written = self.cache.write(&lock, slices, force).await;
-        written.map_err(|error| status_of(error, false))?;
+        let arrival = written.map_err(|error| status_of(error, false))?;
         self.health.write(bytes.end - bytes.start);
         self.clear_marks(&lock, namespace, bytes).await?;
+        drop(lock);
+        self.sim.sleep_until(arrival).await;
+        Ok(Answer::DONE)
+    }
+
+    /// The same into the cache. Pages are locked one after another, each until it has its slot: nobody waits for what a
+    /// page does not need, such as room for others of the command or the way to DRAM.
+    async fn cache_page_by_page(
+        &self,
+        namespace: &Namespace,
+        bytes: Range<u64>,
+        slices: &[PageSlice],
+        force: bool,
+    ) -> Result<Answer, Status> {
+        let claim = &self.ftl.claim(self.pages(namespace, &bytes));
+        let mut admission = self.cache.admission();
+        for units in slices.chunk_by(|_, next| next.base > 0) {
+            let (first, last) = (&units[0], &units[units.len() - 1]);
+            let pages = first.lpn.0..last.lpn.0 + 1;
+            let lock = match claim.try_lock(pages.clone()) {
+                Some(lock) => lock,
+                None => {
+                    admission.pause();
+                    claim.lock(pages).await
+                }
+            };
+            // Blocks may be marked while this waits.
+            let force = force || must_outlive_marks(namespace);
+            let written = admission.write(&lock, units, force).await;
+            written.map_err(|error| status_of(error, false))?;
+            if !namespace.plain.get() {
+                admission.pause();
+                let bytes = self.bytes(namespace, first).start..self.bytes(namespace, last).end;
+                self.clear_marks(&lock, namespace, bytes).await?;
+            }
+        }
+        self.health.write(bytes.end - bytes.start);
+        self.sim.sleep_until(admission.arrival()).await;
         Ok(Answer::DONE)
     }
 

@@ -8,8 +8,11 @@ use media::nand::Geometry;
 
 use super::classes::{Class, DieShare, by_die};
 use super::job::{Plans, Question, command_of};
-use super::plan::{Computation, Plan};
+use super::plan::Plan;
 use crate::cost::{Adding, Bound, CostModel, Repeated};
+
+/// What a page of each chunk is to dies.
+type PagesAsked = Rc<[Repeated]>;
 
 /// How the chunks of a class are shared out over dies.
 #[derive(Clone, Debug)]
@@ -17,7 +20,7 @@ pub(super) struct Shares {
     /// By site.
     of_sites: Vec<Vec<DieShare>>,
     /// By the site that asks and the site that is asked, what a page of each chunk is to the dies of the latter.
-    asked: RefCell<BTreeMap<(usize, usize), Rc<[Repeated]>>>,
+    asked: RefCell<BTreeMap<(usize, usize), PagesAsked>>,
 }
 
 impl Shares {
@@ -56,7 +59,7 @@ impl Shares {
         class: &Class,
         geometry: &Geometry,
         (from, to): (usize, usize),
-    ) -> Rc<[Repeated]> {
+    ) -> PagesAsked {
         let mut asked = self.asked.borrow_mut();
         let known = asked.entry((from, to)).or_insert_with(|| {
             let mut repeated: BTreeMap<(u32, u32), u64> = BTreeMap::new();

@@ -6,5 +6,6 @@ pub mod dram;
 pub mod link;
 pub mod nand;
 mod range;
+pub mod words;
 
 pub use range::OutOfRange;

@@ -96,7 +96,7 @@ impl Outside {
     ) -> Span {
         let host = Host::new(self, expression, question.count_only);
         let bytes = question.bits.div_ceil(8);
-        let received = self.model.link_span(bytes) * host.reads.len() as u64;
+        let received = self.model.sent(bytes).span * host.reads.len() as u64;
         let count = question.count_only.then_some(Loop::Count);
         let computed = host.loops.iter().copied().chain(count);
         let computed = computed.fold(Span::ZERO, |sum, work| sum + self.pace.span(work, bytes));

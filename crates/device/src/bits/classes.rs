@@ -255,6 +255,16 @@ impl Class {
         set.map_or(0, |set| set.site as usize)
     }
 
+    /// The site whose dies are asked for the pages of a computation by those of a site, where what is lent lies.
+    pub fn site_asked(&self, computation: &Computation, site: usize) -> usize {
+        match computation.first_row_set() {
+            Some(row_set) if row_set != LENT && row_set.operand().is_none() => {
+                self.site_of(row_set)
+            }
+            _ => site,
+        }
+    }
+
     /// Whether a computation senses other dies than those of a site, or none: it reads pages. What is lent lies at the
     /// site.
     pub fn is_elsewhere(&self, computation: &Computation, site: usize) -> bool {

@@ -3,6 +3,7 @@
 use std::ops::{BitAndAssign, BitOrAssign, BitXorAssign, Not};
 
 use super::plan::Source;
+pub use media::words::count_ones;
 
 /// What pages are made of: words or bytes.
 pub trait Unit: Copy + BitAndAssign + BitOrAssign + BitXorAssign + Not<Output = Self> {}
@@ -51,69 +52,6 @@ pub fn mask_tail(bytes: &mut [u8], bits: u64) {
         *first &= (1 << (bits % 8)) - 1;
         rest.fill(0);
     }
-}
-
-/// Number of ones.
-pub fn count_ones(bytes: &[u8]) -> u64 {
-    let (lines, rest) = bytes.as_chunks::<{ 8 * LINE_WORDS }>();
-    let (words, rest) = rest.as_chunks::<8>();
-    let ones = |word: &[u8; 8]| u64::from(u64::from_le_bytes(*word).count_ones());
-    let rest = rest.iter().map(|byte| u64::from(byte.count_ones()));
-    count_lines(lines) + words.iter().map(ones).sum::<u64>() + rest.sum::<u64>()
-}
-
-/// Words that are added up side by side, in the wide registers that every processor has.
-const LINE_WORDS: usize = 8;
-
-type Line = [u64; LINE_WORDS];
-
-/// The ones of lines, by carry-save adders (Harley and Seal; Warren, Hacker's Delight, 5-2): of sixteen lines all bits at
-/// a place are added up in binary, so that ones are counted in one line of sixteen.
-fn count_lines(lines: &[[u8; 8 * LINE_WORDS]]) -> u64 {
-    let line = |bytes: &[u8; 8 * LINE_WORDS]| -> Line {
-        let (words, _) = bytes.as_chunks::<8>();
-        std::array::from_fn(|at| u64::from_le_bytes(words[at]))
-    };
-    let (groups, rest) = lines.as_chunks::<16>();
-    let [mut ones, mut twos, mut fours, mut eights] = [[0; LINE_WORDS]; 4];
-    let mut sixteens = 0;
-    for group in groups {
-        let mut carries = [[0; LINE_WORDS]; 8];
-        for (pair, twos_of_pair) in group.as_chunks::<2>().0.iter().zip(&mut carries) {
-            *twos_of_pair = add(&mut ones, line(&pair[0]), line(&pair[1]));
-        }
-        for at in 0..4 {
-            carries[at] = add(&mut twos, carries[2 * at], carries[2 * at + 1]);
-        }
-        for at in 0..2 {
-            carries[at] = add(&mut fours, carries[2 * at], carries[2 * at + 1]);
-        }
-        sixteens += ones_of(&add(&mut eights, carries[0], carries[1]));
-    }
-    let rest: u64 = rest.iter().map(|bytes| ones_of(&line(bytes))).sum();
-    16 * sixteens
-        + 8 * ones_of(&eights)
-        + 4 * ones_of(&fours)
-        + 2 * ones_of(&twos)
-        + ones_of(&ones)
-        + rest
-}
-
-/// Adds two lines to `sum`, bit by bit; gives the carries.
-#[inline(always)]
-fn add(sum: &mut Line, a: Line, b: Line) -> Line {
-    let mut carries = [0; LINE_WORDS];
-    for at in 0..LINE_WORDS {
-        let half = sum[at] ^ a[at];
-        carries[at] = (sum[at] & a[at]) | (half & b[at]);
-        sum[at] = half ^ b[at];
-    }
-    carries
-}
-
-#[inline(always)]
-fn ones_of(line: &Line) -> u64 {
-    line.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
 /// Combines pages read out of the array as a plan's root says, reusing its buffers from page to
@@ -184,27 +122,6 @@ mod tests {
             mask_tail(&mut bytes, bits);
             assert_eq!(count_ones(&bytes), bits.min(184));
             assert!((0..184).all(|i| (bytes[i / 8] >> (i % 8) & 1 == 1) == ((i as u64) < bits)));
-        }
-    }
-
-    #[test]
-    fn ones_are_counted_whatever_the_length() {
-        let mut state = 1u64;
-        let mut random = || {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
-            // Of four kinds: none, all, many, some.
-            match state >> 62 {
-                0 => 0,
-                1 => u8::MAX,
-                2 => (state >> 40) as u8 | (state >> 48) as u8,
-                _ => (state >> 40) as u8,
-            }
-        };
-        let bytes: Vec<u8> = (0..5000).map(|_| random()).collect();
-        let mut ones = 0;
-        for (length, byte) in bytes.iter().enumerate() {
-            assert_eq!(count_ones(&bytes[..length]), ones);
-            ones += u64::from(byte.count_ones());
         }
     }
 

@@ -4,17 +4,13 @@
 use std::rc::Rc;
 
 use media::core::Work;
-use media::nand::{
-    BlockId, Command as NandCommand, DieId, Geometry, Iscm, MwsPlane, MwsSlot, NandConfig,
-    PageAddress, PlaneId, PlaneMask, WordlineBitmap,
-};
+use media::nand::{BlockId, DieId, Geometry, MwsPlane, MwsSlot, NandConfig};
 use sim::{Energy, Span};
 
 use super::classes::{Class, DieShare, by_die};
 use super::plan::{Computation, Plan, Sense, Step};
 use super::recipe::{Instruction, Recipe};
-use super::rows::LENT;
-use crate::cost::{Account, BatchJob, Command, CostModel, DieJob, Fetch, Job, Op, Sink, StageJob};
+use crate::cost::{BatchJob, Command, CostModel, DieJob, Fetch, Job, Op, Sink, StageJob};
 use crate::region::DieBatch;
 
 /// Bytes of a count as the host gets it.
@@ -181,19 +177,11 @@ impl<'a> Site<'a> {
         }
     }
 
-    fn plane(&self, computation: &Computation, place: u64) -> PlaneId {
-        match computation.first_row_set() {
-            Some(row_set) if row_set != LENT && row_set.operand().is_none() => {
-                let string = self.class.string(row_set, place);
-                self.geometry.plane_of_block(string.block)
-            }
-            _ => self.class.plane(self.geometry, self.site, place),
-        }
-    }
-
     /// The dies that a computation asks for the pages of a batch, and for how many planes at once.
     fn asked(&self, computation: &Computation, batch: &DieBatch) -> Vec<(u32, u32)> {
-        let dies = by_die(self.geometry, batch, |place| self.plane(computation, place));
+        let site = self.class.site_asked(computation, self.site);
+        let plane = |place| self.class.plane(self.geometry, site, place);
+        let dies = by_die(self.geometry, batch, plane);
         dies.iter()
             .map(|of_die| (of_die.die.0, of_die.numbers.len() as u32))
             .collect()
@@ -240,10 +228,7 @@ fn fetch(computation: &Computation, model: &CostModel, detail: Detail) -> Fetch 
         let commands = commands_of(computation, planes, model);
         match detail {
             Detail::Commands => commands.collect(),
-            Detail::Pages => commands
-                .reduce(|all, one| all.then(one))
-                .into_iter()
-                .collect(),
+            Detail::Pages => commands.reduce(Command::then).into_iter().collect(),
         }
     };
     Fetch {
@@ -251,8 +236,14 @@ fn fetch(computation: &Computation, model: &CostModel, detail: Detail) -> Fetch 
     }
 }
 
-/// The commands of a computation in the first `planes` planes of a die.
-pub(super) fn commands_of(
+/// The commands of a computation in `planes` planes of a die, as one.
+pub(super) fn command_of(computation: &Computation, planes: u32, model: &CostModel) -> Command {
+    let commands = commands_of(computation, planes, model).reduce(Command::then);
+    commands.expect("a computation has a step at least")
+}
+
+/// The commands of a computation in `planes` planes of a die.
+fn commands_of(
     computation: &Computation,
     planes: u32,
     model: &CostModel,
@@ -261,54 +252,18 @@ pub(super) fn commands_of(
         .first_row_set()
         .is_some_and(|row_set| row_set.operand().is_some());
     let (read, steps) = match reads {
-        true => (Some(read(planes, model)), &[][..]),
+        true => (Some(model.read(planes)), &[][..]),
         false => (None, &computation.steps[..]),
     };
     let steps = steps.iter().map(move |step| command(step, planes, model));
     read.into_iter().chain(steps)
 }
 
-/// A step in the first `planes` planes of a die, wherever its strings are.
+/// A step in `planes` planes of a die, wherever its strings are.
 fn command(step: &Step, planes: u32, model: &CostModel) -> Command {
-    let (command, account) = match step {
-        Step::Sense(sense) => {
-            let planes = (0..planes).map(|_| plane_of(sense));
-            (
-                NandCommand::mws(sense.iscm, planes.collect()),
-                Account::Sense,
-            )
-        }
-        Step::Xor => {
-            let planes = PlaneMask((0..planes).fold(0, |mask, plane| mask | 1 << plane));
-            (NandCommand::Xor { planes }, Account::Latch)
-        }
-    };
-    let (array, energy) = step_cost(&model.nand, step);
-    Command {
-        cycles: model.nand.command_span(&command),
-        array,
-        energy,
-        account,
-    }
-}
-
-/// A page of each of `planes` planes that lies in no string of the region.
-fn read(planes: u32, model: &CostModel) -> Command {
-    let geometry = &model.nand.geometry;
-    let page = |plane| PageAddress {
-        block: geometry.block_of_plane(PlaneId(plane), 0),
-        page: 0,
-    };
-    let command = NandCommand::Read {
-        pages: (0..planes).map(page).collect(),
-        inverse: false,
-    };
-    let busy = model.nand.longest_read(model.mode);
-    Command {
-        cycles: model.nand.command_span(&command),
-        array: busy.span,
-        energy: busy.energy,
-        account: Account::Read,
+    match step {
+        Step::Sense(sense) => model.sense(sense.iscm, &plane_of(sense), planes),
+        Step::Xor => model.xor(planes),
     }
 }
 
@@ -318,23 +273,6 @@ pub fn step_cost(nand: &NandConfig, step: &Step) -> (Span, Energy) {
         Step::Sense(sense) => nand.mws_cost(sense.iscm, &plane_of(sense)),
         Step::Xor => nand.xor_cost(),
     }
-}
-
-/// What a sense of one wordline, as read out, takes in a die and spends in each plane of it.
-pub(super) fn sense_cost(nand: &NandConfig) -> (Span, Energy) {
-    let iscm = Iscm {
-        inverse: false,
-        init_s: true,
-        init_c: true,
-        transfer: true,
-    };
-    let slot = MwsSlot {
-        block: BlockId(0),
-        string: 0,
-        wordlines: WordlineBitmap::single(0),
-    };
-    let slots = [slot].into_iter().collect();
-    nand.mws_cost(iscm, &MwsPlane { slots })
 }
 
 /// A sense in a plane.

@@ -2,6 +2,7 @@
 //! over logical pages are evaluated. [`execute`] carries plans out; everything else here is without I/O.
 
 pub mod advise;
+mod bound;
 pub mod classes;
 pub mod combine;
 pub mod command;
@@ -10,7 +11,6 @@ pub mod engine;
 pub mod evaluate;
 pub mod execute;
 pub mod job;
-mod load;
 pub mod plan;
 mod recipe;
 pub mod routes;

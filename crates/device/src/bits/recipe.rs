@@ -104,6 +104,12 @@ impl Recipe {
         recipe
     }
 
+    /// Whether pages are counted as they come and nothing else is done with them.
+    pub(in crate::bits) fn only_counts(&self) -> bool {
+        use Instruction::{Count, Fetch};
+        matches!(self.instructions[..], [Fetch { .. }, Count { .. }])
+    }
+
     /// Whether fetched pages go to the accelerator.
     pub(in crate::bits) fn uses_accelerator(&self) -> bool {
         let operand = |instruction: &Instruction| {

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use media::channel::Channel;
-use media::nand::{Command as NandCommand, PageAddress, PlaneId, ProgramMode};
+use media::nand::{PageAddress, PlaneId};
 use sim::resource::{Permit, Semaphore};
 use sim::{Sim, Span, Tenant};
 
@@ -82,7 +82,9 @@ impl Array {
                 .collect(),
             tickets: Tickets::new(sim),
             room: room.clone(),
-            programs: programs(model),
+            programs: (1..=geometry.planes_per_die)
+                .map(|planes| model.program(planes))
+                .collect(),
             spent: RefCell::default(),
             model: model.clone(),
         })
@@ -169,7 +171,7 @@ impl Array {
             }
         }
         let (channel, page_bytes) = (self.channel_of(die), self.model.page_bytes());
-        let setup = Span::from_ns(self.model.nand.bus.t_rr_ns);
+        let setup = self.model.data_out_setup();
         for _ in 0..asked.planes {
             channel.data(NOBODY, setup, page_bytes).await;
         }
@@ -245,27 +247,4 @@ impl Array {
     fn channel_of(&self, die: u32) -> &Channel {
         &self.channels[(die / self.model.nand.geometry.dies_per_channel()) as usize]
     }
-}
-
-/// Programs in computing's mode of one plane, of two, and so on.
-fn programs(model: &CostModel) -> Vec<Command> {
-    let geometry = &model.nand.geometry;
-    let busy = model.nand.longest_program(ProgramMode::Esp);
-    let of = |planes: u32| {
-        let page = |plane| PageAddress {
-            block: geometry.block_of_plane(PlaneId(plane), 0),
-            page: 0,
-        };
-        let program = NandCommand::Program {
-            pages: (0..planes).map(page).collect(),
-            mode: ProgramMode::Esp,
-        };
-        Command {
-            cycles: model.nand.command_span(&program),
-            array: busy.span,
-            energy: busy.energy,
-            account: Account::Program,
-        }
-    };
-    (1..=geometry.planes_per_die).map(of).collect()
 }

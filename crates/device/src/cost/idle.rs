@@ -8,11 +8,11 @@ use media::core::{Cores, Work};
 use media::link::{Carries, Link, READ_REQUEST_BYTES};
 use nvme::{CompletionEntry, SubmissionEntry};
 use sim::resource::{Priority, Semaphore, Server};
-use sim::{Energy, JoinHandle, Ledger, Sim, Simulation, Time};
+use sim::{JoinHandle, Ledger, Sim, Simulation, Time};
 
 use super::array::{Array, Asked, NOBODY};
 use super::{Account, BatchJob, Cost, CostModel, DieJob, Job, Op, Sink, StageJob};
-use crate::energy::{ActiveTime, of_power};
+use crate::energy::ActiveTime;
 use crate::port::{DOORBELL_BYTES, fetch_over, post_fetch};
 use crate::schedule::Ticket;
 
@@ -80,7 +80,7 @@ impl IdleDrive {
             ..*self.cost.borrow()
         };
         self.array.add_to(&mut cost);
-        let drawn = of_power(self.model.active_milliwatts, active);
+        let drawn = self.model.drawn(active);
         cost.spend(Account::Active, drawn);
         cost.spend(Account::Cores, self.cores.energy(time));
         cost
@@ -155,9 +155,7 @@ impl IdleDrive {
     }
 
     fn spend_on_link(&self, account: Account, bytes: u64) {
-        let link = &self.model.link;
-        let energy = link.wire_bytes(bytes) * u64::from(link.transfer_pj_per_byte);
-        let spent = Energy::from_pj(energy);
+        let spent = self.model.sent(bytes).energy;
         self.cost.borrow_mut().spend(account, spent);
     }
 
@@ -173,9 +171,10 @@ impl IdleDrive {
         if pages == 0 {
             return;
         }
-        let (span, energy) = self.model.accelerator.of(pages * self.model.page_bytes());
+        let taken = self.model.accelerated(pages);
+        let energy = taken.energy;
         self.cost.borrow_mut().spend(Account::Accelerator, energy);
-        self.accelerator.serve(Priority(0), span).await;
+        self.accelerator.serve(Priority(0), taken.span).await;
     }
 
     async fn die(self: Rc<IdleDrive>, die: DieJob) {

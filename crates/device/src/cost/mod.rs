@@ -7,8 +7,10 @@
 //! the functions that charge a drive, and is what the accounts of [`sim::Ledger`] will say.
 
 mod array;
+mod bound;
 mod idle;
 mod job;
+mod prices;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -20,8 +22,10 @@ use sim::{Energy, Span};
 
 use crate::schedule::ScheduleConfig;
 
+pub use bound::{Adding, Bound, Repeated};
 pub use idle::IdleDrive;
 pub use job::{BatchJob, Command, DieJob, Fetch, Job, Op, Sink, StageJob};
+pub use prices::Price;
 
 /// Bytes of operands that the accelerator's energy is stated for.
 pub const ACCELERATOR_UNIT_BYTES: u64 = 64;
@@ -79,11 +83,6 @@ impl CostModel {
     /// Dies.
     pub fn dies(&self) -> u64 {
         self.nand.geometry.dies().into()
-    }
-
-    /// How long so many bytes to the host keep the link.
-    pub fn link_span(&self, bytes: u64) -> Span {
-        self.link.span_of_wire(self.link.wire_bytes(bytes))
     }
 }
 

@@ -37,7 +37,7 @@ pub use fault::Fault;
 use key::{Kind, QueueKey};
 pub(crate) use lone::{LoneQueue, Next};
 pub use notify::{Callback, Notify};
-pub use operation::{Compute, Copyback, Erase, Outputs, Program, Read, Spare, SpareBytes};
+pub use operation::{Compute, Copyback, Counted, Erase, Outputs, Program, Read, Spare, SpareBytes};
 pub use origin::{Origin, Priority};
 pub use policy::Policy;
 pub use queue::Operation;

@@ -1,5 +1,6 @@
 //! What can be asked of a die, as the firmware asks it.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use arrayvec::ArrayVec;
@@ -128,8 +129,19 @@ pub struct Compute {
     /// and whoever asked for them gives it back. The die waits for no room: meanwhile the outputs
     /// stay in their latches under a lease, and it does other work.
     pub room: Option<Rc<Semaphore>>,
+    /// Nobody wants more of the outputs than the number of their ones: their buffers keep what they hold.
+    pub counted: Option<Counted>,
     /// For whom.
     pub origin: Origin,
+}
+
+/// Outputs that are counted as they leave their planes.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// By output, bits that count; what follows does not.
+    pub bits: ArrayVec<u64, PLANES_PER_DIE_MAX>,
+    /// Ones found so far.
+    pub ones: Rc<Cell<u64>>,
 }
 
 /// Where the data of a programmed page comes from.

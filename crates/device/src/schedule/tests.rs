@@ -224,6 +224,7 @@ impl Bench {
             steps: vec![sense; senses].into(),
             outputs: std::iter::once((plane, self.output())).collect(),
             room: None,
+            counted: None,
             origin: user(priority),
         }
     }

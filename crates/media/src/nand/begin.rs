@@ -127,7 +127,7 @@ impl Nand {
         }
         for page in pages {
             let plane = self.geometry().plane_of_block(page.block);
-            self.planes[plane.0 as usize].copy_s_to_c();
+            self.settle(plane).copy_s_to_c();
         }
         let iscm = Iscm {
             init_s: true,
@@ -199,6 +199,10 @@ impl Nand {
             damaged: Cell::new(false),
         };
         let latches = &mut self.planes[plane.0 as usize];
+        if self.sensor.defer(&stored, iscm, latches) {
+            return false;
+        }
+        latches.settle(&*self.store, self.config.geometry.page_words());
         self.sensor.sense(&stored, iscm, latches);
         stored.damaged.get()
     }
@@ -267,12 +271,12 @@ impl Nand {
         )?;
         for plane in planes.iter() {
             let plane = self.geometry().plane_of_die(die, plane);
-            let latches = &mut self.planes[plane.0 as usize];
             match command {
-                Command::Xor { .. } => latches.xor_s_into_c(),
-                Command::LatchTransfer { .. } => latches.or_s_into_c(),
-                Command::LatchLoad { .. } => latches.copy_c_to_s(),
-                _ => latches.copy_s_to_c(),
+                Command::Xor { .. } if self.planes[plane.0 as usize].xor_is_deferred() => {}
+                Command::Xor { .. } => self.settle(plane).xor_s_into_c(),
+                Command::LatchTransfer { .. } => self.settle(plane).or_s_into_c(),
+                Command::LatchLoad { .. } => self.settle(plane).copy_c_to_s(),
+                _ => self.settle(plane).copy_s_to_c(),
             }
         }
         let (span, energy) = match command {
@@ -288,7 +292,7 @@ impl Nand {
         let words = self.register_words();
         for page in pages {
             let plane = self.geometry().plane_of_block(page.block);
-            self.planes[plane.0 as usize].start_loading(words);
+            self.settle(plane).start_loading(words);
         }
     }
 
@@ -310,7 +314,9 @@ impl Nand {
         now: Time,
     ) -> Result<Busy, NandError> {
         for &page in pages {
-            let plane = self.geometry().plane_of_block(page.block).0 as usize;
+            let plane = self.geometry().plane_of_block(page.block);
+            self.settle(plane);
+            let plane = plane.0 as usize;
             if self.holds_data {
                 self.store.write(page, self.planes[plane].bits.c())?;
             }

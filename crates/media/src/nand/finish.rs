@@ -120,6 +120,7 @@ impl Nand {
             if fails {
                 failed.0 |= PlaneMask::single(self.geometry().plane_in_die(plane)).0;
             }
+            self.settle(plane);
             self.keep_spare(plane.0 as usize, block);
             self.forget_firmware_pages(block);
             self.array.erase(block, !torn && !fails);

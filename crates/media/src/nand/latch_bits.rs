@@ -45,6 +45,12 @@ impl LatchBits {
         room(&mut self.c, words)
     }
 
+    /// Both, to be overwritten as a whole.
+    pub(crate) fn overwrite_both(&mut self, words: usize) -> (&mut [u64], &mut [u64]) {
+        self.same = false;
+        (room(&mut self.s, words), room(&mut self.c, words))
+    }
+
     /// S, to be changed.
     pub(crate) fn change_s(&mut self, words: usize) -> &mut [u64] {
         self.part();

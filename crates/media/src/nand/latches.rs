@@ -4,8 +4,10 @@
 //! channel reads and writes (Flash-Cosmos Figures 3, 4 and 6).
 
 use super::command::Iscm;
+use super::deferred::Deferred;
 use super::geometry::PageAddress;
 use super::latch_bits::LatchBits;
+use super::storage::BitStore;
 
 /// Whether the data in a latch can be trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,7 +50,9 @@ impl Latches {
 pub(crate) struct PlaneLatches {
     pub(crate) s: Latch,
     pub(crate) c: Latch,
+    /// Undefined while they are deferred.
     pub(crate) bits: LatchBits,
+    pub(crate) deferred: Deferred,
     /// What of them may not be changed.
     pub(crate) leased: Latches,
     /// Whether the channel has begun to load the C-latch, or a copyback did.
@@ -122,6 +126,36 @@ impl PlaneLatches {
     pub(crate) fn or_s_into_c(&mut self) {
         self.bits.combine(|c, s| *c |= s);
         self.note_transfer(false);
+    }
+
+    /// Makes the bits that were deferred.
+    #[inline]
+    pub(crate) fn settle(&mut self, store: &dyn BitStore, words: usize) {
+        if self.deferred.is_some() {
+            self.make_bits(store, words);
+        }
+    }
+
+    #[cold]
+    fn make_bits(&mut self, store: &dyn BitStore, words: usize) {
+        let (mut s, mut c) = self.bits.overwrite_both(words);
+        self.deferred.make(store, 0..words, |made_s, made_c| {
+            for (into, made) in [(&mut s, made_s), (&mut c, made_c)] {
+                let (here, rest) = std::mem::take(into).split_at_mut(made.len());
+                here.copy_from_slice(made);
+                *into = rest;
+            }
+        });
+        self.deferred.clear();
+    }
+
+    /// Notes C ^= S, if what the latches hold is deferred; whether it is.
+    pub(crate) fn xor_is_deferred(&mut self) -> bool {
+        let noted = self.deferred.xor();
+        if noted {
+            self.note_transfer(false);
+        }
+        noted
     }
 
     /// C ^= S.

@@ -13,6 +13,7 @@ mod check;
 pub mod command;
 mod config;
 mod costs;
+mod deferred;
 mod die;
 mod error;
 mod finish;

@@ -2,23 +2,19 @@
 //! through accumulators that stay in the first-level cache.
 
 use super::array::{Array, PageState};
-use super::cells::{Cells, mix};
+use super::cells::{Cells, RawRates, mix};
 use super::command::Iscm;
+use super::deferred::Noted;
 use super::geometry::{Geometry, PageAddress};
 use super::latches::PlaneLatches;
 use super::mode::ProgramMode;
 use super::storage::BitStore;
+use crate::words::{STREAMS, and, and_all, or};
 use arrayvec::ArrayVec;
 use std::cell::Cell;
 
 /// Words of an accumulator: 16 KiB.
 const CHUNK: usize = 2048;
-
-/// Operands ANDed at once.
-const STREAMS: usize = 12;
-
-/// Words of each that are ANDed at once: a line of the processor's cache.
-const LINE_WORDS: usize = 8;
 
 /// What is sensed, and room to do it in; kept between senses.
 pub(crate) struct Sensor {
@@ -59,11 +55,25 @@ impl Sensor {
         self.slot_ends.push(self.operands.len());
     }
 
+    /// Has the latches note the slots instead of sensing them; whether they do.
+    pub(crate) fn defer(
+        &self,
+        stored: &Stored<'_>,
+        iscm: Iscm,
+        latches: &mut PlaneLatches,
+    ) -> bool {
+        let mut first = 0;
+        let slots = self.slot_ends.iter();
+        let slots = slots.map(|&end| &self.operands[std::mem::replace(&mut first, end)..end]);
+        let noted = |page| stored.noted(page, self.raw);
+        latches.deferred.sense(iscm, slots, noted)
+    }
+
     /// Senses the slots into the latches as the flags say (Flash-Cosmos Figures 3, 4 and 6).
     pub(crate) fn sense(&mut self, stored: &Stored<'_>, iscm: Iscm, latches: &mut PlaneLatches) {
         let words = stored.geometry.page_words();
         let bits = &mut latches.bits;
-        let begins_s = iscm.inverse || iscm.init_s;
+        let begins_s = iscm.begins_s();
         if iscm.init_c && begins_s {
             bits.forget_c();
         }
@@ -166,12 +176,7 @@ impl Stored<'_> {
             return None;
         }
         let range = start..start + scratch.len();
-        let rates = match self.array.past(page) {
-            Some(past) if raw || past.mode == ProgramMode::Esp => self.cells.raw_rates(page, &past),
-            _ => None,
-        };
-        let words = self.geometry.page_words();
-        let rates = rates.filter(|rates| self.cells.any_flips(page, *rates, words));
+        let rates = self.rates(page, raw);
         if rates.is_none()
             && let Some(words) = self.store.words(page, range.clone())
         {
@@ -183,9 +188,32 @@ impl Stored<'_> {
             return Some(self.noise(page, start, scratch));
         }
         if let Some(rates) = rates {
+            let words = self.geometry.page_words();
             self.cells.flip(page, rates, words, start, scratch);
         }
         Some(scratch)
+    }
+
+    /// What may be noted of a page, to be sensed later.
+    fn noted(&self, page: PageAddress, raw: bool) -> Noted {
+        if !self.array.is_readable(page) {
+            return Noted::Not;
+        }
+        if self.array.page_state(page) == PageState::Erased {
+            return Noted::Conducts;
+        }
+        let is_kept = self.rates(page, raw).is_none() && self.store.words(page, 0..0).is_some();
+        if is_kept { Noted::Kept } else { Noted::Not }
+    }
+
+    /// How many of the cells of a page read wrong, if any do.
+    fn rates(&self, page: PageAddress, raw: bool) -> Option<RawRates> {
+        let rates = match self.array.past(page) {
+            Some(past) if raw || past.mode == ProgramMode::Esp => self.cells.raw_rates(page, &past),
+            _ => None,
+        };
+        let words = self.geometry.page_words();
+        rates.filter(|rates| self.cells.any_flips(page, *rates, words))
     }
 
     fn noise<'a>(&self, page: PageAddress, start: usize, words: &'a mut [u64]) -> &'a [u64] {
@@ -194,64 +222,5 @@ impl Stored<'_> {
             *word = mix(seed | index);
         }
         words
-    }
-}
-
-/// ANDs operands of the length of `into` into it, or, `anew`, puts their AND there: as many streams at once as there
-/// are, since memory serves several faster than one after the other. Tells whether `into` is still to be begun.
-fn and_all(into: &mut [u64], operands: &[&[u64]], anew: bool) -> bool {
-    let (anew, rest) = and_groups::<STREAMS>(into, operands, anew);
-    let (anew, rest) = and_groups::<4>(into, rest, anew);
-    let (anew, rest) = and_groups::<2>(into, rest, anew);
-    and_groups::<1>(into, rest, anew).0
-}
-
-/// As [`and_all`], as many groups of `N` operands as there are; gives the others as well.
-fn and_groups<'a, 'b, const N: usize>(
-    into: &mut [u64],
-    mut operands: &'a [&'b [u64]],
-    mut anew: bool,
-) -> (bool, &'a [&'b [u64]]) {
-    while let Some((streams, rest)) = operands.split_first_chunk::<N>() {
-        match anew {
-            true => and_streams::<N, true>(into, *streams),
-            false => and_streams::<N, false>(into, *streams),
-        }
-        (anew, operands) = (false, rest);
-    }
-    (anew, operands)
-}
-
-/// Line by line, so that the compiler uses wide registers whatever it thinks of the lengths.
-fn and_streams<const N: usize, const ANEW: bool>(into: &mut [u64], operands: [&[u64]; N]) {
-    let length = into.len();
-    let (lines, rest) = into.as_chunks_mut::<LINE_WORDS>();
-    let count = lines.len();
-    let operand_lines = operands.map(|operand| &operand.as_chunks::<LINE_WORDS>().0[..count]);
-    for (index, line) in lines.iter_mut().enumerate() {
-        let mut all = if ANEW { [u64::MAX; LINE_WORDS] } else { *line };
-        for operand in &operand_lines {
-            let words = &operand[index];
-            all = std::array::from_fn(|at| all[at] & words[at]);
-        }
-        *line = all;
-    }
-    if ANEW {
-        rest.fill(u64::MAX);
-    }
-    for operand in operands {
-        and(rest, &operand[length - rest.len()..length]);
-    }
-}
-
-fn and(into: &mut [u64], words: &[u64]) {
-    for (into, word) in into.iter_mut().zip(words) {
-        *into &= word;
-    }
-}
-
-fn or(into: &mut [u64], words: &[u64]) {
-    for (into, word) in into.iter_mut().zip(words) {
-        *into |= word;
     }
 }

@@ -2,11 +2,14 @@
 //! long commands take on the bus.
 
 use super::config::Timing;
+use super::latches::PlaneLatches;
 use super::{
     Command, CommandPhases, Geometry, Nand, NandConfig, NandError, PageStatus, PlaneId,
     StatedPhases,
 };
+use crate::words::count_first_ones;
 use sim::Span;
+use zerocopy::IntoBytes;
 
 impl Nand {
     /// Loads bytes into the page register of a plane from byte `column` on. The first load after a
@@ -25,10 +28,10 @@ impl Nand {
         self.check_register(plane, "data in")?;
         self.check_latch_free(plane, false, "data in")?;
         self.check_column(plane, column, bytes.len(), "data in")?;
-        let words = self.register_words();
-        let latches = &mut self.planes[plane.0 as usize];
+        let (words, holds_data) = (self.register_words(), self.holds_data);
+        let latches = self.settle(plane);
         latches.start_loading(words);
-        if self.holds_data {
+        if holds_data {
             put_bytes(latches.bits.change_c(), column, bytes);
         } else {
             let length = bytes
@@ -77,7 +80,9 @@ impl Nand {
         self.check_register(plane, "data out")?;
         self.check_column(plane, column, bytes.len(), "data out")?;
         let latches = &self.planes[plane.0 as usize];
-        if self.holds_data {
+        if latches.deferred.is_some() {
+            self.make_bytes(latches, column, bytes);
+        } else if self.holds_data {
             get_bytes(latches.bits.c(), column, bytes);
         } else if let Some(page) = latches.c.page {
             bytes.fill(0);
@@ -93,9 +98,50 @@ impl Nand {
     ///
     /// # Errors
     /// While the die is at work (but for a cache read).
-    pub fn page_register(&self, plane: PlaneId) -> Result<&[u64], NandError> {
+    pub fn page_register(&mut self, plane: PlaneId) -> Result<&[u64], NandError> {
         self.check_register(plane, "data out")?;
-        Ok(self.planes[plane.0 as usize].bits.c())
+        Ok(self.settle(plane).bits.c())
+    }
+
+    /// How many of the first `bits` bits of the page register are ones: what reading them out and counting would give.
+    /// None where the storage keeps no data.
+    ///
+    /// # Errors
+    /// While the die is at work (but for a cache read).
+    pub fn count_ones(&self, plane: PlaneId, bits: u64) -> Result<u64, NandError> {
+        self.check_register(plane, "data out")?;
+        let latches = &self.planes[plane.0 as usize];
+        if !latches.deferred.is_some() {
+            return Ok(count_first_ones(latches.bits.c().as_bytes(), bits));
+        }
+        let (mut ones, mut left) = (0, bits);
+        let words = self.register_words();
+        latches.deferred.make(&*self.store, 0..words, |_, c| {
+            ones += count_first_ones(c.as_bytes(), left);
+            left = left.saturating_sub(c.len() as u64 * 64);
+        });
+        Ok(ones)
+    }
+
+    /// The latches of a plane, with their bits.
+    #[inline]
+    pub(super) fn settle(&mut self, plane: PlaneId) -> &mut PlaneLatches {
+        let latches = &mut self.planes[plane.0 as usize];
+        latches.settle(&*self.store, self.config.geometry.page_words());
+        latches
+    }
+
+    /// Bytes of the page register whose bits were not made yet: that many from byte `column` on.
+    fn make_bytes(&self, latches: &PlaneLatches, column: usize, bytes: &mut [u8]) {
+        let range = column / 8..(column + bytes.len()).div_ceil(8);
+        let (mut skipped, mut left) = (column % 8, bytes);
+        latches.deferred.make(&*self.store, range, |_, c| {
+            let made = &c.as_bytes()[skipped..];
+            let count = made.len().min(left.len());
+            let (here, rest) = std::mem::take(&mut left).split_at_mut(count);
+            here.copy_from_slice(&made[..count]);
+            (skipped, left) = (0, rest);
+        });
     }
 
     /// Whether what the page register holds can be trusted.
@@ -219,13 +265,11 @@ impl Timing {
 
 /// Writes bytes into words, byte 0 lowest in word 0.
 fn put_bytes(words: &mut [u64], column: usize, bytes: &[u8]) {
-    use zerocopy::IntoBytes;
     words.as_mut_bytes()[column..column + bytes.len()].copy_from_slice(bytes);
 }
 
 /// Reads bytes out of words; zeros if there are none.
 fn get_bytes(words: &[u64], column: usize, bytes: &mut [u8]) {
-    use zerocopy::IntoBytes;
     match words.as_bytes().get(column..column + bytes.len()) {
         Some(from) => bytes.copy_from_slice(from),
         None => bytes.fill(0),

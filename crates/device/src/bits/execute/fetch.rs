@@ -1,6 +1,8 @@
 //! Pages on their way from the array to the controller.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use media::dram::ScatteredAccess;
 use sim::Time;
@@ -13,7 +15,7 @@ use crate::cache::{Lookup, Rest};
 use crate::ftl::PageSlice;
 use crate::memory::{Buffer, BufferId};
 use crate::region::DieBatch;
-use crate::schedule::{Compute, Ticket};
+use crate::schedule::{Compute, Counted, Ticket};
 
 /// A page of each chunk of a batch that is on its way from the array.
 struct Fetch<'a> {
@@ -24,6 +26,15 @@ struct Fetch<'a> {
     rests: Vec<(usize, Rest, BufferId, Option<Buffer<'a>>)>,
     /// When what the data cache has of pages is out of DRAM.
     cached: Time,
+    /// Where the pages are only counted, and nothing is in them, their ones.
+    ones: Option<Rc<Cell<u64>>>,
+}
+
+/// A page of each chunk of a batch that has come from the array.
+pub(super) struct Fetched<'a> {
+    pub(super) pages: Pages<'a>,
+    /// Their ones, if they were counted on the way: then nothing is in them.
+    pub(super) ones: Option<u64>,
 }
 
 /// The pages of one die's share on their way from the array, in the order of the recipe, batch after batch.
@@ -48,7 +59,7 @@ impl<'a> Fetches<'a> {
     }
 
     /// Waits for the next page.
-    pub(super) async fn next(&mut self) -> Result<Pages<'a>, Failure> {
+    pub(super) async fn next(&mut self) -> Result<Fetched<'a>, Failure> {
         self.top_up();
         let fetch = self
             .flying
@@ -59,6 +70,7 @@ impl<'a> Fetches<'a> {
             pages,
             rests,
             cached,
+            ones,
         } = fetch;
         if let Err(fault) = ticket.await {
             self.forget(pages.len());
@@ -70,7 +82,8 @@ impl<'a> Fetches<'a> {
         }
         bits.sim.sleep_until(cached).await;
         self.top_up();
-        Ok(pages)
+        let ones = ones.map(|ones| ones.get());
+        Ok(Fetched { pages, ones })
     }
 
     /// Starts fetches until enough are on their way.
@@ -100,17 +113,23 @@ impl<'a> Fetches<'a> {
             return self.read_pages(operand, ticket, pages);
         }
         let plane = |place| work.plane(computation, place);
+        let ones = stage.recipe.only_counts().then(Rc::default);
         for OfDie { die, numbers } in by_die(work.geometry(), &self.batch, plane) {
             let places: DieBatch = numbers.iter().map(|&at| self.batch[at]).collect();
             let outputs = numbers
                 .iter()
                 .map(|&at| (plane(self.batch[at]), pages[at].id()));
             let room = stage.through_accelerator;
+            let counted = ones.as_ref().map(|ones: &Rc<Cell<u64>>| Counted {
+                bits: places.iter().map(|&place| stage.bits_from(place)).collect(),
+                ones: ones.clone(),
+            });
             let compute = Compute {
                 steps: work.commands(computation, &places),
                 outputs: outputs.collect(),
                 origin: stage.origin,
                 room: room.then(|| bits.accelerator.room().clone()),
+                counted,
             };
             bits.schedule.push(die, compute, ticket.id().into());
         }
@@ -119,6 +138,7 @@ impl<'a> Fetches<'a> {
             pages,
             rests: Vec::new(),
             cached: Time::ZERO,
+            ones,
         }
     }
 
@@ -175,6 +195,7 @@ impl<'a> Fetches<'a> {
             pages,
             rests,
             cached,
+            ones: None,
         }
     }
 

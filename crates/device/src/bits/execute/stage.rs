@@ -8,7 +8,7 @@ use nvme::SegmentList;
 use sim::Time;
 
 use super::error::Failure;
-use super::fetch::Fetches;
+use super::fetch::{Fetched, Fetches};
 
 use super::{Bits, Pages};
 use crate::bits::classes::DieShare;
@@ -192,6 +192,7 @@ impl Stage {
     ) -> Result<Pages<'a>, Failure> {
         let mut kept: Vec<Option<Pages<'a>>> = Vec::new();
         let mut stack: Vec<Value<'a>> = Vec::with_capacity(2);
+        let mut counted = None;
         for instruction in &self.recipe.instructions {
             match *instruction {
                 Instruction::Fetch {
@@ -199,7 +200,8 @@ impl Stage {
                     keep,
                     operand,
                 } => {
-                    let pages = fetches.next().await?;
+                    let Fetched { pages, ones } = fetches.next().await?;
+                    counted = ones;
                     if operand {
                         self.accelerate(1, batch).await;
                         self.give_room(batch.len());
@@ -246,7 +248,8 @@ impl Stage {
                 Instruction::Count { due } => {
                     self.accelerate(due, batch).await;
                     let pages = self.own(pop(&mut stack), &kept, batch);
-                    self.count_ones(batch, &pages);
+                    let ones = counted.unwrap_or_else(|| self.count_ones(batch, &pages));
+                    self.ones.set(self.ones.get() + ones);
                     stack.push(Value::Own(pages));
                 }
             }
@@ -300,18 +303,19 @@ impl Stage {
     }
 
     /// Bits of the result from the first of the chunk at a place on.
-    fn bits_from(&self, place: u64) -> u64 {
+    pub(super) fn bits_from(&self, place: u64) -> u64 {
         self.bits_in_all - self.work.class.chunk(place) * self.bits.page_bytes() * 8
     }
 
-    fn count_ones(&self, batch: &DieBatch, pages: &Pages<'_>) {
-        for (&chunk, page) in batch.iter().zip(pages) {
+    fn count_ones(&self, batch: &DieBatch, pages: &Pages<'_>) -> u64 {
+        let ones = batch.iter().zip(pages).map(|(&chunk, page)| {
             let ones = self.bits.buffers.with_mut(page.id(), |page| {
                 mask_tail(page, self.bits_from(chunk));
                 count_ones(page)
             });
-            self.ones.set(self.ones.get() + ones.unwrap_or(0));
-        }
+            ones.unwrap_or(0)
+        });
+        ones.sum()
     }
 
     /// Counts the bits of the vector in which two results differ.

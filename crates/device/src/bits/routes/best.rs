@@ -12,15 +12,14 @@ use sim::{Energy, Span};
 use super::time::{asked, cost_of, time_of};
 use super::ways::{homes, ways};
 use super::{Choice, Route, Routes};
+use crate::bits::bound::{Extent, Shares, bound};
 use crate::bits::classes::Class;
 use crate::bits::config::RouteRule;
 use crate::bits::engine::{Engine, Objective};
 use crate::bits::job::{Detail, Question};
-use crate::bits::load::{Extent, Load, Shares};
 use crate::bits::plan::{Limits, Weights};
 use crate::bits::rows::Leaf;
-use crate::cost::CostModel;
-use crate::energy::of_power;
+use crate::cost::{Bound, CostModel};
 
 /// Fetches of pages that are lived through for one candidate; where there are more, what the parts have to do tells almost
 /// exactly how long they take.
@@ -68,7 +67,8 @@ struct Candidates {
     class: Class,
     objective: Objective,
     routes: Vec<Route>,
-    loads: Vec<Load>,
+    bounds: Vec<Bound>,
+    shares: Shares,
     /// By strategy, the candidate in the controller.
     of_strategy: Vec<usize>,
 }
@@ -81,15 +81,17 @@ impl Candidates {
         choice: &Choice<'_>,
     ) -> Candidates {
         let shares = Shares::of(&class, choice.geometry);
+        let extent = shares.extent(choice.geometry);
         let operands = expression.vectors().len();
         let mut candidates = Candidates {
             objective,
             routes: Vec::new(),
-            loads: Vec::new(),
+            bounds: Vec::new(),
+            shares,
             of_strategy: Vec::new(),
             class,
         };
-        for strategy in strategies(objective, shares.extent(choice.geometry), choice) {
+        for strategy in strategies(objective, extent, choice) {
             let limits = Limits {
                 weights: strategy.weights,
                 ..*choice.limits
@@ -99,7 +101,7 @@ impl Candidates {
                 ..*choice
             };
             let ways = ways(expression, strategy.engine, &candidates.class, choice);
-            let first = candidates.add(ways, &shares, choice);
+            let first = candidates.add(ways, choice);
             candidates.of_strategy.push(first);
             if candidates.is_settled(operands) {
                 break;
@@ -109,7 +111,7 @@ impl Candidates {
     }
 
     /// Adds ways; gives the place of the first.
-    fn add(&mut self, ways: Vec<Route>, shares: &Shares, choice: &Choice<'_>) -> usize {
+    fn add(&mut self, ways: Vec<Route>, choice: &Choice<'_>) -> usize {
         let mut places = ways.into_iter().map(|way| {
             let alike = |known: &Route| {
                 (known.site, &known.plan.computations, &known.plan.root)
@@ -118,14 +120,9 @@ impl Candidates {
             };
             let known = self.routes.iter().position(alike);
             known.unwrap_or_else(|| {
-                let load = Load::of(
-                    &self.class,
-                    shares,
-                    way.plans(),
-                    choice.count_only,
-                    choice.model,
-                );
-                self.loads.push(load);
+                let alone = [(&self.class, &self.shares, way.plans())];
+                let bound = bound(alone.into_iter(), &asked(choice), choice.model);
+                self.bounds.push(bound);
                 self.routes.push(way);
                 self.routes.len() - 1
             })
@@ -176,13 +173,13 @@ impl Candidates {
     /// Whether no part has less to do for a candidate than for another, and the dies have clearly more: where they have as
     /// much, or operands are on several, who waits for whom may still decide. Of two alike on one site the first counts.
     fn is_beaten(&self, at: usize) -> bool {
-        let load = &self.loads[at];
+        let bound = &self.bounds[at];
         let beats = |other: usize| {
-            let less = &self.loads[other];
-            let clearly = less.die < load.die && less.die + less.die / CLEARLY <= load.die;
-            let alike = less == load && other < at;
+            let less = &self.bounds[other];
+            let clearly = less.die < bound.die && less.die + less.die / CLEARLY <= bound.die;
+            let alike = less == bound && other < at;
             other != at
-                && less.is_within(load)
+                && less.is_within(bound)
                 && self.class.sites() == 1
                 && (alike || clearly)
                 && !self.routes[other].gathers()
@@ -191,8 +188,8 @@ impl Candidates {
     }
 
     fn least(&self, at: usize, model: &CostModel) -> Key {
-        let load = &self.loads[at];
-        key(self.objective, load.least(), load.least_energy(model))
+        let bound = &self.bounds[at];
+        key(self.objective, bound.least(), bound.least_energy(model))
     }
 
     fn lived(&self, at: usize, choice: &Choice<'_>) -> Key {
@@ -212,13 +209,13 @@ impl Candidates {
         }
         let gathers = self.routes[chosen].gathers();
         let others = (0..self.routes.len()).filter(|&at| self.routes[at].gathers() != gathers);
-        let other = others.min_by_key(|&at| self.loads[at].about());
+        let other = others.min_by_key(|&at| self.bounds[at].about());
         let taken = |at: usize| {
             let mut route = self.routes[at].clone();
-            let is_short = self.loads[at].fetches <= FETCHES_LIVED;
+            let is_short = self.bounds[at].fetches <= FETCHES_LIVED;
             route.estimate = Some(match is_short {
                 true => time_of(&[(&self.class, &route)], choice),
-                false => self.loads[at].about(),
+                false => self.bounds[at].about(),
             });
             route
         };
@@ -275,24 +272,42 @@ fn lived(
     choice: &Choice<'_>,
 ) -> Key {
     let of = classes.iter().zip(ways);
-    let parts: Vec<Part<'_>> = of
-        .map(|(of, &way)| (&of.class, &of.routes[way], of.loads[way]))
+    let taken: Vec<Taken<'_>> = of
+        .map(|(of, &way)| (&of.class, &of.shares, &of.routes[way]))
         .collect();
-    let (time, energy) = together(&parts, &asked(choice), choice);
+    let bound = match (classes, ways) {
+        ([alone], &[way]) => alone.bounds[way],
+        _ => bound_of(&taken, &asked(choice), choice),
+    };
+    let (time, energy) = together(&taken, &bound, &asked(choice), choice);
     key(objective, time, energy)
 }
 
-/// A class, its route, and what that has the parts of the drive do.
-type Part<'a> = (&'a Class, &'a Route, Load);
+/// A class, how it is shared out, and the route it takes.
+type Taken<'a> = (&'a Class, &'a Shares, &'a Route);
+
+/// What classes have the parts of the drive do together.
+fn bound_of(taken: &[Taken<'_>], question: &Question, choice: &Choice<'_>) -> Bound {
+    let plans = taken.iter();
+    let plans = plans.map(|(class, shares, route)| (*class, *shares, route.plans()));
+    bound(plans, question, choice.model)
+}
 
 /// What classes take and spend together. It is lived through, of long vectors the first stripes, unless that would be too
 /// much.
-fn together(parts: &[Part<'_>], question: &Question, choice: &Choice<'_>) -> (Span, Energy) {
-    let fetches: u64 = parts.iter().map(|(_, _, load)| load.fetches).sum();
-    let chunks: u64 = parts.iter().map(|(class, ..)| class.len() as u64).sum();
+fn together(
+    taken: &[Taken<'_>],
+    bound: &Bound,
+    question: &Question,
+    choice: &Choice<'_>,
+) -> (Span, Energy) {
+    let chunks: u64 = taken.iter().map(|(class, ..)| class.len() as u64).sum();
     let planes = u64::from(choice.geometry.planes());
-    let lived = |stripes: u64| fetches * (stripes * planes).min(chunks) / chunks.max(1);
-    let routes: Vec<(&Class, &Route)> = parts.iter().map(|part| (part.0, part.1)).collect();
+    let lived = |stripes: u64| bound.fetches * (stripes * planes).min(chunks) / chunks.max(1);
+    let routes: Vec<(&Class, &Route)> = taken
+        .iter()
+        .map(|(class, _, route)| (*class, *route))
+        .collect();
     let steps: u64 = routes.iter().map(|(_, route)| route.steps()).sum();
     let pages: u64 = routes.iter().map(|(_, route)| route.pages()).sum();
     for stripes in [4, 2] {
@@ -305,11 +320,7 @@ fn together(parts: &[Part<'_>], question: &Question, choice: &Choice<'_>) -> (Sp
             return (cost.time, cost.total_energy());
         }
     }
-    let time = parts.iter().map(|(_, _, load)| load.about()).max();
-    let time = time.unwrap_or_default();
-    let spent = parts.iter().map(|(_, _, load)| load.energy);
-    let spent = spent.fold(Energy::ZERO, |sum, energy| sum + energy);
-    (time, spent + of_power(choice.model.active_milliwatts, time))
+    (bound.about(), bound.about_energy(choice.model))
 }
 
 /// What is to be expected of an evaluation inside the drive, without regard to what else it does.
@@ -334,27 +345,18 @@ pub(in crate::bits) fn outlook(
         .iter()
         .map(|(class, _)| Shares::of(class, choice.geometry))
         .collect();
-    let load = |at: usize, route: &Route| {
-        let class = &planned[at].0;
-        Load::of(
-            class,
-            &shares[at],
-            route.plans(),
-            choice.count_only,
-            choice.model,
-        )
-    };
-    let parts = planned.iter().enumerate();
-    let parts: Vec<Part<'_>> = parts
-        .map(|(at, (class, routes))| (class, &routes.chosen, load(at, &routes.chosen)))
-        .collect();
-    let reading = (0..planned.len()).map(|at| {
-        let read = ways(expression, Engine::InStorage, &planned[at].0, choice).swap_remove(0);
-        let load = load(at, &read);
-        load.die.max(load.channel)
+    let read = (planned.iter().zip(&shares)).map(|((class, _), shares)| {
+        let read = ways(expression, Engine::InStorage, class, choice).swap_remove(0);
+        let alone = [(class, shares, read.plans())];
+        let bound = bound(alone.into_iter(), question, choice.model);
+        bound.die.max(bound.channel)
     });
-    let reading = reading.max().unwrap_or_default();
-    let (time, energy) = together(&parts, question, choice);
+    let reading = read.max().unwrap_or_default();
+    let taken: Vec<Taken<'_>> = (planned.iter().zip(&shares))
+        .map(|((class, routes), shares)| (class, shares, &routes.chosen))
+        .collect();
+    let bound = bound_of(&taken, question, choice);
+    let (time, energy) = together(&taken, &bound, question, choice);
     Outlook {
         time,
         energy,
@@ -388,47 +390,31 @@ fn strategies(objective: Objective, extent: Extent, choice: &Choice<'_>) -> Vec<
             strategies.push(cosmos(weights));
         }
     };
-    add(Prices::of(choice.model).by_time(&extent, extent.pages_of_die));
-    add(Prices::of(choice.model).by_time(&extent, extent.pages_of_channel));
+    add(by_time(choice.model, &extent, extent.pages_of_die));
+    add(by_time(choice.model, &extent, extent.pages_of_channel));
     add(Weights::PAGES_FIRST);
     if objective == Objective::Energy {
-        add(Prices::of(choice.model).by_energy());
+        add(by_energy(choice.model));
     }
     strategies.extend([plain(Engine::ParaBit), plain(Engine::InStorage)]);
     strategies
 }
 
-/// What one of each takes and spends.
-struct Prices {
-    sense: (Span, Energy),
-    page: (Span, Energy),
-    operand: (Span, Energy),
+/// What a sense, a page over the channel and an operand of the accelerator take, where the busiest has so many pages.
+fn by_time(model: &CostModel, extent: &Extent, pages: u64) -> Weights {
+    let sense = model.sense_of_one();
+    Weights {
+        sense: ((sense.cycles + sense.array) * extent.batches).as_ps(),
+        page_transfer: (model.page_out().span * pages).as_ps(),
+        operand: (model.accelerated(1).span * extent.chunks).as_ps(),
+    }
 }
 
-impl Prices {
-    fn of(model: &CostModel) -> Prices {
-        let bytes = model.page_bytes();
-        let moved = Energy::from_pj(bytes * u64::from(model.channel.transfer_pj_per_byte));
-        Prices {
-            sense: crate::bits::job::sense_cost(&model.nand),
-            page: (model.channel.span_of(bytes), moved),
-            operand: model.accelerator.of(bytes),
-        }
-    }
-
-    fn by_time(&self, extent: &Extent, pages: u64) -> Weights {
-        Weights {
-            sense: (self.sense.0 * extent.batches).as_ps(),
-            page_transfer: (self.page.0 * pages).as_ps(),
-            operand: (self.operand.0 * extent.chunks).as_ps(),
-        }
-    }
-
-    fn by_energy(&self) -> Weights {
-        Weights {
-            sense: self.sense.1.as_pj(),
-            page_transfer: self.page.1.as_pj(),
-            operand: self.operand.1.as_pj(),
-        }
+/// What they spend.
+fn by_energy(model: &CostModel) -> Weights {
+    Weights {
+        sense: model.sense_of_one().energy.as_pj(),
+        page_transfer: model.page_out().energy.as_pj(),
+        operand: model.accelerated(1).energy.as_pj(),
     }
 }

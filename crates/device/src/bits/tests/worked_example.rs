@@ -65,7 +65,7 @@ impl Example {
     }
 
     /// What the cache latch holds.
-    fn c(&self) -> u64 {
+    fn c(&mut self) -> u64 {
         let register = self.flash.nand.page_register(PlaneId(0));
         register.expect("the die is idle")[0]
     }

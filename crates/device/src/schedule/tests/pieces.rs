@@ -74,6 +74,7 @@ fn computation(bench: &Bench, steps: Vec<Command>) -> (Compute, [BufferId; 2]) {
         steps: steps.into(),
         outputs: [PlaneId(0), PlaneId(1)].into_iter().zip(buffers).collect(),
         room: None,
+        counted: None,
         origin: user(Priority::High),
     };
     (compute, buffers)

@@ -15,7 +15,7 @@ use super::trace::{Moved, Purpose};
 use crate::schedule::computation::Computation;
 use crate::schedule::fault::Fault;
 use crate::schedule::key::{Kind, QueueKey};
-use crate::schedule::operation::Outputs;
+use crate::schedule::operation::{Counted, Outputs};
 use crate::schedule::origin::Origin;
 use crate::schedule::queue::Waiting;
 use crate::schedule::turns::{Turn, Visit};
@@ -60,8 +60,10 @@ impl Unit {
         }
         let computation = &mut waiting.operation;
         if computation.fault.is_none() && !delivered {
-            let (outputs, origin) = (&computation.compute.outputs, computation.compute.origin);
-            computation.fault = self.latches_out(outputs, origin).await;
+            let compute = &computation.compute;
+            computation.fault = self
+                .latches_out(&compute.outputs, compute.counted.as_ref(), compute.origin)
+                .await;
         }
         let Computation { compute, fault, .. } = waiting.operation;
         self.schedule
@@ -138,8 +140,13 @@ impl Unit {
         })
     }
 
-    /// Moves whole C-latches over the channel.
-    pub(super) async fn latches_out(&self, outputs: &Outputs, origin: Origin) -> Option<Fault> {
+    /// Moves whole C-latches over the channel, to their buffers or only to be counted.
+    pub(super) async fn latches_out(
+        &self,
+        outputs: &Outputs,
+        counted: Option<&Counted>,
+        origin: Origin,
+    ) -> Option<Fault> {
         let geometry = &self.schedule.geometry;
         let mut fault = None;
         for (index, (plane, into)) in outputs.iter().enumerate() {
@@ -157,7 +164,10 @@ impl Unit {
             })
             .await;
             drop(turn);
-            let status = self.latch_out(*plane, 0, *into, 0..geometry.page_bytes as usize);
+            let status = match counted {
+                Some(counted) => self.count_latch(*plane, counted.bits[index], &counted.ones),
+                None => self.latch_out(*plane, 0, *into, 0..geometry.page_bytes as usize),
+            };
             if is_lost(status) {
                 let block = geometry.block_of_plane(*plane, 0);
                 fault = Some(Fault::Uncorrectable(PageAddress { block, page: 0 }));

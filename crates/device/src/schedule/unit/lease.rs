@@ -22,7 +22,7 @@ use crate::memory::BufferId;
 use crate::planted::{Bug, is_planted};
 use crate::schedule::computation::{Computation, Left, SavedPage};
 use crate::schedule::fault::Fault;
-use crate::schedule::operation::{Outputs, Read};
+use crate::schedule::operation::{Counted, Outputs, Read};
 use crate::schedule::origin::Origin;
 use crate::schedule::queue::Set;
 use crate::schedule::turns::{Turn, Visit};
@@ -35,6 +35,7 @@ pub(super) struct Lease {
     origin: Origin,
     left: Rc<RefCell<Left>>,
     outputs: Outputs,
+    counted: Option<Counted>,
     /// The latches hold nothing but the outputs, and go there if they are needed.
     over: bool,
 }
@@ -60,6 +61,7 @@ impl Unit {
             origin: compute.origin,
             left,
             outputs: compute.outputs.clone(),
+            counted: compute.counted.clone(),
             over,
         };
         let before = self.lease.borrow_mut().replace(lease);
@@ -109,7 +111,9 @@ impl Unit {
     async fn save<'a>(&'a self, lease: Lease, turn: Option<Turn<'a>>) -> Option<Turn<'a>> {
         drop(turn);
         let (left, pages) = if lease.over {
-            let fault = self.latches_out(&lease.outputs, lease.origin).await;
+            let fault = self
+                .latches_out(&lease.outputs, lease.counted.as_ref(), lease.origin)
+                .await;
             (Left::Delivered(fault), lease.outputs.len())
         } else {
             match self.read_out(&lease).await {

@@ -12,6 +12,7 @@ use crate::schedule::queue::{Set, Waiting};
 use crate::schedule::turns::{Turn, Visit};
 use arrayvec::ArrayVec;
 use media::nand::{PLANES_PER_DIE_MAX, PageStatus, PlaneId};
+use std::cell::Cell;
 use std::ops::Range;
 
 impl Unit {
@@ -114,6 +115,15 @@ impl Unit {
             counts.page_reads += set.len() as u64;
             counts.multi_plane_reads += u64::from(set.len() > 1);
         });
+    }
+
+    /// Adds the ones among the first bits of a C-latch; whether they are of worth.
+    pub(super) fn count_latch(&self, plane: PlaneId, bits: u64, ones: &Cell<u64>) -> PageStatus {
+        let nand = self.schedule.nand.borrow();
+        let counted = nand.count_ones(plane, bits);
+        let counted = counted.map(|counted| ones.set(ones.get() + counted));
+        let status = counted.and_then(|()| nand.page_status(plane));
+        status.unwrap_or(PageStatus::Uncorrectable)
     }
 
     /// Copies part of a C-latch to a buffer; whether it is of worth.

@@ -41,8 +41,8 @@ const QUIET_READS: u32 = 1 << 17;
 const CODE: u64 = 0;
 const ONES: u64 = 1;
 const ZEROS: u64 = 2;
-/// Blocks whose error rates are remembered.
-const MEMO: usize = 64;
+/// Blocks whose error rates are remembered: what a few vectors have in all planes.
+const MEMO: usize = 1024;
 
 /// Reads of a block as its cells feel them: in powers of two, so that a read seldom changes what the
 /// next one gives.
@@ -270,7 +270,8 @@ impl Cells {
             return None;
         }
         let block = page.block.0;
-        let at = block as usize % MEMO;
+        // Blocks of the same number in different planes are used together.
+        let at = mix(block.into()) as usize % MEMO;
         let known = self.memo[at].get();
         let known = known.filter(|known| known.block == block && known.past == *past);
         let rates = match known {

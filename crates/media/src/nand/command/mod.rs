@@ -173,6 +173,11 @@ impl Iscm {
         transfer: true,
     };
 
+    /// Whether the S-latch holds nothing afterwards of what it held.
+    pub(crate) const fn begins_s(self) -> bool {
+        self.inverse || self.init_s
+    }
+
     /// The flags as the byte on the bus: inverse, S, C and move from bit 0 up.
     pub const fn to_byte(self) -> u8 {
         self.inverse as u8

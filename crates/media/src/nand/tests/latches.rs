@@ -295,6 +295,9 @@ proptest! {
             }
             for plane in 0..2 {
                 prop_assert_eq!(bits(&d.register(plane as u32)), model.c[plane], "after {:?}", step);
+                let ones = model.c[plane].iter().filter(|bit| **bit).count() as u64;
+                let plane = PlaneId(plane as u32);
+                prop_assert_eq!(d.nand.count_ones(plane, u64::MAX).expect("the die is idle"), ones);
             }
         }
         prop_assume!(accepted > 0);

@@ -9,6 +9,43 @@ fn byte(d: &Driver) -> u8 {
     d.register(0)[0]
 }
 
+/// Whatever of the page register is asked for, whether its bits were made or not, is that of `expected`.
+fn looked_at_alike(d: &mut Driver, expected: &[u8]) {
+    for _ in 0..2 {
+        for range in [
+            0..expected.len(),
+            3..5,
+            2041..2063,
+            4096..8192,
+            16_383..expected.len(),
+        ] {
+            let mut bytes = vec![0; range.len()];
+            let column = range.start;
+            d.nand
+                .data_out(PlaneId(0), column, &mut bytes)
+                .expect("the die is idle");
+            assert!(bytes == expected[range], "from byte {column} on");
+        }
+        for bits in [0, 5, 4096, 16_389, u64::MAX] {
+            let of = |at: usize| (0..8).filter(move |bit| 8 * at as u64 + bit < bits);
+            let ones = |at: usize| of(at).filter(|bit| expected[at] >> bit & 1 == 1).count() as u64;
+            let expected = (0..expected.len()).map(ones).sum::<u64>();
+            assert_eq!(
+                d.nand.count_ones(PlaneId(0), bits).expect("idle"),
+                expected,
+                "{bits} bits"
+            );
+        }
+        let words = d.nand.page_register(PlaneId(0)).expect("the die is idle");
+        assert!(
+            words
+                .iter()
+                .flat_map(|word| word.to_le_bytes())
+                .eq(expected.iter().copied())
+        );
+    }
+}
+
 /// Programs byte values into (block, page) of plane 0.
 fn store(d: &mut Driver, pages: &[(u32, u32, u8)]) {
     for &(block, index, value) in pages {
@@ -223,6 +260,18 @@ fn wide_senses_are_the_and_and_or_of_all_their_pages() {
             d.must(0, &mws(flags("isct"), &[(1, 0, &layers)]));
             let inverse: Vec<u8> = and(1, &layers).iter().map(|byte| !byte).collect();
             assert!(d.register(0) == inverse, "NAND of {count} pages");
+            // (both and not the second) or (the first): several senses, some bytes of what they leave, and its ones.
+            d.must(0, &mws(flags("isct"), &[(1, 0, &layers)]));
+            d.must(0, &mws(flags("s"), &[(0, 0, &layers)]));
+            d.must(
+                0,
+                &Command::Xor {
+                    planes: PlaneMask(1),
+                },
+            );
+            let expected = and(0, &layers).into_iter().zip(&inverse);
+            let expected: Vec<u8> = expected.map(|(a, b)| a ^ b).collect();
+            looked_at_alike(&mut d, &expected);
         }
     }
     let _ = std::fs::remove_file(&path);

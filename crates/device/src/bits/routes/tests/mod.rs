@@ -1,5 +1,7 @@
 //! What splitting an expression keeps, and what bringing its subexpressions together means.
 
+mod bounds;
+
 use nvme::Expression as Tree;
 
 use super::split::{Operator, Subexpression, split};

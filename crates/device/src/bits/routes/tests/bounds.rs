@@ -1,0 +1,236 @@
+//! Bounds against what idle drives live through: never more, and about that where there is much to do.
+
+use std::ops::Range;
+
+use media::nand::{Geometry, PageAddress, PlaneId};
+
+use super::{Expression, Random, group};
+use crate::bits::bound::{Shares, bound};
+use crate::bits::classes::{Class, classes};
+use crate::bits::config::RouteRule;
+use crate::bits::engine::Engine;
+use crate::bits::job::{Detail, Question, job};
+use crate::bits::plan::{Limits, Weights};
+use crate::bits::routes::ways::ways;
+use crate::bits::routes::{Choice, Route};
+use crate::bits::rows::Leaf;
+use crate::cost::{AcceleratorModel, Bound, Cost, CostModel, IdleDrive, tests};
+use crate::ftl::{Lpn, Stored};
+use crate::region::{Home, Layout};
+
+/// Logical pages from the first of an operand to that of the next.
+const APART: u32 = 1 << 12;
+const ENGINES: [Engine; 3] = [Engine::FlashCosmos, Engine::ParaBit, Engine::InStorage];
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.bits() % limit
+    }
+}
+
+/// A drive of random extent that is bound by one part or another.
+fn model(random: &mut Random) -> CostModel {
+    let mut model = tests::model();
+    let geometry = &mut model.nand.geometry;
+    geometry.blocks_per_plane = 1024;
+    geometry.channels = [1, 2, 4][random.below(3) as usize];
+    geometry.chips_per_channel = 1 + random.below(4) as u32;
+    geometry.planes_per_die = [1, 2, 4][random.below(3) as usize];
+    geometry.page_bytes = [512, 4096, 16384][random.below(3) as usize];
+    let page_bytes = u64::from(geometry.page_bytes);
+    model.channel.megabytes_per_second = [200.0, 1200.0][random.below(2) as usize];
+    model.link.lanes = [1, 4][random.below(2) as usize];
+    let planes = u64::from(geometry.planes_per_die);
+    model.accelerator = AcceleratorModel {
+        pages: planes * (1 + random.below(8)),
+        bytes_per_second: [300_000_000, 9_600_000_000][random.below(2) as usize],
+        ..model.accelerator
+    };
+    if random.below(3) == 0 {
+        model.cores.work.fetch_cycles = 1_850;
+        model.cores.work.plan_cycles = 20_000 / (16_384 / page_bytes).max(1);
+        model.cores.work.complete_cycles = 794;
+    }
+    model
+}
+
+/// Operands of three groups, each at a home of its own or outside of the region.
+struct Operands {
+    geometry: Geometry,
+    groups: Vec<Option<(Layout, bool)>>,
+}
+
+impl Operands {
+    fn new(geometry: &Geometry, random: &mut Random) -> Operands {
+        let all = Layout::new(geometry.clone());
+        let group = |_| {
+            let first = random.below(geometry.dies().into()) as u16;
+            let dies = (random.below(4) as u16).min(geometry.dies() as u16);
+            let home = Home { first, dies };
+            let layout = all.at(home).expect("a home of this drive");
+            let inverse = random.below(2) == 0;
+            (random.below(8) > 0).then_some((layout, inverse))
+        };
+        Operands {
+            geometry: geometry.clone(),
+            groups: (0..3).map(group).collect(),
+        }
+    }
+
+    /// Where a chunk of an operand is.
+    fn stored(&self, leaf: Leaf, chunk: u64) -> Stored {
+        let Leaf::Stored(number) = leaf else {
+            panic!("not brought yet");
+        };
+        let geometry = &self.geometry;
+        let (group, vector) = (group(leaf) as u32, number % 10);
+        match &self.groups[group as usize] {
+            Some((layout, inverse)) => {
+                let index = group * 256 + layout.block_index(chunk) as u32;
+                let block = geometry.block_of_plane(layout.plane(chunk), index);
+                Stored::Placed {
+                    page: layout.page(block, chunk, vector),
+                    inverse: *inverse,
+                }
+            }
+            None => {
+                let planes = u64::from(geometry.planes());
+                let plane = (chunk + u64::from(vector)) % planes;
+                let plane = PlaneId(plane as u32);
+                let block = geometry.block_of_plane(plane, 1000);
+                let page = (chunk / planes) as u32;
+                Stored::Elsewhere(Some(PageAddress { block, page }))
+            }
+        }
+    }
+
+    /// The classes of the first chunks of what an expression names, and it over numbers of these.
+    fn classes(&self, expression: &Expression, chunks: u32) -> (Expression, Vec<Class>) {
+        let names = expression.vectors();
+        let place = |name: Leaf| names.binary_search(&name).expect("it is named") as u32;
+        let numbered = expression.try_map(|name| Ok::<_, ()>(Leaf::Stored(place(name))));
+        let numbered = numbered.expect("nothing fails");
+        let first: Vec<Lpn> = (0..names.len() as u32).map(|at| Lpn(at * APART)).collect();
+        let stored = |lpn: Lpn| {
+            let leaf = names[(lpn.0 / APART) as usize];
+            self.stored(leaf, u64::from(lpn.0 % APART))
+        };
+        let classes = classes(stored, &self.geometry, (&first, 1), 0..chunks, |_| {});
+        (numbered, classes)
+    }
+}
+
+/// What evaluating classes by routes takes at least, and what it takes.
+fn both(routes: &[(&Class, &Route)], question: &Question, model: &CostModel) -> (Bound, Cost) {
+    let geometry = &model.nand.geometry;
+    let of = |(class, _): &(&Class, &Route)| Shares::of(class, geometry);
+    let shares: Vec<Shares> = routes.iter().map(of).collect();
+    let plans = routes.iter().zip(&shares);
+    let plans = plans.map(|((class, route), shares)| (*class, shares, route.plans()));
+    let bound = bound(plans, question, model);
+    let plans = routes.iter().map(|(class, route)| (*class, route.plans()));
+    let job = job(plans, question, model, Detail::Commands);
+    (bound, IdleDrive::live(job, model))
+}
+
+/// Sorted ratios of what is about to be taken and what is.
+struct Ratios(Vec<f64>);
+
+impl Ratios {
+    /// The ratio that this share of them, in percent, does not exceed.
+    fn percentile(&self, percent: usize) -> f64 {
+        self.0[(self.0.len() - 1) * percent / 100]
+    }
+
+    /// All ratios are within `all`, nine in ten within `most`.
+    fn expect(&mut self, name: &str, all: Range<f64>, most: Range<f64>) {
+        self.0.sort_by(f64::total_cmp);
+        let told = [0, 5, 50, 95, 100].map(|percent| self.percentile(percent));
+        println!(
+            "about, {name}: {} cases, {told:.3?} at 0, 5, 50, 95, 100 percent",
+            self.0.len()
+        );
+        assert!(
+            told[0] >= all.start && told[4] < all.end,
+            "{name}: {told:?}"
+        );
+        assert!(
+            told[1] >= most.start && told[3] < most.end,
+            "{name}: {told:?}"
+        );
+    }
+}
+
+/// Random expressions of operands at random homes and in no home, of random lengths, on random drives.
+#[test]
+fn bounds_are_no_more_than_what_is_lived() {
+    let (mut short, mut long, mut gathered) = (Ratios(vec![]), Ratios(vec![]), Ratios(vec![]));
+    for seed in 0..400 {
+        let random = &mut Random(seed);
+        let model = model(random);
+        let geometry = &model.nand.geometry;
+        let operands = Operands::new(geometry, random);
+        let expression = random.expression(4);
+        let planes = u64::from(geometry.planes());
+        let chunks = 1 + random.below(6 * planes);
+        let (expression, classes) = operands.classes(&expression, chunks as u32);
+        let page_bits = u64::from(geometry.page_bytes) * 8;
+        let question = Question {
+            bits: chunks * page_bits - random.below(page_bits),
+            expression_bytes: random.below(200),
+            count_only: random.below(2) == 0,
+        };
+        let choice = Choice {
+            geometry,
+            limits: &Limits {
+                blocks_max: 4,
+                weights: [Weights::SENSES_FIRST, Weights::PAGES_FIRST][random.below(2) as usize],
+            },
+            model: &model,
+            rule: RouteRule::Fastest,
+            count_only: question.count_only,
+        };
+        for engine in ENGINES {
+            let of = |class| ways(&expression, engine, class, &choice);
+            let ways: Vec<Vec<Route>> = classes.iter().map(of).collect();
+            for way in 0..ways[0].len() {
+                let routes = classes.iter().zip(&ways);
+                let routes = routes.map(|(class, ways)| (class, &ways[way.min(ways.len() - 1)]));
+                let routes: Vec<(&Class, &Route)> = routes.collect();
+                let (bound, cost) = both(&routes, &question, &model);
+                let gathers = routes.iter().any(|(_, route)| route.gathers());
+                let case = format!("seed {seed}, {engine}, way {way}, {question:?}: {expression}");
+                is_no_more(&bound, &cost, &model, &case);
+                if !gathers {
+                    assert_eq!(bound.channel, cost.channel, "{case}");
+                }
+                let about = bound.about().as_ps() as f64 / cost.time.as_ps() as f64;
+                let ratios = match (gathers, chunks >= 4 * planes) {
+                    (true, _) => &mut gathered,
+                    (false, true) => &mut long,
+                    (false, false) => &mut short,
+                };
+                ratios.0.push(about);
+            }
+        }
+    }
+    long.expect("four stripes and more", 0.7..1.02, 0.8..1.01);
+    short.expect("fewer", 0.6..1.25, 0.8..1.01);
+    // Programs and senses of classes that are brought together on each other's dies wait for one another.
+    gathered.expect("gathered", 0.45..1.4, 0.65..1.1);
+}
+
+/// No part of a bound is more than what was lived through.
+fn is_no_more(bound: &Bound, cost: &Cost, model: &CostModel, case: &str) {
+    let parts = [
+        ("time", bound.least(), cost.time),
+        ("channel", bound.channel, cost.channel),
+        ("accelerator", bound.accelerator, cost.accelerator),
+        ("link", bound.link, cost.link),
+    ];
+    for (part, bound, lived) in parts {
+        assert!(bound <= lived, "{part}: {bound} of {lived}, {case}");
+    }
+    let (least, lived) = (bound.least_energy(model), cost.total_energy());
+    assert!(least <= lived, "{least:?} of {lived:?}, {case}");
+}

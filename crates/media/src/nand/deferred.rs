@@ -1,0 +1,255 @@
+//! Senses whose bits nobody has looked at yet.
+//!
+//! Most of what the latches hold is looked at once, as it leaves the plane, or never: the next sense begins anew. So it is
+//! noted what was sensed, and the bits are made when they are asked for, piece by piece in the first-level cache, without a
+//! page's worth of memory for what comes between. Only what is as it was programmed can be noted: where a cell reads wrong, or a
+//! page is not in memory, bits are sensed at once. Of what changes the array nothing but an erase changes what was noted.
+
+use std::ops::Range;
+
+use arrayvec::ArrayVec;
+
+use super::command::Iscm;
+use super::geometry::PageAddress;
+use super::storage::BitStore;
+use crate::words::{STREAMS, and, and_all, invert, or, xor};
+
+/// Words that are worked on at a time.
+const PIECE: usize = 256;
+/// Pages that are noted at most, and steps.
+const NOTED_MAX: usize = 256;
+
+/// What a plane did to its latches since a sense that began both anew; nothing if they hold their bits.
+#[derive(Default)]
+pub(crate) struct Deferred {
+    steps: Vec<Step>,
+    /// Pages that conduct where they hold ones.
+    pages: Vec<PageAddress>,
+    /// Where in `pages` each slot ends.
+    slot_ends: Vec<usize>,
+}
+
+#[derive(Clone, Copy)]
+enum Step {
+    /// A sense of slots up to this one.
+    Sense { iscm: Iscm, slots_end: usize },
+    /// C ^= S.
+    Xor,
+}
+
+/// What may be noted of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Noted {
+    /// It is erased: all of it conducts.
+    Conducts,
+    /// It is in memory as it was programmed.
+    Kept,
+    /// Neither.
+    Not,
+}
+
+impl Deferred {
+    /// Whether the bits of the latches are still to be made.
+    pub(crate) fn is_some(&self) -> bool {
+        !self.steps.is_empty()
+    }
+
+    /// The latches hold their bits.
+    pub(crate) fn clear(&mut self) {
+        self.steps.clear();
+        self.pages.clear();
+        self.slot_ends.clear();
+    }
+
+    /// Notes a sense of slots, of which `noted` tells what each page is; false, and nothing is changed by it, if it has to be
+    /// carried out at once.
+    pub(crate) fn sense<'a>(
+        &mut self,
+        iscm: Iscm,
+        slots: impl Iterator<Item = &'a [PageAddress]>,
+        noted: impl Fn(PageAddress) -> Noted,
+    ) -> bool {
+        let begins = iscm.begins_s() && iscm.init_c;
+        if begins {
+            self.clear();
+        }
+        if !begins && !self.is_some() || self.steps.len() == NOTED_MAX {
+            return false;
+        }
+        let (pages, slot_ends) = (self.pages.len(), self.slot_ends.len());
+        for slot in slots {
+            for &page in slot {
+                let noted = noted(page);
+                if noted == Noted::Not || self.pages.len() == NOTED_MAX {
+                    self.pages.truncate(pages);
+                    self.slot_ends.truncate(slot_ends);
+                    return false;
+                }
+                if noted == Noted::Kept {
+                    self.pages.push(page);
+                }
+            }
+            self.slot_ends.push(self.pages.len());
+        }
+        let slots_end = self.slot_ends.len();
+        self.steps.push(Step::Sense { iscm, slots_end });
+        true
+    }
+
+    /// Notes C ^= S; false if that has to be carried out at once.
+    pub(crate) fn xor(&mut self) -> bool {
+        let notes = self.is_some() && self.steps.len() < NOTED_MAX;
+        if notes {
+            self.steps.push(Step::Xor);
+        }
+        notes
+    }
+
+    /// Makes the bits of the words `range`, and shows them to `look` piece by piece: S and C.
+    pub(crate) fn make(
+        &self,
+        store: &dyn BitStore,
+        range: Range<usize>,
+        mut look: impl FnMut(&[u64], &[u64]),
+    ) {
+        let pages = self.pages.iter();
+        let kept = pages.map(|&page| store.words(page, range.clone()));
+        let kept: ArrayVec<&[u64], NOTED_MAX> = kept
+            .map(|words| words.expect("what is noted stays until it is erased"))
+            .collect();
+        if let [Step::Sense { iscm, .. }] = self.steps[..]
+            && let (&[page], &[_]) = (&kept[..], &self.slot_ends[..])
+            && (iscm.transfer, iscm.inverse) == (true, false)
+        {
+            return look(page, page);
+        }
+        let mut latches = Piece::new();
+        for start in (0..range.len()).step_by(PIECE) {
+            let here = start..range.len().min(start + PIECE);
+            self.make_piece(&kept, here.clone(), &mut latches);
+            let (s, c) = latches.both(here.len());
+            look(s, c);
+        }
+    }
+
+    fn make_piece(&self, kept: &[&[u64]], here: Range<usize>, latches: &mut Piece) {
+        let (mut first_slot, mut first_page) = (0, 0);
+        for step in &self.steps {
+            let Step::Sense { iscm, slots_end } = *step else {
+                latches.xor(here.len());
+                continue;
+            };
+            let slots = self.slot_ends[first_slot..slots_end].iter();
+            let slots = slots.map(|&end| &kept[std::mem::replace(&mut first_page, end)..end]);
+            latches.sense(iscm, slots, here.clone());
+            first_slot = slots_end;
+        }
+    }
+}
+
+/// Some words of both latches.
+struct Piece {
+    s: [u64; PIECE],
+    /// What C holds, unless that is what S holds.
+    c: [u64; PIECE],
+    is_alike: bool,
+    /// What is sensed, and what a slot of it is.
+    sensed: [u64; PIECE],
+    slot: [u64; PIECE],
+}
+
+impl Piece {
+    fn new() -> Piece {
+        let [s, c, sensed, slot] = [[0; PIECE]; 4];
+        let is_alike = true;
+        Piece {
+            s,
+            c,
+            is_alike,
+            sensed,
+            slot,
+        }
+    }
+
+    /// What the latches hold.
+    fn both(&self, words: usize) -> (&[u64], &[u64]) {
+        let c = if self.is_alike { &self.s } else { &self.c };
+        (&self.s[..words], &c[..words])
+    }
+
+    /// Senses slots of pages, of each the words `here`.
+    fn sense<'a>(
+        &mut self,
+        iscm: Iscm,
+        slots: impl Iterator<Item = &'a [&'a [u64]]>,
+        here: Range<usize>,
+    ) {
+        let words = here.len();
+        if self.is_alike && !iscm.init_c {
+            self.part(words);
+        }
+        let (s, sensed) = (&mut self.s[..words], &mut self.sensed[..words]);
+        let into = if iscm.begins_s() {
+            &mut *s
+        } else {
+            &mut *sensed
+        };
+        conducts(into, &mut self.slot[..words], slots, here);
+        if iscm.inverse {
+            invert(s);
+        }
+        if !iscm.begins_s() {
+            and(s, sensed);
+        }
+        match (iscm.init_c, iscm.transfer) {
+            (true, true) => self.is_alike = true,
+            (true, false) => {
+                self.is_alike = false;
+                self.c[..words].fill(0);
+            }
+            (false, true) => or(&mut self.c[..words], s),
+            (false, false) => {}
+        }
+    }
+
+    /// C ^= S.
+    fn xor(&mut self, words: usize) {
+        if self.is_alike {
+            self.part(words);
+        }
+        xor(&mut self.c[..words], &self.s[..words]);
+    }
+
+    /// Gives C what both hold.
+    fn part(&mut self, words: usize) {
+        self.is_alike = false;
+        self.c[..words].copy_from_slice(&self.s[..words]);
+    }
+}
+
+/// Where bitlines conduct through one slot at least.
+fn conducts<'a>(
+    into: &mut [u64],
+    slot: &mut [u64],
+    slots: impl Iterator<Item = &'a [&'a [u64]]>,
+    here: Range<usize>,
+) {
+    for (at, pages) in slots.enumerate() {
+        if let (1.., [page]) = (at, pages) {
+            or(into, &page[here.clone()]);
+            continue;
+        }
+        let all = if at == 0 { &mut *into } else { &mut *slot };
+        let mut anew = true;
+        for pages in pages.chunks(STREAMS) {
+            let pages = pages.iter().map(|page| &page[here.clone()]);
+            anew = and_all(all, &pages.collect::<ArrayVec<_, STREAMS>>(), anew);
+        }
+        if anew {
+            all.fill(u64::MAX);
+        }
+        if at > 0 {
+            or(into, slot);
+        }
+    }
+}

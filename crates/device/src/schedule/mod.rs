@@ -462,10 +462,10 @@ fn planes_of(command: &Command) -> u64 {
     }
 }
 
-/// How many planes a command senses.
-fn senses_of(command: &Command) -> u64 {
-    match command {
-        Command::Program { .. } | Command::CopybackProgram { .. } | Command::Erase { .. } => 0,
-        sensing => planes_of(sensing),
-    }
+/// Whether a command that touches cells changes them rather than sensing them.
+fn changes_cells(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Program { .. } | Command::CopybackProgram { .. } | Command::Erase { .. }
+    )
 }

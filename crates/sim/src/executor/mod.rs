@@ -109,20 +109,17 @@ impl Simulation {
 
     /// Polls the next task, moving the clock if need be; false if nothing is left to happen.
     pub fn step(&self) -> bool {
-        self.sim
-            .step(&mut Context::from_waker(Waker::noop()), Time::MAX)
+        self.sim.steps(Time::MAX, 1, || false)
     }
 
     /// Runs until nothing is left to happen.
     pub fn run(&self) {
-        let context = &mut Context::from_waker(Waker::noop());
-        while self.sim.step(context, Time::MAX) {}
+        self.sim.steps(Time::MAX, u64::MAX, || false);
     }
 
     /// Runs everything up to and including `limit`, and leaves the clock there.
     pub fn run_until(&self, limit: Time) {
-        let context = &mut Context::from_waker(Waker::noop());
-        while self.sim.step(context, limit) {}
+        self.sim.steps(limit, u64::MAX, || false);
         if self.now() < limit {
             self.sim.0.now.set(limit);
         }
@@ -152,14 +149,12 @@ impl Simulation {
     /// # Errors
     /// [`Stalled`] if nothing is left to happen before it finishes.
     pub fn advance<T>(&self, handle: &JoinHandle<T>, events: u64) -> Result<bool, Stalled> {
-        let context = &mut Context::from_waker(Waker::noop());
-        for _ in 0..events {
-            if handle.is_finished() {
-                return Ok(true);
-            }
-            if !self.sim.step(context, Time::MAX) {
-                return Err(Stalled { at: self.now() });
-            }
+        if handle.is_finished() {
+            return Ok(true);
+        }
+        let is_over = || handle.is_finished();
+        if !self.sim.steps(Time::MAX, events, is_over) {
+            return Err(Stalled { at: self.now() });
         }
         Ok(handle.is_finished())
     }
@@ -329,20 +324,33 @@ impl Sim {
         task
     }
 
-    /// Polls one task: a timer's of this instant, else a woken one, else the
-    /// next timer's no later than `limit`. False if there is none.
+    /// Polls tasks, up to `events` times, or until one has ended and `is_over`: each time a timer's of this instant,
+    /// else a woken one, else the next timer's no later than `limit`. False if there was none before that.
     #[inline(always)]
-    fn step(&self, context: &mut Context<'_>, limit: Time) -> bool {
-        let next = self.0.kernel.borrow_mut().next(&self.0.now, limit);
-        let Some((task, mut work)) = next else {
-            return false;
-        };
-        self.0.current.set(task);
-        let finished = work.as_mut().poll(context).is_ready();
-        self.0.current.set(TaskId::NONE);
-        let unwanted = self.0.kernel.borrow_mut().put_back(task, work, finished);
-        // Dropped outside the borrow, for the guards it may hold.
-        drop(unwanted);
+    fn steps(&self, limit: Time, events: u64, is_over: impl Fn() -> bool) -> bool {
+        let context = &mut Context::from_waker(Waker::noop());
+        let mut left = events;
+        let mut kernel = self.0.kernel.borrow_mut();
+        while left > 0 {
+            let Some((task, mut work)) = kernel.next(&self.0.now, limit) else {
+                return false;
+            };
+            drop(kernel);
+            left -= 1;
+            self.0.current.set(task);
+            let finished = work.as_mut().poll(context).is_ready();
+            self.0.current.set(TaskId::NONE);
+            kernel = self.0.kernel.borrow_mut();
+            if let Some(unwanted) = kernel.put_back(task, work, finished) {
+                // Dropped outside the borrow, for the guards it may hold.
+                drop(kernel);
+                drop(unwanted);
+                if is_over() {
+                    return true;
+                }
+                kernel = self.0.kernel.borrow_mut();
+            }
+        }
         true
     }
 

@@ -42,14 +42,17 @@ impl Controller {
             match next {
                 None => self.wait_for_doorbell().await,
                 Some((queue, priority, address)) => {
-                    self.prefetch_for(address);
+                    let is_there = self.read_entry(address, &mut job.entry);
+                    if is_there {
+                        self.prefetch_for(&job.entry);
+                    }
                     let trace = self.sim.trace().taken(address);
                     if pipelined {
                         self.pass_lead();
                     }
                     self.fetch_over_link(trace).await;
                     job.queue = queue;
-                    if self.read_entry(address, &mut job.entry) {
+                    if is_there {
                         let tenant = self.tenant_of(queue, &job.entry);
                         job.origin = Origin::new(tenant, priority_of(priority)).traced(trace);
                         job.fetched = self.sim.now();
@@ -57,6 +60,7 @@ impl Controller {
                         self.activity.begin();
                         return true;
                     }
+                    self.count(|counts| counts.fetch_errors += 1);
                     if pipelined {
                         self.activity.begin();
                         self.give_room(queue);
@@ -124,19 +128,12 @@ impl Controller {
         }
     }
 
-    /// Has the processor fetch what the entry at `address`, which is on its way, will need. Of no
+    /// Has the processor fetch what `entry`, which is on its way, will need. Of no
     /// effect but on the simulator's speed.
     #[inline]
-    fn prefetch_for(&self, address: u64) {
-        let mut entry = SubmissionEntry::default();
-        let read = self
-            .host
-            .memory
-            .borrow()
-            .read(address, entry.as_mut_bytes());
-        if read.is_ok()
-            && matches!(entry.opcode, opcode::READ | opcode::WRITE)
-            && let Some(lpn) = self.first_page_of(entry.namespace(), &BlockRange::decode(&entry))
+    fn prefetch_for(&self, entry: &SubmissionEntry) {
+        if matches!(entry.opcode, opcode::READ | opcode::WRITE)
+            && let Some(lpn) = self.first_page_of(entry.namespace(), &BlockRange::decode(entry))
         {
             self.cache.prefetch(lpn);
         }
@@ -151,18 +148,11 @@ impl Controller {
         self.namespaces.tenant_of(entry.namespace())
     }
 
-    /// Reads the entry at `address`; false if the driver's queue is not in its
-    /// memory: then there is no entry, hence nobody to answer.
+    /// Reads the entry at `address`, which the host leaves as it is until its queue's head has passed it (Base 3.3.1);
+    /// false if the driver's queue is not in its memory: then there is no entry, hence nobody to answer.
     #[inline]
     fn read_entry(&self, address: u64, entry: &mut SubmissionEntry) -> bool {
-        let read = self
-            .host
-            .memory
-            .borrow()
-            .read(address, entry.as_mut_bytes());
-        if read.is_err() {
-            self.count(|counts| counts.fetch_errors += 1);
-        }
-        read.is_ok()
+        let memory = self.host.memory.borrow();
+        memory.read(address, entry.as_mut_bytes()).is_ok()
     }
 }

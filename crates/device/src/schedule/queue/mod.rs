@@ -6,7 +6,7 @@ mod sets;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use media::nand::BlockId;
+use media::nand::{BlockId, PLANES_PER_DIE_MAX};
 use sim::Time;
 
 use super::computation::Computation;
@@ -37,7 +37,8 @@ pub(crate) struct Waiting<T> {
 /// Operations for single planes in the order of their arrival.
 struct Line<T> {
     waiting: VecDeque<Waiting<T>>,
-    /// How many wait for each plane of the unit.
+    /// How many wait for each plane of the unit; and none for a few beyond, so that as many planes as a die can
+    /// have follow each.
     of_plane: Box<[u32]>,
 }
 
@@ -45,7 +46,7 @@ impl<T> Line<T> {
     fn new(planes: u32) -> Line<T> {
         Line {
             waiting: VecDeque::new(),
-            of_plane: vec![0; planes as usize].into(),
+            of_plane: vec![0; planes as usize + PLANES_PER_DIE_MAX].into(),
         }
     }
 
@@ -55,14 +56,26 @@ impl<T> Line<T> {
         self.waiting.push_back(waiting);
     }
 
+    /// Moves the operation at `index`, if there is one, to the end of a set, which has room.
     #[inline]
-    fn remove(&mut self, index: usize) -> Option<Waiting<T>> {
+    fn move_to(&mut self, set: &mut Set<T>, index: usize) {
         let taken = match index {
             0 => self.waiting.pop_front(),
             _ => self.waiting.remove(index),
-        }?;
-        self.of_plane[taken.plane as usize] -= 1;
-        Some(taken)
+        };
+        if let Some(taken) = taken {
+            self.of_plane[taken.plane as usize] -= 1;
+            set.push(taken);
+        }
+    }
+
+    /// For which planes of the die that begins with plane `first` something waits, a bit each.
+    #[inline]
+    fn planes_of_die(&self, first: u32, per_die: u32) -> u32 {
+        let planes = &self.of_plane[first as usize..][..PLANES_PER_DIE_MAX];
+        let held = planes.iter().rev();
+        let held = held.fold(0, |held, count| held << 1 | u32::from(*count > 0));
+        held & ((1 << per_die) - 1)
     }
 
     #[inline]

@@ -26,8 +26,7 @@ impl<C> UnitQueue<C> {
         merging: &Merging<'_>,
         set: &mut Set<Read>,
     ) {
-        let leader = self.reads[choice.key.class()].remove(0);
-        set.extend(leader);
+        self.reads[choice.key.class()].move_to(set, 0);
         self.complete_reads(choice, merging, set);
     }
 
@@ -45,7 +44,7 @@ impl<C> UnitQueue<C> {
         let Some(index) = line.waiting.iter().position(allowed) else {
             return false;
         };
-        set.extend(line.remove(index));
+        line.move_to(set, index);
         if merging.multi_plane {
             take_companions(line, merging.geometry, set, false, |read| {
                 is_allowed(read.operation.page.block)
@@ -92,7 +91,7 @@ impl<C> UnitQueue<C> {
         let shares = self.shares_blocks(choice.key);
         let leader = shares.then(|| self.first_of_block(first.operation.page.block));
         let (class, index) = leader.flatten().unwrap_or((choice.key.class(), 0));
-        set.extend(self.programs[class].remove(index));
+        self.programs[class].move_to(set, index);
         self.note_taken(QueueKey::of_class(Kind::Program, class as u8));
         if !merging.multi_plane || merging.geometry.planes_per_die == 1 {
             return;
@@ -158,7 +157,7 @@ impl<C> UnitQueue<C> {
     /// Takes the first erase and those of other planes of its die that can go with it
     /// and overtake nothing.
     pub(in crate::schedule) fn take_erases(&mut self, merging: &Merging<'_>, set: &mut Set<Erase>) {
-        set.extend(self.erases.remove(0));
+        self.erases.move_to(set, 0);
         let others = QueueKey::all().filter(|key| *key != QueueKey::ERASES);
         let before = others.filter_map(|key| self.first_arrival(key)).min();
         let before = before.unwrap_or(u64::MAX);
@@ -188,9 +187,7 @@ fn take_companions<T: PlaneOperation>(
         plane if plane < per_die => 1u32 << plane,
         _ => 0,
     };
-    let mut open = (0..per_die)
-        .filter(|plane| line.of_plane[(first + plane) as usize] > 0)
-        .fold(0, |planes, plane| planes | 1 << plane);
+    let mut open = line.planes_of_die(first, per_die);
     open &= !set.iter().fold(0, |planes, taken| planes | bit(taken));
     let mut index = 0;
     while open != 0 && index < line.waiting.len() {
@@ -202,7 +199,7 @@ fn take_companions<T: PlaneOperation>(
                 open &= !plane;
             }
             if fits {
-                set.extend(line.remove(index));
+                line.move_to(set, index);
                 continue;
             }
         }

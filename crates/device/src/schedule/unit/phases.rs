@@ -8,7 +8,7 @@ use sim::{Energy, Requester, Span, Tenant, Time};
 use super::Unit;
 use super::trace::Moved;
 use crate::schedule::turns::Turn;
-use crate::schedule::{planes_of, senses_of};
+use crate::schedule::{changes_cells, planes_of};
 
 /// For whom each plane of a command is at work.
 pub(super) type Requesters = ArrayVec<Requester, PLANES_PER_DIE_MAX>;
@@ -130,7 +130,8 @@ impl Unit {
         let shares = shares(busy.energy, requesters);
         self.ledger
             .spend_for_all(self.accounts.of(command), busy.energy, shares);
-        let (senses, planes) = (senses_of(command), planes_of(command));
+        let planes = planes_of(command);
+        let senses = if changes_cells(command) { 0 } else { planes };
         self.schedule.count(|counts| {
             counts.senses += senses;
             counts.multi_plane_commands += u64::from(planes > 1);

@@ -91,6 +91,10 @@ impl Device {
         let capacity = config.validate()?;
         seed_cells(sim, &nand);
         inject_failures(sim, &config.faults, &nand);
+        let blank = media == MediaState::Blank;
+        if blank {
+            mark_factory_bad_blocks(sim, &config.faults, capacity, &nand);
+        }
         sim.trace().name_tenants(tenants::name);
         let ledger = Rc::new(Ledger::default());
         let link = Link::new(sim, &config.link, &ledger);
@@ -108,10 +112,6 @@ impl Device {
             &ledger,
         );
         parts.serve(schedule.clone());
-        let blank = media == MediaState::Blank;
-        if blank {
-            mark_factory_bad_blocks(sim, &config.faults, capacity, schedule.nand());
-        }
         let ftl = Ftl::power_up(
             sim,
             &config.ftl,

@@ -32,7 +32,7 @@ mod wear;
 mod write;
 mod written;
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, Ref, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::{Rc, Weak};
 
@@ -199,8 +199,10 @@ impl Ftl {
                 version: 0,
                 sequence: 0,
             };
-            let mut nand = self.schedule.nand().borrow_mut();
-            let placed = nand.place_page(address, self.config.mode, &record.encode(), None);
+            let mode = self.config.mode;
+            let placed = self
+                .schedule
+                .place_page(address, mode, &record.encode(), None);
             let needed = self.whole_if(placed.is_ok());
             self.blocks.borrow_mut().settle(address, needed);
             if placed.is_ok() {
@@ -290,7 +292,7 @@ impl Ftl {
 
     /// On a blank drive everything is free but what the factory marked bad.
     fn find_blank_blocks(&self) {
-        let (mut blocks, nand) = (self.blocks.borrow_mut(), self.schedule.nand().borrow());
+        let (mut blocks, nand) = (self.blocks.borrow_mut(), self.schedule.nand());
         let is_bad = |block| nand.block_state(block).condition == BlockCondition::Bad;
         for plane in (0..self.geometry.planes()).map(PlaneId) {
             let mut of_plane = self.geometry.blocks_of_plane(plane).map(BlockId);
@@ -315,7 +317,7 @@ impl Ftl {
     }
 
     /// The flash packages, to look at the state of blocks.
-    pub(crate) fn nand(&self) -> &RefCell<Nand> {
+    pub(crate) fn nand(&self) -> Ref<'_, Nand> {
         self.schedule.nand()
     }
 
@@ -394,7 +396,7 @@ impl Ftl {
 
     /// An erased block may be used again.
     fn add_free(&self, block: BlockId) {
-        let erases = self.schedule.nand().borrow().block_state(block).erase_count;
+        let erases = self.schedule.nand().block_state(block).erase_count;
         self.blocks.borrow_mut().add_free(block, erases);
         self.collections.try_again();
     }

@@ -334,7 +334,7 @@ impl Ftl {
     #[inline]
     pub(super) fn try_allocate(&self, plane: PlaneId, stream: Stream) -> Option<PageAddress> {
         let allocated = self.blocks.borrow_mut().allocate(plane, stream)?;
-        self.schedule.nand().borrow().prefetch(allocated.page);
+        self.schedule.nand().prefetch(allocated.page);
         if allocated.filled {
             self.block_filled(plane);
         }

@@ -48,10 +48,10 @@ impl Ftl {
             self.written.borrow_mut().set(*lpn, *sectors);
             placed += 1;
         }
-        let mut nand = self.schedule.nand().borrow_mut();
         for (block, records) in blocks {
             let erases = self.blocks.borrow().erases(block);
-            nand.place_pages(block, erases, self.config.mode, records)?;
+            let mode = self.config.mode;
+            self.schedule.place_pages(block, erases, mode, records)?;
         }
         Ok(placed)
     }

@@ -271,9 +271,9 @@ impl Ftl {
             return Ok(());
         }
         let mut blocks = self.blocks.borrow_mut();
-        let mut nand = self.schedule.nand().borrow_mut();
+        let mode = self.config.mode;
         for block in blocks.take_all_free(plane) {
-            nand.place_pages(block, erases, self.config.mode, [[]; 0])?;
+            self.schedule.place_pages(block, erases, mode, [[]; 0])?;
             blocks.add_free(block, erases);
         }
         Ok(())
@@ -435,9 +435,8 @@ impl Ftl {
             sequence += 1;
             record_of(unit, &listed, sequence - 1)
         });
-        let mut nand = self.schedule.nand().borrow_mut();
-        nand.place_pages(block, erases, self.config.mode, spares)?;
-        drop(nand);
+        let mode = self.config.mode;
+        self.schedule.place_pages(block, erases, mode, spares)?;
         blocks.set_erases(block, erases);
         blocks.close(block);
         done.flash_pages += u64::from(flash_pages);

@@ -193,7 +193,7 @@ impl Ftl {
 
     /// Gives the region the blocks that recovery found to be its own.
     fn rebuild_region(&self, mut found: Vec<Found>) {
-        let nand = self.schedule.nand().borrow();
+        let nand = self.schedule.nand();
         found.retain(|found| nand.block_state(found.block).condition == BlockCondition::Good);
         for found in &mut found {
             found.next_page = nand.block_state(found.block).next_page;
@@ -209,7 +209,7 @@ impl Ftl {
     /// Decides what each block is to be used for.
     fn rebuild_blocks(&self, scanned: &[BlockId], root: Option<&FoundRoot>) {
         let mut blocks = self.blocks.borrow_mut();
-        let nand = self.schedule.nand().borrow();
+        let nand = self.schedule.nand();
         let levels = self.config.wear_levelling.static_threshold > 0;
         for block in (0..self.geometry.blocks()).map(BlockId) {
             let state = nand.block_state(block);
@@ -282,7 +282,7 @@ impl Ftl {
 
     /// Whether a program failed in `block`, so that it must be emptied and retired.
     pub(super) fn has_failed_page(&self, block: BlockId, next_page: u32) -> bool {
-        let nand = self.schedule.nand().borrow();
+        let nand = self.schedule.nand();
         (0..next_page).any(|page| {
             let page = self.geometry.ppa(PageAddress { block, page });
             nand.page_state(page) == PageState::Failed

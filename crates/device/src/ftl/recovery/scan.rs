@@ -119,7 +119,7 @@ impl Scanner {
     /// Reads the spare bytes of every page of a block that may hold something, or only until
     /// the first that does.
     async fn read_block(&self, die: DieId, block: BlockId, only_first: bool) {
-        let state = self.schedule.nand().borrow().block_state(block);
+        let state = self.schedule.nand().block_state(block);
         if state.condition == BlockCondition::Bad {
             return;
         }
@@ -145,7 +145,7 @@ impl Scanner {
             };
             // A page whose spare bytes cannot be read holds nothing that was acknowledged.
             let outcome = self.schedule.perform(die, read).await;
-            let nand = self.schedule.nand().borrow();
+            let nand = self.schedule.nand();
             let spare = nand.spare(self.geometry.ppa(address));
             let mut scan = self.scan.borrow_mut();
             let first = scan.found(
@@ -238,7 +238,7 @@ impl Scanner {
         if self.schedule.perform(die, read).await.is_err() {
             return;
         }
-        let nand = self.schedule.nand().borrow();
+        let nand = self.schedule.nand();
         let spare = nand.spare(self.geometry.ppa(page)).unwrap_or_default();
         for (slot, record) in Record::decode_slots(spare, self.unit) {
             self.buffers

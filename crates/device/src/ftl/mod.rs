@@ -89,6 +89,19 @@ pub enum FtlError {
     Flash(#[from] crate::schedule::Fault),
 }
 
+/// The parts below the translation layer, each powered up.
+#[derive(Clone)]
+pub struct Beneath {
+    /// Simulated time.
+    pub sim: Sim,
+    /// The flash back end.
+    pub schedule: Rc<Schedule>,
+    /// Page buffers in the controller's memory.
+    pub buffers: Rc<Buffers>,
+    /// The controller's cores.
+    pub cores: Rc<Cores>,
+}
+
 /// What writers and the collection of a plane tell each other.
 struct PlaneState {
     /// Announced when a waiting writer should look.
@@ -142,34 +155,22 @@ impl Ftl {
     /// The translation layer at power-up, and what it found on the media, which takes simulated
     /// time; nothing on `blank` media.
     pub async fn power_up(
-        sim: &Sim,
+        beneath: Beneath,
         config: &FtlConfig,
         capacity: Capacity,
-        schedule: Rc<Schedule>,
-        buffers: Rc<Buffers>,
-        cores: Rc<Cores>,
         blank: bool,
     ) -> (Rc<Ftl>, Option<Recovered>) {
-        schedule.name_pages(spare::logical_page);
+        beneath.schedule.name_pages(spare::logical_page);
         if blank {
-            let ftl = Ftl::blank(sim, config, capacity, schedule, buffers, cores);
-            return (ftl, None);
+            return (Ftl::blank(beneath, config, capacity), None);
         }
-        let recovery = Ftl::recover(sim, config, capacity, schedule, buffers, cores);
-        let (ftl, recovered) = recovery.await;
+        let (ftl, recovered) = Ftl::recover(beneath, config, capacity).await;
         (ftl, Some(recovered))
     }
 
     /// The translation layer of a drive whose media is blank.
-    fn blank(
-        sim: &Sim,
-        config: &FtlConfig,
-        capacity: Capacity,
-        schedule: Rc<Schedule>,
-        buffers: Rc<Buffers>,
-        cores: Rc<Cores>,
-    ) -> Rc<Ftl> {
-        let ftl = Ftl::new(sim, config, capacity, schedule, buffers, cores);
+    fn blank(beneath: Beneath, config: &FtlConfig, capacity: Capacity) -> Rc<Ftl> {
+        let ftl = Ftl::new(beneath, config, capacity);
         ftl.find_blank_blocks();
         if config.frontiers == Frontiers::Ahead {
             ftl.blocks.borrow_mut().open_frontiers();
@@ -212,14 +213,14 @@ impl Ftl {
         }
     }
 
-    fn new(
-        sim: &Sim,
-        config: &FtlConfig,
-        capacity: Capacity,
-        schedule: Rc<Schedule>,
-        buffers: Rc<Buffers>,
-        cores: Rc<Cores>,
-    ) -> Ftl {
+    fn new(beneath: Beneath, config: &FtlConfig, capacity: Capacity) -> Ftl {
+        let Beneath {
+            sim,
+            schedule,
+            buffers,
+            cores,
+        } = beneath;
+        let sim = &sim;
         let geometry = schedule.geometry().clone();
         let unit = capacity.unit;
         Ftl {

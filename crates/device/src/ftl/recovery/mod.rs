@@ -16,19 +16,16 @@ use std::rc::Rc;
 use media::nand::{
     BlockCondition, BlockId, BlockState, Geometry, PageAddress, PageState, ProgramMode,
 };
-use sim::{Sim, Time};
+use sim::Time;
 
 use super::blocks::{Blocks, Stream, Use};
 use super::config::Capacity;
 use super::lpn::Lpn;
 use super::mapping::Mapping;
 use super::spare::{Content, Record};
-use super::{Ftl, FtlConfig, MappingUnit, UnitAddress};
-use crate::cores::Cores;
-use crate::memory::Buffers;
+use super::{Beneath, Ftl, FtlConfig, MappingUnit, UnitAddress};
 use crate::planted::{Bug, is_planted};
 use crate::region::Found;
-use crate::schedule::Schedule;
 use root::FoundRoot;
 use scan::Scanner;
 
@@ -43,23 +40,13 @@ pub struct Recovered {
 
 impl Ftl {
     /// The translation layer of a drive whose media holds what an earlier life left.
-    pub async fn recover(
-        sim: &Sim,
+    pub(super) async fn recover(
+        beneath: Beneath,
         config: &FtlConfig,
         capacity: Capacity,
-        schedule: Rc<Schedule>,
-        buffers: Rc<Buffers>,
-        cores: Rc<Cores>,
     ) -> (Rc<Ftl>, Recovered) {
-        let ftl = Ftl::new(
-            sim,
-            config,
-            capacity,
-            schedule.clone(),
-            buffers.clone(),
-            cores,
-        );
-        let scanner = Scanner::new(sim, ftl.unit, schedule, buffers);
+        let scanner = Scanner::new(&beneath, capacity.unit);
+        let ftl = Ftl::new(beneath, config, capacity);
         scanner.read_first_pages().await;
         let root = match ftl.with_pages(|pages| pages.count()) {
             Some(pages) => scanner.find_root(pages).await,
@@ -95,7 +82,7 @@ impl Ftl {
             .set(scan.next_version.max(root_version + 1));
         ftl.next_sequence.set(scan.next_sequence.max(root_number));
         drop(scan);
-        recovered.finished_at = sim.now();
+        recovered.finished_at = ftl.schedule.sim().now();
         ftl.rebuild_blocks(&scanned, root.as_ref());
         (Rc::new(ftl), recovered)
     }

@@ -10,7 +10,7 @@ use sim::Sim;
 
 use super::Recovered;
 use crate::ftl::spare::{Content, Record};
-use crate::ftl::{MappingUnit, UnitAddress};
+use crate::ftl::{Beneath, MappingUnit, UnitAddress};
 use crate::memory::{Buffers, Purpose};
 use crate::planted::{Bug, is_planted};
 use crate::region::{Found, LENT};
@@ -50,18 +50,13 @@ pub(super) struct Scanner {
 }
 
 impl Scanner {
-    pub(super) fn new(
-        sim: &Sim,
-        unit: MappingUnit,
-        schedule: Rc<Schedule>,
-        buffers: Rc<Buffers>,
-    ) -> Rc<Scanner> {
-        let geometry = schedule.geometry().clone();
+    pub(super) fn new(beneath: &Beneath, unit: MappingUnit) -> Rc<Scanner> {
+        let geometry = beneath.schedule.geometry().clone();
         Rc::new(Scanner {
             unit,
-            sim: sim.clone(),
-            schedule,
-            buffers,
+            sim: beneath.sim.clone(),
+            schedule: beneath.schedule.clone(),
+            buffers: beneath.buffers.clone(),
             scan: RefCell::new(Scan {
                 records: Vec::new(),
                 recovered: Recovered::default(),

@@ -18,7 +18,7 @@ use crate::cores::Cores;
 use crate::faults::{inject_failures, mark_factory_bad_blocks, seed_cells};
 use crate::frontend::{AdminQueues, Controller};
 use crate::ftl::{Beneath, Capacity, Ftl, MappingUnit, Recovered};
-use crate::memory::{BufferSizes, Buffers, Capacitor, Dumped, Regions};
+use crate::memory::{BufferSizes, Buffers, Capacitor, DramMap, Dumped};
 use crate::part::Parts;
 use crate::port::{HostPort, HostTransfer};
 use crate::schedule::Schedule;
@@ -34,7 +34,7 @@ pub struct Device {
     /// The drive's DRAM.
     pub dram: Rc<Dram>,
     /// What of it is whose.
-    pub regions: Regions,
+    pub dram_map: DramMap,
     /// The controller's cores.
     pub cores: Rc<Cores>,
     /// The translation layer.
@@ -128,7 +128,7 @@ impl Device {
             channels,
             link: backend.port.link().clone(),
             dram: backend.dram,
-            regions: backend.regions,
+            dram_map: backend.dram_map,
             cores: backend.cores,
             ftl: backend.ftl,
             schedule: backend.schedule,
@@ -210,7 +210,7 @@ impl Flash {
         } = self.beneath;
         Ok(Backend {
             dram: Dram::new(&sim, &config.dram, &self.ledger, tenants::DRIVE),
-            regions: config.regions(capacity)?,
+            dram_map: config.dram_map(capacity)?,
             cores,
             port: Rc::new(HostTransfer::new(&sim, self.link, memory, buffers.clone())),
             ledger: self.ledger,

@@ -1,7 +1,7 @@
 //! The flash translation layer: where is it?
 //!
 //! Logical pages are mapped to slots of physical ones, of which each has one or more. A write goes to a fresh page of the
-//! plane that its first logical page calls home and then takes the place of the old
+//! plane whose turn its first logical page is, and then takes the place of the old
 //! one; garbage collection empties blocks of what was replaced. Every page says
 //! in its spare bytes what it holds, so the table can be rebuilt from the media
 //! alone (`recovery`).
@@ -134,8 +134,8 @@ pub struct Ftl {
     data_pages: u32,
     planes: Vec<PlaneState>,
     collections: Collections,
-    /// The home planes of logical pages, a physical page's worth after the other, in turn.
-    homes: Vec<PlaneId>,
+    /// The planes whose turn logical pages are, a physical page's worth after the other.
+    plane_order: Vec<PlaneId>,
     locks: RangeLock,
     /// Live logical pages of each record of deallocation.
     tombstones: RefCell<BTreeMap<Ppa, u32>>,
@@ -186,8 +186,11 @@ impl Ftl {
         }
         let count = self.with_pages(|pages| pages.count()).unwrap_or(0);
         for number in 0..count {
-            let home = self.turn(number);
-            let allocated = self.blocks.borrow_mut().allocate(home, Stream::Mapping);
+            let preferred = self.turn(number);
+            let allocated = self
+                .blocks
+                .borrow_mut()
+                .allocate(preferred, Stream::Mapping);
             let Some(address) = allocated.map(|allocation| allocation.page) else {
                 return;
             };
@@ -270,7 +273,7 @@ impl Ftl {
                 geometry.blocks_per_plane,
                 sim.random("garbage collection"),
             ),
-            homes: config.plane_allocation.planes(&geometry),
+            plane_order: config.plane_allocation.planes(&geometry),
             locks: RangeLock::new(sim),
             tombstones: RefCell::default(),
             facts: RefCell::new(Facts::new(geometry.page_bytes)),
@@ -332,16 +335,16 @@ impl Ftl {
         self.unit
     }
 
-    /// The plane that a logical page calls home.
+    /// The plane whose turn a logical page is.
     #[inline]
-    fn home_of(&self, lpn: Lpn) -> PlaneId {
+    fn plane_for(&self, lpn: Lpn) -> PlaneId {
         self.turn(self.unit.page_number(lpn.0))
     }
 
     /// The plane whose turn a number is.
     #[inline]
     fn turn(&self, number: u32) -> PlaneId {
-        self.homes[number as usize % self.homes.len()]
+        self.plane_order[number as usize % self.plane_order.len()]
     }
 
     /// All slots of a page, if what takes the page as a whole is needed.
@@ -392,7 +395,7 @@ impl Ftl {
 
     /// The planes in the order in which consecutive logical pages visit them, a physical page's worth after the other.
     pub fn plane_order(&self) -> &[PlaneId] {
-        &self.homes
+        &self.plane_order
     }
 
     /// An erased block may be used again.

@@ -30,7 +30,7 @@ impl Ftl {
             if self.lookup(*lpn) != Mapping::Unmapped {
                 continue;
             }
-            let plane = self.home_of(*lpn);
+            let plane = self.plane_for(*lpn);
             let allocated = self.blocks.borrow_mut().allocate(plane, Stream::Host);
             let PageAddress { block, page } =
                 allocated.ok_or(PreconditionError::Space(plane.0))?.page;

@@ -54,8 +54,6 @@ const CIRCLES: &[(&str, &str)] = &[
     ("bitline/error", "bitline/volume"),
     ("bitline/explain", "bitline/volume"),
     ("bitline/error", "bitline/workload"),
-    ("host/volume/error", "host/volume/object"),
-    ("host/volume/error", "host/volume/superblock"),
     // A plan is made of the kinds of workloads, which check themselves against it; a run reports, in terms of what ran.
     ("bitline/workload/plan", "bitline/workload/replay"),
     ("bitline/workload/plan", "bitline/workload/run"),

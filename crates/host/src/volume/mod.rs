@@ -23,6 +23,7 @@ mod commit;
 mod data;
 mod error;
 mod extent;
+mod kind;
 mod name;
 mod object;
 mod open;
@@ -39,9 +40,10 @@ pub use change::Change;
 pub use commit::Committed;
 pub use error::VolumeError;
 pub use extent::Extent;
+pub use kind::Kind;
 pub use name::{NAME_BYTES_MAX, check as check_name};
 pub use object::{
-    Array, BITS_MAX, Content, DIMENSIONS_MAX, EXTENTS_MAX, Group, HANDLE_MAX, Kind, ObjectId,
+    Array, BITS_MAX, Content, DIMENSIONS_MAX, EXTENTS_MAX, Group, HANDLE_MAX, ObjectId,
     SCHEMA_BYTES_MAX, Vector,
 };
 

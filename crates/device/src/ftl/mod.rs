@@ -236,27 +236,7 @@ impl Ftl {
             )),
             is_cached: config.mapping.kind == MappingKind::Cached,
             write_backs: WriteBacks::new(sim, geometry.planes()),
-            blocks: RefCell::new(Blocks::new(
-                &geometry,
-                unit,
-                Shares {
-                    units_per_page: unit.per_page(),
-                    pages_per_block: geometry.pages_per_block(config.mode),
-                    slc_pages_per_block: geometry.pages_per_block(ProgramMode::Slc),
-                    slc_cache: config.slc_cache,
-                    reserve: gc::GC_RESERVE_BLOCKS,
-                    host_waits_below: config.gc.hard_threshold_blocks,
-                    opens_ahead: config.frontiers == Frontiers::Ahead,
-                    compute_blocks: capacity.compute_blocks_per_plane,
-                    data_units: capacity.data_pages_per_plane,
-                    dump_blocks: capacity.dump_blocks_per_plane,
-                },
-                Orders {
-                    free_by_wear: config.wear_levelling.dynamic,
-                    closed_by_wear: config.wear_levelling.keeps_order(),
-                    closed_by_age: config.gc.policy.keeps_order(),
-                },
-            )),
+            blocks: RefCell::new(Ftl::blocks_of(config, capacity, &geometry)),
             region: RefCell::new(Region::new(&geometry, unit.per_page())),
             region_changed: Broadcast::new(sim),
             lent: Cell::new(0),
@@ -292,6 +272,29 @@ impl Ftl {
             me: OnceCell::new(),
             geometry,
         }
+    }
+
+    /// The blocks of a drive, none of them free yet.
+    fn blocks_of(config: &FtlConfig, capacity: Capacity, geometry: &Geometry) -> Blocks {
+        let unit = capacity.unit;
+        let shares = Shares {
+            units_per_page: unit.per_page(),
+            pages_per_block: geometry.pages_per_block(config.mode),
+            slc_pages_per_block: geometry.pages_per_block(ProgramMode::Slc),
+            slc_cache: config.slc_cache,
+            reserve: gc::GC_RESERVE_BLOCKS,
+            host_waits_below: config.gc.hard_threshold_blocks,
+            opens_ahead: config.frontiers == Frontiers::Ahead,
+            compute_blocks: capacity.compute_blocks_per_plane,
+            data_units: capacity.data_pages_per_plane,
+            dump_blocks: capacity.dump_blocks_per_plane,
+        };
+        let orders = Orders {
+            free_by_wear: config.wear_levelling.dynamic,
+            closed_by_wear: config.wear_levelling.keeps_order(),
+            closed_by_age: config.gc.policy.keeps_order(),
+        };
+        Blocks::new(geometry, unit, shares, orders)
     }
 
     /// On a blank drive everything is free but what the factory marked bad.

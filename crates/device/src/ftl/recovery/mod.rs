@@ -88,9 +88,19 @@ impl Ftl {
     }
 
     fn rebuild_mapping(&self, records: &[(UnitAddress, Record)]) {
+        let best = self.map_best_versions(records);
+        if !is_planted(Bug::RecoveryIgnoresTombstones) {
+            self.map_tombstones(records, best);
+        }
+        self.validate_mapped(records);
+    }
+
+    /// Maps each logical page to the best of what was found of it; gives the (version, sequence) of that, zero where
+    /// nothing was found.
+    fn map_best_versions(&self, records: &[(UnitAddress, Record)]) -> Vec<(u64, u64)> {
         let mut mapping = self.mapping.borrow_mut();
         let logical_pages = mapping.len();
-        // (version, sequence) of the best page found; zero pages cost no memory.
+        // Zero pages cost no memory.
         let mut best = vec![(0u64, 0u64); logical_pages as usize];
         let moves = Moves::of(&self.geometry, self.unit, records);
         for (at, record) in records {
@@ -104,11 +114,15 @@ impl Ftl {
                 mapping.set(lpn, Mapping::Data(*at));
             }
         }
+        best
+    }
+
+    /// Maps what was deallocated after the `best` version of it to its tombstone.
+    fn map_tombstones(&self, records: &[(UnitAddress, Record)], mut best: Vec<(u64, u64)>) {
+        let mut mapping = self.mapping.borrow_mut();
+        let logical_pages = mapping.len();
         for (at, record) in records {
             let page = self.unit.page(*at);
-            if is_planted(Bug::RecoveryIgnoresTombstones) {
-                break;
-            }
             if let Content::Tombstone { start, count } = record.content {
                 let version = record.version;
                 let end = start.0.saturating_add(count).min(logical_pages);
@@ -124,6 +138,12 @@ impl Ftl {
                 }
             }
         }
+    }
+
+    /// Marks as needed what the table names.
+    fn validate_mapped(&self, records: &[(UnitAddress, Record)]) {
+        let mapping = self.mapping.borrow();
+        let logical_pages = mapping.len();
         let mut blocks = self.blocks.borrow_mut();
         let mut tombstones = self.tombstones.borrow_mut();
         for (at, record) in records {

@@ -1,12 +1,12 @@
 //! What facts cost: pages, time, and what recovery reads for them.
 
 use bitline::{Config, Drive};
-use device::journal::Part;
+use device::journal::FactKind;
 
 use crate::latency::timed;
 use crate::model::{Model, drive};
 
-const PART: Part = Part(0xF000);
+const KIND: FactKind = FactKind(0xF000);
 /// Bytes of a page before its records, and of a record before its value.
 const PAGE_OVERHEAD: u64 = 8;
 const RECORD_OVERHEAD: u64 = 10;
@@ -16,7 +16,7 @@ fn timed_put(drive: &mut Drive, key: u32, bytes: u64) -> u64 {
     let ftl = drive.device().expect("power").ftl.clone();
     timed(drive, move |_| async move {
         let value = vec![key as u8; bytes as usize];
-        let put = ftl.put_fact(PART.key(key), &value).await;
+        let put = ftl.put_fact(KIND.key(key), &value).await;
         put.expect("there is room");
         Ok(())
     })

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use bitline::{Ageing, Drive};
 use device::ftl::Ftl;
-use device::journal::Part;
+use device::journal::FactKind;
 use media::nand::{BlockCondition, BlockId, PlaneId};
 use nvme::{NamespaceId, Status};
 use sim::{Random, Span};
@@ -256,7 +256,7 @@ fn run_until_cut(
 }
 
 /// A part of the firmware that nobody else is.
-const FACTS: Part = Part(0xF000);
+const FACTS: FactKind = FactKind(0xF000);
 
 /// Keeps facts for ever, as a part of the firmware would.
 async fn keep_facts(

@@ -71,7 +71,7 @@ pub use device::region::HandleError;
 pub use device::schedule::FlashCounts;
 pub use device::{Device, PowerUpError, Served};
 pub use host::admin::Admin;
-pub use host::bits::{BitsDevice, Checked, Handle};
+pub use host::bits::{BitsDevice, Checked, PlacementHandle};
 pub use host::block::BlockDevice;
 pub use host::volume::{Group as GroupContent, Vector as VectorContent};
 pub use host::{Error as HostError, StatusError};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bitline::{
     Config, Drive, EnergyEntry, Expression, LatencyEntry, Queue, Statistics, TenantEntry,
 };
-use host::bits::{BitsDevice, Handle, Request};
+use host::bits::{BitsDevice, PlacementHandle, Request};
 use nvme::command::{Engine, Home};
 use nvme::{Lba, NamespaceId};
 
@@ -51,7 +51,7 @@ async fn write_vectors(
     vectors: u64,
 ) -> Result<Expression<Lba>, host::Error> {
     let anchor = bits.block().blocks() - vectors * BLOCKS;
-    let handle = Handle {
+    let handle = PlacementHandle {
         number,
         anchor,
         pitch: BLOCKS,

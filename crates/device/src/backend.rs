@@ -7,7 +7,7 @@ use sim::{Ledger, Sim};
 
 use crate::cores::Cores;
 use crate::ftl::Ftl;
-use crate::memory::{Buffers, Regions};
+use crate::memory::{Buffers, DramMap};
 use crate::port::HostTransfer;
 use crate::schedule::Schedule;
 
@@ -28,7 +28,7 @@ pub struct Backend {
     /// The drive's DRAM.
     pub dram: Rc<Dram>,
     /// What of it is whose.
-    pub regions: Regions,
+    pub dram_map: DramMap,
     /// The controller's cores.
     pub cores: Rc<Cores>,
     /// The way to host memory.

@@ -17,7 +17,7 @@ use crate::faults::FaultConfig;
 use crate::frontend::{FrontendConfig, FrontendConfigError};
 use crate::ftl::{Capacity, FtlConfig, FtlConfigError};
 use crate::memory::{
-    Capacitor, CapacitorConfig, Claim, Means, MemoryConfig, Need, Quotas, Rates, Regions, TooSmall,
+    Capacitor, CapacitorConfig, Claim, DramMap, Means, MemoryConfig, Need, Quotas, Rates, TooSmall,
     TooWeak,
 };
 use crate::schedule::{ScheduleConfig, ScheduleConfigError};
@@ -243,7 +243,7 @@ impl DeviceConfig {
         let capacity = self.ftl.validate(geometry, compute, dump_blocks)?;
         self.frontend.validate(unit, capacity.logical_pages)?;
         self.capacitor.validate(&claims, &need)?;
-        self.regions(capacity)?;
+        self.dram_map(capacity)?;
         Ok(capacity)
     }
 
@@ -274,7 +274,7 @@ impl DeviceConfig {
     ///
     /// # Errors
     /// If it does not hold all of it.
-    pub fn regions(&self, capacity: Capacity) -> Result<Regions, TooSmall> {
+    pub fn dram_map(&self, capacity: Capacity) -> Result<DramMap, TooSmall> {
         let geometry = &self.nand.geometry;
         let page_bytes = u64::from(geometry.page_bytes);
         let quotas = Quotas {

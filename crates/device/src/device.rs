@@ -7,6 +7,7 @@ use media::channel::Channel;
 use media::dram::Dram;
 use media::link::Link;
 use media::nand::Nand;
+use nvme::Dma;
 use sim::{Energy, Ledger, Sim};
 
 use crate::backend::Backend;
@@ -16,8 +17,8 @@ use crate::config::{ConfigError, DeviceConfig};
 use crate::cores::Cores;
 use crate::faults::{inject_failures, mark_factory_bad_blocks, seed_cells};
 use crate::frontend::{AdminQueues, Controller};
-use crate::ftl::{Ftl, MappingUnit, Recovered};
-use crate::memory::{BufferSizes, Buffers, Capacitor, Dumped, Regions};
+use crate::ftl::{Beneath, Capacity, Ftl, MappingUnit, Recovered};
+use crate::memory::{BufferSizes, Buffers, Capacitor, DramMap, Dumped};
 use crate::part::Parts;
 use crate::port::{HostPort, HostTransfer};
 use crate::schedule::Schedule;
@@ -33,7 +34,7 @@ pub struct Device {
     /// The drive's DRAM.
     pub dram: Rc<Dram>,
     /// What of it is whose.
-    pub regions: Regions,
+    pub dram_map: DramMap,
     /// The controller's cores.
     pub cores: Rc<Cores>,
     /// The translation layer.
@@ -89,52 +90,21 @@ impl Device {
         admin: AdminQueues,
     ) -> Result<Device, PowerUpError> {
         let capacity = config.validate()?;
+        sim.trace().name_tenants(tenants::name);
+        let blank = media == MediaState::Blank;
         seed_cells(sim, &nand);
         inject_failures(sim, &config.faults, &nand);
-        sim.trace().name_tenants(tenants::name);
-        let ledger = Rc::new(Ledger::default());
-        let link = Link::new(sim, &config.link, &ledger);
-        let channels = channels(sim, config, &ledger);
-        let sizes = buffer_sizes(capacity.unit);
-        let buffers = Rc::new(Buffers::of(sim, &config.memory, sizes, &nand.borrow()));
-        let cores = Cores::new(sim, &config.cores, &ledger);
-        let mut parts = Parts::default();
-        let schedule = Schedule::power_up(
-            sim,
-            &config.schedule,
-            nand,
-            &channels,
-            buffers.clone(),
-            &ledger,
-        );
-        parts.serve(schedule.clone());
-        let blank = media == MediaState::Blank;
         if blank {
-            mark_factory_bad_blocks(sim, &config.faults, capacity, schedule.nand());
+            mark_factory_bad_blocks(sim, &config.faults, capacity, &nand);
         }
-        let ftl = Ftl::power_up(
-            sim,
-            &config.ftl,
-            capacity,
-            schedule.clone(),
-            buffers.clone(),
-            cores.clone(),
-            blank,
-        );
+        let mut parts = Parts::default();
+        let flash = Flash::power_up(sim, config, capacity, nand);
+        parts.serve(flash.beneath.schedule.clone());
+        let ftl = Ftl::power_up(flash.beneath.clone(), &config.ftl, capacity, blank);
         let (ftl, recovered) = ftl.await;
         parts.serve(ftl.clone());
-        let memory = host.memory.clone();
-        let backend = Backend {
-            sim: sim.clone(),
-            dram: Dram::new(sim, &config.dram, &ledger, tenants::DRIVE),
-            regions: config.regions(capacity).map_err(ConfigError::from)?,
-            cores,
-            port: Rc::new(HostTransfer::new(sim, link, memory, buffers.clone())),
-            ledger,
-            schedule,
-            ftl,
-            buffers,
-        };
+        let channels = flash.channels.clone();
+        let backend = flash.backend(config, capacity, ftl, host.memory.clone())?;
         let cache = Cache::power_up(&backend, &config.cache);
         parts.serve(cache.clone());
         let model = config.cost_model();
@@ -158,7 +128,7 @@ impl Device {
             channels,
             link: backend.port.link().clone(),
             dram: backend.dram,
-            regions: backend.regions,
+            dram_map: backend.dram_map,
             cores: backend.cores,
             ftl: backend.ftl,
             schedule: backend.schedule,
@@ -178,6 +148,77 @@ impl Device {
     /// capacitor saves what it covers; that takes no simulated time.
     pub fn power_lost(&self) -> Dumped {
         self.parts.power_lost(&self.capacitor)
+    }
+}
+
+/// The link, the flash, and what commands it.
+struct Flash {
+    link: Rc<Link>,
+    channels: Vec<Rc<Channel>>,
+    beneath: Beneath,
+    ledger: Rc<Ledger>,
+}
+
+impl Flash {
+    fn power_up(
+        sim: &Sim,
+        config: &DeviceConfig,
+        capacity: Capacity,
+        nand: Rc<RefCell<Nand>>,
+    ) -> Flash {
+        // What spends energy is named in the ledger in this order.
+        let ledger = Rc::new(Ledger::default());
+        let link = Link::new(sim, &config.link, &ledger);
+        let channels = channels(sim, config, &ledger);
+        let sizes = buffer_sizes(capacity.unit);
+        let buffers = Rc::new(Buffers::of(sim, &config.memory, sizes, &nand.borrow()));
+        let cores = Cores::new(sim, &config.cores, &ledger);
+        let schedule = Schedule::power_up(
+            sim,
+            &config.schedule,
+            nand,
+            &channels,
+            buffers.clone(),
+            &ledger,
+        );
+        Flash {
+            link,
+            channels,
+            beneath: Beneath {
+                sim: sim.clone(),
+                schedule,
+                buffers,
+                cores,
+            },
+            ledger,
+        }
+    }
+
+    /// With the translation layer and the DRAM, what jobs work with.
+    fn backend(
+        self,
+        config: &DeviceConfig,
+        capacity: Capacity,
+        ftl: Rc<Ftl>,
+        memory: Rc<RefCell<dyn Dma>>,
+    ) -> Result<Backend, ConfigError> {
+        let Beneath {
+            sim,
+            schedule,
+            buffers,
+            cores,
+        } = self.beneath;
+        Ok(Backend {
+            dram: Dram::new(&sim, &config.dram, &self.ledger, tenants::DRIVE),
+            dram_map: config.dram_map(capacity)?,
+            cores,
+            port: Rc::new(HostTransfer::new(&sim, self.link, memory, buffers.clone())),
+            ledger: self.ledger,
+            schedule,
+            ftl,
+            buffers,
+            sim,
+        })
     }
 }
 

@@ -30,7 +30,7 @@ pub struct Checked<R> {
 
 /// A placement handle: rows of logical blocks that are to meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Handle {
+pub struct PlacementHandle {
     /// Its number, at most [`nvme::command::HANDLE_MAX`].
     pub number: u16,
     /// The first block of row 0, which begins a chunk of NPWG blocks.
@@ -97,7 +97,7 @@ impl<T: Transport> BitsDevice<T> {
     ///
     /// # Errors
     /// Invalid Field for dies that the drive has not, or an anchor or pitch that is no whole number of chunks of NPWG blocks.
-    pub async fn open_handle(&self, handle: &Handle) -> Result<(), Error> {
+    pub async fn open_handle(&self, handle: &PlacementHandle) -> Result<(), Error> {
         let anchor = Lba::new(handle.anchor);
         let attributes = HandleAttributes::new(anchor, handle.pitch, handle.home);
         let buffer = Buffer::holding(self.transport().memory(), attributes.as_bytes())?;
@@ -137,7 +137,7 @@ impl<T: Transport> BitsDevice<T> {
     ///
     /// # Errors
     /// What the drive reports.
-    pub async fn handles(&self) -> Result<Vec<(Handle, u32)>, Error> {
+    pub async fn handles(&self) -> Result<Vec<(PlacementHandle, u32)>, Error> {
         let bytes = HANDLES_MAX * HandleRecord::BYTES as u64;
         let buffer = Buffer::new(self.transport().memory(), bytes)?;
         let receive = DirectiveReceive {
@@ -154,7 +154,7 @@ impl<T: Transport> BitsDevice<T> {
         Ok(records
             .take(completion.dw0.get() as usize)
             .map(|record| {
-                let handle = Handle {
+                let handle = PlacementHandle {
                     number: record.handle.get(),
                     anchor: record.anchor.get(),
                     pitch: record.pitch.get(),

@@ -1,7 +1,7 @@
 //! Commands for blocks.
 
 use bitline::Queue;
-use host::bits::{BitsDevice, Handle};
+use host::bits::{BitsDevice, PlacementHandle};
 use host::block::BlockDevice;
 use nvme::Status;
 use nvme::command::Home;
@@ -63,7 +63,7 @@ impl Client {
     }
 
     /// One of the handles of a namespace, now and then of another shape.
-    fn handle(&mut self, space: usize, device: &BlockDevice<Queue>) -> Handle {
+    fn handle(&mut self, space: usize, device: &BlockDevice<Queue>) -> PlacementHandle {
         let number = self.random.below(HANDLES);
         let pages = device.blocks() / u64::from(device.preferred_write_blocks());
         let (pitch, anchor, dies) = if self.random.chance(0.8) {
@@ -75,7 +75,7 @@ impl Client {
                 self.random.below(2),
             )
         };
-        Handle {
+        PlacementHandle {
             number: (space as u64 * HANDLES + number) as u16,
             anchor: anchor * u64::from(device.preferred_write_blocks()),
             pitch: pitch * u64::from(device.preferred_write_blocks()),

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use host::volume::Lies;
+use host::volume::BlockUse;
 use sim::resource::Permit;
 
 use super::DriveVolume;
@@ -58,8 +58,8 @@ impl Host {
     ) -> Result<Permit<'_>, Error> {
         let (found, using) = loop {
             let look = async |volume: &mut DriveVolume| {
-                let lies = volume.lies_in(blocks.start, blocks.end - blocks.start);
-                Ok(lies.map(|lies| (lies, volume.extent(), volume.catalogue_extent())))
+                let used_for = volume.use_of(blocks.start, blocks.end - blocks.start);
+                Ok(used_for.map(|used_for| (used_for, volume.extent(), volume.catalogue_extent())))
             };
             let found = self.mount.with(self, Absent::Leave, look).await?.flatten();
             match self.mount.begin_plain() {
@@ -67,12 +67,12 @@ impl Host {
                 None => self.mount.plain_may_begin().await,
             }
         };
-        let Some((lies, whole, catalogue)) = found else {
+        let Some((used_for, whole, catalogue)) = found else {
             return Ok(using);
         };
         let is_fine = match plain {
-            Plain::Write => lies == Lies::Objects,
-            Plain::GiveBack => lies != Lies::Catalogue,
+            Plain::Write => used_for == BlockUse::Objects,
+            Plain::GiveBack => used_for != BlockUse::Catalogue,
             Plain::Generate => false,
         };
         if is_fine {
@@ -81,13 +81,13 @@ impl Host {
         Err(Error::InVolume {
             first: blocks.start,
             end: blocks.end,
-            what: match lies {
-                Lies::Catalogue => format!(
+            what: match used_for {
+                BlockUse::Catalogue => format!(
                     "the catalogue of the drive's volume, blocks {} to {}, by which every name is found",
                     catalogue.first,
                     catalogue.first + catalogue.blocks
                 ),
-                Lies::Free => {
+                BlockUse::Free => {
                     "free blocks of the drive's volume, which the next object takes".into()
                 }
                 _ => {

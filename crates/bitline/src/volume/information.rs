@@ -1,6 +1,6 @@
 //! What is told of groups and vectors, and how they are to be written.
 
-use host::bits::Handle;
+use host::bits::PlacementHandle;
 use host::volume::{Content, Extent, Group as GroupContent, Kind, Object, VolumeError};
 use nvme::command::Home;
 use nvme::{Expression, VectorId};
@@ -91,8 +91,8 @@ pub(super) fn usage<T>(message: String) -> Result<T, Error> {
 }
 
 /// A group as the drive is told of it.
-pub(super) fn handle_of(group: &GroupContent) -> Handle {
-    Handle {
+pub(super) fn handle_of(group: &GroupContent) -> PlacementHandle {
+    PlacementHandle {
         number: group.handle,
         anchor: group.anchor,
         pitch: group.pitch,

@@ -61,16 +61,16 @@ impl Host {
             let reservation = volume.reserve(wanted)?;
             Ok(self.mount.reserved.hold(vec![reservation]))
         };
-        let ticket = self.mount.with(self, Absent::Create, begin).await?;
-        let ticket = ticket.expect("a volume is made where there is none");
-        let written = write_content(self.block(), ticket.extents(0), data).await;
+        let held = self.mount.with(self, Absent::Create, begin).await?;
+        let held = held.expect("a volume is made where there is none");
+        let written = write_content(self.block(), held.extents(0), data).await;
         if let Err(error) = written {
-            return Err(self.given_back(ticket, error.into()).await);
+            return Err(self.given_back(held, error.into()).await);
         }
         let replaced = |volume: &DriveVolume| Ok(number_of(volume, name).into_iter().collect());
         let commit = async |volume: &mut DriveVolume| {
             let mut change = volume.change()?;
-            let reservation = ticket.redeem(0)?;
+            let reservation = held.redeem(0)?;
             let made = match change.volume().named(name) {
                 Some(old) => change.replace_from(old.id, content, reservation),
                 None => change.create_from(name, content, reservation).map(drop),
@@ -84,7 +84,7 @@ impl Host {
         match self.mount.alone_with(self, replaced, commit).await {
             Ok(Some(())) => Ok(()),
             Ok(None) => Err(super::reserved::erased()),
-            Err(error) => Err(self.given_back(ticket, error).await),
+            Err(error) => Err(self.given_back(held, error).await),
         }
     }
 

@@ -51,22 +51,22 @@ impl Host {
             let reservation = volume.reserve_growth(object.id, bytes)?;
             Ok(self.mount.reserved.hold(vec![reservation]))
         };
-        let ticket = self.mount.with(self, Absent::Leave, begin).await?;
-        let ticket = ticket.ok_or_else(erased)?;
+        let held = self.mount.with(self, Absent::Leave, begin).await?;
+        let held = held.ok_or_else(erased)?;
         let write = async {
             let room = object.room(self.block().block_bytes());
             let _blocks = self
                 .sole_writer(&object, object.content.bytes(), room.min(data.len() as u64))
                 .await;
             let done = object.fill_up(self.block(), data).await?;
-            write_content(self.block(), ticket.extents(0), &data[done..]).await
+            write_content(self.block(), held.extents(0), &data[done..]).await
         };
         if let Err(error) = write.await {
-            return Err(self.given_back(ticket, error.into()).await);
+            return Err(self.given_back(held, error.into()).await);
         }
         let commit = async |volume: &mut DriveVolume| {
             let mut change = volume.change()?;
-            let grown = change.grow(object.id, content, ticket.redeem(0)?);
+            let grown = change.grow(object.id, content, held.redeem(0)?);
             if let Err(error) = grown {
                 return Err(undone(change, error.into()).await);
             }
@@ -76,7 +76,7 @@ impl Host {
         match self.mount.with(self, Absent::Leave, commit).await {
             Ok(Some(())) => Ok(()),
             Ok(None) => Err(erased()),
-            Err(error) => Err(self.given_back(ticket, error).await),
+            Err(error) => Err(self.given_back(held, error).await),
         }
     }
 

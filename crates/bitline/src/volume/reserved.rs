@@ -30,7 +30,7 @@ struct Written {
 
 /// What a call has reserved; dropping it gives that back.
 #[must_use = "pages are reserved as long as this is held"]
-pub(super) struct Ticket<'a> {
+pub(super) struct HeldPages<'a> {
     reserved: &'a Reserved,
     number: u64,
     extents: Vec<Vec<Extent>>,
@@ -55,13 +55,13 @@ impl Reserved {
     }
 
     /// Keeps what a call has reserved.
-    pub(super) fn hold(&self, reservations: Vec<Reservation>) -> Ticket<'_> {
+    pub(super) fn hold(&self, reservations: Vec<Reservation>) -> HeldPages<'_> {
         let number = self.next.replace(self.next.get() + 1);
         let extents = reservations.iter().map(|reservation| reservation.extents());
         let extents = extents.map(<[Extent]>::to_vec).collect();
         let reservations = reservations.into_iter().map(Some).collect();
         self.held.borrow_mut().insert(number, reservations);
-        Ticket {
+        HeldPages {
             reserved: self,
             number,
             extents,
@@ -142,7 +142,7 @@ impl Reserved {
     }
 }
 
-impl Ticket<'_> {
+impl HeldPages<'_> {
     /// How many reservations there were.
     pub(super) fn len(&self) -> usize {
         self.extents.len()
@@ -171,7 +171,7 @@ pub(super) fn erased() -> Error {
     host::Error::Usage(gone.into()).into()
 }
 
-impl Drop for Ticket<'_> {
+impl Drop for HeldPages<'_> {
     fn drop(&mut self) {
         let held = self.reserved.held.borrow_mut().remove(&self.number);
         if let Some(held) = held {

@@ -9,7 +9,7 @@ use super::DriveVolume;
 use super::information::{Rows, Vector, content, handle_of, home_of, usage};
 use super::lookup::{find, vector_of};
 use super::mount::Absent;
-use super::reserved::{Ticket, erased};
+use super::reserved::{HeldPages, erased};
 use crate::drive::Host;
 use crate::driver::Queue;
 use crate::error::Error;
@@ -53,10 +53,10 @@ impl Host {
             ))
         };
         let begun = self.mount.with(self, Absent::Create, begin).await?;
-        let (group, _writing, ticket, lacks) = begun.expect("a volume is made where there is none");
+        let (group, _writing, held, lacks) = begun.expect("a volume is made where there is none");
         let mut result = Ok(());
-        for (index, row) in rows.iter().enumerate().take(ticket.len()) {
-            let extents = ticket.extents(index);
+        for (index, row) in rows.iter().enumerate().take(held.len()) {
+            let extents = held.extents(index);
             result = self
                 .write_row(&group, extents, what.inverse, row.as_ref())
                 .await;
@@ -67,11 +67,11 @@ impl Host {
         // Where both addresses and blocks for computing are short, the drive's own answer says more.
         let result = result.and_then(|()| lacks.map_or(Ok(()), |error| Err(error.into())));
         if let Err(error) = result {
-            return Err(self.given_back(ticket, error).await);
+            return Err(self.given_back(held, error).await);
         }
         let commit = async |volume: &mut DriveVolume| {
             let mut change = volume.change()?;
-            match name_rows(&mut change, name, &group, what, &ticket) {
+            match name_rows(&mut change, name, &group, what, &held) {
                 Ok((group, vectors)) => {
                     change.commit().await?;
                     Ok(self.learned(volume, group, &vectors))
@@ -82,7 +82,7 @@ impl Host {
         match self.mount.with(self, Absent::Leave, commit).await {
             Ok(Some(written)) => Ok(written),
             Ok(None) => Err(erased()),
-            Err(error) => Err(self.given_back(ticket, error).await),
+            Err(error) => Err(self.given_back(held, error).await),
         }
     }
 
@@ -107,20 +107,20 @@ impl Host {
                 .mount
                 .reserved
                 .write_group(&name.unwrap_or_default(), group);
-            let ticket = self.mount.reserved.hold(vec![reservation]);
-            Ok((group, inverse.unwrap_or(content.inverse), writing, ticket))
+            let held = self.mount.reserved.hold(vec![reservation]);
+            Ok((group, inverse.unwrap_or(content.inverse), writing, held))
         };
         let begun = self.mount.with(self, Absent::Leave, begin).await?;
-        let (group, inverse, _writing, ticket) = begun.ok_or(Error::NoVector(id))?;
-        let written = self.write_row(&group, ticket.extents(0), inverse, data);
+        let (group, inverse, _writing, held) = begun.ok_or(Error::NoVector(id))?;
+        let written = self.write_row(&group, held.extents(0), inverse, data);
         if let Err(error) = written.await {
-            return Err(self.given_back(ticket, error).await);
+            return Err(self.given_back(held, error).await);
         }
         let replace = async |volume: &mut DriveVolume| {
             let (group, vector, mut content) = find(volume, id)?;
             content.inverse = inverse;
             let mut change = volume.change()?;
-            let (content, row) = (Content::Vector(content), ticket.redeem(0)?);
+            let (content, row) = (Content::Vector(content), held.redeem(0)?);
             if let Err(error) = change.replace_from(vector, content, row) {
                 return Err(undone(change, error.into()).await);
             }
@@ -132,13 +132,13 @@ impl Host {
             Ok(written) => written
                 .and_then(|mut written| written.pop())
                 .ok_or(Error::NoVector(id)),
-            Err(error) => Err(self.given_back(ticket, error).await),
+            Err(error) => Err(self.given_back(held, error).await),
         }
     }
 
     /// Gives back at once what was reserved for something that failed.
-    pub(super) async fn given_back(&self, ticket: Ticket<'_>, error: Error) -> Error {
-        drop(ticket);
+    pub(super) async fn given_back(&self, held: HeldPages<'_>, error: Error) -> Error {
+        drop(held);
         // What cannot be given back now is so with a later call; the first error tells more.
         let _ = self.mount.with(self, Absent::Leave, async |_| Ok(())).await;
         error
@@ -289,13 +289,13 @@ fn name_rows(
     name: &str,
     group: &GroupContent,
     what: &Rows,
-    ticket: &Ticket<'_>,
+    held: &HeldPages<'_>,
 ) -> Result<(ObjectId, Vec<ObjectId>), Error> {
     let id = group_in(change, name, group)?;
-    let mut vectors = Vec::with_capacity(ticket.len());
-    for index in 0..ticket.len() {
+    let mut vectors = Vec::with_capacity(held.len());
+    for index in 0..held.len() {
         let name = row_name(change.volume(), id, what, index);
-        let row = ticket.redeem(index)?;
+        let row = held.redeem(index)?;
         vectors.push(change.create_vector_from(id, &name, what.inverse, row)?);
     }
     Ok((id, vectors))

@@ -6,7 +6,7 @@ use sim::{Histogram, Span, Time};
 
 use super::report::per_second;
 use super::request::RequestKind;
-use super::run::{Cut, Tally};
+use super::run::{Sample, Tally};
 use super::summary::LatencySummary;
 
 /// A run, interval by interval: what it began with shows here, and so does whether it came to a steady state.
@@ -71,33 +71,33 @@ pub struct WorkloadInterval {
 }
 
 impl Series {
-    /// What `cuts` hold of workloads of these names, of which so many requests were outstanding in each interval, on a
+    /// What `samples` hold of workloads of these names, of which so many requests were outstanding in each interval, on a
     /// drive whose pages have so many bytes.
     pub(super) fn new(
         interval: Span,
-        cuts: &[Cut],
+        samples: &[Sample],
         names: &[String],
         outstanding: &[Vec<f64>],
         page_bytes: u64,
     ) -> Series {
-        let begins = cuts.first().into_iter().chain(cuts);
-        // The first cut is the beginning: nothing was done before.
-        let intervals = cuts.iter().zip(begins).skip(1);
-        let begin = cuts.first().map_or(Time::ZERO, |cut| cut.at);
+        let begins = samples.first().into_iter().chain(samples);
+        // The first sample is the beginning: nothing was done before.
+        let intervals = samples.iter().zip(begins).skip(1);
+        let begin = samples.first().map_or(Time::ZERO, |sample| sample.at);
         Series {
             interval_ns: interval.as_ns(),
             intervals: intervals
                 .enumerate()
-                .map(|(number, (cut, before))| {
-                    let workloads = names.iter().zip(&cut.tallies).zip(outstanding);
+                .map(|(number, (sample, before))| {
+                    let workloads = names.iter().zip(&sample.tallies).zip(outstanding);
                     let workloads = workloads
                         .map(|((name, tally), outstanding)| {
-                            let length = cut.at - before.at;
+                            let length = sample.at - before.at;
                             let outstanding = outstanding.get(number).copied().unwrap_or(0.0);
                             WorkloadInterval::new(name, &Tally::of(tally), outstanding, length)
                         })
                         .collect();
-                    Interval::new(cut, before, begin, workloads, page_bytes)
+                    Interval::new(sample, before, begin, workloads, page_bytes)
                 })
                 .collect(),
         }
@@ -106,13 +106,13 @@ impl Series {
 
 impl Interval {
     fn new(
-        cut: &Cut,
-        before: &Cut,
+        sample: &Sample,
+        before: &Sample,
         begin: Time,
         workloads: Vec<WorkloadInterval>,
         page_bytes: u64,
     ) -> Interval {
-        let done = |of: fn(&FlashCounts) -> u64| of(&cut.flash) - of(&before.flash);
+        let done = |of: fn(&FlashCounts) -> u64| of(&sample.flash) - of(&before.flash);
         let programs = done(|flash| flash.page_programs);
         let written: u64 = workloads
             .iter()
@@ -121,13 +121,13 @@ impl Interval {
         let programmed = (programs * page_bytes) as f64;
         Interval {
             begin_ns: (before.at - begin).as_ns(),
-            end_ns: (cut.at - begin).as_ns(),
+            end_ns: (sample.at - begin).as_ns(),
             flash_page_programs: programs,
             flash_block_erases: done(|flash| flash.block_erases),
-            gc_page_copies: cut.gc_page_copies - before.gc_page_copies,
+            gc_page_copies: sample.gc_page_copies - before.gc_page_copies,
             write_amplification: (written > 0).then(|| programmed / written as f64),
-            erase_count_mean: cut.erase_count_mean,
-            erase_count_max: cut.erase_count_max,
+            erase_count_mean: sample.erase_count_mean,
+            erase_count_max: sample.erase_count_max,
             workloads,
         }
     }

@@ -1,7 +1,7 @@
 //! Addresses that the host sends, at the ends of what 64 bits can say: each gives a status.
 
 use bitline::{Drive, Status, send_raw, send_raw_admin};
-use host::bits::{BitsDevice, Handle};
+use host::bits::{BitsDevice, PlacementHandle};
 use nvme::command::{
     BlockRange, CopyBlocks, CreateCompletionQueue, CreateSubmissionQueue, DatasetManagement,
     DirectiveOperation, DirectiveQuery, DirectiveReceive, DirectiveSend, Engine, FcRead,
@@ -100,7 +100,7 @@ fn with_data(data: DataPointer, blocks: u32) -> Vec<IoCommand> {
 fn data_beyond_the_last_address_give_a_status() {
     let mut drive = drive(&[]);
     let opened = drive.run(|host| async move {
-        let handle = Handle {
+        let handle = PlacementHandle {
             number: 1,
             anchor: 0,
             pitch: 8,

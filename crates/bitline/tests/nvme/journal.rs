@@ -5,11 +5,11 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use bitline::Drive;
-use device::journal::{Change, Part};
+use device::journal::{Change, FactKind};
 
 use crate::drive;
 
-const PART: Part = Part(0xF000);
+const KIND: FactKind = FactKind(0xF000);
 
 fn tiny(changes: &[(&str, &str)]) -> Drive {
     const TINY: [(&str, &str); 4] = [
@@ -30,25 +30,25 @@ fn fact(value: u8, bytes: usize) -> Option<Box<[u8]>> {
 /// grows over several pages, one that goes, one that is not touched.
 fn before() -> Vec<Change> {
     vec![
-        (PART.key(1), fact(1, 8)),
-        (PART.key(2), fact(2, 100)),
-        (PART.key(3), fact(3, 6000)),
-        (PART.key(4), fact(4, 9000)),
+        (KIND.key(1), fact(1, 8)),
+        (KIND.key(2), fact(2, 100)),
+        (KIND.key(3), fact(3, 6000)),
+        (KIND.key(4), fact(4, 9000)),
     ]
 }
 
 fn after() -> Vec<Change> {
     vec![
-        (PART.key(1), fact(11, 8)),
-        (PART.key(2), fact(12, 15_000)),
-        (PART.key(3), None),
+        (KIND.key(1), fact(11, 8)),
+        (KIND.key(2), fact(12, 15_000)),
+        (KIND.key(3), None),
     ]
 }
 
 /// What is kept under keys 1 to 4.
 fn kept(drive: &Drive) -> Vec<Option<Vec<u8>>> {
     let ftl = &drive.device().expect("power").ftl;
-    (1..=4).map(|key| ftl.fact(PART.key(key))).collect()
+    (1..=4).map(|key| ftl.fact(KIND.key(key))).collect()
 }
 
 fn put(drive: &mut Drive, changes: Vec<Change>) {
@@ -99,7 +99,7 @@ fn power_cuts_at_any_event_leave_the_old_or_the_new() {
             assert!(is_new || !acknowledged, "cut after {events} events");
             seen[usize::from(is_new)] += 1;
             // And it goes on from there, life after life.
-            put(&mut drive, vec![(PART.key(1), fact(21, 8))]);
+            put(&mut drive, vec![(KIND.key(1), fact(21, 8))]);
             restart(&mut drive);
             assert_eq!(kept(&drive)[0], fact(21, 8).map(Vec::from));
             assert_eq!(kept(&drive)[1..], now[1..], "cut after {events} events");
@@ -150,7 +150,7 @@ fn puts_at_the_same_time_share_pages() {
         let puts: Vec<_> = (1..=20u8)
             .map(|key| {
                 let ftl = ftl.clone();
-                let put = async move { ftl.put_fact(PART.key(key.into()), &[key; 9]).await };
+                let put = async move { ftl.put_fact(KIND.key(key.into()), &[key; 9]).await };
                 host.sim().spawn(put)
             })
             .collect();
@@ -163,7 +163,7 @@ fn puts_at_the_same_time_share_pages() {
     assert_eq!(programs(&drive) - before, 2);
     restart(&mut drive);
     let ftl = &drive.device().expect("power").ftl;
-    let facts = ftl.facts_of(PART);
+    let facts = ftl.facts_of(KIND);
     assert_eq!(facts.len(), 20);
     assert!(facts.iter().all(|(key, value)| *value == [*key as u8; 9]));
 }

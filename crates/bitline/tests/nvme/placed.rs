@@ -1,7 +1,7 @@
 //! Logical pages written with a placement handle: they are logical pages as any, and can be computed with.
 
 use bitline::{Drive, Host, Status};
-use host::bits::{BitsDevice, Handle, Request};
+use host::bits::{BitsDevice, PlacementHandle, Request};
 use nvme::command::{Engine, Home};
 use nvme::{Expression, Lba};
 
@@ -16,8 +16,8 @@ fn bits(host: &Host) -> BitsDevice<bitline::Queue> {
     BitsDevice::new(host.block().clone())
 }
 
-fn handle(number: u16) -> Handle {
-    Handle {
+fn handle(number: u16) -> PlacementHandle {
+    PlacementHandle {
         number,
         anchor: 0,
         pitch: ROW,
@@ -240,7 +240,7 @@ fn commands_that_cannot_be_are_refused_and_change_nothing() {
         assert_eq!(host_status(part), Status::INVALID_FIELD);
         let outside = bits.write(1, false, blocks - PAGE, &row(5)).await;
         assert_eq!(host_status(outside), Status::LBA_OUT_OF_RANGE);
-        let odd = Handle {
+        let odd = PlacementHandle {
             pitch: 5,
             ..handle(3)
         };
@@ -248,7 +248,7 @@ fn commands_that_cannot_be_are_refused_and_change_nothing() {
             host_status(bits.open_handle(&odd).await),
             Status::INVALID_FIELD
         );
-        let nowhere = Handle {
+        let nowhere = PlacementHandle {
             home: Home { first: 99, dies: 1 },
             ..handle(3)
         };
@@ -428,7 +428,7 @@ fn namespaces_have_handles_of_their_own() {
         // Opened for the first namespace only.
         let other = second.write(1, false, 0, &row(1)).await;
         assert_eq!(host_status(other), Status::INVALID_FIELD);
-        let handle = Handle {
+        let handle = PlacementHandle {
             number: 2,
             pitch: 3,
             ..handle(2)

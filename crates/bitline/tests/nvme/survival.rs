@@ -2,7 +2,7 @@
 //! programmed, a power cut right then, a drive with hardly a free page. A whole life under seeds may never meet them.
 
 use bitline::{Drive, Host, Status, send_raw};
-use host::bits::Handle;
+use host::bits::PlacementHandle;
 use media::nand::{Ageing, BlockCondition, BlockId, Failures, PageAddress, PageState};
 use nvme::command::{BlockRange, Home, ReadWrite};
 use nvme::{CommandId, IoCommand, Lba};
@@ -102,7 +102,7 @@ fn failed_blocks(drive: &Drive) -> Vec<BlockId> {
 }
 
 /// Pages with one bit a cell, of the region.
-const HANDLE: Handle = Handle {
+const HANDLE: PlacementHandle = PlacementHandle {
     number: 1,
     anchor: 0,
     pitch: PAGE,

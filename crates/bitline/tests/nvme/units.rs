@@ -2,7 +2,7 @@
 
 use bitline::workload::{Flow, Size};
 use bitline::{Config, Drive, Host, Statistics};
-use host::bits::{BitsDevice, Handle, Request};
+use host::bits::{BitsDevice, PlacementHandle, Request};
 use nvme::command::{Engine, Home};
 use nvme::{Expression, Lba};
 
@@ -239,7 +239,7 @@ fn a_unit_of_a_placed_page_can_be_written_and_deallocated() {
     let operands = || Expression::all([Lba::new(0), Lba::new(ROW)]).expect("operands");
     run(&mut drive, move |host| async move {
         let bits = BitsDevice::new(host.block().clone());
-        let handle = Handle {
+        let handle = PlacementHandle {
             number: 1,
             anchor: 0,
             pitch: ROW,
@@ -295,7 +295,7 @@ fn a_unit_of_a_placed_page_can_be_written_and_deallocated() {
     // Within a flash page no row begins.
     let refused = drive.run(|host| async move {
         let bits = BitsDevice::new(host.block().clone());
-        let handle = Handle {
+        let handle = PlacementHandle {
             number: 2,
             anchor: 1,
             pitch: ROW,

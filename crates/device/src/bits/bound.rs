@@ -54,12 +54,7 @@ impl Shares {
     }
 
     /// What a page of each chunk is to the dies of site `to`, asked for by those of site `from`.
-    fn asked(
-        &self,
-        class: &Class,
-        geometry: &Geometry,
-        (from, to): (usize, usize),
-    ) -> PagesAsked {
+    fn asked(&self, class: &Class, geometry: &Geometry, (from, to): (usize, usize)) -> PagesAsked {
         let mut asked = self.asked.borrow_mut();
         let known = asked.entry((from, to)).or_insert_with(|| {
             let mut repeated: BTreeMap<(u32, u32), u64> = BTreeMap::new();

@@ -31,7 +31,7 @@ use sim::resource::Broadcast;
 
 use crate::backend::Backend;
 use crate::ftl::{Ftl, FtlError, MappingUnit};
-use crate::memory::{Buffers, Region};
+use crate::memory::{Buffers, Partition};
 pub use config::{CacheConfig, CacheConfigError, CacheMode, WriteBack};
 use gather::Group;
 use pressure::Pressure;
@@ -74,7 +74,7 @@ pub struct Cache {
     buffers: Rc<Buffers>,
     dram: Rc<Dram>,
     /// Where in it the slots lie.
-    region: Region,
+    partition: Partition,
     table: RefCell<Table>,
     pressure: Pressure,
     touched: RefCell<Touched>,
@@ -133,7 +133,7 @@ impl Cache {
             ftl: ftl.clone(),
             buffers: backend.buffers.clone(),
             dram: backend.dram.clone(),
-            region: backend.regions.cache,
+            partition: backend.dram_map.cache,
         })
     }
 

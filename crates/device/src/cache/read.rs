@@ -143,7 +143,7 @@ impl Cache {
     pub(super) fn address(&self, id: SlotId, sectors: Sectors) -> u64 {
         let slot = u64::from(id % self.capacity);
         let bytes = u64::from(self.unit.bytes());
-        self.region.address(slot * bytes) + u64::from(sectors.hull().start)
+        self.partition.address(slot * bytes) + u64::from(sectors.hull().start)
     }
 
     /// Whether flash misses something of a page.

@@ -16,7 +16,7 @@ use crate::schedule::{Origin, Priority};
 
 /// A write-back to carry out: of which slot, of several that fly together the first, and when its data has left DRAM.
 #[derive(Clone, Copy)]
-pub(super) struct Job {
+pub(super) struct WriteBack {
     pub(super) slot: SlotId,
     pub(super) left_dram: Time,
 }
@@ -39,7 +39,7 @@ impl SoleWriter for Flight<'_> {
 /// The tasks that write back, and what each is to do.
 #[derive(Default)]
 pub(super) struct Workers {
-    workers: Vec<(TaskId, Option<Job>)>,
+    workers: Vec<(TaskId, Option<WriteBack>)>,
     idle: Vec<u32>,
 }
 
@@ -60,7 +60,7 @@ impl Cache {
             self.pressure.add(slot.dirty.bytes());
             table.launch(id);
         }
-        self.assign(Job {
+        self.assign(WriteBack {
             slot: id,
             left_dram,
         });
@@ -75,15 +75,15 @@ impl Cache {
     }
 
     /// Gives a job to an idle worker, or else to a new one.
-    pub(super) fn assign(&self, job: Job) {
+    pub(super) fn assign(&self, write_back: WriteBack) {
         let workers = &mut *self.workers.borrow_mut();
         if let Some(number) = workers.idle.pop() {
             let worker = &mut workers.workers[number as usize];
-            worker.1 = Some(job);
+            worker.1 = Some(write_back);
             return self.sim.wake(worker.0);
         }
         let number = workers.workers.len() as u32;
-        workers.workers.push((TaskId::NONE, Some(job)));
+        workers.workers.push((TaskId::NONE, Some(write_back)));
         if let Some(cache) = self.me.upgrade() {
             self.sim.spawn_detached(cache.work(number));
         }
@@ -92,23 +92,23 @@ impl Cache {
     /// Carries out one job after another, for ever.
     async fn work(self: Rc<Cache>, number: u32) {
         loop {
-            let job = self.next_job(number).await;
-            self.sim.sleep_until(job.left_dram).await;
+            let write_back = self.next_write_back(number).await;
+            self.sim.sleep_until(write_back.left_dram).await;
             if self.unit.is_page() {
-                let outcome = self.write_back(job.slot).await;
-                self.write_back_over(job.slot, outcome);
+                let outcome = self.write_back(write_back.slot).await;
+                self.write_back_over(write_back.slot, outcome);
             } else {
-                self.write_group_back(job.slot).await;
+                self.write_group_back(write_back.slot).await;
             }
             self.workers.borrow_mut().idle.push(number);
         }
     }
 
-    fn next_job(&self, number: u32) -> impl Future<Output = Job> + '_ {
+    fn next_write_back(&self, number: u32) -> impl Future<Output = WriteBack> + '_ {
         std::future::poll_fn(move |_| {
             let worker = &mut self.workers.borrow_mut().workers[number as usize];
             match worker.1.take() {
-                Some(job) => Poll::Ready(job),
+                Some(write_back) => Poll::Ready(write_back),
                 None => {
                     worker.0 = self.sim.current();
                     Poll::Pending

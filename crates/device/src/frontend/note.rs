@@ -5,18 +5,18 @@ use nvme::command::FeatureId;
 
 use super::Controller;
 use super::answer::status_of;
-use crate::journal::{FactKey, Part};
+use crate::journal::{FactKey, FactKind};
 
 /// Counts of health and power.
-const HEALTH: Part = Part(1);
+const HEALTH: FactKind = FactKind(1);
 /// How far a sanitize operation is.
-const SANITIZING: Part = Part(2);
+const SANITIZING: FactKind = FactKind(2);
 /// Saved features.
-const FEATURES: Part = Part(3);
+const FEATURES: FactKind = FactKind(3);
 /// Formats of namespaces.
-const FORMATS: Part = Part(4);
+const FORMATS: FactKind = FactKind(4);
 /// Ranges of uncorrectable sectors, by slot.
-pub(super) const MARKS: Part = Part(5);
+pub(super) const MARKS: FactKind = FactKind(5);
 
 /// Power cycles in bits 63:32, unsafe shutdowns in 31:1, whether the last shutdown was orderly in 0.
 pub(super) const POWER: FactKey = HEALTH.key(0);

@@ -4,14 +4,14 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use media::nand::{BlockId, Command, Feature, Outcome, PageAddress, PageStatus, PlaneId};
-use sim::Time;
+use media::nand::{BlockId, Outcome, PageAddress, PlaneId};
 
 use super::Ftl;
 use super::lpn::Lpn;
 use super::mapping::Mapping;
 use super::spare::{data_record_bytes, encode_units};
 use crate::memory::{BufferId, Work};
+use crate::schedule::AtRest;
 
 /// Where the next page that is saved goes.
 #[derive(Clone, Copy, Default)]
@@ -26,7 +26,7 @@ pub(super) struct DumpFrontier {
 /// current ones: recovery finds nothing special.
 pub(crate) struct Dump<'a> {
     ftl: &'a Ftl,
-    work: Work,
+    flash: AtRest<'a>,
 }
 
 impl Ftl {
@@ -34,7 +34,7 @@ impl Ftl {
     pub(crate) fn dump(&self) -> Dump<'_> {
         Dump {
             ftl: self,
-            work: Work::default(),
+            flash: self.schedule.at_rest(),
         }
     }
 
@@ -53,7 +53,7 @@ impl Ftl {
 impl Dump<'_> {
     /// What the dump has taken.
     pub(crate) fn work(&self) -> Work {
-        self.work
+        self.flash.work()
     }
 
     /// Reads what flash has of a logical page to slot number `slot` of `buffer`; zeroes if it has nothing. False if
@@ -69,51 +69,8 @@ impl Dump<'_> {
         let page = ftl.unit.page(at);
         let address = ftl.geometry.page_address(page);
         let inverse = ftl.blocks.borrow().is_inverse(page);
-        if !self.read(address, inverse) {
-            return false;
-        }
-        self.work.moved_bytes += u64::from(ftl.unit.bytes());
-        let nand = ftl.schedule.nand().borrow();
-        let plane = ftl.geometry.plane_of_block(address.block);
-        let column = ftl.unit.column(at) as usize;
-        let loaded = ftl.buffers.with_mut(buffer, |page| {
-            nand.data_out(plane, column, &mut page[place])
-        });
-        loaded.is_none_or(|outcome| outcome.is_ok())
-    }
-
-    /// Reads a page into its register, again with lower references if need be; whether it could be
-    /// corrected.
-    fn read(&mut self, address: PageAddress, inverse: bool) -> bool {
-        let retries_max = self.ftl.schedule.nand().borrow().config().ecc.retries_max;
-        let plane = self.ftl.geometry.plane_of_block(address.block);
-        let read = Command::Read {
-            pages: [address].into_iter().collect(),
-            inverse,
-        };
-        let (mut status, mut lowered) = (PageStatus::TooManyErrors, false);
-        for level in 0..=retries_max {
-            lowered |= level > 0;
-            let set = level == 0 || self.lower_references(address, level).is_some();
-            if !set || self.perform(address, &read).is_none() {
-                return false;
-            }
-            let nand = self.ftl.schedule.nand().borrow();
-            status = nand.page_status(plane).unwrap_or(PageStatus::Uncorrectable);
-            if status != PageStatus::TooManyErrors {
-                break;
-            }
-        }
-        let restored = !lowered || self.lower_references(address, 0).is_some();
-        status == PageStatus::Ok && restored
-    }
-
-    fn lower_references(&mut self, address: PageAddress, level: u32) -> Option<Outcome> {
-        let command = Command::SetFeature {
-            feature: Feature::ReadReference,
-            value: level,
-        };
-        self.perform(address, &command)
+        let column = ftl.unit.column(at);
+        self.flash.read(address, inverse) && self.flash.move_out(address, column, (buffer, place))
     }
 
     /// Programs logical pages that lie in the first slots of `from`, at most as many as a flash page has; false if there is no
@@ -124,22 +81,9 @@ impl Dump<'_> {
         let used = lpns.len() * ftl.unit.bytes() as usize;
         ftl.buffers.with_mut(from, |page| page[used..].fill(0));
         while let Some(address) = self.next_page() {
-            let plane = ftl.geometry.plane_of_block(address.block);
             let spare = self.record(lpns, version);
-            self.work.moved_bytes += u64::from(ftl.geometry.page_bytes);
-            let loaded = {
-                let nand = &mut *ftl.schedule.nand().borrow_mut();
-                let data = ftl
-                    .buffers
-                    .with(from, |page| nand.data_in(plane, 0, page))
-                    .unwrap_or(Ok(()));
-                data.and_then(|()| nand.set_spare(plane, &spare))
-            };
-            let program = Command::Program {
-                pages: [address].into_iter().collect(),
-                mode: ftl.config.mode,
-            };
-            match loaded.ok().and_then(|()| self.perform(address, &program)) {
+            let mode = ftl.config.mode;
+            match self.flash.program(address, mode, from, &spare) {
                 Some(Outcome::Done) => return true,
                 // Recovery will see that the block is failing; there is no other to spare now.
                 Some(_) => {}
@@ -195,16 +139,5 @@ impl Dump<'_> {
             frontier.plane = (frontier.plane + 1) % planes;
             blocks.take_for_dump(plane)
         })
-    }
-
-    /// Has a die carry out a command, and waits for it outside of simulated time.
-    fn perform(&mut self, address: PageAddress, command: &Command) -> Option<Outcome> {
-        let die = self.ftl.geometry.die_of_block(address.block);
-        let nand = &mut *self.ftl.schedule.nand().borrow_mut();
-        // Dies at rest do not look at the clock.
-        let busy = nand.begin(die, command, Time::ZERO).ok()?;
-        self.work.array += busy.energy;
-        self.work.busy += busy.span;
-        nand.finish(die, Time::ZERO + busy.span).ok()
     }
 }

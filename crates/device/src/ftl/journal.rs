@@ -10,7 +10,7 @@ use sim::{Sim, join_all};
 
 use super::spare::Content;
 use super::{Ftl, FtlError};
-use crate::journal::{Change, Draft, FactKey, Part};
+use crate::journal::{Change, Draft, FactKey, FactKind};
 use crate::memory::Purpose;
 use crate::schedule::Origin;
 
@@ -43,10 +43,10 @@ impl Ftl {
     }
 
     /// What is kept of a part, by key.
-    pub fn facts_of(&self, part: Part) -> Vec<(u32, Vec<u8>)> {
+    pub fn facts_of(&self, kind: FactKind) -> Vec<(u32, Vec<u8>)> {
         let facts = self.facts.borrow();
-        let of_part = facts.of(part);
-        of_part.map(|(key, value)| (key, value.to_vec())).collect()
+        let of_kind = facts.of(kind);
+        of_kind.map(|(key, value)| (key, value.to_vec())).collect()
     }
 
     /// Keeps facts, or no longer, for all lives of the drive: all of `changes` or, if the power is
@@ -118,7 +118,7 @@ impl Ftl {
         version: u64,
     ) -> Result<PageAddress, FtlError> {
         let number = self.facts.borrow().written() + u64::from(index);
-        let home = self.homes[number as usize % self.homes.len()];
+        let preferred = self.plane_order[number as usize % self.plane_order.len()];
         let bytes = &draft.pages[usize::from(index)];
         let _room = self.buffers.room(Purpose::Record).await;
         let buffer = self.buffers.take_firmware();
@@ -131,7 +131,7 @@ impl Ftl {
             count: draft.pages.len() as u16,
             oldest: draft.oldest,
         };
-        self.program_record(home, buffer.id(), content, version, Origin::default())
+        self.program_record(preferred, buffer.id(), content, version, Origin::default())
             .await
     }
 }

@@ -36,7 +36,7 @@ impl Ftl {
     /// The fault, if the erase failed; the block is then out of use, too.
     pub async fn return_compute_block(&self, block: BlockId) -> Result<(), FtlError> {
         let die = self.geometry.die_of_block(block);
-        let state = self.schedule.nand().borrow().block_state(block);
+        let state = self.schedule.nand().block_state(block);
         let worn = self.has_failed_page(block, state.next_page);
         let erase = Erase {
             block,

@@ -1,7 +1,7 @@
 //! The flash translation layer: where is it?
 //!
 //! Logical pages are mapped to slots of physical ones, of which each has one or more. A write goes to a fresh page of the
-//! plane that its first logical page calls home and then takes the place of the old
+//! plane whose turn its first logical page is, and then takes the place of the old
 //! one; garbage collection empties blocks of what was replaced. Every page says
 //! in its spare bytes what it holds, so the table can be rebuilt from the media
 //! alone (`recovery`).
@@ -32,7 +32,7 @@ mod wear;
 mod write;
 mod written;
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, Ref, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::{Rc, Weak};
 
@@ -89,6 +89,19 @@ pub enum FtlError {
     Flash(#[from] crate::schedule::Fault),
 }
 
+/// The parts below the translation layer, each powered up.
+#[derive(Clone)]
+pub struct Beneath {
+    /// Simulated time.
+    pub sim: Sim,
+    /// The flash back end.
+    pub schedule: Rc<Schedule>,
+    /// Page buffers in the controller's memory.
+    pub buffers: Rc<Buffers>,
+    /// The controller's cores.
+    pub cores: Rc<Cores>,
+}
+
 /// What writers and the collection of a plane tell each other.
 struct PlaneState {
     /// Announced when a waiting writer should look.
@@ -121,8 +134,8 @@ pub struct Ftl {
     data_pages: u32,
     planes: Vec<PlaneState>,
     collections: Collections,
-    /// The home planes of logical pages, a physical page's worth after the other, in turn.
-    homes: Vec<PlaneId>,
+    /// The planes whose turn logical pages are, a physical page's worth after the other.
+    plane_order: Vec<PlaneId>,
     locks: RangeLock,
     /// Live logical pages of each record of deallocation.
     tombstones: RefCell<BTreeMap<Ppa, u32>>,
@@ -142,34 +155,22 @@ impl Ftl {
     /// The translation layer at power-up, and what it found on the media, which takes simulated
     /// time; nothing on `blank` media.
     pub async fn power_up(
-        sim: &Sim,
+        beneath: Beneath,
         config: &FtlConfig,
         capacity: Capacity,
-        schedule: Rc<Schedule>,
-        buffers: Rc<Buffers>,
-        cores: Rc<Cores>,
         blank: bool,
     ) -> (Rc<Ftl>, Option<Recovered>) {
-        schedule.name_pages(spare::logical_page);
+        beneath.schedule.name_pages(spare::logical_page);
         if blank {
-            let ftl = Ftl::blank(sim, config, capacity, schedule, buffers, cores);
-            return (ftl, None);
+            return (Ftl::blank(beneath, config, capacity), None);
         }
-        let recovery = Ftl::recover(sim, config, capacity, schedule, buffers, cores);
-        let (ftl, recovered) = recovery.await;
+        let (ftl, recovered) = Ftl::recover(beneath, config, capacity).await;
         (ftl, Some(recovered))
     }
 
     /// The translation layer of a drive whose media is blank.
-    fn blank(
-        sim: &Sim,
-        config: &FtlConfig,
-        capacity: Capacity,
-        schedule: Rc<Schedule>,
-        buffers: Rc<Buffers>,
-        cores: Rc<Cores>,
-    ) -> Rc<Ftl> {
-        let ftl = Ftl::new(sim, config, capacity, schedule, buffers, cores);
+    fn blank(beneath: Beneath, config: &FtlConfig, capacity: Capacity) -> Rc<Ftl> {
+        let ftl = Ftl::new(beneath, config, capacity);
         ftl.find_blank_blocks();
         if config.frontiers == Frontiers::Ahead {
             ftl.blocks.borrow_mut().open_frontiers();
@@ -185,8 +186,11 @@ impl Ftl {
         }
         let count = self.with_pages(|pages| pages.count()).unwrap_or(0);
         for number in 0..count {
-            let home = self.turn(number);
-            let allocated = self.blocks.borrow_mut().allocate(home, Stream::Mapping);
+            let preferred = self.turn(number);
+            let allocated = self
+                .blocks
+                .borrow_mut()
+                .allocate(preferred, Stream::Mapping);
             let Some(address) = allocated.map(|allocation| allocation.page) else {
                 return;
             };
@@ -199,8 +203,10 @@ impl Ftl {
                 version: 0,
                 sequence: 0,
             };
-            let mut nand = self.schedule.nand().borrow_mut();
-            let placed = nand.place_page(address, self.config.mode, &record.encode(), None);
+            let mode = self.config.mode;
+            let placed = self
+                .schedule
+                .place_page(address, mode, &record.encode(), None);
             let needed = self.whole_if(placed.is_ok());
             self.blocks.borrow_mut().settle(address, needed);
             if placed.is_ok() {
@@ -210,14 +216,14 @@ impl Ftl {
         }
     }
 
-    fn new(
-        sim: &Sim,
-        config: &FtlConfig,
-        capacity: Capacity,
-        schedule: Rc<Schedule>,
-        buffers: Rc<Buffers>,
-        cores: Rc<Cores>,
-    ) -> Ftl {
+    fn new(beneath: Beneath, config: &FtlConfig, capacity: Capacity) -> Ftl {
+        let Beneath {
+            sim,
+            schedule,
+            buffers,
+            cores,
+        } = beneath;
+        let sim = &sim;
         let geometry = schedule.geometry().clone();
         let unit = capacity.unit;
         Ftl {
@@ -230,27 +236,7 @@ impl Ftl {
             )),
             is_cached: config.mapping.kind == MappingKind::Cached,
             write_backs: WriteBacks::new(sim, geometry.planes()),
-            blocks: RefCell::new(Blocks::new(
-                &geometry,
-                unit,
-                Shares {
-                    units_per_page: unit.per_page(),
-                    pages_per_block: geometry.pages_per_block(config.mode),
-                    slc_pages_per_block: geometry.pages_per_block(ProgramMode::Slc),
-                    slc_cache: config.slc_cache,
-                    reserve: gc::GC_RESERVE_BLOCKS,
-                    host_waits_below: config.gc.hard_threshold_blocks,
-                    opens_ahead: config.frontiers == Frontiers::Ahead,
-                    compute_blocks: capacity.compute_blocks_per_plane,
-                    data_units: capacity.data_pages_per_plane,
-                    dump_blocks: capacity.dump_blocks_per_plane,
-                },
-                Orders {
-                    free_by_wear: config.wear_levelling.dynamic,
-                    closed_by_wear: config.wear_levelling.keeps_order(),
-                    closed_by_age: config.gc.policy.keeps_order(),
-                },
-            )),
+            blocks: RefCell::new(Ftl::blocks_of(config, capacity, &geometry)),
             region: RefCell::new(Region::new(&geometry, unit.per_page())),
             region_changed: Broadcast::new(sim),
             lent: Cell::new(0),
@@ -267,7 +253,7 @@ impl Ftl {
                 geometry.blocks_per_plane,
                 sim.random("garbage collection"),
             ),
-            homes: config.plane_allocation.planes(&geometry),
+            plane_order: config.plane_allocation.planes(&geometry),
             locks: RangeLock::new(sim),
             tombstones: RefCell::default(),
             facts: RefCell::new(Facts::new(geometry.page_bytes)),
@@ -288,9 +274,32 @@ impl Ftl {
         }
     }
 
+    /// The blocks of a drive, none of them free yet.
+    fn blocks_of(config: &FtlConfig, capacity: Capacity, geometry: &Geometry) -> Blocks {
+        let unit = capacity.unit;
+        let shares = Shares {
+            units_per_page: unit.per_page(),
+            pages_per_block: geometry.pages_per_block(config.mode),
+            slc_pages_per_block: geometry.pages_per_block(ProgramMode::Slc),
+            slc_cache: config.slc_cache,
+            reserve: gc::GC_RESERVE_BLOCKS,
+            host_waits_below: config.gc.hard_threshold_blocks,
+            opens_ahead: config.frontiers == Frontiers::Ahead,
+            compute_blocks: capacity.compute_blocks_per_plane,
+            data_units: capacity.data_pages_per_plane,
+            dump_blocks: capacity.dump_blocks_per_plane,
+        };
+        let orders = Orders {
+            free_by_wear: config.wear_levelling.dynamic,
+            closed_by_wear: config.wear_levelling.keeps_order(),
+            closed_by_age: config.gc.policy.keeps_order(),
+        };
+        Blocks::new(geometry, unit, shares, orders)
+    }
+
     /// On a blank drive everything is free but what the factory marked bad.
     fn find_blank_blocks(&self) {
-        let (mut blocks, nand) = (self.blocks.borrow_mut(), self.schedule.nand().borrow());
+        let (mut blocks, nand) = (self.blocks.borrow_mut(), self.schedule.nand());
         let is_bad = |block| nand.block_state(block).condition == BlockCondition::Bad;
         for plane in (0..self.geometry.planes()).map(PlaneId) {
             let mut of_plane = self.geometry.blocks_of_plane(plane).map(BlockId);
@@ -315,7 +324,7 @@ impl Ftl {
     }
 
     /// The flash packages, to look at the state of blocks.
-    pub(crate) fn nand(&self) -> &RefCell<Nand> {
+    pub(crate) fn nand(&self) -> Ref<'_, Nand> {
         self.schedule.nand()
     }
 
@@ -329,16 +338,16 @@ impl Ftl {
         self.unit
     }
 
-    /// The plane that a logical page calls home.
+    /// The plane whose turn a logical page is.
     #[inline]
-    fn home_of(&self, lpn: Lpn) -> PlaneId {
+    fn plane_for(&self, lpn: Lpn) -> PlaneId {
         self.turn(self.unit.page_number(lpn.0))
     }
 
     /// The plane whose turn a number is.
     #[inline]
     fn turn(&self, number: u32) -> PlaneId {
-        self.homes[number as usize % self.homes.len()]
+        self.plane_order[number as usize % self.plane_order.len()]
     }
 
     /// All slots of a page, if what takes the page as a whole is needed.
@@ -389,12 +398,12 @@ impl Ftl {
 
     /// The planes in the order in which consecutive logical pages visit them, a physical page's worth after the other.
     pub fn plane_order(&self) -> &[PlaneId] {
-        &self.homes
+        &self.plane_order
     }
 
     /// An erased block may be used again.
     fn add_free(&self, block: BlockId) {
-        let erases = self.schedule.nand().borrow().block_state(block).erase_count;
+        let erases = self.schedule.nand().block_state(block).erase_count;
         self.blocks.borrow_mut().add_free(block, erases);
         self.collections.try_again();
     }

@@ -1,4 +1,4 @@
-//! Plane allocation orders: which plane a logical page calls home.
+//! Plane allocation orders: which plane's turn a logical page is.
 
 use std::fmt;
 use std::str::FromStr;

@@ -79,7 +79,7 @@ impl Ftl {
         let since = self.next_sequence.get();
         let mut purge = self.purge(Target::Everything { since });
         // A bad block that was erased before may or may not have held on to its bits.
-        let nand = self.schedule.nand().borrow();
+        let nand = self.schedule.nand();
         let doubtful = (0..self.geometry.blocks()).map(BlockId).filter(|block| {
             let state = nand.block_state(*block);
             let worn_out = state.condition == BlockCondition::Bad && state.erase_count > 0;
@@ -189,7 +189,7 @@ impl Ftl {
     }
 
     fn doom(&self, block: BlockId) -> Doomed {
-        let nand = self.schedule.nand().borrow();
+        let nand = self.schedule.nand();
         let is_root = |page| {
             let page = self.geometry.ppa(PageAddress { block, page });
             let record = nand.spare(page).and_then(Record::decode);
@@ -203,20 +203,20 @@ impl Ftl {
     }
 
     pub(super) fn is_bad(&self, block: BlockId) -> bool {
-        let nand = self.schedule.nand().borrow();
+        let nand = self.schedule.nand();
         nand.block_state(block).condition == BlockCondition::Bad
     }
 
     /// Whether a block is not to be used again once it is erased.
     fn is_worn(&self, block: BlockId) -> bool {
-        let state = self.schedule.nand().borrow().block_state(block);
+        let state = self.schedule.nand().block_state(block);
         state.condition == BlockCondition::Bad || self.has_failed_page(block, state.next_page)
     }
 
     /// Whether a block holds something of `target`, or may: an erase that did not complete and a
     /// program that did not end well leave what cannot be told.
     fn holds(&self, block: BlockId, target: &Target) -> bool {
-        let nand = self.schedule.nand().borrow();
+        let nand = self.schedule.nand();
         if nand.is_erased(block) {
             return false;
         }
@@ -236,7 +236,7 @@ impl Ftl {
     }
 
     fn page_holds(&self, page: Ppa, target: &Target) -> bool {
-        let nand = self.schedule.nand().borrow();
+        let nand = self.schedule.nand();
         match nand.page_state(page) {
             PageState::Erased => return false,
             PageState::Torn | PageState::Failed => return true,

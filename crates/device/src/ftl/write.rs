@@ -70,10 +70,10 @@ impl Ftl {
                 record,
             },
         };
-        let home = self.home_of(lead.lpn);
+        let preferred = self.plane_for(lead.lpn);
         let from = (lead.buffer, bytes);
         let page = self
-            .program(home, Stream::Host, from, holds, lead.origin)
+            .program(preferred, Stream::Host, from, holds, lead.origin)
             .await?;
         self.settle(page, self.slots_of(units));
         let ppa = self.geometry.ppa(page);
@@ -171,7 +171,7 @@ impl Ftl {
     /// The caller settles it.
     pub(super) async fn program(
         &self,
-        home: PlaneId,
+        preferred: PlaneId,
         stream: Stream,
         (from, bytes): (BufferId, u32),
         holds: Holds<'_>,
@@ -180,7 +180,7 @@ impl Ftl {
         loop {
             // Nothing may be awaited between these two: programs of a block are
             // queued in the order of its pages.
-            let page = self.allocate(home, stream).await?;
+            let page = self.allocate(preferred, stream).await?;
             let sequence = self.next_sequence();
             self.note_program(sequence);
             let cached = self.blocks.borrow().is_in_slc_cache(page.block);
@@ -246,7 +246,7 @@ impl Ftl {
     /// space any more it goes where copies of collection go: so a full drive can be emptied.
     pub(super) async fn program_record(
         &self,
-        home: PlaneId,
+        preferred: PlaneId,
         from: BufferId,
         content: Content,
         version: u64,
@@ -254,10 +254,10 @@ impl Ftl {
     ) -> Result<PageAddress, FtlError> {
         let from = (from, self.geometry.page_bytes);
         let holds = Holds::Page(content, version);
-        let programmed = self.program(home, Stream::Host, from, holds, origin);
+        let programmed = self.program(preferred, Stream::Host, from, holds, origin);
         match programmed.await {
             Err(FtlError::NoSpace) => {
-                self.program(home, Stream::Collection, from, holds, origin)
+                self.program(preferred, Stream::Collection, from, holds, origin)
                     .await
             }
             programmed => programmed,
@@ -300,20 +300,20 @@ impl Ftl {
         }
     }
 
-    /// A fresh page, of `home` if it has one or will have one, else of another plane.
-    async fn allocate(&self, home: PlaneId, stream: Stream) -> Result<PageAddress, FtlError> {
+    /// A fresh page, of the `preferred` plane if it has one or will have one, else of another plane.
+    async fn allocate(&self, preferred: PlaneId, stream: Stream) -> Result<PageAddress, FtlError> {
         loop {
-            if let Some(page) = self.try_allocate(home, stream) {
+            if let Some(page) = self.try_allocate(preferred, stream) {
                 return Ok(page);
             }
-            self.make_room(home);
-            let state = &self.planes[home.0 as usize];
+            self.make_room(preferred);
+            let state = &self.planes[preferred.0 as usize];
             if !state.exhausted.get() {
                 state.space.next().await;
                 continue;
             }
             let planes = self.geometry.planes();
-            let others = (1..planes).map(|step| PlaneId((home.0 + step) % planes));
+            let others = (1..planes).map(|step| PlaneId((preferred.0 + step) % planes));
             if let Some(page) = others
                 .clone()
                 .find_map(|plane| self.try_allocate(plane, stream))
@@ -334,7 +334,7 @@ impl Ftl {
     #[inline]
     pub(super) fn try_allocate(&self, plane: PlaneId, stream: Stream) -> Option<PageAddress> {
         let allocated = self.blocks.borrow_mut().allocate(plane, stream)?;
-        self.schedule.nand().borrow().prefetch(allocated.page);
+        self.schedule.nand().prefetch(allocated.page);
         if allocated.filled {
             self.block_filled(plane);
         }
@@ -430,12 +430,12 @@ impl Ftl {
             start: Lpn(first),
             count: last - first + 1,
         };
-        let home = self.home_of(Lpn(first));
+        let preferred = self.plane_for(Lpn(first));
         let blank = self.buffers.take();
         self.buffers.with_mut(blank.id(), |page| page.fill(0xFF));
         self.deallocating.borrow_mut().insert(version);
         let mut programmed = self
-            .program_record(home, blank.id(), content, version, origin)
+            .program_record(preferred, blank.id(), content, version, origin)
             .await;
         let mut forgotten = Vec::new();
         if programmed == Err(FtlError::NoSpace) && without_space == WithoutSpace::Forget {
@@ -444,7 +444,7 @@ impl Ftl {
                 self.replace(Lpn(*lpn), Mapping::Unmapped);
             }
             programmed = self
-                .program_record(home, blank.id(), content, version, origin)
+                .program_record(preferred, blank.id(), content, version, origin)
                 .await;
         }
         let Ok(page) = programmed else {

@@ -1,4 +1,4 @@
-//! The journal: durable facts of any size that parts of the firmware keep by (part, key), such as the
+//! The journal: durable facts of any size that parts of the firmware keep by (kind, key), such as the
 //! format of a namespace or a saved feature. Here is what is pure of it: which facts there are, how they
 //! are laid out on pages, which pages are still needed. The translation layer gives the pages
 //! (`ftl/journal.rs`).
@@ -25,23 +25,23 @@ use page::{Record, payload, records};
 /// written anew in pages of their own.
 const SLACK_PAGES: u64 = 8;
 
-/// A part of the firmware that keeps facts.
+/// What facts are of: each kind has one part of the firmware that keeps them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Part(pub u16);
+pub struct FactKind(pub u16);
 
 /// The name of a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FactKey {
-    /// Whose it is.
-    pub part: Part,
-    /// Which of its facts it is.
+    /// Of what it is.
+    pub kind: FactKind,
+    /// Which of these it is.
     pub key: u32,
 }
 
-impl Part {
-    /// The name of one of its facts.
+impl FactKind {
+    /// The name of a fact of it.
     pub const fn key(self, key: u32) -> FactKey {
-        FactKey { part: self, key }
+        FactKey { kind: self, key }
     }
 }
 
@@ -114,8 +114,8 @@ impl Facts {
     }
 
     /// The facts of a part, by key.
-    pub(crate) fn of(&self, part: Part) -> impl Iterator<Item = (u32, &[u8])> {
-        let range = self.facts.range(part.key(0)..=part.key(u32::MAX));
+    pub(crate) fn of(&self, kind: FactKind) -> impl Iterator<Item = (u32, &[u8])> {
+        let range = self.facts.range(kind.key(0)..=kind.key(u32::MAX));
         range.filter_map(|(key, fact)| Some((key.key, fact.value.as_deref()?)))
     }
 

@@ -2,7 +2,7 @@
 //! them, in each page, the checksum and the length of what follows.
 
 use super::checksum::crc32;
-use super::{Fact, FactKey, Part};
+use super::{Fact, FactKey, FactKind};
 
 /// Bytes of a page before its payload: checksum and length.
 const PAGE_OVERHEAD: usize = 8;
@@ -33,7 +33,7 @@ impl<'a> Record<'a> {
     }
 
     fn write(&self, into: &mut Vec<u8>) {
-        into.extend(self.key.part.0.to_le_bytes());
+        into.extend(self.key.kind.0.to_le_bytes());
         into.extend(self.key.key.to_le_bytes());
         match &self.fact.value {
             Some(value) => {
@@ -90,10 +90,10 @@ pub(super) fn records(stream: &[u8]) -> impl Iterator<Item = (FactKey, Fact)> + 
 }
 
 fn record(stream: &[u8]) -> Option<((FactKey, Fact), &[u8])> {
-    let (part, rest) = stream.split_first_chunk()?;
+    let (kind, rest) = stream.split_first_chunk()?;
     let (key, rest) = rest.split_first_chunk()?;
     let (length, rest) = rest.split_first_chunk()?;
-    let key = Part(u16::from_le_bytes(*part)).key(u32::from_le_bytes(*key));
+    let key = FactKind(u16::from_le_bytes(*kind)).key(u32::from_le_bytes(*key));
     let length = u32::from_le_bytes(*length);
     let bytes = if length == REMOVED { 8 } else { length };
     let (value, rest) = rest.split_at_checked(bytes as usize)?;

@@ -9,7 +9,7 @@ use super::*;
 
 const PAGE: u32 = 128;
 const PAYLOAD: usize = 120;
-const PART: Part = Part(7);
+const KIND: FactKind = FactKind(7);
 
 /// Pages, each with its payload.
 type Pages = Vec<(Ppa, Vec<u8>)>;
@@ -60,8 +60,8 @@ fn put(facts: &mut Facts, media: &mut Media, version: u64, changes: Vec<Change>)
 }
 
 fn all_of(facts: &Facts) -> BTreeMap<u32, Vec<u8>> {
-    let of_part = facts.of(PART);
-    of_part.map(|(key, value)| (key, value.to_vec())).collect()
+    let of_kind = facts.of(KIND);
+    of_kind.map(|(key, value)| (key, value.to_vec())).collect()
 }
 
 /// Keys of puts that come into force together, each with the length of its value; none removes it.
@@ -78,7 +78,7 @@ proptest! {
         for (version, batch) in (1..).zip(puts) {
             let value = |length| vec![version as u8; length];
             let changes = batch.iter().map(|(key, length)| {
-                (PART.key(*key), length.map(|length| value(length).into()))
+                (KIND.key(*key), length.map(|length| value(length).into()))
             });
             put(&mut facts, &mut media, version, changes.collect());
             for (key, length) in batch {
@@ -95,8 +95,8 @@ proptest! {
     #[test]
     fn damage_is_noticed(length in 0..200usize, place in any::<prop::sample::Index>(), bit in 0..8u8) {
         let (mut facts, mut media) = (Facts::new(PAGE), Media::default());
-        put(&mut facts, &mut media, 1, vec![(PART.key(1), Some(vec![9; length].into()))]);
-        let change = vec![(PART.key(2), Some(vec![1; length].into()))];
+        put(&mut facts, &mut media, 1, vec![(KIND.key(1), Some(vec![9; length].into()))]);
+        let change = vec![(KIND.key(2), Some(vec![1; length].into()))];
         for mut page in facts.draft(change, false).pages {
             let at = place.index(page.len());
             page[at] ^= 1 << bit;
@@ -123,7 +123,7 @@ fn puts_cost_what_the_model_says() {
         let mut pages = 0;
         let puts = 2000;
         for version in 1..=puts {
-            let key = PART.key(version as u32 * 7 % keys);
+            let key = KIND.key(version as u32 * 7 % keys);
             let value = Some(vec![version as u8; length].into());
             let cost = put(&mut facts, &mut media, version, vec![(key, value)]);
             if live == 1 {

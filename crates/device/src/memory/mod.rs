@@ -3,7 +3,7 @@
 
 mod buffers;
 mod capacitor;
-mod regions;
+mod partitions;
 mod rooms;
 
 use media::OutOfRange;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use buffers::{Buffer, BufferId, BufferSizes, Buffers};
 pub(crate) use capacitor::{Capacitor, Claim, DUMP_FAILURES, Means, Need, Rates, Work};
 pub use capacitor::{CapacitorConfig, Dumped, TooWeak};
-pub use regions::{Quotas, Region, Regions, TooSmall};
+pub use partitions::{DramMap, Partition, Quotas, TooSmall};
 use rooms::RESERVED;
 pub use rooms::{Held, Purpose, Room};
 

@@ -115,7 +115,7 @@ fn a_buffer_without_room_for_it_is_noticed() {
 }
 
 #[test]
-fn regions_lie_one_after_another_and_must_fit() {
+fn partitions_lie_one_after_another_and_must_fit() {
     let dram = DramConfig {
         timing: DramTiming::Banks,
         capacity_bytes: 1 << 20,
@@ -144,10 +144,10 @@ fn regions_lie_one_after_another_and_must_fit() {
         cache: 2 * 8192 + 1,
         buffers: 1 << 19,
     };
-    let regions = quotas.lay_out(&dram).expect("they fit");
-    assert_eq!(regions.mapping.address(99), 99);
-    assert_eq!(regions.cache.address(0), 8192);
-    assert_eq!(regions.buffers.address(5), 4 * 8192 + 5);
+    let map = quotas.lay_out(&dram).expect("they fit");
+    assert_eq!(map.mapping.address(99), 99);
+    assert_eq!(map.cache.address(0), 8192);
+    assert_eq!(map.buffers.address(5), 4 * 8192 + 5);
     let more = Quotas {
         buffers: 1 << 20,
         ..quotas

@@ -2,6 +2,7 @@
 //! where a chip takes one command at a time; a policy picks the next, and the unit's task
 //! carries it out over the channel.
 
+mod at_rest;
 mod computation;
 mod config;
 mod fault;
@@ -18,7 +19,7 @@ mod ticket;
 mod turns;
 mod unit;
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, Ref, RefCell};
 use std::rc::Rc;
 
 use media::channel::Channel;
@@ -31,6 +32,7 @@ use crate::memory::Buffers;
 use crate::part::Part;
 use crate::served::{Served, ServedFor};
 use crate::tenants;
+pub(crate) use at_rest::AtRest;
 use computation::Computation;
 pub use config::{Interleave, ProgramTransfer, ScheduleConfig, ScheduleConfigError, SuspendConfig};
 pub use fault::Fault;
@@ -380,9 +382,9 @@ impl Schedule {
         debug_assert!(marked.is_ok(), "marking a block bad: {marked:?}");
     }
 
-    /// The flash packages.
-    pub fn nand(&self) -> &RefCell<Nand> {
-        &self.nand
+    /// The flash packages, to look at: commands are for the schedule alone.
+    pub fn nand(&self) -> Ref<'_, Nand> {
+        self.nand.borrow()
     }
 
     /// Their geometry.

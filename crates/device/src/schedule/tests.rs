@@ -312,7 +312,7 @@ fn a_copyback_moves_a_page_inside_its_plane() {
         bench.at(0, 2, read);
         bench.run();
         bench.buffers.with(into, |bytes| assert_eq!(bytes, [1; 64]));
-        let nand = bench.schedule.nand().borrow();
+        let nand = bench.schedule.nand();
         let spare = nand.spare(nand.geometry().ppa(address(2, 0)));
         assert_eq!(spare.map(|spare| &spare[..4]), Some(&[4; 4][..]));
         assert_eq!(bench.schedule.counts().copybacks, 1);

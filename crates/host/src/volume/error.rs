@@ -1,6 +1,6 @@
 //! What can go wrong with a volume.
 
-use super::object::Kind;
+use super::kind::Kind;
 
 /// Errors of a volume. None of them has changed anything, except where it says so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,15 +34,14 @@ pub enum VolumeError {
         reason: String,
     },
     /// A volume of a version that this library does not know.
-    #[error(
-        "the volume at block {first} has version {found}; this library reads version {}",
-        super::superblock::VERSION
-    )]
+    #[error("the volume at block {first} has version {found}; this library reads version {known}")]
     Version {
         /// Where it begins.
         first: u64,
         /// Its version.
         found: u32,
+        /// The version that this library reads.
+        known: u32,
     },
     /// A range of blocks that can hold no volume.
     #[error("blocks {first} to {end} hold no volume: {reason}")]

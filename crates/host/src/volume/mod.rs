@@ -23,6 +23,7 @@ mod commit;
 mod data;
 mod error;
 mod extent;
+mod kind;
 mod name;
 mod object;
 mod open;
@@ -39,9 +40,10 @@ pub use change::Change;
 pub use commit::Committed;
 pub use error::VolumeError;
 pub use extent::Extent;
+pub use kind::Kind;
 pub use name::{NAME_BYTES_MAX, check as check_name};
 pub use object::{
-    Array, BITS_MAX, Content, DIMENSIONS_MAX, EXTENTS_MAX, Group, HANDLE_MAX, Kind, ObjectId,
+    Array, BITS_MAX, Content, DIMENSIONS_MAX, EXTENTS_MAX, Group, HANDLE_MAX, ObjectId,
     SCHEMA_BYTES_MAX, Vector,
 };
 
@@ -99,10 +101,10 @@ pub struct Object {
     pub extents: Vec<Extent>,
 }
 
-/// What blocks of a volume are.
+/// What blocks of a volume are used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Lies {
+pub enum BlockUse {
     /// Some are of the superblocks or the catalogue.
     Catalogue,
     /// Some are of no object.
@@ -194,8 +196,8 @@ impl<T: Transport> Volume<T> {
         }
     }
 
-    /// What logical blocks are, from `first` on; `None` if the volume has none of them.
-    pub fn lies_in(&self, first: u64, blocks: u64) -> Option<Lies> {
+    /// What logical blocks are used for, from `first` on; `None` if the volume has none of them.
+    pub fn use_of(&self, first: u64, blocks: u64) -> Option<BlockUse> {
         let (whole, data) = (self.extent(), self.layout.data());
         let end = first.saturating_add(blocks).min(whole.first + whole.blocks);
         let first = first.max(whole.first);
@@ -203,7 +205,7 @@ impl<T: Transport> Volume<T> {
             return None;
         }
         if first < data {
-            return Some(Lies::Catalogue);
+            return Some(BlockUse::Catalogue);
         }
         let page = u64::from(self.layout.page_blocks);
         // Checked with the layout: pages are counted with 32 bits.
@@ -212,7 +214,11 @@ impl<T: Transport> Volume<T> {
             pages: ((end - data).div_ceil(page) - (first - data) / page) as u32,
         };
         let is_free = self.space.has_free(run) || self.freed.iter().any(|freed| freed.touches(run));
-        Some(if is_free { Lies::Free } else { Lies::Objects })
+        Some(if is_free {
+            BlockUse::Free
+        } else {
+            BlockUse::Objects
+        })
     }
 
     /// Logical blocks that no object has.

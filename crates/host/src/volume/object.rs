@@ -1,9 +1,8 @@
 //! The objects of a volume: what they are, and the bounds of their attributes.
 
-use std::fmt;
-
 use super::error::VolumeError;
 use super::extent::Run;
+use super::kind::Kind;
 
 /// The most bytes of a table's schema.
 pub const SCHEMA_BYTES_MAX: usize = 0xFFFF;
@@ -27,34 +26,6 @@ impl ObjectId {
     /// Its number.
     pub fn get(self) -> u32 {
         self.0
-    }
-}
-
-/// The kinds of objects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Kind {
-    /// Vectors that will meet in operations.
-    Group,
-    /// A vector of bits.
-    Vector,
-    /// An array of numbers.
-    Array,
-    /// Bytes.
-    File,
-    /// Bytes with a schema.
-    Table,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Kind::Group => "a group",
-            Kind::Vector => "a vector",
-            Kind::Array => "an array",
-            Kind::File => "a file",
-            Kind::Table => "a table",
-        })
     }
 }
 

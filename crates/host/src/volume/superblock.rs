@@ -8,7 +8,7 @@ use super::error::VolumeError;
 use super::extent::{Extent, Run};
 
 /// The version of the layout that this library writes and reads.
-pub(super) const VERSION: u32 = 1;
+const VERSION: u32 = 1;
 
 const MAGIC: [u8; 8] = *b"BitlineV";
 /// Copies of it, a page each.
@@ -179,7 +179,12 @@ impl Layout {
         }
         if superblock.version.get() != VERSION {
             let found = superblock.version.get();
-            return Err(VolumeError::Version { first, found });
+            let known = VERSION;
+            return Err(VolumeError::Version {
+                first,
+                found,
+                known,
+            });
         }
         let layout = Layout {
             first: superblock.first.get(),

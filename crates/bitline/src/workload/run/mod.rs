@@ -17,7 +17,7 @@ use nvme::NamespaceId;
 use sim::{JoinHandle, Span, join_all};
 
 pub(super) use prefill::{Prefill, Touched};
-pub(super) use sampler::Cut;
+pub(super) use sampler::Sample;
 pub(super) use tally::Tally;
 
 use self::prefill::Filling;

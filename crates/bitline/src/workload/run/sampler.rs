@@ -37,10 +37,10 @@ impl Gauges {
         }
     }
 
-    fn cut(&self, at: Time, tallies: Vec<TallyPart>) -> Cut {
+    fn sample(&self, at: Time, tallies: Vec<TallyPart>) -> Sample {
         let nand = self.nand.borrow();
         let blocks = f64::from(nand.geometry().blocks().max(1));
-        Cut {
+        Sample {
             at,
             flash: self.schedule.counts(),
             gc_page_copies: self.ftl.counts().gc_page_copies,
@@ -52,7 +52,7 @@ impl Gauges {
 }
 
 /// The end of an interval.
-pub(in crate::workload) struct Cut {
+pub(in crate::workload) struct Sample {
     pub(in crate::workload) at: Time,
     /// What the flash has done by then.
     pub(in crate::workload) flash: FlashCounts,
@@ -73,7 +73,7 @@ pub(super) struct Sampler {
     /// How often the intervals became longer; none if their length was asked for.
     grown: Option<usize>,
     /// The first is the beginning of the run.
-    cuts: Vec<Cut>,
+    samples: Vec<Sample>,
 }
 
 impl Sampler {
@@ -86,7 +86,7 @@ impl Sampler {
     ) -> Sampler {
         let is_asked_for = interval > Span::ZERO;
         let sampler = Sampler {
-            cuts: vec![gauges.cut(begin, Vec::new())],
+            samples: vec![gauges.sample(begin, Vec::new())],
             gauges,
             workloads,
             interval: if is_asked_for { interval } else { SHORTEST },
@@ -114,17 +114,17 @@ impl Sampler {
 
     /// When the present interval is over.
     fn next(&self) -> Time {
-        self.cuts[self.cuts.len() - 1].at + self.interval
+        self.samples[self.samples.len() - 1].at + self.interval
     }
 
     /// An interval is over.
     pub(super) fn look(&mut self, now: Time) {
         let tallies = self.workloads.iter().map(RunningWorkload::take).collect();
-        let cut = self.gauges.cut(now, tallies);
-        self.cuts.push(cut);
+        let sample = self.gauges.sample(now, tallies);
+        self.samples.push(sample);
         self.begin(now);
         if let Some(grown) = self.grown
-            && self.cuts.len() > INTERVALS_MAX
+            && self.samples.len() > INTERVALS_MAX
         {
             let factor = LONGER[grown % LONGER.len()];
             self.merge(factor);
@@ -142,16 +142,16 @@ impl Sampler {
 
     /// Makes one interval of so many, of which there is a multiple.
     fn merge(&mut self, factor: usize) {
-        let mut cuts = std::mem::take(&mut self.cuts).into_iter();
-        self.cuts.extend(cuts.next());
-        while let Some(mut merged) = cuts.next() {
-            for cut in cuts.by_ref().take(factor - 1) {
-                let parts = merged.tallies.iter_mut().zip(&cut.tallies);
+        let mut samples = std::mem::take(&mut self.samples).into_iter();
+        self.samples.extend(samples.next());
+        while let Some(mut merged) = samples.next() {
+            for sample in samples.by_ref().take(factor - 1) {
+                let parts = merged.tallies.iter_mut().zip(&sample.tallies);
                 parts.for_each(|(part, other)| part.merge(other));
                 let tallies = merged.tallies;
-                merged = Cut { tallies, ..cut };
+                merged = Sample { tallies, ..sample };
             }
-            self.cuts.push(merged);
+            self.samples.push(merged);
         }
         for workload in &self.workloads {
             workload.outstanding().merge(factor);
@@ -162,10 +162,12 @@ impl Sampler {
     pub(super) fn finish(&mut self, now: Time) {
         self.look(now);
         // A look at the same instant as the one before found nothing but what ended in it.
-        let last = self.cuts.len() - 1;
-        if last > 1 && self.cuts[last].at == self.cuts[last - 1].at {
-            let Some(empty) = self.cuts.pop() else { return };
-            let kept = self.cuts[last - 1].tallies.iter_mut();
+        let last = self.samples.len() - 1;
+        if last > 1 && self.samples[last].at == self.samples[last - 1].at {
+            let Some(empty) = self.samples.pop() else {
+                return;
+            };
+            let kept = self.samples[last - 1].tallies.iter_mut();
             kept.zip(&empty.tallies)
                 .for_each(|(kept, late)| kept.merge(late));
         }
@@ -175,8 +177,8 @@ impl Sampler {
     pub(super) fn totals(&self) -> Vec<super::Tally> {
         let total = |number: usize| {
             let mut total = super::Tally::default();
-            for cut in self.cuts.iter().skip(1) {
-                total.add(&cut.tallies[number]);
+            for sample in self.samples.iter().skip(1) {
+                total.add(&sample.tallies[number]);
             }
             total
         };
@@ -187,7 +189,12 @@ impl Sampler {
     pub(super) fn series(&self) -> Series {
         let names: Vec<String> = self.workloads.iter().map(RunningWorkload::name).collect();
         let page_bytes = self.gauges.nand.borrow().geometry().page_bytes;
-        let ends: Vec<Time> = self.cuts.iter().skip(1).map(|cut| cut.at).collect();
+        let ends: Vec<Time> = self
+            .samples
+            .iter()
+            .skip(1)
+            .map(|sample| sample.at)
+            .collect();
         let outstanding: Vec<Vec<f64>> = self
             .workloads
             .iter()
@@ -195,7 +202,7 @@ impl Sampler {
             .collect();
         Series::new(
             self.interval,
-            &self.cuts,
+            &self.samples,
             &names,
             &outstanding,
             page_bytes.into(),

@@ -149,7 +149,7 @@ impl Bits {
     ) -> Rc<Bits> {
         let Backend { sim, schedule, .. } = backend;
         let limits = Limits {
-            blocks_max: schedule.nand().borrow().config().mws.blocks_max as usize,
+            blocks_max: schedule.nand().config().mws.blocks_max as usize,
             weights: Weights::SENSES_FIRST,
         };
         let accelerator = Accelerator::new(sim, model.accelerator, &backend.ledger);

@@ -5,10 +5,9 @@ mod worked_example;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use media::nand::cells::{CellsConfig, EccConfig};
 use media::nand::{
-    BlockId, BusTiming, Command, CommandPhases, EnergyConfig, Geometry, Latency, MwsLimits,
-    MwsTime, Nand, NandConfig, PageAddress, PageSet, Precharge, ProgramMode, Storage,
+    BlockId, BusTiming, Command, CommandPhases, Geometry, Nand, NandConfig, PageAddress, PageSet,
+    ProgramMode, Storage,
 };
 use nvme::{Expression, VectorId};
 use sim::Time;
@@ -20,6 +19,7 @@ use super::plan::{Limits, Weights, plan};
 use super::rows::{Operand, Row, RowSetId};
 use crate::region::tests::small;
 use crate::region::{DieBatch, Home, Layout, Region, Shape, StringAddress};
+use crate::schedule::tests::nand;
 
 /// Chunks of every test vector: three stripes, the last one not full.
 const CHUNKS: u64 = 19;
@@ -113,55 +113,14 @@ struct Flash {
 
 impl Flash {
     fn new(geometry: Geometry) -> Flash {
-        let latency = Latency {
-            read_slc_ns: 22_500,
-            read_mlc_ns: [40_000; 2],
-            read_tlc_ns: [60_000; 3],
-            read_qlc_ns: [140_000; 4],
-            mws_ns: 25_000,
-            program_slc_ns: 200_000,
-            program_esp_ns: 400_000,
-            program_mlc_ns: [500_000; 2],
-            program_tlc_ns: [700_000; 3],
-            program_qlc_ns: [2_700_000; 4],
-            erase_ns: 3_500_000,
-            latch_transfer_ns: 20,
-            xor_ns: 30,
-            set_feature_ns: 1_000,
-            suspend_ns: 20_000,
-            resume_ns: 5_000,
-            reset_ns: 10_000,
-        };
+        let usual = nand();
         let config = NandConfig {
             geometry,
-            latency,
             bus: BusTiming {
-                command_cycle_ns: 25,
-                t_wb_ns: 100,
-                t_adl_ns: 70,
-                t_rr_ns: 20,
                 phases: CommandPhases::Cycles,
+                ..usual.bus
             },
-            mws: MwsLimits {
-                blocks_max: 4,
-                time: MwsTime::Stated,
-                power_percent: [100, 134, 157, 180],
-                precharge: Precharge {
-                    bitlines_ppm: 110_000,
-                    block_ppm: 13_750,
-                    wordline_ppm: 702,
-                },
-            },
-            energy: EnergyConfig {
-                read_pj: 20_500_000,
-                latch_transfer_pj_per_kib: 10_000,
-                and_or_pj_per_kib: 10_000,
-                xor_pj_per_kib: 20_000,
-                program_power_percent: 150,
-                erase_power_percent: 190,
-            },
-            cells: CellsConfig::perfect(),
-            ecc: EccConfig::unused(),
+            ..usual
         };
         let nand = Nand::open(&config, Storage::Memory).expect("the configuration is legal");
         Flash {

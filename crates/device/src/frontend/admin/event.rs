@@ -7,7 +7,7 @@ use nvme::{AsyncEvent, CommandId, QueueId, Status};
 
 use crate::frontend::Controller;
 use crate::frontend::answer::Answer;
-use crate::frontend::transport::{Job, Source};
+use crate::frontend::transport::{FetchedCommand, Source};
 
 /// Requests that may be held.
 pub(in crate::frontend) const HELD_MAX: u8 = 8;
@@ -28,14 +28,14 @@ impl Controller {
     /// Asynchronous Event Request Limit Exceeded.
     pub(in crate::frontend) fn hold_event_request(
         self: &Rc<Controller>,
-        job: &Job,
+        fetched: &FetchedCommand,
     ) -> Result<(), Status> {
         {
             let held = &mut self.events.borrow_mut().held;
             if held.len() >= usize::from(HELD_MAX) {
                 return Err(Status::ASYNC_EVENT_LIMIT_EXCEEDED);
             }
-            held.push(job.source());
+            held.push(fetched.source());
         }
         self.tell_events();
         Ok(())

@@ -196,7 +196,7 @@ impl Controller {
 
     /// Composite temperature, in kelvin: that of the hours that passed last, if any did.
     fn temperature_kelvin(&self) -> u16 {
-        let age = *self.ftl.nand().borrow().age();
+        let age = *self.ftl.nand().age();
         age.celsius
             .map_or(self.config.health.temperature_kelvin, |celsius| {
                 kelvin(celsius).round() as u16
@@ -220,7 +220,7 @@ impl Controller {
 
     /// What is left of the blocks that the drive can do without, in percent.
     fn available_spare(&self) -> u8 {
-        let nand = self.ftl.nand().borrow();
+        let nand = self.ftl.nand();
         let geometry = nand.geometry();
         let bad = (0..geometry.blocks())
             .filter(|block| nand.block_state(BlockId(*block)).condition == BlockCondition::Bad)
@@ -234,7 +234,7 @@ impl Controller {
 
     /// Erases of all blocks so far, and those that they are rated for.
     fn erases(&self) -> (u64, u64) {
-        let nand = self.ftl.nand().borrow();
+        let nand = self.ftl.nand();
         let blocks = u64::from(nand.geometry().blocks());
         let erases = nand.erases() + u64::from(nand.age().cycles) * blocks;
         (erases, u64::from(self.config.health.rated_erases) * blocks)
@@ -269,7 +269,7 @@ impl Controller {
         page.host_writes = u128::from(health.writes.get()).into();
         page.power_cycles = u128::from(health.power_cycles.get()).into();
         page.unsafe_shutdowns = u128::from(health.unsafe_shutdowns.get()).into();
-        let aged = self.ftl.nand().borrow().age().hours as u64;
+        let aged = self.ftl.nand().age().hours as u64;
         let powered = aged + health.seconds(self.sim.now()) / 3600;
         page.power_on_hours = u128::from(powered).into();
         page.media_errors = u128::from(health.media_errors.get()).into();

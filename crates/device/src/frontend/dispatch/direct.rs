@@ -15,7 +15,7 @@ use super::piece::Piece;
 use crate::cache::{Found, Lookup, ReadStamp};
 use crate::frontend::Controller;
 use crate::frontend::answer::{Answer, status_of};
-use crate::frontend::transport::{Job, Source};
+use crate::frontend::transport::{FetchedCommand, Source};
 use crate::ftl::Lpn;
 use crate::memory::{BufferId, Held, Purpose};
 use crate::schedule::{Fault, Notify, Origin};
@@ -55,14 +55,17 @@ impl CachedReads {
 pub(in crate::frontend) struct DirectReads(Slab<Option<DirectRead>>);
 
 impl Controller {
-    /// Starts `job` if it is a legal read within one page whose data pointer needs
+    /// Starts `fetched` if it is a legal read within one page whose data pointer needs
     /// no fetching, and there is room for the page; false if a slot has to see to it.
     #[inline]
-    pub(in crate::frontend) fn start_direct(self: &Rc<Controller>, job: &Job) -> bool {
-        let Ok(Command::Nvm(IoCommand::Read(read))) = &job.command else {
+    pub(in crate::frontend) fn start_direct(
+        self: &Rc<Controller>,
+        fetched: &FetchedCommand,
+    ) -> bool {
+        let Ok(Command::Nvm(IoCommand::Read(read))) = &fetched.command else {
             return false;
         };
-        let Some(piece) = self.direct_piece(read, job.origin) else {
+        let Some(piece) = self.direct_piece(read, fetched.origin) else {
             return false;
         };
         if read.force_unit_access && self.cache.is_volatile() {
@@ -82,7 +85,7 @@ impl Controller {
         let (buffer, held) = (buffer.keep(), room.keep());
         debug_assert_eq!(held, Held::COMMAND, "what finishing gives back");
         let number = reads.insert(DirectRead {
-            source: job.source(),
+            source: fetched.source(),
             piece,
             buffer,
             data: read.data,

@@ -18,7 +18,7 @@ use nvme::{AdminCommand, BROADCAST_NAMESPACE, Command, IoCommand, Status};
 use crate::frontend::Controller;
 use crate::frontend::answer::Answer;
 use crate::frontend::namespace::Namespace;
-use crate::frontend::transport::Job;
+use crate::frontend::transport::FetchedCommand;
 use crate::schedule::Origin;
 pub(super) use direct::{CachedReads, DirectReads};
 pub(super) use uncorrectable::Marks;
@@ -27,11 +27,14 @@ impl Controller {
     /// Has a command carried out; no answer if it is an event request, which is held until there is
     /// something to tell.
     #[inline]
-    pub(super) async fn dispatch(self: &Rc<Controller>, job: &Job) -> Option<Answer> {
-        match &job.command {
-            Ok(Command::Nvm(command)) => Some(self.serve_nvm(command, job.origin).await),
+    pub(super) async fn dispatch(
+        self: &Rc<Controller>,
+        fetched: &FetchedCommand,
+    ) -> Option<Answer> {
+        match &fetched.command {
+            Ok(Command::Nvm(command)) => Some(self.serve_nvm(command, fetched.origin).await),
             Ok(Command::Admin(AdminCommand::AsyncEventRequest)) => {
-                self.hold_event_request(job).err().map(Answer::from)
+                self.hold_event_request(fetched).err().map(Answer::from)
             }
             Ok(Command::Admin(command)) => Some(Box::pin(self.serve_admin(command)).await),
             Err(status) => Some((*status).into()),

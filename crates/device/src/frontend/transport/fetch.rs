@@ -8,7 +8,7 @@ use nvme::{QueueId, QueuePriority, SubmissionEntry};
 use sim::{Requester, TaskId, Tenant, Time, TraceId};
 use zerocopy::IntoBytes;
 
-use super::Job;
+use super::FetchedCommand;
 use crate::frontend::{Controller, EntryFetch};
 use crate::port::post_fetch;
 use crate::schedule::{Origin, Priority};
@@ -26,13 +26,13 @@ fn priority_of(queue: QueuePriority) -> Priority {
 }
 
 impl Controller {
-    /// Fetches the next entry into `job`, as queues have them: waits for a doorbell if none has, and
+    /// Fetches the next entry into `fetched`, as queues have them: waits for a doorbell if none has, and
     /// while as many commands are in flight as may be. Where entries are `pipelined`, passes the lead on before the entry
     /// has arrived; false then means that it could not be read.
     #[inline]
     pub(in crate::frontend) async fn fetch_next(
         self: &Rc<Controller>,
-        job: &mut Job,
+        fetched: &mut FetchedCommand,
         pipelined: bool,
     ) -> bool {
         self.take_room().await;
@@ -42,21 +42,21 @@ impl Controller {
             match next {
                 None => self.wait_for_doorbell().await,
                 Some((queue, priority, address)) => {
-                    let is_there = self.read_entry(address, &mut job.entry);
+                    let is_there = self.read_entry(address, &mut fetched.entry);
                     if is_there {
-                        self.prefetch_for(&job.entry);
+                        self.prefetch_for(&fetched.entry);
                     }
                     let trace = self.sim.trace().taken(address);
                     if pipelined {
                         self.pass_lead();
                     }
                     self.fetch_over_link(trace).await;
-                    job.queue = queue;
+                    fetched.queue = queue;
                     if is_there {
-                        let tenant = self.tenant_of(queue, &job.entry);
-                        job.origin = Origin::new(tenant, priority_of(priority)).traced(trace);
-                        job.fetched = self.sim.now();
-                        job.decode();
+                        let tenant = self.tenant_of(queue, &fetched.entry);
+                        fetched.origin = Origin::new(tenant, priority_of(priority)).traced(trace);
+                        fetched.at = self.sim.now();
+                        fetched.decode();
                         self.activity.begin();
                         return true;
                     }

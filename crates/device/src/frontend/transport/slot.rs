@@ -12,7 +12,7 @@ use std::task::Poll;
 use media::core::Work;
 use sim::TaskId;
 
-use super::Job;
+use super::FetchedCommand;
 use crate::frontend::{Controller, EntryFetch};
 use crate::schedule::Origin;
 
@@ -42,22 +42,22 @@ impl Controller {
 
     /// Fetches and carries out commands for ever.
     async fn serve_slot(self: Rc<Controller>, number: u32) {
-        let mut job = Job::empty();
+        let mut fetched = FetchedCommand::empty();
         let pipelined = self.config.entry_fetch == EntryFetch::Pipelined;
         loop {
             self.lead(number).await;
-            let fetched = self.fetch_next(&mut job, pipelined).await;
+            let has_fetched = self.fetch_next(&mut fetched, pipelined).await;
             // Firmware that takes time does it in a slot.
-            let started = fetched && !self.cores.takes_time() && self.start_direct(&job);
+            let started = has_fetched && !self.cores.takes_time() && self.start_direct(&fetched);
             if !pipelined {
                 if started {
                     continue;
                 }
                 self.pass_lead();
             }
-            if fetched && !started {
-                self.serve(&job).await;
-                self.give_room(job.queue);
+            if has_fetched && !started {
+                self.serve(&fetched).await;
+                self.give_room(fetched.queue);
             }
             self.slots.borrow_mut().idle.push(number);
         }
@@ -76,21 +76,21 @@ impl Controller {
     }
 
     #[inline]
-    async fn serve(self: &Rc<Controller>, job: &Job) {
+    async fn serve(self: &Rc<Controller>, fetched: &FetchedCommand) {
         if self.cores.takes_time() {
-            self.charge(job.origin, Work::Fetch).await;
+            self.charge(fetched.origin, Work::Fetch).await;
         }
-        let Some(answer) = self.dispatch(job).await else {
+        let Some(answer) = self.dispatch(fetched).await else {
             return;
         };
         if !answer.status.is_success() {
-            self.log_error(job.source(), &job.entry, answer.status);
+            self.log_error(fetched.source(), &fetched.entry, answer.status);
         }
         if self.cores.takes_time() {
-            self.charge(job.origin, Work::Complete).await;
+            self.charge(fetched.origin, Work::Complete).await;
         }
-        if !self.complete(job.source(), &answer) {
-            self.complete_later(job.source(), &answer).await;
+        if !self.complete(fetched.source(), &answer) {
+            self.complete_later(fetched.source(), &answer).await;
         }
         self.check_wear();
     }

@@ -40,7 +40,7 @@ impl Plane {
     pub(super) fn unclaimed(&self, shares: &Shares) -> usize {
         let unclaimed = shares.compute_blocks.saturating_sub(self.compute_blocks);
         let more = self.data_units.saturating_sub(shares.data_units);
-        // Less than a block, of records and of pages that found no room at home, is what is kept for collection.
+        // Less than a block, of records and of pages that found no room in their planes, is what is kept for collection.
         let blocks = more / (shares.pages_per_block * shares.units_per_page);
         unclaimed.saturating_sub(blocks) as usize
     }

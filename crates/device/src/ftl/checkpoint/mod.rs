@@ -204,7 +204,10 @@ impl Ftl {
             return Ok((block, next));
         }
         let mut blocks = self.blocks.borrow_mut();
-        let taken = self.homes.iter().find_map(|plane| blocks.take_root(*plane));
+        let taken = self
+            .plane_order
+            .iter()
+            .find_map(|plane| blocks.take_root(*plane));
         let block = taken.ok_or(FtlError::NoSpace)?;
         self.checkpoints.blocks.borrow_mut().push((block, false));
         self.checkpoints.frontier.set(Some((block, 0)));

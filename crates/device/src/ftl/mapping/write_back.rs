@@ -1,4 +1,4 @@
-//! Writing mapping pages back: a task a plane, which writes the pages that call it home one
+//! Writing mapping pages back: a task a plane, which writes the pages whose turn it is one
 //! after another, each with what its entries are by then.
 
 use std::cell::RefCell;
@@ -19,7 +19,7 @@ use crate::memory::Purpose;
 use crate::schedule::Origin;
 use crate::tenants;
 
-/// The mapping pages to be written, by the plane that they call home.
+/// The mapping pages to be written, by the plane whose turn they are.
 pub(in crate::ftl) struct WriteBacks {
     planes: Vec<Queue>,
 }
@@ -54,28 +54,28 @@ impl WriteBacks {
 impl Ftl {
     /// Starts the tasks.
     pub(in crate::ftl) fn start_writing_back(self: &Rc<Ftl>, sim: &Sim) {
-        for (index, home) in self.homes.iter().enumerate() {
-            sim.spawn_detached(self.clone().write_back_all(index, *home));
+        for (index, preferred) in self.plane_order.iter().enumerate() {
+            sim.spawn_detached(self.clone().write_back_all(index, *preferred));
         }
     }
 
-    async fn write_back_all(self: Rc<Ftl>, index: usize, home: PlaneId) {
+    async fn write_back_all(self: Rc<Ftl>, index: usize, preferred: PlaneId) {
         let queue = &self.write_backs.planes[index];
         loop {
             let next = queue.numbers.borrow_mut().pop_front();
             match next {
-                Some(number) => self.write_back(number, home).await,
+                Some(number) => self.write_back(number, preferred).await,
                 None => queue.bell.heard().await,
             }
         }
     }
 
     /// Writes a mapping page with its entries.
-    async fn write_back(&self, number: u32, home: PlaneId) {
+    async fn write_back(&self, number: u32, preferred: PlaneId) {
         let merged = self.merge(number).await;
         self.mapping.borrow_mut().begin_write(number);
         let written = match merged {
-            Ok(()) => self.write_entries(number, home).await,
+            Ok(()) => self.write_entries(number, preferred).await,
             Err(error) => Err(error),
         };
         self.with_pages(|pages| pages.end_write(number, written.is_ok()));
@@ -86,7 +86,7 @@ impl Ftl {
         self.checkpoints.written.announce();
     }
 
-    async fn write_entries(&self, number: u32, home: PlaneId) -> Result<(), FtlError> {
+    async fn write_entries(&self, number: u32, preferred: PlaneId) -> Result<(), FtlError> {
         let _room = self.buffers.room(Purpose::Record).await;
         let buffer = self.buffers.take_firmware();
         self.buffers.with_mut(buffer.id(), |page| {
@@ -99,7 +99,7 @@ impl Ftl {
         };
         let page = self
             .program(
-                home,
+                preferred,
                 Stream::Mapping,
                 (buffer.id(), self.geometry.page_bytes),
                 Holds::Page(content, version),

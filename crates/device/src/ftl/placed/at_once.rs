@@ -31,8 +31,8 @@ impl Ftl {
         inverse: bool,
         mut observe: impl FnMut(u64) -> ControlFlow<()>,
     ) -> Result<AtOnce, NandError> {
-        let holds_data = self.schedule.nand().borrow().holds_data();
-        let words = self.schedule.nand().borrow().geometry().page_words();
+        let holds_data = self.schedule.nand().holds_data();
+        let words = self.schedule.nand().geometry().page_words();
         let ones = (inverse && holds_data).then(|| vec![u64::MAX; words]);
         let rows = handle.rows(lpns);
         if let Some(plane) = self.plane_without_room(handle, &rows) {
@@ -84,12 +84,9 @@ impl Ftl {
             version: self.next_version(),
             sequence: self.next_sequence(),
         };
-        let placed = self.schedule.nand().borrow_mut().place_page(
-            page,
-            ProgramMode::Esp,
-            &record.encode(),
-            words,
-        );
+        let placed = self
+            .schedule
+            .place_page(page, ProgramMode::Esp, &record.encode(), words);
         self.settle(page, self.whole_if(placed.is_ok()));
         placed?;
         let page = self.geometry.ppa(page);

@@ -30,7 +30,7 @@ impl Ftl {
             if self.lookup(*lpn) != Mapping::Unmapped {
                 continue;
             }
-            let plane = self.home_of(*lpn);
+            let plane = self.plane_for(*lpn);
             let allocated = self.blocks.borrow_mut().allocate(plane, Stream::Host);
             let PageAddress { block, page } =
                 allocated.ok_or(PreconditionError::Space(plane.0))?.page;
@@ -48,10 +48,10 @@ impl Ftl {
             self.written.borrow_mut().set(*lpn, *sectors);
             placed += 1;
         }
-        let mut nand = self.schedule.nand().borrow_mut();
         for (block, records) in blocks {
             let erases = self.blocks.borrow().erases(block);
-            nand.place_pages(block, erases, self.config.mode, records)?;
+            let mode = self.config.mode;
+            self.schedule.place_pages(block, erases, mode, records)?;
         }
         Ok(placed)
     }

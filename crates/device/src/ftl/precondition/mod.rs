@@ -182,12 +182,12 @@ impl Ftl {
             ..Precondition::default()
         };
         plan.validate()?;
-        let mut by_place = vec![Vec::new(); self.homes.len()];
+        let mut by_place = vec![Vec::new(); self.plane_order.len()];
         for (lpn, sectors) in pages {
             if lpn.0 >= self.logical_pages() {
                 return Err(PreconditionError::Page(lpn.0, self.logical_pages()));
             }
-            by_place[self.unit.page_number(lpn.0) as usize % self.homes.len()].push(lpn.0);
+            by_place[self.unit.page_number(lpn.0) as usize % self.plane_order.len()].push(lpn.0);
             self.written.borrow_mut().set(*lpn, *sectors);
         }
         let pages_of = |place: u32, _: &mut Random| std::mem::take(&mut by_place[place as usize]);
@@ -205,7 +205,7 @@ impl Ftl {
         if self.next_version.get() != 1 {
             return Err(PreconditionError::Used);
         }
-        let places = self.homes.len() as u32;
+        let places = self.plane_order.len() as u32;
         let mut field = None;
         let mut work = Work {
             gathered: GatheredEntries::new(places, self.unit, self.logical_pages()),
@@ -213,7 +213,7 @@ impl Ftl {
         };
         for place in 0..places {
             let pages = pages_of(place, random);
-            let plane = self.homes[place as usize];
+            let plane = self.plane_order[place as usize];
             self.precondition_plane(plan, plane, pages, random, &mut field, &mut work)?;
             let ready = place + 1;
             let stopped = observe(f64::from(ready) / f64::from(places)).is_break();
@@ -234,7 +234,7 @@ impl Ftl {
         Ok(done)
     }
 
-    /// Fills a plane with these of the logical pages that call it home.
+    /// Fills a plane with these of the logical pages whose turn it is.
     fn precondition_plane(
         &self,
         plan: &Precondition,
@@ -271,9 +271,9 @@ impl Ftl {
             return Ok(());
         }
         let mut blocks = self.blocks.borrow_mut();
-        let mut nand = self.schedule.nand().borrow_mut();
+        let mode = self.config.mode;
         for block in blocks.take_all_free(plane) {
-            nand.place_pages(block, erases, self.config.mode, [[]; 0])?;
+            self.schedule.place_pages(block, erases, mode, [[]; 0])?;
             blocks.add_free(block, erases);
         }
         Ok(())
@@ -284,7 +284,7 @@ impl Ftl {
         let data_pages = self.data_pages();
         let share = |share: f64| (f64::from(data_pages) * share).round() as u32;
         let (occupied, working_set) = (share(plan.occupied), share(plan.working_set));
-        let (stride, unit) = (self.homes.len() as u32, self.unit);
+        let (stride, unit) = (self.plane_order.len() as u32, self.unit);
         // Of the last flash page's worth there may be only a part.
         let count = |pages: u32| {
             let (whole, rest) = (unit.page_number(pages), unit.slot(UnitAddress(pages)));
@@ -435,9 +435,8 @@ impl Ftl {
             sequence += 1;
             record_of(unit, &listed, sequence - 1)
         });
-        let mut nand = self.schedule.nand().borrow_mut();
-        nand.place_pages(block, erases, self.config.mode, spares)?;
-        drop(nand);
+        let mode = self.config.mode;
+        self.schedule.place_pages(block, erases, mode, spares)?;
         blocks.set_erases(block, erases);
         blocks.close(block);
         done.flash_pages += u64::from(flash_pages);

@@ -16,19 +16,16 @@ use std::rc::Rc;
 use media::nand::{
     BlockCondition, BlockId, BlockState, Geometry, PageAddress, PageState, ProgramMode,
 };
-use sim::{Sim, Time};
+use sim::Time;
 
 use super::blocks::{Blocks, Stream, Use};
 use super::config::Capacity;
 use super::lpn::Lpn;
 use super::mapping::Mapping;
 use super::spare::{Content, Record};
-use super::{Ftl, FtlConfig, MappingUnit, UnitAddress};
-use crate::cores::Cores;
-use crate::memory::Buffers;
+use super::{Beneath, Ftl, FtlConfig, MappingUnit, UnitAddress};
 use crate::planted::{Bug, is_planted};
 use crate::region::Found;
-use crate::schedule::Schedule;
 use root::FoundRoot;
 use scan::Scanner;
 
@@ -43,23 +40,13 @@ pub struct Recovered {
 
 impl Ftl {
     /// The translation layer of a drive whose media holds what an earlier life left.
-    pub async fn recover(
-        sim: &Sim,
+    pub(super) async fn recover(
+        beneath: Beneath,
         config: &FtlConfig,
         capacity: Capacity,
-        schedule: Rc<Schedule>,
-        buffers: Rc<Buffers>,
-        cores: Rc<Cores>,
     ) -> (Rc<Ftl>, Recovered) {
-        let ftl = Ftl::new(
-            sim,
-            config,
-            capacity,
-            schedule.clone(),
-            buffers.clone(),
-            cores,
-        );
-        let scanner = Scanner::new(sim, ftl.unit, schedule, buffers);
+        let scanner = Scanner::new(&beneath, capacity.unit);
+        let ftl = Ftl::new(beneath, config, capacity);
         scanner.read_first_pages().await;
         let root = match ftl.with_pages(|pages| pages.count()) {
             Some(pages) => scanner.find_root(pages).await,
@@ -95,15 +82,25 @@ impl Ftl {
             .set(scan.next_version.max(root_version + 1));
         ftl.next_sequence.set(scan.next_sequence.max(root_number));
         drop(scan);
-        recovered.finished_at = sim.now();
+        recovered.finished_at = ftl.schedule.sim().now();
         ftl.rebuild_blocks(&scanned, root.as_ref());
         (Rc::new(ftl), recovered)
     }
 
     fn rebuild_mapping(&self, records: &[(UnitAddress, Record)]) {
+        let best = self.map_best_versions(records);
+        if !is_planted(Bug::RecoveryIgnoresTombstones) {
+            self.map_tombstones(records, best);
+        }
+        self.validate_mapped(records);
+    }
+
+    /// Maps each logical page to the best of what was found of it; gives the (version, sequence) of that, zero where
+    /// nothing was found.
+    fn map_best_versions(&self, records: &[(UnitAddress, Record)]) -> Vec<(u64, u64)> {
         let mut mapping = self.mapping.borrow_mut();
         let logical_pages = mapping.len();
-        // (version, sequence) of the best page found; zero pages cost no memory.
+        // Zero pages cost no memory.
         let mut best = vec![(0u64, 0u64); logical_pages as usize];
         let moves = Moves::of(&self.geometry, self.unit, records);
         for (at, record) in records {
@@ -117,11 +114,15 @@ impl Ftl {
                 mapping.set(lpn, Mapping::Data(*at));
             }
         }
+        best
+    }
+
+    /// Maps what was deallocated after the `best` version of it to its tombstone.
+    fn map_tombstones(&self, records: &[(UnitAddress, Record)], mut best: Vec<(u64, u64)>) {
+        let mut mapping = self.mapping.borrow_mut();
+        let logical_pages = mapping.len();
         for (at, record) in records {
             let page = self.unit.page(*at);
-            if is_planted(Bug::RecoveryIgnoresTombstones) {
-                break;
-            }
             if let Content::Tombstone { start, count } = record.content {
                 let version = record.version;
                 let end = start.0.saturating_add(count).min(logical_pages);
@@ -137,6 +138,12 @@ impl Ftl {
                 }
             }
         }
+    }
+
+    /// Marks as needed what the table names.
+    fn validate_mapped(&self, records: &[(UnitAddress, Record)]) {
+        let mapping = self.mapping.borrow();
+        let logical_pages = mapping.len();
         let mut blocks = self.blocks.borrow_mut();
         let mut tombstones = self.tombstones.borrow_mut();
         for (at, record) in records {
@@ -193,7 +200,7 @@ impl Ftl {
 
     /// Gives the region the blocks that recovery found to be its own.
     fn rebuild_region(&self, mut found: Vec<Found>) {
-        let nand = self.schedule.nand().borrow();
+        let nand = self.schedule.nand();
         found.retain(|found| nand.block_state(found.block).condition == BlockCondition::Good);
         for found in &mut found {
             found.next_page = nand.block_state(found.block).next_page;
@@ -209,7 +216,7 @@ impl Ftl {
     /// Decides what each block is to be used for.
     fn rebuild_blocks(&self, scanned: &[BlockId], root: Option<&FoundRoot>) {
         let mut blocks = self.blocks.borrow_mut();
-        let nand = self.schedule.nand().borrow();
+        let nand = self.schedule.nand();
         let levels = self.config.wear_levelling.static_threshold > 0;
         for block in (0..self.geometry.blocks()).map(BlockId) {
             let state = nand.block_state(block);
@@ -282,7 +289,7 @@ impl Ftl {
 
     /// Whether a program failed in `block`, so that it must be emptied and retired.
     pub(super) fn has_failed_page(&self, block: BlockId, next_page: u32) -> bool {
-        let nand = self.schedule.nand().borrow();
+        let nand = self.schedule.nand();
         (0..next_page).any(|page| {
             let page = self.geometry.ppa(PageAddress { block, page });
             nand.page_state(page) == PageState::Failed

@@ -10,7 +10,7 @@ use sim::Sim;
 
 use super::Recovered;
 use crate::ftl::spare::{Content, Record};
-use crate::ftl::{MappingUnit, UnitAddress};
+use crate::ftl::{Beneath, MappingUnit, UnitAddress};
 use crate::memory::{Buffers, Purpose};
 use crate::planted::{Bug, is_planted};
 use crate::region::{Found, LENT};
@@ -50,18 +50,13 @@ pub(super) struct Scanner {
 }
 
 impl Scanner {
-    pub(super) fn new(
-        sim: &Sim,
-        unit: MappingUnit,
-        schedule: Rc<Schedule>,
-        buffers: Rc<Buffers>,
-    ) -> Rc<Scanner> {
-        let geometry = schedule.geometry().clone();
+    pub(super) fn new(beneath: &Beneath, unit: MappingUnit) -> Rc<Scanner> {
+        let geometry = beneath.schedule.geometry().clone();
         Rc::new(Scanner {
             unit,
-            sim: sim.clone(),
-            schedule,
-            buffers,
+            sim: beneath.sim.clone(),
+            schedule: beneath.schedule.clone(),
+            buffers: beneath.buffers.clone(),
             scan: RefCell::new(Scan {
                 records: Vec::new(),
                 recovered: Recovered::default(),
@@ -119,7 +114,7 @@ impl Scanner {
     /// Reads the spare bytes of every page of a block that may hold something, or only until
     /// the first that does.
     async fn read_block(&self, die: DieId, block: BlockId, only_first: bool) {
-        let state = self.schedule.nand().borrow().block_state(block);
+        let state = self.schedule.nand().block_state(block);
         if state.condition == BlockCondition::Bad {
             return;
         }
@@ -145,7 +140,7 @@ impl Scanner {
             };
             // A page whose spare bytes cannot be read holds nothing that was acknowledged.
             let outcome = self.schedule.perform(die, read).await;
-            let nand = self.schedule.nand().borrow();
+            let nand = self.schedule.nand();
             let spare = nand.spare(self.geometry.ppa(address));
             let mut scan = self.scan.borrow_mut();
             let first = scan.found(
@@ -238,7 +233,7 @@ impl Scanner {
         if self.schedule.perform(die, read).await.is_err() {
             return;
         }
-        let nand = self.schedule.nand().borrow();
+        let nand = self.schedule.nand();
         let spare = nand.spare(self.geometry.ppa(page)).unwrap_or_default();
         for (slot, record) in Record::decode_slots(spare, self.unit) {
             self.buffers

@@ -101,14 +101,7 @@ fn a_read_waits_for_a_piece_and_for_what_is_in_its_way() {
     for (us, plane, saves) in [(100, 0, 2), (100, 1, 2), (1_000_000, 0, 0)] {
         let (bench, begin) = bench(&with_pieces(us));
         let steps = serial_and(SENSES as usize);
-        let step = bench
-            .schedule
-            .nand()
-            .borrow()
-            .command_span(&steps[0])
-            .as_ps()
-            / 1000
-            + T_R;
+        let step = bench.schedule.nand().command_span(&steps[0]).as_ps() / 1000 + T_R;
         let (compute, outputs) = computation(&bench, steps);
         let computed = bench.at(begin, 0, compute);
         let read = bench.read_at(begin + 10_000, 8 * plane + 5, 0);
@@ -150,7 +143,7 @@ fn both_latches_are_saved_to_the_outputs_and_one_page_more_a_plane() {
         sense(flags(true, false, false), 1, 0),
         sense(flags(false, false, true), 2, 0),
     ];
-    let first = bench.schedule.nand().borrow().command_span(&steps[0]);
+    let first = bench.schedule.nand().command_span(&steps[0]);
     let (compute, outputs) = computation(&bench, steps);
     let computed = bench.at(begin, 0, compute);
     // It comes during the second step, after which both latches are needed. Were there room for less,

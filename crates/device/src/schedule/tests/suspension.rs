@@ -108,7 +108,7 @@ fn a_power_cut_tears_what_is_suspended() {
         (1, 1)
     );
     bench.simulation.cut();
-    let nand = &mut *bench.schedule.nand().borrow_mut();
+    let nand = &mut *bench.schedule.nand.borrow_mut();
     nand.power_cut(cut).expect("a cut");
     assert_eq!(
         nand.block_state(BlockId(0)).condition,

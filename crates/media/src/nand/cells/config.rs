@@ -198,30 +198,32 @@ impl CellsConfig {
     }
 
     pub(in crate::nand) fn validate(&self) -> Result<(), ConfigError> {
+        self.check_states()?;
+        self.esp.validate()?;
+        self.wear.validate()?;
+        self.retention.validate()?;
+        self.disturb.validate()?;
+        self.interference.validate()?;
+        check_percent("cells.block_spread_percent", self.block_spread_percent)
+    }
+
+    /// Checks where states lie when they are fresh, and how wide they are.
+    fn check_states(&self) -> Result<(), ConfigError> {
         let states = &self.states;
-        let ascending = |key, means: &[f64]| -> Result<(), ConfigError> {
-            let mut last = self.erased_mv;
-            for &mean in means {
-                check_real(
-                    key,
-                    mean,
-                    last..=20_000.0,
-                    "above the state below it, at most 20000",
-                )?;
-                last = mean;
-            }
-            Ok(())
-        };
         check_real(
             "cells.erased_mv",
             self.erased_mv,
             -20_000.0..=20_000.0,
             "-20000 to 20000",
         )?;
-        ascending("cells.states.slc_mv", &[states.slc_mv])?;
-        ascending("cells.states.mlc_mv", &states.mlc_mv)?;
-        ascending("cells.states.tlc_mv", &states.tlc_mv)?;
-        ascending("cells.states.qlc_mv", &states.qlc_mv)?;
+        for (key, means) in [
+            ("cells.states.slc_mv", &[states.slc_mv][..]),
+            ("cells.states.mlc_mv", &states.mlc_mv),
+            ("cells.states.tlc_mv", &states.tlc_mv),
+            ("cells.states.qlc_mv", &states.qlc_mv),
+        ] {
+            check_ascending(key, self.erased_mv, means)?;
+        }
         for (key, width) in [
             ("cells.erased_sigma_mv", self.erased_sigma_mv),
             ("cells.states.slc_sigma_mv", states.slc_sigma_mv),
@@ -231,124 +233,100 @@ impl CellsConfig {
         ] {
             check_real(key, width, 1.0..=10_000.0, "1 to 10000")?;
         }
-        self.check_changes()
-    }
-
-    /// Checks what moves and widens states.
-    fn check_changes(&self) -> Result<(), ConfigError> {
-        let (esp, retention) = (&self.esp, &self.retention);
-        let interference = &self.interference;
-        for (key, value, most, allowed) in [
-            ("cells.esp.raise_mv", esp.raise_mv, 20_000.0, "0 to 20000"),
-            (
-                "cells.esp.narrowing_percent",
-                esp.narrowing_percent,
-                80.0,
-                "0 to 80",
-            ),
-            (
-                "cells.wear.widening_percent",
-                self.wear.widening_percent,
-                1_000.0,
-                "0 to 1000",
-            ),
-            ("cells.wear.exponent", self.wear.exponent, 10.0, "0 to 10"),
-            (
-                "cells.retention.fresh_loss_ppm",
-                retention.fresh_loss_ppm,
-                1e6,
-                "0 to 1000000",
-            ),
-            (
-                "cells.retention.worn_loss_ppm",
-                retention.worn_loss_ppm,
-                1e6,
-                "0 to 1000000",
-            ),
-            (
-                "cells.retention.spread_percent",
-                retention.spread_percent,
-                1_000.0,
-                "0 to 1000",
-            ),
-            (
-                "cells.retention.activation_ev",
-                retention.activation_ev,
-                5.0,
-                "0 to 5",
-            ),
-            (
-                "cells.disturb.raise_mv_per_million_reads",
-                self.disturb.raise_mv_per_million_reads,
-                1e6,
-                "0 to 1000000",
-            ),
-            (
-                "cells.interference.slc_percent",
-                interference.slc_percent,
-                100.0,
-                "0 to 100",
-            ),
-            (
-                "cells.interference.multi_level_percent",
-                interference.multi_level_percent,
-                100.0,
-                "0 to 100",
-            ),
-            (
-                "cells.interference.qlc_percent",
-                interference.qlc_percent,
-                100.0,
-                "0 to 100",
-            ),
-            (
-                "cells.interference.randomized_percent",
-                interference.randomized_percent,
-                100.0,
-                "0 to 100",
-            ),
-            (
-                "cells.block_spread_percent",
-                self.block_spread_percent,
-                100.0,
-                "0 to 100",
-            ),
-        ] {
-            check_real(key, value, 0.0..=most, allowed)?;
-        }
-        for (key, value, least, most, allowed) in [
-            (
-                "cells.esp.half_percent",
-                esp.half_percent,
-                1.0,
-                1_000.0,
-                "1 to 1000",
-            ),
-            (
-                "cells.esp.steepness",
-                esp.steepness,
-                0.1,
-                100.0,
-                "0.1 to 100",
-            ),
-            (
-                "cells.retention.hours",
-                retention.hours,
-                1e-3,
-                1e6,
-                "0.001 to 1000000",
-            ),
-            (
-                "cells.retention.reference_celsius",
-                retention.reference_celsius,
-                -50.0,
-                200.0,
-                "-50 to 200",
-            ),
-        ] {
-            check_real(key, value, least..=most, allowed)?;
-        }
         Ok(())
+    }
+}
+
+impl EspConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        let raise = self.raise_mv;
+        check_real("cells.esp.raise_mv", raise, 0.0..=20_000.0, "0 to 20000")?;
+        let narrowing = self.narrowing_percent;
+        check_real(
+            "cells.esp.narrowing_percent",
+            narrowing,
+            0.0..=80.0,
+            "0 to 80",
+        )?;
+        let half = self.half_percent;
+        check_real("cells.esp.half_percent", half, 1.0..=1_000.0, "1 to 1000")?;
+        let steepness = self.steepness;
+        check_real("cells.esp.steepness", steepness, 0.1..=100.0, "0.1 to 100")
+    }
+}
+
+impl WearConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        let widening = self.widening_percent;
+        check_real(
+            "cells.wear.widening_percent",
+            widening,
+            0.0..=1_000.0,
+            "0 to 1000",
+        )?;
+        check_real("cells.wear.exponent", self.exponent, 0.0..=10.0, "0 to 10")
+    }
+}
+
+impl RetentionConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        check_ppm("cells.retention.fresh_loss_ppm", self.fresh_loss_ppm)?;
+        check_ppm("cells.retention.worn_loss_ppm", self.worn_loss_ppm)?;
+        let spread = self.spread_percent;
+        check_real(
+            "cells.retention.spread_percent",
+            spread,
+            0.0..=1_000.0,
+            "0 to 1000",
+        )?;
+        let activation = self.activation_ev;
+        check_real(
+            "cells.retention.activation_ev",
+            activation,
+            0.0..=5.0,
+            "0 to 5",
+        )?;
+        let hours = self.hours;
+        check_real(
+            "cells.retention.hours",
+            hours,
+            1e-3..=1e6,
+            "0.001 to 1000000",
+        )?;
+        let reference = self.reference_celsius;
+        check_real(
+            "cells.retention.reference_celsius",
+            reference,
+            -50.0..=200.0,
+            "-50 to 200",
+        )
+    }
+}
+
+impl DisturbConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        let raise = self.raise_mv_per_million_reads;
+        check_real(
+            "cells.disturb.raise_mv_per_million_reads",
+            raise,
+            0.0..=1e6,
+            "0 to 1000000",
+        )
+    }
+}
+
+impl InterferenceConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        check_percent("cells.interference.slc_percent", self.slc_percent)?;
+        check_percent(
+            "cells.interference.multi_level_percent",
+            self.multi_level_percent,
+        )?;
+        check_percent("cells.interference.qlc_percent", self.qlc_percent)?;
+        check_percent(
+            "cells.interference.randomized_percent",
+            self.randomized_percent,
+        )
     }
 }
 
@@ -381,6 +359,25 @@ impl EccConfig {
 
 /// # Errors
 /// If `value` is not in `range`, which `allowed` says in words.
+/// Means in order, each above the one before, from that of erased cells on.
+fn check_ascending(key: &'static str, erased_mv: f64, means: &[f64]) -> Result<(), ConfigError> {
+    let mut last = erased_mv;
+    for &mean in means {
+        let allowed = "above the state below it, at most 20000";
+        check_real(key, mean, last..=20_000.0, allowed)?;
+        last = mean;
+    }
+    Ok(())
+}
+
+fn check_ppm(key: &'static str, value: f64) -> Result<(), ConfigError> {
+    check_real(key, value, 0.0..=1e6, "0 to 1000000")
+}
+
+fn check_percent(key: &'static str, value: f64) -> Result<(), ConfigError> {
+    check_real(key, value, 0.0..=100.0, "0 to 100")
+}
+
 fn check_real(
     key: &'static str,
     value: f64,

@@ -133,7 +133,7 @@ impl Ftl {
             copy.job
         };
         let origin = self.origin_of(job);
-        self.schedule.nand().borrow().prefetch(from);
+        self.schedule.nand().prefetch(from);
         let read = Read {
             page: from,
             column: 0,
@@ -193,7 +193,7 @@ impl Ftl {
 
     /// Whether a page is one of the journal.
     fn is_journal_page(&self, page: PageAddress) -> bool {
-        let nand = self.schedule.nand().borrow();
+        let nand = self.schedule.nand();
         let spare = nand.spare(self.geometry.ppa(page));
         spare.is_some_and(Record::is_of_journal)
     }
@@ -201,14 +201,14 @@ impl Ftl {
     /// Whether what a page holds is the firmware's own, which is kept where data is not.
     #[inline]
     fn is_firmware_page(&self, page: PageAddress) -> bool {
-        let nand = self.schedule.nand().borrow();
+        let nand = self.schedule.nand();
         let spare = nand.spare(self.geometry.ppa(page));
         spare.is_some_and(Record::is_of_firmware)
     }
 
     /// What a needed page holds.
     pub(super) fn record_of(&self, page: PageAddress) -> Record {
-        let nand = self.schedule.nand().borrow();
+        let nand = self.schedule.nand();
         let spare = nand.spare(self.geometry.ppa(page));
         let record = spare.and_then(Record::decode);
         record.expect("only pages with a record become needed")

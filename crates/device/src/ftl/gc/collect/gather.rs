@@ -150,7 +150,7 @@ impl Ftl {
     }
 
     fn is_data_page(&self, page: Ppa) -> bool {
-        let nand = self.schedule.nand().borrow();
+        let nand = self.schedule.nand();
         nand.spare(page).is_some_and(Record::is_of_data)
     }
 
@@ -162,7 +162,7 @@ impl Ftl {
         if gathered.len() < begin + per_page as usize {
             gathered.resize(begin + per_page as usize, NONE);
         }
-        let nand = self.schedule.nand().borrow();
+        let nand = self.schedule.nand();
         let spare = nand.spare(page).unwrap_or_default();
         let mut records = Record::decode_slots(spare, self.unit);
         let mut place = begin + from as usize;

@@ -1,15 +1,15 @@
-//! What of the drive's DRAM is whose: regions, one after another.
+//! What of the drive's DRAM is whose: map, one after another.
 
 use media::dram::DramConfig;
 
 /// A range of the DRAM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Region {
+pub struct Partition {
     base: u64,
     bytes: u64,
 }
 
-impl Region {
+impl Partition {
     /// Bytes of it.
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -18,7 +18,7 @@ impl Region {
     /// The DRAM's address of the byte at `offset`.
     ///
     /// # Panics
-    /// In debug builds, if the region does not reach so far.
+    /// In debug builds, if the partition does not reach so far.
     #[inline]
     pub fn address(&self, offset: u64) -> u64 {
         debug_assert!(offset < self.bytes, "byte {offset} of {self:?}");
@@ -39,13 +39,13 @@ pub struct Quotas {
 
 /// Where each part's memory lies. Each begins with a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Regions {
+pub struct DramMap {
     /// The entries of the mapping table that are at hand.
-    pub mapping: Region,
+    pub mapping: Partition,
     /// The slots of the data cache.
-    pub cache: Region,
+    pub cache: Partition,
     /// The page buffers.
-    pub buffers: Region,
+    pub buffers: Partition,
 }
 
 /// Quotas that the DRAM does not hold.
@@ -64,22 +64,22 @@ pub struct TooSmall {
 }
 
 impl Quotas {
-    /// Gives each part its region.
+    /// Gives each part its partition.
     ///
     /// # Errors
     /// If the DRAM does not hold all of them.
-    pub fn lay_out(self, dram: &DramConfig) -> Result<Regions, TooSmall> {
+    pub fn lay_out(self, dram: &DramConfig) -> Result<DramMap, TooSmall> {
         let row_bytes = u64::from(dram.row_bytes);
         let mut base = 0;
-        let mut region = |bytes: u64| {
-            let region = Region { base, bytes };
+        let mut partition = |bytes: u64| {
+            let partition = Partition { base, bytes };
             base += bytes.next_multiple_of(row_bytes);
-            region
+            partition
         };
-        let regions = Regions {
-            mapping: region(self.mapping),
-            cache: region(self.cache),
-            buffers: region(self.buffers),
+        let map = DramMap {
+            mapping: partition(self.mapping),
+            cache: partition(self.cache),
+            buffers: partition(self.buffers),
         };
         if base > dram.capacity_bytes {
             return Err(TooSmall {
@@ -88,6 +88,6 @@ impl Quotas {
                 needed: base,
             });
         }
-        Ok(regions)
+        Ok(map)
     }
 }

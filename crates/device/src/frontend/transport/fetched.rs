@@ -7,12 +7,12 @@ use crate::schedule::Origin;
 use crate::tenants;
 
 /// A command to carry out, and where it came from.
-pub(in crate::frontend) struct Job {
+pub(in crate::frontend) struct FetchedCommand {
     pub(in crate::frontend) queue: QueueId,
     /// Its namespace, and the priority of the queue.
     pub(in crate::frontend) origin: Origin,
     /// When its entry was here.
-    pub(in crate::frontend) fetched: Time,
+    pub(in crate::frontend) at: Time,
     pub(in crate::frontend) entry: SubmissionEntry,
     /// What the entry asks for, decoded once, when it has arrived.
     pub(in crate::frontend) command: Result<Command, Status>,
@@ -57,13 +57,13 @@ impl Source {
     }
 }
 
-impl Job {
+impl FetchedCommand {
     /// No command yet.
-    pub(super) fn empty() -> Job {
-        Job {
+    pub(super) fn empty() -> FetchedCommand {
+        FetchedCommand {
             queue: QueueId::default(),
             origin: Origin::default(),
-            fetched: Time::ZERO,
+            at: Time::ZERO,
             entry: SubmissionEntry::default(),
             command: Err(Status::INVALID_OPCODE),
         }
@@ -86,7 +86,7 @@ impl Job {
             queue: self.queue,
             command: self.entry.command(),
             requester: self.origin.requester(),
-            fetched: self.fetched,
+            fetched: self.at,
         }
     }
 }

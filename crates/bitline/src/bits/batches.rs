@@ -77,11 +77,11 @@ impl Host {
         batch: Batch,
     ) -> Result<Vec<u8>, host::Error> {
         let bytes = batch.bits.div_ceil(8);
-        let memory = host::Transport::memory(self.block().transport()).clone();
+        let memory = host::Transport::memory(self.block.transport()).clone();
         let buffer = host::Buffer::new(&memory, bytes)?;
-        let skipped = batch.page * u64::from(self.block().preferred_write_blocks());
+        let skipped = batch.page * u64::from(self.block.preferred_write_blocks());
         let expression = expression.map(|lba| Lba::new(lba.get() + skipped));
-        self.bits()
+        self.bits
             .evaluate_into(Request::new(&expression, engine, batch.bits), &buffer)
             .await?;
         self.computer.receive(bytes);

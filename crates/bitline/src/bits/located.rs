@@ -8,7 +8,7 @@ use nvme::command::Engine;
 use nvme::{Expression, Lba, Status, VectorId};
 
 use crate::bits::Platform;
-use crate::drive::{Drive, Host, LogicalPages, NAMESPACE};
+use crate::drive::{Drive, Host, InsideDrive, LogicalPages, NAMESPACE};
 use crate::error::Error;
 use crate::volume::{Index, Using};
 
@@ -75,7 +75,7 @@ impl Drive {
 
     /// The logical pages of the first namespace.
     pub(crate) fn first_namespace(&self) -> Result<LogicalPages, Error> {
-        let block_bytes = self.host()?.block().block_bytes();
+        let block_bytes = self.host()?.block.block_bytes();
         Ok(LogicalPages::of(self.device()?, NAMESPACE, block_bytes))
     }
 

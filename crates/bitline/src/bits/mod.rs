@@ -74,7 +74,7 @@ impl Platform {
 
     /// The drive's engine; none if the host does the work. What [`Platform::Fastest`] and [`Platform::Thriftiest`] name leaves the
     /// choice to the drive, which knows nothing of the host.
-    pub const fn engine(self) -> Option<Engine> {
+    pub(crate) const fn engine(self) -> Option<Engine> {
         match self {
             Platform::Host => None,
             Platform::InStorage => Some(Engine::InStorage),

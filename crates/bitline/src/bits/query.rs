@@ -96,10 +96,7 @@ impl Query<'_> {
     /// As [`Query::read`]; also for [`Platform::Host`].
     pub fn read_checked(self) -> Result<Checked<Vec<u8>>, Error> {
         let reply = self.ask(Answer::Read, true)?;
-        Ok(Checked {
-            result: reply.bits,
-            differing_bits: reply.differing_bits,
-        })
+        Ok(Checked::new(reply.bits, reply.differing_bits))
     }
 
     /// As [`Query::count`], checked as by [`Query::read_checked`].
@@ -108,10 +105,7 @@ impl Query<'_> {
     /// As [`Query::read_checked`].
     pub fn count_checked(self) -> Result<Checked<u64>, Error> {
         let reply = self.ask(Answer::Count, true)?;
-        Ok(Checked {
-            result: reply.ones,
-            differing_bits: reply.differing_bits,
-        })
+        Ok(Checked::new(reply.ones, reply.differing_bits))
     }
 
     /// Has the result sent to the host batch by batch, where it is dropped: for its time.

@@ -8,7 +8,7 @@ use nvme::{BROADCAST_NAMESPACE, NamespaceId};
 use sim::Span;
 
 use super::host_end::{area, holds_data};
-use super::{Drive, Host, LogicalPages, NAMESPACE};
+use super::{Drive, Host, InsideHost, LogicalPages, NAMESPACE};
 use crate::bits::Outlooks;
 use crate::error::Error;
 
@@ -60,11 +60,7 @@ async fn sanitize(host: &Host) -> Result<(), host::Error> {
         if !status.is_in_progress() {
             return match status.state.get() & 7 {
                 sanitize_state::COMPLETED => Ok(()),
-                _ => Err(host::StatusError {
-                    command: "sanitize",
-                    status: nvme::Status::SANITIZE_FAILED,
-                }
-                .into()),
+                _ => host::Error::check("sanitize", nvme::Status::SANITIZE_FAILED),
             };
         }
         host.sim().sleep(Span::from_us(1000)).await;

@@ -6,13 +6,11 @@ use std::rc::Rc;
 use device::Device;
 use device::cache::Cache;
 use device::ftl::{Ftl, Lpn, Mapping};
-use host::admin::Admin;
 use host::bits::BitsDevice;
 use host::block::BlockDevice;
-use nvme::NamespaceId;
 use sim::Sim;
 
-use super::{LogicalPages, NAMESPACE};
+use super::{InsideHost, LogicalPages, NAMESPACE};
 use crate::bits::{Batches, Computer, Outlooks};
 use crate::driver::{Driver, Queue};
 use crate::volume::Mount;
@@ -23,8 +21,8 @@ use crate::volume::Mount;
 pub struct Host {
     pub(super) sim: Sim,
     pub(super) driver: Rc<Driver>,
-    pub(super) block: BlockDevice<Queue>,
-    pub(super) bits: BitsDevice<Queue>,
+    pub(crate) block: BlockDevice<Queue>,
+    pub(crate) bits: BitsDevice<Queue>,
     /// The drive's volume and what is in it.
     pub(crate) mount: Rc<Mount>,
     /// Logical blocks that are for vectors.
@@ -58,17 +56,6 @@ impl Host {
         &self.sim
     }
 
-    /// The block device, on the first queue pair.
-    pub fn block(&self) -> &BlockDevice<Queue> {
-        &self.block
-    }
-
-    /// The computing interface beneath groups and queries, on the first queue pair: placement handles, and expressions over
-    /// logical blocks.
-    pub fn bits(&self) -> &BitsDevice<Queue> {
-        &self.bits
-    }
-
     /// The logical blocks that are for vectors, after those for ordinary data.
     pub fn area(&self) -> Range<u64> {
         self.area.clone()
@@ -77,14 +64,6 @@ impl Host {
     /// Number of queue pairs.
     pub fn queue_pairs(&self) -> usize {
         self.driver.queue_pairs()
-    }
-
-    /// Queue pair `pair`, counted from zero, for raw commands.
-    ///
-    /// # Errors
-    /// If there is no such pair.
-    pub fn queue(&self, pair: usize) -> Result<Queue, host::Error> {
-        Queue::new(self.driver.clone(), pair)
     }
 
     /// The same host, with blocks and expressions through queue pair `pair`.
@@ -101,33 +80,6 @@ impl Host {
             block,
             ..self.clone()
         })
-    }
-
-    /// The block device on queue pair `pair`.
-    ///
-    /// # Errors
-    /// If there is no such pair.
-    pub async fn block_on_queue(&self, pair: usize) -> Result<BlockDevice<Queue>, host::Error> {
-        let block = BlockDevice::open(self.queue(pair)?, NAMESPACE).await?;
-        Ok(block.keeping_data(self.stores_data))
-    }
-
-    /// A namespace as a block device, on queue pair `pair`.
-    ///
-    /// # Errors
-    /// If there is no such pair or namespace.
-    pub async fn namespace(
-        &self,
-        pair: usize,
-        namespace: NamespaceId,
-    ) -> Result<BlockDevice<Queue>, host::Error> {
-        let block = BlockDevice::open(self.queue(pair)?, namespace).await?;
-        Ok(block.keeping_data(self.stores_data))
-    }
-
-    /// The drive's administration.
-    pub fn admin(&self) -> Admin<Queue> {
-        Admin::new(self.block.transport().clone())
     }
 }
 

@@ -3,6 +3,7 @@
 mod blocks;
 mod erase;
 mod host_end;
+mod inside;
 mod life;
 mod logical_pages;
 mod open;
@@ -26,6 +27,7 @@ use crate::statistics::Statistics;
 use crate::volume::Kept;
 pub use host_end::Host;
 pub(crate) use host_end::page_holds_data;
+pub use inside::{InsideDrive, InsideHost};
 pub(crate) use logical_pages::LogicalPages;
 
 pub(crate) const NAMESPACE: NamespaceId = NamespaceId::new(1);
@@ -53,7 +55,7 @@ fn unwatched() -> Watch {
 /// drive through a [`Host`].
 pub struct Drive {
     config: Config,
-    nand: Rc<RefCell<Nand>>,
+    pub(crate) nand: Rc<RefCell<Nand>>,
     powered: Option<Powered>,
     /// When the power was last cut, or the beginning.
     off_since: Time,
@@ -164,19 +166,6 @@ impl Drive {
     /// Which of its lives this is, from power-up to power cut.
     pub(crate) fn life(&self) -> u64 {
         self.lives
-    }
-
-    /// The powered device, to look inside.
-    ///
-    /// # Errors
-    /// [`Error::NoPower`].
-    pub fn device(&self) -> Result<&Device, Error> {
-        Ok(&self.powered()?.device)
-    }
-
-    /// The flash packages, which outlive power cuts.
-    pub fn nand(&self) -> &Rc<RefCell<Nand>> {
-        &self.nand
     }
 
     /// The present instant.

@@ -9,7 +9,7 @@ use device::{CONTENT_VERSION, MediaState};
 use media::nand::{Image, ImageCheck, MediaError, Nand, Storage};
 use sim::Time;
 
-use super::{Drive, Watch, unwatched};
+use super::{Drive, InsideDrive, Watch, unwatched};
 use crate::config::{Config, StorageKind};
 use crate::error::Error;
 use crate::footprint::memory_limit;

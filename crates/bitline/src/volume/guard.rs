@@ -38,7 +38,7 @@ impl Host {
         plain: Plain,
         work: impl AsyncFnOnce() -> Result<T, host::Error>,
     ) -> Result<T, Error> {
-        let is_outside = blocks.is_empty() || blocks.end > self.block().blocks();
+        let is_outside = blocks.is_empty() || blocks.end > self.block.blocks();
         // What there is none of is refused without a look at the volume.
         if is_outside || blocks.end <= options(self).first {
             return Ok(work().await?);

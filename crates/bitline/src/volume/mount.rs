@@ -276,7 +276,7 @@ impl Mount {
         let opened = open_on_drive(host, first).await;
         if let Err(VolumeError::NoVolume { .. }) = &opened {
             for extent in self.reserved.abandoned_extents() {
-                host.block().deallocate(extent.first, extent.blocks).await?;
+                host.block.deallocate(extent.first, extent.blocks).await?;
             }
             self.reserved.forget();
         }
@@ -284,7 +284,7 @@ impl Mount {
     }
 
     async fn open(&self, host: &Host, absent: Absent) -> Result<Option<Box<DriveVolume>>, Error> {
-        let (block, options) = (host.block().clone(), options(host));
+        let (block, options) = (host.block.clone(), options(host));
         if !matches!(&*self.state.borrow(), State::Open(_)) {
             // Calls that were broken off may have left commands behind, which change what is read here.
             host.nothing_left().await;

@@ -63,7 +63,7 @@ impl Host {
         };
         let ticket = self.mount.with(self, Absent::Create, begin).await?;
         let ticket = ticket.expect("a volume is made where there is none");
-        let written = write_content(self.block(), ticket.extents(0), data).await;
+        let written = write_content(&self.block, ticket.extents(0), data).await;
         if let Err(error) = written {
             return Err(self.given_back(ticket, error.into()).await);
         }
@@ -94,7 +94,7 @@ impl Host {
     /// [`VolumeError::NotFound`]; what the drive reports.
     pub async fn read_object(&self, name: &str) -> Result<(Object, Vec<u8>), Error> {
         let (object, _using) = self.use_object(name).await?;
-        let data = object.read_whole(self.block()).await?;
+        let data = object.read_whole(&self.block).await?;
         Ok((object, data))
     }
 

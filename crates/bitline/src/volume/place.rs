@@ -14,7 +14,7 @@ use super::index::id_of;
 use super::information::{Rows, Vector, handle_of};
 use super::mount::Absent;
 use super::vectors::{group_in, row_name};
-use crate::drive::{Drive, Host};
+use crate::drive::{Drive, Host, InsideDrive};
 use crate::error::Error;
 
 /// Why vectors cannot be set up at once.

@@ -241,7 +241,7 @@ impl Host {
         self.open_handle(group).await?;
         let first = extents.first().map_or(0, |extent| extent.first);
         let blocks: u64 = extents.iter().map(|extent| extent.blocks).sum();
-        let bytes = blocks * u64::from(self.block().block_bytes());
+        let bytes = blocks * u64::from(self.block.block_bytes());
         let padded;
         let whole = if group.bits == bytes * 8 {
             data
@@ -249,7 +249,7 @@ impl Host {
             padded = pad(data, group.bits, bytes);
             &padded
         };
-        let written = self.bits().write(group.handle, inverse, first, whole);
+        let written = self.bits.write(group.handle, inverse, first, whole);
         Ok(written.await?)
     }
 
@@ -259,7 +259,7 @@ impl Host {
         if open.borrow().get(&group.handle) == Some(group) {
             return Ok(());
         }
-        self.bits().open_handle(&handle_of(group)).await?;
+        self.bits.open_handle(&handle_of(group)).await?;
         open.borrow_mut().insert(group.handle, *group);
         Ok(())
     }

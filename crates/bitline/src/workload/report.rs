@@ -325,7 +325,7 @@ impl Report {
             facts,
         } = reports;
         let after = &drive.statistics()?;
-        let nand = drive.nand().borrow();
+        let nand = drive.nand.borrow();
         let wear = Wear::of(&nand);
         let page_bytes = u64::from(nand.geometry().page_bytes);
         let programs = after.flash.page_programs - before.flash.page_programs;

@@ -27,7 +27,7 @@ use super::latencies::Latencies;
 use super::plan::Plan;
 use super::report::{Report, Reports};
 use super::{RunOptions, Workload};
-use crate::drive::Host;
+use crate::drive::{Host, InsideDrive, InsideHost};
 use crate::driver::Queue;
 use crate::statistics::Statistics;
 use crate::{Drive, Error};
@@ -136,7 +136,7 @@ impl UnderWay {
         // The task has finished, so it has an outcome.
         task.take().unwrap_or(Ok(()))?;
         let host = drive.host()?;
-        let gauges = Gauges::of(drive.device()?, drive.nand());
+        let gauges = Gauges::of(drive.device()?, &drive.nand);
         let (options, progress) = (self.options, self.progress.clone());
         let sim = host.sim().clone();
         let task = sim.spawn(measured(host, gauges, plans, options, progress));

@@ -10,7 +10,7 @@ use sim::join_all;
 
 use super::{Progress, device};
 use crate::Error;
-use crate::drive::{Drive, Host, LogicalPages, page_holds_data};
+use crate::drive::{Drive, Host, InsideDrive, LogicalPages, page_holds_data};
 use crate::workload::flow::{Flow, Generator};
 use crate::workload::plan::Format;
 use crate::workload::range::Range;

@@ -30,6 +30,7 @@ mod pending;
 mod statistics;
 mod traced;
 mod volume;
+mod words;
 pub mod workload;
 
 /// What a drive is made of, for who looks inside: the crates beneath this one, and the parts of a drive and its host. None of

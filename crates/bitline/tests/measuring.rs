@@ -404,6 +404,11 @@ fn a_range_that_is_small_beside_the_drive_is_told() {
         [WarningKind::SmallRange],
         "one page keeps one plane busy"
     );
+    assert_eq!(
+        told(&[("ftl.mapping_unit_bytes", "4096")], reads(2)),
+        [],
+        "two logical pages of one flash page are anywhere once they were written again"
+    );
 }
 
 #[test]

@@ -21,6 +21,7 @@ use crate::bits::{Batch, Pace, Platform, Query};
 use crate::drive::Drive;
 use crate::error::Error;
 use crate::volume::Index;
+use crate::words::counted;
 pub(crate) use outside::{Outside, read_of};
 
 /// What people call vectors.
@@ -189,11 +190,11 @@ impl Drive {
         self.know_vectors()?;
         let bits = self.length_of(expression)?;
         let Some(engine) = self.engine_for(platform, expression, (bits, false))? else {
-            let vectors = expression.vectors().len();
+            let vectors = counted(expression.vectors().len() as u64, "vector");
             let host = self.host()?;
             let index = host.mount.index();
             return Ok(format!(
-                "Host: reads {vectors} vectors and combines them: {}\n",
+                "Host: reads {vectors} and combines them: {}\n",
                 expression.named(|id| index.label(id))
             ));
         };

@@ -13,6 +13,7 @@ use super::reserved::{Ticket, erased};
 use crate::drive::Host;
 use crate::driver::Queue;
 use crate::error::Error;
+use crate::words::counted;
 
 impl Host {
     /// Writes vectors to the group `name`, which is made if there is none, under the next free numbers: all of them, or
@@ -387,8 +388,10 @@ pub(super) fn row_name(volume: &DriveVolume, group: ObjectId, what: &Rows, index
 fn dies(home: Home) -> String {
     match home.dies {
         0 => format!("all dies from die {} on", home.first),
-        1 => format!("1 die from die {} on", home.first),
-        dies => format!("{dies} dies from die {} on", home.first),
+        dies => {
+            let dies = counted(dies.into(), "die");
+            format!("{dies} from die {} on", home.first)
+        }
     }
 }
 

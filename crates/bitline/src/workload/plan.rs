@@ -11,6 +11,7 @@ use super::range::{NamespaceBlocks, Range};
 use super::replay::{Replay, Timing, TraceSource};
 use super::run::{Prefill, Touched};
 use super::warnings::RangeFacts;
+use crate::drive::InsideDrive;
 use crate::volume::Plain;
 use crate::{Drive, Error, Host};
 
@@ -85,7 +86,7 @@ impl Plan {
             queue: flow.queue,
             namespaces: vec![flow.namespace],
             pace: Pace::of(flow.arrival),
-            range: Some(RangeFacts::of(range, &size, drive)),
+            range: Some(RangeFacts::of(range, &size, drive)?),
             prefill: match flow.prefill {
                 true => Some(Prefill {
                     namespace: flow.namespace,
@@ -182,19 +183,18 @@ pub(super) struct Format {
 }
 
 impl RangeFacts {
-    fn of(range: Range, format: &Format, drive: &Drive) -> RangeFacts {
+    fn of(range: Range, format: &Format, drive: &Drive) -> Result<RangeFacts, Error> {
         let config = &drive.config().device;
-        let geometry = &config.nand.geometry;
-        let page_blocks = u64::from(geometry.page_bytes / format.block_bytes);
-        let end = range.first + range.blocks;
-        RangeFacts {
+        let unit = drive.device()?.ftl.unit();
+        let pages = range.pages(unit.blocks(format.block_bytes));
+        Ok(RangeFacts {
             blocks: range.blocks,
             namespace_blocks: format.size.data.max(1),
-            pages: end.div_ceil(page_blocks) - range.first / page_blocks,
-            planes: geometry.planes().into(),
+            pages: pages.end - pages.start,
+            planes: config.nand.geometry.planes().into(),
             is_cached: config.cache.mode != CacheMode::Off
                 || config.ftl.mapping.kind == MappingKind::Cached,
-        }
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use sim::{Span, Time};
 
 use super::report::Report;
 use super::series::{Interval, Series};
+use crate::words::{counted, thousands};
 
 /// Shares of the namespace below which a range is small.
 const RANGE_SHARE_MIN: f64 = 0.1;
@@ -83,7 +84,7 @@ pub(super) struct Facts {
 pub(super) struct RangeFacts {
     pub(super) blocks: u64,
     pub(super) namespace_blocks: u64,
-    /// Pages that it touches at most.
+    /// Logical pages that it touches at most.
     pub(super) pages: u64,
     pub(super) planes: u64,
     /// Whether something of the drive keeps what was used last: a data cache, a cache of the mapping.
@@ -223,26 +224,13 @@ fn overload(offered: Offered, elapsed: Span, load: Load) -> Option<String> {
     ))
 }
 
-/// A number with so many digits behind the point and its thousands apart.
-fn thousands(value: f64, digits: usize) -> String {
-    let text = format!("{value:.digits$}");
-    let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
-    let mut apart = String::new();
-    for (place, digit) in whole.chars().enumerate() {
-        if place > 0 && (whole.len() - place).is_multiple_of(3) {
-            apart.push(',');
-        }
-        apart.push(digit);
-    }
-    apart + fraction
-}
-
 fn small(facts: &Facts) -> Option<String> {
     let range = facts.range?;
     if range.pages < range.planes {
         return Some(format!(
-            "a range of {} pages keeps at most as many of the {} planes busy",
-            range.pages, range.planes
+            "a range of {} keeps at most as many of the {} busy",
+            counted(range.pages, "logical page"),
+            counted(range.planes, "plane")
         ));
     }
     let share = range.blocks as f64 / range.namespace_blocks as f64;
@@ -444,10 +432,30 @@ mod tests {
     }
 
     #[test]
-    fn thousands_are_apart() {
-        let told = [0.0, 999.0, 1000.0, 1_234_567.8].map(|value| thousands(value, 0));
-        assert_eq!(told, ["0", "999", "1,000", "1,234,568"]);
-        assert_eq!(thousands(1234.56, 1), "1,234.6");
+    fn a_range_of_few_pages_is_told_in_words() {
+        let range = RangeFacts {
+            blocks: 8,
+            namespace_blocks: 100,
+            pages: 1,
+            planes: 128,
+            is_cached: false,
+        };
+        let facts = |pages| Facts {
+            name: String::new(),
+            range: Some(RangeFacts { pages, ..range }),
+            is_closed: true,
+            offered: None,
+            elapsed: Span::ZERO,
+            written_bytes: 0,
+        };
+        let told = small(&facts(1)).expect("one of 128");
+        assert!(
+            told.starts_with("a range of 1 logical page keeps"),
+            "{told}"
+        );
+        let told = small(&facts(127)).expect("one too few");
+        assert!(told.contains("127 logical pages keeps"), "{told}");
+        assert_eq!(small(&facts(128)), None);
     }
 
     #[test]

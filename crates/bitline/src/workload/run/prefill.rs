@@ -50,10 +50,8 @@ impl Touched {
         draw: u64,
     ) -> Result<Option<Touched>, Error> {
         let page_blocks = drive.device()?.ftl.unit().blocks(format.block_bytes);
-        let (first_page, end) = (
-            range.first / page_blocks,
-            (range.first + range.blocks).div_ceil(page_blocks),
-        );
+        let pages = range.pages(page_blocks);
+        let (first_page, end) = (pages.start, pages.end);
         let requests = flow.requests_most();
         if range.blocks <= WHOLE_BLOCKS || requests / REQUESTS_PER_PAGE_MAX > end - first_page {
             return Ok(None);

@@ -27,8 +27,10 @@ mod footprint;
 mod health;
 mod inventory;
 mod pending;
+mod request_kind;
 mod statistics;
 mod traced;
+mod traces;
 mod volume;
 mod words;
 pub mod workload;
@@ -45,16 +47,16 @@ pub mod inside {
 // The drive and its host.
 pub use ageing::BlockQuality;
 pub use bits::{Answer, Platform, Query, Received, Reply, Request};
-pub use drive::{Drive, Host, Watch};
-pub use error::{Error, Unclosed};
+pub use drive::{Drive, Host, Unclosed, Watch};
+pub use error::{Error, PlaceError};
 pub use explain::{EstimateReport, EstimatedEnergy, Explanation, Labels, PlanPart, StepReport};
 pub use health::Health;
 pub use inventory::{Identity, Inventory, VectorSpace};
 pub use pending::{Finished, Pending};
 pub use statistics::{EnergyEntry, LatencyEntry, Statistics, TenantEntry};
 pub use volume::{
-    Array, Content, Extent, Group, GroupInfo, Kind, Object, ObjectId, PlaceError, Rows, Usage,
-    Vector, Volume, VolumeError, Writer,
+    Array, Content, Extent, Group, GroupInfo, Kind, Object, ObjectId, Rows, Usage, Vector, Volume,
+    VolumeError, Writer,
 };
 
 // What a drive is to be.

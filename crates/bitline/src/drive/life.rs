@@ -8,12 +8,13 @@ use host::block::BlockDevice;
 use nvme::QueuePriority;
 use sim::{Keep, Simulation};
 
+use super::Unclosed;
 use super::host_end::{area, holds_data};
 use super::{Drive, EVENTS_PER_LOOK, Host, LogicalPages, NAMESPACE, Powered};
 use crate::bits::{Batches, Computer, Outlooks};
 use crate::config::StorageKind;
 use crate::driver::{Driver, Queue};
-use crate::error::{Error, Unclosed};
+use crate::error::Error;
 use crate::volume::Mount;
 
 impl Drive {

@@ -9,6 +9,7 @@ mod logical_pages;
 mod open;
 mod precondition;
 mod tracing;
+mod unclosed;
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -29,6 +30,7 @@ pub use host_end::Host;
 pub(crate) use host_end::page_holds_data;
 pub use inside::{InsideDrive, InsideHost};
 pub(crate) use logical_pages::LogicalPages;
+pub use unclosed::Unclosed;
 
 pub(crate) const NAMESPACE: NamespaceId = NamespaceId::new(1);
 

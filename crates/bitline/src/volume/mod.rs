@@ -27,7 +27,6 @@ pub(crate) use guard::Plain;
 pub(crate) use index::Index;
 pub use information::{GroupInfo, Rows, Vector};
 pub(crate) use mount::{Kept, Mount};
-pub use place::PlaceError;
 pub(crate) use uses::Using;
 
 /// The volume that the host library keeps on a drive.

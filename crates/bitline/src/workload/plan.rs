@@ -5,12 +5,13 @@ use device::ftl::MappingKind;
 use sim::Span;
 
 use super::Workload;
+use super::facts::RangeFacts;
 use super::flow::{Arrival, Flow};
+use super::format::Format;
+use super::prefill::{Prefill, Touched};
 use super::queries::{Queries, Question};
-use super::range::{NamespaceBlocks, Range};
+use super::range::Range;
 use super::replay::{Replay, Timing, TraceSource};
-use super::run::{Prefill, Touched};
-use super::warnings::RangeFacts;
 use crate::drive::InsideDrive;
 use crate::volume::Plain;
 use crate::{Drive, Error, Host};
@@ -75,7 +76,7 @@ impl Plan {
 
     fn of_flow(flow: &Flow, drive: &mut Drive, draw: u64) -> Result<Plan, Error> {
         let wrong = |what: String| Error::Workload(format!("flow {:?}: {what}", flow.name));
-        let size = namespace(drive, flow.namespace).map_err(|error| wrong(error.to_string()))?;
+        let size = Format::of(drive, flow.namespace).map_err(|error| wrong(error.to_string()))?;
         let pairs = drive.host()?.queue_pairs();
         let range = flow.check(size.size, pairs).map_err(wrong)?;
         if flow.read_fraction < 1.0 {
@@ -107,7 +108,7 @@ impl Plan {
         };
         let mut sizes = Vec::new();
         for number in replay.namespaces_used() {
-            let size = namespace(drive, number).map_err(|error| named(error.to_string()))?;
+            let size = Format::of(drive, number).map_err(|error| named(error.to_string()))?;
             sizes.push((number, size));
         }
         let pairs = drive.host()?.queue_pairs();
@@ -176,12 +177,6 @@ fn check_volume(drive: &mut Drive, namespace: u32, range: Range) -> Result<(), S
     checked.map_err(|error| error.to_string())
 }
 
-/// The format and size of a namespace.
-pub(super) struct Format {
-    pub(super) size: NamespaceBlocks,
-    pub(super) block_bytes: u32,
-}
-
 impl RangeFacts {
     fn of(range: Range, format: &Format, drive: &Drive) -> Result<RangeFacts, Error> {
         let config = &drive.config().device;
@@ -196,22 +191,4 @@ impl RangeFacts {
                 || config.ftl.mapping.kind == MappingKind::Cached,
         })
     }
-}
-
-fn namespace(drive: &mut Drive, number: u32) -> Result<Format, Error> {
-    let device =
-        drive.run(move |host| async move { super::run::device(&host, number, 0).await })?;
-    let (device, blocks) = match device {
-        Ok(device) => (device.block_bytes(), device.blocks()),
-        Err(error) => return Err(error.into()),
-    };
-    // Vectors are in the first namespace.
-    let data = match number {
-        1 => drive.data_blocks()?,
-        _ => blocks,
-    };
-    Ok(Format {
-        size: NamespaceBlocks { blocks, data },
-        block_bytes: device,
-    })
 }

@@ -1,6 +1,6 @@
 //! Queries, carried out.
 
-use super::running::{Carrier, Common};
+use super::carrier::{Carrier, Common};
 use crate::Error;
 use crate::bits::Request as Asking;
 use crate::drive::Host;

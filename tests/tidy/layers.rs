@@ -43,12 +43,6 @@ const CIRCLES: &[(&str, &str)] = &[
     ),
     // A stage is asked for what to fetch, and asks for the pages.
     ("device/bits/execute/fetch", "device/bits/execute/stage"),
-    // The host's end of a drive has what questions and names need, which are methods of it.
-    ("bitline/bits", "bitline/drive"),
-    ("bitline/bits", "bitline/explain"),
-    ("bitline/bits", "bitline/volume"),
-    ("bitline/drive", "bitline/volume"),
-    ("bitline/explain", "bitline/volume"),
     ("host/volume/error", "host/volume/object"),
     ("host/volume/error", "host/volume/superblock"),
 ];

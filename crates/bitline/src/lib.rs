@@ -25,8 +25,11 @@ mod error;
 mod explain;
 mod footprint;
 mod health;
+mod host_end;
 mod inventory;
+mod logical_pages;
 mod pending;
+mod platforms;
 mod request_kind;
 mod statistics;
 mod traced;
@@ -46,13 +49,15 @@ pub mod inside {
 
 // The drive and its host.
 pub use ageing::BlockQuality;
-pub use bits::{Answer, Platform, Query, Received, Reply, Request};
-pub use drive::{Drive, Host, Unclosed, Watch};
+pub use bits::{Answer, Query, Received, Reply, Request};
+pub use drive::{Drive, Unclosed, Watch};
 pub use error::{Error, PlaceError};
-pub use explain::{EstimateReport, EstimatedEnergy, Explanation, Labels, PlanPart, StepReport};
+pub use explain::{Explanation, Labels, PlanPart, StepReport};
 pub use health::Health;
+pub use host_end::Host;
 pub use inventory::{Identity, Inventory, VectorSpace};
 pub use pending::{Finished, Pending};
+pub use platforms::{EstimateReport, EstimatedEnergy, Platform};
 pub use statistics::{EnergyEntry, LatencyEntry, Statistics, TenantEntry};
 pub use volume::{
     Array, Content, Extent, Group, GroupInfo, Kind, Object, ObjectId, Rows, Usage, Vector, Volume,

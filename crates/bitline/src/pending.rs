@@ -6,8 +6,9 @@ use std::rc::{Rc, Weak};
 use media::nand::Nand;
 use sim::{JoinHandle, Span, Time};
 
-use crate::drive::{Drive, Host};
+use crate::drive::Drive;
 use crate::error::Error;
+use crate::host_end::Host;
 
 /// Work that was submitted to a drive, and what will come of it.
 ///

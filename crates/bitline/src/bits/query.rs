@@ -3,9 +3,10 @@
 use host::bits::Checked;
 use nvme::Expression;
 
-use crate::bits::{Answer, Platform, Received, Reply, Request};
+use crate::bits::{Answer, Received, Reply, Request};
 use crate::drive::Drive;
 use crate::error::Error;
+use crate::platforms::Platform;
 
 /// An expression that a drive is to evaluate; by [`Platform::Fastest`], unless something else is said.
 ///

@@ -5,12 +5,12 @@ use nvme::Expression;
 use nvme::command::Engine;
 use serde::{Deserialize, Serialize};
 
-use super::Platform;
 use super::located::Located;
 use super::outside::Keep;
 use super::received::{Received, check_room};
-use crate::drive::Host;
 use crate::error::Error;
+use crate::host_end::Host;
+use crate::platforms::Platform;
 
 /// What the host is told of an expression's result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

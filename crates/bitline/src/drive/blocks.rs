@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::{Drive, Host};
+use super::Drive;
 use crate::error::Error;
-use crate::volume::Plain;
+use crate::host_end::{Host, Plain};
 
 impl Drive {
     /// Bytes of a logical block.

@@ -7,10 +7,11 @@ use nvme::log::sanitize_state;
 use nvme::{BROADCAST_NAMESPACE, NamespaceId};
 use sim::Span;
 
-use super::host_end::{area, holds_data};
-use super::{Drive, Host, InsideHost, LogicalPages, NAMESPACE};
-use crate::bits::Outlooks;
+use super::{Drive, InsideHost};
 use crate::error::Error;
+use crate::host_end::{Host, NAMESPACE, area, holds_data};
+use crate::logical_pages::LogicalPages;
+use crate::platforms::Outlooks;
 
 impl Drive {
     /// Gives a namespace, or all of them (0xFFFF_FFFF), blocks of `block_bytes` and erases it.

@@ -11,9 +11,10 @@ use host::block::BlockDevice;
 use media::nand::Nand;
 use nvme::NamespaceId;
 
-use super::{Drive, Host, NAMESPACE};
+use super::Drive;
 use crate::driver::Queue;
 use crate::error::Error;
+use crate::host_end::{Host, NAMESPACE};
 
 /// What is inside of a [`Drive`]. Not stable.
 pub trait InsideDrive {
@@ -125,7 +126,6 @@ impl InsideHost for Host {
         pair: usize,
         namespace: NamespaceId,
     ) -> Result<BlockDevice<Queue>, host::Error> {
-        let block = BlockDevice::open(self.queue(pair)?, namespace).await?;
-        Ok(block.keeping_data(self.stores_data))
+        self.namespace_on(pair, namespace).await
     }
 }

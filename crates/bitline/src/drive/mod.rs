@@ -2,10 +2,8 @@
 
 mod blocks;
 mod erase;
-mod host_end;
 mod inside;
 mod life;
-mod logical_pages;
 mod open;
 mod precondition;
 mod tracing;
@@ -19,20 +17,14 @@ use std::rc::Rc;
 use device::Device;
 use device::memory::Dumped;
 use media::nand::Nand;
-use nvme::NamespaceId;
 use sim::{JoinHandle, Sim, Simulation, Stalled, Time};
 
 use crate::config::Config;
 use crate::error::Error;
+use crate::host_end::{Host, Kept};
 use crate::statistics::Statistics;
-use crate::volume::Kept;
-pub use host_end::Host;
-pub(crate) use host_end::page_holds_data;
 pub use inside::{InsideDrive, InsideHost};
-pub(crate) use logical_pages::LogicalPages;
 pub use unclosed::Unclosed;
-
-pub(crate) const NAMESPACE: NamespaceId = NamespaceId::new(1);
 
 /// Events of the simulation between two looks at the watch. An event may be as long as a command of 256 MiB
 /// takes to be copied, and a look takes some nanoseconds.

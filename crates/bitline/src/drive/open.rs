@@ -13,7 +13,7 @@ use super::{Drive, InsideDrive, Watch, unwatched};
 use crate::config::{Config, StorageKind};
 use crate::error::Error;
 use crate::footprint::memory_limit;
-use crate::volume::Kept;
+use crate::host_end::Kept;
 
 impl Drive {
     /// Opens a drive with its bits in memory, or nowhere, as the configuration says.

@@ -2,13 +2,13 @@
 
 use host::volume::{Content, Kind, Object, VolumeError, check_name, write_content};
 
-use super::DriveVolume;
 use super::Usage;
-use super::mount::Absent;
-use super::uses::Using;
 use super::vectors::undone;
-use crate::drive::Host;
 use crate::error::Error;
+use crate::host_end::Absent;
+use crate::host_end::DriveVolume;
+use crate::host_end::Host;
+use crate::host_end::Using;
 
 impl Host {
     /// Groups, arrays, files and tables, by name; none if the drive has no volume.
@@ -83,7 +83,7 @@ impl Host {
         };
         match self.mount.alone_with(self, replaced, commit).await {
             Ok(Some(())) => Ok(()),
-            Ok(None) => Err(super::reserved::erased()),
+            Ok(None) => Err(crate::host_end::erased()),
             Err(error) => Err(self.given_back(ticket, error).await),
         }
     }

@@ -3,13 +3,13 @@
 use host::volume::{Object, write_content};
 use sim::resource::{Access, RangeGuard};
 
-use super::DriveVolume;
-use super::mount::Absent;
 use super::objects::{not_found, number_of};
-use super::reserved::erased;
 use super::vectors::undone;
-use crate::drive::Host;
 use crate::error::Error;
+use crate::host_end::Absent;
+use crate::host_end::DriveVolume;
+use crate::host_end::Host;
+use crate::host_end::erased;
 
 impl Host {
     /// As [`super::Volume::read_at`].

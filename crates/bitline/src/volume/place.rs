@@ -7,13 +7,14 @@ use device::ftl::AtOnce;
 use device::region::Shape;
 use host::volume::{Content, Group, ObjectId};
 
-use super::DriveVolume;
-use super::index::id_of;
 use super::information::{Rows, Vector, handle_of};
-use super::mount::Absent;
 use super::vectors::{group_in, row_name};
-use crate::drive::{Drive, Host, InsideDrive};
+use crate::drive::{Drive, InsideDrive};
 use crate::error::{Error, PlaceError};
+use crate::host_end::Absent;
+use crate::host_end::DriveVolume;
+use crate::host_end::Host;
+use crate::host_end::id_of;
 
 impl Drive {
     /// As [`super::Group::place`].

@@ -5,14 +5,14 @@ use host::volume::{Change, Content, Extent, Group as GroupContent, Object, Objec
 use nvme::VectorId;
 use nvme::command::Home;
 
-use super::DriveVolume;
 use super::information::{Rows, Vector, content, handle_of, home_of, usage};
 use super::lookup::{find, vector_of};
-use super::mount::Absent;
-use super::reserved::{Ticket, erased};
-use crate::drive::Host;
 use crate::driver::Queue;
 use crate::error::Error;
+use crate::host_end::Absent;
+use crate::host_end::DriveVolume;
+use crate::host_end::Host;
+use crate::host_end::{Ticket, erased};
 use crate::words::counted;
 
 impl Host {

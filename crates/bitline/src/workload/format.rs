@@ -4,8 +4,9 @@ use host::block::BlockDevice;
 use nvme::NamespaceId;
 
 use super::range::NamespaceBlocks;
-use crate::drive::{Host, InsideHost};
+use crate::drive::InsideHost;
 use crate::driver::Queue;
+use crate::host_end::Host;
 use crate::{Drive, Error};
 
 /// The format and size of a namespace.

@@ -13,7 +13,7 @@ use super::queries::{Queries, Question};
 use super::range::Range;
 use super::replay::{Replay, Timing, TraceSource};
 use crate::drive::InsideDrive;
-use crate::volume::Plain;
+use crate::host_end::Plain;
 use crate::{Drive, Error, Host};
 
 /// When requests are sent.

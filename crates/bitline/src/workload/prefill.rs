@@ -14,7 +14,9 @@ use super::progress::Progress;
 use super::range::Range;
 use super::request::Source;
 use crate::Error;
-use crate::drive::{Drive, Host, InsideDrive, LogicalPages, page_holds_data};
+use crate::drive::{Drive, InsideDrive};
+use crate::host_end::{Host, page_holds_data};
+use crate::logical_pages::LogicalPages;
 
 /// Ranges of so many logical blocks are filled as a whole.
 const WHOLE_BLOCKS: u64 = 1 << 16;

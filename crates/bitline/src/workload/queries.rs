@@ -8,7 +8,7 @@ use super::flow::{Arrival, Arrivals};
 use super::formula::{Formula, Groups};
 use super::request::{Request, Source};
 pub use crate::bits::Answer;
-use crate::bits::Platform;
+use crate::platforms::Platform;
 use crate::request_kind::RequestKind;
 use crate::{Drive, Error, Expression};
 

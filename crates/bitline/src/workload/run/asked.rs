@@ -3,7 +3,7 @@
 use super::carrier::{Carrier, Common};
 use crate::Error;
 use crate::bits::Request as Asking;
-use crate::drive::Host;
+use crate::host_end::Host;
 use crate::workload::queries::Question;
 use crate::workload::request::Request;
 

@@ -8,8 +8,8 @@ use host::block::BlockDevice;
 
 use super::carrier::{Carrier, Common};
 use crate::Error;
-use crate::drive::Host;
 use crate::driver::Queue;
+use crate::host_end::Host;
 use crate::request_kind::RequestKind;
 use crate::workload::format::device;
 use crate::workload::request::Request;

@@ -12,7 +12,7 @@ use super::carrier::{Carrier, Common};
 use super::crew::Crew;
 use super::outstanding::Outstanding;
 use crate::Error;
-use crate::drive::Host;
+use crate::host_end::Host;
 use crate::request_kind::RequestKind;
 use crate::workload::RunOptions;
 use crate::workload::facts::{Facts, Offered};

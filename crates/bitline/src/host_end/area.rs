@@ -3,7 +3,7 @@
 use host::volume::{Volume, VolumeError, VolumeOptions};
 
 use super::DriveVolume;
-use crate::drive::Host;
+use super::Host;
 use crate::error::Error;
 
 /// Bytes that a vector takes in the catalogue, about.
@@ -14,7 +14,7 @@ const CATALOGUE_PAGES: (u64, u64) = (4, 256);
 const SHARE: u64 = 8;
 
 /// The volume that a drive has: the addresses that are for computing, of which it takes some for its catalogue.
-pub(super) fn options(host: &Host) -> VolumeOptions {
+pub(crate) fn options(host: &Host) -> VolumeOptions {
     let (block, area) = (&host.block, host.area());
     let page = u64::from(block.preferred_write_blocks());
     let (mut first, end) = (area.start / page, area.end / page);
@@ -33,7 +33,7 @@ pub(super) fn options(host: &Host) -> VolumeOptions {
 }
 
 /// The volume that the drive says it has. What one that keeps only time says, from its cache, means nothing; but it is asked.
-pub(super) async fn open_on_drive(host: &Host, first: u64) -> Result<DriveVolume, VolumeError> {
+pub(crate) async fn open_on_drive(host: &Host, first: u64) -> Result<DriveVolume, VolumeError> {
     let opened = Volume::open(host.block.clone(), first).await;
     match opened {
         Ok(_) | Err(VolumeError::Damaged { .. }) if !host.stores_data => {
@@ -44,7 +44,7 @@ pub(super) async fn open_on_drive(host: &Host, first: u64) -> Result<DriveVolume
 }
 
 /// A volume is only made where nothing is but what a creation that broke off has left.
-pub(super) async fn check_empty(host: &Host, options: &VolumeOptions) -> Result<(), Error> {
+pub(crate) async fn check_empty(host: &Host, options: &VolumeOptions) -> Result<(), Error> {
     if !host.stores_data {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release --example block_io`
 
-use bitline::{Config, Drive, Error, HostError};
+use bitline::{Config, Drive, Error};
 
 fn main() -> Result<(), Error> {
     let mut drive = Drive::open(Config::preset("flash-cosmos")?)?;
@@ -21,14 +21,14 @@ fn main() -> Result<(), Error> {
         let begin = host.sim().now();
         let reads: Vec<_> = (0..8)
             .map(|_| {
-                let device = host.block().clone();
-                host.sim().spawn(async move { device.read(100, 2).await })
+                let reader = host.clone();
+                host.sim().spawn(async move { reader.read(100, 2).await })
             })
             .collect();
         for read in reads {
             read.await?;
         }
-        Ok::<_, HostError>(host.sim().now().since(begin))
+        Ok::<_, Error>(host.sim().now().since(begin))
     })??;
     println!("{took:.1} for eight reads of the same page at once");
 

@@ -62,11 +62,7 @@ fn main() -> Result<(), Error> {
 
     // The same index, programmed as plain SLC, after a year on a worn drive: wrong bits reach the
     // answer. Twice the programming time keeps it right.
-    let year = Ageing {
-        hours: 8760.0,
-        celsius: 30.0,
-        cycles: 10_000,
-    };
+    let year = Ageing::new(8760.0, 30.0).after_cycles(10_000);
     drive.grow_older(&year)?;
     assert_eq!(drive.query(&question).count()?, expected);
     let plain = [("nand.latency.program_esp_ns", "200000")];

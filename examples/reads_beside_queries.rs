@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use bitline::{
-    Config, Drive, Error, Expression, Histogram, History, Host, HostError, Platform, Precondition,
-    Request, Span, Time,
+    Config, Drive, Error, Expression, Histogram, History, Host, Platform, Precondition, Request,
+    Span, Time,
 };
 
 /// Vectors that a query combines: one a wordline of a string.
@@ -30,11 +30,8 @@ struct Measured {
 /// are kept.
 fn drive(config: &Config) -> Result<(Drive, Expression), Error> {
     let mut drive = Drive::open(config.with([("data.storage", "none")])?)?;
-    drive.precondition(&Precondition {
-        occupied: 0.01,
-        working_set: 0.01,
-        history: History::Sequential,
-    })?;
+    let data = Precondition::new(History::Sequential);
+    drive.precondition(&data.occupying(0.01).within(0.01))?;
     let group = drive.group("operands")?;
     let vectors = group.place(BITS, OPERANDS, |_| ControlFlow::Continue(()))?;
     Ok((drive, Expression::all(&vectors)?))
@@ -42,10 +39,7 @@ fn drive(config: &Config) -> Result<(Drive, Expression), Error> {
 
 /// Counts the ones of an AND of all vectors, again and again until `until`.
 async fn query(host: Host, all: Expression, platform: Platform, until: Time) -> Result<u64, Error> {
-    let count = Request {
-        platform,
-        ..Request::new(&all)
-    };
+    let count = Request::new(&all).on(platform);
     let mut queries = 0;
     while host.sim().now() < until {
         host.ask(&count).await?;
@@ -55,13 +49,12 @@ async fn query(host: Host, all: Expression, platform: Platform, until: Time) -> 
 }
 
 /// Reads blocks of the first hundredth at random until `done` says so.
-async fn read(host: Host, reader: u64, done: Rc<Cell<bool>>) -> Result<Histogram, HostError> {
+async fn read(host: Host, reader: u64, done: Rc<Cell<bool>>) -> Result<Histogram, Error> {
     let mut random = host.sim().random(&format!("reader {reader}"));
-    let (device, mut latencies) = (host.block(), Histogram::new());
-    let buffer = device.buffer(1)?;
+    let mut latencies = Histogram::new();
     while !done.get() {
-        let (lba, begin) = (random.below(device.blocks() / 100), host.sim().now());
-        device.read_into(lba, 1, &buffer).await?;
+        let (lba, begin) = (random.below(host.blocks() / 100), host.sim().now());
+        host.read(lba, 1).await?;
         latencies.record(host.sim().now().since(begin));
     }
     Ok(latencies)

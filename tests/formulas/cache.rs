@@ -2,6 +2,7 @@
 //! back: closed forms again.
 
 use bitline::Drive;
+use bitline::inside::{InsideDrive, InsideHost};
 
 use crate::latency::{BLOCK, timed, timed_read, timed_write};
 use crate::model::{Model, drive};

@@ -10,15 +10,15 @@ fn config() -> Config {
     Config::preset(DEFAULT_PRESET).expect("it is there")
 }
 
+/// Cells after so many cycles and then hours.
+fn worn(cycles: f64, hours: f64) -> Condition {
+    Condition::FRESH.after_cycles(cycles).after_hours(hours)
+}
+
 /// Rates over all conditions, those of equal cycles together.
 fn rates(config: &Config, mode: ProgramMode, randomized: bool) -> Vec<f64> {
     let at = |(cycles, hours)| {
-        let condition = Condition {
-            cycles,
-            hours,
-            randomized,
-            ..Condition::FRESH
-        };
+        let condition = worn(cycles, hours).randomized(randomized);
         config.raw_bit_error_rate(mode, &condition, BlockQuality::Average)
     };
     let conditions = CYCLES
@@ -84,13 +84,8 @@ fn single_and_multi_level_cells_err_as_figure_8_states() {
 
 /// The worst conditions of 5.1: a year at 30 degrees, 10,000 cycles, no randomization.
 fn esp(config: &Config, effort: f64, block: BlockQuality) -> f64 {
-    let condition = Condition {
-        cycles: 10_000.0,
-        hours: 8760.0,
-        randomized: false,
-        effort,
-        ..Condition::FRESH
-    };
+    let condition = worn(10_000.0, 8760.0).randomized(false);
+    let condition = condition.with_effort(effort);
     config.raw_bit_error_rate(ProgramMode::Esp, &condition, block)
 }
 
@@ -117,12 +112,7 @@ fn more_programming_steps_leave_as_few_errors_as_figure_11_states() {
         assert!(of(BlockQuality::Median) < of(BlockQuality::Worst));
     }
     // Without additional steps it is what plain SLC is.
-    let slc = Condition {
-        cycles: 10_000.0,
-        hours: 8760.0,
-        randomized: false,
-        ..Condition::FRESH
-    };
+    let slc = worn(10_000.0, 8760.0).randomized(false);
     let slc = config.raw_bit_error_rate(ProgramMode::Slc, &slc, BlockQuality::Median);
     assert!(close(median(1.0), slc, 3.0));
 }
@@ -132,12 +122,7 @@ fn more_programming_steps_leave_as_few_errors_as_figure_11_states() {
 fn qlc_is_worse_than_tlc_and_corrected_for_a_year_after_a_thousand_cycles() {
     let config = config();
     let rate = |mode, cycles, hours| {
-        let condition = Condition {
-            cycles,
-            hours,
-            ..Condition::FRESH
-        };
-        config.raw_bit_error_rate(mode, &condition, BlockQuality::Median)
+        config.raw_bit_error_rate(mode, &worn(cycles, hours), BlockQuality::Median)
     };
     for (cycles, hours) in [(0.0, 0.0), (1000.0, 8760.0), (3000.0, 8760.0)] {
         let [tlc, qlc] = [ProgramMode::Tlc, ProgramMode::Qlc].map(|mode| rate(mode, cycles, hours));
@@ -159,10 +144,7 @@ fn every_preset_with_errors_has_the_same_cells_and_reads_fresh_pages_at_once() {
             continue;
         }
         assert_eq!(cells, &config().device.nand.cells, "{name}");
-        let worn = Condition {
-            cycles: 3000.0,
-            ..Condition::FRESH
-        };
+        let worn = worn(3000.0, 0.0);
         let rate = other.raw_bit_error_rate(ProgramMode::Tlc, &worn, BlockQuality::Worst);
         let codeword = f64::from(other.device.nand.ecc.codeword_bytes) * 8.0;
         assert!(rate * codeword < f64::from(other.device.nand.ecc.correctable_bits) / 2.0);

@@ -1,6 +1,7 @@
 //! What firmware's own time costs: cycles over clock where nothing else is busy, cores times clock over
 //! cycles where nothing else is the limit.
 
+use bitline::inside::{InsideDrive, InsideHost};
 use bitline::workload::{Arrival, Flow, Pattern};
 use bitline::{Drive, Platform};
 use device::tenants;

@@ -1,5 +1,6 @@
 //! What facts cost: pages, time, and what recovery reads for them.
 
+use bitline::inside::InsideDrive;
 use bitline::{Config, Drive};
 use device::journal::FactKind;
 

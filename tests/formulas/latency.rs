@@ -1,5 +1,6 @@
 //! One command at a time on a drive at rest: every picosecond is accounted for.
 
+use bitline::inside::InsideHost;
 use bitline::{Config, Drive, Host};
 use sim::Span;
 

@@ -1,6 +1,7 @@
 //! What a mapping table cached on demand costs.
 
 use bitline::Drive;
+use bitline::inside::InsideHost;
 use sim::Span;
 
 use crate::model::{Model, drive};

@@ -1,15 +1,12 @@
 //! Preconditioning: a drive that is set up at once behaves as one that was written.
 
+use bitline::inside::InsideDrive;
 use bitline::{Drive, History, Precondition};
 
 use crate::write_amplification::{one_plane, random_writes};
 
 fn precondition(drive: &mut Drive, occupied: f64, history: History) {
-    let plan = Precondition {
-        occupied,
-        working_set: 1.0,
-        history,
-    };
+    let plan = Precondition::new(history).occupying(occupied);
     drive.precondition(&plan).expect("a blank drive");
 }
 
@@ -147,11 +144,9 @@ fn pages_behind_all_others_lie_where_writes_would_go_and_nothing_is_collected_fo
 fn a_drive_is_preconditioned_once_and_within_its_ranges() {
     let mut drive = one_plane("greedy", "0.2");
     let error = |drive: &mut Drive, occupied, working_set| {
-        let plan = Precondition {
-            occupied,
-            working_set,
-            history: History::Sequential,
-        };
+        let plan = Precondition::new(History::Sequential)
+            .occupying(occupied)
+            .within(working_set);
         drive
             .precondition(&plan)
             .expect_err("it is refused")

@@ -1,6 +1,7 @@
 //! What recovery reads, with checkpoints and without.
 
 use bitline::Drive;
+use bitline::inside::{InsideDrive, InsideHost};
 
 use crate::model::{Model, drive};
 

@@ -1,5 +1,6 @@
 //! Commands that are sent at once: what they share, and what they do not wait for.
 
+use bitline::inside::InsideHost;
 use bitline::{Drive, Host};
 use sim::{Span, join_all};
 

@@ -1,6 +1,7 @@
 //! Wear levelling: how far the erases of a plane's blocks lie apart when all writes go to
 //! a tenth of a full drive.
 
+use bitline::inside::InsideDrive;
 use bitline::workload::{Arrival, Flow};
 use bitline::{Config, Drive};
 use media::nand::BlockId;

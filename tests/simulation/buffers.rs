@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use bitline::inside::InsideHost;
 use bitline::{Config, Drive};
 use host::block::BlockDevice;
 use sim::Random;
@@ -49,7 +50,12 @@ fn config(planes: u64, mode: &str, storage: &str) -> Config {
 }
 
 /// What the blocks of one client hold: a byte each that fills it.
-async fn client(device: BlockDevice<bitline::Queue>, mut random: Random, first: u64, blocks: u64) {
+async fn client(
+    device: BlockDevice<bitline::inside::Queue>,
+    mut random: Random,
+    first: u64,
+    blocks: u64,
+) {
     let size = device.block_bytes() as usize;
     let mut held = vec![0u8; blocks as usize];
     for number in 0..COMMANDS {

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use bitline::inside::{InsideDrive, InsideHost};
 use bitline::{Config, Drive, Expression, Host, Platform, VectorId};
 use device::ftl::PageRecord;
 use device::region::Placement;

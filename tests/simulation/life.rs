@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::rc::Rc;
 
+use bitline::inside::{InsideDrive, InsideHost};
 use bitline::{Ageing, Drive};
 use device::ftl::Ftl;
 use device::journal::FactKind;
@@ -145,11 +146,8 @@ fn grow_older(drive: &mut Drive, random: &mut Random) -> Result<(), String> {
     if !random.chance(0.3) || age.hours > 8000.0 {
         return Ok(());
     }
-    let ageing = Ageing {
-        hours: random.below(1000) as f64,
-        celsius: 30.0,
-        cycles: random.below(500) as u32,
-    };
+    let hours = random.below(1000) as f64;
+    let ageing = Ageing::new(hours, 30.0).after_cycles(random.below(500) as u32);
     let older = drive.grow_older(&ageing);
     older.map(|_| ()).map_err(|error| error.to_string())
 }

@@ -43,32 +43,6 @@ const CIRCLES: &[(&str, &str)] = &[
     ),
     // A stage is asked for what to fetch, and asks for the pages.
     ("device/bits/execute/fetch", "device/bits/execute/stage"),
-    // The host's end of a drive has what questions and names need, which are methods of it; the facade's errors name
-    // errors of all parts, which give them.
-    ("bitline/bits", "bitline/drive"),
-    ("bitline/bits", "bitline/error"),
-    ("bitline/bits", "bitline/explain"),
-    ("bitline/bits", "bitline/volume"),
-    ("bitline/drive", "bitline/error"),
-    ("bitline/drive", "bitline/volume"),
-    ("bitline/error", "bitline/volume"),
-    ("bitline/explain", "bitline/volume"),
-    ("bitline/error", "bitline/workload"),
-    // A plan is made of the kinds of workloads, which check themselves against it; a run reports, in terms of what ran.
-    ("bitline/workload/plan", "bitline/workload/replay"),
-    ("bitline/workload/plan", "bitline/workload/run"),
-    ("bitline/workload/plan", "bitline/workload/warnings"),
-    ("bitline/workload/replay", "bitline/workload/report"),
-    ("bitline/workload/report", "bitline/workload/run"),
-    ("bitline/workload/report", "bitline/workload/series"),
-    ("bitline/workload/report", "bitline/workload/warnings"),
-    ("bitline/workload/run", "bitline/workload/series"),
-    ("bitline/workload/run", "bitline/workload/warnings"),
-    ("bitline/workload/run/asked", "bitline/workload/run/running"),
-    (
-        "bitline/workload/run/blocks",
-        "bitline/workload/run/running",
-    ),
 ];
 
 #[test]

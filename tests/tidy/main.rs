@@ -4,6 +4,7 @@
 mod arrows;
 mod commands;
 mod docs;
+mod interface;
 mod layers;
 mod lengths;
 mod licences;

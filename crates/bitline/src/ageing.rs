@@ -40,6 +40,7 @@ impl Drive {
             hours,
             celsius,
             cycles,
+            ..
         } = *ageing;
         check(
             "hours",
@@ -55,13 +56,13 @@ impl Drive {
         )?;
         let few = cycles <= CYCLES_MAX;
         check("cycles", f64::from(cycles), few, "0 to 10000000")?;
-        self.nand().borrow_mut().grow_older(ageing)?;
+        self.nand.borrow_mut().grow_older(ageing)?;
         Ok(self.age())
     }
 
     /// How old the drive is, beyond what was done to it in simulated time.
     pub fn age(&self) -> DriveAge {
-        *self.nand().borrow().age()
+        *self.nand.borrow().age()
     }
 }
 
@@ -87,10 +88,7 @@ impl Config {
     ) -> f64 {
         let cells = &self.device.nand.cells;
         let of = |quality| {
-            let condition = Condition {
-                quality,
-                ..*condition
-            };
+            let condition = condition.of_quality(quality);
             cells.error_rates(mode, &condition, 0.0).mean()
         };
         match block {

@@ -1,12 +1,12 @@
 //! What can go wrong with a drive in this process.
 
 use device::PowerUpError;
+use host::volume::VolumeError;
 use media::nand::{MediaError, NandError};
 use nvme::{ExpressionError, VectorId};
 
 use crate::config::ConfigError;
-use crate::volume::{PlaceError, VolumeError};
-use crate::workload::TraceError;
+use crate::traces::TraceError;
 
 /// Errors of the facade.
 #[derive(Debug, thiserror::Error)]
@@ -126,26 +126,22 @@ impl From<VolumeError> for Error {
     }
 }
 
-/// A drive that could not be closed, and why. It has everything that was acknowledged.
-#[derive(thiserror::Error)]
-#[error("{error}")]
+/// Why vectors cannot be set up at once.
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub struct Unclosed {
-    /// The drive, to be closed again, or copied.
-    pub drive: Box<crate::Drive>,
-    /// Why.
-    pub error: Error,
-}
-
-impl std::fmt::Debug for Unclosed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.error.fmt(f)
-    }
-}
-
-impl From<Unclosed> for Error {
-    /// Drops the drive.
-    fn from(unclosed: Unclosed) -> Error {
-        unclosed.error
-    }
+pub enum PlaceError {
+    /// The drive has no such dies.
+    #[error(transparent)]
+    Home(#[from] device::region::HandleError),
+    /// There is no room.
+    #[error("group {group:?} cannot grow: plane {plane} has no free block")]
+    OutOfBlocks {
+        /// The group.
+        group: String,
+        /// The plane without a free block (global index).
+        plane: u32,
+    },
+    /// The media refused.
+    #[error(transparent)]
+    Media(#[from] NandError),
 }

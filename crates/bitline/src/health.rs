@@ -3,7 +3,7 @@
 use nvme::log::{HealthLog, critical_warning};
 use serde::Serialize;
 
-use crate::drive::Drive;
+use crate::drive::{Drive, InsideHost};
 use crate::error::Error;
 
 /// The SMART / health page (NVMe Base 2.1, 5.1.12.1.3). Counts go over all lives of the drive;

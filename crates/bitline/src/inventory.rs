@@ -7,7 +7,7 @@ use host::volume::Extent;
 use media::nand::{BlockCondition, BlockId, Nand};
 use serde::Serialize;
 
-use crate::drive::Drive;
+use crate::drive::{Drive, InsideDrive};
 use crate::error::Error;
 
 /// What the drive answers to Identify.
@@ -97,7 +97,7 @@ impl Drive {
     /// What the drive reports, or [`Error::NoPower`].
     pub fn identify(&mut self) -> Result<Identity, Error> {
         let page = self.run(|host| async move {
-            let transport = host.block().transport().clone();
+            let transport = host.block.transport().clone();
             identify_controller(&transport).await
         })??;
         let (block_bytes, blocks) = (self.block_bytes()?, self.blocks()?);
@@ -127,7 +127,7 @@ impl Drive {
         let pages = 0..device.ftl.logical_pages();
         let mapped = pages.clone().filter(|page| self.is_mapped(*page)).count() as u64;
         let of_vectors = self.mapped_by_vectors()?;
-        let nand = self.nand().borrow();
+        let nand = self.nand.borrow();
         let wear = Wear::of(&nand);
         Ok(Inventory {
             page_bytes: nand.geometry().page_bytes,
@@ -216,7 +216,7 @@ impl Drive {
 
     /// Whether no block was ever programmed or erased.
     pub(crate) fn is_blank(&self) -> bool {
-        let nand = self.nand().borrow();
+        let nand = self.nand.borrow();
         let mut blocks =
             (0..nand.geometry().blocks()).map(|block| nand.block_state(BlockId(block)));
         blocks.all(|state| {

@@ -25,32 +25,43 @@ mod error;
 mod explain;
 mod footprint;
 mod health;
+mod host_end;
 mod inventory;
+mod logical_pages;
 mod pending;
+mod platforms;
+mod request_kind;
 mod statistics;
 mod traced;
+mod traces;
 mod volume;
+mod words;
 pub mod workload;
 
-/// The crates that a drive is made of, for who looks inside: their interfaces change when its insides do.
+/// What a drive is made of, for who looks inside: the crates beneath this one, and the parts of a drive and its host. None of
+/// it is stable, and it has no place in programs that are to outlive a release: it changes when the inside does.
 pub mod inside {
     pub use {device, host, media, nvme, sim};
+
+    pub use crate::drive::{InsideDrive, InsideHost};
+    pub use crate::driver::{Queue, send_raw, send_raw_admin};
 }
 
 // The drive and its host.
 pub use ageing::BlockQuality;
-pub use bits::{Answer, Platform, Query, Received, Reply, Request};
-pub use drive::{Drive, Host, Watch};
-pub use driver::{Queue, send_raw, send_raw_admin};
-pub use error::{Error, Unclosed};
-pub use explain::{EstimateReport, EstimatedEnergy, Explanation, Labels, PlanPart, StepReport};
+pub use bits::{Answer, Query, Received, Reply, Request};
+pub use drive::{Drive, Unclosed, Watch};
+pub use error::{Error, PlaceError};
+pub use explain::{Explanation, Labels, PlanPart, StepReport};
 pub use health::Health;
+pub use host_end::Host;
 pub use inventory::{Identity, Inventory, VectorSpace};
 pub use pending::{Finished, Pending};
+pub use platforms::{EstimateReport, EstimatedEnergy, Platform};
 pub use statistics::{EnergyEntry, LatencyEntry, Statistics, TenantEntry};
 pub use volume::{
-    Array, Content, Extent, Group, GroupInfo, Kind, Object, ObjectId, PlaceError, Rows, Usage,
-    Vector, Volume, VolumeError, Writer,
+    Array, Content, Extent, Group, GroupInfo, Kind, Object, ObjectId, Rows, Usage, Vector, Volume,
+    VolumeError, Writer,
 };
 
 // What a drive is to be.
@@ -60,29 +71,27 @@ pub use config::{
 };
 pub use device::{ConfigError as DeviceConfigError, DeviceConfig};
 
-// Parts of it, what they count, and what they answer.
+// What its parts count, what they answer, and how they fail: types that other names here have in them.
+pub use device::PowerUpError;
 pub use device::bits::{BitsCounts, ExecuteError};
 pub use device::cache::CacheCounts;
 pub use device::frontend::FrontendCounts;
 pub use device::ftl::{
-    FtlCounts, FtlError, History, Lpn, Precondition, PreconditionError, Preconditioned,
+    FtlCounts, FtlError, History, Precondition, PreconditionError, Preconditioned,
 };
 pub use device::region::HandleError;
 pub use device::schedule::FlashCounts;
-pub use device::{Device, PowerUpError, Served};
-pub use host::admin::Admin;
-pub use host::bits::{BitsDevice, Checked, PlacementHandle};
-pub use host::block::BlockDevice;
+pub use host::bits::Checked;
 pub use host::volume::{Group as GroupContent, Vector as VectorContent};
 pub use host::{Error as HostError, StatusError};
 pub use media::nand::cells::Condition;
 pub use media::nand::{
-    Ageing, DriveAge, ImageCheck, MediaError, Nand, NandError, ProgramMode, StorageError,
+    Ageing, DriveAge, ImageCheck, MediaError, NandError, ProgramMode, StorageError,
 };
-pub use nvme::command::{Engine, Home};
-pub use nvme::{
-    Expression, ExpressionError, NamespaceId, Status, StatusType, SubmissionEntry, VectorId,
-};
+pub use nvme::command::Home;
+pub use nvme::{Expression, ExpressionError, Status, StatusType, VectorId};
+
+// Simulated time, and what is measured in it.
 pub use sim::{Energy, Excerpt, Histogram, JoinHandle, Keep, Sim, Simulation, Span, Stalled, Time};
 
 /// The README's examples, which run as documentation tests.

@@ -6,8 +6,9 @@ use std::rc::{Rc, Weak};
 use media::nand::Nand;
 use sim::{JoinHandle, Span, Time};
 
-use crate::drive::{Drive, Host};
+use crate::drive::Drive;
 use crate::error::Error;
+use crate::host_end::Host;
 
 /// Work that was submitted to a drive, and what will come of it.
 ///
@@ -18,7 +19,7 @@ use crate::error::Error;
 /// let columns = drive.group("columns")?.write(16, [[3_u8, 1], [5, 3]])?;
 /// let both = Expression::all(&columns)?;
 /// let count = drive.submit(async move |host| host.ask(&Request::new(&both)).await)?;
-/// let block = drive.submit(async |host| host.block().read(0, 1).await)?;
+/// let block = drive.submit(async |host| host.read(0, 1).await)?;
 /// assert_eq!(drive.wait(&block)?.answer?, vec![0; 4096]);
 /// assert_eq!(drive.wait(&count)?.answer?.ones, 2);
 /// # Ok::<(), bitline::Error>(())
@@ -69,7 +70,7 @@ impl Drive {
         Ok(Pending {
             task,
             begun,
-            drive: Rc::downgrade(self.nand()),
+            drive: Rc::downgrade(&self.nand),
             life: self.life(),
         })
     }
@@ -81,7 +82,7 @@ impl Drive {
     /// [`Error::Pending`] if it was waited for before, or is another drive's; [`Error::Stalled`] if it waits for what never
     /// happens.
     pub fn wait<T>(&mut self, pending: &Pending<T>) -> Result<Finished<T>, Error> {
-        if !pending.drive.ptr_eq(&Rc::downgrade(self.nand())) {
+        if !pending.drive.ptr_eq(&Rc::downgrade(&self.nand)) {
             return Err(Error::Pending("it was submitted to another drive"));
         }
         if !pending.is_finished() {

@@ -1,10 +1,9 @@
 //! What a report says of a run beside its sums: how it went over time, and what of it is not to be taken at its face.
 
-use bitline::inside::device::ftl::{History, Precondition};
 use bitline::workload::{
     Arrival, Flow, Latencies, Report, RunOptions, Size, WarningKind, Workload,
 };
-use bitline::{Config, Drive};
+use bitline::{Config, Drive, History, Precondition};
 
 /// Some megabytes of flash, quickly written over.
 fn small(settings: &[(&str, &str)]) -> Drive {
@@ -55,10 +54,7 @@ fn kinds(report: &Report) -> Vec<WarningKind> {
 /// A drive that was written at random for ever.
 fn steady(settings: &[(&str, &str)]) -> Drive {
     let mut drive = small(settings);
-    let precondition = Precondition {
-        history: History::SteadyState,
-        ..Precondition::default()
-    };
+    let precondition = Precondition::new(History::SteadyState);
     drive.precondition(&precondition).expect("a new drive");
     drive
 }
@@ -336,10 +332,7 @@ fn a_new_drive_that_collects_nothing_is_told() {
 #[test]
 fn a_run_shorter_than_the_free_blocks_of_a_filled_drive_is_told_so() {
     let mut drive = small(&[]);
-    let filled = Precondition {
-        history: History::Sequential,
-        ..Precondition::default()
-    };
+    let filled = Precondition::new(History::Sequential);
     drive.precondition(&filled).expect("a new drive");
     let writes = Flow {
         read_fraction: 0.0,
@@ -365,10 +358,7 @@ fn a_run_that_is_still_changing_is_told_and_a_steady_one_is_not() {
     assert_eq!(report.warnings, []);
     // Filled in order, then written at random: collection becomes dearer all the time.
     let mut drive = small(&[("nand.geometry.cells_per_string", "128")]);
-    let filled = Precondition {
-        history: History::Sequential,
-        ..Precondition::default()
-    };
+    let filled = Precondition::new(History::Sequential);
     drive.precondition(&filled).expect("a new drive");
     let blocks = drive.data_blocks().expect("power");
     let (report, _) = run(&mut drive, &[writes(blocks / 4)], RunOptions::default());
@@ -413,6 +403,11 @@ fn a_range_that_is_small_beside_the_drive_is_told() {
         told(&[], reads(2)),
         [WarningKind::SmallRange],
         "one page keeps one plane busy"
+    );
+    assert_eq!(
+        told(&[("ftl.mapping_unit_bytes", "4096")], reads(2)),
+        [],
+        "two logical pages of one flash page are anywhere once they were written again"
     );
 }
 

@@ -311,11 +311,7 @@ fn a_query_that_fails_ends_the_run_or_is_counted() {
             let first = vector.extents[0].first;
             drive.write(first, &[0x5a; 1 << 16]).expect("blocks");
         }
-        let ageing = Ageing {
-            hours: 87_600.0,
-            celsius: 55.0,
-            cycles: 20_000,
-        };
+        let ageing = Ageing::new(87_600.0, 55.0).after_cycles(20_000);
         drive.grow_older(&ageing).expect("it can");
         drive
     };

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use bitline::inside::InsideHost;
 use bitline::{Config, Drive, Host, Rows};
 use sim::Span;
 

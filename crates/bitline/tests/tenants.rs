@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bitline::{
-    Config, Drive, EnergyEntry, Expression, LatencyEntry, Queue, Statistics, TenantEntry,
-};
+use bitline::inside::{InsideHost, Queue};
+use bitline::{Config, Drive, EnergyEntry, Expression, LatencyEntry, Statistics, TenantEntry};
 use host::bits::{BitsDevice, PlacementHandle, Request};
 use nvme::command::{Engine, Home};
 use nvme::{Lba, NamespaceId};

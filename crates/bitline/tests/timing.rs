@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use bitline::inside::InsideHost;
 use bitline::workload::{Arrival, Flow};
 use bitline::{Config, Drive, Error, Expression, Host, Platform, Request, VectorId};
 use sim::Random;
@@ -146,10 +147,7 @@ async fn compute(host: &Host, group: u32, random: &mut Random) -> (String, Resul
         }
         6..=7 => {
             let known = numbered::known(host, &expression).await;
-            let request = Request {
-                platform,
-                ..Request::new(&known.expect("power"))
-            };
+            let request = Request::new(&known.expect("power")).on(platform);
             let count = host.ask(&request).await;
             count.map(|_| ())
         }

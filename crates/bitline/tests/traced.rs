@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bitline::inside::InsideHost;
 use bitline::workload::{Arrival, Flow};
 use bitline::{Config, Drive, Error, Expression, Keep, Platform, Span};
 use serde_json::{Value, json};

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use bitline::inside::InsideHost;
 use bitline::{Config, Drive};
 use host::volume::{Content, Object, Volume, VolumeError, VolumeOptions};
 
-type DriveVolume = Volume<bitline::Queue>;
+type DriveVolume = Volume<bitline::inside::Queue>;
 type Contents = BTreeMap<String, Vec<u8>>;
 
 /// The first block of the volumes.

@@ -26,6 +26,7 @@ use crate::schedule::{ScheduleConfig, ScheduleConfigError};
 /// inherit from a complete file, so that no number hides in the code.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "Sections", into = "Sections")]
+#[non_exhaustive]
 pub struct DeviceConfig {
     /// The flash packages.
     pub nand: NandConfig,
@@ -150,6 +151,7 @@ impl From<DeviceConfig> for Sections {
 /// A configuration that makes no drive. Messages name the key, the value and
 /// what is allowed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// The flash packages.
     #[error("nand.{0}")]

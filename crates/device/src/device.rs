@@ -66,6 +66,7 @@ pub enum MediaState {
 
 /// Why a drive does not power up.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PowerUpError {
     /// Its configuration is wrong.
     #[error(transparent)]

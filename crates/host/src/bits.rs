@@ -21,11 +21,22 @@ const HANDLES_MAX: u64 = 0x8000;
 
 /// What an evaluation that checked itself gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Checked<R> {
     /// The result, by the plan that is asked for.
     pub result: R,
     /// Bits in which a second plan's result differs from it, 0 if there was none; `u32::MAX` stands for so many and more.
     pub differing_bits: u32,
+}
+
+impl<R> Checked<R> {
+    /// A result, and in how many bits a second one differs from it.
+    pub fn new(result: R, differing_bits: u32) -> Checked<R> {
+        Checked {
+            result,
+            differing_bits,
+        }
+    }
 }
 
 /// A placement handle: rows of logical blocks that are to meet.

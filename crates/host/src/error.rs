@@ -5,6 +5,7 @@ use nvme::{MemoryError, Status};
 /// A command completed with a status other than success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{command}: {status}")]
+#[non_exhaustive]
 pub struct StatusError {
     /// The command's name.
     pub command: &'static str,
@@ -14,6 +15,7 @@ pub struct StatusError {
 
 /// Errors of the host library.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The drive answered with an error.
     #[error(transparent)]
@@ -34,7 +36,10 @@ pub enum Error {
 
 impl Error {
     /// The status of a completion as a result.
-    pub(crate) fn check(command: &'static str, status: Status) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// A status other than success.
+    pub fn check(command: &'static str, status: Status) -> Result<(), Error> {
         if status.is_success() {
             Ok(())
         } else {

@@ -15,9 +15,8 @@ use crate::error::RunError;
 use crate::requests::{Request, Requests, ranges};
 use crate::state::{preconditioned, read_before_written};
 use crate::workload::{Arrivals, FlowSource, Scenario};
-use bitline::Queue;
-use bitline::Statistics;
-use bitline::{Drive, Error};
+use bitline::inside::{InsideDrive, InsideHost, Queue};
+use bitline::{Drive, Error, Statistics};
 
 /// Events between two calls of the progress function: some tens of milliseconds.
 const EVENTS_PER_LOOK: u64 = 1 << 18;

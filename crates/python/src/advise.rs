@@ -33,16 +33,12 @@ pub(crate) fn advise(
 ) -> PyResult<((Groups, Costs), (Groups, Costs), Again)> {
     let asked: Vec<Asked> = asked
         .iter()
-        .map(|(expression, frequency)| Asked {
-            expression: expression.0.clone(),
-            frequency: *frequency,
-        })
+        .map(|(expression, frequency)| Asked::new(expression.0.clone(), *frequency))
         .collect();
     let given: BTreeMap<VectorId, Given> = given
         .into_iter()
         .map(|((group, vector), to, inverse)| {
-            let given = Given { group: to, inverse };
-            (VectorId::new(group, vector), given)
+            (VectorId::new(group, vector), Given::new(to, inverse))
         })
         .collect();
     let advice = py.detach(|| advise_for(&config.0, &asked, &given));
@@ -53,6 +49,7 @@ pub(crate) fn advise(
         energy,
         questions_for_time,
         questions_for_energy,
+        ..
     } = advice.replacing;
     let again = (
         vectors,

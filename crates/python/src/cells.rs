@@ -24,14 +24,12 @@ pub(crate) fn raw_bit_error_rate(
     block: &str,
 ) -> PyResult<f64> {
     let config = &config.0;
-    let condition = Condition {
-        cycles,
-        hours: hours * config.device.nand.cells.acceleration(celsius),
-        reads,
-        randomized,
-        quality: 0.0,
-        effort,
-    };
+    let condition = Condition::FRESH
+        .after_cycles(cycles)
+        .after_hours(hours * config.device.nand.cells.acceleration(celsius))
+        .after_reads(reads)
+        .randomized(randomized)
+        .with_effort(effort);
     let mode = mode_of(mode)?;
     Ok(config.raw_bit_error_rate(mode, &condition, block_of(block)?))
 }

@@ -138,9 +138,7 @@ impl Drive {
         let data = self.0.with(|drive| {
             let bytes = blocks.saturating_mul(drive.block_bytes().map_err(to_python)?.into());
             check_size(bytes)?;
-            let read = drive.run(move |host| async move { host.block().read(lba, blocks).await });
-            read.and_then(|read| read.map_err(Error::from))
-                .map_err(to_python)
+            drive.read(lba, blocks).map_err(to_python)
         })?;
         Ok(PyBytes::new(py, &data))
     }
@@ -186,12 +184,12 @@ impl Drive {
     /// Compares whole blocks with data, inside the drive.
     fn compare(&self, lba: u64, data: PyBackedBytes) -> PyResult<()> {
         check_size(data.len() as u64)?;
-        self.run(move |host| async move { host.block().compare(lba, &data).await })
+        self.run(move |host| async move { host.compare(lba, &data).await })
     }
 
     /// Has the drive read blocks without sending them.
     fn verify(&self, lba: u64, blocks: u64) -> PyResult<()> {
-        self.run(move |host| async move { host.block().verify(lba, blocks).await })
+        self.run(move |host| async move { host.verify(lba, blocks).await })
     }
 
     /// Makes reads of blocks fail until they are written.
@@ -219,7 +217,7 @@ impl Drive {
         let block_bytes = this.get().block_bytes()?;
         check_size(blocks.saturating_mul(u64::from(block_bytes)))?;
         Drive::submit(this, async move |host| {
-            Ok(Answer::Bytes(host.block().read(lba, blocks).await?))
+            Ok(Answer::Bytes(host.read(lba, blocks).await?))
         })
     }
 
@@ -239,10 +237,7 @@ impl Drive {
         platform: &str,
         count: bool,
     ) -> PyResult<Pending> {
-        let request = Request {
-            platform: parse_platform(platform)?,
-            ..Request::new(&expression.0)
-        };
+        let request = Request::new(&expression.0).on(parse_platform(platform)?);
         Drive::submit(this, async move |host| {
             Ok(match count {
                 true => Answer::Count(host.ask(&request).await?.ones),
@@ -386,11 +381,7 @@ impl Drive {
 
     /// Makes the drive older at once; how old it is then, as JSON.
     fn grow_older(&self, hours: f64, celsius: f64, cycles: u32) -> PyResult<String> {
-        let ageing = bitline::Ageing {
-            hours,
-            celsius,
-            cycles,
-        };
+        let ageing = bitline::Ageing::new(hours, celsius).after_cycles(cycles);
         json(&self.with(|drive| drive.grow_older(&ageing))?)
     }
 

@@ -376,11 +376,7 @@ fn content(
     match kind {
         "file" => Ok(Content::File { bytes }),
         "table" => Ok(Content::Table { schema, bytes }),
-        "array" => Ok(Content::Array(Array {
-            dtype: dtype.to_owned(),
-            shape,
-            bytes,
-        })),
+        "array" => Ok(Content::Array(Array::new(dtype, shape, bytes))),
         _ => Err(usage(format!(
             "there is no kind {kind:?} of objects to write"
         ))),

@@ -1,6 +1,6 @@
 //! Commands for blocks.
 
-use bitline::Queue;
+use bitline::inside::Queue;
 use host::bits::{BitsDevice, PlacementHandle};
 use host::block::BlockDevice;
 use nvme::Status;

@@ -1,6 +1,6 @@
 //! Expressions over placed blocks.
 
-use bitline::Queue;
+use bitline::inside::Queue;
 use host::bits::{BitsDevice, Request};
 use host::block::BlockDevice;
 use nvme::command::Engine;

@@ -1,5 +1,6 @@
 //! Formatting and sanitizing.
 
+use bitline::inside::InsideHost;
 use nvme::NamespaceId;
 use nvme::log::sanitize_state;
 use sim::Span;

@@ -7,7 +7,9 @@ mod erasure;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use bitline::{Host, Queue};
+use bitline::Host;
+use bitline::inside::InsideHost;
+use bitline::inside::Queue;
 use host::block::BlockDevice;
 use media::nand::Nand;
 use nvme::{NamespaceId, Status};

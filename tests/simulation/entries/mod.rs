@@ -12,7 +12,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use bitline::{Config, Drive, Host, send_raw, send_raw_admin};
+use bitline::inside::InsideHost;
+use bitline::inside::{send_raw, send_raw_admin};
+use bitline::{Config, Drive, Host};
 use nvme::command::{commands, opcode, row};
 use nvme::{CommandSet, Status, SubmissionEntry};
 use sim::{Random, join_all};

@@ -2,6 +2,7 @@
 //! entries may name.
 
 use bitline::Drive;
+use bitline::inside::InsideHost;
 use host::bits::BitsDevice;
 use host::{Buffer, Memory};
 use nvme::{Dma, Expression, Lba, MEMORY_PAGE_BYTES, NamespaceId};

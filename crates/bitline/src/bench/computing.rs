@@ -76,12 +76,12 @@ impl Operands {
         let expression = self.expression.clone();
         let seconds = self.drive.run(move |host| async move {
             let located = host.locate(&expression).await?;
-            let memory = host::Transport::memory(host.block().transport()).clone();
+            let memory = host::Transport::memory(host.block.transport()).clone();
             let result = host::Buffer::new(&memory, located.bits / 8)?;
             let begin = Instant::now();
             let (engine, bits) = (Engine::FlashCosmos, located.bits);
             let evaluated = host
-                .bits()
+                .bits
                 .evaluate_into(Request::new(&located.expression, engine, bits), &result);
             evaluated.await?;
             Ok::<_, Error>(begin.elapsed().as_secs_f64())

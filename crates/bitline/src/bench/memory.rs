@@ -28,11 +28,8 @@ pub(super) fn bytes_per_page() -> Result<f64, Error> {
     let pages = drive.data_blocks()? * u64::from(drive.block_bytes()?) / page_bytes;
     let share = PAGES as f64 / pages as f64;
     let before = resident_bytes();
-    let done = drive.precondition(&Precondition {
-        occupied: share,
-        working_set: share,
-        history: History::Sequential,
-    })?;
+    let plan = Precondition::new(History::Sequential);
+    let done = drive.precondition(&plan.occupying(share).within(share))?;
     let grown = resident_bytes().saturating_sub(before);
     Ok(grown as f64 / done.mapped_pages as f64)
 }

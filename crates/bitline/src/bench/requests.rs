@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use crate::inside::InsideDrive;
 use crate::workload::{Flow, Size};
 use crate::{Config, DEFAULT_PRESET, Drive, Error, History, Precondition};
 
@@ -178,10 +179,7 @@ fn steady_drive(blocks_per_plane: u32) -> Result<Drive, Error> {
         ("cache.mode", "off"),
     ])?;
     let mut drive = Drive::open(config)?;
-    drive.precondition(&Precondition {
-        history: History::SteadyState,
-        ..Precondition::default()
-    })?;
+    drive.precondition(&Precondition::new(History::SteadyState))?;
     Ok(drive)
 }
 

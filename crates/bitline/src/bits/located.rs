@@ -7,10 +7,12 @@ use device::ftl::Lpn;
 use nvme::command::Engine;
 use nvme::{Expression, Lba, Status, VectorId};
 
-use crate::bits::Platform;
-use crate::drive::{Drive, Host, LogicalPages, NAMESPACE};
+use crate::drive::{Drive, InsideDrive};
 use crate::error::Error;
-use crate::volume::{Index, Using};
+use crate::host_end::{Host, NAMESPACE};
+use crate::host_end::{Index, Using};
+use crate::logical_pages::LogicalPages;
+use crate::platforms::Platform;
 
 /// An expression, and where its vectors are. They stay there until it is dropped.
 pub(crate) struct Located<'a> {
@@ -75,7 +77,7 @@ impl Drive {
 
     /// The logical pages of the first namespace.
     pub(crate) fn first_namespace(&self) -> Result<LogicalPages, Error> {
-        let block_bytes = self.host()?.block().block_bytes();
+        let block_bytes = self.host()?.block.block_bytes();
         Ok(LogicalPages::of(self.device()?, NAMESPACE, block_bytes))
     }
 

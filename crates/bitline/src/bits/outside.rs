@@ -4,24 +4,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use device::bits::combine::{and_into, count_ones, invert, mask_tail, or_into, xor_into};
+use device::bits::combine::{count_ones, invert, mask_tail};
 use nvme::command::Engine;
-use nvme::{Expression, Lba, Operand};
+use nvme::{Expression, Lba};
 
-use super::batches::{AHEAD, Arrival, Batch};
-use super::computer::Loop;
+use super::batches::Arrival;
 use super::located::Located;
-use crate::drive::Host;
-
-/// How an operator takes in one more operand.
-pub(crate) type Apply = fn(&mut [u8], &[u8]);
-
-/// A step of the host's evaluation, over a stack of batches of vectors.
-pub(crate) enum Step<V> {
-    Read(V),
-    Not,
-    Combine(Apply),
-}
+use crate::host_end::Host;
+use crate::platforms::{AHEAD, Batch, Loop, Step, steps_of};
 
 /// What becomes of a result that the host has.
 pub(super) enum Keep<'a> {
@@ -31,26 +21,6 @@ pub(super) enum Keep<'a> {
     Ones(&'a mut u64),
     /// Nothing.
     Nothing,
-}
-
-/// The steps for an expression: operands are combined as they come.
-pub(crate) fn steps_of<V: Operand>(expression: &Expression<V>, steps: &mut Vec<Step<V>>) {
-    let (operands, apply): (_, Apply) = match expression {
-        Expression::Vector(id) => return steps.push(Step::Read(*id)),
-        Expression::Not(inner) => {
-            steps_of(inner, steps);
-            return steps.push(Step::Not);
-        }
-        Expression::And(operands) => (operands, and_into),
-        Expression::Or(operands) => (operands, or_into),
-        Expression::Xor(operands) => (operands, xor_into),
-    };
-    for (index, operand) in operands.iter().enumerate() {
-        steps_of(operand, steps);
-        if index > 0 {
-            steps.push(Step::Combine(apply));
-        }
-    }
 }
 
 /// The operands of the host, read ahead batch after batch, each in the order of first use.

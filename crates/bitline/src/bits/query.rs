@@ -3,9 +3,10 @@
 use host::bits::Checked;
 use nvme::Expression;
 
-use crate::bits::{Answer, Platform, Received, Reply, Request};
+use crate::bits::{Answer, Received, Reply, Request};
 use crate::drive::Drive;
 use crate::error::Error;
+use crate::platforms::Platform;
 
 /// An expression that a drive is to evaluate; by [`Platform::Fastest`], unless something else is said.
 ///
@@ -96,10 +97,7 @@ impl Query<'_> {
     /// As [`Query::read`]; also for [`Platform::Host`].
     pub fn read_checked(self) -> Result<Checked<Vec<u8>>, Error> {
         let reply = self.ask(Answer::Read, true)?;
-        Ok(Checked {
-            result: reply.bits,
-            differing_bits: reply.differing_bits,
-        })
+        Ok(Checked::new(reply.bits, reply.differing_bits))
     }
 
     /// As [`Query::count`], checked as by [`Query::read_checked`].
@@ -108,10 +106,7 @@ impl Query<'_> {
     /// As [`Query::read_checked`].
     pub fn count_checked(self) -> Result<Checked<u64>, Error> {
         let reply = self.ask(Answer::Count, true)?;
-        Ok(Checked {
-            result: reply.ones,
-            differing_bits: reply.differing_bits,
-        })
+        Ok(Checked::new(reply.ones, reply.differing_bits))
     }
 
     /// Has the result sent to the host batch by batch, where it is dropped: for its time.

@@ -5,12 +5,12 @@ use nvme::Expression;
 use nvme::command::Engine;
 use serde::{Deserialize, Serialize};
 
-use super::Platform;
 use super::located::Located;
 use super::outside::Keep;
 use super::received::{Received, check_room};
-use crate::drive::Host;
 use crate::error::Error;
+use crate::host_end::Host;
+use crate::platforms::Platform;
 
 /// What the host is told of an expression's result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +42,7 @@ impl Answer {
 
 /// An expression, and how it is to be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Request {
     /// Over vectors.
     pub expression: Expression,
@@ -63,6 +64,20 @@ impl Request {
             answer: Answer::Count,
             check: false,
         }
+    }
+
+    /// Evaluated by this platform.
+    #[must_use]
+    pub fn on(mut self, platform: Platform) -> Request {
+        self.platform = platform;
+        self
+    }
+
+    /// Told to the host like this.
+    #[must_use]
+    pub fn answered_by(mut self, answer: Answer) -> Request {
+        self.answer = answer;
+        self
     }
 }
 
@@ -111,7 +126,7 @@ impl Host {
         };
         match request.answer {
             Answer::Count => {
-                let counted = self.bits().count(asked).await?;
+                let counted = self.bits.count(asked).await?;
                 (reply.ones, reply.differing_bits) = (counted.result, counted.differing_bits);
             }
             _ => {
@@ -146,9 +161,9 @@ impl Host {
             check: read.check,
             ..DriveRequest::new(&located.expression, engine, located.bits)
         };
-        let memory = host::Transport::memory(self.block().transport()).clone();
+        let memory = host::Transport::memory(self.block.transport()).clone();
         let buffer = host::Buffer::new(&memory, bytes)?;
-        let differing_bits = self.bits().evaluate_into(asked, &buffer).await?;
+        let differing_bits = self.bits.evaluate_into(asked, &buffer).await?;
         self.computer.receive(bytes);
         Ok(match self.stores_data {
             true => Received::in_memory(buffer, bytes, differing_bits),

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::{Drive, Host};
+use super::Drive;
 use crate::error::Error;
-use crate::volume::Plain;
+use crate::host_end::{Host, Plain};
 
 impl Drive {
     /// Bytes of a logical block.
@@ -36,7 +36,7 @@ impl Drive {
     /// # Errors
     /// What the drive reports, or a range outside of the namespace.
     pub fn read(&mut self, lba: u64, blocks: u64) -> Result<Vec<u8>, Error> {
-        Ok(self.run(|host| async move { host.block.read(lba, blocks).await })??)
+        self.run(|host| async move { host.read(lba, blocks).await })?
     }
 
     /// Writes whole logical blocks from `lba` on.
@@ -89,7 +89,7 @@ impl Drive {
     /// Compare Failure if they differ; as [`Drive::write`].
     pub fn compare(&mut self, lba: u64, data: &[u8]) -> Result<(), Error> {
         let data = data.to_vec();
-        Ok(self.run(|host| async move { host.block.compare(lba, &data).await })??)
+        self.run(|host| async move { host.compare(lba, &data).await })?
     }
 
     /// Has the drive read logical blocks without sending them.
@@ -97,7 +97,7 @@ impl Drive {
     /// # Errors
     /// Unrecovered Read Error if one of them is lost, or a range outside of the namespace.
     pub fn verify(&mut self, lba: u64, blocks: u64) -> Result<(), Error> {
-        Ok(self.run(|host| async move { host.block.verify(lba, blocks).await })??)
+        self.run(|host| async move { host.verify(lba, blocks).await })?
     }
 
     /// Makes reads of logical blocks fail until they are written.
@@ -120,6 +120,24 @@ impl Drive {
 }
 
 impl Host {
+    /// As [`Drive::block_bytes`], in bytes.
+    pub fn block_bytes(&self) -> u32 {
+        self.block.block_bytes()
+    }
+
+    /// As [`Drive::blocks`].
+    pub fn blocks(&self) -> u64 {
+        self.block.blocks()
+    }
+
+    /// As [`Drive::read`].
+    ///
+    /// # Errors
+    /// As [`Drive::read`].
+    pub async fn read(&self, lba: u64, blocks: u64) -> Result<Vec<u8>, Error> {
+        Ok(self.block.read(lba, blocks).await?)
+    }
+
     /// As [`Drive::write`].
     ///
     /// # Errors
@@ -147,6 +165,22 @@ impl Host {
     pub async fn write_zeroes(&self, lba: u64, blocks: u64) -> Result<(), Error> {
         let write = async || self.block.write_zeroes(lba, blocks).await;
         self.plainly(range(lba, blocks), Plain::Write, write).await
+    }
+
+    /// As [`Drive::compare`].
+    ///
+    /// # Errors
+    /// As [`Drive::compare`].
+    pub async fn compare(&self, lba: u64, data: &[u8]) -> Result<(), Error> {
+        Ok(self.block.compare(lba, data).await?)
+    }
+
+    /// As [`Drive::verify`].
+    ///
+    /// # Errors
+    /// As [`Drive::verify`].
+    pub async fn verify(&self, lba: u64, blocks: u64) -> Result<(), Error> {
+        Ok(self.block.verify(lba, blocks).await?)
     }
 
     /// As [`Drive::write_uncorrectable`].

@@ -7,10 +7,11 @@ use nvme::log::sanitize_state;
 use nvme::{BROADCAST_NAMESPACE, NamespaceId};
 use sim::Span;
 
-use super::host_end::{area, holds_data};
-use super::{Drive, Host, LogicalPages, NAMESPACE};
-use crate::bits::Outlooks;
+use super::{Drive, InsideHost};
 use crate::error::Error;
+use crate::host_end::{Host, NAMESPACE, area, holds_data};
+use crate::logical_pages::LogicalPages;
+use crate::platforms::Outlooks;
 
 impl Drive {
     /// Gives a namespace, or all of them (0xFFFF_FFFF), blocks of `block_bytes` and erases it.
@@ -60,11 +61,7 @@ async fn sanitize(host: &Host) -> Result<(), host::Error> {
         if !status.is_in_progress() {
             return match status.state.get() & 7 {
                 sanitize_state::COMPLETED => Ok(()),
-                _ => Err(host::StatusError {
-                    command: "sanitize",
-                    status: nvme::Status::SANITIZE_FAILED,
-                }
-                .into()),
+                _ => host::Error::check("sanitize", nvme::Status::SANITIZE_FAILED),
             };
         }
         host.sim().sleep(Span::from_us(1000)).await;

@@ -8,13 +8,14 @@ use host::block::BlockDevice;
 use nvme::QueuePriority;
 use sim::{Keep, Simulation};
 
-use super::host_end::{area, holds_data};
-use super::{Drive, EVENTS_PER_LOOK, Host, LogicalPages, NAMESPACE, Powered};
-use crate::bits::{Batches, Computer, Outlooks};
+use super::Unclosed;
+use super::{Drive, EVENTS_PER_LOOK, Powered};
 use crate::config::StorageKind;
 use crate::driver::{Driver, Queue};
-use crate::error::{Error, Unclosed};
-use crate::volume::Mount;
+use crate::error::Error;
+use crate::host_end::{Host, Mount, NAMESPACE, area, holds_data};
+use crate::logical_pages::LogicalPages;
+use crate::platforms::{Batches, Computer, Outlooks};
 
 impl Drive {
     /// Powers up after a power cut; the drive recovers from its media. Does

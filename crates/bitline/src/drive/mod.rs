@@ -2,12 +2,12 @@
 
 mod blocks;
 mod erase;
-mod host_end;
+mod inside;
 mod life;
-mod logical_pages;
 mod open;
 mod precondition;
 mod tracing;
+mod unclosed;
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -17,18 +17,14 @@ use std::rc::Rc;
 use device::Device;
 use device::memory::Dumped;
 use media::nand::Nand;
-use nvme::NamespaceId;
 use sim::{JoinHandle, Sim, Simulation, Stalled, Time};
 
 use crate::config::Config;
 use crate::error::Error;
+use crate::host_end::{Host, Kept};
 use crate::statistics::Statistics;
-use crate::volume::Kept;
-pub use host_end::Host;
-pub(crate) use host_end::page_holds_data;
-pub(crate) use logical_pages::LogicalPages;
-
-pub(crate) const NAMESPACE: NamespaceId = NamespaceId::new(1);
+pub use inside::{InsideDrive, InsideHost};
+pub use unclosed::Unclosed;
 
 /// Events of the simulation between two looks at the watch. An event may be as long as a command of 256 MiB
 /// takes to be copied, and a look takes some nanoseconds.
@@ -53,7 +49,7 @@ fn unwatched() -> Watch {
 /// drive through a [`Host`].
 pub struct Drive {
     config: Config,
-    nand: Rc<RefCell<Nand>>,
+    pub(crate) nand: Rc<RefCell<Nand>>,
     powered: Option<Powered>,
     /// When the power was last cut, or the beginning.
     off_since: Time,
@@ -164,19 +160,6 @@ impl Drive {
     /// Which of its lives this is, from power-up to power cut.
     pub(crate) fn life(&self) -> u64 {
         self.lives
-    }
-
-    /// The powered device, to look inside.
-    ///
-    /// # Errors
-    /// [`Error::NoPower`].
-    pub fn device(&self) -> Result<&Device, Error> {
-        Ok(&self.powered()?.device)
-    }
-
-    /// The flash packages, which outlive power cuts.
-    pub fn nand(&self) -> &Rc<RefCell<Nand>> {
-        &self.nand
     }
 
     /// The present instant.

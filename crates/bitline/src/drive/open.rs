@@ -9,11 +9,11 @@ use device::{CONTENT_VERSION, MediaState};
 use media::nand::{Image, ImageCheck, MediaError, Nand, Storage};
 use sim::Time;
 
-use super::{Drive, Watch, unwatched};
+use super::{Drive, InsideDrive, Watch, unwatched};
 use crate::config::{Config, StorageKind};
 use crate::error::Error;
 use crate::footprint::memory_limit;
-use crate::volume::Kept;
+use crate::host_end::Kept;
 
 impl Drive {
     /// Opens a drive with its bits in memory, or nowhere, as the configuration says.

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use device::ftl::{History, Lpn, Precondition, Preconditioned};
+use device::ftl::{Precondition, Preconditioned};
 
 use super::Drive;
 use crate::error::Error;
@@ -33,29 +33,5 @@ impl Drive {
         let mut random = powered.host.sim().random("precondition");
         let ftl = &powered.device.ftl;
         Ok(ftl.precondition(plan, &mut random, observe)?)
-    }
-
-    /// Sets up a drive on which `pages` hold data; each with a bit for each sector of 512 bytes
-    /// that was written.
-    ///
-    /// # Errors
-    /// As [`Drive::precondition`].
-    pub fn occupy(
-        &mut self,
-        pages: &[(Lpn, u64)],
-        history: History,
-    ) -> Result<Preconditioned, Error> {
-        let powered = self.powered()?;
-        let mut random = powered.host.sim().random("precondition");
-        Ok(powered.device.ftl.occupy(pages, history, &mut random)?)
-    }
-
-    /// Places `pages` behind all that the drive holds, where they hold nothing yet; bits as for [`Drive::occupy`]. Gives how
-    /// many were placed.
-    ///
-    /// # Errors
-    /// As [`Drive::precondition`].
-    pub fn append(&mut self, pages: &[(Lpn, u64)]) -> Result<u64, Error> {
-        Ok(self.powered()?.device.ftl.append(pages)?)
     }
 }

@@ -137,10 +137,7 @@ impl Driver {
         let completion = self
             .submit(Ok(&self.admin), &create.encode(CommandId::new(0)))
             .await?;
-        match completion.status() {
-            status if status.is_success() => Ok(()),
-            status => Err(host::StatusError { command, status }.into()),
-        }
+        Error::check(command, completion.status())
     }
 
     /// Notes in a trace that begins now the commands that are outstanding already.

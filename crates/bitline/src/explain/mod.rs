@@ -1,8 +1,6 @@
 //! How an expression would be evaluated, and what that would take: for people, and for choosing
 //! between platforms and plans before anything is carried out.
 
-mod outside;
-
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -12,16 +10,16 @@ use device::bits::plan::{
 };
 use device::bits::rows::{Operand, RowSetId};
 use device::bits::{Engine, Evaluator};
-use device::cost::{Cost, Spending};
 use media::nand::NandConfig;
 use nvme::{Expression, VectorId};
 use serde::Serialize;
 
-use crate::bits::{Batch, Pace, Platform, Query};
+use crate::bits::Query;
 use crate::drive::Drive;
 use crate::error::Error;
-use crate::volume::Index;
-pub(crate) use outside::{Outside, read_of};
+use crate::host_end::Index;
+use crate::platforms::{Batch, EstimateReport, Outside, Pace, Platform, read_of};
+use crate::words::counted;
 
 /// What people call vectors.
 pub type Labels = BTreeMap<VectorId, String>;
@@ -108,42 +106,6 @@ pub struct StepReport {
     pub energy_pj: u64,
 }
 
-/// An estimate, in the units of reports.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct EstimateReport {
-    /// From the host's doorbell to its completion, in nanoseconds.
-    pub time_ns: f64,
-    /// How long the busiest die senses.
-    pub array_ns: f64,
-    /// How long the busiest channel is occupied.
-    pub channel_ns: f64,
-    /// How long the accelerator is at work.
-    pub accelerator_ns: f64,
-    /// How long the link to the host is occupied.
-    pub link_ns: f64,
-    /// How long the host computes.
-    pub host_ns: f64,
-    /// What the evaluation waits for: `array`, `channel`, `accelerator`, `link` or `host`.
-    pub bound: &'static str,
-    /// Energy of everything, in picojoules.
-    pub energy_pj: u64,
-    /// By account.
-    pub energy: Vec<EstimatedEnergy>,
-}
-
-/// What will be booked on an account.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct EstimatedEnergy {
-    /// The part that spends.
-    pub component: String,
-    /// On what.
-    pub cause: String,
-    /// How much, in picojoules.
-    pub energy_pj: u64,
-}
-
 impl Query<'_> {
     /// How it would be answered, in words: the senses of the array and the combinations of the controller, for every
     /// page alike. Nothing is carried out.
@@ -189,11 +151,11 @@ impl Drive {
         self.know_vectors()?;
         let bits = self.length_of(expression)?;
         let Some(engine) = self.engine_for(platform, expression, (bits, false))? else {
-            let vectors = expression.vectors().len();
+            let vectors = counted(expression.vectors().len() as u64, "vector");
             let host = self.host()?;
             let index = host.mount.index();
             return Ok(format!(
-                "Host: reads {vectors} vectors and combines them: {}\n",
+                "Host: reads {vectors} and combines them: {}\n",
                 expression.named(|id| index.label(id))
             ));
         };
@@ -257,10 +219,10 @@ impl Drive {
             let vectors = expression.vectors().len();
             (explanation.senses, explanation.page_transfers) = (vectors, vectors);
             explanation.controller_pages = 0;
-            explanation.root = outside::part(expression, &names);
+            explanation.root = host_part(expression, &names);
             let job_of = |id: VectorId, batch: Batch| {
                 let (vector, by) = (Expression::Vector(id), Engine::FlashCosmos.into());
-                self.job_of(&vector, by, outside::read_of(batch), batch.page)
+                self.job_of(&vector, by, read_of(batch), batch.page)
             };
             let outside = Outside::of(self.config());
             explanation.estimate = outside.estimate(expression, question, &job_of, false)?;
@@ -297,6 +259,29 @@ impl VectorNames<'_> {
     fn of(&self, id: VectorId) -> Rc<str> {
         let given = self.labels.get(&id).map(|label| label.as_str().into());
         given.unwrap_or_else(|| self.known.label(id))
+    }
+}
+
+/// The expression itself, as the host carries it out.
+fn host_part(expression: &Expression, names: &VectorNames<'_>) -> PlanPart {
+    let operator = match expression {
+        Expression::Vector(id) => {
+            return PlanPart::Vector {
+                vector: names.of(*id).to_string(),
+            };
+        }
+        Expression::Not(_) => "not",
+        Expression::And(_) => "and",
+        Expression::Or(_) => "or",
+        Expression::Xor(_) => "xor",
+    };
+    PlanPart::Combined {
+        operator,
+        parts: expression
+            .operands()
+            .iter()
+            .map(|operand| host_part(operand, names))
+            .collect(),
     }
 }
 
@@ -392,38 +377,5 @@ impl<'a> Writer<'a> {
             Held::Value(expression) => expression.named(|id| self.names.of(id)).to_string(),
             Held::Long => format!("(of more than {OPERANDS_SHOWN} operands)"),
         }
-    }
-}
-
-impl EstimateReport {
-    fn add(&mut self, component: &str, cause: &str, picojoules: u64) {
-        self.energy_pj += picojoules;
-        self.energy.push(EstimatedEnergy {
-            component: component.to_owned(),
-            cause: cause.to_owned(),
-            energy_pj: picojoules,
-        });
-    }
-
-    fn of(cost: &Cost) -> EstimateReport {
-        EstimateReport {
-            time_ns: cost.time.as_ns(),
-            array_ns: cost.array.as_ns(),
-            channel_ns: cost.channel.as_ns(),
-            accelerator_ns: cost.accelerator.as_ns(),
-            link_ns: cost.link.as_ns(),
-            host_ns: 0.0,
-            bound: cost.bottleneck().name(),
-            energy_pj: cost.total_energy().as_pj(),
-            energy: cost.spendings().map(|spending| entry(&spending)).collect(),
-        }
-    }
-}
-
-fn entry(spending: &Spending) -> EstimatedEnergy {
-    EstimatedEnergy {
-        component: spending.component.to_owned(),
-        cause: spending.cause.to_owned(),
-        energy_pj: spending.energy.as_pj(),
     }
 }

@@ -6,6 +6,7 @@ use nvme::command::Home;
 use nvme::{Expression, VectorId};
 
 use crate::error::Error;
+use crate::words::counted;
 
 /// A vector that a drive holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,8 +79,9 @@ impl Rows {
     pub(super) fn check(&self, rows: usize) -> Result<(), Error> {
         match &self.names {
             Some(names) if names.len() != rows => usage(format!(
-                "{} names for {rows} vectors: give one for each",
-                names.len()
+                "{} for {}: give one for each",
+                counted(names.len() as u64, "name"),
+                counted(rows as u64, "vector")
             )),
             _ => Ok(()),
         }

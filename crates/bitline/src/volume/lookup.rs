@@ -3,12 +3,12 @@
 use host::volume::{Content, Object, ObjectId, Vector as VectorContent, VolumeError};
 use nvme::VectorId;
 
-use super::DriveVolume;
-use super::index::id_of;
 use super::information::{GroupInfo, Vector, content, home_of};
-use super::mount::Absent;
-use crate::drive::Host;
 use crate::error::Error;
+use crate::host_end::Absent;
+use crate::host_end::DriveVolume;
+use crate::host_end::Host;
+use crate::host_end::id_of;
 
 impl Host {
     /// The vectors of a group by number; none if there is no such group.

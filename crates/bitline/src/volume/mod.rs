@@ -3,35 +3,20 @@
 //!
 //! A drive's volume is made when something is first named, and found again by every process that opens the drive.
 
-mod area;
 mod group;
-mod guard;
-mod index;
 mod information;
 mod lookup;
-mod mount;
 mod objects;
 mod parts;
 mod place;
-mod reserved;
-mod uses;
 mod vectors;
 
 pub use host::volume::{Array, Content, Extent, Kind, Object, ObjectId, VolumeError};
 
 use crate::drive::Drive;
-use crate::driver::Queue;
 use crate::error::Error;
 pub use group::{Group, Writer};
-pub(crate) use guard::Plain;
-pub(crate) use index::Index;
 pub use information::{GroupInfo, Rows, Vector};
-pub(crate) use mount::{Kept, Mount};
-pub use place::PlaceError;
-pub(crate) use uses::Using;
-
-/// The volume that the host library keeps on a drive.
-type DriveVolume = host::volume::Volume<Queue>;
 
 /// The named objects of a drive.
 pub struct Volume<'d>(&'d mut Drive);

@@ -2,13 +2,13 @@
 
 use host::volume::{Content, Kind, Object, VolumeError, check_name, write_content};
 
-use super::DriveVolume;
 use super::Usage;
-use super::mount::Absent;
-use super::uses::Using;
 use super::vectors::undone;
-use crate::drive::Host;
 use crate::error::Error;
+use crate::host_end::Absent;
+use crate::host_end::DriveVolume;
+use crate::host_end::Host;
+use crate::host_end::Using;
 
 impl Host {
     /// Groups, arrays, files and tables, by name; none if the drive has no volume.
@@ -63,7 +63,7 @@ impl Host {
         };
         let held = self.mount.with(self, Absent::Create, begin).await?;
         let held = held.expect("a volume is made where there is none");
-        let written = write_content(self.block(), held.extents(0), data).await;
+        let written = write_content(&self.block, held.extents(0), data).await;
         if let Err(error) = written {
             return Err(self.given_back(held, error.into()).await);
         }
@@ -83,7 +83,7 @@ impl Host {
         };
         match self.mount.alone_with(self, replaced, commit).await {
             Ok(Some(())) => Ok(()),
-            Ok(None) => Err(super::reserved::erased()),
+            Ok(None) => Err(crate::host_end::erased()),
             Err(error) => Err(self.given_back(held, error).await),
         }
     }
@@ -94,7 +94,7 @@ impl Host {
     /// [`VolumeError::NotFound`]; what the drive reports.
     pub async fn read_object(&self, name: &str) -> Result<(Object, Vec<u8>), Error> {
         let (object, _using) = self.use_object(name).await?;
-        let data = object.read_whole(self.block()).await?;
+        let data = object.read_whole(&self.block).await?;
         Ok((object, data))
     }
 

@@ -3,13 +3,13 @@
 use host::volume::{Object, write_content};
 use sim::resource::{Access, RangeGuard};
 
-use super::DriveVolume;
-use super::mount::Absent;
 use super::objects::{not_found, number_of};
-use super::reserved::erased;
 use super::vectors::undone;
-use crate::drive::Host;
 use crate::error::Error;
+use crate::host_end::Absent;
+use crate::host_end::DriveVolume;
+use crate::host_end::Host;
+use crate::host_end::erased;
 
 impl Host {
     /// As [`super::Volume::read_at`].
@@ -23,7 +23,7 @@ impl Host {
         bytes: u64,
     ) -> Result<Vec<u8>, Error> {
         let (object, _using) = self.use_object(name).await?;
-        Ok(object.read(self.block(), offset, bytes).await?)
+        Ok(object.read(&self.block, offset, bytes).await?)
     }
 
     /// As [`super::Volume::write_at`].
@@ -34,7 +34,7 @@ impl Host {
         let (object, _using) = self.use_object(name).await?;
         object.check_within(offset, data.len() as u64)?;
         let _blocks = self.sole_writer(&object, offset, data.len() as u64).await;
-        Ok(object.write(self.block(), offset, data).await?)
+        Ok(object.write(&self.block, offset, data).await?)
     }
 
     /// As [`super::Volume::append`]. Others use the object meanwhile, as long as it was.
@@ -54,12 +54,12 @@ impl Host {
         let held = self.mount.with(self, Absent::Leave, begin).await?;
         let held = held.ok_or_else(erased)?;
         let write = async {
-            let room = object.room(self.block().block_bytes());
+            let room = object.room(self.block.block_bytes());
             let _blocks = self
                 .sole_writer(&object, object.content.bytes(), room.min(data.len() as u64))
                 .await;
-            let done = object.fill_up(self.block(), data).await?;
-            write_content(self.block(), held.extents(0), &data[done..]).await
+            let done = object.fill_up(&self.block, data).await?;
+            write_content(&self.block, held.extents(0), &data[done..]).await
         };
         if let Err(error) = write.await {
             return Err(self.given_back(held, error.into()).await);
@@ -119,7 +119,7 @@ impl Host {
 
     /// Waits until nobody else writes the blocks that hold some bytes of an object in place.
     async fn sole_writer(&self, object: &Object, offset: u64, bytes: u64) -> RangeGuard<'_> {
-        let extents = object.blocks_of(self.block().block_bytes(), offset, bytes);
+        let extents = object.blocks_of(self.block.block_bytes(), offset, bytes);
         let blocks = extents.iter();
         let blocks = blocks.map(|extent| extent.first..extent.first + extent.blocks);
         let claims = blocks.map(|blocks| (blocks, Access::Exclusive));

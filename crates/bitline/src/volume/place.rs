@@ -6,36 +6,15 @@ use std::ops::ControlFlow;
 use device::ftl::AtOnce;
 use device::region::Shape;
 use host::volume::{Content, Group, ObjectId};
-use media::nand::NandError;
-use thiserror::Error;
 
-use super::DriveVolume;
-use super::index::id_of;
 use super::information::{Rows, Vector, handle_of};
-use super::mount::Absent;
 use super::vectors::{group_in, row_name};
-use crate::drive::{Drive, Host};
-use crate::error::Error;
-
-/// Why vectors cannot be set up at once.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum PlaceError {
-    /// The drive has no such dies.
-    #[error(transparent)]
-    Home(#[from] device::region::HandleError),
-    /// There is no room.
-    #[error("group {group:?} cannot grow: plane {plane} has no free block")]
-    OutOfBlocks {
-        /// The group.
-        group: String,
-        /// The plane without a free block (global index).
-        plane: u32,
-    },
-    /// The media refused.
-    #[error(transparent)]
-    Media(#[from] NandError),
-}
+use crate::drive::{Drive, InsideDrive};
+use crate::error::{Error, PlaceError};
+use crate::host_end::Absent;
+use crate::host_end::DriveVolume;
+use crate::host_end::Host;
+use crate::host_end::id_of;
 
 impl Drive {
     /// As [`super::Group::place`].

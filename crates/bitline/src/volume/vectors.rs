@@ -5,14 +5,15 @@ use host::volume::{Change, Content, Extent, Group as GroupContent, Object, Objec
 use nvme::VectorId;
 use nvme::command::Home;
 
-use super::DriveVolume;
 use super::information::{Rows, Vector, content, handle_of, home_of, usage};
 use super::lookup::{find, vector_of};
-use super::mount::Absent;
-use super::reserved::{HeldPages, erased};
-use crate::drive::Host;
 use crate::driver::Queue;
 use crate::error::Error;
+use crate::host_end::Absent;
+use crate::host_end::DriveVolume;
+use crate::host_end::Host;
+use crate::host_end::{HeldPages, erased};
+use crate::words::counted;
 
 impl Host {
     /// Writes vectors to the group `name`, which is made if there is none, under the next free numbers: all of them, or
@@ -241,7 +242,7 @@ impl Host {
         self.open_handle(group).await?;
         let first = extents.first().map_or(0, |extent| extent.first);
         let blocks: u64 = extents.iter().map(|extent| extent.blocks).sum();
-        let bytes = blocks * u64::from(self.block().block_bytes());
+        let bytes = blocks * u64::from(self.block.block_bytes());
         let padded;
         let whole = if group.bits == bytes * 8 {
             data
@@ -249,7 +250,7 @@ impl Host {
             padded = pad(data, group.bits, bytes);
             &padded
         };
-        let written = self.bits().write(group.handle, inverse, first, whole);
+        let written = self.bits.write(group.handle, inverse, first, whole);
         Ok(written.await?)
     }
 
@@ -259,7 +260,7 @@ impl Host {
         if open.borrow().get(&group.handle) == Some(group) {
             return Ok(());
         }
-        self.bits().open_handle(&handle_of(group)).await?;
+        self.bits.open_handle(&handle_of(group)).await?;
         open.borrow_mut().insert(group.handle, *group);
         Ok(())
     }
@@ -387,8 +388,10 @@ pub(super) fn row_name(volume: &DriveVolume, group: ObjectId, what: &Rows, index
 fn dies(home: Home) -> String {
     match home.dies {
         0 => format!("all dies from die {} on", home.first),
-        1 => format!("1 die from die {} on", home.first),
-        dies => format!("{dies} dies from die {} on", home.first),
+        dies => {
+            let dies = counted(dies.into(), "die");
+            format!("{dies} from die {} on", home.first)
+        }
     }
 }
 

@@ -23,6 +23,7 @@ use super::request::Request;
 /// # Ok::<(), bitline::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Latencies {
     /// When each arrived, in nanoseconds of the drive's time.
     pub arrival_ns: Vec<f64>,

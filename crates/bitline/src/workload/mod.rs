@@ -17,11 +17,15 @@
 //! ```
 
 mod draw;
+mod facts;
 mod flow;
+mod format;
 mod formula;
 mod latencies;
 mod named;
 mod plan;
+mod prefill;
+mod progress;
 mod queries;
 mod range;
 mod replay;
@@ -30,9 +34,14 @@ mod request;
 mod run;
 mod series;
 mod summary;
-mod trace;
+mod tally;
 mod warnings;
 
+pub use crate::request_kind::RequestKind;
+pub use crate::traces::{
+    BadLine, BlkparseAction, LineError, Record, TraceError, TraceFormat, TraceOptions, TraceReader,
+};
+pub use facts::{Warning, WarningKind};
 pub use flow::{Arrival, CLOSED_DEPTH, Flow, OPEN_DEPTH, Pattern, Size};
 pub use formula::Formula;
 pub use latencies::Latencies;
@@ -42,14 +51,9 @@ pub use report::{
     CacheReport, FlowReport, MappingReport, QueriesReport, Report, TraceReport, Utilization,
     WearReport,
 };
-pub use request::RequestKind;
 pub use run::UnderWay;
 pub use series::{Interval, Series, WorkloadInterval};
 pub use summary::LatencySummary;
-pub use trace::{
-    BadLine, BlkparseAction, LineError, Record, TraceError, TraceFormat, TraceOptions, TraceReader,
-};
-pub use warnings::{Warning, WarningKind};
 
 use crate::{Drive, Error};
 

@@ -5,13 +5,15 @@ use device::ftl::MappingKind;
 use sim::Span;
 
 use super::Workload;
+use super::facts::RangeFacts;
 use super::flow::{Arrival, Flow};
+use super::format::Format;
+use super::prefill::{Prefill, Touched};
 use super::queries::{Queries, Question};
-use super::range::{NamespaceBlocks, Range};
+use super::range::Range;
 use super::replay::{Replay, Timing, TraceSource};
-use super::run::{Prefill, Touched};
-use super::warnings::RangeFacts;
-use crate::volume::Plain;
+use crate::drive::InsideDrive;
+use crate::host_end::Plain;
 use crate::{Drive, Error, Host};
 
 /// When requests are sent.
@@ -74,7 +76,7 @@ impl Plan {
 
     fn of_flow(flow: &Flow, drive: &mut Drive, draw: u64) -> Result<Plan, Error> {
         let wrong = |what: String| Error::Workload(format!("flow {:?}: {what}", flow.name));
-        let size = namespace(drive, flow.namespace).map_err(|error| wrong(error.to_string()))?;
+        let size = Format::of(drive, flow.namespace).map_err(|error| wrong(error.to_string()))?;
         let pairs = drive.host()?.queue_pairs();
         let range = flow.check(size.size, pairs).map_err(wrong)?;
         if flow.read_fraction < 1.0 {
@@ -85,7 +87,7 @@ impl Plan {
             queue: flow.queue,
             namespaces: vec![flow.namespace],
             pace: Pace::of(flow.arrival),
-            range: Some(RangeFacts::of(range, &size, drive)),
+            range: Some(RangeFacts::of(range, &size, drive)?),
             prefill: match flow.prefill {
                 true => Some(Prefill {
                     namespace: flow.namespace,
@@ -106,7 +108,7 @@ impl Plan {
         };
         let mut sizes = Vec::new();
         for number in replay.namespaces_used() {
-            let size = namespace(drive, number).map_err(|error| named(error.to_string()))?;
+            let size = Format::of(drive, number).map_err(|error| named(error.to_string()))?;
             sizes.push((number, size));
         }
         let pairs = drive.host()?.queue_pairs();
@@ -175,43 +177,18 @@ fn check_volume(drive: &mut Drive, namespace: u32, range: Range) -> Result<(), S
     checked.map_err(|error| error.to_string())
 }
 
-/// The format and size of a namespace.
-pub(super) struct Format {
-    pub(super) size: NamespaceBlocks,
-    pub(super) block_bytes: u32,
-}
-
 impl RangeFacts {
-    fn of(range: Range, format: &Format, drive: &Drive) -> RangeFacts {
+    fn of(range: Range, format: &Format, drive: &Drive) -> Result<RangeFacts, Error> {
         let config = &drive.config().device;
-        let geometry = &config.nand.geometry;
-        let page_blocks = u64::from(geometry.page_bytes / format.block_bytes);
-        let end = range.first + range.blocks;
-        RangeFacts {
+        let unit = drive.device()?.ftl.unit();
+        let pages = range.pages(unit.blocks(format.block_bytes));
+        Ok(RangeFacts {
             blocks: range.blocks,
             namespace_blocks: format.size.data.max(1),
-            pages: end.div_ceil(page_blocks) - range.first / page_blocks,
-            planes: geometry.planes().into(),
+            pages: pages.end - pages.start,
+            planes: config.nand.geometry.planes().into(),
             is_cached: config.cache.mode != CacheMode::Off
                 || config.ftl.mapping.kind == MappingKind::Cached,
-        }
+        })
     }
-}
-
-fn namespace(drive: &mut Drive, number: u32) -> Result<Format, Error> {
-    let device =
-        drive.run(move |host| async move { super::run::device(&host, number, 0).await })?;
-    let (device, blocks) = match device {
-        Ok(device) => (device.block_bytes(), device.blocks()),
-        Err(error) => return Err(error.into()),
-    };
-    // Vectors are in the first namespace.
-    let data = match number {
-        1 => drive.data_blocks()?,
-        _ => blocks,
-    };
-    Ok(Format {
-        size: NamespaceBlocks { blocks, data },
-        block_bytes: device,
-    })
 }

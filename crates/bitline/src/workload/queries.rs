@@ -6,9 +6,10 @@ use sim::{Sim, Time};
 use super::draw;
 use super::flow::{Arrival, Arrivals};
 use super::formula::{Formula, Groups};
-use super::request::{Request, RequestKind, Source};
+use super::request::{Request, Source};
 pub use crate::bits::Answer;
-use crate::bits::Platform;
+use crate::platforms::Platform;
+use crate::request_kind::RequestKind;
 use crate::{Drive, Error, Expression};
 
 /// A stream of queries, each of which evaluates the same expression.

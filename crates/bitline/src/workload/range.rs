@@ -17,6 +17,11 @@ pub(super) struct Range {
 }
 
 impl Range {
+    /// The pages of so many blocks that it touches, counted from the beginning of the namespace.
+    pub(super) fn pages(self, page_blocks: u64) -> std::ops::Range<u64> {
+        self.first / page_blocks..(self.first + self.blocks).div_ceil(page_blocks)
+    }
+
     /// The range from `first` on, of `range_blocks` or, if that is zero, of all that
     /// follow for ordinary data in a namespace, or at all if none do.
     pub(super) fn within(

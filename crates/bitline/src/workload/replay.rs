@@ -11,11 +11,12 @@ use super::flow::DEPTH_MAX;
 use super::named::name_or_table;
 use super::range::{NamespaceBlocks, Range};
 use super::report::TraceReport;
-use super::request::{Request, RequestKind, Source};
-use super::trace::{
+use super::request::{Request, Source};
+use crate::Error;
+use crate::request_kind::RequestKind;
+use crate::traces::{
     BlkparseAction, LineError, Record, TraceError, TraceFormat, TraceOptions, TraceReader,
 };
-use crate::Error;
 
 /// Devices of a trace that an error names.
 const DEVICES_TOLD: usize = 10;

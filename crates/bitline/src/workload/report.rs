@@ -1,19 +1,18 @@
 //! What a workload measured.
 
-use media::nand::Geometry;
 use serde::Serialize;
-use sim::{Span, Time};
+use sim::Time;
 
+use super::facts::{Facts, Warning};
 use super::queries::{Answer, Question};
-use super::request::RequestKind;
-use super::run::Tally;
 use super::series::Series;
-use super::summary::LatencySummary;
-use super::trace::BadLine;
-use super::warnings::{Facts, Room, Warning, warnings};
-use crate::bits::Platform;
+use super::summary::{LatencySummary, per_second};
+use super::tally::Tally;
 use crate::inventory::Wear;
+use crate::platforms::Platform;
+use crate::request_kind::RequestKind;
 use crate::statistics::{EnergyEntry, Statistics};
+use crate::traces::BadLine;
 use crate::{Drive, Error};
 
 /// The result of running workloads. What filled ranges beforehand does not count.
@@ -243,13 +242,6 @@ pub struct TraceReport {
     pub left_out: u64,
 }
 
-pub(super) fn per_second(count: u64, elapsed: Span) -> f64 {
-    match elapsed > Span::ZERO {
-        true => count as f64 / elapsed.as_seconds(),
-        false => 0.0,
-    }
-}
-
 /// What workloads measured, by kind; how it went over time, and what else is known of them.
 #[derive(Default)]
 pub(super) struct Reports {
@@ -311,27 +303,26 @@ impl FlowReport {
 }
 
 impl Report {
-    /// What workloads did on `drive` since its statistics were `before`.
+    /// What workloads did on `drive`, whose wear is this, since its statistics were `before`; without doubts about it.
     pub(super) fn new(
         reports: Reports,
         before: &Statistics,
         drive: &Drive,
+        wear: &Wear,
     ) -> Result<Report, Error> {
         let Reports {
             flows,
             queries,
             draw,
             series,
-            facts,
+            ..
         } = reports;
         let after = &drive.statistics()?;
-        let nand = drive.nand().borrow();
-        let wear = Wear::of(&nand);
-        let page_bytes = u64::from(nand.geometry().page_bytes);
+        let page_bytes = u64::from(drive.config().device.nand.geometry.page_bytes);
         let programs = after.flash.page_programs - before.flash.page_programs;
         let written_bytes: u64 = flows.iter().map(|flow| flow.written_bytes).sum();
         let programmed = (programs * page_bytes) as f64;
-        let mut report = Report {
+        Ok(Report {
             elapsed_ns: after.now_ns - before.now_ns,
             read_bytes: flows.iter().map(|flow| flow.read_bytes).sum(),
             written_bytes,
@@ -369,22 +360,7 @@ impl Report {
             draw,
             warnings: Vec::new(),
             series,
-        };
-        report.warnings = warnings(&facts, &report, room(drive, &wear, nand.geometry()));
-        Ok(report)
-    }
-}
-
-/// What there is to write to before the drive has to collect, by its blocks that hold nothing.
-fn room(drive: &Drive, wear: &Wear, geometry: &Geometry) -> Room {
-    let ftl = &drive.config().device.ftl;
-    let kept = u64::from(ftl.gc.threshold_blocks) * u64::from(geometry.planes());
-    let free = (wear.blocks - wear.used - wear.unusable).saturating_sub(kept);
-    let block_bytes =
-        u64::from(geometry.pages_per_block(ftl.mode)) * u64::from(geometry.page_bytes);
-    Room {
-        used: wear.used as f64 / wear.blocks as f64,
-        bytes: free * block_bytes,
+        })
     }
 }
 

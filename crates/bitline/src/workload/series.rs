@@ -4,10 +4,9 @@ use device::schedule::FlashCounts;
 use serde::Serialize;
 use sim::{Histogram, Span, Time};
 
-use super::report::per_second;
-use super::request::RequestKind;
-use super::run::{Sample, Tally};
-use super::summary::LatencySummary;
+use super::summary::{LatencySummary, per_second};
+use super::tally::{Tally, TallyPart};
+use crate::request_kind::RequestKind;
 
 /// A run, interval by interval: what it began with shows here, and so does whether it came to a steady state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -68,6 +67,20 @@ pub struct WorkloadInterval {
     pub read: Option<LatencySummary>,
     /// Latencies of writes; absent if there were none.
     pub write: Option<LatencySummary>,
+}
+
+/// The end of an interval.
+pub(super) struct Sample {
+    pub(super) at: Time,
+    /// What the flash has done by then.
+    pub(super) flash: FlashCounts,
+    /// What collection has copied by then.
+    pub(super) gc_page_copies: u64,
+    /// Erases of a block by then.
+    pub(super) erase_count_mean: f64,
+    pub(super) erase_count_max: u32,
+    /// What each workload did in the interval.
+    pub(super) tallies: Vec<TallyPart>,
 }
 
 impl Series {

@@ -1,7 +1,7 @@
 //! Latencies of requests, summed up.
 
 use serde::Serialize;
-use sim::Histogram;
+use sim::{Histogram, Span};
 
 /// Latencies of one class of requests, in nanoseconds. Least, mean and greatest
 /// are exact; quantiles are good to three digits.
@@ -39,5 +39,13 @@ impl LatencySummary {
             p9999_ns: quantile(0.9999),
             max_ns: histogram.max().as_ns(),
         })
+    }
+}
+
+/// How many in a second, of so many in a span; none in none.
+pub(super) fn per_second(count: u64, elapsed: Span) -> f64 {
+    match elapsed > Span::ZERO {
+        true => count as f64 / elapsed.as_seconds(),
+        false => 0.0,
     }
 }

@@ -1,13 +1,12 @@
 //! What of a measurement is not to be taken at its face: a drive that was as new, a run that was still changing, a
 //! range that is small beside the drive, a load that was too much.
 
-use std::fmt;
+use sim::Span;
 
-use serde::Serialize;
-use sim::{Span, Time};
-
+use super::facts::{Facts, Offered, Room, Warning, WarningKind};
 use super::report::Report;
 use super::series::{Interval, Series};
+use crate::words::{counted, thousands};
 
 /// Shares of the namespace below which a range is small.
 const RANGE_SHARE_MIN: f64 = 0.1;
@@ -27,91 +26,6 @@ const EXCURSION_MAX: f64 = 0.2;
 const SLOPE_MAX: f64 = 0.1;
 /// Fewer requests in a round say nothing of rates.
 const ROUND_REQUESTS_MIN: u64 = 200;
-
-/// A doubt about a measurement.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Warning {
-    /// Which.
-    pub kind: WarningKind,
-    /// The workload that it is about; none if about the whole run.
-    pub workload: Option<String>,
-    /// What was seen, what it means, and what would be right.
-    pub message: String,
-}
-
-/// Kinds of doubts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum WarningKind {
-    /// Writes came to a drive that had so much room that nothing was collected.
-    NothingCollected,
-    /// Rates or write amplification were still changing.
-    NotSteady,
-    /// The range is small beside the drive.
-    SmallRange,
-    /// Requests came faster than the drive could serve them.
-    Overloaded,
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.workload {
-            Some(workload) => write!(f, "{workload}: {}", self.message),
-            None => f.write_str(&self.message),
-        }
-    }
-}
-
-/// What is known of one workload beside what it measured.
-pub(super) struct Facts {
-    pub(super) name: String,
-    /// Where a flow went.
-    pub(super) range: Option<RangeFacts>,
-    /// Whether it is a flow or a stream of queries in a closed loop, whose rate is the drive's own.
-    pub(super) is_closed: bool,
-    /// How requests of an open loop came.
-    pub(super) offered: Option<Offered>,
-    /// From the beginning of the run to its last completion.
-    pub(super) elapsed: Span,
-    pub(super) written_bytes: u64,
-}
-
-/// A range beside the drive.
-#[derive(Clone, Copy)]
-pub(super) struct RangeFacts {
-    pub(super) blocks: u64,
-    pub(super) namespace_blocks: u64,
-    /// Pages that it touches at most.
-    pub(super) pages: u64,
-    pub(super) planes: u64,
-    /// Whether something of the drive keeps what was used last: a data cache, a cache of the mapping.
-    pub(super) is_cached: bool,
-}
-
-/// How the requests of an open loop came.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Offered {
-    /// When the run began.
-    pub(super) begin: Time,
-    pub(super) requests: u64,
-    /// When the last one arrived.
-    pub(super) last: Time,
-    /// How many were in flight when it was sent.
-    pub(super) in_flight: u64,
-    /// How many had to wait until they were sent, because as many were in flight as may be.
-    pub(super) held: u64,
-}
-
-/// What a drive still has to write to before it must collect.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
-    /// Share of the blocks that hold something.
-    pub(super) used: f64,
-    /// What may be written until collection begins, about.
-    pub(super) bytes: u64,
-}
 
 /// All doubts about a run, which left the drive so much room.
 pub(super) fn warnings(facts: &[Facts], report: &Report, room: Room) -> Vec<Warning> {
@@ -223,26 +137,13 @@ fn overload(offered: Offered, elapsed: Span, load: Load) -> Option<String> {
     ))
 }
 
-/// A number with so many digits behind the point and its thousands apart.
-fn thousands(value: f64, digits: usize) -> String {
-    let text = format!("{value:.digits$}");
-    let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
-    let mut apart = String::new();
-    for (place, digit) in whole.chars().enumerate() {
-        if place > 0 && (whole.len() - place).is_multiple_of(3) {
-            apart.push(',');
-        }
-        apart.push(digit);
-    }
-    apart + fraction
-}
-
 fn small(facts: &Facts) -> Option<String> {
     let range = facts.range?;
     if range.pages < range.planes {
         return Some(format!(
-            "a range of {} pages keeps at most as many of the {} planes busy",
-            range.pages, range.planes
+            "a range of {} keeps at most as many of the {} busy",
+            counted(range.pages, "logical page"),
+            counted(range.planes, "plane")
         ));
     }
     let share = range.blocks as f64 / range.namespace_blocks as f64;
@@ -371,6 +272,8 @@ fn changing(what: &str, rounds: &[f64; ROUNDS], digits: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::facts::RangeFacts;
+    use sim::Time;
 
     #[test]
     fn steady_is_what_snia_says() {
@@ -444,10 +347,30 @@ mod tests {
     }
 
     #[test]
-    fn thousands_are_apart() {
-        let told = [0.0, 999.0, 1000.0, 1_234_567.8].map(|value| thousands(value, 0));
-        assert_eq!(told, ["0", "999", "1,000", "1,234,568"]);
-        assert_eq!(thousands(1234.56, 1), "1,234.6");
+    fn a_range_of_few_pages_is_told_in_words() {
+        let range = RangeFacts {
+            blocks: 8,
+            namespace_blocks: 100,
+            pages: 1,
+            planes: 128,
+            is_cached: false,
+        };
+        let facts = |pages| Facts {
+            name: String::new(),
+            range: Some(RangeFacts { pages, ..range }),
+            is_closed: true,
+            offered: None,
+            elapsed: Span::ZERO,
+            written_bytes: 0,
+        };
+        let told = small(&facts(1)).expect("one of 128");
+        assert!(
+            told.starts_with("a range of 1 logical page keeps"),
+            "{told}"
+        );
+        let told = small(&facts(127)).expect("one too few");
+        assert!(told.contains("127 logical pages keeps"), "{told}");
+        assert_eq!(small(&facts(128)), None);
     }
 
     #[test]

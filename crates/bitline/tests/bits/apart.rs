@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use bitline::inside::InsideDrive;
 use bitline::{Drive, Expression, Home, Platform, VectorId};
 use device::ftl::PageRecord;
 use device::region::Owner;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bitline::inside::InsideDrive;
 use bitline::{Drive, Extent, VectorId};
 use device::ftl::PageRecord;
 use device::region::Placement;

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use bitline::inside::InsideHost;
 use bitline::{Expression, Host, Platform, VectorId};
 
 use crate::numbered;

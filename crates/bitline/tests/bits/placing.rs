@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 
+use bitline::inside::InsideDrive;
 use bitline::{Drive, Expression, Platform, VectorId};
 use device::ftl::{Lpn, PageRecord};
 use device::region::Placement;

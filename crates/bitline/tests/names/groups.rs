@@ -3,7 +3,8 @@
 
 use std::ops::ControlFlow;
 
-use bitline::{Content, Drive, Error, Expression, VolumeError};
+use bitline::inside::InsideHost;
+use bitline::{Drive, Error, Expression, VolumeError};
 
 use crate::{BITS, file, held, interruptible, row, small};
 
@@ -258,6 +259,8 @@ fn handles_do_what_they_say() {
         .write(BITS, [row(3)])
         .expect("room");
     assert_eq!((more[0].name.as_str(), more[0].inverse), ("2", false));
+    let content = drive.volume().get("g").expect("power");
+    let content = content.expect("it is there").content;
     let mut group = drive.group("g").expect("a name");
     let again = group.overwrite("b", &row(4)).expect("room");
     assert_eq!((again.id, again.inverse), (written[1].id, true));
@@ -271,22 +274,9 @@ fn handles_do_what_they_say() {
     );
     group.delete().expect("it is there");
     assert_eq!(drive.groups().expect("none"), []);
-    let no_file = drive
-        .volume()
-        .write("g", Content::Group(group_content()), b"");
+    let no_file = drive.volume().write("g", content, b"");
     let told = no_file.expect_err("no file").to_string();
     assert!(told.contains("written through a group"), "{told}");
-}
-
-fn group_content() -> bitline::GroupContent {
-    bitline::GroupContent {
-        handle: 1,
-        anchor: 0,
-        pitch: 1,
-        first_die: 0,
-        dies: 0,
-        bits: 1,
-    }
 }
 
 #[test]

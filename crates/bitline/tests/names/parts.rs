@@ -44,13 +44,7 @@ fn parts_are_read_written_appended_and_cut() {
             "{told:?}"
         );
     }
-    let array = |rows: u64| {
-        Content::Array(Array {
-            dtype: "<u2".into(),
-            shape: vec![rows, 3],
-            bytes: rows * 6,
-        })
-    };
+    let array = |rows: u64| Content::Array(Array::new("<u2", vec![rows, 3], rows * 6));
     volume.write("array", array(2), &[1; 12]).expect("room");
     volume.append("array", &[2; 6]).expect("a row");
     let content = volume

@@ -1,6 +1,8 @@
 //! Addresses that the host sends, at the ends of what 64 bits can say: each gives a status.
 
-use bitline::{Drive, Status, send_raw, send_raw_admin};
+use bitline::inside::InsideHost;
+use bitline::inside::{send_raw, send_raw_admin};
+use bitline::{Drive, Status};
 use host::bits::{BitsDevice, PlacementHandle};
 use nvme::command::{
     BlockRange, CopyBlocks, CreateCompletionQueue, CreateSubmissionQueue, DatasetManagement,

@@ -1,5 +1,6 @@
 //! Log pages, features, events, Abort, Sanitize.
 
+use bitline::inside::{InsideDrive, InsideHost};
 use bitline::{Drive, Status};
 use nvme::command::{FeatureId, FeatureSelect, LogPageId};
 use nvme::log::sanitize_state;

@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use bitline::inside::InsideHost;
 use bitline::{Drive, Host};
 use sim::Span;
 

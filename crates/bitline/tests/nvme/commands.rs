@@ -1,6 +1,7 @@
 //! Compare, Verify, Write Uncorrectable, Copy.
 
 use bitline::Status;
+use bitline::inside::InsideHost;
 
 use crate::{blocks, drive, status};
 

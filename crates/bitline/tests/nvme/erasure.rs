@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use bitline::inside::{InsideDrive, InsideHost};
 use bitline::{Drive, Error, Status, VolumeError};
 use media::nand::Failures;
 use nvme::log::sanitize_state;
@@ -188,7 +189,7 @@ fn send_sanitize(drive: &mut Drive, cdw10: u32) -> Status {
         };
         entry.cdw10.set(cdw10);
         let queue = host.queue(0)?;
-        bitline::send_raw_admin(&queue, entry).await
+        bitline::inside::send_raw_admin(&queue, entry).await
     });
     sent.expect("power").expect("it is sent")
 }

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use bitline::Drive;
+use bitline::inside::InsideDrive;
 use device::journal::{Change, FactKind};
 
 use crate::drive;

@@ -1,5 +1,6 @@
 //! Several namespaces, their formats, Format NVM.
 
+use bitline::inside::{InsideDrive, InsideHost};
 use bitline::{Config, Drive, Status};
 use nvme::NamespaceId;
 

@@ -1,5 +1,6 @@
 //! Logical pages written with a placement handle: they are logical pages as any, and can be computed with.
 
+use bitline::inside::{InsideDrive, InsideHost};
 use bitline::{Drive, Host, Status};
 use host::bits::{BitsDevice, PlacementHandle, Request};
 use nvme::command::{Engine, Home};
@@ -12,7 +13,7 @@ const PAGE: u64 = 8;
 const ROW: u64 = 3 * PAGE;
 const BYTES: usize = 3 * 4096;
 
-fn bits(host: &Host) -> BitsDevice<bitline::Queue> {
+fn bits(host: &Host) -> BitsDevice<bitline::inside::Queue> {
     BitsDevice::new(host.block().clone())
 }
 
@@ -49,7 +50,7 @@ fn and(rows: &[u64]) -> Vec<u8> {
 
 /// The AND of rows, as the array computes it.
 async fn evaluated(
-    bits: &BitsDevice<bitline::Queue>,
+    bits: &BitsDevice<bitline::inside::Queue>,
     rows: &[u64],
 ) -> Result<Vec<u8>, host::Error> {
     let (all, bytes) = (all(rows), BYTES as u64);
@@ -59,7 +60,7 @@ async fn evaluated(
 
 /// The ones of 999 bits.
 async fn count(
-    bits: &BitsDevice<bitline::Queue>,
+    bits: &BitsDevice<bitline::inside::Queue>,
     expression: &Expression<Lba>,
 ) -> Result<u64, host::Error> {
     let request = Request::new(expression, Engine::FlashCosmos, 999);

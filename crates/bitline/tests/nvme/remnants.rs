@@ -1,6 +1,7 @@
 //! What the flash itself still holds of what a host wrote, looked for past the firmware.
 
 use bitline::Drive;
+use bitline::inside::InsideDrive;
 use media::nand::{
     BlockCondition, BlockId, Command, Nand, PageAddress, PageState, PlaneId, ProgramMode,
 };

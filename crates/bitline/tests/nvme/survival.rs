@@ -1,7 +1,9 @@
 //! Decisions of the firmware that hardly ever matter, each brought about on purpose: flash that cannot be read or
 //! programmed, a power cut right then, a drive with hardly a free page. A whole life under seeds may never meet them.
 
-use bitline::{Drive, Host, Status, send_raw};
+use bitline::inside::send_raw;
+use bitline::inside::{InsideDrive, InsideHost};
+use bitline::{Drive, Host, Status};
 use host::bits::PlacementHandle;
 use media::nand::{Ageing, BlockCondition, BlockId, Failures, PageAddress, PageState};
 use nvme::command::{BlockRange, Home, ReadWrite};
@@ -49,11 +51,7 @@ fn a_block_with_a_needed_page_that_cannot_be_read_is_not_erased() {
         for page in 0..48 {
             assert_eq!(write_page(&mut drive, page, 0), Status::SUCCESS);
         }
-        let centuries = Ageing {
-            hours: 8_000_000.0,
-            celsius: 30.0,
-            cycles: 1_500,
-        };
+        let centuries = Ageing::new(8_000_000.0, 30.0).after_cycles(1_500);
         drive.grow_older(&centuries).expect("it can");
         let lost = Status::UNRECOVERED_READ_ERROR;
         assert_eq!(status(drive.read(0, PAGE)), lost, "it is too old");

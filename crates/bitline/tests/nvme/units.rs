@@ -1,5 +1,6 @@
 //! Logical pages that are a part of a flash page: 4 KiB on 16 KiB.
 
+use bitline::inside::InsideHost;
 use bitline::workload::{Flow, Size};
 use bitline::{Config, Drive, Host, Statistics};
 use host::bits::{BitsDevice, PlacementHandle, Request};

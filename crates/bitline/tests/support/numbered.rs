@@ -110,11 +110,8 @@ pub(crate) async fn evaluate(
     platform: Platform,
 ) -> Result<Vec<u8>, Error> {
     let known = known(host, expression).await?;
-    let request = Request {
-        platform,
-        answer: Answer::Read,
-        ..Request::new(&known)
-    };
+    let request = Request::new(&known).on(platform);
+    let request = request.answered_by(Answer::Read);
     Ok(host.ask(&request).await?.bits)
 }
 

@@ -43,6 +43,7 @@ use write_back::Workers;
 
 /// What the data cache has done, in pages of commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CacheCounts {
     /// Pages that a command read wholly from the cache.
     pub read_hits: u64,

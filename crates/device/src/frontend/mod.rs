@@ -56,6 +56,7 @@ pub struct AdminQueues {
 
 /// Counts of the front end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct FrontendCounts {
     /// Commands completed, admin commands included.
     pub commands: u64,

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// What the translation layer has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct FtlCounts {
     /// Logical pages that host commands wrote, whole or in part.
     pub host_page_writes: u64,

@@ -77,6 +77,7 @@ use written::WrittenSectors;
 
 /// What the translation layer cannot do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FtlError {
     /// No page is left and none can be won back.
     #[error("no flash page is free and none can be reclaimed")]

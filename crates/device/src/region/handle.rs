@@ -30,6 +30,7 @@ impl Shape {
 
 /// Why a handle cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum HandleError {
     /// The drive has no such dies.
     #[error(

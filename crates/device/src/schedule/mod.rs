@@ -53,6 +53,7 @@ use unit::Unit;
 
 /// What the dies have done, in commands and pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct FlashCounts {
     /// Pages sensed by plain reads.
     pub page_reads: u64,

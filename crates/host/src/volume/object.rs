@@ -55,6 +55,7 @@ pub enum Content {
 
 /// Vectors of equal length, and how a drive that computes is to place them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Group {
     /// Its placement handle, at most [`HANDLE_MAX`].
     pub handle: u16,
@@ -72,6 +73,7 @@ pub struct Group {
 
 /// A vector of bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Vector {
     /// The group it belongs to.
     pub group: ObjectId,
@@ -85,6 +87,7 @@ pub struct Vector {
 
 /// An array of numbers, in C order.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Array {
     /// The type of its items, in NumPy's words, such as `<f8`; up to 255 bytes.
     pub dtype: String,
@@ -95,6 +98,15 @@ pub struct Array {
 }
 
 impl Array {
+    /// An array of items of this type, in NumPy's words, and of this shape, which takes so many bytes.
+    pub fn new(dtype: impl Into<String>, shape: Vec<u64>, bytes: u64) -> Array {
+        Array {
+            dtype: dtype.into(),
+            shape,
+            bytes,
+        }
+    }
+
     /// Bytes of a row, all that an index of the first dimension has: also of an array that has no rows yet, unless its
     /// type does not tell how long an item is. `None` for one without dimensions.
     fn row_bytes(&self) -> Option<u64> {

@@ -8,6 +8,7 @@ use sim::Time;
 
 /// The flash packages could not be opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum MediaError {
     /// The configuration is impossible.
     #[error("NAND configuration: {0}")]
@@ -19,6 +20,7 @@ pub enum MediaError {
 
 /// A command or transfer that a die refuses. Nothing has changed when one is returned.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NandError {
     /// There is no such die.
     #[error("die {die} does not exist; the drive has dies 0 to {last}")]

@@ -42,6 +42,7 @@ pub enum Step<V: Operand = VectorId> {
 
 /// Why bytes are no expression, or an expression cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ExpressionError {
     /// There is nothing to evaluate.
     #[error("the expression is empty")]

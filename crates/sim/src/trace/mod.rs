@@ -110,6 +110,7 @@ struct Line {
 
 /// What of a section is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Keep {
     /// Everything: memory grows with every event.
     All,
@@ -146,6 +147,7 @@ type TenantName = fn(Tenant) -> String;
 
 /// What was recorded of a window. Times are in nanoseconds.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Excerpt {
     /// The window's first instant.
     pub begin_ns: f64,

@@ -7,9 +7,10 @@ use super::arrival::Arrivals;
 use super::pattern::Places;
 use super::size::Sizes;
 use crate::Error;
+use crate::request_kind::RequestKind;
 use crate::workload::draw;
 use crate::workload::range::Range;
-use crate::workload::request::{Request, RequestKind, Source};
+use crate::workload::request::{Request, Source};
 
 /// Whether a request reads.
 enum Choice {

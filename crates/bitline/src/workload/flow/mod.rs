@@ -16,6 +16,7 @@ pub use size::Size;
 
 use super::named::{name_or_table, number_or_table};
 use super::range::{NamespaceBlocks, Range};
+use crate::words::counted;
 
 /// A stream of requests.
 ///
@@ -132,9 +133,10 @@ impl Flow {
         let needed = self.blocks.blocks_needed();
         if used.blocks < u64::from(needed.max(self.align_blocks)) {
             return Err(format!(
-                "the {} blocks from {} on hold no request of {needed} blocks aligned to {}",
-                used.blocks,
+                "the {} from {} on hold no request of {} aligned to {}",
+                counted(used.blocks, "block"),
                 used.first,
+                counted(needed.into(), "block"),
                 self.alignment()
             ));
         }

@@ -1,9 +1,9 @@
 //! Queries, carried out.
 
-use super::running::{Carrier, Common};
+use super::carrier::{Carrier, Common};
 use crate::Error;
 use crate::bits::Request as Asking;
-use crate::drive::Host;
+use crate::host_end::Host;
 use crate::workload::queries::Question;
 use crate::workload::request::Request;
 

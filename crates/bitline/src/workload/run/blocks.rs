@@ -6,12 +6,13 @@ use std::rc::Rc;
 use host::Buffer;
 use host::block::BlockDevice;
 
-use super::device;
-use super::running::{Carrier, Common};
+use super::carrier::{Carrier, Common};
 use crate::Error;
-use crate::drive::Host;
 use crate::driver::Queue;
-use crate::workload::request::{Request, RequestKind};
+use crate::host_end::Host;
+use crate::request_kind::RequestKind;
+use crate::workload::format::device;
+use crate::workload::request::Request;
 
 /// The devices that requests of a workload go to.
 pub(super) struct Blocks {

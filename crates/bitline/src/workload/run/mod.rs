@@ -2,45 +2,32 @@
 
 mod asked;
 mod blocks;
+mod carrier;
 mod crew;
 mod outstanding;
-mod prefill;
 mod running;
 mod sampler;
-mod tally;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 
-use host::block::BlockDevice;
-use nvme::NamespaceId;
 use sim::{JoinHandle, Span, join_all};
 
-pub(super) use prefill::{Prefill, Touched};
-pub(super) use sampler::Sample;
-pub(super) use tally::Tally;
-
-use self::prefill::Filling;
 use self::running::RunningWorkload;
 use self::sampler::{Gauges, Sampler};
+use super::facts::Room;
 use super::latencies::Latencies;
 use super::plan::Plan;
+use super::prefill::{self, Filling};
+use super::progress::Progress;
 use super::report::{Report, Reports};
+use super::warnings::warnings;
 use super::{RunOptions, Workload};
-use crate::drive::Host;
-use crate::driver::Queue;
+use crate::drive::InsideDrive;
+use crate::host_end::Host;
+use crate::inventory::Wear;
 use crate::statistics::Statistics;
 use crate::{Drive, Error};
-
-/// What the workloads and who waits for them tell each other.
-#[derive(Default)]
-struct Progress {
-    completed: Cell<u64>,
-    /// Nobody waits any more: no further request is sent.
-    stopped: Cell<bool>,
-    /// Single requests, if they are asked for.
-    latencies: Option<RefCell<Latencies>>,
-}
 
 /// Where a run stands.
 enum Phase {
@@ -136,7 +123,7 @@ impl UnderWay {
         // The task has finished, so it has an outcome.
         task.take().unwrap_or(Ok(()))?;
         let host = drive.host()?;
-        let gauges = Gauges::of(drive.device()?, drive.nand());
+        let gauges = Gauges::of(drive.device()?, &drive.nand);
         let (options, progress) = (self.options, self.progress.clone());
         let sim = host.sim().clone();
         let task = sim.spawn(measured(host, gauges, plans, options, progress));
@@ -172,8 +159,12 @@ impl UnderWay {
         let Phase::Measuring { task, before } = phase else {
             return Err(not_done());
         };
-        let reports = task.take().ok_or_else(not_done)?;
-        Report::new(reports?, &before, drive)
+        let mut reports = task.take().ok_or_else(not_done)??;
+        let facts = std::mem::take(&mut reports.facts);
+        let wear = Wear::of(&drive.nand.borrow());
+        let mut report = Report::new(reports, &before, drive, &wear)?;
+        report.warnings = warnings(&facts, &report, Room::of(drive, &wear));
+        Ok(report)
     }
 }
 
@@ -222,13 +213,4 @@ async fn measured(
         reports.facts.push(workload.facts(&total, begin));
     }
     Ok(reports)
-}
-
-/// The device of a namespace on a queue pair.
-pub(super) async fn device(
-    host: &Host,
-    namespace: u32,
-    queue: usize,
-) -> Result<BlockDevice<Queue>, host::Error> {
-    BlockDevice::open(host.queue(queue)?, NamespaceId::new(namespace)).await
 }

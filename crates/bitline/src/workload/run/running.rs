@@ -4,24 +4,26 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 
 use sim::resource::{OneshotSender, oneshot};
-use sim::{Sim, Span, Time, join_all};
+use sim::{Span, Time, join_all};
 
 use super::asked::Asked;
 use super::blocks::Blocks;
+use super::carrier::{Carrier, Common};
 use super::crew::Crew;
 use super::outstanding::Outstanding;
-use super::tally::TallyPart;
-use super::{Progress, Tally};
 use crate::Error;
-use crate::drive::Host;
+use crate::host_end::Host;
+use crate::request_kind::RequestKind;
 use crate::workload::RunOptions;
+use crate::workload::facts::{Facts, Offered};
 use crate::workload::flow::Generator;
 use crate::workload::plan::{Pace, Plan, PlanSource};
+use crate::workload::progress::Progress;
 use crate::workload::queries::Asker;
 use crate::workload::replay::TraceSource;
 use crate::workload::report::{FlowReport, QueriesReport, Reports};
-use crate::workload::request::{Request, RequestKind, Source};
-use crate::workload::warnings::{Facts, Offered, RangeFacts};
+use crate::workload::request::Source;
+use crate::workload::tally::{Tally, TallyPart};
 
 /// A workload under way, of any kind of source; each has code of its own, so that the generator
 /// of a flow costs what it costs and no more.
@@ -138,31 +140,6 @@ impl RunningWorkload {
     }
 }
 
-/// Carries requests out.
-pub(super) trait Carrier {
-    /// Sends one request, and has `common` note how long it took since it arrived.
-    fn carry_out(
-        &self,
-        common: &Common,
-        request: &Request,
-    ) -> impl Future<Output = Result<(), Error>>;
-}
-
-/// What does not depend on where requests come from, and where they go.
-pub(super) struct Common {
-    sim: Sim,
-    name: String,
-    number: u32,
-    pace: Pace,
-    tally: RefCell<Tally>,
-    outstanding: RefCell<Outstanding>,
-    range: Option<RangeFacts>,
-    /// Of an open loop.
-    offered: Cell<Offered>,
-    keep_going: bool,
-    progress: Rc<Progress>,
-}
-
 pub(super) struct Running<S, C> {
     common: Common,
     source: RefCell<S>,
@@ -269,52 +246,5 @@ impl<S: Source + 'static, C: Carrier + 'static> Running<S, C> {
                 self.failure.borrow_mut().get_or_insert(error);
             }
         }
-    }
-}
-
-impl Common {
-    /// Notes how a request ended that asked a namespace for so many bytes.
-    #[inline]
-    pub(super) fn note(
-        &self,
-        request: &Request,
-        (namespace, bytes): (u32, u64),
-        outcome: Result<(), Error>,
-    ) -> Result<(), Error> {
-        let end = self.sim.now();
-        let status = match outcome {
-            Ok(()) => {
-                self.tally.borrow_mut().record(request, bytes, end);
-                0
-            }
-            Err(Error::Host(host::Error::Status(error))) if self.keep_going => {
-                let tally = &mut *self.tally.borrow_mut();
-                tally.failed += 1;
-                tally.last_end = end;
-                error.status.field()
-            }
-            Err(error) => return Err(error),
-        };
-        self.outstanding.borrow_mut().record(request.arrives, end);
-        let completed = &self.progress.completed;
-        completed.set(completed.get() + 1);
-        if let Some(latencies) = &self.progress.latencies {
-            let whose = (self.number, namespace);
-            latencies
-                .borrow_mut()
-                .push(whose, request, bytes, end, status);
-        }
-        Ok(())
-    }
-
-    /// A request of an open loop arrived.
-    fn arrived(&self, at: Time, was_held: bool) {
-        let offered = self.offered.get();
-        self.offered.set(Offered {
-            requests: offered.requests + 1,
-            last: at,
-            held: offered.held + u64::from(was_held),
-            ..offered
-        });
     }
 }

@@ -6,13 +6,13 @@ use std::rc::Rc;
 
 use device::Device;
 use device::ftl::Ftl;
-use device::schedule::{FlashCounts, Schedule};
+use device::schedule::Schedule;
 use media::nand::Nand;
 use sim::{JoinHandle, Sim, Span, Time};
 
 use super::running::RunningWorkload;
-use super::tally::TallyPart;
-use crate::workload::series::Series;
+use crate::workload::series::{Sample, Series};
+use crate::workload::tally::{Tally, TallyPart};
 
 /// The first interval, where the length follows the run.
 const SHORTEST: Span = Span::from_us(10);
@@ -49,20 +49,6 @@ impl Gauges {
             tallies,
         }
     }
-}
-
-/// The end of an interval.
-pub(in crate::workload) struct Sample {
-    pub(in crate::workload) at: Time,
-    /// What the flash has done by then.
-    pub(in crate::workload) flash: FlashCounts,
-    /// What collection has copied by then.
-    pub(in crate::workload) gc_page_copies: u64,
-    /// Erases of a block by then.
-    pub(in crate::workload) erase_count_mean: f64,
-    pub(in crate::workload) erase_count_max: u32,
-    /// What each workload did in the interval.
-    pub(in crate::workload) tallies: Vec<TallyPart>,
 }
 
 /// Takes what workloads measure out of their tallies, interval by interval.
@@ -174,9 +160,9 @@ impl Sampler {
     }
 
     /// All that each workload did.
-    pub(super) fn totals(&self) -> Vec<super::Tally> {
+    pub(super) fn totals(&self) -> Vec<Tally> {
         let total = |number: usize| {
-            let mut total = super::Tally::default();
+            let mut total = Tally::default();
             for sample in self.samples.iter().skip(1) {
                 total.add(&sample.tallies[number]);
             }

@@ -27,6 +27,7 @@ use price::Prices;
 
 /// An expression and how often it is asked, in any unit.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Asked {
     /// The expression; its vectors are names only.
     pub expression: Expression,
@@ -34,13 +35,31 @@ pub struct Asked {
     pub frequency: u64,
 }
 
+impl Asked {
+    /// This expression, so often.
+    pub fn new(expression: Expression, frequency: u64) -> Asked {
+        Asked {
+            expression,
+            frequency,
+        }
+    }
+}
+
 /// Where a vector is before any advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Given {
     /// Any number of its group.
     pub group: u32,
     /// Whether its inverse is stored.
     pub inverse: bool,
+}
+
+impl Given {
+    /// In the group of this number, `inverse` if its inverse is stored.
+    pub const fn new(group: u32, inverse: bool) -> Given {
+        Given { group, inverse }
+    }
 }
 
 /// What is known of the drive.
@@ -54,6 +73,7 @@ pub struct Strings {
 
 /// A vector in a proposed group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Member {
     /// The vector.
     pub vector: VectorId,
@@ -63,6 +83,7 @@ pub struct Member {
 
 /// What an expression costs: senses and pages for each page of its vectors, time and energy for a page in every plane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct PageCost {
     /// Senses.
     pub senses: u64,
@@ -78,6 +99,7 @@ pub struct PageCost {
 
 /// Groups of vectors, and what each expression costs with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Placed {
     /// The groups, vectors in the order of writing.
     pub groups: Vec<Vec<Member>>,
@@ -87,6 +109,7 @@ pub struct Placed {
 
 /// An arrangement as it is, and a better one if there is any.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Advice {
     /// As given.
     pub before: Placed,
@@ -99,6 +122,7 @@ pub struct Advice {
 /// What it takes to place vectors anew, and after how many questions that has paid back: as often asked as was said, in
 /// proportion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Replacing {
     /// Vectors that are to be written anew.
     pub vectors: u64,

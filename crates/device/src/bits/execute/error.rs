@@ -8,6 +8,7 @@ use crate::schedule::Fault;
 
 /// Why a command was not carried out.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum ExecuteError {
     /// The bytes that should be an expression are none.
     #[error("the expression: {0}")]

@@ -48,6 +48,7 @@ type Pages<'a> = arrayvec::ArrayVec<Buffer<'a>, { media::nand::PLANES_PER_DIE_MA
 
 /// What bulk bitwise computing has done. A sense is one of one plane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct BitsCounts {
     /// Rows, and parts of rows, written with placement handles.
     pub rows_written: u64,

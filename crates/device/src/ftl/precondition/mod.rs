@@ -23,6 +23,7 @@ use steady::Until;
 /// What earlier writes are to have left.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct Precondition {
     /// Share of the logical pages for data that hold some, 0 to 1.
     pub occupied: f64,
@@ -36,6 +37,7 @@ pub struct Precondition {
 /// How the pages that hold data came to where they are.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum History {
     /// They were written once, one after the other.
     Sequential,
@@ -68,6 +70,7 @@ impl Default for Precondition {
 
 /// A drive that cannot be preconditioned as asked for.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PreconditionError {
     /// A share or a number that makes no sense.
     #[error("{key} = {value} cannot be; it must be {allowed}")]
@@ -95,6 +98,7 @@ pub enum PreconditionError {
 
 /// What was set up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Preconditioned {
     /// Logical pages that hold data.
     pub mapped_pages: u64,
@@ -117,6 +121,28 @@ struct Work {
 const OLD: u64 = 1;
 
 impl Precondition {
+    /// All logical pages for data hold some, after this history.
+    pub fn new(history: History) -> Precondition {
+        Precondition {
+            history,
+            ..Precondition::default()
+        }
+    }
+
+    /// Only this share of the logical pages for data holds some, 0 to 1.
+    #[must_use]
+    pub fn occupying(mut self, share: f64) -> Precondition {
+        self.occupied = share;
+        self
+    }
+
+    /// These are drawn from the first part of the logical pages, of this share.
+    #[must_use]
+    pub fn within(mut self, share: f64) -> Precondition {
+        self.working_set = share;
+        self
+    }
+
     /// # Errors
     /// The first field that is out of range.
     pub fn validate(&self) -> Result<(), PreconditionError> {

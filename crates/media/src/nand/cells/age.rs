@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// Time, temperature and cycles that a drive is made older by.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Ageing {
     /// Hours that pass.
     pub hours: f64,
@@ -13,8 +14,27 @@ pub struct Ageing {
     pub cycles: u32,
 }
 
+impl Ageing {
+    /// So many hours at a temperature in degrees Celsius.
+    pub const fn new(hours: f64, celsius: f64) -> Ageing {
+        Ageing {
+            hours,
+            celsius,
+            cycles: 0,
+        }
+    }
+
+    /// After so many program and erase cycles of every block.
+    #[must_use]
+    pub const fn after_cycles(mut self, cycles: u32) -> Ageing {
+        self.cycles = cycles;
+        self
+    }
+}
+
 /// How old a drive is, beyond what was done to it in simulated time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct DriveAge {
     /// Hours passed.
     pub hours: f64,

@@ -13,6 +13,7 @@ const CYCLES: f64 = 10_000.0;
 
 /// What cells have been through, and what they hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Condition {
     /// Program and erase cycles before they were programmed.
     pub cycles: f64,
@@ -38,6 +39,48 @@ impl Condition {
         quality: 0.0,
         effort: 1.0,
     };
+
+    /// After so many program and erase cycles.
+    #[must_use]
+    pub const fn after_cycles(mut self, cycles: f64) -> Condition {
+        self.cycles = cycles;
+        self
+    }
+
+    /// So many hours after they were programmed, at the reference temperature.
+    #[must_use]
+    pub const fn after_hours(mut self, hours: f64) -> Condition {
+        self.hours = hours;
+        self
+    }
+
+    /// After so many reads of their block.
+    #[must_use]
+    pub const fn after_reads(mut self, reads: f64) -> Condition {
+        self.reads = reads;
+        self
+    }
+
+    /// Whether what they hold looks random.
+    #[must_use]
+    pub const fn randomized(mut self, randomized: bool) -> Condition {
+        self.randomized = randomized;
+        self
+    }
+
+    /// In a block of this quality, in standard deviations: positive ones are worse.
+    #[must_use]
+    pub const fn of_quality(mut self, quality: f64) -> Condition {
+        self.quality = quality;
+        self
+    }
+
+    /// Programmed for this time, in SLC programs.
+    #[must_use]
+    pub const fn with_effort(mut self, effort: f64) -> Condition {
+        self.effort = effort;
+        self
+    }
 }
 
 /// Share of the cells of a state that are beyond a reference.

@@ -37,6 +37,7 @@ pub enum Storage {
 
 /// A failure of the storage of bits.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StorageError {
     /// The operating system refused to read, write or open.
     #[error("{}: cannot {what}: {source}", path.display())]

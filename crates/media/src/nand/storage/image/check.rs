@@ -9,6 +9,7 @@ use std::path::Path;
 
 /// What a look through an image found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ImageCheck {
     /// Programmed pages that have data.
     pub pages: u64,

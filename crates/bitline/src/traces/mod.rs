@@ -19,7 +19,7 @@ use self::devices::Devices;
 pub use error::{BadLine, LineError, TraceError};
 pub use reader::{TraceOptions, TraceReader};
 
-use super::request::RequestKind;
+use crate::request_kind::RequestKind;
 
 /// The formats that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@
 use super::devices::Devices;
 use super::fields::{Fields, seconds, sectors};
 use super::{BlkparseAction, LineError, Parse, Record};
-use crate::workload::request::RequestKind;
+use crate::request_kind::RequestKind;
 
 pub(super) struct Blkparse {
     action: &'static [u8],

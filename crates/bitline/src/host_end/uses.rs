@@ -28,13 +28,13 @@ pub(crate) struct Using<'a> {
 
 /// Objects that nobody begins to use until this is dropped.
 #[must_use = "objects are closed as long as this is held"]
-pub(super) struct Closing<'a> {
+pub(crate) struct Closing<'a> {
     uses: &'a Uses,
     numbers: Vec<u32>,
 }
 
 impl Uses {
-    pub(super) fn new(sim: &Sim) -> Uses {
+    pub(crate) fn new(sim: &Sim) -> Uses {
         Uses {
             objects: RefCell::default(),
             ended: Broadcast::new(sim),
@@ -59,7 +59,7 @@ impl Uses {
     }
 
     /// Lets nobody begin to use objects.
-    pub(super) fn close(&self, numbers: Vec<u32>) -> Closing<'_> {
+    pub(crate) fn close(&self, numbers: Vec<u32>) -> Closing<'_> {
         let mut objects = self.objects.borrow_mut();
         for number in &numbers {
             objects.entry(*number).or_default().closings += 1;
@@ -93,14 +93,14 @@ impl Uses {
 
 impl Closing<'_> {
     /// Whether nobody uses them.
-    pub(super) fn is_unused(&self) -> bool {
+    pub(crate) fn is_unused(&self) -> bool {
         let objects = self.uses.objects.borrow();
         let mut counts = self.numbers.iter().filter_map(|number| objects.get(number));
         counts.all(|count| count.users == 0)
     }
 
     /// Waits until nobody uses them.
-    pub(super) async fn unused(&self) {
+    pub(crate) async fn unused(&self) {
         while !self.is_unused() {
             self.uses.changed().await;
         }

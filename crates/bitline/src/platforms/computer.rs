@@ -87,7 +87,7 @@ impl Computer {
     }
 
     /// Waits for the processor and lets it run over operands of `bytes`.
-    pub(super) async fn run(&self, work: Loop, bytes: u64) {
+    pub(crate) async fn run(&self, work: Loop, bytes: u64) {
         let span = self.pace.span(work, bytes);
         self.server.serve(Priority(0), span).await;
         let energy = self.pace.power_for(span);
@@ -96,7 +96,7 @@ impl Computer {
     }
 
     /// The drive has put `bytes` into memory.
-    pub(super) fn receive(&self, bytes: u64) {
+    pub(crate) fn receive(&self, bytes: u64) {
         self.memory_moves(bytes);
     }
 

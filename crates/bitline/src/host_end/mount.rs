@@ -10,11 +10,11 @@ use sim::Sim;
 use sim::resource::{Permit, RangeLock, Semaphore};
 
 use super::DriveVolume;
+use super::Host;
 use super::area::{check_empty, open_on_drive, options};
 use super::index::Index;
 use super::reserved::Reserved;
 use super::uses::{Closing, Uses};
-use crate::drive::Host;
 use crate::error::Error;
 
 /// Plain writes to blocks of the volume at the same time: more than memory holds.
@@ -36,11 +36,11 @@ pub(crate) struct Mount {
     /// Who uses which objects.
     pub(crate) uses: Uses,
     /// What is written and not named yet.
-    pub(super) reserved: Reserved,
+    pub(crate) reserved: Reserved,
     /// Objects, by number, whose length changes.
-    pub(super) resizing: RangeLock,
+    pub(crate) resizing: RangeLock,
     /// Blocks of objects that are written in place.
-    pub(super) in_place: RangeLock,
+    pub(crate) in_place: RangeLock,
     /// Plain writes to its blocks under way, which hold one each. Whoever makes the volume, or frees blocks, takes all.
     plain: Semaphore,
     /// The vectors that there are.
@@ -55,7 +55,7 @@ pub(crate) struct Mount {
     /// The logical blocks of the volume before its objects.
     catalogue: RefCell<Range<u64>>,
     /// The groups whose placement handles were opened since power-up.
-    pub(super) open_handles: RefCell<BTreeMap<u16, Group>>,
+    pub(crate) open_handles: RefCell<BTreeMap<u16, Group>>,
 }
 
 /// What outlives a power cut.
@@ -202,7 +202,7 @@ impl Mount {
     ///
     /// # Errors
     /// What opening, `find` or the work reports.
-    pub(super) async fn alone_with<R>(
+    pub(crate) async fn alone_with<R>(
         &self,
         host: &Host,
         find: impl Fn(&DriveVolume) -> Result<Vec<u32>, Error>,
@@ -230,12 +230,12 @@ impl Mount {
     }
 
     /// One of those who write plainly to blocks of the volume; `None` if somebody makes it, or frees blocks.
-    pub(super) fn begin_plain(&self) -> Option<Permit<'_>> {
+    pub(crate) fn begin_plain(&self) -> Option<Permit<'_>> {
         self.plain.try_acquire(1)
     }
 
     /// Waits until nobody makes the volume or frees blocks.
-    pub(super) async fn plain_may_begin(&self) {
+    pub(crate) async fn plain_may_begin(&self) {
         drop(self.plain.acquire(1).await);
     }
 
@@ -261,7 +261,7 @@ impl Mount {
     }
 
     /// Learns of a change of vectors or groups.
-    pub(super) fn learn(&self, change: impl FnOnce(&mut Index)) {
+    pub(crate) fn learn(&self, change: impl FnOnce(&mut Index)) {
         change(&mut self.index.borrow_mut());
     }
 
@@ -276,7 +276,7 @@ impl Mount {
         let opened = open_on_drive(host, first).await;
         if let Err(VolumeError::NoVolume { .. }) = &opened {
             for extent in self.reserved.abandoned_extents() {
-                host.block().deallocate(extent.first, extent.blocks).await?;
+                host.block.deallocate(extent.first, extent.blocks).await?;
             }
             self.reserved.forget();
         }
@@ -284,7 +284,7 @@ impl Mount {
     }
 
     async fn open(&self, host: &Host, absent: Absent) -> Result<Option<Box<DriveVolume>>, Error> {
-        let (block, options) = (host.block().clone(), options(host));
+        let (block, options) = (host.block.clone(), options(host));
         if !matches!(&*self.state.borrow(), State::Open(_)) {
             // Calls that were broken off may have left commands behind, which change what is read here.
             host.nothing_left().await;

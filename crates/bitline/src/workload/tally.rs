@@ -2,22 +2,23 @@
 
 use sim::{Histogram, Recorded, Time};
 
-use crate::workload::request::{Request, RequestKind};
+use super::request::Request;
+use crate::request_kind::RequestKind;
 
 const KINDS: usize = RequestKind::ALL.len();
 
 /// Latencies and bytes of each kind of request.
 #[derive(Default)]
-pub(in crate::workload) struct Tally {
+pub(super) struct Tally {
     latencies: [Histogram; KINDS],
     bytes: [u64; KINDS],
-    pub(in crate::workload) failed: u64,
-    pub(in crate::workload) last_end: Time,
+    pub(super) failed: u64,
+    pub(super) last_end: Time,
 }
 
 /// What was taken out of a tally.
 #[derive(Default)]
-pub(in crate::workload) struct TallyPart {
+pub(super) struct TallyPart {
     /// Of kinds that there were.
     latencies: [Option<Recorded>; KINDS],
     bytes: [u64; KINDS],
@@ -27,7 +28,7 @@ pub(in crate::workload) struct TallyPart {
 
 impl Tally {
     /// The tally that a part was taken out of.
-    pub(in crate::workload) fn of(part: &TallyPart) -> Tally {
+    pub(super) fn of(part: &TallyPart) -> Tally {
         let mut tally = Tally::default();
         tally.add(part);
         tally
@@ -67,11 +68,11 @@ impl Tally {
         self.last_end = self.last_end.max(part.last_end);
     }
 
-    pub(in crate::workload) fn latencies(&self, kind: RequestKind) -> &Histogram {
+    pub(super) fn latencies(&self, kind: RequestKind) -> &Histogram {
         &self.latencies[kind as usize]
     }
 
-    pub(in crate::workload) fn bytes(&self, kind: RequestKind) -> u64 {
+    pub(super) fn bytes(&self, kind: RequestKind) -> u64 {
         self.bytes[kind as usize]
     }
 }

@@ -8,11 +8,11 @@ use device::bits::{Bits, Engine, Estimated, Evaluator, Objective};
 use nvme::command::Engine as Asked;
 use nvme::{Expression, Lba, Status};
 
-use super::Platform;
+use super::outside::{Outside, read_of};
+use super::{Batch, Platform};
 use crate::config::Config;
-use crate::drive::LogicalPages;
 use crate::error::Error;
-use crate::explain::{Outside, read_of};
+use crate::logical_pages::LogicalPages;
 
 /// What is known before an evaluation of what it will take, on a drive that does nothing else.
 pub(crate) struct Outlooks {
@@ -88,7 +88,7 @@ impl Outlooks {
         if objective == Objective::Time && inside.time <= least {
             return Ok(false);
         }
-        let job_of = |lba: Lba, batch: super::Batch| {
+        let job_of = |lba: Lba, batch: Batch| {
             let vector = Expression::Vector(lba);
             let estimated = Estimated {
                 expression: &vector,

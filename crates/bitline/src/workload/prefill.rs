@@ -8,13 +8,15 @@ use host::{Buffer, Transport};
 use nvme::NamespaceId;
 use sim::join_all;
 
-use super::{Progress, device};
+use super::flow::{Flow, Generator};
+use super::format::{Format, device};
+use super::progress::Progress;
+use super::range::Range;
+use super::request::Source;
 use crate::Error;
-use crate::drive::{Drive, Host, LogicalPages, page_holds_data};
-use crate::workload::flow::{Flow, Generator};
-use crate::workload::plan::Format;
-use crate::workload::range::Range;
-use crate::workload::request::Source;
+use crate::drive::{Drive, InsideDrive};
+use crate::host_end::{Host, page_holds_data};
+use crate::logical_pages::LogicalPages;
 
 /// Ranges of so many logical blocks are filled as a whole.
 const WHOLE_BLOCKS: u64 = 1 << 16;
@@ -22,16 +24,16 @@ const WHOLE_BLOCKS: u64 = 1 << 16;
 const REQUESTS_PER_PAGE_MAX: u64 = 8;
 
 /// A range to fill.
-pub(in crate::workload) struct Prefill {
-    pub(in crate::workload) namespace: u32,
-    pub(in crate::workload) block_bytes: u32,
-    pub(in crate::workload) range: Range,
+pub(super) struct Prefill {
+    pub(super) namespace: u32,
+    pub(super) block_bytes: u32,
+    pub(super) range: Range,
     /// The pages of it that will be touched; none for all.
-    pub(in crate::workload) touched: Option<Touched>,
+    pub(super) touched: Option<Touched>,
 }
 
 /// Pages of a range, a bit each.
-pub(in crate::workload) struct Touched {
+pub(super) struct Touched {
     /// Of the namespace.
     first_page: u64,
     pages: Vec<u64>,
@@ -42,7 +44,7 @@ impl Touched {
     ///
     /// # Errors
     /// [`Error::NoPower`].
-    pub(in crate::workload) fn by(
+    pub(super) fn by(
         flow: &Flow,
         range: Range,
         format: &Format,
@@ -50,10 +52,8 @@ impl Touched {
         draw: u64,
     ) -> Result<Option<Touched>, Error> {
         let page_blocks = drive.device()?.ftl.unit().blocks(format.block_bytes);
-        let (first_page, end) = (
-            range.first / page_blocks,
-            (range.first + range.blocks).div_ceil(page_blocks),
-        );
+        let pages = range.pages(page_blocks);
+        let (first_page, end) = (pages.start, pages.end);
         let requests = flow.requests_most();
         if range.blocks <= WHOLE_BLOCKS || requests / REQUESTS_PER_PAGE_MAX > end - first_page {
             return Ok(None);

@@ -8,7 +8,7 @@
 use super::devices::Devices;
 use super::fields::{Fields, scaled, sectors};
 use super::{LineError, Parse, Record};
-use crate::workload::request::RequestKind;
+use crate::request_kind::RequestKind;
 
 pub(super) struct Cloudphysics;
 

@@ -32,7 +32,7 @@ pub(crate) struct Index {
 
 impl Index {
     /// Everything that a volume holds.
-    pub(super) fn of(volume: &DriveVolume) -> Index {
+    pub(crate) fn of(volume: &DriveVolume) -> Index {
         let mut index = Index::default();
         for object in volume.objects() {
             index.learn(volume, object.id);
@@ -45,7 +45,7 @@ impl Index {
     }
 
     /// Learns a group's name, or where a vector is.
-    pub(super) fn learn(&mut self, volume: &DriveVolume, id: ObjectId) {
+    pub(crate) fn learn(&mut self, volume: &DriveVolume, id: ObjectId) {
         let Some(object) = volume.get(id) else {
             return;
         };
@@ -57,12 +57,12 @@ impl Index {
     }
 
     /// Forgets a vector.
-    pub(super) fn forget(&mut self, vector: VectorId) {
+    pub(crate) fn forget(&mut self, vector: VectorId) {
         self.places.remove(&vector);
     }
 
     /// Forgets a group and its vectors.
-    pub(super) fn forget_group(&mut self, group: ObjectId) {
+    pub(crate) fn forget_group(&mut self, group: ObjectId) {
         let number = group.get();
         self.groups.remove(&number);
         let all = VectorId::new(number, 0)..=VectorId::new(number, u32::MAX);
@@ -104,7 +104,7 @@ fn place(vector: &Object) -> Option<(VectorId, Place)> {
 }
 
 /// What a vector is called in expressions: nothing that comes later is called the same.
-pub(super) fn id_of(vector: ObjectId, group: ObjectId) -> VectorId {
+pub(crate) fn id_of(vector: ObjectId, group: ObjectId) -> VectorId {
     VectorId::new(group.get(), vector.get())
 }
 

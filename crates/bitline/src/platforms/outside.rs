@@ -9,8 +9,10 @@ use nvme::{Expression, Operand};
 use sim::resource::{Priority, Server};
 use sim::{Energy, Sim, Simulation, Span};
 
-use super::{EstimateReport, PlanPart, VectorNames};
-use crate::bits::{AHEAD, Batch, Batches, Loop, Pace, Step, steps_of};
+use super::batches::{AHEAD, Batch, Batches};
+use super::computer::{Loop, Pace};
+use super::estimate::EstimateReport;
+use super::steps::{Step, steps_of};
 use crate::config::Config;
 use crate::error::Error;
 
@@ -19,29 +21,6 @@ const READ_BYTES: u64 = 9;
 /// Stripes that are lived through where the estimate is one of many to choose between, and commands of the dies from which on.
 const STRIPES_SHORT: u64 = 2;
 const COMMANDS_SHORT: u64 = 2000;
-
-/// The expression itself, as the host carries it out.
-pub(super) fn part(expression: &Expression, names: &VectorNames<'_>) -> PlanPart {
-    let operator = match expression {
-        Expression::Vector(id) => {
-            return PlanPart::Vector {
-                vector: names.of(*id).to_string(),
-            };
-        }
-        Expression::Not(_) => "not",
-        Expression::And(_) => "and",
-        Expression::Or(_) => "or",
-        Expression::Xor(_) => "xor",
-    };
-    PlanPart::Combined {
-        operator,
-        parts: expression
-            .operands()
-            .iter()
-            .map(|operand| part(operand, names))
-            .collect(),
-    }
-}
 
 /// The host and the drive beside it, as far as its evaluations take time.
 #[derive(Clone, Debug)]

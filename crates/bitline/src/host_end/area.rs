@@ -3,7 +3,7 @@
 use host::volume::{Volume, VolumeError, VolumeOptions};
 
 use super::DriveVolume;
-use crate::drive::Host;
+use super::Host;
 use crate::error::Error;
 
 /// Bytes that a vector takes in the catalogue, about.
@@ -14,8 +14,8 @@ const CATALOGUE_PAGES: (u64, u64) = (4, 256);
 const SHARE: u64 = 8;
 
 /// The volume that a drive has: the addresses that are for computing, of which it takes some for its catalogue.
-pub(super) fn options(host: &Host) -> VolumeOptions {
-    let (block, area) = (host.block(), host.area());
+pub(crate) fn options(host: &Host) -> VolumeOptions {
+    let (block, area) = (&host.block, host.area());
     let page = u64::from(block.preferred_write_blocks());
     let (mut first, end) = (area.start / page, area.end / page);
     if first == end {
@@ -33,8 +33,8 @@ pub(super) fn options(host: &Host) -> VolumeOptions {
 }
 
 /// The volume that the drive says it has. What one that keeps only time says, from its cache, means nothing; but it is asked.
-pub(super) async fn open_on_drive(host: &Host, first: u64) -> Result<DriveVolume, VolumeError> {
-    let opened = Volume::open(host.block().clone(), first).await;
+pub(crate) async fn open_on_drive(host: &Host, first: u64) -> Result<DriveVolume, VolumeError> {
+    let opened = Volume::open(host.block.clone(), first).await;
     match opened {
         Ok(_) | Err(VolumeError::Damaged { .. }) if !host.stores_data => {
             Err(VolumeError::NoVolume { first })
@@ -44,18 +44,18 @@ pub(super) async fn open_on_drive(host: &Host, first: u64) -> Result<DriveVolume
 }
 
 /// A volume is only made where nothing is but what a creation that broke off has left.
-pub(super) async fn check_empty(host: &Host, options: &VolumeOptions) -> Result<(), Error> {
+pub(crate) async fn check_empty(host: &Host, options: &VolumeOptions) -> Result<(), Error> {
     if !host.stores_data {
         return Ok(());
     }
     let (first, end) = (options.first, options.first + options.blocks);
-    let page = u64::from(host.block().preferred_write_blocks());
+    let page = u64::from(host.block.preferred_write_blocks());
     let catalogue = u64::from(options.catalogue_pages.unwrap_or(0));
     let objects = (first + 2 * (1 + catalogue) * page).min(end);
     let mut is_empty = !host.holds_data(objects..end);
     for lba in (first..objects).step_by(page as usize) {
         if is_empty && host.holds_data(lba..lba + page) {
-            is_empty = Volume::is_of_catalogue(host.block(), lba).await?;
+            is_empty = Volume::is_of_catalogue(&host.block, lba).await?;
         }
     }
     if is_empty {

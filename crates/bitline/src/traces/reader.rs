@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::devices::Devices;
 use super::input::{LINE_BYTES_MAX, Lines, Next, decompressed};
 use super::{BadLine, BlkparseAction, LineError, Parse, Record, TraceError, TraceFormat};
-use crate::workload::request::RequestKind;
+use crate::request_kind::RequestKind;
 
 /// Bytes at the beginning from which the format is found out.
 const SAMPLE_BYTES: u64 = 1 << 15;
@@ -176,7 +176,7 @@ impl TraceReader {
     }
 
     /// The line that was last read is bad.
-    pub(in crate::workload) fn bad_line(&mut self, reason: LineError) -> Result<(), TraceError> {
+    pub(crate) fn bad_line(&mut self, reason: LineError) -> Result<(), TraceError> {
         let line = self.lines.number();
         if self.bad_lines >= self.bad_lines_max {
             return Err(TraceError::Line {

@@ -4,7 +4,7 @@
 use super::devices::Devices;
 use super::fields::{Fields, sectors};
 use super::{LineError, Parse, Record};
-use crate::workload::request::RequestKind;
+use crate::request_kind::RequestKind;
 
 pub(super) struct Mqsim;
 

@@ -12,7 +12,7 @@ use super::DriveVolume;
 use crate::error::Error;
 
 /// What calls under way have reserved.
-pub(super) struct Reserved {
+pub(crate) struct Reserved {
     held: RefCell<BTreeMap<u64, Vec<Option<Reservation>>>>,
     /// What nobody will name any more. Commands may still write to it.
     abandoned: RefCell<Vec<Reservation>>,
@@ -30,7 +30,7 @@ struct Written {
 
 /// What a call has reserved; dropping it gives that back.
 #[must_use = "pages are reserved as long as this is held"]
-pub(super) struct HeldPages<'a> {
+pub(crate) struct HeldPages<'a> {
     reserved: &'a Reserved,
     number: u64,
     extents: Vec<Vec<Extent>>,
@@ -38,13 +38,13 @@ pub(super) struct HeldPages<'a> {
 
 /// A group that a call writes. Its handle is nobody else's until this is dropped.
 #[must_use = "a group is written as long as this is held"]
-pub(super) struct Writing<'a> {
+pub(crate) struct Writing<'a> {
     reserved: &'a Reserved,
     handle: u16,
 }
 
 impl Reserved {
-    pub(super) fn new(sim: &Sim) -> Reserved {
+    pub(crate) fn new(sim: &Sim) -> Reserved {
         Reserved {
             held: RefCell::default(),
             abandoned: RefCell::default(),
@@ -55,7 +55,7 @@ impl Reserved {
     }
 
     /// Keeps what a call has reserved.
-    pub(super) fn hold(&self, reservations: Vec<Reservation>) -> HeldPages<'_> {
+    pub(crate) fn hold(&self, reservations: Vec<Reservation>) -> HeldPages<'_> {
         let number = self.next.replace(self.next.get() + 1);
         let extents = reservations.iter().map(|reservation| reservation.extents());
         let extents = extents.map(<[Extent]>::to_vec).collect();
@@ -69,7 +69,7 @@ impl Reserved {
     }
 
     /// Enters a group that is written.
-    pub(super) fn write_group(&self, name: &str, group: Group) -> Writing<'_> {
+    pub(crate) fn write_group(&self, name: &str, group: Group) -> Writing<'_> {
         let mut groups = self.groups.borrow_mut();
         let written = groups.entry(group.handle).or_insert_with(|| Written {
             name: name.to_owned(),
@@ -84,19 +84,19 @@ impl Reserved {
     }
 
     /// The group of this name that is written and may not be there yet.
-    pub(super) fn written_group(&self, name: &str) -> Option<Group> {
+    pub(crate) fn written_group(&self, name: &str) -> Option<Group> {
         let groups = self.groups.borrow();
         let found = groups.values().find(|written| written.name == name);
         found.map(|written| written.group)
     }
 
     /// Whether a group that is written has the handle.
-    pub(super) fn has_handle(&self, handle: u16) -> bool {
+    pub(crate) fn has_handle(&self, handle: u16) -> bool {
         self.groups.borrow().contains_key(&handle)
     }
 
     /// Takes what calls have reserved in a volume that was opened again. What is not free there any more is lost to them.
-    pub(super) fn keep_in(&self, volume: &mut DriveVolume) {
+    pub(crate) fn keep_in(&self, volume: &mut DriveVolume) {
         let mut held = self.held.borrow_mut();
         held.retain(|_, reservations| {
             let kept = |reservation: &Reservation| volume.keep(reservation);
@@ -107,12 +107,12 @@ impl Reserved {
     }
 
     /// Whether something is to be given back.
-    pub(super) fn has_abandoned(&self) -> bool {
+    pub(crate) fn has_abandoned(&self) -> bool {
         !self.abandoned.borrow().is_empty()
     }
 
     /// Gives back what nobody will name any more: no command may be left that writes to it, or the power is off.
-    pub(super) fn give_back(&self, volume: &mut DriveVolume) {
+    pub(crate) fn give_back(&self, volume: &mut DriveVolume) {
         let abandoned = self.abandoned.take();
         abandoned
             .into_iter()
@@ -120,36 +120,36 @@ impl Reserved {
     }
 
     /// Where what is to be given back lies.
-    pub(super) fn abandoned_extents(&self) -> Vec<Extent> {
+    pub(crate) fn abandoned_extents(&self) -> Vec<Extent> {
         let abandoned = self.abandoned.borrow();
         let extents = abandoned.iter().flat_map(Reservation::extents);
         extents.copied().collect()
     }
 
     /// Forgets what is to be given back: everything was erased.
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.abandoned.take();
     }
 
     /// Whether no call has reserved anything.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.held.borrow().is_empty()
     }
 
     /// Waits until a call gives up what it had reserved, or has named it.
-    pub(super) async fn changed(&self) {
+    pub(crate) async fn changed(&self) {
         self.ended.next().await;
     }
 }
 
 impl HeldPages<'_> {
     /// How many reservations there were.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.extents.len()
     }
 
     /// Where the pages of reservation `index` are.
-    pub(super) fn extents(&self, index: usize) -> &[Extent] {
+    pub(crate) fn extents(&self, index: usize) -> &[Extent] {
         &self.extents[index]
     }
 
@@ -157,7 +157,7 @@ impl HeldPages<'_> {
     ///
     /// # Errors
     /// If everything was erased since it was made.
-    pub(super) fn redeem(&self, index: usize) -> Result<Reservation, Error> {
+    pub(crate) fn redeem(&self, index: usize) -> Result<Reservation, Error> {
         let mut held = self.reserved.held.borrow_mut();
         let mine = held.get_mut(&self.number);
         let reservation = mine.and_then(|mine| mine.get_mut(index)?.take());
@@ -166,7 +166,7 @@ impl HeldPages<'_> {
 }
 
 /// There is no volume any more.
-pub(super) fn erased() -> Error {
+pub(crate) fn erased() -> Error {
     let gone = "the volume was erased while this was written to it: write it again";
     host::Error::Usage(gone.into()).into()
 }

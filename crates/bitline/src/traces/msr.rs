@@ -5,7 +5,7 @@
 use super::devices::Devices;
 use super::fields::{Fields, scaled};
 use super::{LineError, Parse, Record};
-use crate::workload::request::RequestKind;
+use crate::request_kind::RequestKind;
 
 const TICK_NS: u64 = 100;
 

@@ -2,7 +2,7 @@
 //!
 //! An object is logical pages, and writing over them is a write: its data is other data then. The catalogue is what
 //! every name is found by, and free blocks of the volume are what the next object takes, so both are refused. Raw
-//! commands of the host library ([`Host::block`]) may still do all.
+//! commands of the host library ([`crate::inside::InsideHost::block`]) may still do all.
 
 use std::ops::Range;
 
@@ -10,9 +10,9 @@ use host::volume::BlockUse;
 use sim::resource::Permit;
 
 use super::DriveVolume;
+use super::Host;
 use super::area::options;
 use super::mount::Absent;
-use crate::drive::Host;
 use crate::error::Error;
 
 /// What is to happen to blocks.
@@ -38,7 +38,7 @@ impl Host {
         plain: Plain,
         work: impl AsyncFnOnce() -> Result<T, host::Error>,
     ) -> Result<T, Error> {
-        let is_outside = blocks.is_empty() || blocks.end > self.block().blocks();
+        let is_outside = blocks.is_empty() || blocks.end > self.block.blocks();
         // What there is none of is refused without a look at the volume.
         if is_outside || blocks.end <= options(self).first {
             return Ok(work().await?);

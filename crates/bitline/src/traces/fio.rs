@@ -5,7 +5,7 @@
 use super::devices::Devices;
 use super::fields::{Fields, number, scaled};
 use super::{LineError, Parse, Record};
-use crate::workload::request::RequestKind;
+use crate::request_kind::RequestKind;
 
 #[derive(Default)]
 pub(super) struct Fio {

@@ -1,4 +1,11 @@
-//! The host's end of a drive.
+//! The host's end of a drive: its queues, what it computes with, and what it knows of the volume of named objects.
+
+mod area;
+mod guard;
+mod index;
+mod mount;
+mod reserved;
+mod uses;
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -6,33 +13,42 @@ use std::rc::Rc;
 use device::Device;
 use device::cache::Cache;
 use device::ftl::{Ftl, Lpn, Mapping};
-use host::admin::Admin;
 use host::bits::BitsDevice;
 use host::block::BlockDevice;
 use nvme::NamespaceId;
 use sim::Sim;
 
-use super::{LogicalPages, NAMESPACE};
-use crate::bits::{Batches, Computer, Outlooks};
 use crate::driver::{Driver, Queue};
-use crate::volume::Mount;
+use crate::logical_pages::LogicalPages;
+use crate::platforms::{Batches, Computer, Outlooks};
+
+pub(crate) use guard::Plain;
+pub(crate) use index::{Index, id_of};
+pub(crate) use mount::{Absent, Kept, Mount};
+pub(crate) use reserved::{HeldPages, erased};
+pub(crate) use uses::Using;
+
+pub(crate) const NAMESPACE: NamespaceId = NamespaceId::new(1);
+
+/// The volume that the host library keeps on a drive.
+pub(crate) type DriveVolume = host::volume::Volume<Queue>;
 
 /// The host's end of a powered drive, for code that runs in simulated time.
 /// Cheap to clone.
 #[derive(Clone)]
 pub struct Host {
-    pub(super) sim: Sim,
-    pub(super) driver: Rc<Driver>,
-    pub(super) block: BlockDevice<Queue>,
-    pub(super) bits: BitsDevice<Queue>,
+    pub(crate) sim: Sim,
+    pub(crate) driver: Rc<Driver>,
+    pub(crate) block: BlockDevice<Queue>,
+    pub(crate) bits: BitsDevice<Queue>,
     /// The drive's volume and what is in it.
     pub(crate) mount: Rc<Mount>,
     /// Logical blocks that are for vectors.
-    pub(super) area: Range<u64>,
+    pub(crate) area: Range<u64>,
     /// Dies of the drive.
     pub(crate) dies: u32,
     /// Whether some of these blocks of the first namespace hold data.
-    pub(super) holds_data: Rc<dyn Fn(Range<u64>) -> bool>,
+    pub(crate) holds_data: Rc<dyn Fn(Range<u64>) -> bool>,
     pub(crate) computer: Rc<Computer>,
     /// What is known before an evaluation of what it takes.
     pub(crate) outlooks: Rc<Outlooks>,
@@ -58,17 +74,6 @@ impl Host {
         &self.sim
     }
 
-    /// The block device, on the first queue pair.
-    pub fn block(&self) -> &BlockDevice<Queue> {
-        &self.block
-    }
-
-    /// The computing interface beneath groups and queries, on the first queue pair: placement handles, and expressions over
-    /// logical blocks.
-    pub fn bits(&self) -> &BitsDevice<Queue> {
-        &self.bits
-    }
-
     /// The logical blocks that are for vectors, after those for ordinary data.
     pub fn area(&self) -> Range<u64> {
         self.area.clone()
@@ -79,12 +84,18 @@ impl Host {
         self.driver.queue_pairs()
     }
 
-    /// Queue pair `pair`, counted from zero, for raw commands.
+    /// A namespace as a block device, on queue pair `pair`.
     ///
     /// # Errors
-    /// If there is no such pair.
-    pub fn queue(&self, pair: usize) -> Result<Queue, host::Error> {
-        Queue::new(self.driver.clone(), pair)
+    /// If there is no such pair or namespace.
+    pub(crate) async fn namespace_on(
+        &self,
+        pair: usize,
+        namespace: NamespaceId,
+    ) -> Result<BlockDevice<Queue>, host::Error> {
+        let queue = Queue::new(self.driver.clone(), pair)?;
+        let block = BlockDevice::open(queue, namespace).await?;
+        Ok(block.keeping_data(self.stores_data))
     }
 
     /// The same host, with blocks and expressions through queue pair `pair`.
@@ -95,44 +106,17 @@ impl Host {
         if pair == 0 {
             return Ok(self.clone());
         }
-        let block = self.block_on_queue(pair).await?;
+        let block = self.namespace_on(pair, NAMESPACE).await?;
         Ok(Host {
             bits: BitsDevice::new(block.clone()),
             block,
             ..self.clone()
         })
     }
-
-    /// The block device on queue pair `pair`.
-    ///
-    /// # Errors
-    /// If there is no such pair.
-    pub async fn block_on_queue(&self, pair: usize) -> Result<BlockDevice<Queue>, host::Error> {
-        let block = BlockDevice::open(self.queue(pair)?, NAMESPACE).await?;
-        Ok(block.keeping_data(self.stores_data))
-    }
-
-    /// A namespace as a block device, on queue pair `pair`.
-    ///
-    /// # Errors
-    /// If there is no such pair or namespace.
-    pub async fn namespace(
-        &self,
-        pair: usize,
-        namespace: NamespaceId,
-    ) -> Result<BlockDevice<Queue>, host::Error> {
-        let block = BlockDevice::open(self.queue(pair)?, namespace).await?;
-        Ok(block.keeping_data(self.stores_data))
-    }
-
-    /// The drive's administration.
-    pub fn admin(&self) -> Admin<Queue> {
-        Admin::new(self.block.transport().clone())
-    }
 }
 
 /// The last blocks of the first namespace: as large a share of it as of the drive is what computing's share can hold.
-pub(super) fn area(device: &Device, block: &BlockDevice<Queue>) -> Range<u64> {
+pub(crate) fn area(device: &Device, block: &BlockDevice<Queue>) -> Range<u64> {
     let (all, data) = (device.ftl.logical_pages(), device.ftl.data_pages());
     let pages = device.controller.pages_of(NAMESPACE);
     // In whole flash pages, which is what vectors take.
@@ -146,7 +130,7 @@ pub(super) fn area(device: &Device, block: &BlockDevice<Queue>) -> Range<u64> {
 }
 
 /// Tells of blocks of the first namespace whether some of them hold data.
-pub(super) fn holds_data(device: &Device, pages: LogicalPages) -> Rc<dyn Fn(Range<u64>) -> bool> {
+pub(crate) fn holds_data(device: &Device, pages: LogicalPages) -> Rc<dyn Fn(Range<u64>) -> bool> {
     let (ftl, cache) = (device.ftl.clone(), device.cache.clone());
     Rc::new(move |blocks| {
         let mut pages = pages.touched(blocks);

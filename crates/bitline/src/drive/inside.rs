@@ -1,0 +1,131 @@
+//! The parts that a drive and its host are made of, for who looks inside.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use device::Device;
+use device::ftl::{History, Lpn, Preconditioned};
+use host::admin::Admin;
+use host::bits::BitsDevice;
+use host::block::BlockDevice;
+use media::nand::Nand;
+use nvme::NamespaceId;
+
+use super::Drive;
+use crate::driver::Queue;
+use crate::error::Error;
+use crate::host_end::{Host, NAMESPACE};
+
+/// What is inside of a [`Drive`]. Not stable.
+pub trait InsideDrive {
+    /// The powered firmware.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    fn device(&self) -> Result<&Device, Error>;
+
+    /// The flash packages, which outlive power cuts.
+    fn nand(&self) -> &Rc<RefCell<Nand>>;
+
+    /// Sets up a drive on which `pages` hold data; each with a bit for each sector of 512 bytes
+    /// that was written.
+    ///
+    /// # Errors
+    /// As [`Drive::precondition`].
+    fn occupy(&mut self, pages: &[(Lpn, u64)], history: History) -> Result<Preconditioned, Error>;
+
+    /// Places `pages` behind all that the drive holds, where they hold nothing yet; bits as for
+    /// [`InsideDrive::occupy`]. Gives how many were placed.
+    ///
+    /// # Errors
+    /// As [`Drive::precondition`].
+    fn append(&mut self, pages: &[(Lpn, u64)]) -> Result<u64, Error>;
+}
+
+impl InsideDrive for Drive {
+    fn device(&self) -> Result<&Device, Error> {
+        Ok(&self.powered()?.device)
+    }
+
+    fn nand(&self) -> &Rc<RefCell<Nand>> {
+        &self.nand
+    }
+
+    fn occupy(&mut self, pages: &[(Lpn, u64)], history: History) -> Result<Preconditioned, Error> {
+        let powered = self.powered()?;
+        let mut random = powered.host.sim().random("precondition");
+        Ok(powered.device.ftl.occupy(pages, history, &mut random)?)
+    }
+
+    fn append(&mut self, pages: &[(Lpn, u64)]) -> Result<u64, Error> {
+        Ok(self.powered()?.device.ftl.append(pages)?)
+    }
+}
+
+/// What is beneath a [`Host`]: the host library, which talks to the drive in commands. Not stable.
+#[expect(
+    async_fn_in_trait,
+    reason = "a drive lives on one thread, so nobody asks whether a future can be sent"
+)]
+pub trait InsideHost {
+    /// The first namespace as a block device, on the first queue pair. What is written by it is not held against the
+    /// drive's volume.
+    fn block(&self) -> &BlockDevice<Queue>;
+
+    /// The computing interface beneath groups and queries, on the first queue pair: placement handles, and expressions over
+    /// logical blocks.
+    fn bits(&self) -> &BitsDevice<Queue>;
+
+    /// The drive's administration.
+    fn admin(&self) -> Admin<Queue>;
+
+    /// Queue pair `pair`, counted from zero, for raw commands.
+    ///
+    /// # Errors
+    /// If there is no such pair.
+    fn queue(&self, pair: usize) -> Result<Queue, host::Error>;
+
+    /// The first namespace as a block device, on queue pair `pair`.
+    ///
+    /// # Errors
+    /// If there is no such pair.
+    async fn block_on_queue(&self, pair: usize) -> Result<BlockDevice<Queue>, host::Error> {
+        self.namespace(pair, NAMESPACE).await
+    }
+
+    /// A namespace as a block device, on queue pair `pair`.
+    ///
+    /// # Errors
+    /// If there is no such pair or namespace.
+    async fn namespace(
+        &self,
+        pair: usize,
+        namespace: NamespaceId,
+    ) -> Result<BlockDevice<Queue>, host::Error>;
+}
+
+impl InsideHost for Host {
+    fn block(&self) -> &BlockDevice<Queue> {
+        &self.block
+    }
+
+    fn bits(&self) -> &BitsDevice<Queue> {
+        &self.bits
+    }
+
+    fn admin(&self) -> Admin<Queue> {
+        Admin::new(self.block.transport().clone())
+    }
+
+    fn queue(&self, pair: usize) -> Result<Queue, host::Error> {
+        Queue::new(self.driver.clone(), pair)
+    }
+
+    async fn namespace(
+        &self,
+        pair: usize,
+        namespace: NamespaceId,
+    ) -> Result<BlockDevice<Queue>, host::Error> {
+        self.namespace_on(pair, namespace).await
+    }
+}

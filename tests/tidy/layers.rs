@@ -141,7 +141,7 @@ const HOLDERS_OF_FLASH: &[&str] = &[
     "crates/device/src/schedule/",
     "crates/device/src/device.rs",
     "crates/device/src/faults.rs",
-    "crates/bitline/src/drive/mod.rs",
+    "crates/bitline/src/drive/",
     "crates/bitline/src/ageing.rs",
     "crates/bitline/src/pending.rs",
     "crates/bitline/src/workload/run/sampler.rs",

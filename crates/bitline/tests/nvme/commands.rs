@@ -120,3 +120,28 @@ fn transfers_keep_to_the_limit() {
     let outcome = outcome.expect("power").map_err(bitline::Error::from);
     assert_eq!(status(outcome), Status::INVALID_FIELD);
 }
+
+#[test]
+fn a_page_is_overwritten_while_the_command_before_waits_for_room() {
+    let keys = [
+        ("cache.mode", "write"),
+        ("cache.write_back", "eager"),
+        ("cache.back_pressure_pages", "2"),
+    ];
+    let mut drive = drive(&keys);
+    let run = drive.run(|host| async move {
+        let (sim, block) = (host.sim().clone(), host.block().clone());
+        let writing = sim.spawn(async move { block.write(0, &blocks(0, 256)).await });
+        // The command has its data in the drive by then, and some of its 32 pages in the cache.
+        sim.sleep(sim::Span::from_us(60)).await;
+        // Past the cache, where there is no room to wait for.
+        let overwritten = host.block().write_durably(0, &blocks(1000, 8)).await;
+        overwritten.expect("room");
+        let waits = !writing.is_finished();
+        writing.await.expect("room comes");
+        waits
+    });
+    assert!(run.expect("power"), "the page waited for all the others");
+    assert_eq!(drive.read(0, 8).expect("written"), blocks(1000, 8));
+    assert_eq!(drive.read(8, 248).expect("written"), blocks(8, 248));
+}

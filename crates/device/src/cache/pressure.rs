@@ -6,11 +6,14 @@ use std::task::Poll;
 
 use sim::{Sim, TaskId};
 
-/// Bytes on their way to flash, and who waits for them to get fewer, in order.
+/// Bytes on their way to flash, and who waits for them to get fewer, in order. Firmware hears of each page that has arrived by
+/// itself: pages of several planes which arrive at one instant make room one after the other.
 pub(super) struct Pressure {
     sim: Sim,
     bytes: Cell<u64>,
     most: u64,
+    /// What has arrived while somebody waited, and nobody has made use of: counted in `bytes` still.
+    arrived: RefCell<VecDeque<u32>>,
     waiting: RefCell<VecDeque<(u64, TaskId)>>,
     next_number: Cell<u64>,
 }
@@ -21,6 +24,7 @@ impl Pressure {
             sim: sim.clone(),
             bytes: Cell::new(0),
             most,
+            arrived: RefCell::default(),
             waiting: RefCell::default(),
             next_number: Cell::new(0),
         }
@@ -46,8 +50,26 @@ impl Pressure {
     /// Some of it has arrived.
     #[inline]
     pub(super) fn release(&self, bytes: u32) {
-        self.bytes.set(self.bytes.get() - u64::from(bytes));
+        match self.waiting.borrow().is_empty() {
+            true => self.subtract(bytes),
+            false => self.arrived.borrow_mut().push_back(bytes),
+        }
         self.wake_first();
+    }
+
+    fn subtract(&self, bytes: u32) {
+        self.bytes.set(self.bytes.get() - u64::from(bytes));
+    }
+
+    /// Hears of pages that have arrived until there is room; false if there is none then.
+    fn hear(&self) -> bool {
+        while !self.has_room() {
+            match self.arrived.borrow_mut().pop_front() {
+                Some(bytes) => self.subtract(bytes),
+                None => return false,
+            }
+        }
+        true
     }
 
     /// Waits until it is the caller's turn and there is room. Dropping the wait gives the turn up.
@@ -70,10 +92,13 @@ impl Pressure {
     }
 
     fn wake_first(&self) {
-        if self.has_room()
-            && let Some((_, task)) = self.waiting.borrow().front()
-        {
-            self.sim.wake(*task);
+        match self.waiting.borrow().front() {
+            Some((_, task)) => self.sim.wake(*task),
+            None => self
+                .arrived
+                .take()
+                .into_iter()
+                .for_each(|bytes| self.subtract(bytes)),
         }
     }
 }
@@ -88,18 +113,23 @@ impl Turn<'_> {
     /// Waits until this place is the first and there is room. The place is kept: what follows may
     /// wait for room again before anybody else has some.
     pub(super) async fn relief(&self) {
-        std::future::poll_fn(|_| match self.is_next() {
+        std::future::poll_fn(|_| match self.is_first() && self.pressure.hear() {
             true => Poll::Ready(()),
             false => Poll::Pending,
         })
         .await;
     }
 
-    /// Whether it is this place's turn and there is room.
+    /// Whether it is this place's turn and there is room still, of what it has waited for.
     pub(super) fn is_next(&self) -> bool {
+        self.is_first() && self.pressure.has_room()
+    }
+
+    fn is_first(&self) -> bool {
         let waiting = self.pressure.waiting.borrow();
-        let first = waiting.front().map(|(number, _)| *number);
-        first == Some(self.number) && self.pressure.has_room()
+        waiting
+            .front()
+            .is_some_and(|(number, _)| *number == self.number)
     }
 }
 

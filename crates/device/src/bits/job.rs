@@ -10,7 +10,9 @@ use sim::{Energy, Span};
 use super::classes::{Class, DieShare, by_die};
 use super::plan::{Computation, Plan, Sense, Step};
 use super::recipe::{Instruction, Recipe};
-use crate::cost::{BatchJob, Command, CostModel, DieJob, Fetch, Job, Op, Sink, StageJob};
+use crate::cost::{
+    AskedOfDies, BatchJob, Command, CostModel, DieJob, Fetch, Job, Op, Sink, StageJob,
+};
 use crate::region::DieBatch;
 
 /// Bytes of a count as the host gets it.
@@ -177,14 +179,18 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// The dies that a computation asks for the pages of a batch, and for how many planes at once.
-    fn asked(&self, computation: &Computation, batch: &DieBatch) -> Vec<(u32, u32)> {
+    /// What a computation asks dies for the pages of a batch.
+    fn asked(&self, computation: &Computation, batch: &DieBatch) -> AskedOfDies {
+        if let Some(operand) = computation.page_operand() {
+            let reads = batch.iter().map(|&place| self.class.reads(operand, place));
+            return AskedOfDies::Reads(reads.flatten().copied().collect());
+        }
         let site = self.class.site_asked(computation, self.site);
         let plane = |place| self.class.plane(self.geometry, site, place);
         let dies = by_die(self.geometry, batch, plane);
-        dies.iter()
-            .map(|of_die| (of_die.die.0, of_die.numbers.len() as u32))
-            .collect()
+        let dies = dies.iter();
+        let dies = dies.map(|of_die| (of_die.die.0, of_die.numbers.len() as u32));
+        AskedOfDies::Commands(dies.collect())
     }
 }
 
@@ -231,12 +237,16 @@ fn fetch(computation: &Computation, model: &CostModel, detail: Detail) -> Fetch 
             Detail::Pages => commands.reduce(Command::then).into_iter().collect(),
         }
     };
+    let planes = match computation.page_operand() {
+        Some(_) => 0,
+        None => model.nand.geometry.planes_per_die,
+    };
     Fetch {
-        commands: (1..=model.nand.geometry.planes_per_die).map(of).collect(),
+        commands: (1..=planes).map(of).collect(),
     }
 }
 
-/// The commands of a computation in `planes` planes of a die, as one.
+/// The commands of a computation in `planes` planes of a die, as one; those of one that reads no page.
 pub(super) fn command_of(computation: &Computation, planes: u32, model: &CostModel) -> Command {
     let commands = commands_of(computation, planes, model).reduce(Command::then);
     commands.expect("a computation has a step at least")
@@ -248,15 +258,8 @@ fn commands_of(
     planes: u32,
     model: &CostModel,
 ) -> impl Iterator<Item = Command> {
-    let reads = computation
-        .first_row_set()
-        .is_some_and(|row_set| row_set.operand().is_some());
-    let (read, steps) = match reads {
-        true => (Some(model.read(planes)), &[][..]),
-        false => (None, &computation.steps[..]),
-    };
-    let steps = steps.iter().map(move |step| command(step, planes, model));
-    read.into_iter().chain(steps)
+    let steps = computation.steps.iter();
+    steps.map(move |step| command(step, planes, model))
 }
 
 /// A step in `planes` planes of a die, wherever its strings are.

@@ -12,6 +12,7 @@ pub mod evaluate;
 pub mod execute;
 pub mod job;
 pub mod plan;
+mod reads;
 mod recipe;
 pub mod routes;
 pub mod rows;

@@ -5,15 +5,16 @@
 //! a program was overtaken `bypass_max` times.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use media::channel::Channel;
-use media::nand::{PageAddress, PlaneId};
+use media::nand::{BlockId, PageAddress, PlaneId, ProgramMode, ReadCosts};
 use sim::resource::{Permit, Semaphore};
-use sim::{Sim, Span, Tenant};
+use sim::{Energy, Sim, Span, Tenant};
 
-use super::{Account, Command, Cost, CostModel, StageJob};
-use crate::schedule::{LoneQueue, Next, Notify, Ticket, Tickets, Waiting};
+use super::{Account, Command, Cost, CostModel, PageRead, StageJob};
+use crate::schedule::{LoneQueue, LoneRead, Next, Notify, Ticket, Tickets, Together, Waiting};
 
 /// For whom nothing is counted.
 pub(super) const NOBODY: Tenant = Tenant(0);
@@ -29,6 +30,11 @@ pub(super) struct Array {
     room: Rc<Semaphore>,
     /// Programming pages together: of one plane, of two, and so on.
     programs: Vec<Command>,
+    /// Command phases of reads of one page, two, and so on.
+    read_cycles: Vec<Span>,
+    read_costs: ReadCosts,
+    /// How the blocks are programmed of which something is read.
+    modes: RefCell<BTreeMap<BlockId, ProgramMode>>,
     /// The energy of the dies' work.
     spent: RefCell<Cost>,
 }
@@ -85,6 +91,11 @@ impl Array {
             programs: (1..=geometry.planes_per_die)
                 .map(|planes| model.program(planes))
                 .collect(),
+            read_cycles: (1..=geometry.planes_per_die)
+                .map(|planes| model.read_cycles(planes))
+                .collect(),
+            read_costs: model.nand.read_costs(),
+            modes: RefCell::default(),
             spent: RefCell::default(),
             model: model.clone(),
         })
@@ -100,6 +111,27 @@ impl Array {
         self.tickets.count(ticket.id());
         let (notify, now) = (ticket.id().into(), self.sim.now());
         self.with_queue(die, |queue| queue.push_compute(asked, notify, now));
+    }
+
+    /// Has a die read a page.
+    pub(super) fn read(self: &Rc<Array>, read: &PageRead, ticket: &Ticket<'_>) {
+        self.tickets.count(ticket.id());
+        let &PageRead {
+            page,
+            mode,
+            bytes,
+            inverse,
+        } = read;
+        self.modes.borrow_mut().insert(page.block, mode);
+        let read = LoneRead {
+            page,
+            bytes,
+            inverse,
+            notify: ticket.id().into(),
+        };
+        let die = self.model.nand.geometry.die_of_block(page.block);
+        let now = self.sim.now();
+        self.with_queue(die.0, |queue| queue.push_read(read, now));
     }
 
     /// Has a die program a page of a plane.
@@ -147,6 +179,7 @@ impl Array {
         while let Some(next) = self.next_of(die) {
             match next {
                 Next::Compute(waiting) => self.compute(die, waiting).await,
+                Next::Read(waiting) => self.read_together(die, &waiting).await,
                 Next::Program(waiting) => self.program_together(die, &waiting).await,
             }
         }
@@ -215,7 +248,33 @@ impl Array {
         self.charge(die, command, planes);
     }
 
-    async fn program_together(&self, die: u32, waiting: &[Notify]) {
+    /// Senses pages together, and moves what is wanted of each.
+    async fn read_together(&self, die: u32, waiting: &Together<LoneRead>) {
+        let (mut span, mut energy) = (Span::ZERO, Energy::ZERO);
+        for read in waiting {
+            let mode = self.modes.borrow()[&read.page.block];
+            let busy = self.read_costs.of(mode, read.page.page);
+            (span, energy) = (span.max(busy.span), energy + busy.energy);
+        }
+        let command = Command {
+            cycles: self.read_cycles[waiting.len() - 1],
+            array: span,
+            energy,
+            account: Account::Read,
+        };
+        self.command(die, &command, 1).await;
+        let (channel, setup) = (self.channel_of(die), self.model.data_out_setup());
+        for read in waiting {
+            let bytes = read.bytes.into();
+            match channel.post_data(NOBODY, setup, bytes) {
+                Some(end) => self.sim.sleep_until(end).await,
+                None => channel.data(NOBODY, setup, bytes).await,
+            }
+            self.settle(read.notify);
+        }
+    }
+
+    async fn program_together(&self, die: u32, waiting: &Together<Notify>) {
         let planes = waiting.len();
         let (command, channel) = (self.programs[planes - 1], self.channel_of(die));
         let pages = (0..planes).map(|_| (NOBODY, self.model.page_bytes()));

@@ -11,7 +11,7 @@ use sim::resource::{Priority, Semaphore, Server};
 use sim::{JoinHandle, Ledger, Sim, Simulation, Time};
 
 use super::array::{Array, Asked, NOBODY};
-use super::{Account, BatchJob, Cost, CostModel, DieJob, Job, Op, Sink, StageJob};
+use super::{Account, AskedOfDies, BatchJob, Cost, CostModel, DieJob, Job, Op, Sink, StageJob};
 use crate::energy::ActiveTime;
 use crate::port::{DOORBELL_BYTES, fetch_over, post_fetch};
 use crate::schedule::Ticket;
@@ -232,10 +232,17 @@ impl IdleDrive {
     }
 
     /// Asks the dies that have them for the pages of a batch.
-    fn fetch(&self, stage: &Rc<StageJob>, at: usize, asked: &[(u32, u32)]) -> Ticket<'_> {
+    fn fetch(&self, stage: &Rc<StageJob>, at: usize, asked: &AskedOfDies) -> Ticket<'_> {
         let ticket = self.array.ticket();
-        for &(die, planes) in asked {
-            self.array.ask(die, Asked::new(stage, at, planes), &ticket);
+        match asked {
+            AskedOfDies::Commands(dies) => {
+                for &(die, planes) in dies {
+                    self.array.ask(die, Asked::new(stage, at, planes), &ticket);
+                }
+            }
+            AskedOfDies::Reads(reads) => {
+                reads.iter().for_each(|read| self.array.read(read, &ticket))
+            }
         }
         ticket
     }

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use media::core::Work;
+use media::nand::{PageAddress, ProgramMode};
 use sim::{Energy, Span};
 
 use super::Account;
@@ -47,8 +48,30 @@ pub struct StageJob {
 /// Pages brought from the array.
 #[derive(Debug)]
 pub struct Fetch {
-    /// Commands of a die, for one plane and each number of planes more.
+    /// Commands of a die, for one plane and each number of planes more; none where pages are only read.
     pub commands: Vec<Vec<Command>>,
+}
+
+/// What dies are asked for the pages of a batch.
+#[derive(Clone, Debug)]
+pub enum AskedOfDies {
+    /// The commands of the fetch: dies, and for how many planes each.
+    Commands(Vec<(u32, u32)>),
+    /// To read parts of pages, wherever these are.
+    Reads(Vec<PageRead>),
+}
+
+/// A page that is read for itself, as any data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageRead {
+    /// The page.
+    pub page: PageAddress,
+    /// How it is programmed.
+    pub mode: ProgramMode,
+    /// Bytes of it that are moved.
+    pub bytes: u32,
+    /// The complement of what is stored is wanted.
+    pub inverse: bool,
 }
 
 /// A command of a die.
@@ -108,8 +131,8 @@ pub struct BatchJob {
     pub pages: u32,
     /// Bytes of the result.
     pub bytes: u64,
-    /// By fetch: dies that are asked, and for how many planes each.
-    pub asked: Vec<Vec<(u32, u32)>>,
+    /// By fetch: what dies are asked for.
+    pub asked: Vec<AskedOfDies>,
     /// Pages of the die that a result is programmed into: the plane and the page of its block. Those of several planes
     /// with one number are programmed together.
     pub programmed: Vec<(u32, u32)>,

@@ -17,14 +17,14 @@ pub(crate) mod tests;
 use media::channel::ChannelConfig;
 use media::core::CoresConfig;
 use media::link::LinkConfig;
-use media::nand::{NandConfig, ProgramMode};
+use media::nand::NandConfig;
 use sim::{Energy, Span};
 
 use crate::schedule::ScheduleConfig;
 
 pub use bound::{Adding, Bound, Repeated};
 pub use idle::IdleDrive;
-pub use job::{BatchJob, Command, DieJob, Fetch, Job, Op, Sink, StageJob};
+pub use job::{AskedOfDies, BatchJob, Command, DieJob, Fetch, Job, Op, PageRead, Sink, StageJob};
 pub use prices::Price;
 
 /// Bytes of operands that the accelerator's energy is stated for.
@@ -39,8 +39,6 @@ pub struct CostModel {
     pub(crate) accelerator: AcceleratorModel,
     pub(crate) active_milliwatts: u64,
     pub(crate) cores: CoresConfig,
-    /// How ordinary data is programmed.
-    pub(crate) mode: ProgramMode,
     /// Page buffers that a command can have at once.
     pub(crate) page_buffers: u32,
     /// The order in which dies do what waits for them.

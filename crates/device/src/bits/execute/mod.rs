@@ -194,7 +194,7 @@ impl Bits {
         let asked = read::number(expression, page_of)?;
         let chunks = self.chunks_of(bits);
         let geometry = self.schedule.geometry();
-        let stored = |lpn| self.stored(lpn);
+        let stored = |lpn, reads: &mut _| self.stored(lpn, reads);
         let per_chunk = self.unit().per_page();
         let classes = classes(
             stored,
@@ -280,7 +280,7 @@ impl Bits {
     ) -> Vec<Class> {
         let geometry = self.schedule.geometry();
         let chunks = first..first + bits.div_ceil(self.page_bytes() * 8).max(1);
-        let stored = |lpn| self.stored(lpn);
+        let stored = |lpn, reads: &mut _| self.stored(lpn, reads);
         let first = (&asked.first[..], self.unit().per_page());
         let of = |chunks| classes(stored, geometry, first, chunks, |_| {});
         if chunks.end <= estimated.stored_chunks {

@@ -166,7 +166,7 @@ fn estimates_are_what_the_simulation_takes_and_spends() {
             let bits = chunks * page_bits - 19;
             let mut drive = drive_with_vectors(settings, bits);
             for expression in expressions() {
-                for platform in Platform::ALL {
+                for platform in Platform::NAMED {
                     for count in [false, true] {
                         check(&mut drive, &expression, platform, bits, count);
                     }
@@ -272,7 +272,7 @@ fn what_lies_apart_is_read_as_estimated() {
             while rewrite_some(&mut drive, &mut random) == 0 {}
             let reads = drive.statistics().expect("power").flash.page_reads;
             for expression in expressions() {
-                for platform in Platform::ALL {
+                for platform in Platform::NAMED {
                     check(&mut drive, &expression, platform, bits, false);
                 }
             }

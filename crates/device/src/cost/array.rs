@@ -1,8 +1,8 @@
 //! The dies of an idle drive and their channels: dies take from their queues what a drive's would take, pass commands and
 //! data over the channels, and otherwise only let time pass.
 //!
-//! Not lived through is what one evaluation by itself hardly ever meets: a long computation that stands back because
-//! a program was overtaken `bypass_max` times.
+//! Not lived through is what one evaluation by itself hardly ever meets: a long computation that stands back, for reads of
+//! another class of its chunks or because a program was overtaken `bypass_max` times, and what saving its latches takes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

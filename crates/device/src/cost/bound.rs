@@ -120,9 +120,9 @@ struct PlaneReads {
     reads: u64,
 }
 
-/// Reads of a die that follow one another and can go together.
+/// Reads of a die that follow one another and go together in a command.
 #[derive(Clone, Copy, Debug, Default)]
-struct Group {
+struct MultiPlaneRead {
     /// The number of their page, and whether its complement is wanted.
     page: (u32, bool),
     /// Their planes, a bit each.
@@ -137,7 +137,7 @@ pub struct Adding<'a> {
     /// By plane.
     reads: Vec<PlaneReads>,
     /// By die: the reads that came last.
-    groups: Vec<Group>,
+    last_reads: Vec<MultiPlaneRead>,
     /// By die: its reads, if no more of them go together than follow one another.
     reads_apart: Vec<Span>,
     /// By die.
@@ -167,7 +167,7 @@ impl<'a> Adding<'a> {
             model,
             read_costs: model.nand.read_costs(),
             reads: vec![PlaneReads::default(); geometry.planes() as usize],
-            groups: vec![Group::default(); geometry.dies() as usize],
+            last_reads: vec![MultiPlaneRead::default(); geometry.dies() as usize],
             reads_apart: vec![Span::ZERO; geometry.dies() as usize],
             dies: vec![Span::ZERO; geometry.dies() as usize],
             channels: vec![Span::ZERO; geometry.channels as usize],
@@ -235,20 +235,20 @@ impl<'a> Adding<'a> {
             }
             let die = geometry.die_of_plane(plane).0 as usize;
             self.keep(die, Span::ZERO, moved.span);
-            self.join_group(die, 1 << geometry.plane_in_die(plane), read, busy.span);
+            self.join_reads(die, 1 << geometry.plane_in_die(plane), read, busy.span);
         }
     }
 
-    /// A read in a plane of a die goes with those before it, or begins another group.
-    fn join_group(&mut self, die: usize, plane: u32, read: &PageRead, array: Span) {
+    /// A read in a plane of a die goes with those before it, or begins another last.
+    fn join_reads(&mut self, die: usize, plane: u32, read: &PageRead, array: Span) {
         let page = (read.page.page, read.inverse);
-        let group = &mut self.groups[die];
-        if group.page == page && group.planes & plane == 0 && group.planes != 0 {
-            group.planes |= plane;
-            self.reads_apart[die] += array.max(group.array) - group.array;
-            group.array = array.max(group.array);
+        let last = &mut self.last_reads[die];
+        if last.page == page && last.planes & plane == 0 && last.planes != 0 {
+            last.planes |= plane;
+            self.reads_apart[die] += array.max(last.array) - last.array;
+            last.array = array.max(last.array);
         } else {
-            *group = Group {
+            *last = MultiPlaneRead {
                 page,
                 planes: plane,
                 array,

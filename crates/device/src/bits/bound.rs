@@ -7,7 +7,7 @@ use std::rc::Rc;
 use media::nand::Geometry;
 
 use super::classes::{Class, DieShare, by_die};
-use super::job::{Plans, Question, command_of};
+use super::demand::{Plans, Question, command_of};
 use super::plan::Plan;
 use crate::cost::{Adding, Bound, CostModel, Repeated};
 

@@ -13,7 +13,7 @@ use media::nand::{BlockId, PageAddress, PlaneId, ProgramMode, ReadCosts};
 use sim::resource::{Permit, Semaphore};
 use sim::{Energy, Sim, Span, Tenant};
 
-use super::{Account, Command, Cost, CostModel, PageRead, StageJob};
+use super::{Account, Command, Cost, CostModel, PageRead, StageDemand};
 use crate::schedule::{LoneQueue, LoneRead, Next, Notify, Ticket, Tickets, Together, Waiting};
 
 /// For whom nothing is counted.
@@ -43,15 +43,15 @@ pub(super) struct Array {
 #[derive(Default)]
 struct Die {
     /// What waits for it; none before the first.
-    queue: RefCell<Option<LoneQueue<Asked>>>,
+    queue: RefCell<Option<LoneQueue<AskedPages>>>,
     /// Its task is there: as long as something may go.
     is_serving: Cell<bool>,
     worked: Cell<Span>,
 }
 
 /// Pages that are asked for.
-pub(super) struct Asked {
-    stage: Rc<StageJob>,
+pub(super) struct AskedPages {
+    stage: Rc<StageDemand>,
     /// The number of the fetch.
     at: usize,
     planes: u32,
@@ -59,10 +59,10 @@ pub(super) struct Asked {
     is_over: bool,
 }
 
-impl Asked {
+impl AskedPages {
     /// The pages of a fetch in some planes of a die.
-    pub(super) fn new(stage: &Rc<StageJob>, at: usize, planes: u32) -> Asked {
-        Asked {
+    pub(super) fn new(stage: &Rc<StageDemand>, at: usize, planes: u32) -> AskedPages {
+        AskedPages {
             stage: stage.clone(),
             at,
             planes,
@@ -107,7 +107,7 @@ impl Array {
     }
 
     /// Asks a die for pages.
-    pub(super) fn ask(self: &Rc<Array>, die: u32, asked: Asked, ticket: &Ticket<'_>) {
+    pub(super) fn ask(self: &Rc<Array>, die: u32, asked: AskedPages, ticket: &Ticket<'_>) {
         self.tickets.count(ticket.id());
         let (notify, now) = (ticket.id().into(), self.sim.now());
         self.with_queue(die, |queue| queue.push_compute(asked, notify, now));
@@ -164,7 +164,7 @@ impl Array {
     }
 
     /// Changes what waits for a die, which goes on with that.
-    fn with_queue(self: &Rc<Array>, die: u32, change: impl FnOnce(&mut LoneQueue<Asked>)) {
+    fn with_queue(self: &Rc<Array>, die: u32, change: impl FnOnce(&mut LoneQueue<AskedPages>)) {
         let state = &self.dies[die as usize];
         let (geometry, config) = (&self.model.nand.geometry, &self.model.schedule);
         let queue = &mut *state.queue.borrow_mut();
@@ -187,12 +187,12 @@ impl Array {
     }
 
     /// Takes what goes next from a die's queue.
-    fn next_of(&self, die: u32) -> Option<Next<Asked>> {
+    fn next_of(&self, die: u32) -> Option<Next<AskedPages>> {
         let mut queue = self.dies[die as usize].queue.borrow_mut();
         queue.as_mut()?.next(&self.model.nand.geometry)
     }
 
-    async fn compute(self: &Rc<Array>, die: u32, mut waiting: Waiting<Asked>) {
+    async fn compute(self: &Rc<Array>, die: u32, mut waiting: Waiting<AskedPages>) {
         let asked = &mut waiting.operation;
         if !asked.is_over {
             for command in asked.commands() {
@@ -212,7 +212,7 @@ impl Array {
     }
 
     /// Takes room for pages in the accelerator's buffer, if they need any and there is some now; whether they may go.
-    fn take_room(&self, asked: &Asked) -> bool {
+    fn take_room(&self, asked: &AskedPages) -> bool {
         if !asked.stage.through_accelerator {
             return true;
         }
@@ -221,7 +221,7 @@ impl Array {
     }
 
     /// Has pages that were computed wait for room in their latches.
-    fn park(self: &Rc<Array>, die: u32, waiting: Waiting<Asked>) {
+    fn park(self: &Rc<Array>, die: u32, waiting: Waiting<AskedPages>) {
         let queue = &mut *self.dies[die as usize].queue.borrow_mut();
         if let Some(queue) = queue {
             queue.park();

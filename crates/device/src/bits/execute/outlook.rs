@@ -7,8 +7,8 @@ use nvme::Expression;
 
 use super::{Bits, Estimated, ExecuteError, read};
 use crate::bits::classes::Class;
+use crate::bits::demand::Question;
 use crate::bits::engine::Evaluator;
-use crate::bits::job::Question;
 use crate::bits::routes::{Outlook, Routes, outlook};
 use crate::bits::rows::Leaf;
 

@@ -8,8 +8,8 @@ use super::{Expression, Random, group};
 use crate::bits::bound::{Shares, bound};
 use crate::bits::classes::{Class, classes};
 use crate::bits::config::RouteRule;
+use crate::bits::demand::{Detail, Question, demand};
 use crate::bits::engine::Engine;
-use crate::bits::job::{Detail, Question, job};
 use crate::bits::plan::{Limits, Weights};
 use crate::bits::routes::ways::ways;
 use crate::bits::routes::{Choice, Route};
@@ -144,8 +144,8 @@ fn both(routes: &[(&Class, &Route)], question: &Question, model: &CostModel) -> 
     let plans = plans.map(|((class, route), shares)| (*class, shares, route.plans()));
     let bound = bound(plans, question, model);
     let plans = routes.iter().map(|(class, route)| (*class, route.plans()));
-    let job = job(plans, question, model, Detail::Commands);
-    (bound, IdleDrive::live(job, model))
+    let demand = demand(plans, question, model, Detail::Commands);
+    (bound, IdleDrive::live(demand, model))
 }
 
 /// Sorted ratios of what is about to be taken and what is.

@@ -11,7 +11,8 @@ use super::classes::{Class, DieShare, by_die};
 use super::plan::{Computation, Plan, Sense, Step};
 use super::recipe::{Instruction, Recipe};
 use crate::cost::{
-    AskedOfDies, BatchJob, Command, CostModel, DieJob, Fetch, Job, Op, Sink, StageJob,
+    AskedOfDies, BatchDemand, Command, CostModel, Demand, Destination, DieDemand, Fetch, Op,
+    StageDemand,
 };
 use crate::region::DieBatch;
 
@@ -46,15 +47,15 @@ pub(super) struct Plans<'a> {
     pub(super) plan: &'a Plan,
 }
 
-/// The job of evaluating classes, each by its plans.
-pub(super) fn job<'a>(
+/// The demand of evaluating classes, each by its plans.
+pub(super) fn demand<'a>(
     classes: impl ExactSizeIterator<Item = (&'a Class, Plans<'a>)>,
     question: &Question,
     model: &CostModel,
     detail: Detail,
-) -> Job {
+) -> Demand {
     let mixed = classes.len() > 1;
-    Job {
+    Demand {
         fetched_bytes: question.expression_bytes,
         firmware: vec![Work::Fetch, Work::Plan],
         dies: classes
@@ -71,26 +72,26 @@ fn shares(
     question: &Question,
     model: &CostModel,
     (mixed, detail): (bool, Detail),
-) -> Vec<DieJob> {
+) -> Vec<DieDemand> {
     let site = Site::new(class, plans.site, model);
     let result = if question.count_only {
-        Sink::Nowhere
+        Destination::Nowhere
     } else {
-        Sink::Host
+        Destination::Host
     };
-    let brought = plans.brought.iter().map(|plan| (plan, Sink::Die));
+    let brought = plans.brought.iter().map(|plan| (plan, Destination::Die));
     let steps: Vec<StageSteps<'_>> = brought
         .chain([(plans.plan, result)])
-        .map(|(plan, sink)| StageSteps::new(plan, sink, &site, (mixed, detail)))
+        .map(|(plan, destination)| StageSteps::new(plan, destination, &site, (mixed, detail)))
         .collect();
     let shares = class.shares(site.geometry, plans.site).into_iter();
-    let share = |share: DieShare| DieJob {
+    let share = |share: DieShare| DieDemand {
         stages: (0..)
             .zip(&steps)
             .map(|(layer, steps)| {
                 let batches = share.batches.iter();
-                let job = |batch| site.batch(share.die, batch, layer, steps, question.bits);
-                (steps.job.clone(), batches.map(job).collect())
+                let demand = |batch| site.batch(share.die, batch, layer, steps, question.bits);
+                (steps.demand.clone(), batches.map(demand).collect())
             })
             .collect(),
     };
@@ -101,23 +102,34 @@ fn shares(
 struct StageSteps<'a> {
     plan: &'a Plan,
     order: Vec<usize>,
-    job: Rc<StageJob>,
+    demand: Rc<StageDemand>,
 }
 
 impl<'a> StageSteps<'a> {
     fn new(
         plan: &'a Plan,
-        sink: Sink,
+        destination: Destination,
         site: &Site<'_>,
         (mixed, detail): (bool, Detail),
     ) -> StageSteps<'a> {
         let mut computations = plan.computations.iter();
         let across = mixed
             || computations.any(|computation| site.class.is_elsewhere(computation, site.site));
-        let recipe = Recipe::new(plan, matches!(sink, Sink::Nowhere), None, across);
+        let recipe = Recipe::new(
+            plan,
+            matches!(destination, Destination::Nowhere),
+            None,
+            across,
+        );
         StageSteps {
             plan,
-            job: Rc::new(stage(plan, &recipe, sink, (across, detail), site.model)),
+            demand: Rc::new(stage(
+                plan,
+                &recipe,
+                destination,
+                (across, detail),
+                site.model,
+            )),
             order: recipe.order,
         }
     }
@@ -155,7 +167,7 @@ impl<'a> Site<'a> {
         layer: u32,
         steps: &StageSteps<'_>,
         bits: u64,
-    ) -> BatchJob {
+    ) -> BatchDemand {
         let page_bytes = self.model.page_bytes();
         let bytes = |&place: &u64| {
             let before = self.class.chunk(place) * page_bytes * 8;
@@ -166,9 +178,9 @@ impl<'a> Site<'a> {
             let string = self.strings[place as usize];
             (plane.0, self.geometry.page_at(string, layer))
         };
-        let is_programmed = matches!(steps.job.sink, Sink::Die);
+        let is_programmed = matches!(steps.demand.destination, Destination::Die);
         let order = steps.order.iter();
-        BatchJob {
+        BatchDemand {
             die: die.0,
             pages: batch.len() as u32,
             bytes: batch.iter().map(bytes).sum(),
@@ -197,14 +209,14 @@ impl<'a> Site<'a> {
 fn stage(
     plan: &Plan,
     recipe: &Recipe,
-    sink: Sink,
+    destination: Destination,
     (across, detail): (bool, Detail),
     model: &CostModel,
-) -> StageJob {
+) -> StageDemand {
     let planes = model.nand.geometry.planes_per_die;
-    let programs_pages = matches!(sink, Sink::Die);
+    let programs_pages = matches!(destination, Destination::Die);
     let ahead = recipe.fetches_ahead(across, programs_pages, planes, model.page_buffers);
-    StageJob {
+    StageDemand {
         fetches: recipe
             .order
             .iter()
@@ -214,7 +226,7 @@ fn stage(
         ahead: ahead.fetches as usize,
         buffers: ahead.buffers,
         through_accelerator: recipe.uses_accelerator(),
-        sink,
+        destination,
     }
 }
 

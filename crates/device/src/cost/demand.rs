@@ -10,27 +10,27 @@ use super::Account;
 
 /// A command of the host, and everything that it has the drive do.
 #[derive(Clone, Debug, Default)]
-pub struct Job {
+pub struct Demand {
     /// Bytes fetched from host memory besides the queue entry: an expression.
     pub fetched_bytes: u64,
     /// What the firmware does before the dies do anything.
     pub firmware: Vec<Work>,
     /// The dies' shares, side by side.
-    pub dies: Vec<DieJob>,
+    pub dies: Vec<DieDemand>,
     /// Bytes sent before the completion, at the end.
     pub answer_bytes: u64,
 }
 
 /// What one die's share of an operation is.
 #[derive(Clone, Debug)]
-pub struct DieJob {
+pub struct DieDemand {
     /// Its stages, one after the other, each with its batches.
-    pub stages: Vec<(Rc<StageJob>, Vec<BatchJob>)>,
+    pub stages: Vec<(Rc<StageDemand>, Vec<BatchDemand>)>,
 }
 
 /// What is done with every batch of a stage.
 #[derive(Debug)]
-pub struct StageJob {
+pub struct StageDemand {
     /// The fetches of a batch, in order.
     pub fetches: Vec<Fetch>,
     /// What the controller does with a batch.
@@ -42,7 +42,7 @@ pub struct StageJob {
     /// Pages wait for the accelerator in its buffer.
     pub through_accelerator: bool,
     /// Where the result goes.
-    pub sink: Sink,
+    pub destination: Destination,
 }
 
 /// Pages brought from the array.
@@ -113,7 +113,7 @@ pub enum Op {
 
 /// Where the pages of a result go.
 #[derive(Clone, Copy, Debug)]
-pub enum Sink {
+pub enum Destination {
     /// To the host.
     Host,
     /// Nowhere: they are counted.
@@ -124,7 +124,7 @@ pub enum Sink {
 
 /// A page of some planes of a die.
 #[derive(Clone, Debug)]
-pub struct BatchJob {
+pub struct BatchDemand {
     /// The die whose share it is.
     pub die: u32,
     /// Pages.

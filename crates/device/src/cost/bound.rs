@@ -223,7 +223,7 @@ impl<'a> Adding<'a> {
         for (number, read) in reads.enumerate() {
             let plane = geometry.plane_of_block(read.page.block);
             let busy = self.read_costs.of(read.mode, read.page.page);
-            let moved = model.data_out(read.bytes.into());
+            let moved = model.bytes_out(read.bytes.into());
             let of_plane = &mut self.reads[plane.0 as usize];
             of_plane.array += busy.span;
             of_plane.reads += 1;

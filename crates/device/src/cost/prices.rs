@@ -117,11 +117,11 @@ impl CostModel {
 
     /// A page from a die's latches over its channel.
     pub fn page_out(&self) -> Price {
-        self.data_out(self.page_bytes())
+        self.bytes_out(self.page_bytes())
     }
 
     /// So many bytes from a die's latches over its channel.
-    pub fn data_out(&self, bytes: u64) -> Price {
+    pub fn bytes_out(&self, bytes: u64) -> Price {
         let moved = self.moved(bytes);
         Price {
             span: self.data_out_setup() + moved.span,

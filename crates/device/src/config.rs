@@ -297,7 +297,6 @@ impl DeviceConfig {
             accelerator: self.bits.accelerator(page_bytes),
             active_milliwatts: self.frontend.active_milliwatts,
             cores: self.cores.clone(),
-            mode: self.ftl.mode,
             page_buffers: self.memory.for_commands(),
             schedule: self.schedule.clone(),
         }

@@ -1,8 +1,8 @@
 //! Expressions over vectors become expressions over the logical blocks where these are.
 
-use device::bits::job::Question;
+use device::bits::demand::Question;
 use device::bits::{Bits, Estimated, Evaluator, ExecuteError, Explained};
-use device::cost::{Cost, Job};
+use device::cost::{Cost, Demand};
 use device::ftl::Lpn;
 use nvme::command::Engine;
 use nvme::{Expression, Lba, Status, VectorId};
@@ -125,15 +125,15 @@ impl Drive {
     }
 
     /// What evaluating a part of it, from page `first` on, has the drive do.
-    pub(crate) fn job_of(
+    pub(crate) fn demand_of(
         &self,
         expression: &Expression,
         by: Evaluator,
         question: Question,
         first: u64,
-    ) -> Result<Job, Error> {
+    ) -> Result<Demand, Error> {
         let ask = |bits: &Bits, asked: &Estimated<'_, VectorId>| {
-            bits.job(asked, first, asked.question.bits)
+            bits.demand(asked, first, asked.question.bits)
         };
         self.estimating(expression, by, question, ask)
     }

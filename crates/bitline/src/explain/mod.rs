@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use device::bits::job::{Question, step_cost};
+use device::bits::demand::{Question, step_cost};
 use device::bits::plan::{
     Computation, Contents, Held, OPERANDS_SHOWN, Plan, Slot as Selected, Source, Step, contents,
 };
@@ -220,12 +220,12 @@ impl Drive {
             (explanation.senses, explanation.page_transfers) = (vectors, vectors);
             explanation.controller_pages = 0;
             explanation.root = host_part(expression, &names);
-            let job_of = |id: VectorId, batch: Batch| {
+            let demand_of = |id: VectorId, batch: Batch| {
                 let (vector, by) = (Expression::Vector(id), Engine::FlashCosmos.into());
-                self.job_of(&vector, by, read_of(batch), batch.page)
+                self.demand_of(&vector, by, read_of(batch), batch.page)
             };
             let outside = Outside::of(self.config());
-            explanation.estimate = outside.estimate(expression, question, &job_of, false)?;
+            explanation.estimate = outside.estimate(expression, question, &demand_of, false)?;
         } else {
             let cost = self.cost_of(expression, by, question)?;
             explanation.estimate = EstimateReport::of(&cost);

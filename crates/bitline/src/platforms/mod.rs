@@ -49,8 +49,18 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// Those that evaluate in one way, from the host inwards.
-    pub const ALL: [Platform; 4] = [
+    /// All there are.
+    pub const ALL: [Platform; 6] = [
+        Platform::Fastest,
+        Platform::Thriftiest,
+        Platform::Host,
+        Platform::InStorage,
+        Platform::ParaBit,
+        Platform::FlashCosmos,
+    ];
+
+    /// Those that name who evaluates, from the host inwards: nothing is chosen by estimates.
+    pub const NAMED: [Platform; 4] = [
         Platform::Host,
         Platform::InStorage,
         Platform::ParaBit,
@@ -93,11 +103,8 @@ impl FromStr for Platform {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Platform, Error> {
-        let best = [Platform::Fastest, Platform::Thriftiest];
-        let found = Platform::ALL
-            .into_iter()
-            .chain(best)
-            .find(|platform| platform.name() == name);
+        let mut all = Platform::ALL.into_iter();
+        let found = all.find(|platform| platform.name() == name);
         found.ok_or_else(|| Error::UnknownPlatform(name.to_owned()))
     }
 }

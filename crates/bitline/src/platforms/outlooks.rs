@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use device::Device;
-use device::bits::job::Question;
+use device::bits::demand::Question;
 use device::bits::{Bits, Engine, Estimated, Evaluator, Objective};
 use nvme::command::Engine as Asked;
 use nvme::{Expression, Lba, Status};
@@ -88,7 +88,7 @@ impl Outlooks {
         if objective == Objective::Time && inside.time <= least {
             return Ok(false);
         }
-        let job_of = |lba: Lba, batch: Batch| {
+        let demand_of = |lba: Lba, batch: Batch| {
             let vector = Expression::Vector(lba);
             let estimated = Estimated {
                 expression: &vector,
@@ -97,9 +97,11 @@ impl Outlooks {
                 stored_chunks,
                 page_of: &page_of,
             };
-            Ok(self.bits.job(&estimated, batch.page, batch.bits)?)
+            Ok(self.bits.demand(&estimated, batch.page, batch.bits)?)
         };
-        let outside = self.outside.estimate(expression, question, &job_of, true)?;
+        let outside = self
+            .outside
+            .estimate(expression, question, &demand_of, true)?;
         Ok(match objective {
             Objective::Time => outside.time_ns < inside.time.as_ns(),
             Objective::Energy => {

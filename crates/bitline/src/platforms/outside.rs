@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use device::bits::job::Question;
-use device::cost::{Cost, CostModel, IdleDrive, Job, of_at_most, of_stripes};
+use device::bits::demand::Question;
+use device::cost::{Cost, CostModel, Demand, IdleDrive, of_at_most, of_stripes};
 use nvme::{Expression, Operand};
 use sim::resource::{Priority, Server};
 use sim::{Energy, Sim, Simulation, Span};
@@ -31,7 +31,7 @@ pub(crate) struct Outside {
 }
 
 /// What reading a batch of a vector has the drive do.
-pub(crate) type JobOf<'a, V> = &'a dyn Fn(V, Batch) -> Result<Job, Error>;
+pub(crate) type DemandOf<'a, V> = &'a dyn Fn(V, Batch) -> Result<Demand, Error>;
 
 impl Outside {
     pub(crate) fn of(config: &Config) -> Outside {
@@ -48,7 +48,7 @@ impl Outside {
         &self,
         expression: &Expression<V>,
         question: Question,
-        job_of: JobOf<'_, V>,
+        demand_of: DemandOf<'_, V>,
         is_choice: bool,
     ) -> Result<EstimateReport, Error> {
         let host = Rc::new(Host::new(self, expression, question.count_only));
@@ -56,8 +56,8 @@ impl Outside {
         let stripes = question.bits.div_ceil(stripe);
         let commands = host.reads.len() as u64 * self.model.dies();
         let lived = |bits| {
-            let jobs = host.jobs(job_of, bits)?;
-            Ok::<_, Error>(host.live(jobs, bits, &self.model))
+            let demands = host.demands(demand_of, bits)?;
+            Ok::<_, Error>(host.live(demands, bits, &self.model))
         };
         let cost = if is_choice && stripes * commands > COMMANDS_SHORT {
             of_at_most(question.bits, stripe, STRIPES_SHORT, lived)?
@@ -136,21 +136,30 @@ impl<V: Operand + 'static> Host<V> {
     }
 
     /// The reads of vectors of so many bits, in the order in which they are asked for.
-    fn jobs(&self, job_of: JobOf<'_, V>, bits: u64) -> Result<VecDeque<(V, Job)>, Error> {
-        let mut jobs = VecDeque::new();
+    fn demands(
+        &self,
+        demand_of: DemandOf<'_, V>,
+        bits: u64,
+    ) -> Result<VecDeque<(V, Demand)>, Error> {
+        let mut demands = VecDeque::new();
         for batch in self.batches.of(bits) {
             for &id in &self.reads {
-                jobs.push_back((id, job_of(id, batch)?));
+                demands.push_back((id, demand_of(id, batch)?));
             }
         }
-        Ok(jobs)
+        Ok(demands)
     }
 
-    fn live(self: &Rc<Host<V>>, jobs: VecDeque<(V, Job)>, bits: u64, model: &CostModel) -> Cost {
+    fn live(
+        self: &Rc<Host<V>>,
+        demands: VecDeque<(V, Demand)>,
+        bits: u64,
+        model: &CostModel,
+    ) -> Cost {
         let simulation = Simulation::new(0);
         let sim = simulation.handle();
         let idle = IdleDrive::new(&sim, model);
-        let run = self.clone().run(sim.clone(), idle.clone(), jobs, bits);
+        let run = self.clone().run(sim.clone(), idle.clone(), demands, bits);
         sim.spawn_detached(run);
         simulation.run();
         idle.cost()
@@ -160,16 +169,16 @@ impl<V: Operand + 'static> Host<V> {
         self: Rc<Host<V>>,
         sim: Sim,
         idle: Rc<IdleDrive>,
-        mut waiting: VecDeque<(V, Job)>,
+        mut waiting: VecDeque<(V, Demand)>,
         bits: u64,
     ) {
         let computer = Server::new(&sim);
         let mut reading = VecDeque::new();
         let mut read_ahead = |reading: &mut VecDeque<_>| {
             while reading.len() < AHEAD
-                && let Some((id, job)) = waiting.pop_front()
+                && let Some((id, demand)) = waiting.pop_front()
             {
-                reading.push_back((id, sim.spawn(idle.clone().carry_out(job))));
+                reading.push_back((id, sim.spawn(idle.clone().carry_out(demand))));
             }
         };
         for batch in self.batches.of(bits) {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use media::nand::Geometry;
 
 use super::classes::{Class, DieShare, by_die};
-use super::job::{Plans, Question, command_of};
+use super::demand::{Plans, Question, command_of};
 use super::plan::Plan;
 use crate::cost::{Adding, Bound, CostModel, Repeated};
 
@@ -171,6 +171,12 @@ impl OfClass<'_, '_> {
         let across = self.mixed || computations.iter().any(is_elsewhere);
         let through_accelerator = operands > 0 && !across;
         for computation in computations {
+            if let Some(operand) = computation.page_operand() {
+                let places = 0..self.class.len() as u64;
+                let reads = places.flat_map(|place| self.class.reads(operand, place));
+                self.adding.read(reads);
+                continue;
+            }
             let to = self.class.site_asked(computation, self.site);
             let asked = self.shares.asked(self.class, geometry, (self.site, to));
             let of = |planes| command_of(computation, planes, model);

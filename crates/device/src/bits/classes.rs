@@ -10,7 +10,9 @@ use arrayvec::ArrayVec;
 use media::nand::{BlockId, DieId, Geometry, PLANES_PER_DIE_MAX, PlaneId};
 
 use super::plan::Computation;
+use super::reads::Reads;
 use super::rows::{LENT, Operand, Row, RowSetId};
+use crate::cost::PageRead;
 use crate::ftl::{Lpn, Stored};
 use crate::region::{DieBatch, Home, Layout, StringAddress};
 
@@ -19,7 +21,10 @@ use crate::region::{DieBatch, Home, Layout, StringAddress};
 enum Place {
     Zeroes,
     /// Not in the region: it is read, corrected and not sensed with others.
-    Elsewhere,
+    Elsewhere {
+        /// Its number among such operands.
+        number: u32,
+    },
     Row {
         /// Number of its string among those of the chunk, by first use.
         set: u32,
@@ -54,6 +59,8 @@ pub struct Class {
     strings: Vec<StringAddress>,
     /// By place: the plane of an operand outside of the region, where there is no set.
     planes: Vec<PlaneId>,
+    /// By place, then by operand outside of the region.
+    reads: Reads,
     /// The first logical page of each operand.
     first: Vec<Lpn>,
     /// Logical pages of a chunk.
@@ -102,10 +109,23 @@ pub fn by_die(
     dies
 }
 
+/// What is found out about one chunk.
+#[derive(Default)]
+struct Chunk {
+    signature: Signature,
+    /// By set.
+    strings: Vec<StringAddress>,
+    /// By operand outside of the region.
+    reads: Reads,
+    /// Those of one operand.
+    of_operand: Vec<PageRead>,
+}
+
 /// The classes of the chunks, of so many logical pages each, of operands that begin with these; `stored` tells where the
-/// chunk is that begins with a page. All blocks of the region among them are reported to `pin`.
+/// chunk is that begins with a page, and adds the reads that it takes outside of the region. All blocks of the region among
+/// them are reported to `pin`.
 pub fn classes(
-    stored: impl Fn(Lpn) -> Stored,
+    stored: impl Fn(Lpn, &mut Vec<PageRead>) -> Stored,
     geometry: &Geometry,
     (first, per_chunk): (&[Lpn], u32),
     chunks: Range<u32>,
@@ -114,29 +134,22 @@ pub fn classes(
     let mut classes: Vec<Class> = Vec::new();
     let mut known: BTreeMap<Signature, usize> = BTreeMap::new();
     let mut last: Option<usize> = None;
-    let (mut signature, mut strings) = (Signature::default(), Vec::new());
+    let mut found = Chunk::default();
     let planes = geometry.planes();
     for chunk in chunks {
         let mut outside = PlaneId(chunk % planes);
-        let of_chunk = first
-            .iter()
-            .map(|lpn| stored(Lpn(lpn.0 + chunk * per_chunk)));
-        describe(
-            geometry,
-            of_chunk,
-            &mut signature,
-            &mut strings,
-            &mut outside,
-        );
-        strings.iter().for_each(|string| pin(string.block));
+        let lpns = first.iter().map(|lpn| Lpn(lpn.0 + chunk * per_chunk));
+        found.describe(geometry, lpns, &stored, &mut outside);
+        found.strings.iter().for_each(|string| pin(string.block));
         let number = match last {
-            Some(last) if classes[last].signature == signature => last,
-            _ => *known.entry(signature.clone()).or_insert_with(|| {
+            Some(last) if classes[last].signature == found.signature => last,
+            _ => *known.entry(found.signature.clone()).or_insert_with(|| {
                 classes.push(Class {
-                    signature: signature.clone(),
+                    signature: found.signature.clone(),
                     chunks: Vec::new(),
                     strings: Vec::new(),
                     planes: Vec::new(),
+                    reads: Reads::default(),
                     first: first.to_vec(),
                     per_chunk,
                 });
@@ -146,7 +159,8 @@ pub fn classes(
         last = Some(number);
         let class = &mut classes[number];
         class.chunks.push(chunk);
-        class.strings.extend_from_slice(&strings);
+        class.strings.extend_from_slice(&found.strings);
+        class.reads.append(&found.reads);
         if class.signature.sets.is_empty() {
             class.planes.push(outside);
         }
@@ -154,51 +168,61 @@ pub fn classes(
     classes
 }
 
-/// Says how the operands of one chunk lie, and in which strings; `outside` becomes the plane of one that is in no
-/// string, if there is any.
-fn describe(
-    geometry: &Geometry,
-    stored: impl Iterator<Item = Stored>,
-    signature: &mut Signature,
-    strings: &mut Vec<StringAddress>,
-    outside: &mut PlaneId,
-) {
-    signature.places.clear();
-    signature.sets.clear();
-    strings.clear();
-    let per_block = geometry.strings_per_block;
-    // Operands that follow one another mostly share a string.
-    let mut last = 0;
-    for stored in stored {
-        let place = match stored {
-            Stored::Zeroes => Place::Zeroes,
-            Stored::Elsewhere(page) => {
-                *outside = page.map_or(*outside, |page| geometry.plane_of_block(page.block));
-                Place::Elsewhere
-            }
-            Stored::Placed { page, inverse } => {
-                let string = StringAddress {
-                    block: page.block,
-                    string: page.page % per_block,
-                };
-                if strings.get(last) != Some(&string) {
-                    let known = strings.iter().position(|known| *known == string);
-                    last = known.unwrap_or_else(|| {
-                        signature
-                            .sets
-                            .push(set_of(geometry, strings, &signature.sets, string));
-                        strings.push(string);
-                        strings.len() - 1
-                    });
+impl Chunk {
+    /// Says how the operands of one chunk lie that begin with these pages, and in which strings; `outside` becomes the plane
+    /// of one that is in no string, if there is any.
+    fn describe(
+        &mut self,
+        geometry: &Geometry,
+        lpns: impl Iterator<Item = Lpn>,
+        stored: impl Fn(Lpn, &mut Vec<PageRead>) -> Stored,
+        outside: &mut PlaneId,
+    ) {
+        let Chunk {
+            signature,
+            strings,
+            reads,
+            of_operand,
+        } = self;
+        signature.places.clear();
+        signature.sets.clear();
+        strings.clear();
+        reads.clear();
+        let per_block = geometry.strings_per_block;
+        // Operands that follow one another mostly share a string.
+        let mut last = 0;
+        for lpn in lpns {
+            let place = match stored(lpn, of_operand) {
+                Stored::Zeroes => Place::Zeroes,
+                Stored::Elsewhere(page) => {
+                    *outside = page.map_or(*outside, |page| geometry.plane_of_block(page.block));
+                    reads.push(of_operand.drain(..));
+                    let number = reads.pages() as u32 - 1;
+                    Place::Elsewhere { number }
                 }
-                Place::Row {
-                    set: last as u32,
-                    layer: page.page / per_block,
-                    inverse,
+                Stored::Placed { page, inverse } => {
+                    let string = StringAddress {
+                        block: page.block,
+                        string: page.page % per_block,
+                    };
+                    if strings.get(last) != Some(&string) {
+                        let known = strings.iter().position(|known| *known == string);
+                        last = known.unwrap_or_else(|| {
+                            let set = set_of(geometry, strings, &signature.sets, string);
+                            signature.sets.push(set);
+                            strings.push(string);
+                            strings.len() - 1
+                        });
+                    }
+                    Place::Row {
+                        set: last as u32,
+                        layer: page.page / per_block,
+                        inverse,
+                    }
                 }
-            }
-        };
-        signature.places.push(place);
+            };
+            signature.places.push(place);
+        }
     }
 }
 
@@ -224,7 +248,7 @@ impl Class {
     pub fn operand(&self, operand: u32) -> Operand {
         match self.signature.places[operand as usize] {
             Place::Zeroes => Operand::Zeroes,
-            Place::Elsewhere => Operand::Row(Row {
+            Place::Elsewhere { .. } => Operand::Row(Row {
                 row_set: RowSetId::page(operand),
                 layer: 0,
                 inverse: false,
@@ -245,7 +269,7 @@ impl Class {
     pub fn site(&self, operand: u32) -> usize {
         match self.signature.places[operand as usize] {
             Place::Row { set, .. } => self.site_of(RowSetId(set)),
-            Place::Zeroes | Place::Elsewhere => 0,
+            Place::Zeroes | Place::Elsewhere { .. } => 0,
         }
     }
 
@@ -282,7 +306,12 @@ impl Class {
 
     /// Whether some operand is not in the region.
     pub fn has_pages(&self) -> bool {
-        self.signature.places.contains(&Place::Elsewhere)
+        self.pages() > 0
+    }
+
+    /// How many operands are not in the region.
+    fn pages(&self) -> usize {
+        self.reads.pages() / self.len().max(1)
     }
 
     /// Whether different strings of one block hold operands: they cannot be sensed at once.
@@ -296,9 +325,9 @@ impl Class {
         self.chunks.len()
     }
 
-    /// How many strings its chunks have, all together.
-    pub fn strings(&self) -> usize {
-        self.strings.len()
+    /// How many strings its chunks have, and reads of flash they take, all together.
+    pub fn strings_and_reads(&self) -> usize {
+        self.strings.len() + self.reads.len()
     }
 
     /// Whether it has none; a class has some.
@@ -314,6 +343,16 @@ impl Class {
     /// The first logical page of an operand in the chunk at a place.
     pub fn lpn(&self, operand: u32, place: u64) -> Lpn {
         Lpn(self.first[operand as usize].0 + self.chunks[place as usize] * self.per_chunk)
+    }
+
+    /// The reads of flash that an operand takes in the chunk at a place; none if it is in the region, holds nothing or is in
+    /// the data cache.
+    pub fn reads(&self, operand: u32, place: u64) -> &[PageRead] {
+        let pages = self.pages();
+        match self.signature.places[operand as usize] {
+            Place::Elsewhere { number } => self.reads.of(place as usize * pages + number as usize),
+            Place::Zeroes | Place::Row { .. } => &[],
+        }
     }
 
     /// The string of a row set in the chunk at a place.
@@ -371,7 +410,9 @@ impl Class {
     /// The first chunks of it.
     pub fn prefix(&self, chunks: usize) -> Class {
         let (chunks, sets) = (chunks.min(self.len()), self.signature.sets.len());
+        let pages = self.pages();
         Class {
+            reads: self.reads.prefix(chunks * pages),
             signature: self.signature.clone(),
             chunks: self.chunks[..chunks].to_vec(),
             strings: self.strings[..chunks * sets].to_vec(),
@@ -388,7 +429,7 @@ impl Class {
     }
 
     /// The class that its first chunk would be of, had all operands been written that long: `layouts` tell by set how
-    /// chunks are spread over dies.
+    /// chunks are spread over dies. What is outside of the region goes on in the planes that follow.
     pub fn continued(&self, layouts: &[Layout], geometry: &Geometry, chunks: Range<u64>) -> Class {
         let sets = &self.signature.sets;
         let string = |chunk: u64, set: usize| {
@@ -402,7 +443,9 @@ impl Class {
         };
         let planes = u64::from(geometry.planes());
         let outside = chunks.clone().filter(|_| sets.is_empty());
+        let reads = self.reads.continued(self.pages(), geometry, chunks.clone());
         Class {
+            reads,
             signature: self.signature.clone(),
             strings: chunks
                 .clone()

@@ -1,12 +1,10 @@
 //! Reads: what of a page the cache has, and keeping what flash had.
 
-use std::ops::Range;
-
 use media::dram::{ScatteredAccess, Toward};
 use sim::{Tenant, Time};
 
 use super::sectors::Sectors;
-use super::table::SlotId;
+use super::table::{SlotId, Table};
 use super::{CHANGE_COUNTERS, Cache};
 use crate::ftl::{Lpn, PageSlice};
 use crate::memory::BufferId;
@@ -41,9 +39,14 @@ pub struct Found {
 }
 
 impl Rest {
-    /// The bytes from the first missing one to the last.
-    pub fn hull(&self) -> Range<u32> {
-        self.missing.hull()
+    /// The slice from the first missing byte to the last, of the one that was looked for.
+    pub fn of(&self, slice: PageSlice) -> PageSlice {
+        let hull = self.missing.hull();
+        PageSlice {
+            column: hull.start,
+            bytes: hull.end - hull.start,
+            ..slice
+        }
     }
 }
 
@@ -70,26 +73,42 @@ impl Cache {
         self.lookup_slot(slice)
     }
 
+    /// What looking for a slice would say; nothing is copied, counted or touched.
+    pub fn peek(&self, slice: &PageSlice) -> Lookup {
+        if !self.is_on() {
+            return Lookup::Miss;
+        }
+        match present(&self.table.borrow(), slice) {
+            None => Lookup::Miss,
+            Some((id, there)) => self.lookup_of(slice, id, there),
+        }
+    }
+
     fn lookup_slot(&self, slice: &PageSlice) -> Lookup {
-        let bytes = slice.bytes;
-        let wanted = Sectors::of(slice.column, bytes);
         let table = &mut *self.table.borrow_mut();
-        let found = table.find(slice.lpn);
-        let there = found.map_or(Sectors::NONE, |id| table.slot(id).present & wanted);
-        let Some(id) = found.filter(|_| !there.is_empty()) else {
+        let Some((id, there)) = present(table, slice) else {
             self.count(|counts| counts.read_misses += 1);
             return Lookup::Miss;
         };
         table.touch(id);
         let into = (slice.buffer, slice.base);
         self.copy((table.slot(id).buffer, 0), into, there);
-        let missing = wanted & !there;
+        let lookup = self.lookup_of(slice, id, there);
+        if matches!(lookup, Lookup::Hit(_)) {
+            self.count(|counts| counts.read_hits += 1);
+        }
+        lookup
+    }
+
+    /// What it says of a slice that these sectors are there of.
+    fn lookup_of(&self, slice: &PageSlice, id: SlotId, there: Sectors) -> Lookup {
+        let bytes = slice.bytes;
+        let missing = Sectors::of(slice.column, bytes) & !there;
         let found = Found {
             address: self.address(id, there),
             bytes: there.bytes(),
         };
         if missing.is_empty() || is_planted(Bug::CacheHitTakesStaleSectors) {
-            self.count(|counts| counts.read_hits += 1);
             return Lookup::Hit(Found { bytes, ..found });
         }
         let base = slice.base;
@@ -198,4 +217,13 @@ impl Cache {
         let counter = &self.changes[lpn.0 as usize % CHANGE_COUNTERS];
         counter.set(counter.get().wrapping_add(1));
     }
+}
+
+/// The slot that has sectors of a slice, and those.
+#[inline]
+fn present(table: &Table, slice: &PageSlice) -> Option<(SlotId, Sectors)> {
+    let wanted = Sectors::of(slice.column, slice.bytes);
+    let id = table.find(slice.lpn)?;
+    let there = table.slot(id).present & wanted;
+    (!there.is_empty()).then_some((id, there))
 }

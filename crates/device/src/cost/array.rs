@@ -1,19 +1,20 @@
 //! The dies of an idle drive and their channels: dies take from their queues what a drive's would take, pass commands and
 //! data over the channels, and otherwise only let time pass.
 //!
-//! Not lived through is what one evaluation by itself hardly ever meets: a long computation that stands back because
-//! a program was overtaken `bypass_max` times.
+//! Not lived through is what one evaluation by itself hardly ever meets: a long computation that stands back, for reads of
+//! another class of its chunks or because a program was overtaken `bypass_max` times, and what saving its latches takes.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use media::channel::Channel;
-use media::nand::{PageAddress, PlaneId};
+use media::nand::{BlockId, PageAddress, PlaneId, ProgramMode, ReadCosts};
 use sim::resource::{Permit, Semaphore};
-use sim::{Sim, Span, Tenant};
+use sim::{Energy, Sim, Span, Tenant};
 
-use super::{Account, Command, Cost, CostModel, StageJob};
-use crate::schedule::{LoneQueue, Next, Notify, Ticket, Tickets, Waiting};
+use super::{Account, Command, Cost, CostModel, PageRead, StageDemand};
+use crate::schedule::{LoneQueue, LoneRead, Next, Notify, Ticket, Tickets, Together, Waiting};
 
 /// For whom nothing is counted.
 pub(super) const NOBODY: Tenant = Tenant(0);
@@ -29,6 +30,11 @@ pub(super) struct Array {
     room: Rc<Semaphore>,
     /// Programming pages together: of one plane, of two, and so on.
     programs: Vec<Command>,
+    /// Command phases of reads of one page, two, and so on.
+    read_cycles: Vec<Span>,
+    read_costs: ReadCosts,
+    /// How the blocks are programmed of which something is read.
+    modes: RefCell<BTreeMap<BlockId, ProgramMode>>,
     /// The energy of the dies' work.
     spent: RefCell<Cost>,
 }
@@ -37,15 +43,15 @@ pub(super) struct Array {
 #[derive(Default)]
 struct Die {
     /// What waits for it; none before the first.
-    queue: RefCell<Option<LoneQueue<Asked>>>,
+    queue: RefCell<Option<LoneQueue<AskedPages>>>,
     /// Its task is there: as long as something may go.
     is_serving: Cell<bool>,
     worked: Cell<Span>,
 }
 
 /// Pages that are asked for.
-pub(super) struct Asked {
-    stage: Rc<StageJob>,
+pub(super) struct AskedPages {
+    stage: Rc<StageDemand>,
     /// The number of the fetch.
     at: usize,
     planes: u32,
@@ -53,10 +59,10 @@ pub(super) struct Asked {
     is_over: bool,
 }
 
-impl Asked {
+impl AskedPages {
     /// The pages of a fetch in some planes of a die.
-    pub(super) fn new(stage: &Rc<StageJob>, at: usize, planes: u32) -> Asked {
-        Asked {
+    pub(super) fn new(stage: &Rc<StageDemand>, at: usize, planes: u32) -> AskedPages {
+        AskedPages {
             stage: stage.clone(),
             at,
             planes,
@@ -85,6 +91,11 @@ impl Array {
             programs: (1..=geometry.planes_per_die)
                 .map(|planes| model.program(planes))
                 .collect(),
+            read_cycles: (1..=geometry.planes_per_die)
+                .map(|planes| model.read_cycles(planes))
+                .collect(),
+            read_costs: model.nand.read_costs(),
+            modes: RefCell::default(),
             spent: RefCell::default(),
             model: model.clone(),
         })
@@ -96,10 +107,31 @@ impl Array {
     }
 
     /// Asks a die for pages.
-    pub(super) fn ask(self: &Rc<Array>, die: u32, asked: Asked, ticket: &Ticket<'_>) {
+    pub(super) fn ask(self: &Rc<Array>, die: u32, asked: AskedPages, ticket: &Ticket<'_>) {
         self.tickets.count(ticket.id());
         let (notify, now) = (ticket.id().into(), self.sim.now());
         self.with_queue(die, |queue| queue.push_compute(asked, notify, now));
+    }
+
+    /// Has a die read a page.
+    pub(super) fn read(self: &Rc<Array>, read: &PageRead, ticket: &Ticket<'_>) {
+        self.tickets.count(ticket.id());
+        let &PageRead {
+            page,
+            mode,
+            bytes,
+            inverse,
+        } = read;
+        self.modes.borrow_mut().insert(page.block, mode);
+        let read = LoneRead {
+            page,
+            bytes,
+            inverse,
+            notify: ticket.id().into(),
+        };
+        let die = self.model.nand.geometry.die_of_block(page.block);
+        let now = self.sim.now();
+        self.with_queue(die.0, |queue| queue.push_read(read, now));
     }
 
     /// Has a die program a page of a plane.
@@ -132,7 +164,7 @@ impl Array {
     }
 
     /// Changes what waits for a die, which goes on with that.
-    fn with_queue(self: &Rc<Array>, die: u32, change: impl FnOnce(&mut LoneQueue<Asked>)) {
+    fn with_queue(self: &Rc<Array>, die: u32, change: impl FnOnce(&mut LoneQueue<AskedPages>)) {
         let state = &self.dies[die as usize];
         let (geometry, config) = (&self.model.nand.geometry, &self.model.schedule);
         let queue = &mut *state.queue.borrow_mut();
@@ -147,6 +179,7 @@ impl Array {
         while let Some(next) = self.next_of(die) {
             match next {
                 Next::Compute(waiting) => self.compute(die, waiting).await,
+                Next::Read(waiting) => self.read_together(die, &waiting).await,
                 Next::Program(waiting) => self.program_together(die, &waiting).await,
             }
         }
@@ -154,12 +187,12 @@ impl Array {
     }
 
     /// Takes what goes next from a die's queue.
-    fn next_of(&self, die: u32) -> Option<Next<Asked>> {
+    fn next_of(&self, die: u32) -> Option<Next<AskedPages>> {
         let mut queue = self.dies[die as usize].queue.borrow_mut();
         queue.as_mut()?.next(&self.model.nand.geometry)
     }
 
-    async fn compute(self: &Rc<Array>, die: u32, mut waiting: Waiting<Asked>) {
+    async fn compute(self: &Rc<Array>, die: u32, mut waiting: Waiting<AskedPages>) {
         let asked = &mut waiting.operation;
         if !asked.is_over {
             for command in asked.commands() {
@@ -179,7 +212,7 @@ impl Array {
     }
 
     /// Takes room for pages in the accelerator's buffer, if they need any and there is some now; whether they may go.
-    fn take_room(&self, asked: &Asked) -> bool {
+    fn take_room(&self, asked: &AskedPages) -> bool {
         if !asked.stage.through_accelerator {
             return true;
         }
@@ -188,7 +221,7 @@ impl Array {
     }
 
     /// Has pages that were computed wait for room in their latches.
-    fn park(self: &Rc<Array>, die: u32, waiting: Waiting<Asked>) {
+    fn park(self: &Rc<Array>, die: u32, waiting: Waiting<AskedPages>) {
         let queue = &mut *self.dies[die as usize].queue.borrow_mut();
         if let Some(queue) = queue {
             queue.park();
@@ -215,7 +248,33 @@ impl Array {
         self.charge(die, command, planes);
     }
 
-    async fn program_together(&self, die: u32, waiting: &[Notify]) {
+    /// Senses pages together, and moves what is wanted of each.
+    async fn read_together(&self, die: u32, waiting: &Together<LoneRead>) {
+        let (mut span, mut energy) = (Span::ZERO, Energy::ZERO);
+        for read in waiting {
+            let mode = self.modes.borrow()[&read.page.block];
+            let busy = self.read_costs.of(mode, read.page.page);
+            (span, energy) = (span.max(busy.span), energy + busy.energy);
+        }
+        let command = Command {
+            cycles: self.read_cycles[waiting.len() - 1],
+            array: span,
+            energy,
+            account: Account::Read,
+        };
+        self.command(die, &command, 1).await;
+        let (channel, setup) = (self.channel_of(die), self.model.data_out_setup());
+        for read in waiting {
+            let bytes = read.bytes.into();
+            match channel.post_data(NOBODY, setup, bytes) {
+                Some(end) => self.sim.sleep_until(end).await,
+                None => channel.data(NOBODY, setup, bytes).await,
+            }
+            self.settle(read.notify);
+        }
+    }
+
+    async fn program_together(&self, die: u32, waiting: &Together<Notify>) {
         let planes = waiting.len();
         let (command, channel) = (self.programs[planes - 1], self.channel_of(die));
         let pages = (0..planes).map(|_| (NOBODY, self.model.page_bytes()));

@@ -3,10 +3,10 @@
 
 use arrayvec::ArrayVec;
 use media::core::Work;
-use media::nand::PLANES_PER_DIE_MAX;
+use media::nand::{PLANES_PER_DIE_MAX, ReadCosts};
 use sim::{Energy, Span};
 
-use super::{Command, CostModel};
+use super::{Command, CostModel, PageRead};
 
 /// Something that a die does in several planes at once, some times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct Bound {
     pub room: Span,
     /// The link.
     pub link: Span,
-    /// The busiest die, if programs of different classes do not go together.
+    /// The busiest die, if programs of different classes do not go together, nor reads but those that follow one another.
     pub die_apart: Span,
     /// Before the first page is on a channel: a die.
     pub begin: Span,
@@ -112,9 +112,34 @@ struct Programs {
     all: u64,
 }
 
+/// Reads of pages of a plane.
+#[derive(Clone, Copy, Debug, Default)]
+struct PlaneReads {
+    /// How long they take the array.
+    array: Span,
+    reads: u64,
+}
+
+/// Reads of a die that follow one another and go together in a command.
+#[derive(Clone, Copy, Debug, Default)]
+struct MultiPlaneRead {
+    /// The number of their page, and whether its complement is wanted.
+    page: (u32, bool),
+    /// Their planes, a bit each.
+    planes: u32,
+    array: Span,
+}
+
 /// Adds up what parts have to do.
 pub struct Adding<'a> {
     model: &'a CostModel,
+    read_costs: ReadCosts,
+    /// By plane.
+    reads: Vec<PlaneReads>,
+    /// By die: the reads that came last.
+    last_reads: Vec<MultiPlaneRead>,
+    /// By die: its reads, if no more of them go together than follow one another.
+    reads_apart: Vec<Span>,
     /// By die.
     dies: Vec<Span>,
     /// By channel.
@@ -140,6 +165,10 @@ impl<'a> Adding<'a> {
         let geometry = &model.nand.geometry;
         Adding {
             model,
+            read_costs: model.nand.read_costs(),
+            reads: vec![PlaneReads::default(); geometry.planes() as usize],
+            last_reads: vec![MultiPlaneRead::default(); geometry.dies() as usize],
+            reads_apart: vec![Span::ZERO; geometry.dies() as usize],
             dies: vec![Span::ZERO; geometry.dies() as usize],
             channels: vec![Span::ZERO; geometry.channels as usize],
             programs: vec![Programs::default(); geometry.dies() as usize],
@@ -183,15 +212,60 @@ impl<'a> Adding<'a> {
                 self.kept += u128::from((each * pages).as_ps());
             }
             if number == 0 {
-                let begin = command.cycles + command.array;
-                self.bound.begin = match self.bound.begin {
-                    Span::ZERO => begin,
-                    known => known.min(begin),
-                };
-                self.bound.page = page.span;
-                self.first += command.cycles + command.array + page.span;
+                self.begin_with(command.cycles + command.array, page.span);
             }
         }
+    }
+
+    /// Pages that are read each for itself.
+    pub fn read<'b>(&mut self, reads: impl Iterator<Item = &'b PageRead>) {
+        let (model, geometry) = (self.model, &self.model.nand.geometry);
+        for (number, read) in reads.enumerate() {
+            let plane = geometry.plane_of_block(read.page.block);
+            let busy = self.read_costs.of(read.mode, read.page.page);
+            let moved = model.bytes_out(read.bytes.into());
+            let of_plane = &mut self.reads[plane.0 as usize];
+            of_plane.array += busy.span;
+            of_plane.reads += 1;
+            self.bound.energy += busy.energy + moved.energy;
+            self.bound.fetches += 1;
+            if number == 0 {
+                let begin = model.read_cycles(1) + busy.span;
+                self.begin_with(begin, moved.span);
+            }
+            let die = geometry.die_of_plane(plane).0 as usize;
+            self.keep(die, Span::ZERO, moved.span);
+            self.join_reads(die, 1 << geometry.plane_in_die(plane), read, busy.span);
+        }
+    }
+
+    /// A read in a plane of a die goes with those before it, or begins another last.
+    fn join_reads(&mut self, die: usize, plane: u32, read: &PageRead, array: Span) {
+        let page = (read.page.page, read.inverse);
+        let last = &mut self.last_reads[die];
+        if last.page == page && last.planes & plane == 0 && last.planes != 0 {
+            last.planes |= plane;
+            self.reads_apart[die] += array.max(last.array) - last.array;
+            last.array = array.max(last.array);
+        } else {
+            *last = MultiPlaneRead {
+                page,
+                planes: plane,
+                array,
+            };
+            self.reads_apart[die] += self.model.read_cycles(1) + array;
+        }
+    }
+
+    /// The first page of a fetch, which is so long on the channel, is there at the earliest after a die was at work for
+    /// `begin`.
+    fn begin_with(&mut self, begin: Span, page: Span) {
+        self.bound.begin = match self.bound.begin {
+            Span::ZERO => begin,
+            known => known.min(begin),
+        };
+        self.bound.page = page;
+        self.first += begin + page;
     }
 
     /// Programs of pages that were brought.
@@ -241,15 +315,34 @@ impl<'a> Adding<'a> {
             let moved = command.cycles * commands + page.span * pages;
             self.keep(die, command.array * commands, moved);
             let apart = (command.cycles + command.array) * (all - commands);
+            let apart = apart + self.reads_apart[die];
             let busiest = self.bound.die_apart.max(self.dies[die] + apart);
             self.bound.die_apart = busiest;
             self.bound.energy += (command.energy + page.energy) * pages;
         }
     }
 
+    /// Adds the senses of the pages that are read: a die does those of its planes together that wait at once, and as many
+    /// as those of its busiest plane at least.
+    fn add_reads(&mut self) {
+        let planes = self.model.nand.geometry.planes_per_die as usize;
+        let cycles = self.model.read_cycles(1);
+        let reads = std::mem::take(&mut self.reads);
+        for (die, of_planes) in reads.chunks(planes).enumerate() {
+            let array = of_planes.iter().map(|of| of.array).max();
+            let commands = of_planes.iter().map(|of| of.reads).max();
+            let moved = cycles * commands.unwrap_or(0);
+            let array = array.unwrap_or_default();
+            self.keep(die, array, moved);
+            let apart = &mut self.reads_apart[die];
+            *apart = Span::from_ps(apart.as_ps().saturating_sub((array + moved).as_ps()));
+        }
+    }
+
     /// What all parts have to do.
     pub fn sum(mut self) -> Bound {
         self.beside();
+        self.add_reads();
         self.add_programs();
         let accelerated = self.model.accelerated(self.operands);
         let sent = self.model.sent(self.sent);

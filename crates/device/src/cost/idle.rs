@@ -1,4 +1,4 @@
-//! A drive with nothing in it, in a simulation of its own, on which jobs are lived through.
+//! A drive with nothing in it, in a simulation of its own, on which demands are lived through.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -10,8 +10,11 @@ use nvme::{CompletionEntry, SubmissionEntry};
 use sim::resource::{Priority, Semaphore, Server};
 use sim::{JoinHandle, Ledger, Sim, Simulation, Time};
 
-use super::array::{Array, Asked, NOBODY};
-use super::{Account, BatchJob, Cost, CostModel, DieJob, Job, Op, Sink, StageJob};
+use super::array::{Array, AskedPages, NOBODY};
+use super::{
+    Account, AskedOfDies, BatchDemand, Cost, CostModel, Demand, Destination, DieDemand, Op,
+    StageDemand,
+};
 use crate::energy::ActiveTime;
 use crate::port::{DOORBELL_BYTES, fetch_over, post_fetch};
 use crate::schedule::Ticket;
@@ -56,13 +59,13 @@ impl IdleDrive {
         })
     }
 
-    /// What one job takes on an idle drive.
-    pub fn live(job: Job, model: &CostModel) -> Cost {
+    /// What one demand takes on an idle drive.
+    pub fn live(demand: Demand, model: &CostModel) -> Cost {
         let simulation = Simulation::new(0);
         let drive = IdleDrive::new(&simulation.handle(), model);
         simulation
             .handle()
-            .spawn_detached(drive.clone().carry_out(job));
+            .spawn_detached(drive.clone().carry_out(demand));
         simulation.run();
         drive.cost()
     }
@@ -86,17 +89,17 @@ impl IdleDrive {
         cost
     }
 
-    /// One job, from the host's doorbell to its completion.
-    pub async fn carry_out(self: Rc<IdleDrive>, job: Job) {
+    /// One demand, from the host's doorbell to its completion.
+    pub async fn carry_out(self: Rc<IdleDrive>, demand: Demand) {
         let sim = &self.sim;
         let rung = self.ring();
         self.fetch_entry(rung).await;
         self.active.begin(sim.now());
-        for work in job.firmware {
+        for work in demand.firmware {
             self.firmware(work).await;
         }
-        self.fetch_from_host(job.fetched_bytes).await;
-        let dies: Vec<JoinHandle<()>> = job
+        self.fetch_from_host(demand.fetched_bytes).await;
+        let dies: Vec<JoinHandle<()>> = demand
             .dies
             .into_iter()
             .map(|die| sim.spawn(self.clone().die(die)))
@@ -105,8 +108,8 @@ impl IdleDrive {
             die.await;
         }
         self.firmware(Work::Complete).await;
-        if job.answer_bytes > 0 {
-            self.send(job.answer_bytes);
+        if demand.answer_bytes > 0 {
+            self.send(demand.answer_bytes);
         }
         let arrives = self.send(COMPLETION_BYTES);
         self.active.end(sim.now());
@@ -177,14 +180,14 @@ impl IdleDrive {
         self.accelerator.serve(Priority(0), taken.span).await;
     }
 
-    async fn die(self: Rc<IdleDrive>, die: DieJob) {
+    async fn die(self: Rc<IdleDrive>, die: DieDemand) {
         for (stage, batches) in die.stages {
             self.stage(stage, batches).await;
         }
     }
 
     /// The batches of one die.
-    async fn stage(&self, stage: Rc<StageJob>, batches: Vec<BatchJob>) {
+    async fn stage(&self, stage: Rc<StageDemand>, batches: Vec<BatchDemand>) {
         let buffers = stage.buffers.min(self.model.page_buffers);
         let _buffers = self.buffers.acquire(buffers.into()).await;
         let each = stage.fetches.len();
@@ -216,13 +219,13 @@ impl IdleDrive {
                     Op::Accelerate(due) => self.accelerate(due * pages).await,
                 }
             }
-            match stage.sink {
-                Sink::Nowhere => {}
-                Sink::Host => {
+            match stage.destination {
+                Destination::Nowhere => {}
+                Destination::Host => {
                     self.sim.sleep_until(sent).await;
                     sent = self.send(batch.bytes);
                 }
-                Sink::Die => {
+                Destination::Die => {
                     over(programming.take()).await;
                     programming = Some(self.program(batch.die, &batch.programmed));
                 }
@@ -232,10 +235,18 @@ impl IdleDrive {
     }
 
     /// Asks the dies that have them for the pages of a batch.
-    fn fetch(&self, stage: &Rc<StageJob>, at: usize, asked: &[(u32, u32)]) -> Ticket<'_> {
+    fn fetch(&self, stage: &Rc<StageDemand>, at: usize, asked: &AskedOfDies) -> Ticket<'_> {
         let ticket = self.array.ticket();
-        for &(die, planes) in asked {
-            self.array.ask(die, Asked::new(stage, at, planes), &ticket);
+        match asked {
+            AskedOfDies::Commands(dies) => {
+                for &(die, planes) in dies {
+                    self.array
+                        .ask(die, AskedPages::new(stage, at, planes), &ticket);
+                }
+            }
+            AskedOfDies::Reads(reads) => {
+                reads.iter().for_each(|read| self.array.read(read, &ticket))
+            }
         }
         ticket
     }

@@ -1,15 +1,15 @@
 //! What an operation will take and spend on a drive that does nothing else, without that drive: the one
 //! model by which plans and ways are chosen and told.
 //!
-//! Whoever asks says what the parts of the drive have to do, as a [`Job`]: which dies work how long, what crosses which
+//! Whoever asks says what the parts of the drive have to do, as a [`Demand`]: which dies work how long, what crosses which
 //! bus, what the accelerator takes in. It is lived through on an [`IdleDrive`]: the same channels, link, cores and
 //! queues as those of a drive, the dies' included, and dies and an accelerator that only take their time. What they are charged comes from
 //! the functions that charge a drive, and is what the accounts of [`sim::Ledger`] will say.
 
 mod array;
 mod bound;
+mod demand;
 mod idle;
-mod job;
 mod prices;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -17,14 +17,17 @@ pub(crate) mod tests;
 use media::channel::ChannelConfig;
 use media::core::CoresConfig;
 use media::link::LinkConfig;
-use media::nand::{NandConfig, ProgramMode};
+use media::nand::NandConfig;
 use sim::{Energy, Span};
 
 use crate::schedule::ScheduleConfig;
 
 pub use bound::{Adding, Bound, Repeated};
+pub use demand::{
+    AskedOfDies, BatchDemand, Command, Demand, Destination, DieDemand, Fetch, Op, PageRead,
+    StageDemand,
+};
 pub use idle::IdleDrive;
-pub use job::{BatchJob, Command, DieJob, Fetch, Job, Op, Sink, StageJob};
 pub use prices::Price;
 
 /// Bytes of operands that the accelerator's energy is stated for.
@@ -39,8 +42,6 @@ pub struct CostModel {
     pub(crate) accelerator: AcceleratorModel,
     pub(crate) active_milliwatts: u64,
     pub(crate) cores: CoresConfig,
-    /// How ordinary data is programmed.
-    pub(crate) mode: ProgramMode,
     /// Page buffers that a command can have at once.
     pub(crate) page_buffers: u32,
     /// The order in which dies do what waits for them.

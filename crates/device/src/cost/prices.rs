@@ -64,18 +64,13 @@ impl CostModel {
         self.command(&NandCommand::Xor { planes }, price, Account::Latch)
     }
 
-    /// A read of a page of ordinary data in each of `planes` planes.
-    pub fn read(&self, planes: u32) -> Command {
-        let command = NandCommand::Read {
+    /// The command phase of a read of a page in each of `planes` planes; what the array takes, and spends, for each is
+    /// [`NandConfig::read_costs`](media::nand::NandConfig::read_costs).
+    pub fn read_cycles(&self, planes: u32) -> Span {
+        self.nand.command_span(&NandCommand::Read {
             pages: self.pages(planes),
             inverse: false,
-        };
-        let busy = self.nand.longest_read(self.mode);
-        let price = Price {
-            span: busy.span,
-            energy: busy.energy,
-        };
-        self.command(&command, price, Account::Read)
+        })
     }
 
     /// A program, in computing's mode, of a page in each of `planes` planes.
@@ -122,16 +117,24 @@ impl CostModel {
 
     /// A page from a die's latches over its channel.
     pub fn page_out(&self) -> Price {
-        let page = self.page_in();
+        self.bytes_out(self.page_bytes())
+    }
+
+    /// So many bytes from a die's latches over its channel.
+    pub fn bytes_out(&self, bytes: u64) -> Price {
+        let moved = self.moved(bytes);
         Price {
-            span: self.data_out_setup() + page.span,
-            ..page
+            span: self.data_out_setup() + moved.span,
+            ..moved
         }
     }
 
     /// A page over a channel to a die's latches; its setup is the command's.
     pub fn page_in(&self) -> Price {
-        let bytes = self.page_bytes();
+        self.moved(self.page_bytes())
+    }
+
+    fn moved(&self, bytes: u64) -> Price {
         let moved = bytes * u64::from(self.channel.transfer_pj_per_byte);
         Price {
             span: self.channel.span_of(bytes),

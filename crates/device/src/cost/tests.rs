@@ -3,7 +3,7 @@
 use media::channel::ChannelConfig;
 use media::core::CoresConfig;
 use media::link::LinkConfig;
-use media::nand::{CommandPhases, Geometry, NandConfig, ProgramMode};
+use media::nand::{CommandPhases, Geometry, NandConfig};
 
 use super::{AcceleratorModel, CostModel};
 use crate::schedule::tests as schedule;
@@ -57,7 +57,6 @@ pub(crate) fn model() -> CostModel {
             idle_milliwatts: 0,
             work: media::core::WorkConfig::default(),
         },
-        mode: ProgramMode::Tlc,
         page_buffers: 4096,
         schedule: schedule::config(),
     }

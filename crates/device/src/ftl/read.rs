@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use media::nand::DieId;
+use media::nand::{BlockId, DieId, ProgramMode};
 
 use super::lpn::Lpn;
 use super::mapping::Mapping;
@@ -116,8 +116,46 @@ impl Ftl {
         self.schedule.settle(notify, None);
     }
 
+    /// What reading a slice, which may go on in the logical pages that follow, asks of flash: each transaction, and how
+    /// its page is programmed. Nothing is read.
+    pub fn each_read(&self, slice: PageSlice, mut told: impl FnMut(Read, ProgramMode)) {
+        let run = |at, run| {
+            let (_, read) = self.read_of(at, run);
+            let mode = self.mode_of(read.page.block);
+            told(read, mode);
+        };
+        self.each_run(slice, run, |_| {});
+    }
+
+    /// How what a block holds of data is programmed.
+    fn mode_of(&self, block: BlockId) -> ProgramMode {
+        let blocks = self.blocks.borrow();
+        if blocks.is_compute(block) {
+            ProgramMode::Esp
+        } else if blocks.is_in_slc_cache(block) {
+            ProgramMode::Slc
+        } else {
+            self.config.mode
+        }
+    }
+
     /// The transactions that read a slice of several logical pages, as few as that takes.
     fn runs_to_read(&self, slice: PageSlice, mut push: impl FnMut(DieId, Read)) {
+        let run = |at, run| {
+            let (die, read) = self.read_of(at, run);
+            push(die, read);
+        };
+        self.each_run(slice, run, |slice| self.zeroes(slice));
+    }
+
+    /// The runs of a slice of several logical pages that lie side by side on flash, each with where it begins; and the
+    /// logical pages without data.
+    fn each_run(
+        &self,
+        slice: PageSlice,
+        mut found: impl FnMut(UnitAddress, PageSlice),
+        without_data: impl Fn(PageSlice),
+    ) {
         let mut run: Option<(UnitAddress, PageSlice)> = None;
         for next in slice.units(self.unit) {
             let at = match self.lookup(next.lpn) {
@@ -131,17 +169,15 @@ impl Ftl {
                 continue;
             }
             if let Some((at, run)) = run.take() {
-                let (die, read) = self.read_of(at, run);
-                push(die, read);
+                found(at, run);
             }
             match at {
                 Some(at) => run = Some((at, next)),
-                None => self.zeroes(next),
+                None => without_data(next),
             }
         }
         if let Some((at, run)) = run {
-            let (die, read) = self.read_of(at, run);
-            push(die, read);
+            found(at, run);
         }
     }
 

@@ -6,9 +6,9 @@ use media::nand::{Geometry, PLANES_PER_DIE_MAX, PageAddress, ProgramMode};
 use sim::Time;
 
 use super::ScheduleConfig;
-use super::key::{Kind, QueueKey};
+use super::key::{Choice, Kind, QueueKey};
 use super::notify::Notify;
-use super::operation::{PageData, PageProgram, SpareBytes};
+use super::operation::{PageData, PageProgram, Read, SpareBytes};
 use super::origin::{Origin, Priority};
 use super::policy::Chooser;
 use super::queue::{Merging, Set, UnitQueue, Waiting};
@@ -24,12 +24,30 @@ pub(crate) struct LoneQueue<C> {
     multi_plane: bool,
 }
 
+/// For each plane of a command.
+pub(crate) type Together<T> = ArrayVec<T, PLANES_PER_DIE_MAX>;
+
+/// The read of a page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LoneRead {
+    /// The page.
+    pub(crate) page: PageAddress,
+    /// Bytes of it that are moved.
+    pub(crate) bytes: u32,
+    /// The complement of what is stored is wanted.
+    pub(crate) inverse: bool,
+    /// Who waits for it.
+    pub(crate) notify: Notify,
+}
+
 /// What goes next.
 pub(crate) enum Next<C> {
     /// A computation.
     Compute(Waiting<C>),
+    /// Pages that are sensed together.
+    Read(Together<LoneRead>),
     /// Programs that go together: who waits for each.
-    Program(ArrayVec<Notify, PLANES_PER_DIE_MAX>),
+    Program(Together<Notify>),
 }
 
 impl<C> LoneQueue<C> {
@@ -50,6 +68,26 @@ impl<C> LoneQueue<C> {
         self.queue.push_compute(compute, origin, notify, now);
     }
 
+    /// Queues the read of a page.
+    pub(crate) fn push_read(&mut self, read: LoneRead, now: Time) {
+        let LoneRead {
+            page,
+            bytes,
+            inverse,
+            notify,
+        } = read;
+        let read = Read {
+            page,
+            column: 0,
+            bytes,
+            into: BufferId::NONE,
+            at: 0,
+            inverse,
+            origin: Origin::default(),
+        };
+        read.enqueue_in(&mut self.queue, notify, now);
+    }
+
     /// Queues the program of a page of an evaluation.
     pub(crate) fn push_program(&mut self, page: PageAddress, notify: Notify, now: Time) {
         let program = PageProgram {
@@ -66,18 +104,32 @@ impl<C> LoneQueue<C> {
     /// Takes what goes next; `None` if nothing may.
     pub(crate) fn next(&mut self, geometry: &Geometry) -> Option<Next<C>> {
         let choice = self.chooser.next(&self.queue, false)?;
-        if choice.key.kind() == Kind::Compute {
-            return self.queue.take_compute(choice.key).map(Next::Compute);
-        }
         let merging = Merging {
             multi_plane: self.multi_plane,
             geometry,
         };
+        match choice.key.kind() {
+            Kind::Compute => return self.queue.take_compute(choice.key).map(Next::Compute),
+            Kind::Read => return Some(Next::Read(self.take_reads(choice, &merging))),
+            Kind::Program | Kind::Erase => {}
+        }
         let mut set = Set::<PageProgram>::new();
         self.queue.take_programs(choice, &merging, &mut set);
         Some(Next::Program(
             set.iter().map(|program| program.notify).collect(),
         ))
+    }
+
+    fn take_reads(&mut self, choice: Choice, merging: &Merging<'_>) -> Together<LoneRead> {
+        let mut set = Set::<Read>::new();
+        self.queue.take_reads(choice, merging, &mut set);
+        let read = |waiting: &Waiting<Read>| LoneRead {
+            page: waiting.operation.page,
+            bytes: waiting.operation.bytes,
+            inverse: waiting.operation.inverse,
+            notify: waiting.notify,
+        };
+        set.iter().map(read).collect()
     }
 
     /// A computation waits for room: no other begins.

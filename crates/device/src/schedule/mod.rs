@@ -37,7 +37,7 @@ use computation::Computation;
 pub use config::{Interleave, ProgramTransfer, ScheduleConfig, ScheduleConfigError, SuspendConfig};
 pub use fault::Fault;
 use key::{Kind, QueueKey};
-pub(crate) use lone::{LoneQueue, Next};
+pub(crate) use lone::{LoneQueue, LoneRead, Next, Together};
 pub use notify::{Callback, Notify};
 pub use operation::{Compute, Copyback, Counted, Erase, Outputs, Program, Read, Spare, SpareBytes};
 pub use origin::{Origin, Priority};

@@ -151,17 +151,21 @@ impl NandConfig {
         Cells::new(&self.cells, &self.ecc, &self.geometry, effort, age)
     }
 
-    /// What the slowest page type of a mode takes of a plane to be sensed.
-    pub fn longest_read(&self, mode: ProgramMode) -> Busy {
-        let (timing, costs) = (Timing::new(&self.latency, &self.bus), Costs::new(self));
-        let of = |page| Busy {
-            span: timing.read(mode, page),
-            energy: costs.read(mode, page),
-        };
-        longest(of)
+    /// What pages take of their planes to be sensed.
+    pub fn read_costs(&self) -> ReadCosts {
+        ReadCosts {
+            timing: Timing::new(&self.latency, &self.bus),
+            costs: Costs::new(self),
+        }
     }
 
-    /// The same to be programmed.
+    /// The same of the slowest page type of a mode.
+    pub fn longest_read(&self, mode: ProgramMode) -> Busy {
+        let costs = self.read_costs();
+        longest(|page| costs.of(mode, page))
+    }
+
+    /// What the slowest page type of a mode takes of a plane to be programmed.
     pub fn longest_program(&self, mode: ProgramMode) -> Busy {
         let (timing, costs) = (Timing::new(&self.latency, &self.bus), Costs::new(self));
         let of = |page| Busy {
@@ -395,6 +399,23 @@ impl Costs {
 
     pub(crate) fn program(&self, mode: ProgramMode, page: u32) -> Energy {
         self.program[mode as usize - 1][mode.page_type(page)]
+    }
+}
+
+/// What reads take of the planes of their pages, as they are charged.
+#[derive(Clone, Debug)]
+pub struct ReadCosts {
+    timing: Timing,
+    costs: Costs,
+}
+
+impl ReadCosts {
+    /// What the page of this number in its block takes, which was programmed in a mode.
+    pub fn of(&self, mode: ProgramMode, page: u32) -> Busy {
+        Busy {
+            span: self.timing.read(mode, page),
+            energy: self.costs.read(mode, page),
+        }
     }
 }
 

@@ -37,7 +37,9 @@ pub use command::MWS_BLOCKS_MAX;
 pub use command::{
     BlockSet, Command, Feature, Iscm, Mws, MwsPlane, MwsSlot, PageSet, PlaneMask, WordlineBitmap,
 };
-pub use config::{BusTiming, CommandPhases, EnergyConfig, Latency, NandConfig, StatedPhases};
+pub use config::{
+    BusTiming, CommandPhases, EnergyConfig, Latency, NandConfig, ReadCosts, StatedPhases,
+};
 pub use error::{MediaError, NandError};
 pub use geometry::{
     BlockId, BlockPlace, CELLS_PER_STRING_MAX, ChannelId, DieId, Geometry, GeometryError,

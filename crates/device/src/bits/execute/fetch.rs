@@ -11,8 +11,8 @@ use super::Pages;
 use super::error::Failure;
 use super::stage::Stage;
 use crate::bits::classes::{DieShare, OfDie, by_die};
-use crate::cache::{Lookup, Rest};
-use crate::ftl::PageSlice;
+use crate::cache::{Found, Lookup, Rest};
+use crate::ftl::{MappingUnit, PageSlice};
 use crate::memory::{Buffer, BufferId};
 use crate::region::DieBatch;
 use crate::schedule::{Compute, Counted, Ticket};
@@ -109,7 +109,7 @@ impl<'a> Fetches<'a> {
         let (work, computation) = (&*stage.work, &stage.plan.computations[computation]);
         let pages = bits.take_pages(&self.batch);
         let ticket = bits.schedule.ticket();
-        if let Some(operand) = computation.first_row_set().and_then(|rows| rows.operand()) {
+        if let Some(operand) = computation.page_operand() {
             return self.read_pages(operand, ticket, pages);
         }
         let plane = |place| work.plane(computation, place);
@@ -151,43 +151,26 @@ impl<'a> Fetches<'a> {
         let tenant = stage.origin.tenant;
         for (at, (&place, page)) in self.batch.iter().zip(&pages).enumerate() {
             let chunk = PageSlice::new(work.class.lpn(operand, place), 0, page_bytes, page.id());
-            // What follows one another and is not in the cache is read together.
-            let mut run: Option<PageSlice> = None;
             // There is room: a page that is read has no latches to be saved.
             let mut other: Option<BufferId> = None;
-            for slice in chunk.units(bits.ftl.unit()) {
-                let found = bits.cache.lookup(&slice);
-                if let (Lookup::Miss, Some(run)) = (found, &mut run) {
-                    run.bytes += slice.bytes;
-                    continue;
+            let look = |slice: &PageSlice| bits.cache.lookup(slice);
+            each_part(&chunk, bits.ftl.unit(), look, |part| match part {
+                ChunkPart::Missed(run) => bits.ftl.read_run(run, ticket.id().into()),
+                ChunkPart::Found(found) => bits.cache.add_hit(&mut cached, tenant, found),
+                ChunkPart::PartlyFound(slice, rest) => {
+                    bits.cache.add_hit(&mut cached, tenant, rest.found);
+                    let taken = other.is_none().then(|| bits.buffers.take());
+                    let into = taken.as_ref().map(Buffer::id).or(other);
+                    let into = into.expect("it was taken with the first of the chunk");
+                    other = Some(into);
+                    let slice = PageSlice {
+                        buffer: into,
+                        ..rest.of(slice)
+                    };
+                    bits.ftl.read(slice, ticket.id().into());
+                    rests.push((at, rest, into, taken));
                 }
-                if let Some(run) = run.take() {
-                    bits.ftl.read_run(run, ticket.id().into());
-                }
-                match found {
-                    Lookup::Hit(found) => bits.cache.add_hit(&mut cached, tenant, found),
-                    Lookup::Miss => run = Some(slice),
-                    Lookup::PartialHit(rest) => {
-                        bits.cache.add_hit(&mut cached, tenant, rest.found);
-                        let taken = other.is_none().then(|| bits.buffers.take());
-                        let into = taken.as_ref().map(Buffer::id).or(other);
-                        let into = into.expect("it was taken with the first of the chunk");
-                        other = Some(into);
-                        let hull = rest.hull();
-                        let slice = PageSlice {
-                            column: hull.start,
-                            bytes: hull.end - hull.start,
-                            buffer: into,
-                            ..slice
-                        };
-                        bits.ftl.read(slice, ticket.id().into());
-                        rests.push((at, rest, into, taken));
-                    }
-                }
-            }
-            if let Some(run) = run {
-                bits.ftl.read_run(run, ticket.id().into());
-            }
+            });
         }
         let cached = bits.cache.post_hits(cached).unwrap_or(Time::ZERO);
         Fetch {
@@ -214,5 +197,43 @@ impl<'a> Fetches<'a> {
         if self.stage.through_accelerator {
             self.stage.give_room(pages);
         }
+    }
+}
+
+/// What is read together of a chunk outside of the region.
+pub(super) enum ChunkPart {
+    /// The data cache has all of it.
+    Found(Found),
+    /// It has a part of it.
+    PartlyFound(PageSlice, Rest),
+    /// Logical pages that follow one another, of which it has nothing.
+    Missed(PageSlice),
+}
+
+/// The parts of a chunk, by what `look` says of its logical pages.
+pub(super) fn each_part(
+    chunk: &PageSlice,
+    unit: MappingUnit,
+    look: impl Fn(&PageSlice) -> Lookup,
+    mut part: impl FnMut(ChunkPart),
+) {
+    let mut run: Option<PageSlice> = None;
+    for slice in chunk.units(unit) {
+        let found = look(&slice);
+        if let (Lookup::Miss, Some(run)) = (found, &mut run) {
+            run.bytes += slice.bytes;
+            continue;
+        }
+        if let Some(run) = run.take() {
+            part(ChunkPart::Missed(run));
+        }
+        match found {
+            Lookup::Hit(found) => part(ChunkPart::Found(found)),
+            Lookup::Miss => run = Some(slice),
+            Lookup::PartialHit(rest) => part(ChunkPart::PartlyFound(slice, rest)),
+        }
+    }
+    if let Some(run) = run {
+        part(ChunkPart::Missed(run));
     }
 }

@@ -22,14 +22,14 @@ use sim::resource::Semaphore;
 
 use super::classes::{Class, classes};
 use super::config::{BitsConfig, RouteRule};
+use super::demand::{Detail, Question, demand};
 use super::engine::Evaluator;
-use super::job::{Detail, Question, job};
 use super::plan::{Limits, Plan, Weights};
 use super::routes::{Route, Routes};
 use super::rows::Operand;
 use crate::backend::Backend;
 use crate::cache::Cache;
-use crate::cost::{Cost, CostModel, IdleDrive, Job, of_stripes};
+use crate::cost::{Cost, CostModel, Demand, IdleDrive, of_stripes};
 use crate::ftl::{Ftl, Lpn, MappingUnit};
 use crate::memory::{Buffer, Buffers};
 use crate::part::Part;
@@ -194,7 +194,7 @@ impl Bits {
         let asked = read::number(expression, page_of)?;
         let chunks = self.chunks_of(bits);
         let geometry = self.schedule.geometry();
-        let stored = |lpn| self.stored(lpn);
+        let stored = |lpn, reads: &mut _| self.stored(lpn, reads);
         let per_chunk = self.unit().per_page();
         let classes = classes(
             stored,
@@ -231,8 +231,8 @@ impl Bits {
             Ok(steps.max().unwrap_or(0) * dies)
         };
         of_stripes(question.bits, stripe, commands, |bits| {
-            let job = self.job(estimated, 0, bits)?;
-            Ok(IdleDrive::live(job, &self.model))
+            let demand = self.demand(estimated, 0, bits)?;
+            Ok(IdleDrive::live(demand, &self.model))
         })
     }
 
@@ -240,16 +240,16 @@ impl Bits {
     ///
     /// # Errors
     /// An operand that is nowhere.
-    pub fn job<V: nvme::Operand>(
+    pub fn demand<V: nvme::Operand>(
         &self,
         estimated: &Estimated<'_, V>,
         first: u64,
         bits: u64,
-    ) -> Result<Job, ExecuteError> {
+    ) -> Result<Demand, ExecuteError> {
         let planned = self.planned_from(estimated, first, bits)?;
         let classes = planned.iter().map(|(class, route)| (class, route.plans()));
         let question = self.question_of(estimated, first, bits);
-        Ok(job(classes, &question, &self.model, Detail::Commands))
+        Ok(demand(classes, &question, &self.model, Detail::Commands))
     }
 
     /// The classes of chunks, and how each would be evaluated.
@@ -280,7 +280,7 @@ impl Bits {
     ) -> Vec<Class> {
         let geometry = self.schedule.geometry();
         let chunks = first..first + bits.div_ceil(self.page_bytes() * 8).max(1);
-        let stored = |lpn| self.stored(lpn);
+        let stored = |lpn, reads: &mut _| self.stored(lpn, reads);
         let first = (&asked.first[..], self.unit().per_page());
         let of = |chunks| classes(stored, geometry, first, chunks, |_| {});
         if chunks.end <= estimated.stored_chunks {

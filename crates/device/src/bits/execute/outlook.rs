@@ -7,13 +7,13 @@ use nvme::Expression;
 
 use super::{Bits, Estimated, ExecuteError, read};
 use crate::bits::classes::Class;
+use crate::bits::demand::Question;
 use crate::bits::engine::Evaluator;
-use crate::bits::job::Question;
 use crate::bits::routes::{Outlook, Routes, outlook};
 use crate::bits::rows::Leaf;
 
-/// Strings of chunks up to which classes are remembered.
-const STRINGS_MAX: usize = 1 << 16;
+/// Strings of chunks, and reads of flash they take, up to which classes are remembered.
+const SIZE_MAX: usize = 1 << 16;
 /// Evaluations that are remembered: what a program asks by turns.
 const KNOWN_MAX: usize = 8;
 
@@ -94,8 +94,9 @@ impl Bits {
         }
         let planned = plan(classes);
         known.made += 1;
-        let strings: usize = planned.iter().map(|(class, _)| class.strings()).sum();
-        if strings <= STRINGS_MAX {
+        let classes = planned.iter().map(|(class, _)| class);
+        let size: usize = classes.map(Class::strings_and_reads).sum();
+        if size <= SIZE_MAX {
             known.plans.truncate(KNOWN_MAX - 1);
             known.plans.push_front(Known {
                 expression: expression.clone(),

@@ -9,6 +9,7 @@ use nvme::command::FcRead;
 use nvme::{Expression, Lba, Status};
 
 use super::error::Failure;
+use super::fetch::{ChunkPart, each_part};
 use super::stage::{Sink, Stage};
 use super::{Bits, ExecuteError};
 use crate::bits::classes::{Class, DieShare, classes};
@@ -17,7 +18,9 @@ use crate::bits::plan::{Computation, Plan, Source};
 use crate::bits::routes::{Choice, Route, Routes, renumbered, route, routes};
 use crate::bits::rows::Leaf;
 use crate::bits::work::{Lent, Work};
-use crate::ftl::{Lpn, Stored};
+use crate::cost::PageRead;
+use crate::ftl::{Lpn, PageSlice, Stored};
+use crate::memory::BufferId;
 use crate::schedule::{Fault, Origin};
 
 /// What an evaluation gave, besides the result in host memory.
@@ -86,7 +89,7 @@ impl Bits {
         self.ftl.entries_for(all.map(Lpn)).await?;
         let mut pins = Vec::new();
         let geometry = self.schedule.geometry();
-        let stored = |lpn| self.stored(lpn);
+        let stored = |lpn, reads: &mut _| self.stored(lpn, reads);
         let first = (&asked.first[..], per_chunk);
         let classes = classes(stored, geometry, first, 0..chunks, |block| {
             self.ftl.pin(block);
@@ -102,13 +105,42 @@ impl Bits {
     }
 
     /// Where the chunk is that begins with a logical page: where the data cache has what flash misses, it is nowhere that
-    /// could be sensed.
-    pub(super) fn stored(&self, lpn: Lpn) -> Stored {
+    /// could be sensed. The reads that it takes outside of the region are added to `reads`.
+    pub(super) fn stored(&self, lpn: Lpn, reads: &mut Vec<PageRead>) -> Stored {
         let mut lpns = (lpn.0..lpn.0 + self.unit().per_page()).map(Lpn);
-        if lpns.any(|lpn| self.cache.has_unsaved(lpn)) {
-            return Stored::Elsewhere(None);
+        let stored = match lpns.any(|lpn| self.cache.has_unsaved(lpn)) {
+            true => Stored::Elsewhere(None),
+            false => self.ftl.stored(lpn),
+        };
+        if matches!(stored, Stored::Elsewhere(_)) {
+            self.add_reads(lpn, reads);
         }
-        self.ftl.stored(lpn)
+        stored
+    }
+
+    /// Adds what reading the chunk that begins with a logical page asks of flash, beside what the data cache has.
+    fn add_reads(&self, lpn: Lpn, reads: &mut Vec<PageRead>) {
+        let whole = PageSlice::new(lpn, 0, self.page_bytes() as u32, BufferId::NONE);
+        each_part(
+            &whole,
+            self.unit(),
+            |slice| self.cache.peek(slice),
+            |part| {
+                let slice = match part {
+                    ChunkPart::Missed(run) => run,
+                    ChunkPart::Found(_) => return,
+                    ChunkPart::PartlyFound(slice, rest) => rest.of(slice),
+                };
+                self.ftl.each_read(slice, |read, mode| {
+                    reads.push(PageRead {
+                        page: read.page,
+                        mode,
+                        bytes: read.bytes,
+                        inverse: read.inverse,
+                    });
+                });
+            },
+        );
     }
 
     async fn evaluate_pinned(

@@ -14,7 +14,7 @@ use super::{Bits, Pages};
 use crate::bits::classes::DieShare;
 use crate::bits::combine::{count_ones, invert, mask_tail};
 use crate::bits::plan::{Plan, Source};
-use crate::bits::recipe::{Instruction, Recipe};
+use crate::bits::recipe::{Gate, Instruction, Recipe};
 use crate::bits::work::Work;
 use crate::region::DieBatch;
 use crate::schedule::{Origin, Ticket};
@@ -174,9 +174,7 @@ impl Stage {
             &Sink::Strings { layer, inverse } => {
                 over(programming.take()).await?;
                 if inverse {
-                    for page in &result {
-                        self.bits.buffers.with_mut(page.id(), invert);
-                    }
+                    self.invert(&result);
                 }
                 *programming = Some(self.start_program(batch, result, layer));
                 Ok(())
@@ -221,21 +219,14 @@ impl Stage {
                 Instruction::Not { due } => {
                     self.accelerate(due, batch).await;
                     let pages = self.own(pop(&mut stack), &kept, batch);
-                    for page in &pages {
-                        self.bits.buffers.with_mut(page.id(), invert);
-                    }
+                    self.invert(&pages);
                     stack.push(Value::Own(pages));
                 }
                 Instruction::Combine { gate, due } => {
                     self.accelerate(due, batch).await;
                     let operand = pop(&mut stack);
                     let pages = self.own(pop(&mut stack), &kept, batch);
-                    for (operand, into) in look(&operand, &kept).iter().zip(&pages) {
-                        let buffers = &self.bits.buffers;
-                        buffers.with_pair(operand.id(), into.id(), |operand, into| {
-                            gate.apply(operand, into);
-                        });
-                    }
+                    self.combine(gate, look(&operand, &kept), &pages);
                     stack.push(Value::Own(pages));
                 }
                 Instruction::Compare { due } => {
@@ -276,6 +267,22 @@ impl Stage {
                 });
         }
         copy
+    }
+
+    fn invert(&self, pages: &Pages<'_>) {
+        for page in pages {
+            self.bits.buffers.with_mut(page.id(), invert);
+        }
+    }
+
+    /// Combines pages with those of an operand.
+    fn combine(&self, gate: Gate, operand: &Pages<'_>, pages: &Pages<'_>) {
+        let buffers = &self.bits.buffers;
+        for (operand, into) in operand.iter().zip(pages) {
+            buffers.with_pair(operand.id(), into.id(), |operand, into| {
+                gate.apply(operand, into);
+            });
+        }
     }
 
     /// Lets the accelerator take in `pages` pages for each chunk of a batch.

@@ -41,7 +41,7 @@ pub struct WriteRoom<'a> {
 }
 
 /// One write, shared by the tasks of its dies.
-struct WriteJob {
+struct RowsWrite {
     bits: Rc<Bits>,
     rows: PlacedRows,
     /// Dies for which there is room.
@@ -99,7 +99,7 @@ impl Bits {
             [(chunks, _)] => layout.die_numbers(chunks.clone()).collect(),
             _ => (0..layout.dies()).collect(),
         };
-        let job = Rc::new(WriteJob {
+        let write = Rc::new(RowsWrite {
             bits: self.clone(),
             rows,
             turns: Semaphore::new(&self.sim, room.dies.into()),
@@ -108,12 +108,12 @@ impl Bits {
         let pieces: Rc<[(Range<u64>, u32)]> = pieces.into();
         let tasks: Vec<_> = dies
             .into_iter()
-            .map(|die| self.sim.spawn(job.clone().write_of(die, pieces.clone())))
+            .map(|die| self.sim.spawn(write.clone().write_of(die, pieces.clone())))
             .collect();
         for task in tasks {
             task.await;
         }
-        if let Some(failure) = job.failed.get() {
+        if let Some(failure) = write.failed.get() {
             return Err(failure.into());
         }
         self.count(|counts| {
@@ -132,9 +132,9 @@ impl Bits {
     }
 }
 
-impl WriteJob {
+impl RowsWrite {
     /// Programs what one die has of the rows, fetching each batch while the one before is programmed.
-    async fn write_of(self: Rc<WriteJob>, die: u32, pieces: Rc<[(Range<u64>, u32)]>) {
+    async fn write_of(self: Rc<RowsWrite>, die: u32, pieces: Rc<[(Range<u64>, u32)]>) {
         if let Err(failure) = self.try_die(die, &pieces).await {
             self.failed.set(self.failed.get().or(Some(failure)));
         }

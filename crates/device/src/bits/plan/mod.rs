@@ -73,6 +73,11 @@ impl Computation {
         })
     }
 
+    /// The operand whose pages it reads, where these lie outside of the region.
+    pub(super) fn page_operand(&self) -> Option<u32> {
+        self.first_row_set()?.operand()
+    }
+
     /// Number of senses among the steps.
     pub fn senses(&self) -> usize {
         self.steps

@@ -23,8 +23,8 @@ use sim::Span;
 
 use super::classes::Class;
 use super::config::RouteRule;
+use super::demand::Plans;
 use super::engine::{Engine, Evaluator};
-use super::job::Plans;
 use super::plan::{Limits, Plan, Source};
 use super::rows::Leaf;
 use crate::cost::CostModel;

@@ -6,7 +6,7 @@ use sim::Span;
 
 use super::{Choice, Route};
 use crate::bits::classes::Class;
-use crate::bits::job::{Detail, Question, job};
+use crate::bits::demand::{Detail, Question, demand};
 use crate::cost::{Cost, IdleDrive, of_at_most};
 
 /// Stripes of chunks that are lived through to choose between routes.
@@ -44,8 +44,8 @@ pub(super) fn cost_of(
     let lived = |chunks| {
         let begun = begun(routes, first.unwrap_or(0), chunks);
         let plans = begun.iter().map(|(class, route)| (class, route.plans()));
-        let job = job(plans, question, choice.model, detail);
-        Ok::<_, Infallible>(IdleDrive::live(job, choice.model))
+        let demand = demand(plans, question, choice.model, detail);
+        Ok::<_, Infallible>(IdleDrive::live(demand, choice.model))
     };
     let Ok(cost) = of_at_most(chunks, stripe, stripes, lived);
     cost

@@ -181,13 +181,8 @@ impl Controller {
                     (filling.rest, filling.has_rest) = (taken.id(), true);
                     other = Some(taken);
                 }
-                let hull = rest.hull();
-                let hull = PageSlice {
-                    column: hull.start,
-                    bytes: hull.end - hull.start,
-                    ..piece.in_buffer(filling.rest)
-                };
-                self.ftl.read(hull, to);
+                let missing = rest.of(piece.in_buffer(filling.rest));
+                self.ftl.read(missing, to);
                 FromFlash::Rest(rest, filling.rest)
             }
         };

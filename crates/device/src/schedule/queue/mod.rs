@@ -297,6 +297,14 @@ impl<C> UnitQueue<C> {
 impl Operation for Read {
     #[inline]
     fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time) {
+        self.enqueue_in(queue, notify, now);
+    }
+}
+
+impl Read {
+    /// The same, whatever is known of computations.
+    #[inline]
+    pub(super) fn enqueue_in<C>(self, queue: &mut UnitQueue<C>, notify: Notify, now: Time) {
         let key = queue.key(Kind::Read, self.origin);
         let block = self.page.block;
         let waiting = queue.arrive(self, block, notify, key, now);

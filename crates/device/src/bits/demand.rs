@@ -10,7 +10,10 @@ use sim::{Energy, Span};
 use super::classes::{Class, DieShare, by_die};
 use super::plan::{Computation, Plan, Sense, Step};
 use super::recipe::{Instruction, Recipe};
-use crate::cost::{BatchJob, Command, CostModel, DieJob, Fetch, Job, Op, Sink, StageJob};
+use crate::cost::{
+    AskedOfDies, BatchDemand, Command, CostModel, Demand, Destination, DieDemand, Fetch, Op,
+    StageDemand,
+};
 use crate::region::DieBatch;
 
 /// Bytes of a count as the host gets it.
@@ -44,15 +47,15 @@ pub(super) struct Plans<'a> {
     pub(super) plan: &'a Plan,
 }
 
-/// The job of evaluating classes, each by its plans.
-pub(super) fn job<'a>(
+/// The demand of evaluating classes, each by its plans.
+pub(super) fn demand<'a>(
     classes: impl ExactSizeIterator<Item = (&'a Class, Plans<'a>)>,
     question: &Question,
     model: &CostModel,
     detail: Detail,
-) -> Job {
+) -> Demand {
     let mixed = classes.len() > 1;
-    Job {
+    Demand {
         fetched_bytes: question.expression_bytes,
         firmware: vec![Work::Fetch, Work::Plan],
         dies: classes
@@ -69,26 +72,26 @@ fn shares(
     question: &Question,
     model: &CostModel,
     (mixed, detail): (bool, Detail),
-) -> Vec<DieJob> {
+) -> Vec<DieDemand> {
     let site = Site::new(class, plans.site, model);
     let result = if question.count_only {
-        Sink::Nowhere
+        Destination::Nowhere
     } else {
-        Sink::Host
+        Destination::Host
     };
-    let brought = plans.brought.iter().map(|plan| (plan, Sink::Die));
+    let brought = plans.brought.iter().map(|plan| (plan, Destination::Die));
     let steps: Vec<StageSteps<'_>> = brought
         .chain([(plans.plan, result)])
-        .map(|(plan, sink)| StageSteps::new(plan, sink, &site, (mixed, detail)))
+        .map(|(plan, destination)| StageSteps::new(plan, destination, &site, (mixed, detail)))
         .collect();
     let shares = class.shares(site.geometry, plans.site).into_iter();
-    let share = |share: DieShare| DieJob {
+    let share = |share: DieShare| DieDemand {
         stages: (0..)
             .zip(&steps)
             .map(|(layer, steps)| {
                 let batches = share.batches.iter();
-                let job = |batch| site.batch(share.die, batch, layer, steps, question.bits);
-                (steps.job.clone(), batches.map(job).collect())
+                let demand = |batch| site.batch(share.die, batch, layer, steps, question.bits);
+                (steps.demand.clone(), batches.map(demand).collect())
             })
             .collect(),
     };
@@ -99,23 +102,34 @@ fn shares(
 struct StageSteps<'a> {
     plan: &'a Plan,
     order: Vec<usize>,
-    job: Rc<StageJob>,
+    demand: Rc<StageDemand>,
 }
 
 impl<'a> StageSteps<'a> {
     fn new(
         plan: &'a Plan,
-        sink: Sink,
+        destination: Destination,
         site: &Site<'_>,
         (mixed, detail): (bool, Detail),
     ) -> StageSteps<'a> {
         let mut computations = plan.computations.iter();
         let across = mixed
             || computations.any(|computation| site.class.is_elsewhere(computation, site.site));
-        let recipe = Recipe::new(plan, matches!(sink, Sink::Nowhere), None, across);
+        let recipe = Recipe::new(
+            plan,
+            matches!(destination, Destination::Nowhere),
+            None,
+            across,
+        );
         StageSteps {
             plan,
-            job: Rc::new(stage(plan, &recipe, sink, (across, detail), site.model)),
+            demand: Rc::new(stage(
+                plan,
+                &recipe,
+                destination,
+                (across, detail),
+                site.model,
+            )),
             order: recipe.order,
         }
     }
@@ -153,7 +167,7 @@ impl<'a> Site<'a> {
         layer: u32,
         steps: &StageSteps<'_>,
         bits: u64,
-    ) -> BatchJob {
+    ) -> BatchDemand {
         let page_bytes = self.model.page_bytes();
         let bytes = |&place: &u64| {
             let before = self.class.chunk(place) * page_bytes * 8;
@@ -164,9 +178,9 @@ impl<'a> Site<'a> {
             let string = self.strings[place as usize];
             (plane.0, self.geometry.page_at(string, layer))
         };
-        let is_programmed = matches!(steps.job.sink, Sink::Die);
+        let is_programmed = matches!(steps.demand.destination, Destination::Die);
         let order = steps.order.iter();
-        BatchJob {
+        BatchDemand {
             die: die.0,
             pages: batch.len() as u32,
             bytes: batch.iter().map(bytes).sum(),
@@ -177,28 +191,32 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// The dies that a computation asks for the pages of a batch, and for how many planes at once.
-    fn asked(&self, computation: &Computation, batch: &DieBatch) -> Vec<(u32, u32)> {
+    /// What a computation asks dies for the pages of a batch.
+    fn asked(&self, computation: &Computation, batch: &DieBatch) -> AskedOfDies {
+        if let Some(operand) = computation.page_operand() {
+            let reads = batch.iter().map(|&place| self.class.reads(operand, place));
+            return AskedOfDies::Reads(reads.flatten().copied().collect());
+        }
         let site = self.class.site_asked(computation, self.site);
         let plane = |place| self.class.plane(self.geometry, site, place);
         let dies = by_die(self.geometry, batch, plane);
-        dies.iter()
-            .map(|of_die| (of_die.die.0, of_die.numbers.len() as u32))
-            .collect()
+        let dies = dies.iter();
+        let dies = dies.map(|of_die| (of_die.die.0, of_die.numbers.len() as u32));
+        AskedOfDies::Commands(dies.collect())
     }
 }
 
 fn stage(
     plan: &Plan,
     recipe: &Recipe,
-    sink: Sink,
+    destination: Destination,
     (across, detail): (bool, Detail),
     model: &CostModel,
-) -> StageJob {
+) -> StageDemand {
     let planes = model.nand.geometry.planes_per_die;
-    let programs_pages = matches!(sink, Sink::Die);
+    let programs_pages = matches!(destination, Destination::Die);
     let ahead = recipe.fetches_ahead(across, programs_pages, planes, model.page_buffers);
-    StageJob {
+    StageDemand {
         fetches: recipe
             .order
             .iter()
@@ -208,7 +226,7 @@ fn stage(
         ahead: ahead.fetches as usize,
         buffers: ahead.buffers,
         through_accelerator: recipe.uses_accelerator(),
-        sink,
+        destination,
     }
 }
 
@@ -231,12 +249,16 @@ fn fetch(computation: &Computation, model: &CostModel, detail: Detail) -> Fetch 
             Detail::Pages => commands.reduce(Command::then).into_iter().collect(),
         }
     };
+    let planes = match computation.page_operand() {
+        Some(_) => 0,
+        None => model.nand.geometry.planes_per_die,
+    };
     Fetch {
-        commands: (1..=model.nand.geometry.planes_per_die).map(of).collect(),
+        commands: (1..=planes).map(of).collect(),
     }
 }
 
-/// The commands of a computation in `planes` planes of a die, as one.
+/// The commands of a computation in `planes` planes of a die, as one; those of one that reads no page.
 pub(super) fn command_of(computation: &Computation, planes: u32, model: &CostModel) -> Command {
     let commands = commands_of(computation, planes, model).reduce(Command::then);
     commands.expect("a computation has a step at least")
@@ -248,15 +270,8 @@ fn commands_of(
     planes: u32,
     model: &CostModel,
 ) -> impl Iterator<Item = Command> {
-    let reads = computation
-        .first_row_set()
-        .is_some_and(|row_set| row_set.operand().is_some());
-    let (read, steps) = match reads {
-        true => (Some(model.read(planes)), &[][..]),
-        false => (None, &computation.steps[..]),
-    };
-    let steps = steps.iter().map(move |step| command(step, planes, model));
-    read.into_iter().chain(steps)
+    let steps = computation.steps.iter();
+    steps.map(move |step| command(step, planes, model))
 }
 
 /// A step in `planes` planes of a die, wherever its strings are.

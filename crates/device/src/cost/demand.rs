@@ -3,33 +3,34 @@
 use std::rc::Rc;
 
 use media::core::Work;
+use media::nand::{PageAddress, ProgramMode};
 use sim::{Energy, Span};
 
 use super::Account;
 
 /// A command of the host, and everything that it has the drive do.
 #[derive(Clone, Debug, Default)]
-pub struct Job {
+pub struct Demand {
     /// Bytes fetched from host memory besides the queue entry: an expression.
     pub fetched_bytes: u64,
     /// What the firmware does before the dies do anything.
     pub firmware: Vec<Work>,
     /// The dies' shares, side by side.
-    pub dies: Vec<DieJob>,
+    pub dies: Vec<DieDemand>,
     /// Bytes sent before the completion, at the end.
     pub answer_bytes: u64,
 }
 
 /// What one die's share of an operation is.
 #[derive(Clone, Debug)]
-pub struct DieJob {
+pub struct DieDemand {
     /// Its stages, one after the other, each with its batches.
-    pub stages: Vec<(Rc<StageJob>, Vec<BatchJob>)>,
+    pub stages: Vec<(Rc<StageDemand>, Vec<BatchDemand>)>,
 }
 
 /// What is done with every batch of a stage.
 #[derive(Debug)]
-pub struct StageJob {
+pub struct StageDemand {
     /// The fetches of a batch, in order.
     pub fetches: Vec<Fetch>,
     /// What the controller does with a batch.
@@ -41,14 +42,36 @@ pub struct StageJob {
     /// Pages wait for the accelerator in its buffer.
     pub through_accelerator: bool,
     /// Where the result goes.
-    pub sink: Sink,
+    pub destination: Destination,
 }
 
 /// Pages brought from the array.
 #[derive(Debug)]
 pub struct Fetch {
-    /// Commands of a die, for one plane and each number of planes more.
+    /// Commands of a die, for one plane and each number of planes more; none where pages are only read.
     pub commands: Vec<Vec<Command>>,
+}
+
+/// What dies are asked for the pages of a batch.
+#[derive(Clone, Debug)]
+pub enum AskedOfDies {
+    /// The commands of the fetch: dies, and for how many planes each.
+    Commands(Vec<(u32, u32)>),
+    /// To read parts of pages, wherever these are.
+    Reads(Vec<PageRead>),
+}
+
+/// A page that is read for itself, as any data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageRead {
+    /// The page.
+    pub page: PageAddress,
+    /// How it is programmed.
+    pub mode: ProgramMode,
+    /// Bytes of it that are moved.
+    pub bytes: u32,
+    /// The complement of what is stored is wanted.
+    pub inverse: bool,
 }
 
 /// A command of a die.
@@ -90,7 +113,7 @@ pub enum Op {
 
 /// Where the pages of a result go.
 #[derive(Clone, Copy, Debug)]
-pub enum Sink {
+pub enum Destination {
     /// To the host.
     Host,
     /// Nowhere: they are counted.
@@ -101,15 +124,15 @@ pub enum Sink {
 
 /// A page of some planes of a die.
 #[derive(Clone, Debug)]
-pub struct BatchJob {
+pub struct BatchDemand {
     /// The die whose share it is.
     pub die: u32,
     /// Pages.
     pub pages: u32,
     /// Bytes of the result.
     pub bytes: u64,
-    /// By fetch: dies that are asked, and for how many planes each.
-    pub asked: Vec<Vec<(u32, u32)>>,
+    /// By fetch: what dies are asked for.
+    pub asked: Vec<AskedOfDies>,
     /// Pages of the die that a result is programmed into: the plane and the page of its block. Those of several planes
     /// with one number are programmed together.
     pub programmed: Vec<(u32, u32)>,

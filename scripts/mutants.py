@@ -91,9 +91,9 @@ def build(mutants: dict[int, str]) -> dict[str, tuple[str, str]]:
     cargo += [word for name in sorted({package for package, *_ in TESTS}) for word in ("-p", name)]
     programs = sorted({name for _, name, *_ in TESTS} - {"device"})
     cargo += ["--lib"] + [word for name in programs for word in ("--test", name)]
-    # Beside the other builds: what does not change is built once for both.
-    target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
-    flags = {**os.environ, "CARGO_TARGET_DIR": target, "RUSTFLAGS": os.environ.get("RUSTFLAGS", "")}
+    # Apart from the other builds, whose packages have the same names: none of them is to run a mutant.
+    flags = {**os.environ, "CARGO_TARGET_DIR": str(WORK / "target")}
+    flags["RUSTFLAGS"] = os.environ.get("RUSTFLAGS", "")
     done = subprocess.run(cargo, cwd=TREE, env=flags, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         sys.exit(f"the tree with {len(mutants)} mutants does not compile; see above, and try another seed")

@@ -1,6 +1,7 @@
 //! Bulk bitwise computing on whole drives: results against plain loops, times and
 //! counts against formulas, power cuts against what was acknowledged.
 
+mod advised;
 mod apart;
 mod check;
 mod concurrency;

@@ -128,9 +128,8 @@ pub(super) fn bound<'a>(
     adding.sum()
 }
 
-/// What a plan has the parts do if all its operands and its result are a page in every plane, and that is not sent; the
-/// accelerator takes in `operands` pages of it more.
-pub(in crate::bits) fn bound_of_stripe(plan: &Plan, operands: u64, model: &CostModel) -> Bound {
+/// What a plan has the parts do if all its operands and its result are a page in every plane, and that is not sent.
+pub(in crate::bits) fn bound_of_stripe(plan: &Plan, model: &CostModel) -> Bound {
     let geometry = &model.nand.geometry;
     let of_die = |die| Repeated {
         die,
@@ -139,7 +138,7 @@ pub(in crate::bits) fn bound_of_stripe(plan: &Plan, operands: u64, model: &CostM
     };
     let stripe: Vec<Repeated> = (0..geometry.dies()).map(of_die).collect();
     let mut adding = Adding::new(model);
-    let operands = plan.root.operand_pages() + operands;
+    let operands = plan.root.operand_pages();
     for computation in &plan.computations {
         let of = |planes| command_of(computation, planes, model);
         adding.fetch(&stripe, operands > 0, of);

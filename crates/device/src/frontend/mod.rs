@@ -132,16 +132,7 @@ impl Controller {
         let Backend { sim, ftl, .. } = backend;
         let unit = ftl.unit();
         let features = Features::new(config, cache.is_volatile());
-        let arbiter = Arbiter::new(
-            config.arbitration,
-            features.shares(),
-            usize::from(config.io_queues) + 1,
-        );
-        let mut queues = Queues::new(config.io_queues, config.fetch_limit_per_queue, arbiter);
-        let zero = QueueId::new(0);
-        queues.create_completion(zero, admin.completion, admin.entries)?;
-        let priority = QueuePriority::default();
-        queues.create_submission(zero, admin.submission, admin.entries, zero, priority)?;
+        let queues = admin_queues(config, &features, admin)?;
         let logical_pages = ftl.logical_pages();
         let namespaces =
             Namespaces::new(&config.namespaces, config.block_bytes, logical_pages, unit);
@@ -183,14 +174,19 @@ impl Controller {
             port: backend.port.clone(),
             bits,
         });
-        let weak = Rc::downgrade(&controller);
-        controller.ftl.set_reader(Box::new(move |number, fault| {
+        controller.take_pages_read();
+        controller.resume(blank).await;
+        Ok(controller)
+    }
+
+    /// The translation layer tells it of pages that it read.
+    fn take_pages_read(self: &Rc<Controller>) {
+        let weak = Rc::downgrade(self);
+        self.ftl.set_reader(Box::new(move |number, fault| {
             if let Some(controller) = weak.upgrade() {
                 controller.page_read(number, fault);
             }
         }));
-        controller.resume(blank).await;
-        Ok(controller)
     }
 
     async fn resume(self: &Rc<Controller>, blank: bool) {
@@ -241,6 +237,25 @@ impl Controller {
     fn count(&self, change: impl FnOnce(&mut FrontendCounts)) {
         change(&mut self.counts.borrow_mut());
     }
+}
+
+/// The queues of a controller, the admin queues among them.
+fn admin_queues(
+    config: &FrontendConfig,
+    features: &Features,
+    admin: AdminQueues,
+) -> Result<Queues, nvme::Status> {
+    let arbiter = Arbiter::new(
+        config.arbitration,
+        features.shares(),
+        usize::from(config.io_queues) + 1,
+    );
+    let mut queues = Queues::new(config.io_queues, config.fetch_limit_per_queue, arbiter);
+    let zero = QueueId::new(0);
+    queues.create_completion(zero, admin.completion, admin.entries)?;
+    let priority = QueuePriority::default();
+    queues.create_submission(zero, admin.submission, admin.entries, zero, priority)?;
+    Ok(queues)
 }
 
 impl Part for Controller {

@@ -202,48 +202,16 @@ impl FtlConfig {
         dump_blocks: u32,
     ) -> Result<Capacity, FtlConfigError> {
         let unit = self.check_unit(geometry)?;
-        if self.mode.bits_per_cell() > geometry.bits_per_cell_max {
-            return Err(FtlConfigError::TooDense {
-                mode: self.mode,
-                most: geometry.bits_per_cell_max,
-            });
-        }
-        if !(0.0..1.0).contains(&self.overprovisioning) {
-            return Err(FtlConfigError::Overprovisioning(self.overprovisioning));
-        }
+        self.check_density(geometry)?;
         let compute = (u64::from(geometry.blocks_per_plane) * u64::from(compute_percent.min(100))
             / 100) as u32;
         let data = (geometry.blocks_per_plane - compute).saturating_sub(dump_blocks);
-        let (least, most) = (GC_RESERVE_BLOCKS + 1, data / 2);
-        if !(least..=most.max(least)).contains(&self.gc.threshold_blocks) {
-            return Err(FtlConfigError::Threshold {
-                threshold: self.gc.threshold_blocks,
-                least,
-                most,
-            });
-        }
+        self.check_threshold(data)?;
         self.check_gc()?;
         self.slc_cache.check(self.mode)?;
-        self.mapping
-            .check(geometry.page_bytes)
-            .map_err(|wrong| FtlConfigError::Mapping {
-                key: wrong.key,
-                value: wrong.value,
-                allowed: wrong.allowed,
-            })?;
-        // Two blocks are open at any time, one for the host and one for collection; static
-        // wear levelling has one of its own.
-        let levelling = u32::from(self.wear_levelling.static_threshold > 0);
+        self.check_mapping(geometry)?;
         let mapping = self.mapping_blocks(geometry, data, compute);
-        let unused = u32::from(self.frontiers == Frontiers::Ahead && mapping == 0);
-        let cache = self.slc_cache.blocks_per_plane.min(data);
-        let needed = self.gc.threshold_blocks + 2 + cache + levelling + mapping + unused;
-        if data <= needed {
-            return Err(FtlConfigError::Blocks {
-                blocks: data,
-                needed,
-            });
-        }
+        let needed = self.check_room(data, mapping)?;
         let block = u64::from(geometry.pages_per_block(self.mode));
         let most = f64::from(data - needed) * packed_share(unit, block);
         let exported = (f64::from(data) * (1.0 - self.overprovisioning)).min(most);
@@ -255,7 +223,7 @@ impl FtlConfig {
         let per_plane = data_pages.div_ceil(geometry.planes()) + mapping * block as u32;
         Ok(Capacity {
             unit,
-            // No more than there are units, which the check above bounds.
+            // No more than there are units, which the check of the unit bounds.
             logical_pages: pages * unit.per_page(),
             data_pages: data_pages * unit.per_page(),
             data_pages_per_plane: per_plane * unit.per_page(),
@@ -263,6 +231,59 @@ impl FtlConfig {
             spare_blocks_per_plane: data - needed - (exported.ceil() as u32).min(data - needed),
             dump_blocks_per_plane: dump_blocks,
         })
+    }
+
+    /// Bits a cell, and the share of them that is not exported.
+    fn check_density(&self, geometry: &Geometry) -> Result<(), FtlConfigError> {
+        if self.mode.bits_per_cell() > geometry.bits_per_cell_max {
+            return Err(FtlConfigError::TooDense {
+                mode: self.mode,
+                most: geometry.bits_per_cell_max,
+            });
+        }
+        if !(0.0..1.0).contains(&self.overprovisioning) {
+            return Err(FtlConfigError::Overprovisioning(self.overprovisioning));
+        }
+        Ok(())
+    }
+
+    /// When collection begins, where a plane has `data` blocks for data.
+    fn check_threshold(&self, data: u32) -> Result<(), FtlConfigError> {
+        let (least, most) = (GC_RESERVE_BLOCKS + 1, data / 2);
+        if !(least..=most.max(least)).contains(&self.gc.threshold_blocks) {
+            return Err(FtlConfigError::Threshold {
+                threshold: self.gc.threshold_blocks,
+                least,
+                most,
+            });
+        }
+        Ok(())
+    }
+
+    fn check_mapping(&self, geometry: &Geometry) -> Result<(), FtlConfigError> {
+        let checked = self.mapping.check(geometry.page_bytes);
+        checked.map_err(|wrong| FtlConfigError::Mapping {
+            key: wrong.key,
+            value: wrong.value,
+            allowed: wrong.allowed,
+        })
+    }
+
+    /// Blocks of a plane's `data` that hold no host data, if there are more than those; `mapping` hold mapping pages.
+    fn check_room(&self, data: u32, mapping: u32) -> Result<u32, FtlConfigError> {
+        // Two blocks are open at any time, one for the host and one for collection; static
+        // wear levelling has one of its own.
+        let levelling = u32::from(self.wear_levelling.static_threshold > 0);
+        let unused = u32::from(self.frontiers == Frontiers::Ahead && mapping == 0);
+        let cache = self.slc_cache.blocks_per_plane.min(data);
+        let needed = self.gc.threshold_blocks + 2 + cache + levelling + mapping + unused;
+        if data <= needed {
+            return Err(FtlConfigError::Blocks {
+                blocks: data,
+                needed,
+            });
+        }
+        Ok(needed)
     }
 
     /// The unit, if pages have such parts, their spare bytes hold a list of them, and the table can name all of them.

@@ -164,15 +164,6 @@ impl Schedule {
         };
         let (dies, units) = (geometry.dies(), geometry.dies() / dies_per_unit);
         let by_priority = config.policy == Policy::PriorityClasses;
-        let trace = sim.trace();
-        let unit_name = match config.interleave {
-            Interleave::Die => "die",
-            Interleave::Chip => "chip",
-        };
-        let waiting = (0..units).map(|unit| {
-            let name = Name::numbered(unit_name, unit).followed_by("waiting");
-            trace.counter("queues", name)
-        });
         let schedule = Rc::new(Schedule {
             nand,
             buffers,
@@ -197,32 +188,34 @@ impl Schedule {
             urgent_planes: (0..geometry.planes()).map(|_| Cell::default()).collect(),
             urgent_in: (0..units).map(|_| Cell::default()).collect(),
             sim: sim.clone(),
-            waiting: waiting.collect(),
+            waiting: waiting_counters(sim, config, units),
             logical_page: Cell::new(None),
             geometry,
         });
-        let geometry = &schedule.geometry;
+        schedule.make_units(config, channels, ledger);
+        schedule
+    }
+
+    /// The units, at rest until they serve; chips of a channel take turns.
+    fn make_units(
+        self: &Rc<Schedule>,
+        config: &ScheduleConfig,
+        channels: &[Rc<Channel>],
+        ledger: &Rc<Ledger>,
+    ) {
+        let (sim, geometry) = (&self.sim, &self.geometry);
         let turns: Vec<Rc<Turns>> = channels
             .iter()
             .map(|_| Rc::new(Turns::new(sim, geometry.chips_per_channel)))
             .collect();
-        for number in 0..units as usize {
-            let die = DieId(number as u32 * dies_per_unit);
+        for number in 0..self.queues.len() {
+            let die = DieId(number as u32 * self.dies_per_unit);
             let channel = geometry.channel_of_die(die).0 as usize;
             let turns = (config.interleave == Interleave::Chip).then(|| turns[channel].clone());
             let channel = channels[channel].clone();
-            let unit = Unit::new(
-                sim,
-                config,
-                schedule.clone(),
-                number,
-                channel,
-                turns,
-                ledger,
-            );
-            schedule.idle_units.borrow_mut().push(unit);
+            let unit = Unit::new(sim, config, self.clone(), number, channel, turns, ledger);
+            self.idle_units.borrow_mut().push(unit);
         }
-        schedule
     }
 
     /// Simulated time.
@@ -449,6 +442,20 @@ impl Part for Schedule {
             self.sim.spawn_detached(unit.run());
         }
     }
+}
+
+/// Counters in the trace of what waits for each unit.
+fn waiting_counters(sim: &Sim, config: &ScheduleConfig, units: u32) -> Vec<Counter> {
+    let unit_name = match config.interleave {
+        Interleave::Die => "die",
+        Interleave::Chip => "chip",
+    };
+    let trace = sim.trace();
+    let waiting = (0..units).map(|unit| {
+        let name = Name::numbered(unit_name, unit).followed_by("waiting");
+        trace.counter("queues", name)
+    });
+    waiting.collect()
 }
 
 /// How many planes take part in a command that touches cells.

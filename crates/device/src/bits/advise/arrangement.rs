@@ -6,6 +6,10 @@ use nvme::VectorId;
 
 use super::Given;
 
+/// How the vectors of one expression lie: by vector, the string (numbered by first use) and whether
+/// it holds the inverse.
+pub(super) type Positions = Vec<(u32, bool)>;
+
 /// An arrangement of vectors, which are known by their places in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Arrangement {
@@ -41,6 +45,33 @@ impl Arrangement {
             arrangement.inverse[place] = inverse;
         }
         arrangement
+    }
+
+    /// The same in the order in which vectors are best written: those of a string that are stored alike one after another.
+    pub(super) fn to_be_written(&self, cells_per_string: u32) -> Vec<Vec<usize>> {
+        let mut groups = self.groups();
+        for string in groups
+            .iter_mut()
+            .flat_map(|group| group.chunks_mut(cells_per_string as usize))
+        {
+            string.sort_by_key(|vector| self.inverse[*vector]);
+        }
+        groups
+    }
+
+    /// How these vectors lie, each in the string that `strings` says.
+    pub(super) fn positions(&self, vectors: &[usize], strings: &[usize]) -> Positions {
+        let mut seen: Vec<usize> = Vec::new();
+        let position = |&vector: &usize| {
+            let string = strings[vector];
+            let number = seen.iter().position(|known| *known == string);
+            let number = number.unwrap_or_else(|| {
+                seen.push(string);
+                seen.len() - 1
+            });
+            (number as u32, self.inverse[vector])
+        };
+        vectors.iter().map(position).collect()
     }
 
     /// Numbers of groups are below this.

@@ -1,18 +1,16 @@
-//! What an arrangement costs: the planner is asked, once for each expression and each way in which its
+//! How good an arrangement is: the planner is asked, once for each expression and each way in which its
 //! own vectors can lie.
 
 use std::collections::BTreeMap;
 
 use nvme::VectorId;
 
-use super::arrangement::Arrangement;
-use super::price::Prices;
-use super::{Asked, PageCost, Strings};
+use super::arrangement::{Arrangement, Positions};
+use super::work::{Work, Works};
+use super::{Asked, Strings};
 use crate::bits::rows::{Operand, Row, RowSetId};
 
-/// Operands of the expressions that the planner may be asked about for one piece of advice, each time it is asked; an
-/// expression counts as [`OPERANDS_MIN`] at least.
-const OPERANDS_MAX: usize = 40_000;
+/// Operands that an expression counts as at least, where those are counted that the planner is asked about.
 const OPERANDS_MIN: usize = 4;
 /// And how often it may be looked up what it said.
 const LOOKUPS_MAX: usize = 5_000_000;
@@ -29,10 +27,6 @@ pub(super) struct Weight {
     inversions: usize,
 }
 
-/// How the vectors of one expression lie: by vector, the string (numbered by first use) and whether
-/// it holds the inverse.
-type Positions = Vec<(u32, bool)>;
-
 /// Asks the planner, and remembers.
 pub(super) struct Judge<'a> {
     asked: &'a [Asked],
@@ -40,18 +34,21 @@ pub(super) struct Judge<'a> {
     /// By expression: its vectors, as places in the list.
     operands: Vec<Vec<usize>>,
     strings: &'a Strings,
-    prices: &'a Prices,
-    known: Vec<BTreeMap<Positions, PageCost>>,
+    works: &'a Works,
+    known: Vec<BTreeMap<Positions, Work>>,
     planned_operands: usize,
+    operands_max: usize,
     lookups: usize,
 }
 
 impl<'a> Judge<'a> {
+    /// A judge that asks the planner about expressions of `operands_max` operands altogether, and a little more.
     pub(super) fn new(
         asked: &'a [Asked],
         vectors: &'a [VectorId],
         strings: &'a Strings,
-        prices: &'a Prices,
+        works: &'a Works,
+        operands_max: usize,
     ) -> Judge<'a> {
         let place = |id: &VectorId| vectors.iter().position(|known| known == id);
         let operands = asked
@@ -70,16 +67,17 @@ impl<'a> Judge<'a> {
             vectors,
             operands,
             strings,
-            prices,
+            works,
             known: vec![BTreeMap::new(); asked.len()],
             planned_operands: 0,
+            operands_max,
             lookups: 0,
         }
     }
 
     /// Whether so much was asked that this is to be the last arrangement.
     pub(super) fn is_budget_spent(&self) -> bool {
-        self.planned_operands >= OPERANDS_MAX || self.lookups >= LOOKUPS_MAX
+        self.planned_operands >= self.operands_max || self.lookups >= LOOKUPS_MAX
     }
 
     /// The vectors of each expression.
@@ -102,21 +100,30 @@ impl<'a> Judge<'a> {
                 .count(),
         };
         for expression in 0..self.asked.len() {
-            let cost = self.cost(expression, arrangement, &strings);
+            let cost = self.work(expression, arrangement, &strings);
             let frequency = u128::from(self.asked[expression].frequency);
-            weight.work += frequency * u128::from(cost.work.as_ps());
+            weight.work += frequency * u128::from(cost.span.as_ps());
             weight.senses += frequency * u128::from(cost.senses);
             weight.page_transfers += frequency * u128::from(cost.page_transfers);
         }
         weight
     }
 
-    /// What each expression costs.
-    pub(super) fn costs(&mut self, arrangement: &Arrangement) -> Vec<PageCost> {
+    /// By expression, its vectors in this order, and how they lie.
+    pub(super) fn positions(
+        &self,
+        arrangement: &Arrangement,
+        order: &[usize],
+    ) -> Vec<(Vec<VectorId>, Positions)> {
         let strings = self.string_of(arrangement);
-        (0..self.asked.len())
-            .map(|expression| self.cost(expression, arrangement, &strings))
-            .collect()
+        let of = |operands: &Vec<usize>| {
+            let is_operand = |vector: &usize| operands.contains(vector);
+            let operands: Vec<usize> = order.iter().copied().filter(is_operand).collect();
+            let names = operands.iter().map(|&vector| self.vectors[vector]);
+            let positions = arrangement.positions(&operands, &strings);
+            (names.collect(), positions)
+        };
+        self.operands.iter().map(of).collect()
     }
 
     /// By vector, the number of its string: a group fills one after another.
@@ -133,33 +140,18 @@ impl<'a> Judge<'a> {
         strings
     }
 
-    fn cost(
-        &mut self,
-        expression: usize,
-        arrangement: &Arrangement,
-        strings: &[usize],
-    ) -> PageCost {
+    fn work(&mut self, expression: usize, arrangement: &Arrangement, strings: &[usize]) -> Work {
         self.lookups += 1;
-        let mut seen: Vec<usize> = Vec::new();
-        let mut positions = Positions::new();
-        for &vector in &self.operands[expression] {
-            let string = strings[vector];
-            let number = seen.iter().position(|known| *known == string);
-            let number = number.unwrap_or_else(|| {
-                seen.push(string);
-                seen.len() - 1
-            });
-            positions.push((number as u32, arrangement.inverse[vector]));
-        }
+        let positions = arrangement.positions(&self.operands[expression], strings);
         if let Some(known) = self.known[expression].get(&positions) {
             return *known;
         }
-        let cost = self.planned(expression, &positions);
-        self.known[expression].insert(positions, cost);
-        cost
+        let work = self.planned(expression, &positions);
+        self.known[expression].insert(positions, work);
+        work
     }
 
-    fn planned(&mut self, expression: usize, positions: &Positions) -> PageCost {
+    fn planned(&mut self, expression: usize, positions: &Positions) -> Work {
         self.planned_operands += self.operands[expression].len().max(OPERANDS_MIN);
         let mut layers: BTreeMap<u32, u32> = BTreeMap::new();
         let mut places: BTreeMap<VectorId, Operand> = BTreeMap::new();
@@ -175,7 +167,7 @@ impl<'a> Judge<'a> {
         }
         let asked = &self.asked[expression].expression;
         let limits = &self.strings.limits;
-        self.prices
+        self.works
             .of_expression(asked, limits, &|id: VectorId| places[&id])
     }
 }

@@ -1,29 +1,46 @@
 //! Which vectors to put into one group, and which to store inverted, for expressions that will be
 //! asked so and so often.
 //!
-//! A search over arrangements with the planner and the cost model as the judges: what counts is how long the parts of the drive
-//! work for its plans, then how many senses these take. It climbs from several arrangements, most of them read off the expressions, by moving,
+//! A search over arrangements with the planner and bounds of the cost model as the judges: what counts is about how long the
+//! parts of the drive work for its plans, then how many senses these take. It climbs from several arrangements, most of them read off the expressions, by moving,
 //! merging, splitting and inverting until nothing of that helps any more. Its effort is bounded and
 //! its order fixed, so that the same question has the same answer.
+//!
+//! What it finds is then lived through, as is what was there: the routes that the drive would choose, on an idle drive of the
+//! cost model. Only what takes clearly less time there is advised, or as much and clearly less energy.
 
 mod arrangement;
 mod climb;
 mod judge;
-mod price;
+mod lived;
+mod replacing;
 mod starts;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use std::collections::BTreeMap;
 
+use media::nand::ProgramMode;
 use nvme::{Expression, VectorId};
 use sim::{Energy, Span};
 
 use super::plan::Limits;
 use crate::cost::CostModel;
 use arrangement::Arrangement;
-use judge::Judge;
-use price::Prices;
+use judge::{Judge, Weight};
+use lived::Lived;
+use work::Works;
+
+pub use lived::{Outside, demand_of_vector};
+pub use replacing::Replacing;
+
+/// Operands of the expressions that the planner may be asked about for one piece of advice, each time it is asked.
+const OPERANDS_MAX: usize = 40_000;
+/// Evaluations that are lived through for one piece of advice, about, but for those of one arrangement and what is there.
+const LIVED_MAX: usize = 200;
+/// Less by one part of so many is clearly less: the cost model is that exact.
+const CLEARLY: u128 = 100;
 
 /// An expression and how often it is asked, in any unit.
 #[derive(Clone, Debug)]
@@ -69,6 +86,8 @@ pub struct Strings {
     pub limits: Limits,
     /// Wordlines of a string: as many vectors of a group share one.
     pub cells_per_string: u32,
+    /// How ordinary data are programmed, such as the names of vectors.
+    pub ordinary: ProgramMode,
 }
 
 /// A vector in a proposed group.
@@ -81,7 +100,8 @@ pub struct Member {
     pub inverse: bool,
 }
 
-/// What an expression costs: senses and pages for each page of its vectors, time and energy for a page in every plane.
+/// What counting the ones of an expression costs, by whoever is fastest: senses and pages that leave the dies for each page
+/// of its vectors, time and energy of an idle drive for a page in every plane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct PageCost {
@@ -89,11 +109,9 @@ pub struct PageCost {
     pub senses: u64,
     /// Pages that cross the channel.
     pub page_transfers: u64,
-    /// About how long dies, channels and accelerator work until the result is there, whatever becomes of it.
-    pub work: Span,
-    /// About how long it takes to count its ones.
+    /// How long it takes.
     pub time: Span,
-    /// About what that spends.
+    /// What it spends.
     pub energy: Energy,
 }
 
@@ -119,91 +137,65 @@ pub struct Advice {
     pub replacing: Replacing,
 }
 
-/// What it takes to place vectors anew, and after how many questions that has paid back: as often asked as was said, in
-/// proportion.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Replacing {
-    /// Vectors that are to be written anew.
-    pub vectors: u64,
-    /// About how long reading and writing these takes, of a page in every plane.
-    pub time: Span,
-    /// About what that spends.
-    pub energy: Energy,
-    /// Questions after which time is won; none if none is.
-    pub questions_for_time: Option<u64>,
-    /// Questions after which energy is won; none if none is.
-    pub questions_for_energy: Option<u64>,
-}
-
 /// Proposes groups and inversions for `asked`. Vectors that `given` does not place are, before, in
-/// one further group, as they are.
+/// one further group, as they are. `outside` is the host that asks.
 pub fn advise(
     asked: &[Asked],
     given: &BTreeMap<VectorId, Given>,
     strings: &Strings,
     model: &CostModel,
+    outside: &dyn Outside,
 ) -> Advice {
+    advise_within(OPERANDS_MAX, asked, given, (strings, model), outside)
+}
+
+/// The same with a search that is broken off when the planner was asked about so many operands.
+fn advise_within(
+    operands_max: usize,
+    asked: &[Asked],
+    given: &BTreeMap<VectorId, Given>,
+    (strings, model): (&Strings, &CostModel),
+    outside: &dyn Outside,
+) -> Advice {
+    let vectors = vectors_of(asked);
+    let given = Arrangement::given(&vectors, given);
+    let works = Works::of(model);
+    let mut judge = Judge::new(asked, &vectors, strings, &works, operands_max);
+    let found = found(asked, &vectors, &given, &mut judge);
+    let operands = judge.operands().iter().map(Vec::len).max().unwrap_or(0);
+    let mut lived = Lived::on(model, strings.limits, operands, outside);
+    let mut placed = |arrangement: &Arrangement, groups: Vec<Vec<usize>>| -> Placed {
+        let positions = judge.positions(arrangement, &groups.concat());
+        let costs = asked.iter().zip(positions);
+        let costs = costs.map(|(asked, positions)| lived.cost(&asked.expression, positions));
+        Placed {
+            costs: costs.collect(),
+            groups: members(groups, arrangement, &vectors),
+        }
+    };
+    let before = placed(&given, given.groups());
+    let total = |placed: &Placed| Total::of(asked, &placed.costs);
+    let tried = found.iter().take((LIVED_MAX / asked.len().max(1)).max(1));
+    let tried = tried.map(|found| placed(found, found.to_be_written(strings.cells_per_string)));
+    let fastest = tried.min_by_key(total);
+    let better = fastest.filter(|placed| total(placed).is_clearly_less(&total(&before)));
+    let after = better.unwrap_or_else(|| before.clone());
+    Advice {
+        replacing: Replacing::of(asked, (&before, &after), &lived, strings.ordinary),
+        before,
+        after,
+    }
+}
+
+/// All vectors of expressions, in the order in which these name them.
+fn vectors_of(asked: &[Asked]) -> Vec<VectorId> {
     let mut vectors: Vec<VectorId> = Vec::new();
     for id in asked.iter().flat_map(|asked| named(&asked.expression)) {
         if !vectors.contains(&id) {
             vectors.push(id);
         }
     }
-    let before = Arrangement::given(&vectors, given);
-    let prices = Prices::of(model);
-    let mut judge = Judge::new(asked, &vectors, strings, &prices);
-    let mut best = before.clone();
-    let mut least = judge.weigh(&before);
-    // From the best on: the effort may not last for all.
-    let mut starts = starts::starts(asked, &vectors, &before);
-    starts.sort_by_cached_key(|start| judge.weigh(start));
-    for mut arrangement in starts {
-        let cost = climb::climb(&mut arrangement, &mut judge);
-        if cost < least {
-            (best, least) = (arrangement, cost);
-        }
-    }
-    let before = placed(&before, &vectors, &mut judge);
-    let after = placed(&best, &vectors, &mut judge);
-    Advice {
-        replacing: Replacing::of(asked, &before, &after, &prices),
-        before,
-        after,
-    }
-}
-
-impl Replacing {
-    fn of(asked: &[Asked], before: &Placed, after: &Placed, prices: &Prices) -> Replacing {
-        let is_new = |group: &&Vec<Member>| !before.groups.contains(group);
-        let vectors = after
-            .groups
-            .iter()
-            .filter(is_new)
-            .map(|group| group.len() as u64);
-        let vectors: u64 = vectors.sum();
-        let (time, energy) = prices.of_replacing();
-        let (time, energy) = (time * vectors, energy * vectors);
-        let of_all = |placed: &Placed, of: fn(&PageCost) -> u64| -> u128 {
-            let costs = asked.iter().zip(&placed.costs);
-            costs
-                .map(|(asked, cost)| u128::from(asked.frequency) * u128::from(of(cost)))
-                .sum()
-        };
-        let questions: u128 = asked.iter().map(|asked| u128::from(asked.frequency)).sum();
-        let pays_back = |spent: u64, of: fn(&PageCost) -> u64| {
-            let won = of_all(before, of).checked_sub(of_all(after, of))?;
-            let needed = (u128::from(spent) * questions).checked_div(won)?;
-            u64::try_from(needed + 1).ok()
-        };
-        Replacing {
-            vectors,
-            time,
-            energy,
-            questions_for_time: pays_back(time.as_ps(), |cost| cost.time.as_ps()),
-            questions_for_energy: pays_back(energy.as_pj(), |cost| cost.energy.as_pj()),
-        }
-    }
+    vectors
 }
 
 /// The vectors of an expression in the order in which it names them.
@@ -214,16 +206,66 @@ fn named(expression: &Expression) -> Vec<VectorId> {
     }
 }
 
-fn placed(arrangement: &Arrangement, vectors: &[VectorId], judge: &mut Judge<'_>) -> Placed {
-    let members = |group: Vec<usize>| -> Vec<Member> {
-        let member = |place: usize| Member {
-            vector: vectors[place],
-            inverse: arrangement.inverse[place],
-        };
-        group.into_iter().map(member).collect()
+/// What climbing finds, the best first, each once.
+fn found(
+    asked: &[Asked],
+    vectors: &[VectorId],
+    given: &Arrangement,
+    judge: &mut Judge<'_>,
+) -> Vec<Arrangement> {
+    let mut starts = starts::starts(asked, vectors, given);
+    // From the best on: the effort may not last for all.
+    starts.sort_by_cached_key(|start| judge.weigh(start));
+    let mut found: Vec<(Weight, Arrangement)> = Vec::new();
+    for mut arrangement in starts {
+        let weight = climb::climb(&mut arrangement, judge);
+        if found.iter().all(|(_, known)| *known != arrangement) {
+            found.push((weight, arrangement));
+        }
+    }
+    found.sort_by_key(|(weight, _)| *weight);
+    found.into_iter().map(|(_, found)| found).collect()
+}
+
+/// Groups of vectors that are places in a list.
+fn members(
+    groups: Vec<Vec<usize>>,
+    arrangement: &Arrangement,
+    vectors: &[VectorId],
+) -> Vec<Vec<Member>> {
+    let member = |place: usize| Member {
+        vector: vectors[place],
+        inverse: arrangement.inverse[place],
     };
-    Placed {
-        groups: arrangement.groups().into_iter().map(members).collect(),
-        costs: judge.costs(arrangement),
+    let members = |group: Vec<usize>| group.into_iter().map(member).collect();
+    groups.into_iter().map(members).collect()
+}
+
+/// What all expressions take and spend together, each as often as it is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Total {
+    time: u128,
+    energy: u128,
+}
+
+impl Total {
+    fn of(asked: &[Asked], costs: &[PageCost]) -> Total {
+        let sum = |of: fn(&PageCost) -> u64| -> u128 {
+            let costs = asked.iter().zip(costs);
+            costs
+                .map(|(asked, cost)| u128::from(asked.frequency) * u128::from(of(cost)))
+                .sum()
+        };
+        Total {
+            time: sum(|cost| cost.time.as_ps()),
+            energy: sum(|cost| cost.energy.as_pj()),
+        }
+    }
+
+    /// Whether it takes clearly less time than another, or no more and spends clearly less.
+    fn is_clearly_less(&self, other: &Total) -> bool {
+        let clearly = |less: u128, more: u128| less + less / CLEARLY < more;
+        clearly(self.time, other.time)
+            || self.time <= other.time && clearly(self.energy, other.energy)
     }
 }

@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn every_function_of_three_pages_has_a_formula() {
-        let smallest = Smallest::new();
+        let smallest = Smallest::get();
         let pages: Vec<Formula> = (0..3)
             .map(|at| Formula::Page {
                 at,
@@ -380,7 +380,7 @@ mod tests {
                     care,
                     value: value & care,
                 };
-                let formula = Formula::of(partial, 3, &smallest);
+                let formula = Formula::of(partial, 3, smallest);
                 let table = formula.table(&pages).expect("of pages only");
                 assert!(partial.admits(table), "{value:#x} {care:#x} {formula:?}");
             }
@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn formulas_are_short() {
-        let smallest = Smallest::new();
+        let smallest = Smallest::get();
         let [a, b, c, d] = INPUTS;
         for (value, operands) in [
             (a & b & c & d, 4),
@@ -402,7 +402,7 @@ mod tests {
             ((a ^ b) & (a ^ c) & !d, 3 + 2 + 2),
         ] {
             let care = u16::MAX;
-            let formula = Formula::of(Partial { care, value }, 4, &smallest);
+            let formula = Formula::of(Partial { care, value }, 4, smallest);
             assert!(formula.operands() <= operands, "{formula:?}");
         }
     }

@@ -16,7 +16,6 @@ mod pages;
 mod sequences;
 mod smallest;
 
-use std::cell::OnceCell;
 use std::rc::Rc;
 
 use arrayvec::ArrayVec;
@@ -29,16 +28,11 @@ pub(super) use atoms::ATOMS_MAX;
 use atoms::{ATOMS, Function, all_points};
 use formula::Partial;
 use pages::Candidates;
-use sequences::{INPUTS_MAX, Sequence, sequences};
-use smallest::Smallest;
+use sequences::INPUTS_MAX;
 
 /// What was found for functions of atoms, and what the latches can do.
 pub(super) struct Synthesis {
     reach: Reach,
-    /// Sequences by number of inputs less one; empty until asked for.
-    sequences: [Vec<Sequence>; INPUTS_MAX],
-    /// Formulas of the controller; found where a page does not do.
-    smallest: OnceCell<Smallest>,
     known: Vec<(Function, Option<Rc<Tree>>)>,
 }
 
@@ -67,8 +61,6 @@ impl Synthesis {
     pub(super) fn new(reach: Reach) -> Synthesis {
         Synthesis {
             reach,
-            sequences: [const { Vec::new() }; INPUTS_MAX],
-            smallest: OnceCell::new(),
             known: Vec::new(),
         }
     }
@@ -103,7 +95,7 @@ impl Synthesis {
             .count()
     }
 
-    fn find(&mut self, function: &Function) -> Option<Rc<Tree>> {
+    fn find(&self, function: &Function) -> Option<Rc<Tree>> {
         if function.atoms.is_empty() {
             return Some(constant(function.table != 0));
         }
@@ -117,19 +109,11 @@ impl Synthesis {
         for count in 1..=most {
             let sets = sets_of(function, &senses, count);
             if !sets.is_empty() {
-                (1..=count).for_each(|inputs| self.prepare(inputs));
-                let candidates = Candidates::new(&senses, &sets, &self.sequences, &self.smallest);
+                let candidates = Candidates::new(&senses, &sets);
                 return Some(candidates.cheapest());
             }
         }
         None
-    }
-
-    fn prepare(&mut self, inputs: usize) {
-        let known = &mut self.sequences[inputs - 1];
-        if known.is_empty() {
-            *known = sequences(inputs);
-        }
     }
 }
 

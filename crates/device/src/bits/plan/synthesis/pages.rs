@@ -1,12 +1,11 @@
 //! From sets of senses to pages and the controller's formula over them.
 
-use std::cell::OnceCell;
 use std::rc::Rc;
 
 use arrayvec::ArrayVec;
 
 use super::formula::{Formula, Partial};
-use super::sequences::{INPUTS, INPUTS_MAX, Mode, Sequence, all_cells};
+use super::sequences::{INPUTS, INPUTS_MAX, Mode, Sequence, all_cells, sequences};
 use super::smallest::Smallest;
 use super::{Sense, SenseSet};
 use crate::bits::plan::forms::Form;
@@ -33,24 +32,12 @@ struct Shared<'a> {
 pub(super) struct Candidates<'a> {
     senses: &'a [Sense],
     sets: &'a [SenseSet],
-    sequences: &'a [Vec<Sequence>; INPUTS_MAX],
-    smallest: &'a OnceCell<Smallest>,
 }
 
 impl<'a> Candidates<'a> {
     /// All sets of the smallest size, at least one.
-    pub(super) fn new(
-        senses: &'a [Sense],
-        sets: &'a [SenseSet],
-        sequences: &'a [Vec<Sequence>; INPUTS_MAX],
-        smallest: &'a OnceCell<Smallest>,
-    ) -> Candidates<'a> {
-        Candidates {
-            senses,
-            sets,
-            sequences,
-            smallest,
-        }
+    pub(super) fn new(senses: &'a [Sense], sets: &'a [SenseSet]) -> Candidates<'a> {
+        Candidates { senses, sets }
     }
 
     /// The plan of the fewest pages; then of the fewest operands for the controller, blocks and moves
@@ -79,7 +66,7 @@ impl<'a> Candidates<'a> {
         for set in self.sets {
             for order in &orders {
                 let partial = reordered(set.partial, order);
-                let found = self.sequences[inputs - 1]
+                let found = sequences(inputs)
                     .iter()
                     .take_while(|sequence| (set.blocks, sequence.moves) < least)
                     .find(|sequence| partial.admits(sequence.table));
@@ -105,11 +92,7 @@ impl<'a> Candidates<'a> {
         splits.into_iter().filter_map(move |pages| {
             let tables: Vec<u16> = pages.iter().map(|page| page.table).collect();
             let partial = set.partial.over(inputs, &tables)?;
-            let formula = Formula::of(
-                partial,
-                pages.len(),
-                self.smallest.get_or_init(Smallest::new),
-            );
+            let formula = Formula::of(partial, pages.len(), Smallest::get());
             Some(Shared {
                 set,
                 pages,
@@ -148,7 +131,7 @@ impl<'a> Candidates<'a> {
             };
             let wanted = partial.over(INPUTS_MAX, &operands);
             let wanted = wanted.expect("a page is a function of its inputs");
-            let sequences = self.sequences[inputs - 1].iter();
+            let sequences = sequences(inputs).iter();
             sequences
                 .filter(move |sequence| wanted.admits(sequence.table))
                 .map(move |sequence| (order, sequence))

@@ -3,6 +3,8 @@
 //! A table of a function of `n` inputs has 2^n bits; bit `i` is its value where input `j` has the
 //! value of bit `j` of `i`.
 
+use std::sync::OnceLock;
+
 use arrayvec::ArrayVec;
 
 use crate::bits::plan::tree::Join;
@@ -48,8 +50,13 @@ pub(super) struct Sequence {
 }
 
 /// For each function that senses of `inputs` inputs in order can leave in C the sequence of the
-/// fewest moves, ascending by moves.
-pub(super) fn sequences(inputs: usize) -> Vec<Sequence> {
+/// fewest moves, ascending by moves. That depends on nothing else, and is found once.
+pub(super) fn sequences(inputs: usize) -> &'static [Sequence] {
+    static KNOWN: [OnceLock<Vec<Sequence>>; INPUTS_MAX] = [const { OnceLock::new() }; INPUTS_MAX];
+    KNOWN[inputs - 1].get_or_init(|| found(inputs))
+}
+
+fn found(inputs: usize) -> Vec<Sequence> {
     let mut walk = Walk {
         inputs,
         fewest: vec![u32::MAX; 1 << (1 << inputs)],

@@ -1,5 +1,7 @@
 //! The formulas of the fewest operands for all functions of up to three pages.
 
+use std::sync::OnceLock;
+
 use super::formula::{Formula, Partial};
 use super::sequences::INPUTS;
 
@@ -37,8 +39,13 @@ pub(super) struct Smallest {
 }
 
 impl Smallest {
-    /// The formulas of all functions.
-    pub(super) fn new() -> Smallest {
+    /// The formulas of all functions. They depend on nothing, and are found once.
+    pub(super) fn get() -> &'static Smallest {
+        static KNOWN: OnceLock<Smallest> = OnceLock::new();
+        KNOWN.get_or_init(Smallest::new)
+    }
+
+    fn new() -> Smallest {
         let mut smallest = Smallest {
             known: [[(FAR, 0, 0); FUNCTIONS]; ROOTS.len()],
             is_page: [false; FUNCTIONS],

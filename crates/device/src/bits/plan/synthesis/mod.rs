@@ -38,8 +38,9 @@ pub(super) struct Synthesis {
     /// Sequences by number of inputs less one; empty until asked for.
     sequences: [Vec<Sequence>; INPUTS_MAX],
     /// Formulas of the controller; found where a page does not do.
-    smallest: OnceCell<Smallest>,
+    smallest: OnceCell<Box<Smallest>>,
     known: Vec<(Function, Option<Rc<Tree>>)>,
+    steps: u64,
 }
 
 /// One sense, not inverted.
@@ -70,7 +71,13 @@ impl Synthesis {
             sequences: [const { Vec::new() }; INPUTS_MAX],
             smallest: OnceCell::new(),
             known: Vec::new(),
+            steps: 0,
         }
+    }
+
+    /// Senses that were tried in sets so far.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
     }
 
     /// The cheapest way to have `lit` in the controller; `None` if `lit` has more than `atoms_max`
@@ -115,7 +122,7 @@ impl Synthesis {
             _ => 3,
         };
         for count in 1..=most {
-            let sets = sets_of(function, &senses, count);
+            let sets = sets_of(function, &senses, count, &mut self.steps);
             if !sets.is_empty() {
                 (1..=count).for_each(|inputs| self.prepare(inputs));
                 let candidates = Candidates::new(&senses, &sets, &self.sequences, &self.smallest);
@@ -175,17 +182,19 @@ fn senses_of(function: &Function, reach: Reach) -> Vec<Sense> {
 }
 
 /// All sets of `count` senses that `function` is a function of.
-fn sets_of(function: &Function, senses: &[Sense], count: usize) -> Vec<SenseSet> {
+fn sets_of(function: &Function, senses: &[Sense], count: usize, steps: &mut u64) -> Vec<SenseSet> {
     let mut walk = SetWalk {
         function,
         senses,
         count,
         chosen: ArrayVec::new(),
         found: Vec::new(),
+        tried: 0,
     };
     let mut whole = ArrayVec::new();
     whole.push(all_points(function.atoms.len()));
     walk.extend(0, &whole, 0);
+    *steps += walk.tried;
     walk.found
 }
 
@@ -198,12 +207,15 @@ struct SetWalk<'a> {
     count: usize,
     chosen: ArrayVec<usize, INPUTS_MAX>,
     found: Vec<SenseSet>,
+    /// Senses added to sets, or found to be of no use there.
+    tried: u64,
 }
 
 impl SetWalk<'_> {
     /// Adds senses from `first` on; cell `i` is where chosen sense `j` gives bit `j` of `i`.
     fn extend(&mut self, first: usize, cells: &Cells, atoms: u32) {
         let last = self.chosen.len() + 1 == self.count;
+        self.tried += (self.senses.len() - first) as u64;
         for at in first..self.senses.len() {
             let sense = &self.senses[at];
             let atoms = atoms | sense.atoms;

@@ -34,7 +34,7 @@ pub(super) struct Candidates<'a> {
     senses: &'a [Sense],
     sets: &'a [SenseSet],
     sequences: &'a [Vec<Sequence>; INPUTS_MAX],
-    smallest: &'a OnceCell<Smallest>,
+    smallest: &'a OnceCell<Box<Smallest>>,
 }
 
 impl<'a> Candidates<'a> {
@@ -43,7 +43,7 @@ impl<'a> Candidates<'a> {
         senses: &'a [Sense],
         sets: &'a [SenseSet],
         sequences: &'a [Vec<Sequence>; INPUTS_MAX],
-        smallest: &'a OnceCell<Smallest>,
+        smallest: &'a OnceCell<Box<Smallest>>,
     ) -> Candidates<'a> {
         Candidates {
             senses,
@@ -108,7 +108,7 @@ impl<'a> Candidates<'a> {
             let formula = Formula::of(
                 partial,
                 pages.len(),
-                self.smallest.get_or_init(Smallest::new),
+                self.smallest.get_or_init(|| Box::new(Smallest::new())),
             );
             Some(Shared {
                 set,

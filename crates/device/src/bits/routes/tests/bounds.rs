@@ -11,7 +11,7 @@ use crate::bits::config::RouteRule;
 use crate::bits::engine::Engine;
 use crate::bits::job::{Detail, Question, job};
 use crate::bits::plan::{Limits, Weights};
-use crate::bits::routes::ways::ways;
+use crate::bits::routes::ways::Ways;
 use crate::bits::routes::{Choice, Route};
 use crate::bits::rows::Leaf;
 use crate::cost::{AcceleratorModel, Bound, Cost, CostModel, IdleDrive, tests};
@@ -23,7 +23,7 @@ const APART: u32 = 1 << 12;
 const ENGINES: [Engine; 3] = [Engine::FlashCosmos, Engine::ParaBit, Engine::InStorage];
 
 impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
         self.bits() % limit
     }
 }
@@ -55,9 +55,9 @@ fn model(random: &mut Random) -> CostModel {
 }
 
 /// Operands of three groups, each at a home of its own or outside of the region.
-struct Operands {
-    geometry: Geometry,
-    groups: Vec<Option<(Layout, bool)>>,
+pub(super) struct Operands {
+    pub(super) geometry: Geometry,
+    pub(super) groups: Vec<Option<(Layout, bool)>>,
 }
 
 impl Operands {
@@ -105,7 +105,7 @@ impl Operands {
     }
 
     /// The classes of the first chunks of what an expression names, and it over numbers of these.
-    fn classes(&self, expression: &Expression, chunks: u32) -> (Expression, Vec<Class>) {
+    pub(super) fn classes(&self, expression: &Expression, chunks: u32) -> (Expression, Vec<Class>) {
         let names = expression.vectors();
         let place = |name: Leaf| names.binary_search(&name).expect("it is named") as u32;
         let numbered = expression.try_map(|name| Ok::<_, ()>(Leaf::Stored(place(name))));
@@ -118,6 +118,17 @@ impl Operands {
         let classes = classes(stored, &self.geometry, (&first, 1), 0..chunks, |_| {});
         (numbered, classes)
     }
+}
+
+/// All ways of an engine, the one in the controller first.
+fn ways(expression: &Expression, engine: Engine, class: &Class, choice: &Choice<'_>) -> Vec<Route> {
+    let (weights, mut ways) = (choice.limits.weights, Ways::new(expression, class, choice));
+    let mut all = vec![ways.in_controller(engine, weights)];
+    if engine == Engine::FlashCosmos {
+        let brought = ways.brought(weights).into_iter();
+        all.extend(brought.map(|way| ways.gathered(way, weights)));
+    }
+    all
 }
 
 /// What evaluating classes by routes takes at least, and what it takes.

@@ -8,11 +8,12 @@ use super::{Expression, Random, group};
 use crate::bits::bound::{Shares, bound};
 use crate::bits::classes::{Class, classes};
 use crate::bits::config::RouteRule;
-use crate::bits::engine::Engine;
+use crate::bits::engine::{Engine, Evaluator, Objective};
 use crate::bits::job::{Detail, Question, job};
 use crate::bits::plan::{Limits, Weights};
+use crate::bits::routes::time::time_of;
 use crate::bits::routes::ways::Ways;
-use crate::bits::routes::{Choice, Route};
+use crate::bits::routes::{Choice, Route, routes};
 use crate::bits::rows::Leaf;
 use crate::cost::{AcceleratorModel, Bound, Cost, CostModel, IdleDrive, tests};
 use crate::ftl::{Lpn, Stored};
@@ -229,6 +230,53 @@ fn bounds_are_no_more_than_what_is_lived() {
     short.expect("fewer", 0.6..1.25, 0.8..1.01);
     // Programs and senses of classes that are brought together on each other's dies wait for one another.
     gathered.expect("gathered", 0.45..1.4, 0.65..1.1);
+}
+
+/// What is chosen between engines takes no longer than what any of them would do, however many classes share the drive.
+#[test]
+fn no_engine_alone_is_faster_than_the_best() {
+    let (mut alone, mut together) = (0, 0);
+    for seed in 0..300 {
+        let random = &mut Random(seed);
+        let model = model(random);
+        let geometry = &model.nand.geometry;
+        let operands = Operands::new(geometry, random);
+        let expression = random.expression(4);
+        let chunks = 1 + random.below(2 * u64::from(geometry.planes()));
+        let (expression, classes) = operands.classes(&expression, chunks as u32);
+        let choice = Choice {
+            geometry,
+            limits: &Limits {
+                blocks_max: 4,
+                weights: Weights::SENSES_FIRST,
+            },
+            model: &model,
+            rule: RouteRule::Fastest,
+            count_only: false,
+        };
+        let time = |by| {
+            let planned = routes(&expression, by, classes.clone(), &choice);
+            let of = planned.iter();
+            let of = of.map(|(class, routes)| (class, &routes.chosen));
+            time_of(&of.collect::<Vec<_>>(), &choice).as_ps()
+        };
+        let best = time(Evaluator::Best(Objective::Time));
+        for engine in ENGINES {
+            let other = time(Evaluator::Engine(engine));
+            let case = format!("seed {seed}, {engine}, {} classes", classes.len());
+            assert!(best <= other + other / 50, "{case}: {best} of {other} ps");
+            let told = if classes.len() == 1 {
+                &mut alone
+            } else {
+                &mut together
+            };
+            *told += u32::from(best < other);
+        }
+    }
+    assert!(
+        alone > 100 && together > 10,
+        "{alone} and {together} faster"
+    );
 }
 
 /// No part of a bound is more than what was lived through.

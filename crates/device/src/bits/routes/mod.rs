@@ -96,8 +96,9 @@ pub fn routes(
         Evaluator::Engine(engine) => engine,
         Evaluator::Best(objective) => return best::best(expression, objective, classes, choice),
     };
+    let is_alone = classes.len() == 1;
     let alone = |class: Class| {
-        let routes = route(expression, engine, &class, choice);
+        let routes = route_beside(expression, engine, (&class, is_alone), choice);
         (class, routes)
     };
     let mut planned: Vec<(Class, Routes)> = classes.into_iter().map(alone).collect();
@@ -141,6 +142,16 @@ pub fn route(
     class: &Class,
     choice: &Choice<'_>,
 ) -> Routes {
+    route_beside(expression, engine, (class, true), choice)
+}
+
+/// The same where other classes may share the drive: then what ends sooner by itself does not rule out what does not.
+fn route_beside(
+    expression: &Expression<Leaf>,
+    engine: Engine,
+    (class, is_alone): (&Class, bool),
+    choice: &Choice<'_>,
+) -> Routes {
     let mut ways = Ways::new(expression, class, choice);
     let weights = choice.limits.weights;
     let mut controller = ways.in_controller(engine, weights);
@@ -149,7 +160,10 @@ pub fn route(
         controller.estimate = Some(time_of(&[(class, &controller)], choice));
     }
     let gathered = match engine {
-        Engine::FlashCosmos => fastest_gathered(&mut ways, controller.estimate, class, choice),
+        Engine::FlashCosmos => {
+            let sooner = controller.estimate.filter(|_| is_alone);
+            fastest_gathered(&mut ways, sooner, class, choice)
+        }
         _ => None,
     };
     let wanted = |gathered: &Route| match choice.rule {

@@ -11,6 +11,8 @@ mod display;
 mod emit;
 mod forms;
 mod graph;
+mod planner;
+mod read;
 mod rewrite;
 mod search;
 mod shared;
@@ -26,7 +28,7 @@ use nvme::Expression;
 use super::engine::Engine;
 use super::rows::{Operand, RowSetId};
 pub use contents::{Contents, Held, OPERANDS_SHOWN, contents};
-use forms::Reach;
+pub use planner::Planner;
 
 /// One block's share of a sense: the AND over wordlines of one string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,62 +200,6 @@ pub fn plan<V: nvme::Operand>(
     limits: &Limits,
     find: impl Fn(V) -> Operand,
 ) -> Plan {
-    assert!(
-        (1..=MWS_BLOCKS_MAX).contains(&limits.blocks_max),
-        "the configuration keeps mws.blocks_max within 1 to {MWS_BLOCKS_MAX}"
-    );
-    let mut graph = graph::Graph::new();
-    let root = graph.build(expression, &find);
-    let parabit = |graph| search::search(graph, root, Vec::new(), Reach::PARABIT, limits.weights);
-    let (computations, root) = match engine {
-        Engine::FlashCosmos => flash_cosmos(graph, root, limits),
-        Engine::ParaBit => parabit(graph),
-        Engine::InStorage => search::read_all(&graph, root),
-    };
-    Plan {
-        engine,
-        computations,
-        root,
-    }
-}
-
-/// The cheapest of what the search finds and of what simpler engines would do.
-fn flash_cosmos(
-    graph: graph::Graph,
-    root: graph::Lit,
-    limits: &Limits,
-) -> (Vec<Computation>, Source) {
-    type Candidate = (Vec<Computation>, Source);
-    let search =
-        |graph, root, sealed, reach| search::search(graph, root, sealed, reach, limits.weights);
-    let reach = Reach::flash_cosmos(limits.blocks_max);
-    let cost = |candidate: &Candidate| limits.weights.of(candidate);
-    let own = search(graph.clone(), root, Vec::new(), reach);
-    // Where something is used twice, the search may overlook that it can be shared. Elsewhere other
-    // plans take at least one sense for every row.
-    let floor = graph
-        .rows_if_read_once(root)
-        .map(|rows| rows as u64 * limits.weights.sense);
-    if floor.is_some_and(|floor| cost(&own) <= floor + limits.weights.page_transfer) {
-        return own;
-    }
-    let sealed = shared::seal(&graph, root)
-        .map(|sealed| search(sealed.graph, sealed.root, sealed.subexpressions, reach));
-    let read_all = search::read_all(&graph, root);
-    let rewritten = graph.rows_if_read_once(root).is_none();
-    let rewritten = rewritten.then(|| rewrite::rewritten(&graph, root, reach));
-    let rewritten = rewritten.flatten().into_iter().flat_map(|(wider, forms)| {
-        let forms = forms.into_iter();
-        forms.map(move |form| search(wider.clone(), form, Vec::new(), reach))
-    });
-    let parabit = search(graph.clone(), root, Vec::new(), Reach::PARABIT);
-    let others = sealed.into_iter().chain([read_all, parabit]);
-    let others = others.chain(rewritten);
-    others.fold(own, |best, other| {
-        if cost(&other) < cost(&best) {
-            other
-        } else {
-            best
-        }
-    })
+    let mut planner = Planner::new(expression, limits.blocks_max, find);
+    planner.plan(engine, limits.weights).clone()
 }

@@ -10,14 +10,14 @@ use nvme::Expression;
 use sim::{Energy, Span};
 
 use super::time::{asked, cost_of, time_of};
-use super::ways::{homes, ways};
-use super::{Choice, Route, Routes};
+use super::ways::{Ways, homes};
+use super::{Choice, Route, Routes, TOLD_MAX};
 use crate::bits::bound::{Extent, Shares, bound};
 use crate::bits::classes::Class;
 use crate::bits::config::RouteRule;
 use crate::bits::demand::{Detail, Question};
 use crate::bits::engine::{Engine, Objective};
-use crate::bits::plan::{Limits, Weights};
+use crate::bits::plan::Weights;
 use crate::bits::rows::Leaf;
 use crate::cost::{Bound, CostModel};
 
@@ -47,8 +47,8 @@ pub(super) fn best(
     choice: &Choice<'_>,
 ) -> Vec<(Class, Routes)> {
     let together = classes.len() > 1 && classes.len() <= CLASSES_TOGETHER;
-    let mut planned: Vec<Candidates> = classes
-        .into_iter()
+    let mut planned: Vec<Candidates<'_>> = classes
+        .iter()
         .map(|class| Candidates::of(expression, class, objective, choice))
         .collect();
     let alone: Vec<usize> = planned.iter_mut().map(|of| of.choose(choice)).collect();
@@ -57,15 +57,18 @@ pub(super) fn best(
         false => alone,
     };
     let routes = planned.into_iter().zip(chosen);
-    routes
+    let routes: Vec<Routes> = routes
         .map(|(of, chosen)| of.routes(chosen, choice))
-        .collect()
+        .collect();
+    classes.into_iter().zip(routes).collect()
 }
 
 /// The candidates of a class.
-struct Candidates {
-    class: Class,
+struct Candidates<'a> {
+    class: &'a Class,
     objective: Objective,
+    ways: Ways<'a>,
+    strategies: Vec<Strategy>,
     routes: Vec<Route>,
     bounds: Vec<Bound>,
     shares: Shares,
@@ -73,18 +76,29 @@ struct Candidates {
     of_strategy: Vec<usize>,
 }
 
-impl Candidates {
+/// A way to bring all pages to one home, before it is planned what that does with them.
+struct Brought {
+    weights: Weights,
+    /// It takes no less, whatever the home does.
+    least: Key,
+    way: Route,
+}
+
+impl<'a> Candidates<'a> {
+    /// What each strategy has the controller combine.
     fn of(
-        expression: &Expression<Leaf>,
-        class: Class,
+        expression: &'a Expression<Leaf>,
+        class: &'a Class,
         objective: Objective,
         choice: &Choice<'_>,
-    ) -> Candidates {
-        let shares = Shares::of(&class, choice.geometry);
+    ) -> Candidates<'a> {
+        let shares = Shares::of(class, choice.geometry);
         let extent = shares.extent(choice.geometry);
         let operands = expression.vectors().len();
         let mut candidates = Candidates {
             objective,
+            ways: Ways::new(expression, class, choice),
+            strategies: Vec::new(),
             routes: Vec::new(),
             bounds: Vec::new(),
             shares,
@@ -92,17 +106,11 @@ impl Candidates {
             class,
         };
         for strategy in strategies(objective, extent, choice) {
-            let limits = Limits {
-                weights: strategy.weights,
-                ..*choice.limits
-            };
-            let choice = &Choice {
-                limits: &limits,
-                ..*choice
-            };
-            let ways = ways(expression, strategy.engine, &candidates.class, choice);
-            let first = candidates.add(ways, choice);
-            candidates.of_strategy.push(first);
+            let Strategy { engine, weights } = strategy;
+            let way = candidates.ways.in_controller(engine, weights);
+            let at = candidates.add(way, choice);
+            candidates.of_strategy.push(at);
+            candidates.strategies.push(strategy);
             if candidates.is_settled(operands) {
                 break;
             }
@@ -110,26 +118,45 @@ impl Candidates {
         candidates
     }
 
-    /// Adds ways; gives the place of the first.
-    fn add(&mut self, ways: Vec<Route>, choice: &Choice<'_>) -> usize {
-        let mut places = ways.into_iter().map(|way| {
-            let alike = |known: &Route| {
-                (known.site, &known.plan.computations, &known.plan.root)
-                    == (way.site, &way.plan.computations, &way.plan.root)
-                    && known.brought == way.brought
-            };
-            let known = self.routes.iter().position(alike);
-            known.unwrap_or_else(|| {
-                let alone = [(&self.class, &self.shares, way.plans())];
-                let bound = bound(alone.into_iter(), &asked(choice), choice.model);
-                self.bounds.push(bound);
-                self.routes.push(way);
-                self.routes.len() - 1
-            })
-        });
-        let first = places.next();
-        places.for_each(drop);
-        first.expect("the controller can combine everything")
+    /// Adds a way; gives its place.
+    fn add(&mut self, way: Route, choice: &Choice<'_>) -> usize {
+        let alike = |known: &Route| {
+            (known.site, &known.plan.computations, &known.plan.root)
+                == (way.site, &way.plan.computations, &way.plan.root)
+                && known.brought == way.brought
+        };
+        let known = self.routes.iter().position(alike);
+        known.unwrap_or_else(|| {
+            self.bounds.push(self.bound_of(&way, choice));
+            self.routes.push(way);
+            self.routes.len() - 1
+        })
+    }
+
+    fn bound_of(&self, way: &Route, choice: &Choice<'_>) -> Bound {
+        let alone = [(self.class, &self.shares, way.plans())];
+        bound(alone.into_iter(), &asked(choice), choice.model)
+    }
+
+    /// What can be brought to one home, what promises most first.
+    fn brought(&mut self, choice: &Choice<'_>) -> Vec<Brought> {
+        let mut all: Vec<Brought> = Vec::new();
+        let strategies = self.strategies.iter();
+        let gathers = |strategy: &&Strategy| strategy.engine == Engine::FlashCosmos;
+        let weights = strategies.filter(gathers).map(|strategy| strategy.weights);
+        for weights in weights.collect::<Vec<_>>() {
+            for way in self.ways.brought(weights) {
+                let bound = self.bound_of(&way, choice);
+                let least = self.least(&bound, choice.model);
+                all.push(Brought {
+                    weights,
+                    least,
+                    way,
+                });
+            }
+        }
+        all.sort_by_key(|brought| brought.least);
+        all
     }
 
     /// Whether nothing can be better than the first: one page, of far fewer senses than there are operands.
@@ -139,35 +166,55 @@ impl Candidates {
         is_alone && plan.senses() * 4 <= operands * 3
     }
 
-    /// The candidate that is best if the class is alone.
+    /// The candidate that is best if the class is alone. Of those that bring all pages to one home only what may be better than
+    /// all before is planned, or is little enough to be told of.
     fn choose(&mut self, choice: &Choice<'_>) -> usize {
+        let brought = self.brought(choice);
+        let must_gather = choice.rule == RouteRule::Gather && !brought.is_empty();
         let mut open: Vec<usize> = (0..self.routes.len())
-            .filter(|&at| !self.is_beaten(at))
+            .filter(|&at| !must_gather && !self.is_beaten(at))
             .collect();
-        let gathering = |at: &usize| self.routes[*at].gathers();
-        match choice.rule {
-            RouteRule::Fastest => {}
-            RouteRule::Controller => open.retain(|at| !gathering(at)),
-            RouteRule::Gather if (0..self.routes.len()).any(|at| gathering(&at)) => {
-                open = (0..self.routes.len()).filter(gathering).collect();
-            }
-            RouteRule::Gather => {}
+        open.sort_by_key(|&at| self.least(&self.bounds[at], choice.model));
+        if let ([only], []) = (&open[..], &brought[..]) {
+            return *only;
         }
-        open.sort_by_key(|&at| self.least(at, choice.model));
-        if let [only] = open[..] {
-            return only;
-        }
-        let mut best: Option<(Key, usize)> = None;
+        let mut best = None;
         for at in open {
-            if best.is_some_and(|(key, _)| self.least(at, choice.model) >= key) {
-                continue;
+            self.try_at(at, &mut best, choice);
+        }
+        let may_gather = choice.rule != RouteRule::Controller;
+        for (
+            number,
+            Brought {
+                weights,
+                least,
+                way,
+            },
+        ) in brought.into_iter().enumerate()
+        {
+            let is_open = may_gather && best.is_none_or(|(key, _)| least < key);
+            if !is_open && (number > 0 || way.brought.len() > TOLD_MAX) {
+                break;
             }
-            let key = self.lived(at, choice);
-            if best.is_none_or(|(least, _)| key < least) {
-                best = Some((key, at));
+            let way = self.ways.gathered(way, weights);
+            let at = self.add(way, choice);
+            if is_open {
+                self.try_at(at, &mut best, choice);
             }
         }
         best.map_or(0, |(_, at)| at)
+    }
+
+    /// Lives a candidate through, unless what the parts have to do shows that it cannot be better than the best.
+    fn try_at(&self, at: usize, best: &mut Option<(Key, usize)>, choice: &Choice<'_>) {
+        let least = self.least(&self.bounds[at], choice.model);
+        if best.is_some_and(|(key, _)| least >= key) {
+            return;
+        }
+        let key = self.lived(at, choice);
+        if best.is_none_or(|(least, _)| key < least) {
+            *best = Some((key, at));
+        }
     }
 
     /// Whether no part has less to do for a candidate than for another, and the dies have clearly more: where they have as
@@ -187,8 +234,7 @@ impl Candidates {
         (0..self.routes.len()).any(beats)
     }
 
-    fn least(&self, at: usize, model: &CostModel) -> Key {
-        let bound = &self.bounds[at];
+    fn least(&self, bound: &Bound, model: &CostModel) -> Key {
         key(self.objective, bound.least(), bound.least_energy(model))
     }
 
@@ -196,16 +242,16 @@ impl Candidates {
         lived(&[self], &[at], self.objective, choice)
     }
 
-    fn routes(mut self, chosen: usize, choice: &Choice<'_>) -> (Class, Routes) {
-        let homes = homes(&self.class, choice);
+    fn routes(mut self, chosen: usize, choice: &Choice<'_>) -> Routes {
+        let (homes, steps) = (homes(self.class, choice), self.ways.steps());
         if homes.len() == 1 {
             let chosen = self.routes.swap_remove(chosen);
-            let routes = Routes {
+            return Routes {
                 homes,
                 chosen,
                 other: None,
+                steps,
             };
-            return (self.class, routes);
         }
         let gathers = self.routes[chosen].gathers();
         let others = (0..self.routes.len()).filter(|&at| self.routes[at].gathers() != gathers);
@@ -214,23 +260,23 @@ impl Candidates {
             let mut route = self.routes[at].clone();
             let is_short = self.bounds[at].fetches <= FETCHES_LIVED;
             route.estimate = Some(match is_short {
-                true => time_of(&[(&self.class, &route)], choice),
+                true => time_of(&[(self.class, &route)], choice),
                 false => self.bounds[at].about(),
             });
             route
         };
-        let routes = Routes {
+        Routes {
             homes,
             chosen: taken(chosen),
             other: other.map(taken),
-        };
-        (self.class, routes)
+            steps,
+        }
     }
 }
 
 /// Chooses for all classes by what they take together: each as if it were alone, or all as one strategy says.
 fn choose_together(
-    planned: &[Candidates],
+    planned: &[Candidates<'_>],
     alone: Vec<usize>,
     objective: Objective,
     choice: &Choice<'_>,
@@ -242,7 +288,7 @@ fn choose_together(
         .unwrap_or(0);
     let uniform = (0..strategies).map(|strategy| {
         let of_class = planned.iter();
-        let way = |of: &Candidates| {
+        let way = |of: &Candidates<'_>| {
             let last = of.of_strategy.len() - 1;
             of.of_strategy[strategy.min(last)]
         };
@@ -257,7 +303,7 @@ fn choose_together(
     if choice.rule != RouteRule::Fastest || ways.len() == 1 {
         return ways.swap_remove(0);
     }
-    let classes: Vec<&Candidates> = planned.iter().collect();
+    let classes: Vec<&Candidates<'_>> = planned.iter().collect();
     let best = ways
         .into_iter()
         .min_by_key(|way| lived(&classes, way, objective, choice));
@@ -266,14 +312,14 @@ fn choose_together(
 
 /// What classes take and spend together, each by one of its candidates.
 fn lived(
-    classes: &[&Candidates],
+    classes: &[&Candidates<'_>],
     ways: &[usize],
     objective: Objective,
     choice: &Choice<'_>,
 ) -> Key {
     let of = classes.iter().zip(ways);
     let taken: Vec<Taken<'_>> = of
-        .map(|(of, &way)| (&of.class, &of.shares, &of.routes[way]))
+        .map(|(of, &way)| (of.class, &of.shares, &of.routes[way]))
         .collect();
     let bound = match (classes, ways) {
         ([alone], &[way]) => alone.bounds[way],
@@ -346,7 +392,8 @@ pub(in crate::bits) fn outlook(
         .map(|(class, _)| Shares::of(class, choice.geometry))
         .collect();
     let read = (planned.iter().zip(&shares)).map(|((class, _), shares)| {
-        let read = ways(expression, Engine::InStorage, class, choice).swap_remove(0);
+        let mut ways = Ways::new(expression, class, choice);
+        let read = ways.in_controller(Engine::InStorage, Weights::SENSES_FIRST);
         let alone = [(class, shares, read.plans())];
         let bound = bound(alone.into_iter(), question, choice.model);
         bound.die.max(bound.channel)

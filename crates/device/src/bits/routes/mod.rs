@@ -21,6 +21,7 @@ use media::nand::Geometry;
 use nvme::Expression;
 use sim::Span;
 
+use super::bound::{Shares, bound};
 use super::classes::Class;
 use super::config::RouteRule;
 use super::demand::Plans;
@@ -31,8 +32,12 @@ use crate::cost::CostModel;
 use crate::region::Home;
 pub use best::Outlook;
 pub(in crate::bits) use best::outlook;
-use time::time_of;
-use ways::{homes, ways};
+use time::{asked, time_of};
+use ways::{Ways, homes};
+
+/// Pages of a way to bring them to one home up to which it is told of where it is not what is chosen: to plan it takes as long as
+/// to plan that.
+const TOLD_MAX: usize = 8;
 
 /// What is carried out for an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +65,8 @@ pub struct Routes {
     pub chosen: Route,
     /// What is not, because it is estimated to take longer or because the configuration says so.
     pub other: Option<Route>,
+    /// Steps that planning took: literals looked at by searches, nodes of diagrams, and senses tried, which take least.
+    pub steps: u64,
 }
 
 /// What routes are chosen by.
@@ -89,8 +96,9 @@ pub fn routes(
         Evaluator::Engine(engine) => engine,
         Evaluator::Best(objective) => return best::best(expression, objective, classes, choice),
     };
+    let is_alone = classes.len() == 1;
     let alone = |class: Class| {
-        let routes = route(expression, engine, &class, choice);
+        let routes = route_beside(expression, engine, (&class, is_alone), choice);
         (class, routes)
     };
     let mut planned: Vec<(Class, Routes)> = classes.into_iter().map(alone).collect();
@@ -134,16 +142,30 @@ pub fn route(
     class: &Class,
     choice: &Choice<'_>,
 ) -> Routes {
-    let mut ways = ways(expression, engine, class, choice);
+    route_beside(expression, engine, (class, true), choice)
+}
+
+/// The same where other classes may share the drive: then what ends sooner by itself does not rule out what does not.
+fn route_beside(
+    expression: &Expression<Leaf>,
+    engine: Engine,
+    (class, is_alone): (&Class, bool),
+    choice: &Choice<'_>,
+) -> Routes {
+    let mut ways = Ways::new(expression, class, choice);
+    let weights = choice.limits.weights;
+    let mut controller = ways.in_controller(engine, weights);
     let homes = homes(class, choice);
-    if homes.len() > 1 && (engine != Engine::InStorage && !class.has_pages()) {
-        for way in &mut ways {
-            way.estimate = Some(time_of(&[(class, way)], choice));
-        }
+    if homes.len() > 1 && engine != Engine::InStorage && !class.has_pages() {
+        controller.estimate = Some(time_of(&[(class, &controller)], choice));
     }
-    let mut ways = ways.into_iter();
-    let controller = ways.next().expect("the controller can combine everything");
-    let gathered = ways.min_by_key(|way| way.estimate);
+    let gathered = match engine {
+        Engine::FlashCosmos => {
+            let sooner = controller.estimate.filter(|_| is_alone);
+            fastest_gathered(&mut ways, sooner, class, choice)
+        }
+        _ => None,
+    };
     let wanted = |gathered: &Route| match choice.rule {
         RouteRule::Controller => false,
         RouteRule::Gather => true,
@@ -157,7 +179,48 @@ pub fn route(
         homes,
         chosen,
         other,
+        steps: ways.steps(),
     }
+}
+
+/// The way that ends first of those that bring all pages to one home. Of ways that cannot end sooner than `controller` at
+/// most one is planned, to tell of.
+fn fastest_gathered(
+    ways: &mut Ways<'_>,
+    controller: Option<Span>,
+    class: &Class,
+    choice: &Choice<'_>,
+) -> Option<Route> {
+    let (weights, shares) = (choice.limits.weights, Shares::of(class, choice.geometry));
+    let brought = ways.brought(weights).into_iter();
+    let brought = brought.map(|way| {
+        let alone = [(class, &shares, way.plans())];
+        let least = bound(alone.into_iter(), &asked(choice), choice.model).least();
+        (least, way)
+    });
+    let mut brought: Vec<(Span, Route)> = brought.collect();
+    brought.sort_by_key(|(least, _)| *least);
+    let mut fastest: Option<(Span, Route)> = None;
+    for (least, way) in brought {
+        let known = fastest.as_ref().map(|(known, _)| *known);
+        let controller = controller.filter(|_| choice.rule != RouteRule::Gather);
+        let is_open = known
+            .into_iter()
+            .chain(controller)
+            .all(|known| least < known);
+        if !is_open && (known.is_some() || way.brought.len() > TOLD_MAX) {
+            break;
+        }
+        let way = ways.gathered(way, weights);
+        let time = time_of(&[(class, &way)], choice);
+        if fastest.as_ref().is_none_or(|(known, _)| time < *known) {
+            fastest = Some((time, way));
+        }
+    }
+    fastest.map(|(time, way)| Route {
+        estimate: Some(time),
+        ..way
+    })
 }
 
 /// `source` with other numbers of computations.

@@ -1,5 +1,7 @@
 //! An expression as the largest subexpressions that one home can evaluate, and what combines them.
 
+use std::slice::Iter;
+
 use nvme::Expression;
 
 use crate::bits::rows::Leaf;
@@ -123,40 +125,45 @@ impl Subexpression {
         }
     }
 
-    /// The expression with temporary vectors in place of the subexpressions of other homes than `site`, and
-    /// these subexpressions by the temporary vectors' numbers; `None` if they are more than `most`.
+    /// The expression with temporary vectors in place of the subexpressions of other homes than `site`, and the numbers of
+    /// these by the temporary vectors'; `None` if they are more than `most`. `numbers` are those of all subexpressions, in order:
+    /// equal ones have the same.
     pub(super) fn brought_to(
         &self,
         site: usize,
         most: usize,
-    ) -> Option<(Expression<Leaf>, Vec<Expression<Leaf>>)> {
+        numbers: &[usize],
+    ) -> Option<(Expression<Leaf>, Vec<usize>)> {
         let mut foreign = Vec::new();
-        let rest = self.replaced(site, most, &mut foreign)?;
+        let rest = self.replaced((site, most), &mut numbers.iter(), &mut foreign)?;
         Some((rest, foreign))
     }
 
     fn replaced(
         &self,
-        at: usize,
-        most: usize,
-        foreign: &mut Vec<Expression<Leaf>>,
+        (at, most): (usize, usize),
+        numbers: &mut Iter<'_, usize>,
+        foreign: &mut Vec<usize>,
     ) -> Option<Expression<Leaf>> {
         Some(match self {
-            Subexpression::One { site, expression } if *site == at => expression.clone(),
-            Subexpression::One { expression, .. } => {
-                let known = foreign.iter().position(|known| known == expression);
+            Subexpression::One { site, expression } => {
+                let number = *numbers.next().expect("each has a number");
+                if *site == at {
+                    return Some(expression.clone());
+                }
+                let known = foreign.iter().position(|known| *known == number);
                 if known.is_none() && foreign.len() == most {
                     return None;
                 }
-                let number = known.unwrap_or_else(|| {
-                    foreign.push(expression.clone());
+                let layer = known.unwrap_or_else(|| {
+                    foreign.push(number);
                     foreign.len() - 1
                 });
-                Leaf::Brought(number as u32).into()
+                Leaf::Brought(layer as u32).into()
             }
             Subexpression::Many { operator, operands } => {
                 let operands = operands.iter();
-                let operands = operands.map(|operand| operand.replaced(at, most, foreign));
+                let operands = operands.map(|of| of.replaced((at, most), numbers, foreign));
                 operator.of(operands.collect::<Option<_>>()?)
             }
         })

@@ -1,7 +1,7 @@
 //! The ways in which an engine can evaluate an expression for the chunks of a class: every home by itself and the rest in
 //! the controller, or all pages brought to one home.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use nvme::{Expression, Step};
 
@@ -9,22 +9,9 @@ use super::split::{Operator, Subexpression, split};
 use super::{Choice, Route, renumbered};
 use crate::bits::classes::Class;
 use crate::bits::engine::Engine;
-use crate::bits::plan::{Computation, Limits, Plan, Source, plan};
+use crate::bits::plan::{Computation, Plan, Planner, Source, Weights};
 use crate::bits::rows::{LENT, Leaf, Operand, Row};
 use crate::region::Home;
-
-/// What the planner takes as given for a class.
-pub(super) fn limits_of(class: &Class, choice: &Choice<'_>) -> Limits {
-    Limits {
-        // Two strings of one block cannot be sensed at once.
-        blocks_max: if class.shares_blocks() {
-            1
-        } else {
-            choice.limits.blocks_max
-        },
-        ..*choice.limits
-    }
-}
 
 /// The homes of a class.
 pub(super) fn homes(class: &Class, choice: &Choice<'_>) -> Vec<Home> {
@@ -34,152 +21,312 @@ pub(super) fn homes(class: &Class, choice: &Choice<'_>) -> Vec<Home> {
         .collect()
 }
 
-/// The ways of an engine, the one in the controller first; then the gather plans, at most one for each home.
-pub(super) fn ways(
-    expression: &Expression<Leaf>,
-    engine: Engine,
-    class: &Class,
-    choice: &Choice<'_>,
-) -> Vec<Route> {
-    let limits = &limits_of(class, choice);
-    // Pages outside of the region are read and corrected, and all combined in the controller.
-    let engine = if class.has_pages() {
-        Engine::InStorage
-    } else {
-        engine
-    };
-    let sites = Sites {
-        class,
-        limits,
-        cells_per_string: choice.geometry.cells_per_string as usize,
-        homes: homes(class, choice),
-    };
-    if sites.homes.len() == 1 || engine == Engine::InStorage {
-        return vec![sites.route(0, sites.plan(expression, engine))];
-    }
-    let whole = split(expression, &|leaf| sites.site(leaf));
-    let mut ways = vec![in_controller(&whole, &sites, engine)];
-    if engine == Engine::FlashCosmos {
-        let gathered = (0..sites.homes.len()).filter_map(|site| gather_at(site, &whole, &sites));
-        ways.extend(gathered);
-    }
-    ways
-}
-
-/// The planes of a class in which operands are, as homes, and what each has to do.
-struct Sites<'a> {
+/// The ways to evaluate an expression for the chunks of a class, whoever is asked for them and what they are to be cheap in:
+/// what they have in common is found once.
+pub(super) struct Ways<'a> {
+    expression: &'a Expression<Leaf>,
     class: &'a Class,
-    limits: &'a Limits,
-    cells_per_string: usize,
     homes: Vec<Home>,
+    /// Blocks that a sense may select.
+    blocks_max: usize,
+    cells_per_string: usize,
+    /// Plans the expression as if all of it were in the same planes.
+    whole: Option<Planner>,
+    split: Option<Split>,
 }
 
-impl Sites<'_> {
-    /// How an operand is stored.
-    fn find(&self) -> impl Fn(Leaf) -> Operand {
-        |leaf| match leaf {
-            Leaf::Stored(number) => self.class.operand(number),
-            Leaf::Brought(_) => unreachable!("only a gather plan names what it brings"),
-        }
-    }
-
-    fn site(&self, leaf: Leaf) -> usize {
-        match leaf {
-            Leaf::Stored(number) => self.class.site(number),
-            Leaf::Brought(_) => 0,
-        }
-    }
-
-    fn plan(&self, expression: &Expression<Leaf>, engine: Engine) -> Plan {
-        plan(expression, engine, self.limits, self.find())
-    }
-
-    /// A route of one plan, shared out over the dies of a site.
-    fn route(&self, site: usize, plan: Plan) -> Route {
-        Route {
-            site,
-            home: self.homes[site],
-            plan,
-            brought: Vec::new(),
-            inverse: false,
-            estimate: None,
-        }
-    }
+/// An expression split by the homes of its operands.
+struct Split {
+    whole: Subexpression,
+    /// Different subexpressions of one home.
+    parts: Vec<Part>,
+    /// The part of each subexpression, in order.
+    numbers: Vec<usize>,
+    /// By home; nothing where a string has not so many layers.
+    gathers: Vec<Option<Gather>>,
 }
 
-/// Every home evaluates its subexpressions, the controller combines them.
-fn in_controller(whole: &Subexpression, sites: &Sites<'_>, engine: Engine) -> Route {
-    let mut pages = Pages::new(whole, sites, engine);
-    let root = pages.combined(whole, &mut 0);
-    let plan = Plan {
-        engine,
-        computations: pages.computations,
-        root,
-    };
-    sites.route(0, plan)
+/// A subexpression of one home.
+struct Part {
+    site: usize,
+    expression: Expression<Leaf>,
+    /// What it is the inverse of, if that is a part as well: the array evaluates only that.
+    inverse_of: Option<usize>,
+    planner: Option<Planner>,
 }
 
-/// The pages that homes send to the controller.
-struct Pages<'a> {
-    sites: &'a Sites<'a>,
-    /// By site: who evaluates its subexpressions.
-    engines: Vec<Engine>,
-    /// By subexpression, in order: whether it is needed inverted and not, and evaluated once.
-    both_ways: Vec<bool>,
-    /// By subexpression: plans of the engine and of reading each operand, made once.
-    planned: Vec<[Option<Planned>; 2]>,
-    computations: Vec<Computation>,
+/// All subexpressions of other homes brought to one.
+struct Gather {
+    /// What is left of the expression.
+    rest: Expression<Leaf>,
+    /// The parts that are brought.
+    foreign: Vec<usize>,
+    /// Plans the rest where they are stored as they are, and inverted.
+    planners: [Option<Planner>; 2],
 }
 
-impl<'a> Pages<'a> {
-    /// A home that would sense more for its subexpressions than it has operands in them reads each operand once instead, and
-    /// the controller combines them.
-    fn new(whole: &Subexpression, sites: &'a Sites<'a>, engine: Engine) -> Pages<'a> {
-        let mut asked = Vec::new();
-        whole.each(&mut |site, expression| asked.push((site, expression.clone())));
-        let mut of_sites = vec![Vec::new(); sites.homes.len()];
-        for (number, (site, _)) in asked.iter().enumerate() {
-            of_sites[*site].push(number);
-        }
-        let mut pages = Pages {
-            sites,
-            engines: vec![engine; sites.homes.len()],
-            both_ways: both_ways(&asked),
-            planned: vec![[None, None]; asked.len()],
-            computations: Vec::new(),
+impl<'a> Ways<'a> {
+    /// Those of `expression`.
+    pub(super) fn new(
+        expression: &'a Expression<Leaf>,
+        class: &'a Class,
+        choice: &Choice<'_>,
+    ) -> Ways<'a> {
+        // Two strings of one block cannot be sensed at once.
+        let blocks_max = match class.shares_blocks() {
+            true => 1,
+            false => choice.limits.blocks_max,
         };
-        for (site, own) in of_sites.iter().enumerate() {
+        Ways {
+            expression,
+            class,
+            homes: homes(class, choice),
+            blocks_max,
+            cells_per_string: choice.geometry.cells_per_string as usize,
+            whole: None,
+            split: None,
+        }
+    }
+
+    /// What an engine does where every home evaluates its subexpressions and the controller combines them.
+    pub(super) fn in_controller(&mut self, engine: Engine, weights: Weights) -> Route {
+        // Pages outside of the region are read and corrected, and all combined in the controller.
+        let engine = match self.class.has_pages() {
+            true => Engine::InStorage,
+            false => engine,
+        };
+        if self.homes.len() == 1 || engine == Engine::InStorage {
+            let new = || Planner::new(self.expression, self.blocks_max, stored_in(self.class));
+            let plan = self.whole.get_or_insert_with(new).plan(engine, weights);
+            return route(self.homes[0], 0, plan.clone());
+        }
+        let mut split = self.take_split();
+        let plan = self.combined(&mut split, engine, weights);
+        self.split = Some(split);
+        route(self.homes[0], 0, plan)
+    }
+
+    /// Where the pages of all subexpressions of other homes could be brought together, at most one way for each home: what
+    /// is brought there. What that home then does is for [`Ways::gathered`] to plan.
+    pub(super) fn brought(&mut self, weights: Weights) -> Vec<Route> {
+        if self.homes.len() == 1 || self.class.has_pages() {
+            return Vec::new();
+        }
+        let mut split = self.take_split();
+        let sites = 0..self.homes.len();
+        let brought = sites.filter_map(|site| {
+            let foreign = &split.gathers[site].as_ref()?.foreign;
+            let (parts, engine) = (&mut split.parts, Engine::FlashCosmos);
+            let plans = foreign.iter();
+            let plans = plans.map(|&part| self.planned(parts, part, engine, weights).clone());
+            let nothing = Plan {
+                engine,
+                computations: Vec::new(),
+                root: Source::Constant(false),
+            };
+            Some(Route {
+                brought: plans.collect(),
+                ..route(self.homes[site], site, nothing)
+            })
+        });
+        let brought = brought.collect();
+        self.split = Some(split);
+        brought
+    }
+
+    /// A way of those of [`Ways::brought`] with what its home does.
+    pub(super) fn gathered(&mut self, brought: Route, weights: Weights) -> Route {
+        let mut split = self.take_split();
+        let gather = split.gathers[brought.site].as_mut();
+        let Gather { rest, planners, .. } = gather.expect("something can be brought there");
+        let find = stored_in(self.class);
+        let [plain, inverted] = planners.each_mut();
+        let plan_with = |planner: &mut Option<Planner>, inverse| {
+            let find = |leaf| match leaf {
+                Leaf::Stored(_) => find(leaf),
+                Leaf::Brought(layer) => Operand::Row(Row {
+                    row_set: LENT,
+                    layer,
+                    inverse,
+                }),
+            };
+            let planner = planner.get_or_insert_with(|| Planner::new(rest, self.blocks_max, find));
+            planner.plan(Engine::FlashCosmos, weights).clone()
+        };
+        let (plain, inverted) = (plan_with(plain, false), plan_with(inverted, true));
+        self.split = Some(split);
+        let weigh = |plan: &Plan| (plan.senses(), plan.page_transfers());
+        let inverse = weigh(&inverted) < weigh(&plain);
+        Route {
+            inverse,
+            plan: if inverse { inverted } else { plain },
+            ..brought
+        }
+    }
+
+    /// Steps that all planning took so far.
+    pub(super) fn steps(&self) -> u64 {
+        let split = self.split.iter();
+        let planners = split.flat_map(|split| {
+            let gathers = split.gathers.iter().flatten();
+            let rests = gathers.flat_map(|gather| gather.planners.iter().flatten());
+            let parts = split.parts.iter().filter_map(|part| part.planner.as_ref());
+            parts.chain(rests)
+        });
+        planners.chain(&self.whole).map(Planner::steps).sum()
+    }
+
+    /// The expression split; to be put back.
+    fn take_split(&mut self) -> Split {
+        self.split.take().unwrap_or_else(|| {
+            let site = |leaf| match leaf {
+                Leaf::Stored(number) => self.class.site(number),
+                Leaf::Brought(_) => 0,
+            };
+            Split::of(
+                split(self.expression, &site),
+                self.homes.len(),
+                self.cells_per_string,
+            )
+        })
+    }
+
+    /// The plan of a part.
+    fn planned<'b>(
+        &self,
+        parts: &'b mut [Part],
+        part: usize,
+        engine: Engine,
+        weights: Weights,
+    ) -> &'b Plan {
+        let Part {
+            expression,
+            planner,
+            ..
+        } = &mut parts[part];
+        let new = || Planner::new(expression, self.blocks_max, stored_in(self.class));
+        planner.get_or_insert_with(new).plan(engine, weights)
+    }
+
+    /// The plan of the controller. A home that would sense more for its subexpressions than it has operands in them reads each
+    /// operand once instead.
+    fn combined(&self, split: &mut Split, engine: Engine, weights: Weights) -> Plan {
+        let mut engines = vec![engine; self.homes.len()];
+        for (site, of_site) in engines.iter_mut().enumerate() {
+            let own = split.numbers.iter().copied();
+            let own: Vec<usize> = own.filter(|&part| split.parts[part].site == site).collect();
             if own.len() < 2 {
                 continue;
             }
-            let senses = |pages: &mut Pages<'_>, engine| {
+            let mut senses = |engine| {
                 let mut computations = Vec::new();
-                for &number in own {
-                    let planned = pages.planned(number, &asked[number].1, engine);
-                    append(planned.plan.clone(), &mut computations);
+                for &part in &own {
+                    let plain = split.parts[part].inverse_of.unwrap_or(part);
+                    let plan = self.planned(&mut split.parts, plain, engine, weights);
+                    append(plan, &mut computations);
                 }
                 computations.iter().map(Computation::senses).sum::<usize>()
             };
-            let (apart, read) = (
-                senses(&mut pages, engine),
-                senses(&mut pages, Engine::InStorage),
-            );
-            if apart > read {
-                pages.engines[site] = Engine::InStorage;
+            if senses(engine) > senses(Engine::InStorage) {
+                *of_site = Engine::InStorage;
             }
         }
-        pages
-    }
-
-    /// The pages of `operand`, whose first subexpression is the one of number `next`.
-    fn combined(&mut self, operand: &Subexpression, next: &mut usize) -> Source {
-        match operand {
-            Subexpression::One { site, expression } => {
-                *next += 1;
-                self.page(*next - 1, *site, expression)
+        let mut computations = Vec::new();
+        let parts = &mut split.parts;
+        let pages = split.numbers.iter().map(|&part| {
+            let Part {
+                site, inverse_of, ..
+            } = parts[part];
+            let plain = inverse_of.unwrap_or(part);
+            let plan = self.planned(parts, plain, engines[site], weights);
+            let source = append(plan, &mut computations);
+            match inverse_of {
+                Some(_) => Source::Not(Box::new(source)),
+                None => source,
             }
+        });
+        let root = split
+            .whole
+            .combined(&mut pages.collect::<Vec<_>>().into_iter());
+        Plan {
+            engine,
+            computations,
+            root,
+        }
+    }
+}
+
+/// A route of one plan, shared out over the dies of a site.
+fn route(home: Home, site: usize, plan: Plan) -> Route {
+    Route {
+        site,
+        home,
+        plan,
+        brought: Vec::new(),
+        inverse: false,
+        estimate: None,
+    }
+}
+
+/// How operands are stored in a class.
+fn stored_in(class: &Class) -> impl Fn(Leaf) -> Operand {
+    |leaf| match leaf {
+        Leaf::Stored(number) => class.operand(number),
+        Leaf::Brought(_) => unreachable!("only a gather plan names what it brings"),
+    }
+}
+
+impl Split {
+    /// What is combined from subexpressions of so many homes, each of which has strings of so many layers to lend.
+    fn of(whole: Subexpression, homes: usize, layers: usize) -> Split {
+        // order: looked up by key only, never walked.
+        let mut known: HashMap<(Vec<Step<Leaf>>, bool), usize> = HashMap::new();
+        let mut parts: Vec<Part> = Vec::new();
+        let mut numbers = Vec::new();
+        whole.each(&mut |site, expression| {
+            let (plain, inverted) = without_not(expression);
+            let (steps, next) = (plain.steps(), parts.len());
+            let number = *known.entry((steps, inverted)).or_insert(next);
+            if number == next {
+                parts.push(Part {
+                    site,
+                    expression: expression.clone(),
+                    inverse_of: None,
+                    planner: None,
+                });
+            }
+            numbers.push(number);
+        });
+        for part in &mut parts {
+            let (plain, inverted) = without_not(&part.expression);
+            if inverted {
+                part.inverse_of = known.get(&(plain.steps(), false)).copied();
+            }
+        }
+        let gather = |site| {
+            let (rest, foreign) = whole.brought_to(site, layers, &numbers)?;
+            Some(Gather {
+                rest,
+                foreign,
+                planners: [None, None],
+            })
+        };
+        Split {
+            gathers: (0..homes).map(gather).collect(),
+            whole,
+            parts,
+            numbers,
+        }
+    }
+}
+
+impl Subexpression {
+    /// What the controller makes of the pages of the subexpressions of one home, in order.
+    fn combined(&self, pages: &mut impl Iterator<Item = Source>) -> Source {
+        match self {
+            Subexpression::One { .. } => pages.next().expect("a page for each"),
             Subexpression::Many { operator, operands } => {
-                let operands = operands.iter().map(|operand| self.combined(operand, next));
+                let operands = operands.iter().map(|operand| operand.combined(pages));
                 let operands = operands.collect();
                 match operator {
                     Operator::And => Source::And(operands),
@@ -189,46 +336,6 @@ impl<'a> Pages<'a> {
             }
         }
     }
-
-    /// A subexpression of one home.
-    fn page(&mut self, number: usize, site: usize, expression: &Expression<Leaf>) -> Source {
-        let Planned { plan, inverted } =
-            self.planned(number, expression, self.engines[site]).clone();
-        let source = append(plan, &mut self.computations);
-        match inverted {
-            true => Source::Not(Box::new(source)),
-            false => source,
-        }
-    }
-
-    /// The plan of an engine for a subexpression.
-    fn planned(
-        &mut self,
-        number: usize,
-        expression: &Expression<Leaf>,
-        engine: Engine,
-    ) -> &Planned {
-        let both_ways = self.both_ways[number];
-        let known = &mut self.planned[number][usize::from(engine == Engine::InStorage)];
-        known.get_or_insert_with(|| {
-            let (plain, inverted) = without_not(expression);
-            let inverted = inverted && both_ways;
-            Planned {
-                plan: self
-                    .sites
-                    .plan(if inverted { plain } else { expression }, engine),
-                inverted,
-            }
-        })
-    }
-}
-
-/// How a subexpression is evaluated.
-#[derive(Clone)]
-struct Planned {
-    plan: Plan,
-    /// What the plan gives is its inverse.
-    inverted: bool,
 }
 
 /// What is inverted an odd number of times, or an even number, and which.
@@ -242,61 +349,18 @@ fn without_not(expression: &Expression<Leaf>) -> (&Expression<Leaf>, bool) {
     }
 }
 
-/// By subexpression: whether it is asked for both inverted and as it is.
-fn both_ways(asked: &[(usize, Expression<Leaf>)]) -> Vec<bool> {
-    let forms: Vec<(Vec<Step<Leaf>>, bool)> = asked
-        .iter()
-        .map(|(_, asked)| without_not(asked))
-        .map(|(plain, inverted)| (plain.steps(), inverted))
-        .collect();
-    // order: looked up by key only, never walked.
-    let known: HashSet<&(Vec<Step<Leaf>>, bool)> = forms.iter().collect();
-    let other = |(plain, inverted): &(Vec<Step<Leaf>>, bool)| (plain.clone(), !inverted);
-    forms
-        .iter()
-        .map(|form| known.contains(&other(form)))
-        .collect()
-}
-
 /// Adds the computations of `plan` that are not there yet; gives its root over them.
-fn append(plan: Plan, computations: &mut Vec<Computation>) -> Source {
+fn append(plan: &Plan, computations: &mut Vec<Computation>) -> Source {
     let places: Vec<usize> = plan
         .computations
-        .into_iter()
+        .iter()
         .map(|computation| {
-            let known = computations.iter().position(|known| *known == computation);
+            let known = computations.iter().position(|known| known == computation);
             known.unwrap_or_else(|| {
-                computations.push(computation);
+                computations.push(computation.clone());
                 computations.len() - 1
             })
         })
         .collect();
     renumbered(&plan.root, &|computation| places[computation])
-}
-
-/// Brings all subexpressions of other homes to `site`; `None` if a string has not so many layers.
-fn gather_at(site: usize, whole: &Subexpression, sites: &Sites<'_>) -> Option<Route> {
-    let (rest, foreign) = whole.brought_to(site, sites.cells_per_string)?;
-    let (engine, limits, find) = (Engine::FlashCosmos, sites.limits, sites.find());
-    let plan_with = |inverse: bool| {
-        plan(&rest, engine, limits, |leaf| match leaf {
-            Leaf::Stored(_) => find(leaf),
-            Leaf::Brought(layer) => Operand::Row(Row {
-                row_set: LENT,
-                layer,
-                inverse,
-            }),
-        })
-    };
-    let (plain, inverted) = (plan_with(false), plan_with(true));
-    let weigh = |plan: &Plan| (plan.senses(), plan.page_transfers());
-    let inverse = weigh(&inverted) < weigh(&plain);
-    let brought = foreign
-        .iter()
-        .map(|operand| plan(operand, engine, limits, &find));
-    Some(Route {
-        brought: brought.collect(),
-        inverse,
-        ..sites.route(site, if inverse { inverted } else { plain })
-    })
 }

@@ -91,6 +91,11 @@ impl Diagrams {
         }
     }
 
+    /// Steps that may be taken yet.
+    pub(super) fn left(&self) -> usize {
+        self.left
+    }
+
     /// The diagram of `root`; `None` where it has more than `rows_max` rows, or takes too many steps.
     pub(super) fn build(&mut self, graph: &Graph, root: Lit, rows_max: usize) -> Option<Bdd> {
         let (order, _) = graph.used_below(root);

@@ -17,22 +17,36 @@ const STEPS_MAX: usize = 50_000;
 /// Rows of expressions that are looked at.
 const ROWS_MAX: usize = 64;
 
-/// A graph in which other forms of `root` are, too, and these.
-pub(super) fn rewritten(graph: &Graph, root: Lit, reach: Reach) -> Option<(Graph, Vec<Lit>)> {
+/// Other forms of an expression.
+pub(super) struct Rewritten {
+    /// A graph in which they are, too.
+    pub(super) graph: Graph,
+    /// The forms.
+    pub(super) forms: Vec<Lit>,
+    /// Steps that it took to find them.
+    pub(super) steps: u64,
+}
+
+/// Other forms of `root`.
+pub(super) fn rewritten(graph: &Graph, root: Lit, reach: Reach) -> Rewritten {
     let mut diagrams = Diagrams::new(STEPS_MAX);
-    let function = diagrams.build(graph, root, ROWS_MAX)?;
-    let mut wider = graph.clone();
-    let mut forms = Vec::new();
-    for values in Values::ALL {
-        let mut lists = Lists {
-            diagrams: &mut diagrams,
-            graph: &mut wider,
-            reach,
-        };
-        let written = lists.written(function, values);
-        if let Some(form) = written.filter(|form| *form != root && !forms.contains(form)) {
-            forms.push(form);
+    let mut rewritten = Rewritten {
+        graph: graph.clone(),
+        forms: Vec::new(),
+        steps: 0,
+    };
+    if let Some(function) = diagrams.build(graph, root, ROWS_MAX) {
+        for values in Values::ALL {
+            let mut lists = Lists {
+                diagrams: &mut diagrams,
+                graph: &mut rewritten.graph,
+                reach,
+            };
+            let written = lists.written(function, values);
+            let is_new = |form: &Lit| *form != root && !rewritten.forms.contains(form);
+            rewritten.forms.extend(written.filter(is_new));
         }
     }
-    Some((wider, forms))
+    rewritten.steps = (STEPS_MAX - diagrams.left()) as u64;
+    rewritten
 }

@@ -13,6 +13,7 @@ impl Search {
         if let Some(known) = self.chains.get(lit) {
             return known.clone();
         }
+        self.steps += 1;
         if let Some(Kind::Chain(chain)) = self.exact(lit).map(|tree| tree.kind.clone()) {
             self.chains.insert(lit, Some(chain.clone()));
             return Some(chain);

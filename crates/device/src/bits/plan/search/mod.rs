@@ -18,7 +18,7 @@ use super::emit::emit;
 use super::forms::{Form, Product, Reach, merge_layer, pack};
 use super::graph::{Graph, Lit, Node};
 use super::synthesis::{ATOMS_MAX, Synthesis};
-use super::tree::{Chain, Cost, Join, Tree, and, array, constant, links, not, xor};
+use super::tree::{Chain, Cost, Tree, and, array, constant, not, xor};
 use super::{Computation, Slot, Source, Weights};
 use crate::bits::rows::RowSetId;
 
@@ -38,67 +38,9 @@ const SPREAD_MAX: usize = 32;
 
 type Sum = Rc<[Rc<Product>]>;
 
-/// Plans `root` within `reach`: array computations and what the controller makes of their pages.
-/// `sealed` are the subexpressions that are sealed in the graph.
-pub(super) fn search(
-    graph: Graph,
-    root: Lit,
-    sealed: Vec<Lit>,
-    reach: Reach,
-    weights: Weights,
-) -> (Vec<Computation>, Source) {
-    let mut search = Search {
-        graph,
-        root,
-        sealed,
-        reach,
-        weights,
-        spread_left: SPREAD_MAX,
-        synthesis: Synthesis::new(reach),
-        visits_left: VISITS_MAX,
-        exact: Memo::default(),
-        sums: Memo::default(),
-        parities: Memo::default(),
-        chains: Memo::default(),
-        trees: Memo::default(),
-    };
-    emit(&search.tree(root))
-}
-
-/// Plans `root` by reading every operand once and combining all of them in the controller.
-pub(super) fn read_all(graph: &Graph, root: Lit) -> (Vec<Computation>, Source) {
-    emit(&read_tree(graph, root))
-}
-
-fn read_tree(graph: &Graph, lit: Lit) -> Rc<Tree> {
-    if lit == Lit::TRUE {
-        return constant(true);
-    }
-    if lit.is_negated() {
-        return not(read_tree(graph, !lit));
-    }
-    match graph.node(lit) {
-        Node::False => constant(false),
-        Node::Row(row) => {
-            // Read so that the vector itself arrives, as any reader of it would.
-            let slots = vec![Slot {
-                row_set: row.row_set,
-                wordlines: WordlineBitmap::single(row.layer),
-            }];
-            let form = Form {
-                inverse: row.inverse,
-                slots,
-            };
-            let read = array(links(&vec![form], Join::Or).collect());
-            if row.inverse { not(read) } else { read }
-        }
-        Node::Sealed(_) => unreachable!("only the search seals anything, and seals all alike"),
-        Node::And(factors) => and(factors.iter().map(|&factor| read_tree(graph, factor))),
-        Node::Xor(children) => xor(children.iter().map(|&child| read_tree(graph, child))),
-    }
-}
-
-struct Search {
+/// A search for plans of one expression within a reach, by one weights after another: only what is cheapest depends on
+/// these.
+pub(super) struct Search {
     graph: Graph,
     root: Lit,
     sealed: Vec<Lit>,
@@ -107,6 +49,7 @@ struct Search {
     spread_left: usize,
     synthesis: Synthesis,
     visits_left: usize,
+    steps: u64,
     exact: Memo<Option<Rc<Tree>>>,
     sums: Memo<Option<Sum>>,
     parities: Memo<Option<Sum>>,
@@ -138,6 +81,44 @@ impl<T> Memo<T> {
 }
 
 impl Search {
+    /// Nothing known yet of `root`; `sealed` are the subexpressions that are sealed in the graph.
+    pub(super) fn new(graph: Graph, root: Lit, sealed: Vec<Lit>, reach: Reach) -> Search {
+        Search {
+            graph,
+            root,
+            sealed,
+            reach,
+            weights: Weights::SENSES_FIRST,
+            spread_left: SPREAD_MAX,
+            synthesis: Synthesis::new(reach),
+            visits_left: VISITS_MAX,
+            steps: 0,
+            exact: Memo::default(),
+            sums: Memo::default(),
+            parities: Memo::default(),
+            chains: Memo::default(),
+            trees: Memo::default(),
+        }
+    }
+
+    /// The plan that is cheapest by `weights`: array computations and what the controller makes of their pages.
+    pub(super) fn plan(&mut self, weights: Weights) -> (Vec<Computation>, Source) {
+        if weights != self.weights {
+            self.weights = weights;
+            self.trees = Memo::default();
+            // What was not looked at for other weights may be, as if these had not been asked for.
+            self.spread_left = SPREAD_MAX;
+            self.visits_left = VISITS_MAX;
+        }
+        emit(&self.tree(self.root))
+    }
+
+    /// Literals for which a sum, a parity, a chain, a tree or a function of few atoms was looked for so far, and senses tried for
+    /// the latter.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps + self.synthesis.steps()
+    }
+
     /// The cheapest way there is to have `lit` in the controller, where its atoms are few.
     fn exact(&mut self, lit: Lit) -> Option<Rc<Tree>> {
         // An engine without XOR combines less in its latches than is assumed there.
@@ -155,6 +136,7 @@ impl Search {
         };
         let exact = self.synthesis.tree(&self.graph, lit, most, &mut left);
         self.visits_left -= allowed - left;
+        self.steps += (allowed - left) as u64;
         self.exact.insert(lit, exact.clone());
         exact
     }
@@ -164,6 +146,7 @@ impl Search {
         if let Some(known) = self.sums.get(lit) {
             return known.clone();
         }
+        self.steps += 1;
         let sum = self.find_sum(lit);
         self.sums.insert(lit, sum.clone());
         sum
@@ -233,6 +216,7 @@ impl Search {
         if let Some(known) = self.parities.get(lit) {
             return known.clone();
         }
+        self.steps += 1;
         let parity = self.find_parity(lit);
         self.parities.insert(lit, parity.clone());
         parity
@@ -333,6 +317,7 @@ impl Search {
         if let Some(known) = self.trees.get(lit) {
             return known.clone();
         }
+        self.steps += 1;
         let exact = self.exact(lit);
         // Fewer senses cannot be; fewer pages can, where these weigh as much.
         if let Some(exact) = exact.clone()

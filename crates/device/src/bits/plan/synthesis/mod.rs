@@ -34,6 +34,7 @@ use sequences::INPUTS_MAX;
 pub(super) struct Synthesis {
     reach: Reach,
     known: Vec<(Function, Option<Rc<Tree>>)>,
+    steps: u64,
 }
 
 /// One sense, not inverted.
@@ -62,7 +63,13 @@ impl Synthesis {
         Synthesis {
             reach,
             known: Vec::new(),
+            steps: 0,
         }
+    }
+
+    /// Senses that were tried in sets so far.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
     }
 
     /// The cheapest way to have `lit` in the controller; `None` if `lit` has more than `atoms_max`
@@ -95,7 +102,7 @@ impl Synthesis {
             .count()
     }
 
-    fn find(&self, function: &Function) -> Option<Rc<Tree>> {
+    fn find(&mut self, function: &Function) -> Option<Rc<Tree>> {
         if function.atoms.is_empty() {
             return Some(constant(function.table != 0));
         }
@@ -107,7 +114,7 @@ impl Synthesis {
             _ => 3,
         };
         for count in 1..=most {
-            let sets = sets_of(function, &senses, count);
+            let sets = sets_of(function, &senses, count, &mut self.steps);
             if !sets.is_empty() {
                 let candidates = Candidates::new(&senses, &sets);
                 return Some(candidates.cheapest());
@@ -159,17 +166,19 @@ fn senses_of(function: &Function, reach: Reach) -> Vec<Sense> {
 }
 
 /// All sets of `count` senses that `function` is a function of.
-fn sets_of(function: &Function, senses: &[Sense], count: usize) -> Vec<SenseSet> {
+fn sets_of(function: &Function, senses: &[Sense], count: usize, steps: &mut u64) -> Vec<SenseSet> {
     let mut walk = SetWalk {
         function,
         senses,
         count,
         chosen: ArrayVec::new(),
         found: Vec::new(),
+        tried: 0,
     };
     let mut whole = ArrayVec::new();
     whole.push(all_points(function.atoms.len()));
     walk.extend(0, &whole, 0);
+    *steps += walk.tried;
     walk.found
 }
 
@@ -182,12 +191,15 @@ struct SetWalk<'a> {
     count: usize,
     chosen: ArrayVec<usize, INPUTS_MAX>,
     found: Vec<SenseSet>,
+    /// Senses added to sets, or found to be of no use there.
+    tried: u64,
 }
 
 impl SetWalk<'_> {
     /// Adds senses from `first` on; cell `i` is where chosen sense `j` gives bit `j` of `i`.
     fn extend(&mut self, first: usize, cells: &Cells, atoms: u32) {
         let last = self.chosen.len() + 1 == self.count;
+        self.tried += (self.senses.len() - first) as u64;
         for at in first..self.senses.len() {
             let sense = &self.senses[at];
             let atoms = atoms | sense.atoms;

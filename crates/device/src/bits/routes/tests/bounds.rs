@@ -9,10 +9,11 @@ use crate::bits::bound::{Shares, bound};
 use crate::bits::classes::{Class, classes};
 use crate::bits::config::RouteRule;
 use crate::bits::demand::{Detail, Question, demand};
-use crate::bits::engine::Engine;
+use crate::bits::engine::{Engine, Evaluator, Objective};
 use crate::bits::plan::{Limits, Weights};
-use crate::bits::routes::ways::ways;
-use crate::bits::routes::{Choice, Route};
+use crate::bits::routes::time::time_of;
+use crate::bits::routes::ways::Ways;
+use crate::bits::routes::{Choice, Route, routes};
 use crate::bits::rows::Leaf;
 use crate::cost::{AcceleratorModel, Bound, Cost, CostModel, IdleDrive, PageRead, tests};
 use crate::ftl::{Lpn, Stored};
@@ -23,7 +24,7 @@ const APART: u32 = 1 << 12;
 const ENGINES: [Engine; 3] = [Engine::FlashCosmos, Engine::ParaBit, Engine::InStorage];
 
 impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
         self.bits() % limit
     }
 }
@@ -55,9 +56,9 @@ fn model(random: &mut Random) -> CostModel {
 }
 
 /// Operands of three groups, each at a home of its own or outside of the region.
-struct Operands {
-    geometry: Geometry,
-    groups: Vec<Option<(Layout, bool)>>,
+pub(super) struct Operands {
+    pub(super) geometry: Geometry,
+    pub(super) groups: Vec<Option<(Layout, bool)>>,
 }
 
 impl Operands {
@@ -120,7 +121,7 @@ impl Operands {
     }
 
     /// The classes of the first chunks of what an expression names, and it over numbers of these.
-    fn classes(&self, expression: &Expression, chunks: u32) -> (Expression, Vec<Class>) {
+    pub(super) fn classes(&self, expression: &Expression, chunks: u32) -> (Expression, Vec<Class>) {
         let names = expression.vectors();
         let place = |name: Leaf| names.binary_search(&name).expect("it is named") as u32;
         let numbered = expression.try_map(|name| Ok::<_, ()>(Leaf::Stored(place(name))));
@@ -133,6 +134,17 @@ impl Operands {
         let classes = classes(stored, &self.geometry, (&first, 1), 0..chunks, |_| {});
         (numbered, classes)
     }
+}
+
+/// All ways of an engine, the one in the controller first.
+fn ways(expression: &Expression, engine: Engine, class: &Class, choice: &Choice<'_>) -> Vec<Route> {
+    let (weights, mut ways) = (choice.limits.weights, Ways::new(expression, class, choice));
+    let mut all = vec![ways.in_controller(engine, weights)];
+    if engine == Engine::FlashCosmos {
+        let brought = ways.brought(weights).into_iter();
+        all.extend(brought.map(|way| ways.gathered(way, weights)));
+    }
+    all
 }
 
 /// What evaluating classes by routes takes at least, and what it takes.
@@ -239,6 +251,53 @@ fn bounds_are_no_more_than_what_is_lived() {
     read.expect("pages are read", 0.5..2.1, 0.75..1.3);
     // Programs and senses of classes that are brought together on each other's dies wait for one another.
     gathered.expect("gathered", 0.45..1.4, 0.65..1.1);
+}
+
+/// What is chosen between engines takes no longer than what any of them would do, however many classes share the drive.
+#[test]
+fn no_engine_alone_is_faster_than_the_best() {
+    let (mut alone, mut together) = (0, 0);
+    for seed in 0..300 {
+        let random = &mut Random(seed);
+        let model = model(random);
+        let geometry = &model.nand.geometry;
+        let operands = Operands::new(geometry, random);
+        let expression = random.expression(4);
+        let chunks = 1 + random.below(2 * u64::from(geometry.planes()));
+        let (expression, classes) = operands.classes(&expression, chunks as u32);
+        let choice = Choice {
+            geometry,
+            limits: &Limits {
+                blocks_max: 4,
+                weights: Weights::SENSES_FIRST,
+            },
+            model: &model,
+            rule: RouteRule::Fastest,
+            count_only: false,
+        };
+        let time = |by| {
+            let planned = routes(&expression, by, classes.clone(), &choice);
+            let of = planned.iter();
+            let of = of.map(|(class, routes)| (class, &routes.chosen));
+            time_of(&of.collect::<Vec<_>>(), &choice).as_ps()
+        };
+        let best = time(Evaluator::Best(Objective::Time));
+        for engine in ENGINES {
+            let other = time(Evaluator::Engine(engine));
+            let case = format!("seed {seed}, {engine}, {} classes", classes.len());
+            assert!(best <= other + other / 50, "{case}: {best} of {other} ps");
+            let told = if classes.len() == 1 {
+                &mut alone
+            } else {
+                &mut together
+            };
+            *told += u32::from(best < other);
+        }
+    }
+    assert!(
+        alone > 100 && together > 10,
+        "{alone} and {together} faster"
+    );
 }
 
 /// No part of a bound is more than what was lived through.

@@ -1,6 +1,7 @@
 //! What splitting an expression keeps, and what bringing its subexpressions together means.
 
 mod bounds;
+mod steps;
 
 use nvme::Expression as Tree;
 
@@ -105,16 +106,26 @@ fn subexpressions_mean_together_what_the_whole_means() {
         let whole = split(&expression, &group);
         assert_eq!(meaning_of_split(&whole), expected, "{expression}");
         combined += u32::from(matches!(whole, Subexpression::Many { .. }));
+        let mut parts: Vec<Expression> = Vec::new();
+        let mut numbers = Vec::new();
+        whole.each(&mut |_, part| {
+            let known = parts.iter().position(|known| known == part);
+            numbers.push(known.unwrap_or(parts.len()));
+            if known.is_none() {
+                parts.push(part.clone());
+            }
+        });
         for home in 0..3 {
-            let (rest, foreign) = whole.brought_to(home, usize::MAX).expect("room for all");
-            let few = |most| whole.brought_to(home, most).is_some();
+            let brought = |most| whole.brought_to(home, most, &numbers);
+            let (rest, foreign) = brought(usize::MAX).expect("room for all");
+            let few = |most| brought(most).is_some();
             assert!(few(foreign.len()), "{expression}: as many as there are");
             assert!(
                 foreign.is_empty() || !few(foreign.len() - 1),
                 "{expression}: one too many"
             );
             let with_temporary = |leaf| match leaf {
-                Leaf::Brought(layer) => meaning(&foreign[layer as usize], &word),
+                Leaf::Brought(layer) => meaning(&parts[foreign[layer as usize]], &word),
                 Leaf::Stored(_) => {
                     assert_eq!(group(leaf), home, "{expression}: the rest is of one home");
                     word(leaf)

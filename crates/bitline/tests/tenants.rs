@@ -267,3 +267,24 @@ fn vendor_commands_have_the_priority_of_their_queue() {
     let [one, other] = latencies("[\"high\"]");
     assert!((one / other - 1.0).abs() < 0.2, "{one} {other}");
 }
+
+#[test]
+fn operands_that_are_read_are_read_for_who_asks() {
+    let keys = [("cache.mode", "off"), ("ftl.mapping.kind", "ideal")];
+    let mut drive = open(&keys);
+    let evaluated = drive.run(|host| async move {
+        let bits = BitsDevice::new(host.namespace(0, NamespaceId::new(2)).await?);
+        // Ordinary blocks, which no handle has placed.
+        for block in 0..2 * BLOCKS {
+            bits.block().write(block, &[0x35; 4096]).await?;
+        }
+        let both = Expression::all([Lba::new(0), Lba::new(BLOCKS)]).expect("two");
+        let request = Request::new(&both, Engine::FlashCosmos, BITS);
+        bits.evaluate(request).await.map(|_| ())
+    });
+    evaluated.expect("power").expect("an evaluation");
+    let statistics = drive.statistics().expect("power");
+    let names = by_name(&statistics);
+    assert_eq!(names["namespace 2"].reads.count, 2 * BLOCKS);
+    assert_eq!(names["drive"].reads.count, 0);
+}

@@ -150,7 +150,10 @@ impl<'a> Fetches<'a> {
         let (mut rests, mut cached) = (Vec::new(), ScatteredAccess::default());
         let tenant = stage.origin.tenant;
         for (at, (&place, page)) in self.batch.iter().zip(&pages).enumerate() {
-            let chunk = PageSlice::new(work.class.lpn(operand, place), 0, page_bytes, page.id());
+            let chunk = PageSlice {
+                origin: stage.origin,
+                ..PageSlice::new(work.class.lpn(operand, place), 0, page_bytes, page.id())
+            };
             // There is room: a page that is read has no latches to be saved.
             let mut other: Option<BufferId> = None;
             let look = |slice: &PageSlice| bits.cache.lookup(slice);

@@ -4,9 +4,9 @@
 mod batches;
 mod computer;
 mod estimate;
+mod evaluation;
 mod outlooks;
 mod outside;
-mod steps;
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) use batches::{AHEAD, Batch, Batches};
 pub(crate) use computer::{Computer, Loop, Pace};
 pub use estimate::{EstimateReport, EstimatedEnergy};
+pub(crate) use evaluation::{Apply, Evaluation, Machine};
 pub(crate) use outlooks::Outlooks;
 pub(crate) use outside::{Outside, read_of};
-pub(crate) use steps::{Step, steps_of};
 
 use crate::error::Error;
 

@@ -1,18 +1,19 @@
 //! The host's own way: it reads every vector and combines them as they come (Flash-Cosmos 7, OSP).
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::rc::Rc;
 
 use device::bits::demand::Question;
 use device::cost::{Cost, CostModel, Demand, IdleDrive, of_at_most, of_stripes};
 use nvme::{Expression, Operand};
 use sim::resource::{Priority, Server};
-use sim::{Energy, Sim, Simulation, Span};
+use sim::{Energy, JoinHandle, Sim, Simulation, Span};
 
-use super::batches::{AHEAD, Batch, Batches};
+use super::batches::{Batch, Batches};
 use super::computer::{Loop, Pace};
 use super::estimate::EstimateReport;
-use super::steps::{Step, steps_of};
+use super::evaluation::{Apply, Evaluation, Machine};
 use crate::config::Config;
 use crate::error::Error;
 
@@ -54,7 +55,7 @@ impl Outside {
         let host = Rc::new(Host::new(self, expression, question.count_only));
         let stripe = self.model.stripe_bits();
         let stripes = question.bits.div_ceil(stripe);
-        let commands = host.reads.len() as u64 * self.model.dies();
+        let commands = host.evaluation.vectors().len() as u64 * self.model.dies();
         let lived = |bits| {
             let demands = host.demands(demand_of, bits)?;
             Ok::<_, Error>(host.live(demands, bits, &self.model))
@@ -75,9 +76,9 @@ impl Outside {
     ) -> Span {
         let host = Host::new(self, expression, question.count_only);
         let bytes = question.bits.div_ceil(8);
-        let received = self.model.sent(bytes).span * host.reads.len() as u64;
+        let received = self.model.sent(bytes).span * host.evaluation.vectors().len() as u64;
         let count = question.count_only.then_some(Loop::Count);
-        let computed = host.loops.iter().copied().chain(count);
+        let computed = host.evaluation.loops().chain(count);
         let computed = computed.fold(Span::ZERO, |sum, work| sum + self.pace.span(work, bytes));
         received.max(computed)
     }
@@ -102,11 +103,7 @@ pub(crate) fn read_of(batch: Batch) -> Question {
 
 /// An evaluation of the host, as far as it takes time.
 struct Host<V> {
-    steps: Vec<Step<V>>,
-    /// What it computes for each batch.
-    loops: Vec<Loop>,
-    /// The vectors in the order of their first use.
-    reads: Vec<V>,
+    evaluation: Evaluation<V>,
     pace: Pace,
     batches: Batches,
     /// The ones of the result are counted.
@@ -115,20 +112,8 @@ struct Host<V> {
 
 impl<V: Operand + 'static> Host<V> {
     fn new(outside: &Outside, expression: &Expression<V>, counts: bool) -> Host<V> {
-        let mut steps = Vec::new();
-        steps_of(expression, &mut steps);
-        let mut reads: Vec<V> = Vec::new();
-        for step in &steps {
-            if let Step::Read(id) = step
-                && !reads.contains(id)
-            {
-                reads.push(*id);
-            }
-        }
         Host {
-            loops: steps.iter().filter_map(loop_of).collect(),
-            steps,
-            reads,
+            evaluation: Evaluation::of(expression),
             pace: outside.pace,
             batches: outside.batches,
             counts,
@@ -136,74 +121,35 @@ impl<V: Operand + 'static> Host<V> {
     }
 
     /// The reads of vectors of so many bits, in the order in which they are asked for.
-    fn demands(
-        &self,
-        demand_of: DemandOf<'_, V>,
-        bits: u64,
-    ) -> Result<VecDeque<(V, Demand)>, Error> {
+    fn demands(&self, demand_of: DemandOf<'_, V>, bits: u64) -> Result<VecDeque<Demand>, Error> {
         let mut demands = VecDeque::new();
         for batch in self.batches.of(bits) {
-            for &id in &self.reads {
-                demands.push_back((id, demand_of(id, batch)?));
+            for vector in self.evaluation.vectors() {
+                demands.push_back(demand_of(vector, batch)?);
             }
         }
         Ok(demands)
     }
 
-    fn live(
-        self: &Rc<Host<V>>,
-        demands: VecDeque<(V, Demand)>,
-        bits: u64,
-        model: &CostModel,
-    ) -> Cost {
+    fn live(self: &Rc<Host<V>>, demands: VecDeque<Demand>, bits: u64, model: &CostModel) -> Cost {
         let simulation = Simulation::new(0);
         let sim = simulation.handle();
         let idle = IdleDrive::new(&sim, model);
-        let run = self.clone().run(sim.clone(), idle.clone(), demands, bits);
-        sim.spawn_detached(run);
+        let mut alone = Alone {
+            computer: Server::new(&sim),
+            sim: sim.clone(),
+            drive: idle.clone(),
+            demands,
+            pace: self.pace,
+            counts: self.counts,
+        };
+        let host = self.clone();
+        sim.spawn_detached(async move {
+            let run = host.evaluation.run(host.batches, bits, &mut alone);
+            let Ok(()) = run.await;
+        });
         simulation.run();
         idle.cost()
-    }
-
-    async fn run(
-        self: Rc<Host<V>>,
-        sim: Sim,
-        idle: Rc<IdleDrive>,
-        mut waiting: VecDeque<(V, Demand)>,
-        bits: u64,
-    ) {
-        let computer = Server::new(&sim);
-        let mut reading = VecDeque::new();
-        let mut read_ahead = |reading: &mut VecDeque<_>| {
-            while reading.len() < AHEAD
-                && let Some((id, demand)) = waiting.pop_front()
-            {
-                reading.push_back((id, sim.spawn(idle.clone().carry_out(demand))));
-            }
-        };
-        for batch in self.batches.of(bits) {
-            let bytes = batch.bits.div_ceil(8);
-            let mut held: Vec<V> = Vec::new();
-            for step in &self.steps {
-                if let Step::Read(id) = step {
-                    while !held.contains(id) {
-                        read_ahead(&mut reading);
-                        let (id, handle) = reading.pop_front().expect("every vector is read");
-                        handle.await;
-                        read_ahead(&mut reading);
-                        held.push(id);
-                    }
-                }
-                if let Some(work) = loop_of(step) {
-                    let span = self.pace.span(work, bytes);
-                    computer.serve(Priority(0), span).await;
-                }
-            }
-            if self.counts {
-                let span = self.pace.span(Loop::Count, bytes);
-                computer.serve(Priority(0), span).await;
-            }
-        }
     }
 
     fn report(&self, bits: u64, cost: &Cost) -> EstimateReport {
@@ -212,8 +158,8 @@ impl<V: Operand + 'static> Host<V> {
         for batch in self.batches.of(bits) {
             let bytes = batch.bits.div_ceil(8);
             let count = self.counts.then_some(Loop::Count);
-            traffic += bytes * self.reads.len() as u64;
-            for work in self.loops.iter().copied().chain(count) {
+            traffic += bytes * self.evaluation.vectors().len() as u64;
+            for work in self.evaluation.loops().chain(count) {
                 let span = self.pace.span(work, bytes);
                 computed += span;
                 energy += self.pace.power_for(span);
@@ -233,11 +179,46 @@ impl<V: Operand + 'static> Host<V> {
     }
 }
 
-/// What the host computes in a step.
-fn loop_of<V>(step: &Step<V>) -> Option<Loop> {
-    match step {
-        Step::Read(_) => None,
-        Step::Not => Some(Loop::Invert),
-        Step::Combine(_) => Some(Loop::Combine),
+/// A host that does nothing else, beside an idle drive: time passes, bits there are none.
+struct Alone {
+    sim: Sim,
+    drive: Rc<IdleDrive>,
+    /// What the reads have the drive do, in their order.
+    demands: VecDeque<Demand>,
+    computer: Server,
+    pace: Pace,
+    counts: bool,
+}
+
+impl<V> Machine<V> for Alone {
+    type Bits = ();
+    type Reading = JoinHandle<()>;
+    type Error = Infallible;
+
+    fn read(&mut self, _: V, _: Batch) -> JoinHandle<()> {
+        let demand = self.demands.pop_front();
+        let demand = demand.expect("one for each vector of each batch");
+        self.sim.spawn(self.drive.clone().carry_out(demand))
+    }
+
+    async fn arrival(&mut self, reading: JoinHandle<()>) -> Result<(), Infallible> {
+        reading.await;
+        Ok(())
+    }
+
+    async fn compute(&mut self, work: Loop, bytes: u64) {
+        let span = self.pace.span(work, bytes);
+        self.computer.serve(Priority(0), span).await;
+    }
+
+    fn invert(&mut self, (): &mut ()) {}
+
+    fn combine(&mut self, _: Apply, (): &mut (), (): &()) {}
+
+    async fn finish(&mut self, (): (), batch: Batch) {
+        if self.counts {
+            let bytes = batch.bits.div_ceil(8);
+            Machine::<V>::compute(self, Loop::Count, bytes).await;
+        }
     }
 }

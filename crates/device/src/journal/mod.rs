@@ -234,11 +234,16 @@ impl Facts {
             };
             self.facts.insert(key, fact);
         }
-        if group.facts.is_empty() {
-            freed.extend(group.pages);
-        } else {
-            self.groups.insert(version, group);
-        }
+        // The newest group stays, facts or none: by it recovery knows how far to look back. If it went, one before it
+        // might be the newest, and call for what has been removed since and is on flash still.
+        self.groups.retain(|_, before| {
+            let is_needed = !before.facts.is_empty();
+            if !is_needed {
+                freed.append(&mut before.pages);
+            }
+            is_needed
+        });
+        self.groups.insert(version, group);
         freed
     }
 

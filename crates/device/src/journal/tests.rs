@@ -35,6 +35,15 @@ impl Media {
         places
     }
 
+    /// Erases groups of which no page is needed, those for which `goes` says so.
+    fn erase(&mut self, facts: &Facts, mut goes: impl FnMut() -> bool) {
+        let needed: Vec<Ppa> = facts.pages().collect();
+        self.groups.retain(|(_, _, pages)| {
+            let is_needed = pages.iter().any(|(page, _)| needed.contains(page));
+            is_needed || !goes()
+        });
+    }
+
     fn recover(&self) -> Facts {
         let mut facts = Facts::new(PAGE);
         let Some((newest, oldest, _)) = self.groups.last() else {
@@ -72,11 +81,12 @@ fn puts() -> impl Strategy<Value = Vec<Vec<(u32, Option<usize>)>>> {
 
 proptest! {
     #[test]
-    fn what_was_in_force_comes_back(puts in puts()) {
+    fn what_was_in_force_comes_back(puts in puts(), keys in 1..12u32, mut erased in any::<u64>()) {
         let (mut facts, mut media) = (Facts::new(PAGE), Media::default());
         let mut model = BTreeMap::new();
         for (version, batch) in (1..).zip(puts) {
             let value = |length| vec![version as u8; length];
+            let batch: Vec<_> = batch.into_iter().map(|(key, length)| (key % keys, length)).collect();
             let changes = batch.iter().map(|(key, length)| {
                 (KIND.key(*key), length.map(|length| value(length).into()))
             });
@@ -88,6 +98,12 @@ proptest! {
                 }
             }
             prop_assert_eq!(all_of(&facts), model.clone());
+            prop_assert_eq!(all_of(&media.recover()), model.clone());
+            // Blocks of what is not needed are erased in any order.
+            media.erase(&facts, || {
+                erased = erased.rotate_left(1);
+                erased & 1 == 1
+            });
             prop_assert_eq!(all_of(&media.recover()), model.clone());
         }
     }

@@ -13,13 +13,14 @@ use crate::part::Part;
 const NAME: &str = "cache";
 
 impl CacheConfig {
-    /// What may have to be saved: every slot, if there is a capacitor and writes complete from the cache.
+    /// What may have to be saved, if there is a capacitor and writes complete from the cache: every slot, and what was
+    /// evicted and has not arrived on flash. More than that is not taken in.
     pub(crate) fn claim(&self, unit: MappingUnit) -> Option<Claim> {
         let covered = self.capacitor && self.mode.caches_writes();
         covered.then(|| Claim {
             part: NAME,
-            key: "cache.capacity_bytes",
-            pages: unit.pages_of(self.capacity_slots(unit)),
+            keys: &["cache.capacity_bytes", "cache.back_pressure_pages"],
+            pages: self.unsaved_pages_max(unit),
         })
     }
 }

@@ -31,8 +31,8 @@ pub struct CapacitorConfig {
 pub(crate) struct Claim {
     /// Whose it is.
     pub(crate) part: &'static str,
-    /// The key that says how much it is.
-    pub(crate) key: &'static str,
+    /// The keys that say how much it is.
+    pub(crate) keys: &'static [&'static str],
     /// Pages that may have to be saved.
     pub(crate) pages: u32,
 }
@@ -200,14 +200,19 @@ impl CapacitorConfig {
         if needed <= u64::from(given) {
             return Ok(());
         }
-        let named = |claim: &Claim| format!("the {} ({})", claim.part, claim.key);
-        let list = |names: Vec<String>| names.join(" and ");
+        let named = |claim: &Claim| format!("the {} ({})", claim.part, claim.keys.join(", "));
+        let named: Vec<String> = claims.iter().map(named).collect();
+        let keys: Vec<&str> = claims
+            .iter()
+            .flat_map(|claim| claim.keys)
+            .copied()
+            .collect();
         Err(TooWeak {
             given,
-            claims: list(claims.iter().map(named).collect()),
+            claims: named.join(" and "),
             pages: need.pages,
             needed,
-            keys: list(claims.iter().map(|claim| claim.key.to_owned()).collect()),
+            keys: keys.join(" or "),
         })
     }
 }

@@ -91,11 +91,16 @@ impl Health {
         add(&self.bytes_read, bytes);
     }
 
-    /// A command wrote so many bytes.
+    /// So many bytes of a command were written.
     #[inline]
-    pub(in crate::frontend) fn write(&self, bytes: u64) {
-        add(&self.writes, 1);
+    pub(in crate::frontend) fn wrote(&self, bytes: u64) {
         add(&self.bytes_written, bytes);
+    }
+
+    /// A command has written all of its bytes, those of each page counted as it was written.
+    #[inline]
+    pub(in crate::frontend) fn write_over(&self) {
+        add(&self.writes, 1);
     }
 
     fn power(&self, orderly: bool) -> u64 {

@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use bitline::inside::InsideHost;
-use bitline::{Config, Drive};
+use bitline::{Ageing, Config, Drive};
+use nvme::AsyncEvent;
+use sim::Span;
 
 use crate::model::Model;
 
@@ -129,11 +131,8 @@ fn parts_of_small_pages_take_less_than_the_drive_says() {
         ];
         config.with(changes).map_err(|error| error.to_string())
     };
-    let refused = small(1).expect_err("a millijoule");
-    let told = refused.split("which takes ").nth(1);
-    let told = told.and_then(|rest| rest.split(';').next());
-    let told: u64 = told.and_then(|told| told.parse().ok()).expect("a need");
-    let mut drive = Drive::open(small(told).expect("what it asks for")).expect("a drive");
+    let (told, enough) = strong_enough(small);
+    let mut drive = Drive::open(enough).expect("a drive");
     // Blocks of a flash page, and as many of these as there are slots.
     let (page, slots) = (32, SLOTS * UNITS);
     drive
@@ -166,6 +165,55 @@ fn parts_of_small_pages_take_less_than_the_drive_says() {
     }
 }
 
+/// The energy that a drive asks for, in millijoules, and its configuration with that.
+fn strong_enough(config: impl Fn(u64) -> Result<Config, String>) -> (u64, Config) {
+    let refused = config(1).expect_err("a millijoule");
+    let told = refused.split("which takes ").nth(1);
+    let told = told.and_then(|rest| rest.split(';').next());
+    let told: u64 = told.and_then(|told| told.parse().ok()).expect("a need");
+    (told, config(told).expect("what it asks for"))
+}
+
+/// Begins `count` writes at once and lets time pass until `enough` are acknowledged, but no more than a program takes; gives
+/// those that are.
+fn write_for(
+    drive: &mut Drive,
+    count: u64,
+    data: impl Fn(u64) -> (u64, Vec<u8>),
+    enough: usize,
+) -> Vec<u64> {
+    let acknowledged = Rc::new(RefCell::new(Vec::new()));
+    let seen = acknowledged.clone();
+    let writes: Vec<_> = (0..count).map(|page| (page, data(page))).collect();
+    let run = drive.run(|host| async move {
+        for (page, (first, bytes)) in writes {
+            let (block, seen) = (host.block().clone(), seen.clone());
+            host.sim().spawn_detached(async move {
+                block.write(first, &bytes).await.expect("room");
+                seen.borrow_mut().push(page);
+            });
+        }
+        for _ in 0..1000 {
+            if seen.borrow().len() >= enough {
+                break;
+            }
+            host.sim().sleep(Span::from_us(1)).await;
+        }
+    });
+    run.expect("power");
+    acknowledged.take()
+}
+
+/// Cuts the power; what saving took, in picojoules.
+fn saved(drive: &mut Drive) -> u64 {
+    drive.power_cut().expect("no image");
+    drive.power_up().expect("recovery");
+    let statistics = drive.statistics().expect("power");
+    let mut dump = statistics.energy.iter();
+    let dump = dump.find(|entry| entry.component == "capacitor");
+    dump.expect("pages were saved").energy_pj
+}
+
 /// A small lazy cache, all of it dirty, with as many evicted pages on their way to flash as may be: they have to be saved
 /// as well, of what the capacitor was checked for.
 #[test]
@@ -179,51 +227,84 @@ fn evicted_pages_that_still_fly_are_saved_too() {
         ];
         config.with(changes).map_err(|error| error.to_string())
     };
-    let refused = lazy(1).expect_err("a millijoule");
-    let told = refused.split("which takes ").nth(1);
-    let told = told.and_then(|rest| rest.split(';').next());
-    let told: u64 = told.and_then(|told| told.parse().ok()).expect("a need");
-    let config = lazy(told).expect("what it asks for");
+    let (told, config) = strong_enough(lazy);
     let model = Model(config.clone());
     let mut drive = Drive::open(config).expect("a drive");
-    let acknowledged = Rc::new(RefCell::new(Vec::new()));
-    let seen = acknowledged.clone();
-    let most = drive.run(|host| async move {
-        let pages = 0..4 * (SLOTS + FLYING);
-        for page in pages {
-            let (block, seen) = (host.block().clone(), seen.clone());
-            host.sim().spawn_detached(async move {
-                let written = block.write(4 * page, &vec![page as u8; 16384]).await;
-                written.expect("room");
-                seen.borrow_mut().push(page);
-            });
-        }
-        // Long enough for all that the cache takes, and for less than a program.
-        while (seen.borrow().len() as u64) < SLOTS + FLYING {
-            host.sim().sleep(sim::Span::from_us(1)).await;
-        }
-    });
-    most.expect("power");
-    let programs = drive.statistics().expect("power").flash.page_programs;
-    drive.power_cut().expect("no image");
-    drive.power_up().expect("recovery");
-    let statistics = drive.statistics().expect("power");
-    let mut dump = statistics.energy.iter();
-    let dump = dump.find(|entry| entry.component == "capacitor");
-    let spent = dump.expect("pages were saved").energy_pj;
+    let all = SLOTS + FLYING;
+    let page = |page| (4 * page, vec![page as u8; 16384]);
+    let acknowledged = write_for(&mut drive, 4 * all, page, all as usize);
+    let spent = saved(&mut drive);
     let device = &model.0.device;
     let program = device.nand.energy.read_pj
         * (model.program() / 1000)
         * device.nand.energy.program_power_percent
         / (device.nand.latency.read_slc_ns * 100);
     // More than the slots, or the case is none.
-    assert!(
-        spent > (SLOTS + FLYING / 2) * program,
-        "{spent}, {programs}"
-    );
+    assert!(spent > (SLOTS + FLYING / 2) * program, "{spent}");
     assert!(spent <= told * 1_000_000_000, "{spent} pJ of {told} mJ");
-    for page in acknowledged.borrow().iter() {
+    assert!(acknowledged.len() as u64 >= all);
+    for page in acknowledged {
         let read = drive.read(4 * page, 4).expect("saved");
-        assert!(read.iter().all(|byte| *byte == *page as u8), "page {page}");
+        assert!(read.iter().all(|byte| *byte == page as u8), "page {page}");
+    }
+}
+
+/// Writes of a block each: data on its way counts in bytes, pages to save do not. What the capacitor has no energy for is
+/// not acknowledged before it is on flash.
+#[test]
+fn what_is_taken_in_is_what_can_be_saved() {
+    let small = |millijoules: u64| {
+        let config = config(4000).expect("strong enough");
+        let millijoules = millijoules.to_string();
+        let changes = [
+            ("frontend.block_bytes", "512"),
+            ("cache.capacity_bytes", "65536"),
+            ("cache.back_pressure_pages", "2"),
+            ("capacitor.energy_millijoules", &millijoules),
+        ];
+        config.with(changes).map_err(|error| error.to_string())
+    };
+    let (told, config) = strong_enough(small);
+    let mut drive = Drive::open(config).expect("a drive");
+    let acknowledged = write_for(
+        &mut drive,
+        64,
+        |page| (32 * page, vec![page as u8; 512]),
+        64,
+    );
+    let spent = saved(&mut drive);
+    assert!(spent <= told * 1_000_000_000, "{spent} pJ of {told} mJ");
+    assert!(!acknowledged.is_empty());
+    for page in acknowledged {
+        let read = drive.read(32 * page, 1).expect("saved");
+        assert!(read.iter().all(|byte| *byte == page as u8), "page {page}");
+    }
+}
+
+/// A page of which the cache has a part, and flash lost the rest since.
+#[test]
+fn what_a_capacitor_did_not_save_is_told() {
+    for storage in ["memory", "none"] {
+        let lazy = [("cache.write_back", "lazy"), ("data.storage", storage)];
+        let config = config(4000).expect("strong enough").with(lazy);
+        let mut drive = Drive::open(config.expect("a legal value")).expect("a drive");
+        drive.write(0, &vec![1; 65536]).expect("room");
+        drive.flush().expect("room");
+        drive.power_cut().expect("no image");
+        drive.power_up().expect("recovery");
+        let warnings = |drive: &mut Drive| drive.health().expect("a page").critical_warnings;
+        assert!(warnings(&mut drive).is_empty(), "{storage}");
+        let centuries = Ageing::new(8_000_000.0, 30.0).after_cycles(20_000);
+        drive.grow_older(&centuries).expect("it can");
+        drive.write(0, &[2; 4096]).expect("room");
+        drive.write(4, &[3; 16384]).expect("room");
+        for life in 0..3 {
+            drive.power_cut().expect("no image");
+            drive.power_up().expect("recovery");
+            let warned = warnings(&mut drive);
+            assert!(warned.contains(&"backup"), "{storage}, {life}: {warned:?}");
+            let told = drive.run(|host| async move { host.admin().next_event().await });
+            assert_eq!(told.expect("power").expect("one"), AsyncEvent::RELIABILITY);
+        }
     }
 }

@@ -17,6 +17,8 @@ use crate::energy;
 
 /// Programs of a dump that may fail: so many, and one in 64.
 pub(crate) const DUMP_FAILURES: u32 = 2;
+/// Pages of a dump that are kept for the note of what could not be saved.
+pub(crate) const DUMP_NOTES: u32 = 1;
 
 /// What the capacitor is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -194,7 +194,8 @@ impl Controller {
         if new & critical_warning::TEMPERATURE != 0 {
             self.raise(AsyncEvent::TEMPERATURE);
         }
-        if new & critical_warning::RELIABILITY != 0 {
+        // A backup of memory that failed is told as that of reliability: there is no event of its own.
+        if new & (critical_warning::RELIABILITY | critical_warning::BACKUP) != 0 {
             self.raise(AsyncEvent::RELIABILITY);
         }
     }
@@ -219,6 +220,9 @@ impl Controller {
         }
         if self.ftl.counts().pages_lost > 0 || self.is_worn_out() {
             warnings |= critical_warning::RELIABILITY;
+        }
+        if self.cache.lost_backup() {
+            warnings |= critical_warning::BACKUP;
         }
         warnings
     }

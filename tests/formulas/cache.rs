@@ -135,6 +135,21 @@ fn writers_wait_while_too_much_is_on_its_way() {
     );
 }
 
+/// Two pages at a time, which arrive at one instant: the first makes room for one that has waited, the second for one that
+/// need not.
+#[test]
+fn a_wait_counts_if_there_was_something_to_wait_for() {
+    let more = [
+        ("cache.back_pressure_pages", "2"),
+        ("cache.write_back", "eager"),
+    ];
+    let mut drive = cached("flash-cosmos", "write", &more);
+    let page = Model::of(&drive).page_bytes();
+    timed_write(&mut drive, 0, 6 * page / BLOCK);
+    let counts = drive.statistics().expect("power").cache;
+    assert_eq!(counts.back_pressure_waits, 2);
+}
+
 #[test]
 fn a_capacitor_saves_what_is_cached_and_pays_for_it() {
     for (capacitor, energy) in [("true", true), ("false", false)] {

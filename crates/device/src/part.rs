@@ -78,7 +78,7 @@ mod tests {
     fn claim(part: &'static str) -> Claim {
         Claim {
             part,
-            key: "some.key",
+            keys: &["some.key"],
             pages: 1,
         }
     }

@@ -37,6 +37,17 @@ fn health_counts_over_power_cycles() {
     }
 }
 
+/// One that has no room for all of its data at once, and one over blocks that are marked, too.
+#[test]
+fn a_write_counts_once() {
+    let mut drive = drive(&[("memory.page_buffers", "16")]);
+    drive.write(0, &blocks(0, 256)).expect("room");
+    assert_eq!(health(&mut drive).host_writes.get(), 1);
+    drive.write_uncorrectable(10, 3).expect("marks are free");
+    drive.write(0, &blocks(0, 256)).expect("room");
+    assert_eq!(health(&mut drive).host_writes.get(), 2);
+}
+
 #[test]
 fn an_orderly_shutdown_keeps_all_counts() {
     let path = std::env::temp_dir().join(format!("bitline-health-{}", std::process::id()));

@@ -135,6 +135,16 @@ impl CacheConfig {
         }
     }
 
+    /// Slots that may hold what flash misses: all, and those evicted whose data is on its way there.
+    pub(super) fn unsaved_slots_max(&self, unit: MappingUnit) -> u32 {
+        self.unsaved_pages_max(unit) * unit.per_page()
+    }
+
+    /// The same in pages of flash.
+    pub(super) fn unsaved_pages_max(&self, unit: MappingUnit) -> u32 {
+        unit.pages_of(self.capacity_slots(unit)) + self.back_pressure_pages
+    }
+
     /// Page slots.
     pub(super) fn capacity_slots(&self, unit: MappingUnit) -> u32 {
         (self.capacity_bytes / u64::from(unit.bytes())) as u32

@@ -5,22 +5,41 @@ use arrayvec::ArrayVec;
 use super::sectors::Sectors;
 use super::table::SlotId;
 use super::{Cache, CacheConfig};
-use crate::ftl::{Lpn, MappingUnit, UNITS_PER_PAGE_MAX};
+use crate::ftl::{Ftl, Lpn, MappingUnit, UNITS_PER_PAGE_MAX};
+use crate::journal::{FactKey, FactKind};
 use crate::memory::{Claim, Dumped};
 use crate::part::Part;
 
 /// What the cache is called.
 const NAME: &str = "cache";
+/// Logical pages that a capacitor should have saved and did not, in all lives. Kinds of facts up to 5 are the front end's.
+const LOST: FactKey = FactKind(6).key(0);
 
 impl CacheConfig {
-    /// What may have to be saved: every slot, if there is a capacitor and writes complete from the cache.
+    /// What may have to be saved, if there is a capacitor and writes complete from the cache: every slot, and what was
+    /// evicted and has not arrived on flash. More than that is not taken in.
     pub(crate) fn claim(&self, unit: MappingUnit) -> Option<Claim> {
         let covered = self.capacitor && self.mode.caches_writes();
         covered.then(|| Claim {
             part: NAME,
-            key: "cache.capacity_bytes",
-            pages: unit.pages_of(self.capacity_slots(unit)),
+            keys: &["cache.capacity_bytes", "cache.back_pressure_pages"],
+            pages: self.unsaved_pages_max(unit),
         })
+    }
+}
+
+/// Logical pages that were not saved when the power went, in the lives before.
+fn lost_before(ftl: &Ftl) -> u64 {
+    let fact = ftl.fact(LOST);
+    let number = fact.as_deref().and_then(<[u8]>::first_chunk);
+    number.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+impl Cache {
+    /// Whether acknowledged pages were lost when the power went, though a capacitor should have saved them, in any life
+    /// before. Nothing mends that.
+    pub fn lost_backup(&self) -> bool {
+        lost_before(&self.ftl) > 0
     }
 }
 
@@ -52,6 +71,16 @@ impl Part for Cache {
             dumped.lost += (all - saved) as u64;
         }
         self.buffers.give_back_spare_page(page);
+        debug_assert!(
+            dumped.lost == 0 || dump.met_failures(),
+            "{} acknowledged pages are lost, and no flash failed",
+            dumped.lost
+        );
+        if dumped.lost > 0 {
+            let all = lost_before(&self.ftl) + dumped.lost;
+            // Where there is no page left to tell of it, nobody hears of it.
+            let _ = dump.put_fact(LOST, &all.to_le_bytes());
+        }
         dumped.work = dump.work();
         dumped
     }

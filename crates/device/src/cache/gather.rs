@@ -13,7 +13,7 @@ use sim::Time;
 use super::Cache;
 use super::sectors::Sectors;
 use super::table::SlotId;
-use super::write_back::{WriteBack, slice_for};
+use super::write_back::{Departure, slice_for};
 use crate::ftl::{FtlError, PageSlice, SoleWriter, UNITS_PER_PAGE_MAX};
 use crate::memory::Purpose;
 
@@ -132,7 +132,7 @@ impl Cache {
 
     fn launch_group_at(&self, group: &Group, left_dram: Time) {
         if let Some(slot) = group.first() {
-            self.assign(WriteBack {
+            self.assign(Departure {
                 slot: *slot,
                 left_dram,
             });

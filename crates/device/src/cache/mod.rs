@@ -70,6 +70,8 @@ pub struct Cache {
     sim: Sim,
     config: CacheConfig,
     capacity: u32,
+    /// Slots that a capacitor has the energy to save.
+    unsaved_most: u32,
     unit: MappingUnit,
     ftl: Rc<Ftl>,
     buffers: Rc<Buffers>,
@@ -116,6 +118,7 @@ impl Cache {
         Rc::new_cyclic(|me| Cache {
             sim: sim.clone(),
             capacity: config.capacity_slots(ftl.unit()),
+            unsaved_most: config.unsaved_slots_max(ftl.unit()),
             unit: ftl.unit(),
             table: RefCell::new(Table::new(cached_pages, ftl.unsaved())),
             pressure: Pressure::new(sim, back_pressure),

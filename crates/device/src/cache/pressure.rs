@@ -111,13 +111,18 @@ pub(super) struct Turn<'a> {
 
 impl Turn<'_> {
     /// Waits until this place is the first and there is room. The place is kept: what follows may
-    /// wait for room again before anybody else has some.
-    pub(super) async fn relief(&self) {
+    /// wait for room again before anybody else has some. Says whether there was anything to wait for: a page that has
+    /// arrived already may make room at once.
+    pub(super) async fn relief(&self) -> bool {
+        let mut waited = false;
         std::future::poll_fn(|_| match self.is_first() && self.pressure.hear() {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
+            true => Poll::Ready(waited),
+            false => {
+                waited = true;
+                Poll::Pending
+            }
         })
-        .await;
+        .await
     }
 
     /// Whether it is this place's turn and there is room still, of what it has waited for.

@@ -5,14 +5,15 @@ use std::ops::Range;
 use arrayvec::ArrayVec;
 use media::dram::{ScatteredAccess, Toward};
 use sim::memory::zeroed;
-use sim::{Span, Tenant, Time, join_all};
+use sim::{Span, Tenant, Time};
 
 use super::pressure::Turn;
 use super::sectors::Sectors;
 use super::table::SlotId;
 use super::{Cache, WriteBack};
 use crate::ftl::{
-    FtlError, Lpn, PageSlice, SoleWriter, UNITS_PER_PAGE_MAX, WithoutSpace, WriteLock,
+    FtlError, Lpn, PageLock, PageSlice, SoleWriter, UNITS_PER_PAGE_MAX, WithoutSpace, WriteClaim,
+    WriteLock,
 };
 use crate::schedule::Origin;
 
@@ -76,18 +77,33 @@ impl Admission<'_> {
         units: &[PageSlice],
         force: bool,
     ) -> Result<(), FtlError> {
-        // What lies in one buffer goes one way: a page that is programmed from there has no room for the rest of it.
-        let cached = !self.cache.writes_through(force)
-            && units.iter().all(|unit| self.cache.has_slot_for(unit.lpn));
-        if !cached {
-            self.pause();
-            return self.cache.write_page_through(lock, units).await;
-        }
-        for unit in units {
+        if !self.cache.writes_through(force) {
             self.wait_for_room().await;
-            self.admit(unit);
         }
+        // Looked at after every wait, and nothing waits until all are admitted: what there is room for now is theirs.
+        // What lies in one buffer goes one way: a page that is programmed from there has no room for the rest of it.
+        if self.cache.writes_through(force) || !self.cache.has_slots_for(units) {
+            let through = self.cache.write_page_through(lock, units);
+            return self.aside(through).await;
+        }
+        units.iter().for_each(|unit| self.admit(unit));
         Ok(())
+    }
+
+    /// Some pages of `claim`, as [`WriteClaim::lock`].
+    pub async fn lock<'c>(&mut self, claim: &'c WriteClaim<'_>, pages: Range<u32>) -> PageLock<'c> {
+        match claim.try_lock(pages.clone()) {
+            Some(lock) => lock,
+            None => self.aside(claim.lock(pages)).await,
+        }
+    }
+
+    /// Waits for anything but room. What was admitted is sent before, and others have the place in the queue, for what is
+    /// waited for may be theirs.
+    pub async fn aside<T>(&mut self, wait: impl Future<Output = T>) -> T {
+        self.cross();
+        self.turn = None;
+        wait.await
     }
 
     async fn wait_for_room(&mut self) {
@@ -98,10 +114,12 @@ impl Admission<'_> {
         if self.turn.as_ref().is_none_or(Turn::is_next) {
             return;
         }
-        cache.count(|counts| counts.back_pressure_waits += 1);
+        // What the arrival of one page makes room for crosses together.
         self.cross();
-        if let Some(turn) = &self.turn {
-            turn.relief().await;
+        if let Some(turn) = &self.turn
+            && turn.relief().await
+        {
+            cache.count(|counts| counts.back_pressure_waits += 1);
         }
     }
 
@@ -113,13 +131,6 @@ impl Admission<'_> {
         cache
             .dram
             .add(&mut self.crossing, tenant, address, bytes, Toward::Cells);
-    }
-
-    /// Before a wait for anything but room: sends what was admitted, and lets others have the place in the queue, for
-    /// what is waited for may be theirs.
-    pub fn pause(&mut self) {
-        self.cross();
-        self.turn = None;
     }
 
     /// When all that was written is in DRAM.
@@ -144,27 +155,25 @@ impl Cache {
         !self.caches_writes.get() || (force && self.is_volatile())
     }
 
-    /// Writes slices of logical pages, which `lock` covers. When this returns, reads find them, and from the instant that it
-    /// gives on they are where a completed write has to be: in the cache, or on flash if `force` asks for what no
-    /// power cut can take. The pages need not be locked until then: what comes later reaches DRAM later.
+    /// Writes a slice of a logical page, which `lock` covers. When this returns, reads find it, and from the instant that it
+    /// gives on it is where a completed write has to be: in the cache, or on flash if `force` asks for what no
+    /// power cut can take. The page need not be locked until then: what comes later reaches DRAM later.
     ///
     /// # Errors
     /// Those of [`crate::ftl::Ftl::write`], if flash is waited for.
     pub async fn write(
         &self,
         lock: &WriteLock<'_>,
-        slices: &[PageSlice],
+        slice: PageSlice,
         force: bool,
     ) -> Result<Time, FtlError> {
-        debug_assert!(slices.iter().all(|slice| covers(lock, slice.lpn)));
+        debug_assert!(lock.covers(&(slice.lpn.0..slice.lpn.0 + 1)));
         if self.writes_through(force) {
-            self.write_through(lock, slices).await?;
+            self.write_page_through(lock, &[slice]).await?;
             return Ok(self.sim.now());
         }
         let mut admission = self.admission();
-        for units in slices.chunk_by(|_, next| next.base > 0) {
-            admission.write(lock, units, force).await?;
-        }
+        admission.write(lock, &[slice], force).await?;
         Ok(admission.arrival())
     }
 
@@ -178,18 +187,24 @@ impl Cache {
         }
     }
 
-    /// Whether the page may be written to the cache: while write-backs fail, or a capacitor
-    /// could not save it, only if flash misses some of it already.
-    fn has_slot_for(&self, lpn: Lpn) -> bool {
-        let table = self.table.borrow();
-        let trouble = self.failed_slots.get() > 0
-            || (self.config.capacitor
-                && table.unsaved() + self.unit.per_page() > self.ftl.dump_units());
-        if !trouble {
+    /// Whether these pages may be written to the cache: while write-backs fail, or a capacitor
+    /// could not save them, only if flash misses some of each already.
+    fn has_slots_for(&self, units: &[PageSlice]) -> bool {
+        if self.failed_slots.get() == 0 && self.saves_more(units.len() as u32) {
             return true;
         }
-        let slot = table.find(lpn).map(|id| table.slot(id));
-        slot.is_some_and(|slot| !(slot.dirty | slot.flying).is_empty() && !slot.failed)
+        let table = self.table.borrow();
+        units.iter().all(|unit| {
+            let slot = table.find(unit.lpn).map(|id| table.slot(id));
+            slot.is_some_and(|slot| !(slot.dirty | slot.flying).is_empty() && !slot.failed)
+        })
+    }
+
+    /// Whether a capacitor, if there is one, would save so many more pages: there must be erased blocks for them, and
+    /// energy.
+    fn saves_more(&self, units: u32) -> bool {
+        let room = || self.unsaved_most.min(self.ftl.dump_units());
+        !self.config.capacitor || self.table.borrow().unsaved() + units <= room()
     }
 
     /// Puts a slice into its slot, which this gives, and starts what write-back follows from that.
@@ -292,23 +307,8 @@ impl Cache {
         self.buffers.give_back_slot(buffer);
     }
 
-    /// Writes slices of logical pages to flash; what is in their slots follows.
-    async fn write_through(
-        &self,
-        lock: &WriteLock<'_>,
-        slices: &[PageSlice],
-    ) -> Result<(), FtlError> {
-        match slices {
-            [_] => self.write_page_through(lock, slices).await,
-            slices => {
-                let pages = slices.chunk_by(|_, next| next.base > 0);
-                let written = join_all(pages.map(|units| self.write_page_through(lock, units)));
-                written.await.into_iter().collect()
-            }
-        }
-    }
-
-    /// Writes slices that lie in one buffer, of pages which `lock` covers, to one page of flash.
+    /// Writes slices that lie in one buffer, of pages which `lock` covers, to one page of flash; what is in their slots
+    /// follows.
     ///
     /// # Errors
     /// Those of [`crate::ftl::Ftl::write`].
@@ -461,8 +461,4 @@ impl Cache {
         self.let_go(&held, true);
         self.forget_clean(all);
     }
-}
-
-fn covers(lock: &WriteLock<'_>, lpn: Lpn) -> bool {
-    lock.covers(&(lpn.0..lpn.0 + 1))
 }

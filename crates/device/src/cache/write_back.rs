@@ -14,9 +14,9 @@ use crate::memory::{BufferId, Purpose};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Origin, Priority};
 
-/// A write-back to carry out: of which slot, of several that fly together the first, and when its data has left DRAM.
+/// What a worker is to take to flash: which slot, of several that fly together the first, and when its data has left DRAM.
 #[derive(Clone, Copy)]
-pub(super) struct WriteBack {
+pub(super) struct Departure {
     pub(super) slot: SlotId,
     pub(super) left_dram: Time,
 }
@@ -39,7 +39,7 @@ impl SoleWriter for Flight<'_> {
 /// The tasks that write back, and what each is to do.
 #[derive(Default)]
 pub(super) struct Workers {
-    workers: Vec<(TaskId, Option<WriteBack>)>,
+    workers: Vec<(TaskId, Option<Departure>)>,
     idle: Vec<u32>,
 }
 
@@ -60,7 +60,7 @@ impl Cache {
             self.pressure.add(slot.dirty.bytes());
             table.launch(id);
         }
-        self.assign(WriteBack {
+        self.assign(Departure {
             slot: id,
             left_dram,
         });
@@ -75,15 +75,15 @@ impl Cache {
     }
 
     /// Gives a job to an idle worker, or else to a new one.
-    pub(super) fn assign(&self, write_back: WriteBack) {
+    pub(super) fn assign(&self, departure: Departure) {
         let workers = &mut *self.workers.borrow_mut();
         if let Some(number) = workers.idle.pop() {
             let worker = &mut workers.workers[number as usize];
-            worker.1 = Some(write_back);
+            worker.1 = Some(departure);
             return self.sim.wake(worker.0);
         }
         let number = workers.workers.len() as u32;
-        workers.workers.push((TaskId::NONE, Some(write_back)));
+        workers.workers.push((TaskId::NONE, Some(departure)));
         if let Some(cache) = self.me.upgrade() {
             self.sim.spawn_detached(cache.work(number));
         }
@@ -92,23 +92,23 @@ impl Cache {
     /// Carries out one job after another, for ever.
     async fn work(self: Rc<Cache>, number: u32) {
         loop {
-            let write_back = self.next_write_back(number).await;
-            self.sim.sleep_until(write_back.left_dram).await;
+            let departure = self.next_departure(number).await;
+            self.sim.sleep_until(departure.left_dram).await;
             if self.unit.is_page() {
-                let outcome = self.write_back(write_back.slot).await;
-                self.write_back_over(write_back.slot, outcome);
+                let outcome = self.write_back(departure.slot).await;
+                self.write_back_over(departure.slot, outcome);
             } else {
-                self.write_group_back(write_back.slot).await;
+                self.write_group_back(departure.slot).await;
             }
             self.workers.borrow_mut().idle.push(number);
         }
     }
 
-    fn next_write_back(&self, number: u32) -> impl Future<Output = WriteBack> + '_ {
+    fn next_departure(&self, number: u32) -> impl Future<Output = Departure> + '_ {
         std::future::poll_fn(move |_| {
             let worker = &mut self.workers.borrow_mut().workers[number as usize];
             match worker.1.take() {
-                Some(write_back) => Poll::Ready(write_back),
+                Some(departure) => Poll::Ready(departure),
                 None => {
                     worker.0 = self.sim.current();
                     Poll::Pending

@@ -9,9 +9,10 @@ use media::nand::{BlockId, Outcome, PageAddress, PlaneId};
 use super::Ftl;
 use super::lpn::Lpn;
 use super::mapping::Mapping;
-use super::spare::{data_record_bytes, encode_units};
+use super::spare::{Content, Record, data_record_bytes, encode_units};
+use crate::journal::FactKey;
 use crate::memory::{BufferId, Work};
-use crate::schedule::AtRest;
+use crate::schedule::{AtRest, SpareBytes};
 
 /// Where the next page that is saved goes.
 #[derive(Clone, Copy, Default)]
@@ -27,6 +28,16 @@ pub(super) struct DumpFrontier {
 pub(crate) struct Dump<'a> {
     ftl: &'a Ftl,
     flash: AtRest<'a>,
+    /// Whether the flash failed to read or to program something.
+    failed: bool,
+}
+
+/// What a page is taken for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum For {
+    Data,
+    /// To tell what could not be saved. The last page there is, at the least, is left for that.
+    Note,
 }
 
 impl Ftl {
@@ -35,6 +46,7 @@ impl Ftl {
         Dump {
             ftl: self,
             flash: self.schedule.at_rest(),
+            failed: false,
         }
     }
 
@@ -56,6 +68,11 @@ impl Dump<'_> {
         self.flash.work()
     }
 
+    /// Whether the flash failed, so that not all may have been saved.
+    pub(crate) fn met_failures(&self) -> bool {
+        self.failed
+    }
+
     /// Reads what flash has of a logical page to slot number `slot` of `buffer`; zeroes if it has nothing. False if
     /// that cannot be read.
     pub(crate) fn load(&mut self, lpn: Lpn, buffer: BufferId, slot: u32) -> bool {
@@ -70,7 +87,10 @@ impl Dump<'_> {
         let address = ftl.geometry.page_address(page);
         let inverse = ftl.blocks.borrow().is_inverse(page);
         let column = ftl.unit.column(at);
-        self.flash.read(address, inverse) && self.flash.move_out(address, column, (buffer, place))
+        let loaded = self.flash.read(address, inverse)
+            && self.flash.move_out(address, column, (buffer, place));
+        self.failed |= !loaded;
+        loaded
     }
 
     /// Programs logical pages that lie in the first slots of `from`, at most as many as a flash page has; false if there is no
@@ -80,17 +100,61 @@ impl Dump<'_> {
         let version = ftl.next_version();
         let used = lpns.len() * ftl.unit.bytes() as usize;
         ftl.buffers.with_mut(from, |page| page[used..].fill(0));
-        while let Some(address) = self.next_page() {
-            let spare = self.record(lpns, version);
-            let mode = ftl.config.mode;
-            match self.flash.program(address, mode, from, &spare) {
+        self.program(For::Data, from, |dump| dump.record(lpns, version))
+    }
+
+    /// Keeps a fact for the lives to come, as [`Ftl::put_facts`] does; false if there is no page left for it.
+    pub(crate) fn put_fact(&mut self, key: FactKey, value: &[u8]) -> bool {
+        let ftl = self.ftl;
+        let draft = (ftl.facts.borrow()).draft(vec![(key, Some(value.into()))], false);
+        let version = ftl.next_version();
+        let buffer = ftl.buffers.take_spare_firmware_page();
+        let kept = (0..).zip(&draft.pages).all(|(index, bytes)| {
+            ftl.buffers.with_mut(buffer, |page| {
+                page[..bytes.len()].copy_from_slice(bytes);
+                page[bytes.len()..].fill(0);
+            });
+            let content = Content::Journal {
+                index,
+                count: draft.pages.len() as u16,
+                oldest: draft.oldest,
+            };
+            self.program(For::Note, buffer, |dump| dump.page_record(content, version))
+        });
+        ftl.buffers.give_back_spare_page(buffer);
+        kept
+    }
+
+    /// Programs a buffer to the next page that takes it, with the record that it is to have there; false if there is no
+    /// page left.
+    fn program<R: AsRef<[u8]>>(
+        &mut self,
+        what: For,
+        from: BufferId,
+        record: impl Fn(&Self) -> R,
+    ) -> bool {
+        while let Some(address) = self.next_page(what) {
+            let (mode, record) = (self.ftl.config.mode, record(self));
+            match self.flash.program(address, mode, from, record.as_ref()) {
                 Some(Outcome::Done) => return true,
                 // Recovery will see that the block is failing; there is no other to spare now.
                 Some(_) => {}
                 None => self.leave_block(),
             }
+            self.failed = true;
         }
         false
+    }
+
+    /// The record of a page that holds something else than data.
+    fn page_record(&self, content: Content, version: u64) -> SpareBytes {
+        let sequence = self.ftl.next_sequence();
+        let record = Record {
+            content,
+            version,
+            sequence,
+        };
+        record.encode()
     }
 
     /// The record of a page with these units, in its first slots.
@@ -102,7 +166,7 @@ impl Dump<'_> {
     }
 
     /// The next page of the block being filled, or of another.
-    fn next_page(&mut self) -> Option<PageAddress> {
+    fn next_page(&mut self, what: For) -> Option<PageAddress> {
         let ftl = self.ftl;
         let pages_per_block = ftl.geometry.pages_per_block(ftl.config.mode);
         let mut frontier = ftl.dump_frontier.get();
@@ -113,6 +177,12 @@ impl Dump<'_> {
                 page: 0,
             },
         };
+        let is_last = next.page + 1 == pages_per_block && ftl.blocks.borrow().is_none_free();
+        if is_last && what == For::Data {
+            frontier.next = Some(next);
+            ftl.dump_frontier.set(frontier);
+            return None;
+        }
         frontier.next = Some(PageAddress {
             page: next.page + 1,
             ..next

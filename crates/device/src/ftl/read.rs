@@ -41,6 +41,12 @@ impl PageSlice {
         }
     }
 
+    /// Slices cut into those that lie in one buffer: these go to flash in one program.
+    #[inline]
+    pub fn by_buffer(slices: &[PageSlice]) -> impl Iterator<Item = &[PageSlice]> {
+        slices.chunk_by(|_, next| next.base > 0)
+    }
+
     /// Where it lies in the buffer.
     #[inline]
     pub fn place(&self) -> Range<usize> {

@@ -150,7 +150,12 @@ impl Buffers {
         }
     }
 
-    /// Gives back what [`Buffers::take_spare_page`] gave.
+    /// The same for what the firmware keeps for itself, which is kept even where the host's data is not.
+    pub fn take_spare_firmware_page(&self) -> BufferId {
+        self.take_id()
+    }
+
+    /// Gives back what [`Buffers::take_spare_page`], or the same for the firmware, gave.
     pub fn give_back_spare_page(&self, id: BufferId) {
         if id != BufferId::NONE {
             self.free.borrow_mut().push(id.0);

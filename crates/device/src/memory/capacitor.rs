@@ -17,6 +17,8 @@ use crate::energy;
 
 /// Programs of a dump that may fail: so many, and one in 64.
 pub(crate) const DUMP_FAILURES: u32 = 2;
+/// Pages of a dump that are kept for the note of what could not be saved.
+pub(crate) const DUMP_NOTES: u32 = 1;
 
 /// What the capacitor is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -31,8 +33,8 @@ pub struct CapacitorConfig {
 pub(crate) struct Claim {
     /// Whose it is.
     pub(crate) part: &'static str,
-    /// The key that says how much it is.
-    pub(crate) key: &'static str,
+    /// The keys that say how much it is.
+    pub(crate) keys: &'static [&'static str],
     /// Pages that may have to be saved.
     pub(crate) pages: u32,
 }
@@ -200,14 +202,19 @@ impl CapacitorConfig {
         if needed <= u64::from(given) {
             return Ok(());
         }
-        let named = |claim: &Claim| format!("the {} ({})", claim.part, claim.key);
-        let list = |names: Vec<String>| names.join(" and ");
+        let named = |claim: &Claim| format!("the {} ({})", claim.part, claim.keys.join(", "));
+        let named: Vec<String> = claims.iter().map(named).collect();
+        let keys: Vec<&str> = claims
+            .iter()
+            .flat_map(|claim| claim.keys)
+            .copied()
+            .collect();
         Err(TooWeak {
             given,
-            claims: list(claims.iter().map(named).collect()),
+            claims: named.join(" and "),
             pages: need.pages,
             needed,
-            keys: list(claims.iter().map(|claim| claim.key.to_owned()).collect()),
+            keys: keys.join(" or "),
         })
     }
 }

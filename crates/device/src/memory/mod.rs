@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use buffers::{Buffer, BufferId, BufferSizes, Buffers};
-pub(crate) use capacitor::{Capacitor, Claim, DUMP_FAILURES, Means, Need, Rates, Work};
+pub(crate) use capacitor::{Capacitor, Claim, DUMP_FAILURES, DUMP_NOTES, Means, Need, Rates, Work};
 pub use capacitor::{CapacitorConfig, Dumped, TooWeak};
 pub use partitions::{DramMap, Partition, Quotas, TooSmall};
 use rooms::RESERVED;

@@ -91,11 +91,16 @@ impl Health {
         add(&self.bytes_read, bytes);
     }
 
-    /// A command wrote so many bytes.
+    /// So many bytes of a command were written.
     #[inline]
-    pub(in crate::frontend) fn write(&self, bytes: u64) {
-        add(&self.writes, 1);
+    pub(in crate::frontend) fn wrote(&self, bytes: u64) {
         add(&self.bytes_written, bytes);
+    }
+
+    /// A command has written all of its bytes, those of each page counted as it was written.
+    #[inline]
+    pub(in crate::frontend) fn write_over(&self) {
+        add(&self.writes, 1);
     }
 
     fn power(&self, orderly: bool) -> u64 {
@@ -189,7 +194,8 @@ impl Controller {
         if new & critical_warning::TEMPERATURE != 0 {
             self.raise(AsyncEvent::TEMPERATURE);
         }
-        if new & critical_warning::RELIABILITY != 0 {
+        // A backup of memory that failed is told as that of reliability: there is no event of its own.
+        if new & (critical_warning::RELIABILITY | critical_warning::BACKUP) != 0 {
             self.raise(AsyncEvent::RELIABILITY);
         }
     }
@@ -214,6 +220,9 @@ impl Controller {
         }
         if self.ftl.counts().pages_lost > 0 || self.is_worn_out() {
             warnings |= critical_warning::RELIABILITY;
+        }
+        if self.cache.lost_backup() {
+            warnings |= critical_warning::BACKUP;
         }
         warnings
     }

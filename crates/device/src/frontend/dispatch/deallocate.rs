@@ -36,7 +36,7 @@ impl Controller {
             let buffer = self.buffers.take();
             self.buffers.with_mut(buffer.id(), |page| page.fill(0));
             let slice = piece.in_buffer(buffer.id());
-            let written = self.cache.write(&lock, &[slice], force).await;
+            let written = self.cache.write(&lock, slice, force).await;
             arrival = written.map_err(|error| status_of(error, false))?;
         }
         let whole = self.whole_pages(namespace, &bytes);

@@ -43,8 +43,9 @@ impl Controller {
             .write_past(&lock, pages, self.bits.write(rows, &lock, &room))
             .await;
         written.map_err(|error| status_of(&error))?;
-        self.health.write(length);
+        self.health.wrote(length);
         self.clear_marks(&lock, namespace, bytes).await?;
+        self.health.write_over();
         Ok(Answer::DONE)
     }
 }

@@ -11,7 +11,7 @@ use super::piece::Piece;
 use crate::frontend::Controller;
 use crate::frontend::answer::{Answer, status_of};
 use crate::frontend::namespace::Namespace;
-use crate::ftl::PageSlice;
+use crate::ftl::{FtlError, PageSlice};
 use crate::memory::{Buffer, BufferId, Purpose};
 use crate::schedule::Origin;
 
@@ -66,8 +66,10 @@ impl Controller {
         self.port
             .copy_in(&segments, piece.offset, buffer.id(), piece.place())?;
         let slice = piece.in_buffer(buffer.id());
-        self.write_slices(namespace, range, &[slice], write.force_unit_access)
-            .await
+        self.write_slice(namespace, range, slice, write.force_unit_access)
+            .await?;
+        self.health.write_over();
+        Ok(Answer::DONE)
     }
 
     pub(super) async fn write(
@@ -101,6 +103,7 @@ impl Controller {
             self.write_window(namespace, range.start, window, data, force)
                 .await?;
         }
+        self.health.write_over();
         Ok(Answer::DONE)
     }
 
@@ -113,7 +116,7 @@ impl Controller {
         pieces: &[Piece],
         data: Data<'_>,
         force: bool,
-    ) -> Result<Answer, Status> {
+    ) -> Result<(), Status> {
         let count_of_buffers = self.buffers_for(pieces.len());
         let _room = self.buffers.rooms(count_of_buffers).await;
         let first = pieces.first().map_or(0, |piece| piece.offset);
@@ -152,6 +155,7 @@ impl Controller {
         }
     }
 
+    /// Writes slices that lie in buffers, to bytes of the namespace.
     #[inline]
     async fn write_slices(
         &self,
@@ -159,25 +163,69 @@ impl Controller {
         bytes: Range<u64>,
         slices: &[PageSlice],
         force: bool,
-    ) -> Result<Answer, Status> {
-        if slices.len() > 1 && namespace.plain.get() {
-            return match self.cache.writes_through(force) {
-                true => self.write_page_by_page(namespace, bytes, slices).await,
-                false => {
-                    self.cache_page_by_page(namespace, bytes, slices, force)
-                        .await
-                }
-            };
+    ) -> Result<(), Status> {
+        if let [slice] = slices {
+            self.write_slice(namespace, bytes, *slice, force).await
+        } else if !namespace.plain.get() {
+            self.write_over_marks(namespace, bytes, slices, force).await
+        } else if self.cache.writes_through(force) {
+            self.write_page_by_page(namespace, bytes, slices).await
+        } else {
+            self.cache_page_by_page(namespace, bytes, slices, force)
+                .await
         }
+    }
+
+    /// The same within one page.
+    #[inline]
+    async fn write_slice(
+        &self,
+        namespace: &Namespace,
+        bytes: Range<u64>,
+        slice: PageSlice,
+        force: bool,
+    ) -> Result<(), Status> {
         let lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = force || must_outlive_marks(namespace);
-        let written = self.cache.write(&lock, slices, force).await;
-        let arrival = written.map_err(|error| status_of(error, false))?;
-        self.health.write(bytes.end - bytes.start);
+        let arrival = self.cache.write(&lock, slice, force).await;
+        let arrival = self.written(&[slice], arrival)?;
         self.clear_marks(&lock, namespace, bytes).await?;
         drop(lock);
         self.sim.sleep_until(arrival).await;
-        Ok(Answer::DONE)
+        Ok(())
+    }
+
+    /// The same where blocks are marked: all pages are locked until one note says that no mark is left on them.
+    async fn write_over_marks(
+        &self,
+        namespace: &Namespace,
+        bytes: Range<u64>,
+        slices: &[PageSlice],
+        force: bool,
+    ) -> Result<(), Status> {
+        let lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
+        let force = force || must_outlive_marks(namespace);
+        let mut admission = self.cache.admission();
+        if self.cache.writes_through(force) {
+            let written = PageSlice::by_buffer(slices).map(async |units| {
+                let written = self.cache.write_page_through(&lock, units).await;
+                self.written(units, written)
+            });
+            join_all(written)
+                .await
+                .into_iter()
+                .collect::<Result<(), Status>>()?;
+        } else {
+            for units in PageSlice::by_buffer(slices) {
+                let written = admission.write(&lock, units, force).await;
+                self.written(units, written)?;
+            }
+        }
+        let arrival = admission.arrival();
+        self.clear_marks(&lock, namespace, bytes).await?;
+        drop(lock);
+        self.sim.sleep_until(arrival).await;
+        Ok(())
     }
 
     /// The same into the cache. Pages are locked one after another, each until it has its slot: nobody waits for what a
@@ -188,32 +236,22 @@ impl Controller {
         bytes: Range<u64>,
         slices: &[PageSlice],
         force: bool,
-    ) -> Result<Answer, Status> {
+    ) -> Result<(), Status> {
         let claim = &self.ftl.claim(self.pages(namespace, &bytes));
         let mut admission = self.cache.admission();
-        for units in slices.chunk_by(|_, next| next.base > 0) {
-            let (first, last) = (&units[0], &units[units.len() - 1]);
-            let pages = first.lpn.0..last.lpn.0 + 1;
-            let lock = match claim.try_lock(pages.clone()) {
-                Some(lock) => lock,
-                None => {
-                    admission.pause();
-                    claim.lock(pages).await
-                }
-            };
+        for units in PageSlice::by_buffer(slices) {
+            let lock = admission.lock(claim, pages_of(units)).await;
             // Blocks may be marked while this waits.
             let force = force || must_outlive_marks(namespace);
             let written = admission.write(&lock, units, force).await;
-            written.map_err(|error| status_of(error, false))?;
+            self.written(units, written)?;
             if !namespace.plain.get() {
-                admission.pause();
-                let bytes = self.bytes(namespace, first).start..self.bytes(namespace, last).end;
-                self.clear_marks(&lock, namespace, bytes).await?;
+                let cleared = self.clear_marks(&lock, namespace, self.bytes_of(namespace, units));
+                admission.aside(cleared).await?;
             }
         }
-        self.health.write(bytes.end - bytes.start);
         self.sim.sleep_until(admission.arrival()).await;
-        Ok(Answer::DONE)
+        Ok(())
     }
 
     /// The same to flash. Every buffer waits for its own pages and lets them go when they are written, so that a command
@@ -225,21 +263,37 @@ impl Controller {
         namespace: &Namespace,
         bytes: Range<u64>,
         slices: &[PageSlice],
-    ) -> Result<Answer, Status> {
+    ) -> Result<(), Status> {
         let claim = &self.ftl.claim(self.pages(namespace, &bytes));
-        let written = slices.chunk_by(|_, next| next.base > 0).map(async |units| {
-            let (first, last) = (&units[0], &units[units.len() - 1]);
-            let lock = claim.lock(first.lpn.0..last.lpn.0 + 1).await;
+        let written = PageSlice::by_buffer(slices).map(async |units| {
+            let lock = claim.lock(pages_of(units)).await;
             let written = self.cache.write_page_through(&lock, units).await;
-            written.map_err(|error| status_of(error, false))?;
+            self.written(units, written)?;
             // Blocks may have been marked while this waited for its page.
-            let bytes = self.bytes(namespace, first).start..self.bytes(namespace, last).end;
-            self.clear_marks(&lock, namespace, bytes).await
+            self.clear_marks(&lock, namespace, self.bytes_of(namespace, units))
+                .await
         });
-        for outcome in join_all(written).await {
-            outcome?;
-        }
-        self.health.write(bytes.end - bytes.start);
-        Ok(Answer::DONE)
+        join_all(written).await.into_iter().collect()
     }
+
+    /// What became of slices that lie in one buffer. What was written counts as that in the drive's health, whatever
+    /// becomes of the rest of the command.
+    #[inline]
+    fn written<T>(&self, units: &[PageSlice], outcome: Result<T, FtlError>) -> Result<T, Status> {
+        let outcome = outcome.map_err(|error| status_of(error, false))?;
+        self.health
+            .wrote(units.iter().map(|unit| u64::from(unit.bytes)).sum());
+        Ok(outcome)
+    }
+
+    /// The bytes of the namespace that slices which lie in one buffer are of.
+    fn bytes_of(&self, namespace: &Namespace, units: &[PageSlice]) -> Range<u64> {
+        let (first, last) = (&units[0], &units[units.len() - 1]);
+        self.bytes(namespace, first).start..self.bytes(namespace, last).end
+    }
+}
+
+/// The pages that slices which lie in one buffer are of.
+fn pages_of(units: &[PageSlice]) -> Range<u32> {
+    units[0].lpn.0..units[units.len() - 1].lpn.0 + 1
 }

@@ -7,7 +7,7 @@ use media::nand::{BlockId, PlaneId, Ppa};
 
 use super::{Blocks, Plane, Stream, Use};
 use crate::ftl::SlcCacheConfig;
-use crate::memory::DUMP_FAILURES;
+use crate::memory::{DUMP_FAILURES, DUMP_NOTES};
 
 /// How the blocks of a drive are shared out.
 #[derive(Clone, Copy, Debug)]
@@ -169,7 +169,7 @@ impl Blocks {
             free.saturating_sub(reserve).min(dump_blocks)
         };
         let room = self.planes.iter().map(kept).sum::<u32>() * pages_per_block;
-        room.saturating_sub(room / 64 + DUMP_FAILURES)
+        room.saturating_sub(room / 64 + DUMP_FAILURES + DUMP_NOTES)
     }
 
     /// Where to count the units that a dump would have to save.
@@ -183,7 +183,12 @@ impl Blocks {
         let unsaved = self.unsaved.get().div_ceil(self.shares.units_per_page);
         let free: usize = self.planes.iter().map(|plane| plane.free.len()).sum();
         let left = (free as u32).saturating_sub(1) * self.shares.pages_per_block;
-        unsaved > 0 && left < unsaved + unsaved / 64 + DUMP_FAILURES
+        unsaved > 0 && left < unsaved + unsaved / 64 + DUMP_FAILURES + DUMP_NOTES
+    }
+
+    /// Whether no block is free, for whatever.
+    pub(in crate::ftl) fn is_none_free(&self) -> bool {
+        self.planes.iter().all(|plane| plane.free.len() == 0)
     }
 
     /// Takes a free block of `plane` for a dump, whoever it was kept for: no life goes on

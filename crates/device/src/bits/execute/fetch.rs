@@ -77,8 +77,9 @@ impl<'a> Fetches<'a> {
             return Err(Failure::Flash(fault));
         }
         let bits = &self.stage.bits;
-        for (at, rest, from, _) in &rests {
-            bits.cache.merge(rest, *from, pages[*at].id());
+        // Their buffers are given back before further fetches take some.
+        for (at, rest, from, _taken) in rests {
+            bits.cache.merge(&rest, from, pages[at].id());
         }
         bits.sim.sleep_until(cached).await;
         self.top_up();

@@ -190,6 +190,11 @@ _CALLS = {
         interrupted(for_ever)
         drive.verify(0, 1)
     """,
+    "advise": """
+        terms = [" & ".join(f"v{(7 * term + i) % 400}" for i in range(8)) for term in range(200)]
+        asked = [" | ".join(f"({term})" for term in terms), " | ".join(f"({term})" for term in terms[3:90])]
+        interrupted(lambda: bitline.advise(asked))
+    """,
     "write_trace": """
         drive = bitline.open(data="none", set=SMALL)
         drive.tracing.restart()

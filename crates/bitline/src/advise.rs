@@ -1,6 +1,7 @@
 //! Advice on where to put vectors, for the drive of a configuration.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 pub use device::bits::advise::{Advice, Asked, Given, Member, PageCost, Placed, Replacing};
 use device::bits::advise::{
@@ -26,6 +27,19 @@ pub fn advise(
     asked: &[Asked],
     given: &BTreeMap<VectorId, Given>,
 ) -> Result<Advice, Error> {
+    advise_watched(config, asked, given, &|| ControlFlow::Continue(()))
+}
+
+/// The same, with somebody who may break it off.
+///
+/// # Errors
+/// As [`advise`]; [`Error::Interrupted`].
+pub fn advise_watched(
+    config: &Config,
+    asked: &[Asked],
+    given: &BTreeMap<VectorId, Given>,
+    watch: &dyn Fn() -> ControlFlow<()>,
+) -> Result<Advice, Error> {
     for asked in asked {
         asked.expression.encode()?;
     }
@@ -43,7 +57,8 @@ pub fn advise(
         outside: Outside::of(config),
         model: &model,
     };
-    Ok(advise_for(asked, given, &strings, &model, &host))
+    let advice = advise_for(asked, given, &strings, &model, &host, watch);
+    advice.ok_or(Error::Interrupted)
 }
 
 /// The host of a drive of this model, whose vectors are a page in every plane.

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use bitline::VectorId;
-use bitline::advise::{Asked, Given, PageCost, Placed, Replacing, advise as advise_for};
+use bitline::advise::{Asked, Given, PageCost, Placed, Replacing, advise_watched};
 use pyo3::prelude::*;
 
 use crate::config::Config;
-use crate::error::to_python;
+use crate::error::{to_python, watch};
 use crate::expression::Expression;
 
 /// Groups of vectors: group and number of each, and whether its inverse is stored.
@@ -41,7 +41,7 @@ pub(crate) fn advise(
             (VectorId::new(group, vector), Given::new(to, inverse))
         })
         .collect();
-    let advice = py.detach(|| advise_for(&config.0, &asked, &given));
+    let advice = py.detach(|| advise_watched(&config.0, &asked, &given, &*watch()));
     let advice = advice.map_err(to_python)?;
     let Replacing {
         vectors,

@@ -143,7 +143,8 @@ impl Admission<'_> {
     fn cross(&mut self) {
         let crossing = std::mem::take(&mut self.crossing);
         if let Some(arrival) = self.cache.dram.post_scattered(crossing) {
-            self.arrival = arrival;
+            // A later access may end earlier, in another bank.
+            self.arrival = self.arrival.max(arrival);
         }
     }
 }

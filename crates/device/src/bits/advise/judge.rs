@@ -1,7 +1,9 @@
 //! How good an arrangement is: the planner is asked, once for each expression and each way in which its
 //! own vectors can lie.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use nvme::VectorId;
 
@@ -39,6 +41,30 @@ pub(super) struct Judge<'a> {
     planned_operands: usize,
     operands_max: usize,
     lookups: usize,
+    patience: &'a Patience<'a>,
+}
+
+/// Who asks for advice, and may want none any more.
+pub(super) struct Patience<'a> {
+    watch: &'a dyn Fn() -> ControlFlow<()>,
+    pub(super) is_over: Cell<bool>,
+}
+
+impl<'a> Patience<'a> {
+    pub(super) fn new(watch: &'a dyn Fn() -> ControlFlow<()>) -> Patience<'a> {
+        Patience {
+            watch,
+            is_over: Cell::new(false),
+        }
+    }
+
+    /// Whether nobody waits any more; what is made of it then is of no use.
+    pub(super) fn is_over(&self) -> bool {
+        if !self.is_over.get() && (self.watch)().is_break() {
+            self.is_over.set(true);
+        }
+        self.is_over.get()
+    }
 }
 
 impl<'a> Judge<'a> {
@@ -48,7 +74,7 @@ impl<'a> Judge<'a> {
         vectors: &'a [VectorId],
         strings: &'a Strings,
         works: &'a Works,
-        operands_max: usize,
+        (operands_max, patience): (usize, &'a Patience<'a>),
     ) -> Judge<'a> {
         let place = |id: &VectorId| vectors.iter().position(|known| known == id);
         let operands = asked
@@ -72,12 +98,14 @@ impl<'a> Judge<'a> {
             planned_operands: 0,
             operands_max,
             lookups: 0,
+            patience,
         }
     }
 
     /// Whether so much was asked that this is to be the last arrangement.
     pub(super) fn is_budget_spent(&self) -> bool {
-        self.planned_operands >= self.operands_max || self.lookups >= LOOKUPS_MAX
+        let is_spent = self.planned_operands >= self.operands_max || self.lookups >= LOOKUPS_MAX;
+        is_spent || self.patience.is_over()
     }
 
     /// The vectors of each expression.
@@ -145,6 +173,9 @@ impl<'a> Judge<'a> {
         let positions = arrangement.positions(&self.operands[expression], strings);
         if let Some(known) = self.known[expression].get(&positions) {
             return *known;
+        }
+        if self.patience.is_over() {
+            return Work::default();
         }
         let work = self.planned(expression, &positions);
         self.known[expression].insert(positions, work);

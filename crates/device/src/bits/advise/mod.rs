@@ -20,6 +20,7 @@ mod tests;
 mod work;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use media::nand::ProgramMode;
 use nvme::{Expression, VectorId};
@@ -28,7 +29,7 @@ use sim::{Energy, Span};
 use super::plan::Limits;
 use crate::cost::CostModel;
 use arrangement::Arrangement;
-use judge::{Judge, Weight};
+use judge::{Judge, Patience, Weight};
 use lived::Lived;
 use work::Works;
 
@@ -138,20 +139,24 @@ pub struct Advice {
 }
 
 /// Proposes groups and inversions for `asked`. Vectors that `given` does not place are, before, in
-/// one further group, as they are. `outside` is the host that asks.
+/// one further group, as they are. `outside` is the host that asks; none if `watch` breaks off.
 pub fn advise(
     asked: &[Asked],
     given: &BTreeMap<VectorId, Given>,
     strings: &Strings,
     model: &CostModel,
     outside: &dyn Outside,
-) -> Advice {
-    advise_within(OPERANDS_MAX, asked, given, (strings, model), outside)
+    watch: &dyn Fn() -> ControlFlow<()>,
+) -> Option<Advice> {
+    let patience = Patience::new(watch);
+    let effort = (OPERANDS_MAX, &patience);
+    let advice = advise_within(effort, asked, given, (strings, model), outside);
+    (!patience.is_over.get()).then_some(advice)
 }
 
 /// The same with a search that is broken off when the planner was asked about so many operands.
 fn advise_within(
-    operands_max: usize,
+    (operands_max, patience): (usize, &Patience<'_>),
     asked: &[Asked],
     given: &BTreeMap<VectorId, Given>,
     (strings, model): (&Strings, &CostModel),
@@ -160,14 +165,17 @@ fn advise_within(
     let vectors = vectors_of(asked);
     let given = Arrangement::given(&vectors, given);
     let works = Works::of(model);
-    let mut judge = Judge::new(asked, &vectors, strings, &works, operands_max);
+    let mut judge = Judge::new(asked, &vectors, strings, &works, (operands_max, patience));
     let found = found(asked, &vectors, &given, &mut judge);
     let operands = judge.operands().iter().map(Vec::len).max().unwrap_or(0);
     let mut lived = Lived::on(model, strings.limits, operands, outside);
     let mut placed = |arrangement: &Arrangement, groups: Vec<Vec<usize>>| -> Placed {
         let positions = judge.positions(arrangement, &groups.concat());
         let costs = asked.iter().zip(positions);
-        let costs = costs.map(|(asked, positions)| lived.cost(&asked.expression, positions));
+        let costs = costs.map(|(asked, positions)| match patience.is_over() {
+            true => PageCost::default(),
+            false => lived.cost(&asked.expression, positions),
+        });
         Placed {
             costs: costs.collect(),
             groups: members(groups, arrangement, &vectors),

@@ -1,12 +1,13 @@
 //! Advice against what is known to be best, and against every arrangement there is.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use nvme::{Expression, VectorId};
 use sim::{Energy, Span};
 
 use super::arrangement::Arrangement;
-use super::judge::Judge;
+use super::judge::{Judge, Patience};
 use super::work::Works;
 use super::{
     Advice, Asked, Given, OPERANDS_MAX, Outside, Placed, Replacing, Strings, Total, advise_within,
@@ -43,13 +44,18 @@ impl Outside for Idle {
     }
 }
 
+fn go_on() -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
 fn advise(
     asked: &[Asked],
     given: &BTreeMap<VectorId, Given>,
     strings: &Strings,
     model: &CostModel,
 ) -> Advice {
-    super::advise(asked, given, strings, model, &Idle)
+    let advice = super::advise(asked, given, strings, model, &Idle, &go_on);
+    advice.expect("nobody breaks it off")
 }
 
 fn v(number: u32) -> Expression {
@@ -238,7 +244,9 @@ fn total(asked: &[Asked], group: &[u32], inverse: &[bool]) -> u64 {
 fn climbed(asked: &[Asked]) -> u64 {
     let vectors = vectors_of(asked);
     let works = Works::of(&model());
-    let mut judge = Judge::new(asked, &vectors, &STRINGS, &works, OPERANDS_MAX);
+    let patience = Patience::new(&go_on);
+    let effort = (OPERANDS_MAX, &patience);
+    let mut judge = Judge::new(asked, &vectors, &STRINGS, &works, effort);
     let given = Arrangement::together(vectors.len());
     let found = found(asked, &vectors, &given, &mut judge);
     let (mut group, mut inverse) = ([0; 4], [false; 4]);
@@ -317,7 +325,8 @@ fn advice_is_never_worse_than_what_is_given() {
         // Broken off early, or hardly.
         let effort = [50, 500, 2000][seed as usize % 3];
         let drive = (&STRINGS, &model());
-        let advice = || advise_within(effort, &asked, &given, drive, &Idle);
+        let patience = Patience::new(&go_on);
+        let advice = || advise_within((effort, &patience), &asked, &given, drive, &Idle);
         let found = advice();
         let total = |placed: &Placed| Total::of(&asked, &placed.costs);
         let (before, after) = (total(&found.before), total(&found.after));
@@ -398,4 +407,30 @@ fn placing_anew_pays_back_after_what_it_takes_is_won() {
     // What is best already needs nothing.
     let none = advice([all(0..40)]).replacing;
     assert_eq!((none.vectors, none.questions_for_time), (0, None));
+}
+
+#[test]
+fn advice_that_nobody_waits_for_ends_soon() {
+    let asked: Vec<Asked> = (0..20)
+        .map(|number| Asked {
+            expression: all(number..number + 20),
+            frequency: 1,
+        })
+        .collect();
+    let questions = std::cell::Cell::new(0);
+    let watch = || {
+        questions.set(questions.get() + 1);
+        match questions.get() < 30 {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    };
+    let given = BTreeMap::new();
+    let advice = super::advise(&asked, &given, &STRINGS, &model(), &Idle, &watch);
+    assert_eq!(advice, None);
+    assert_eq!(
+        questions.get(),
+        30,
+        "it is not asked again, and nothing is planned any more"
+    );
 }

@@ -37,7 +37,7 @@ impl Controller {
             self.buffers.with_mut(buffer.id(), |page| page.fill(0));
             let slice = piece.in_buffer(buffer.id());
             let written = self.cache.write(&lock, slice, force).await;
-            arrival = written.map_err(|error| status_of(error, false))?;
+            arrival = arrival.max(written.map_err(|error| status_of(error, false))?);
         }
         let whole = self.whole_pages(namespace, &bytes);
         let deallocated = self

@@ -135,8 +135,6 @@ const HOLDERS_OF_FLASH: &[&str] = &[
     "crates/device/src/faults.rs",
     "crates/bitline/src/drive/",
     "crates/bitline/src/ageing.rs",
-    "crates/bitline/src/pending.rs",
-    "crates/bitline/src/workload/run/sampler.rs",
 ];
 
 /// Of these, who may have it carry something out.

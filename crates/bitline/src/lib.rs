@@ -31,11 +31,11 @@ mod logical_pages;
 mod pending;
 mod platforms;
 mod request_kind;
+mod sentences;
 mod statistics;
 mod traced;
 mod traces;
 mod volume;
-mod words;
 pub mod workload;
 
 /// What a drive is made of, for who looks inside: the crates beneath this one, and the parts of a drive and its host. None of

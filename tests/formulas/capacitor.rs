@@ -1,5 +1,6 @@
 //! What a capacitor must hold, counted anew from the datasheet, and what a power cut takes of it.
 
+use bitline::inside::InsideConfig;
 use bitline::{Config, Drive};
 
 use crate::model::Model;
@@ -26,7 +27,7 @@ fn config(millijoules: u64) -> Result<Config, String> {
 /// and programmed, and two programs and a share of 1/32 and more that fail, in dies, on channels, and in the controller
 /// meanwhile.
 fn needed(model: &Model) -> u64 {
-    let device = &model.0.device;
+    let device = &model.0;
     let geometry = &device.nand.geometry;
     let programs = SLOTS + SLOTS / 32 + 4;
     let (latency, energy) = (&device.nand.latency, &device.nand.energy);
@@ -50,7 +51,7 @@ fn needed(model: &Model) -> u64 {
 
 #[test]
 fn the_capacitor_must_hold_what_the_formula_says() {
-    let model = Model(config(4000).expect("strong enough"));
+    let model = Model(config(4000).expect("strong enough").device().clone());
     let millijoules = needed(&model).div_ceil(1_000_000_000);
     assert!(millijoules > 1);
     config(millijoules).expect("just enough");
@@ -77,7 +78,7 @@ fn the_capacitor_must_hold_what_the_formula_says() {
 #[test]
 fn a_power_cut_takes_less_than_that() {
     let config = config(4000).expect("strong enough");
-    let model = Model(config.clone());
+    let model = Model(config.device().clone());
     let mut drive = Drive::open(config).expect("a drive");
     drive
         .write(0, &vec![7; (SLOTS * 16384) as usize])
@@ -90,7 +91,7 @@ fn a_power_cut_takes_less_than_that() {
         .iter()
         .find(|entry| entry.component == "capacitor");
     let spent = dump.expect("pages were saved").energy_pj;
-    let device = &model.0.device;
+    let device = &model.0;
     let energy = &device.nand.energy;
     let program = energy.read_pj * (model.program() / 1000) * energy.program_power_percent
         / (device.nand.latency.read_slc_ns * 100);
@@ -145,10 +146,10 @@ fn parts_of_small_pages_take_less_than_the_drive_says() {
     let spent = dump.next().expect("pages were saved").energy_pj;
     assert!(before.page_programs > 0);
     // Sixteen reads a program, and no less, or the case is none.
-    let model = Model(config(4000).expect("strong enough"));
+    let model = Model(config(4000).expect("strong enough").device().clone());
     let array_time = SLOTS * (UNITS * model.sense() + model.program());
-    let least = array_time / u64::from(model.0.device.nand.geometry.planes())
-        * model.0.device.frontend.active_milliwatts
+    let least = array_time / u64::from(model.0.nand.geometry.planes())
+        * model.0.frontend.active_milliwatts
         / 1000;
     assert!(spent > least, "{spent} of the {least} of the controller");
     assert!(spent <= told * 1_000_000_000, "{spent} of {told} mJ");

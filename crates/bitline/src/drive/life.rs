@@ -234,7 +234,13 @@ mod tests {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
         });
-        let config = Config::preset("flash-cosmos").expect("a preset");
+        // Small: a test beside this one measures what memory the process takes.
+        let small = [
+            ("nand.geometry.channels", "1"),
+            ("nand.geometry.blocks_per_plane", "64"),
+        ];
+        let preset = Config::preset("flash-cosmos").expect("a preset");
+        let config = preset.with(small).expect("a drive");
         let mut drive = Drive::open_watched(config, None, watch).expect("a drive");
         let block = vec![1; drive.block_bytes().expect("power") as usize];
         drive.write(0, &block).expect("it fits");

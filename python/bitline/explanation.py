@@ -103,7 +103,7 @@ class Estimate:
     """How long the link to the host is occupied."""
     host: Duration
     """How long the host computes."""
-    bound: Literal["array", "channel", "accelerator", "link", "host"]
+    bottleneck: Literal["array", "channel", "accelerator", "link", "host"]
     """What the evaluation waits for."""
     energy: Energy
     """Spent by everything."""

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use bitline::inside::InsideHost;
+use bitline::inside::{InsideConfig, InsideHost};
 use bitline::{Ageing, Config, Drive};
 use nvme::AsyncEvent;
 use sim::Span;
@@ -34,7 +34,7 @@ fn config(millijoules: u64) -> Result<Config, String> {
 /// read again as often as can be, merged and programmed, and two programs and a share of 1/32 and more that fail, in dies, on channels, and in the controller
 /// meanwhile.
 fn needed(model: &Model) -> u64 {
-    let device = &model.0.device;
+    let device = &model.0;
     let geometry = &device.nand.geometry;
     let pages = SLOTS + FLYING;
     let programs = pages + pages / 32 + 4;
@@ -59,7 +59,7 @@ fn needed(model: &Model) -> u64 {
 
 #[test]
 fn the_capacitor_must_hold_what_the_formula_says() {
-    let model = Model(config(4000).expect("strong enough"));
+    let model = Model(config(4000).expect("strong enough").device().clone());
     let millijoules = needed(&model).div_ceil(1_000_000_000);
     assert!(millijoules > 1);
     config(millijoules).expect("just enough");
@@ -86,7 +86,7 @@ fn the_capacitor_must_hold_what_the_formula_says() {
 #[test]
 fn a_power_cut_takes_less_than_that() {
     let config = config(4000).expect("strong enough");
-    let model = Model(config.clone());
+    let model = Model(config.device().clone());
     let mut drive = Drive::open(config).expect("a drive");
     drive
         .write(0, &vec![7; (SLOTS * 16384) as usize])
@@ -99,7 +99,7 @@ fn a_power_cut_takes_less_than_that() {
         .iter()
         .find(|entry| entry.component == "capacitor");
     let spent = dump.expect("pages were saved").energy_pj;
-    let device = &model.0.device;
+    let device = &model.0;
     let energy = &device.nand.energy;
     let program = energy.read_pj * (model.program() / 1000) * energy.program_power_percent
         / (device.nand.latency.read_slc_ns * 100);
@@ -151,10 +151,10 @@ fn parts_of_small_pages_take_less_than_the_drive_says() {
     let spent = dump.next().expect("pages were saved").energy_pj;
     assert!(before.page_programs > 0);
     // Sixteen reads a program, and no less, or the case is none.
-    let model = Model(config(4000).expect("strong enough"));
+    let model = Model(config(4000).expect("strong enough").device().clone());
     let array_time = SLOTS * (UNITS * model.sense() + model.program());
-    let least = array_time / u64::from(model.0.device.nand.geometry.planes())
-        * model.0.device.frontend.active_milliwatts
+    let least = array_time / u64::from(model.0.nand.geometry.planes())
+        * model.0.frontend.active_milliwatts
         / 1000;
     assert!(spent > least, "{spent} of the {least} of the controller");
     assert!(spent <= told * 1_000_000_000, "{spent} of {told} mJ");
@@ -228,13 +228,13 @@ fn evicted_pages_that_still_fly_are_saved_too() {
         config.with(changes).map_err(|error| error.to_string())
     };
     let (told, config) = strong_enough(lazy);
-    let model = Model(config.clone());
+    let model = Model(config.device().clone());
     let mut drive = Drive::open(config).expect("a drive");
     let all = SLOTS + FLYING;
     let page = |page| (4 * page, vec![page as u8; 16384]);
     let acknowledged = write_for(&mut drive, 4 * all, page, all as usize);
     let spent = saved(&mut drive);
-    let device = &model.0.device;
+    let device = &model.0;
     let program = device.nand.energy.read_pj
         * (model.program() / 1000)
         * device.nand.energy.program_power_percent

@@ -1,5 +1,6 @@
 //! The cells of the presets against what Flash-Cosmos states of its 160 chips (3.2, 5.1 and 5.2).
 
+use bitline::inside::InsideConfig;
 use bitline::{BlockQuality, Condition, Config, DEFAULT_PRESET, ProgramMode};
 
 /// Cycles and retention times of Figure 8, as far as the text tells: up to 10,000 and a year.
@@ -128,7 +129,7 @@ fn qlc_is_worse_than_tlc_and_corrected_for_a_year_after_a_thousand_cycles() {
         let [tlc, qlc] = [ProgramMode::Tlc, ProgramMode::Qlc].map(|mode| rate(mode, cycles, hours));
         assert!(qlc > tlc, "{cycles}, {hours}: {qlc:.1e}, {tlc:.1e}");
     }
-    let ecc = &config.device.nand.ecc;
+    let ecc = &config.device().nand.ecc;
     let limit = f64::from(ecc.correctable_bits) / (8.0 * f64::from(ecc.codeword_bytes));
     assert!(rate(ProgramMode::Qlc, 1000.0, 8760.0) < limit);
     assert!(rate(ProgramMode::Qlc, 10_000.0, 8760.0) > limit);
@@ -139,14 +140,14 @@ fn qlc_is_worse_than_tlc_and_corrected_for_a_year_after_a_thousand_cycles() {
 fn every_preset_with_errors_has_the_same_cells_and_reads_fresh_pages_at_once() {
     for name in Config::preset_names() {
         let other = Config::preset(&name).expect("it is there");
-        let cells = &other.device.nand.cells;
+        let cells = &other.device().nand.cells;
         if cells.errors == media::nand::cells::CellErrors::None {
             continue;
         }
-        assert_eq!(cells, &config().device.nand.cells, "{name}");
+        assert_eq!(cells, &config().device().nand.cells, "{name}");
         let worn = worn(3000.0, 0.0);
         let rate = other.raw_bit_error_rate(ProgramMode::Tlc, &worn, BlockQuality::Worst);
-        let codeword = f64::from(other.device.nand.ecc.codeword_bytes) * 8.0;
-        assert!(rate * codeword < f64::from(other.device.nand.ecc.correctable_bits) / 2.0);
+        let codeword = f64::from(other.device().nand.ecc.codeword_bytes) * 8.0;
+        assert!(rate * codeword < f64::from(other.device().nand.ecc.correctable_bits) / 2.0);
     }
 }

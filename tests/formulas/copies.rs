@@ -42,7 +42,7 @@ fn cached(fold_threshold: &str) -> Drive {
 /// What a page write takes on a drive at rest whose pages are programmed in `mode`.
 fn write_formula(drive: &Drive, mode: ProgramMode) -> u64 {
     let mut model = Model::of(drive);
-    model.0.device.ftl.mode = mode;
+    model.0.ftl.mode = mode;
     model.fetch() + model.host_read(BLOCK) + model.page_program() + model.completion()
 }
 

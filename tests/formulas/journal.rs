@@ -51,7 +51,7 @@ fn a_put_takes_the_programs_of_its_pages() {
             let before = programs(&drive);
             let took = timed_put(&mut drive, 1, bytes);
             assert_eq!(programs(&drive) - before, pages, "{preset}: {bytes} bytes");
-            if pages <= u64::from(model.0.device.nand.geometry.channels) {
+            if pages <= u64::from(model.0.nand.geometry.channels) {
                 assert_eq!(took, model.page_program(), "{preset}: {bytes} bytes");
             }
         }

@@ -53,7 +53,7 @@ fn pieces(model: &Model, lba: u64, blocks: u64) -> Vec<(u64, u64)> {
 /// on different channels, aligned and not.
 fn requests(model: &Model) -> Vec<(u64, u64)> {
     let page = model.page_bytes() / BLOCK;
-    let channels = u64::from(model.0.device.nand.geometry.channels);
+    let channels = u64::from(model.0.nand.geometry.channels);
     vec![
         (0, 1),
         (page - 1, 1),
@@ -85,7 +85,7 @@ fn write_formula(model: &Model, lba: u64, blocks: u64, mapped: bool) -> u64 {
         _ => page,
     };
     let page_work = model.firmware(model.work().write_page_cycles);
-    let cores = u64::from(model.0.device.cores.count);
+    let cores = u64::from(model.0.cores.count);
     let flash = (0..)
         .zip(pieces(model, lba, blocks))
         .map(|(number, piece)| {
@@ -166,7 +166,7 @@ fn pages_of_one_channel_wait_for_its_bus() {
     for preset in ["flash-cosmos", "mqsim-default"] {
         let mut drive = drive(preset, &changes);
         let model = Model::of(&drive);
-        for pages in 1..=model.0.device.nand.geometry.chips_per_channel.into() {
+        for pages in 1..=model.0.nand.geometry.chips_per_channel.into() {
             let bytes = pages * model.page_bytes();
             let fetch = model.fetch() + model.host_read(bytes);
             let phases = model.program_command(1) + model.channel(model.page_bytes());

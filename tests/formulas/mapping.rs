@@ -47,7 +47,7 @@ fn write(drive: &mut Drive, lba: u64) {
 fn a_miss_costs_a_read_of_the_mapping_page_and_a_hit_nothing() {
     let mut drive = cached(&[]);
     let model = Model::of(&drive);
-    let fetch_bytes = u64::from(model.0.device.ftl.mapping.fetch_bytes);
+    let fetch_bytes = u64::from(model.0.ftl.mapping.fetch_bytes);
     let miss = read_together(&mut drive, vec![0]);
     let hit = read_together(&mut drive, vec![0]);
     assert_eq!(miss - hit, model.page_read(fetch_bytes));
@@ -60,7 +60,7 @@ fn a_miss_costs_a_read_of_the_mapping_page_and_a_hit_nothing() {
 fn all_who_wait_for_a_mapping_page_share_its_read() {
     let mut drive = cached(&[]);
     let model = Model::of(&drive);
-    let page_blocks = model.page_bytes() / u64::from(model.0.device.frontend.block_bytes);
+    let page_blocks = model.page_bytes() / u64::from(model.0.frontend.block_bytes);
     read_together(&mut drive, (0..8).map(|page| page * page_blocks).collect());
     let counts = drive.statistics().expect("power").ftl;
     assert_eq!((counts.cmt_read_misses, counts.mapping_page_reads), (8, 1));
@@ -70,9 +70,9 @@ fn all_who_wait_for_a_mapping_page_share_its_read() {
 fn a_changed_entry_that_has_to_go_is_written_back() {
     let mut drive = cached(&[("ftl.mapping.cache_entries", "1")]);
     let model = Model::of(&drive);
-    let mapping = &model.0.device.ftl.mapping;
+    let mapping = &model.0.ftl.mapping;
     let entries = model.page_bytes() / u64::from(mapping.entry_bytes);
-    let page_blocks = model.page_bytes() / u64::from(model.0.device.frontend.block_bytes);
+    let page_blocks = model.page_bytes() / u64::from(model.0.frontend.block_bytes);
     write(&mut drive, 0);
     assert_eq!(
         drive.statistics().expect("power").ftl.mapping_page_writes,

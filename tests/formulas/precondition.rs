@@ -1,6 +1,6 @@
 //! Preconditioning: a drive that is set up at once behaves as one that was written.
 
-use bitline::inside::InsideDrive;
+use bitline::inside::{InsideConfig, InsideDrive};
 use bitline::{Drive, History, Precondition};
 
 use crate::write_amplification::{one_plane, random_writes};
@@ -111,7 +111,7 @@ fn pages_behind_all_others_lie_where_writes_would_go_and_nothing_is_collected_fo
         drive
             .occupy(&occupied, History::Mqsim)
             .expect("a blank drive");
-        let planes = drive.config().device.nand.geometry.planes() as usize;
+        let planes = drive.config().device().nand.geometry.planes() as usize;
         let rest: Vec<(Lpn, u64)> = rest
             .into_iter()
             .take(3 * planes)

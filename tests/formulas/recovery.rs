@@ -51,8 +51,8 @@ fn checkpoints_bound_what_recovery_reads() {
         let mut drive = small(INTERVAL);
         let read = pages_read_after(&mut drive, pages, writes);
         let model = Model::of(&drive);
-        let geometry = &model.0.device.nand.geometry;
-        let ftl = &model.0.device.ftl;
+        let geometry = &model.0.nand.geometry;
+        let ftl = &model.0.ftl;
         let planes = u64::from(geometry.planes());
         let block_pages = u64::from(geometry.pages_per_block(ftl.mode));
         let blocks = planes * u64::from(geometry.blocks_per_plane);

@@ -43,7 +43,7 @@ fn a_chain_of_writes_that_overlap_takes_as_long_as_two_of_them() {
         // Every page is programmed by one command, then read and programmed by the other.
         let half = model.page_bytes() / 2;
         let page = model.part_program(half) + model.page_read(half) + model.part_program(half);
-        let count = u64::from(model.0.device.nand.geometry.channels);
+        let count = u64::from(model.0.nand.geometry.channels);
         let took = all_at_once(&mut drive, count, write_across);
         assert!(
             (page..page + link(count)).contains(&took),
@@ -63,7 +63,7 @@ fn entries_are_fetched_one_by_one_or_one_behind_the_other() {
         let fetch = if pipelined { "pipelined" } else { "one_by_one" };
         let mut drive = drive("flash-cosmos", &[("compatibility.entry_fetch", fetch)]);
         let model = Model::of(&drive);
-        let count = u64::from(model.0.device.nand.geometry.channels);
+        let count = u64::from(model.0.nand.geometry.channels);
         drive
             .write(0, &vec![0; (count * model.page_bytes()) as usize])
             .expect("a write");

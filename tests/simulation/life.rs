@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::rc::Rc;
 
-use bitline::inside::{InsideDrive, InsideHost};
+use bitline::inside::{InsideConfig, InsideDrive, InsideHost};
 use bitline::{Ageing, Drive};
 use device::ftl::Ftl;
 use device::journal::FactKind;
@@ -197,7 +197,7 @@ fn is_unusable(drive: &mut Drive) -> Result<bool, String> {
 
 /// Whether more blocks of a plane are bad than it can do without: then there may be no space left.
 fn has_too_few_blocks(drive: &Drive) -> Result<bool, String> {
-    let capacity = drive.config().device.validate();
+    let capacity = drive.config().device().validate();
     let spare = capacity
         .map_err(|error| error.to_string())?
         .spare_blocks_per_plane;

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use crate::tree::{Source, expect_none, sources};
 
 const FACADE: &str = "crates/bitline/src/";
+/// The crates beneath it, some of whose types it gives on.
+const BENEATH: [&str; 5] = ["device", "host", "media", "nvme", "sim"];
 const GROWS: &str = "#[non_exhaustive]";
 
 /// Types that do not say so, and why: what has no more to it, and what users write down as a literal.
@@ -20,6 +22,7 @@ const CLOSED: &[(&str, &str)] = &[
     ),
     ("StatusType", "the tables of the standard (NVMe Base 4.2.3)"),
     ("ProgramMode", "one to four bits a cell, and ESP"),
+    ("PageAddress", "a page is one of a block"),
     ("Home", "the first die and how many"),
     ("Stalled", "when it was"),
     ("Record", "what all formats of traces have"),
@@ -30,20 +33,21 @@ const CLOSED: &[(&str, &str)] = &[
     ("TraceOptions", "written as a literal, the rest by default"),
 ];
 
-/// A type that others may use: where it is, what it is called, whether it says that it grows.
+/// A type that others may use: where it is, what it is called, whether it says that it grows, and of which types its fields are.
 struct Type {
     path: String,
     name: String,
     grows: bool,
+    fields: Vec<String>,
 }
 
-#[test]
-fn what_will_grow_says_so() {
+/// The public types that the facade gives on or has of its own, and the crate and name of all that it gives on.
+fn public_types() -> (Vec<Type>, BTreeSet<(String, String)>) {
     let facade = sources(FACADE, "rs");
     let named: BTreeSet<_> = facade.iter().flat_map(|f| reexported(&f.text)).collect();
     assert!(named.len() > 30, "only {named:?} were seen");
     let mut types = Vec::new();
-    for of_crate in ["device", "host", "media", "nvme", "sim"] {
+    for of_crate in BENEATH {
         let all = sources(&format!("crates/{of_crate}/src/"), "rs");
         let all = all.iter().flat_map(open_types);
         let wanted = |found: &Type| named.contains(&(of_crate.to_owned(), found.name.clone()));
@@ -51,6 +55,12 @@ fn what_will_grow_says_so() {
     }
     types.extend(facade.iter().flat_map(open_types));
     assert!(types.len() > 80, "only {} types were seen", types.len());
+    (types, named)
+}
+
+#[test]
+fn what_will_grow_says_so() {
+    let (types, _) = public_types();
     let is_closed = |name: &str| CLOSED.iter().any(|(closed, _)| *closed == name);
     let mut findings = Vec::new();
     for found in &types {
@@ -70,6 +80,82 @@ fn what_will_grow_says_so() {
         .map(|(name, _)| (*name).to_owned())
         .collect();
     expect_none("types that are gone, but still on the list:", &gone);
+}
+
+#[test]
+fn what_public_fields_hold_has_a_public_name() {
+    let (types, named) = public_types();
+    let of = |folder: &str| -> BTreeSet<String> {
+        let all = sources(folder, "rs");
+        all.iter().flat_map(|file| declared(&file.text)).collect()
+    };
+    let beneath: Vec<(&str, BTreeSet<String>)> = BENEATH
+        .iter()
+        .map(|of_crate| (*of_crate, of(&format!("crates/{of_crate}/src/"))))
+        .collect();
+    let own = of(FACADE);
+    let (mut findings, mut seen) = (Vec::new(), 0);
+    for found in &types {
+        let Type { path, name, .. } = found;
+        for field in &found.fields {
+            // A crate's own types come before those of the same name of others.
+            let mut homes = beneath.iter().filter(|(_, types)| types.contains(field));
+            let is_its =
+                |(of_crate, _): &&(&str, _)| path.starts_with(&format!("crates/{of_crate}/"));
+            let is_public = if path.starts_with(FACADE) && own.contains(field) {
+                true
+            } else if let Some((of_crate, _)) = homes.clone().find(is_its) {
+                named.contains(&((*of_crate).to_owned(), field.clone()))
+            } else {
+                let mut others = homes.clone();
+                others.any(|(of_crate, _)| named.contains(&((*of_crate).to_owned(), field.clone())))
+            };
+            let is_of_drive = homes.next().is_some();
+            seen += usize::from(is_of_drive);
+            if is_of_drive && !is_public {
+                findings.push(format!("{path}: {name} has a {field}"));
+            }
+        }
+    }
+    assert!(
+        seen > 30,
+        "only {seen} types of fields were seen: the check is blind"
+    );
+    expect_none(
+        "fields whose types have no name but under `inside`:",
+        &findings,
+    );
+}
+
+/// The names of the public types of a file.
+fn declared(text: &str) -> impl Iterator<Item = String> + '_ {
+    let kinds = ["pub struct ", "pub enum ", "pub type "];
+    let named = text
+        .lines()
+        .filter_map(move |line| kinds.iter().find_map(|kind| line.strip_prefix(kind)));
+    named.map(first_word)
+}
+
+fn first_word(text: &str) -> String {
+    let letters = text.chars().take_while(|c| c.is_alphanumeric());
+    letters.collect()
+}
+
+/// The types that a line within a public type gives its fields: whatever is written as types are.
+fn types_of_field(line: &str, is_enum: bool) -> Vec<String> {
+    let line = line.trim();
+    let is_public = is_enum || line.starts_with("pub ");
+    if !is_public || line.starts_with("//") || line.starts_with('#') {
+        return Vec::new();
+    }
+    // A variant's own name stands before its parenthesis.
+    let types = line.split_once(": ").or_else(|| line.split_once('('));
+    let Some((_, types)) = types else {
+        return Vec::new();
+    };
+    let words = types.split(|c: char| !c.is_alphanumeric());
+    let words = words.filter(|word| word.starts_with(char::is_uppercase));
+    words.map(str::to_owned).collect()
 }
 
 /// Crate and name of what a file of the facade gives on, from the crates beneath or from its own; what is `inside` of it is
@@ -112,19 +198,30 @@ fn open_types(source: &Source) -> Vec<Type> {
             }
             continue;
         };
-        let name: String = rest.chars().take_while(|c| c.is_alphanumeric()).collect();
-        let mut is_open = kind == "pub enum ";
+        let name = first_word(rest);
+        let is_enum = kind == "pub enum ";
+        let mut is_open = is_enum;
+        let mut fields = Vec::new();
+        if line.ends_with(';') {
+            fields.extend(types_of_field(&rest.replace("pub ", ""), true));
+        }
         while let Some(inner) = lines.next_if(|inner| line.ends_with('{') && *inner != "}") {
+            fields.extend(types_of_field(inner, is_enum));
             is_open |= inner.starts_with("    pub ") && !inner.starts_with("    pub(");
             // Nobody else can make, or take apart, what has a field of its own.
             let is_field = inner.starts_with("    ") && inner.contains(": ");
             let is_private =
                 !inner.starts_with("    pub ") && !inner.trim_start().starts_with("//");
-            grows |= kind == "pub struct " && is_field && is_private;
+            grows |= !is_enum && is_field && is_private;
         }
         if is_open {
             let path = source.path.clone();
-            types.push(Type { path, name, grows });
+            types.push(Type {
+                path,
+                name,
+                grows,
+                fields,
+            });
         }
         grows = false;
     }
@@ -135,13 +232,19 @@ fn open_types(source: &Source) -> Vec<Type> {
 fn types_and_reexports_are_seen() {
     let source = Source {
         path: "a.rs".to_owned(),
-        text: "#[derive(Debug)]\n#[non_exhaustive]\npub struct A {\n    pub a: u8,\n}\n\npub struct B {\n    b: u8,\n}\n\n\
-               pub enum C {\n    D,\n}\npub struct E;\n"
+        text: "#[derive(Debug)]\n#[non_exhaustive]\npub struct A {\n    pub a: Option<C>,\n    b: Own,\n}\n\npub struct B {\n    b: u8,\n}\n\n\
+               pub enum C {\n    // Not: Seen\n    D(F, b::G),\n    E {\n        a: H,\n    },\n}\npub struct E;\n"
             .to_owned(),
     };
     let types = open_types(&source);
     let seen: Vec<_> = types.iter().map(|t| (t.name.as_str(), t.grows)).collect();
     assert_eq!(seen, [("A", true), ("C", false)]);
+    assert_eq!(types[0].fields, ["Option", "C"]);
+    assert_eq!(types[1].fields, ["F", "G", "H"]);
+    assert_eq!(
+        declared(&source.text).collect::<Vec<_>>(),
+        ["A", "B", "C", "E"]
+    );
     let lib = "mod a;\npub use a::B;\npub use host::{\n    C as D, E,\n};\npub mod inside {\n    pub use sim::F;\n}\n";
     let pair = |of: &str, name: &str| (of.to_owned(), name.to_owned());
     let expected = [pair("a", "B"), pair("host", "C"), pair("host", "E")];

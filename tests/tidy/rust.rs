@@ -1,7 +1,7 @@
 //! How Rust sources read: a line that says what lives here, nothing unfinished, and
 //! below the facade nothing that would make a run depend on anything but its seed.
 
-use crate::tree::{Source, expect_none, sources};
+use crate::tree::{Source, code, expect_none, sources};
 
 /// Crates whose every run must be a function of configuration and seed.
 const DETERMINISTIC: &[&str] = &[
@@ -89,16 +89,6 @@ fn all() -> impl Iterator<Item = Source> {
     own.filter(|source| source.path != "tests/tidy/rust.rs")
 }
 
-/// The code lines with their numbers: no comments, nothing after the unit tests begin.
-fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let body = text
-        .lines()
-        .enumerate()
-        .take_while(|(_, line)| *line != "#[cfg(test)]");
-    body.map(|(index, line)| (index + 1, line.trim()))
-        .filter(|(_, line)| !line.starts_with("//"))
-}
-
 fn lines_with(source: &Source, words: &[&str]) -> Vec<String> {
     let hits = code(&source.text).filter(|(_, line)| words.iter().any(|word| line.contains(word)));
     hits.map(|(number, line)| format!("{}:{number}: {line}", source.path))
@@ -143,6 +133,7 @@ fn forbidden_words_are_found_in_code_only() {
         count("fn f() {}\n#[cfg(test)]\nmod tests { use std::thread; }"),
         0
     );
+    assert_eq!(count("#[cfg(test)]\nmod tests;\nuse std::thread;"), 1);
 
     let maps = |text: &str| unordered(&source(text)).len();
     assert_eq!(

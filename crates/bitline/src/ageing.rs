@@ -1,9 +1,7 @@
-//! Drives that grow older without being used, and how many bits their cells lose.
+//! Drives that grow older without being used.
 
-use media::nand::cells::{Condition, QUALITY_MAX};
-use media::nand::{Ageing, DriveAge, ProgramMode};
+use media::nand::{Ageing, DriveAge};
 
-use crate::config::Config;
 use crate::drive::Drive;
 use crate::error::Error;
 
@@ -13,20 +11,6 @@ const HOURS_MAX: f64 = 8_766_000.0;
 const CYCLES_MAX: u32 = 10_000_000;
 /// Temperatures that it can be kept at, in degrees Celsius.
 const CELSIUS: std::ops::RangeInclusive<f64> = -50.0..=150.0;
-
-/// Which block's cells are asked about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum BlockQuality {
-    /// The best of some thousands.
-    Best,
-    /// One as good as most.
-    Median,
-    /// The worst of some thousands.
-    Worst,
-    /// The mean of the error rates of all blocks.
-    Average,
-}
 
 impl Drive {
     /// Makes the drive older at once: time passes at a temperature, and every block has been through
@@ -74,28 +58,5 @@ fn check(key: &'static str, value: f64, valid: bool, allowed: &'static str) -> R
             value,
             allowed,
         }),
-    }
-}
-
-impl Config {
-    /// The raw bit error rate of cells of `mode` under `condition` (whose quality is that of
-    /// `block`), over all pages that they hold. Hours are those at the reference temperature.
-    pub fn raw_bit_error_rate(
-        &self,
-        mode: ProgramMode,
-        condition: &Condition,
-        block: BlockQuality,
-    ) -> f64 {
-        let cells = &self.device.nand.cells;
-        let of = |quality| {
-            let condition = condition.of_quality(quality);
-            cells.error_rates(mode, &condition, 0.0).mean()
-        };
-        match block {
-            BlockQuality::Best => of(-QUALITY_MAX),
-            BlockQuality::Median => of(0.0),
-            BlockQuality::Worst => of(QUALITY_MAX),
-            BlockQuality::Average => cells.mean_error_rate(mode, condition),
-        }
     }
 }

@@ -3,7 +3,7 @@
 use device::PowerUpError;
 use host::volume::VolumeError;
 use media::nand::{MediaError, NandError};
-use nvme::{ExpressionError, VectorId};
+use nvme::{ExpressionError, Status, VectorId};
 
 use crate::config::ConfigError;
 use crate::traces::TraceError;
@@ -70,9 +70,9 @@ pub enum Error {
         "there is no platform {0:?}; it must be fastest, thriftiest, host, in-storage, parabit or flash-cosmos"
     )]
     UnknownPlatform(String),
-    /// The drive did not power up.
-    #[error(transparent)]
-    PowerUp(#[from] PowerUpError),
+    /// The drive did not power up: it refuses the host's admin queues.
+    #[error("the admin queues cannot be created: {0}")]
+    PowerUp(Status),
     /// The drive has no power: it was cut, or the drive was closed.
     #[error("the drive has no power; power it up first")]
     NoPower,
@@ -122,6 +122,15 @@ impl From<VolumeError> for Error {
         match error {
             VolumeError::Device(error) => Error::Host(error),
             other => Error::Volume(other),
+        }
+    }
+}
+
+impl From<PowerUpError> for Error {
+    fn from(error: PowerUpError) -> Error {
+        match error {
+            PowerUpError::Config(error) => Error::Config(error.into()),
+            PowerUpError::AdminQueues(status) => Error::PowerUp(status),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! What a drive says of itself, and what its media holds: identity, use, wear.
 
-use device::PowerUpError;
 use device::ftl::{Lpn, Mapping};
 use host::block::identify_controller;
 use host::volume::Extent;
 use media::nand::{BlockCondition, BlockId, Nand};
 use serde::Serialize;
 
+use crate::config::ConfigError;
 use crate::drive::{Drive, InsideDrive};
 use crate::error::Error;
 
@@ -160,7 +160,7 @@ impl Drive {
 
     fn vector_space(&self) -> Result<VectorSpace, Error> {
         let config = &self.config().device;
-        let capacity = config.validate().map_err(PowerUpError::Config)?;
+        let capacity = config.validate().map_err(ConfigError::from)?;
         let geometry = &config.nand.geometry;
         let page_bytes = u64::from(geometry.page_bytes);
         let page_bits = page_bytes * 8;

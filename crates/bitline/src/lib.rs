@@ -18,6 +18,7 @@ pub mod advise;
 mod ageing;
 pub mod bench;
 mod bits;
+mod cells;
 mod config;
 mod drive;
 mod driver;
@@ -31,11 +32,11 @@ mod logical_pages;
 mod pending;
 mod platforms;
 mod request_kind;
+mod sentences;
 mod statistics;
 mod traced;
 mod traces;
 mod volume;
-mod words;
 pub mod workload;
 
 /// What a drive is made of, for who looks inside: the crates beneath this one, and the parts of a drive and its host. None of
@@ -43,13 +44,14 @@ pub mod workload;
 pub mod inside {
     pub use {device, host, media, nvme, sim};
 
+    pub use crate::config::InsideConfig;
     pub use crate::drive::{InsideDrive, InsideHost};
     pub use crate::driver::{Queue, send_raw, send_raw_admin};
 }
 
 // The drive and its host.
-pub use ageing::BlockQuality;
 pub use bits::{Answer, Query, Received, Reply, Request};
+pub use cells::BlockQuality;
 pub use drive::{Drive, Unclosed, Watch};
 pub use error::{Error, PlaceError};
 pub use explain::{Explanation, Labels, PlanPart, StepReport};
@@ -69,10 +71,8 @@ pub use config::{
     Choice, Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, Key,
     QueueClass, StorageKind, most_similar, reference_of_keys,
 };
-pub use device::{ConfigError as DeviceConfigError, DeviceConfig};
 
 // What its parts count, what they answer, and how they fail: types that other names here have in them.
-pub use device::PowerUpError;
 pub use device::bits::{BitsCounts, ExecuteError};
 pub use device::cache::CacheCounts;
 pub use device::frontend::FrontendCounts;
@@ -80,16 +80,18 @@ pub use device::ftl::{
     FtlCounts, FtlError, History, Precondition, PreconditionError, Preconditioned,
 };
 pub use device::region::HandleError;
-pub use device::schedule::FlashCounts;
+pub use device::schedule::{Fault, FlashCounts};
 pub use host::bits::Checked;
 pub use host::volume::{Group as GroupContent, Vector as VectorContent};
 pub use host::{Error as HostError, StatusError};
 pub use media::nand::cells::Condition;
 pub use media::nand::{
-    Ageing, DriveAge, ImageCheck, MediaError, NandError, ProgramMode, StorageError,
+    Ageing, BlockId, BlockPlace, ConfigError as NandConfigError, DriveAge, GeometryError,
+    ImageCheck, MediaError, NandError, PageAddress, PagePlace, PlanePlace, ProgramMode,
+    StorageError, Wordline,
 };
 pub use nvme::command::Home;
-pub use nvme::{Expression, ExpressionError, Status, StatusType, VectorId};
+pub use nvme::{Expression, ExpressionError, MemoryError, Status, StatusType, VectorId};
 
 // Simulated time, and what is measured in it.
 pub use sim::{Energy, Excerpt, Histogram, JoinHandle, Keep, Sim, Simulation, Span, Stalled, Time};

@@ -1,9 +1,7 @@
 //! Calls in flight together: what is submitted goes on while others are waited for.
 
-use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
-use media::nand::Nand;
 use sim::{JoinHandle, Span, Time};
 
 use crate::drive::Drive;
@@ -28,8 +26,7 @@ use crate::host_end::Host;
 pub struct Pending<T> {
     task: JoinHandle<(T, Time)>,
     begun: Time,
-    /// The drive, told by its flash.
-    drive: Weak<RefCell<Nand>>,
+    drive: Weak<()>,
     /// Of the drive's lives, from power-up to power cut.
     life: u64,
 }
@@ -70,7 +67,7 @@ impl Drive {
         Ok(Pending {
             task,
             begun,
-            drive: Rc::downgrade(&self.nand),
+            drive: Rc::downgrade(self.identity()),
             life: self.life(),
         })
     }
@@ -82,7 +79,7 @@ impl Drive {
     /// [`Error::Pending`] if it was waited for before, or is another drive's; [`Error::Stalled`] if it waits for what never
     /// happens.
     pub fn wait<T>(&mut self, pending: &Pending<T>) -> Result<Finished<T>, Error> {
-        if !pending.drive.ptr_eq(&Rc::downgrade(&self.nand)) {
+        if !pending.drive.ptr_eq(&Rc::downgrade(self.identity())) {
             return Err(Error::Pending("it was submitted to another drive"));
         }
         if !pending.is_finished() {

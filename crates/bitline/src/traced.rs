@@ -1,6 +1,6 @@
 //! What a trace tells of a command: its name and arguments, from its entry and completion.
 
-use nvme::command::{BlockRange, CommandSet, Engine, Row, VendorCommand, row};
+use nvme::command::{BitsCommand, BlockRange, CommandSet, Engine, Row, row};
 use nvme::{Command, CompletionEntry, DataPointer, IoCommand, QueueId, SubmissionEntry};
 use sim::{Args, Key, TraceId};
 
@@ -86,7 +86,7 @@ fn tell(command: &IoCommand, args: &mut Args) {
             args.number(&FIRST_BLOCK, copy.destination.get())
                 .number(&RANGES, copy.range_count);
         }
-        IoCommand::Vendor(VendorCommand::FcRead(read)) => {
+        IoCommand::Bits(BitsCommand::FcRead(read)) => {
             let engine = match read.engine {
                 Engine::FlashCosmos => "flash-cosmos",
                 Engine::ParaBit => "parabit",

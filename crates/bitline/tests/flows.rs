@@ -1,5 +1,6 @@
 //! Flows that are looked at and stopped on their way; what a drive says of itself.
 
+use bitline::inside::InsideConfig;
 use bitline::workload::{Arrival, Flow, Pattern};
 use bitline::{Config, Drive, Error, Extent};
 
@@ -273,7 +274,7 @@ fn filling_a_range_leaves_alone_what_is_there() {
         let config = preset.with(overrides).expect("a legal drive");
         let mut drive = Drive::open(config).expect("a drive");
         let page =
-            drive.config().device.nand.geometry.page_bytes / drive.block_bytes().expect("power");
+            drive.config().device().nand.geometry.page_bytes / drive.block_bytes().expect("power");
         let data = vec![7; 3 * drive.block_bytes().expect("power") as usize];
         // A part of a page, and three pages further on.
         drive.write(1, &data).expect("room");

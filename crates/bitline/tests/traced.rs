@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bitline::inside::InsideHost;
+use bitline::inside::{InsideConfig, InsideHost};
 use bitline::workload::{Arrival, Flow};
 use bitline::{Config, Drive, Error, Expression, Keep, Platform, Span};
 use serde_json::{Value, json};
@@ -199,7 +199,7 @@ fn a_read_leads_from_the_doorbell_to_the_completion() {
     assert_eq!(die["mode"], "SLC");
     assert_eq!(die["tenants"], json!(["namespace 1"]));
     let (page, string) = (die["page"].as_u64(), die["string"].as_u64());
-    let strings = u64::from(drive.config().device.nand.geometry.strings_per_block);
+    let strings = u64::from(drive.config().device().nand.geometry.strings_per_block);
     let wordline = die["wordline"].as_u64().zip(string);
     assert_eq!(
         wordline.map(|(layer, string)| layer * strings + string),

@@ -66,7 +66,6 @@ pub enum MediaState {
 
 /// Why a drive does not power up.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum PowerUpError {
     /// Its configuration is wrong.
     #[error(transparent)]

@@ -3,6 +3,9 @@
 //! A part is *configured* by a section of the configuration, whose `validate` says what cannot be. It is powered up by
 //! `power_up`, a function of its own because each needs other parts: those that it names as arguments must have been
 //! powered up before, which is what keeps the order. Then it serves, until the power is lost.
+//!
+//! Link, port, channels, page buffers, cores and DRAM are no parts in this sense: they have no tasks of their own and are made on
+//! the way, for those that use them.
 
 use std::ops::Add;
 use std::rc::Rc;
@@ -18,14 +21,14 @@ pub(crate) trait Part {
     /// needs it at work.
     fn serve(self: Rc<Self>) {}
 
-    /// The power is gone and every task of the drive with it; the flash is at rest. A part that has a claim on the
-    /// capacitor saves now what flash misses, in no simulated time.
+    /// The power is gone and every task of the drive with it; the flash is at rest. Asked of parts that have a claim on the
+    /// capacitor, which save now what flash misses, in no simulated time; the others have nothing left to do.
     fn power_lost(&self) -> Dumped {
         Dumped::default()
     }
 }
 
-/// The parts of a drive in the order in which they are powered up; the power leaves them in the other order.
+/// The parts of a drive in the order in which they are powered up; what they save when the power goes they save in the other order.
 #[derive(Default)]
 pub(crate) struct Parts(Vec<Rc<dyn Part>>);
 
@@ -41,13 +44,13 @@ impl Parts {
         self.0.iter().map(|part| part.name())
     }
 
-    /// Those whose memory `capacitor` covers, in the order in which the power leaves them.
+    /// Those whose memory `capacitor` covers, in the order in which they save it.
     fn covered<'a>(&'a self, capacitor: &'a Capacitor) -> impl Iterator<Item = &'a dyn Part> {
         let parts = self.0.iter().rev().map(Rc::as_ref);
         parts.filter(|part| capacitor.covers(part.name()))
     }
 
-    /// Tells the parts that the power is lost; gives what was saved.
+    /// Has the parts that the capacitor covers save what flash misses, now that the power is lost; gives what was saved.
     pub(crate) fn power_lost(&self, capacitor: &Capacitor) -> Dumped {
         let saved = self.covered(capacitor).map(|part| part.power_lost());
         capacitor.spent(saved.fold(Dumped::default(), Dumped::add))
@@ -84,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn power_leaves_parts_in_the_other_order_and_saves_what_is_claimed() {
+    fn what_is_claimed_is_saved_in_the_other_order() {
         let (log, mut parts) = (Log::default(), Parts::default());
         for name in ["schedule", "ftl", "cache"] {
             parts.serve(Rc::new(Logged(name, log.clone())));

@@ -7,7 +7,7 @@ use nvme::command::{
     FcRead, HandleAttributes, HandleRecord, Home, PlacedWrite, ReadWrite,
 };
 use nvme::{
-    AdminCommand, CommandId, DataPointer, Expression, IoCommand, Lba, NamespaceId, VendorCommand,
+    AdminCommand, BitsCommand, CommandId, DataPointer, Expression, IoCommand, Lba, NamespaceId,
 };
 use zerocopy::IntoBytes;
 
@@ -299,7 +299,7 @@ impl<T: Transport> BitsDevice<T> {
             check: request.check,
             data,
         };
-        let command = IoCommand::Vendor(VendorCommand::FcRead(command));
+        let command = IoCommand::Bits(BitsCommand::FcRead(command));
         self.send("fc_read", command).await
     }
 

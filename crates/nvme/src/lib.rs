@@ -17,7 +17,7 @@ mod memory;
 mod queue;
 mod status;
 
-pub use command::{AdminCommand, Command, CommandSet, IoCommand, VendorCommand};
+pub use command::{AdminCommand, BitsCommand, Command, CommandSet, IoCommand};
 pub use data_pointer::{DataPointer, MAX_TRANSFER_BYTES, Segment, SegmentList};
 pub use entry::{CompletionEntry, DataTransfer, Fuse, SubmissionEntry};
 pub use event::AsyncEvent;

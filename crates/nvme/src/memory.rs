@@ -18,6 +18,7 @@ const ORDERS: usize = (ADDRESS_SPACE_BYTES / MEMORY_PAGE_BYTES).ilog2() as usize
 
 /// An access to host memory that cannot be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum MemoryError {
     /// No memory lies there, or not all of it.
     #[error("{length} bytes at {address:#x} are not in host memory")]

@@ -8,8 +8,8 @@ use nvme::command::{
 };
 use nvme::identify::Cns;
 use nvme::{
-    AdminCommand, CommandId, ControllerId, DataPointer, DataTransfer, IoCommand, Lba, NamespaceId,
-    QueueId, QueuePriority, Status, SubmissionEntry, VendorCommand,
+    AdminCommand, BitsCommand, CommandId, ControllerId, DataPointer, DataTransfer, IoCommand, Lba,
+    NamespaceId, QueueId, QueuePriority, Status, SubmissionEntry,
 };
 
 const COMMAND: CommandId = CommandId::new(0x1234);
@@ -171,7 +171,7 @@ fn vendor_commands_are_laid_out_as_documented() {
     );
     assert_eq!(
         IoCommand::decode(&read),
-        Ok(IoCommand::Vendor(VendorCommand::FcRead(expected)))
+        Ok(IoCommand::Bits(BitsCommand::FcRead(expected)))
     );
 }
 

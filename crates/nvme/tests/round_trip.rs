@@ -9,8 +9,8 @@ use nvme::command::{
 };
 use nvme::identify::Cns;
 use nvme::{
-    AdminCommand, CommandId, ControllerId, DataPointer, IoCommand, Lba, NamespaceId, QueueId,
-    QueuePriority, SubmissionEntry, VendorCommand,
+    AdminCommand, BitsCommand, CommandId, ControllerId, DataPointer, IoCommand, Lba, NamespaceId,
+    QueueId, QueuePriority, SubmissionEntry,
 };
 use proptest::prelude::*;
 
@@ -49,7 +49,7 @@ fn block_command() -> impl Strategy<Value = BlockCommand> {
     (namespace(), blocks()).prop_map(|(namespace, blocks)| BlockCommand { namespace, blocks })
 }
 
-fn vendor_command() -> impl Strategy<Value = VendorCommand> {
+fn vendor_command() -> impl Strategy<Value = BitsCommand> {
     let engine = prop_oneof![
         Just(Engine::FlashCosmos),
         Just(Engine::ParaBit),
@@ -74,7 +74,7 @@ fn vendor_command() -> impl Strategy<Value = VendorCommand> {
                 (count_only, check),
                 data,
             )| {
-                VendorCommand::FcRead(FcRead {
+                BitsCommand::FcRead(FcRead {
                     namespace,
                     expression_address,
                     expression_bytes,
@@ -183,7 +183,7 @@ fn io_command() -> impl Strategy<Value = IoCommand> {
                     })
                 }
             ),
-        vendor_command().prop_map(IoCommand::Vendor),
+        vendor_command().prop_map(IoCommand::Bits),
         placed_write().prop_map(IoCommand::WritePlaced),
     ]
 }

@@ -1,6 +1,6 @@
 //! What a configuration says of cells and senses, for Python: error rates, times and powers.
 
-use bitline::{BlockQuality, Condition, ProgramMode, Span};
+use bitline::{BlockQuality, Condition, ProgramMode};
 use pyo3::prelude::*;
 
 use crate::config::Config;
@@ -26,7 +26,7 @@ pub(crate) fn raw_bit_error_rate(
     let config = &config.0;
     let condition = Condition::FRESH
         .after_cycles(cycles)
-        .after_hours(hours * config.device.nand.cells.acceleration(celsius))
+        .after_hours(hours * config.retention_acceleration(celsius))
         .after_reads(reads)
         .randomized(randomized)
         .with_effort(effort);
@@ -37,24 +37,20 @@ pub(crate) fn raw_bit_error_rate(
 /// How long a sense takes by its blocks and wordlines, in times of a page read, as measured.
 #[pyfunction]
 pub(crate) fn sense_time(config: &Config, blocks: u32, wordlines: u32) -> f64 {
-    let nand = &config.0.device.nand;
-    let t_r = Span::from_ns(nand.latency.read_slc_ns);
-    let time = nand.mws.precharge.time(t_r, blocks, wordlines);
-    time.as_ps() as f64 / t_r.as_ps() as f64
+    config.0.sense_time(blocks, wordlines)
 }
 
 /// Power of a sense of so many blocks, in times of a page read's.
 #[pyfunction]
 pub(crate) fn sense_power(config: &Config, blocks: usize) -> PyResult<f64> {
-    let powers = &config.0.device.nand.mws.power_percent;
-    let power = blocks.checked_sub(1).and_then(|at| powers.get(at));
-    let power = power.ok_or_else(|| {
-        let most = powers.len();
+    let mut powers = config.0.sense_powers();
+    let most = powers.len();
+    let power = blocks.checked_sub(1).and_then(|at| powers.nth(at));
+    power.ok_or_else(|| {
         usage(format!(
             "a sense of {blocks} blocks: 1 to {most} can be sensed at once"
         ))
-    })?;
-    Ok(*power as f64 / 100.0)
+    })
 }
 
 fn mode_of(name: &str) -> PyResult<ProgramMode> {

@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use bitline::workload::TraceError;
 use bitline::{
-    Error, HostError, MediaError as OpenError, NandError, PlaceError, PowerUpError, StatusError,
-    StatusType, StorageError, VolumeError, Watch,
+    Error, HostError, MediaError as OpenError, NandError, PlaceError, StatusError, StatusType,
+    StorageError, VolumeError, Watch,
 };
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::{PyErr, Python};
@@ -62,7 +62,6 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
             .take()
             .unwrap_or_else(|| PyKeyboardInterrupt::new_err(message)),
         Error::Config(_) | Error::Media(OpenError::Config(_)) => ConfigError::new_err(message),
-        Error::PowerUp(PowerUpError::Config(_)) => ConfigError::new_err(message),
         Error::Media(OpenError::Storage(error)) | Error::Flash(NandError::Storage(error)) => {
             storage(error)
         }

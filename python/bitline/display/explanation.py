@@ -41,7 +41,7 @@ def summary(told: "Explanation", title: str | None = None, *, count: bool | None
             "page_transfers": Fact("Pages over the channels for each page", told.page_transfers),
             "controller_pages": Fact("Pages to the accelerator for each page", told.controller_pages),
             "time_ns": Fact("Time (estimate)", estimate.time.ns, duration),
-            "bound": Fact("  longest at work", estimate.bound, _bound),
+            "bottleneck": Fact("  longest at work", estimate.bottleneck, _bottleneck),
             "energy_pj": Fact("Energy (estimate)", estimate.energy.pj, energy),
         },
         {"times": _times(estimate), "energy": _energies(estimate)},
@@ -55,7 +55,7 @@ def _platform(value: Value) -> str:
     return PLATFORM_NAMES.get(str(value), str(value))
 
 
-def _bound(value: Value) -> str:
+def _bottleneck(value: Value) -> str:
     return _PARTS.get(str(value), str(value))
 
 

@@ -7,7 +7,7 @@ use nvme::command::{
     DirectiveOperation, DirectiveQuery, DirectiveReceive, DirectiveSend, Engine, FcRead,
     HandleAttributes, HandleRecord, Home, PlacedWrite, ReadWrite, WriteZeroes, opcode,
 };
-use nvme::{CommandId, DataPointer, IoCommand, MEMORY_PAGE_BYTES, SubmissionEntry, VendorCommand};
+use nvme::{BitsCommand, CommandId, DataPointer, IoCommand, MEMORY_PAGE_BYTES, SubmissionEntry};
 use sim::Random;
 use zerocopy::IntoBytes;
 
@@ -280,7 +280,7 @@ fn fc_read(world: &mut World, random: &mut Random) -> SubmissionEntry {
         Engine::Fastest,
         Engine::Thriftiest,
     ];
-    of(IoCommand::Vendor(VendorCommand::FcRead(FcRead {
+    of(IoCommand::Bits(BitsCommand::FcRead(FcRead {
         namespace: space.id,
         expression_address: world.list(&bytes),
         expression_bytes: bytes.len() as u32,

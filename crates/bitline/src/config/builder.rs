@@ -6,7 +6,7 @@ use super::Config;
 use super::error::{ConfigError, quoted, quoted_lines};
 use super::presets::{self, DEFAULT_PRESET};
 use super::reason;
-use super::tables::{find_mut, leaves_of, parse, put, wrong};
+use super::tables::{find_mut, leaves_of, parse, put, unknown, wrong};
 
 /// A configuration being put together. It always has every key, each with a
 /// value of the right kind.
@@ -105,6 +105,15 @@ impl ConfigBuilder {
             Some((key, value)) if !key.trim().is_empty() => self.set(key.trim(), value.trim()),
             _ => Err(ConfigError::Override(quoted(pair))),
         }
+    }
+
+    /// The value of one key, by its dotted name, or a table of several.
+    ///
+    /// # Errors
+    /// If there is no such key.
+    pub(super) fn value(mut self, key: &str) -> Result<Value, ConfigError> {
+        let found = find_mut(&mut self.table, key).map(|value| value.clone());
+        found.ok_or_else(|| unknown(key, &self.table))
     }
 
     /// Every key with its value.

@@ -88,9 +88,15 @@ pub enum ConfigError {
         /// The image file.
         image: std::path::PathBuf,
     },
-    /// Values that make no drive.
-    #[error(transparent)]
-    Device(#[from] device::ConfigError),
+    /// Values that make no drive: the key, its value and what is allowed, in words.
+    #[error("{0}")]
+    Device(String),
+}
+
+impl From<device::ConfigError> for ConfigError {
+    fn from(error: device::ConfigError) -> ConfigError {
+        ConfigError::Device(error.to_string())
+    }
 }
 
 /// The most characters of a text of the user's that a message repeats.

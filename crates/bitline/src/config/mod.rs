@@ -5,6 +5,7 @@
 
 mod builder;
 mod error;
+mod inside;
 mod keys;
 mod presets;
 mod reason;
@@ -21,6 +22,7 @@ pub use tables::most_similar;
 
 pub use error::ConfigError;
 use error::quoted_lines;
+pub use inside::InsideConfig;
 pub use keys::{Choice, Key, reference_of_keys};
 pub use presets::DEFAULT_PRESET;
 
@@ -40,7 +42,7 @@ pub struct Config {
     pub host: HostConfig,
     /// The drive.
     #[serde(flatten)]
-    pub device: DeviceConfig,
+    pub(crate) device: DeviceConfig,
 }
 
 /// Where the drive's bits live.
@@ -167,6 +169,14 @@ impl Config {
             builder.set(key, value)?;
         }
         builder.build()
+    }
+
+    /// The value of one key, by its dotted name; of a table, such as `nand.geometry`, all that it has.
+    ///
+    /// # Errors
+    /// If there is no such key.
+    pub fn value(&self, key: &str) -> Result<toml::Value, ConfigError> {
+        ConfigBuilder::of(self)?.value(key)
     }
 
     /// The configuration as TOML text: complete, so that reading it back gives the same.

@@ -23,10 +23,7 @@ pub(super) fn parse(text: &str) -> Result<Table, ConfigError> {
 /// Changes the value of a dotted `key`, which must be in `table` already.
 pub(super) fn put(table: &mut Table, key: &str, value: &Value) -> Result<(), ConfigError> {
     let Some(place) = find_mut(table, key) else {
-        return Err(ConfigError::UnknownKey {
-            key: quoted(key),
-            nearest: nearest_key(key, table),
-        });
+        return Err(unknown(key, table));
     };
     *place = match (&*place, value) {
         // A section without keys changes nothing.
@@ -38,6 +35,14 @@ pub(super) fn put(table: &mut Table, key: &str, value: &Value) -> Result<(), Con
         _ => value.clone(),
     };
     Ok(())
+}
+
+/// That there is no such key in `table`.
+pub(super) fn unknown(key: &str, table: &Table) -> ConfigError {
+    ConfigError::UnknownKey {
+        key: quoted(key),
+        nearest: nearest_key(key, table),
+    }
 }
 
 pub(super) fn find_mut<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Value> {

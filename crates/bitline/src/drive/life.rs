@@ -96,9 +96,7 @@ impl Drive {
             Ok(powered) => powered?,
             Err(error) => {
                 // Whatever the recovery was programming or erasing is torn.
-                self.off_since = simulation.now();
-                simulation.cut();
-                self.nand.borrow_mut().power_cut(self.off_since)?;
+                self.cut(&simulation, None)?;
                 return Err(error);
             }
         };
@@ -128,12 +126,22 @@ impl Drive {
         let Some(powered) = self.powered.take() else {
             return Ok(());
         };
-        self.off_since = powered.simulation.now();
-        powered.host.sim.trace().stop(self.off_since);
-        powered.simulation.cut();
+        let cut = self.cut(&powered.simulation, Some(&powered.device));
+        // Tasks give back what they had reserved when they are dropped.
         self.kept = powered.host.mount.take_kept();
+        cut
+    }
+
+    /// The power goes: tasks are dropped, what the flash was at is torn, and what the capacitor of a `device` that was up covers
+    /// is saved.
+    fn cut(&mut self, simulation: &Simulation, device: Option<&Device>) -> Result<(), Error> {
+        self.off_since = simulation.now();
+        simulation.handle().trace().stop(self.off_since);
+        simulation.cut();
         self.nand.borrow_mut().power_cut(self.off_since)?;
-        self.dumped = powered.device.power_lost();
+        if let Some(device) = device {
+            self.dumped = device.power_lost();
+        }
         Ok(())
     }
 
@@ -197,8 +205,11 @@ impl Drive {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::ops::ControlFlow;
+
     use super::*;
-    use crate::Config;
+    use crate::{Config, Watch};
 
     /// Of a blank drive, and of one that has something to recover.
     #[test]
@@ -212,5 +223,38 @@ mod tests {
             drive.power_cut().expect("no image");
             drive.power_up().expect("it recovers");
         }
+    }
+
+    /// A power-up that is broken off is a power cut, of its trace, too.
+    #[test]
+    fn a_trace_ends_with_the_power_up_that_is_broken_off() {
+        let goes_on = Rc::new(Cell::new(true));
+        let asked = goes_on.clone();
+        let watch: Watch = Rc::new(move || match asked.get() {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        });
+        // Small: a test beside this one measures what memory the process takes.
+        let small = [
+            ("nand.geometry.channels", "1"),
+            ("nand.geometry.blocks_per_plane", "64"),
+        ];
+        let preset = Config::preset("flash-cosmos").expect("a preset");
+        let config = preset.with(small).expect("a drive");
+        let mut drive = Drive::open_watched(config, None, watch).expect("a drive");
+        let block = vec![1; drive.block_bytes().expect("power") as usize];
+        drive.write(0, &block).expect("it fits");
+        drive.power_cut().expect("no image");
+        goes_on.set(false);
+        let broken_off = drive.restart_traced(Keep::All);
+        assert!(
+            matches!(broken_off, Err(Error::Interrupted)),
+            "{broken_off:?}"
+        );
+        assert!(drive.has_trace() && !drive.is_traced());
+        goes_on.set(true);
+        drive.restart_traced(Keep::All).expect("it recovers");
+        assert!(drive.is_traced());
+        assert_eq!(drive.read(0, 1).expect("it is there"), block);
     }
 }

@@ -56,6 +56,8 @@ pub struct Drive {
     /// What a capacitor saved when the power was last cut.
     dumped: Dumped,
     image: Option<PathBuf>,
+    /// What tells it from other drives, wherever it is moved to: the address of its counts.
+    identity: Rc<()>,
     watch: Watch,
     /// The process that opened it. A fork of it has a copy, but the image is not the copy's to write.
     process: u32,
@@ -155,6 +157,11 @@ impl Drive {
     /// goes on using: nothing may be done with it but to drop it.
     pub fn is_foreign(&self) -> bool {
         self.image.is_some() && self.process != std::process::id()
+    }
+
+    /// What tells it from other drives.
+    pub(crate) fn identity(&self) -> &Rc<()> {
+        &self.identity
     }
 
     /// Which of its lives this is, from power-up to power cut.

@@ -159,6 +159,7 @@ impl Drive {
             off_since: Time::ZERO,
             dumped: Dumped::default(),
             image,
+            identity: Rc::default(),
             watch,
             process: std::process::id(),
             lives: 0,

@@ -19,7 +19,7 @@ use crate::drive::Drive;
 use crate::error::Error;
 use crate::host_end::Index;
 use crate::platforms::{Batch, EstimateReport, Outside, Pace, Platform, read_of};
-use crate::words::counted;
+use crate::sentences::counted;
 
 /// What people call vectors.
 pub type Labels = BTreeMap<VectorId, String>;

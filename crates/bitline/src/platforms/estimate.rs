@@ -20,7 +20,7 @@ pub struct EstimateReport {
     /// How long the host computes.
     pub host_ns: f64,
     /// What the evaluation waits for: `array`, `channel`, `accelerator`, `link` or `host`.
-    pub bound: &'static str,
+    pub bottleneck: &'static str,
     /// Energy of everything, in picojoules.
     pub energy_pj: u64,
     /// By account.
@@ -57,7 +57,7 @@ impl EstimateReport {
             accelerator_ns: cost.accelerator.as_ns(),
             link_ns: cost.link.as_ns(),
             host_ns: 0.0,
-            bound: cost.bottleneck().name(),
+            bottleneck: cost.bottleneck().name(),
             energy_pj: cost.total_energy().as_pj(),
             energy: cost.spendings().map(|spending| entry(&spending)).collect(),
         }

@@ -171,7 +171,7 @@ impl<V: Operand + 'static> Host<V> {
         let mut report = EstimateReport::of(cost);
         report.host_ns = computed.as_ns();
         if is_longest {
-            report.bound = "host";
+            report.bottleneck = "host";
         }
         report.add("host", "compute", energy.as_pj());
         report.add("host", "memory", self.pace.memory(traffic).as_pj());

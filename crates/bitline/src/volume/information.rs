@@ -6,7 +6,7 @@ use nvme::command::Home;
 use nvme::{Expression, VectorId};
 
 use crate::error::Error;
-use crate::words::counted;
+use crate::sentences::counted;
 
 /// A vector that a drive holds.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::host_end::Absent;
 use crate::host_end::DriveVolume;
 use crate::host_end::Host;
 use crate::host_end::{HeldPages, erased};
-use crate::words::counted;
+use crate::sentences::counted;
 
 impl Host {
     /// Writes vectors to the group `name`, which is made if there is none, under the next free numbers: all of them, or

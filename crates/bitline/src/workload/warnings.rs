@@ -6,7 +6,7 @@ use sim::Span;
 use super::facts::{Facts, Offered, Room, Warning, WarningKind};
 use super::report::Report;
 use super::series::{Interval, Series};
-use crate::words::{counted, thousands};
+use crate::sentences::{counted, thousands};
 
 /// Shares of the namespace below which a range is small.
 const RANGE_SHARE_MIN: f64 = 0.1;

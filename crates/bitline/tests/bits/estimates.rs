@@ -1,5 +1,6 @@
 //! Estimates against what the simulation then takes and spends.
 
+use bitline::inside::InsideConfig;
 use std::collections::BTreeMap;
 
 use bitline::{Drive, EnergyEntry, Expression, PlanPart, Platform, VectorId};
@@ -159,7 +160,7 @@ fn check(drive: &mut Drive, expression: &Expression, platform: Platform, bits: u
 #[test]
 fn estimates_are_what_the_simulation_takes_and_spends() {
     for settings in DRIVES {
-        let geometry = open(settings).config().device.nand.geometry.clone();
+        let geometry = open(settings).config().device().nand.geometry.clone();
         let page_bits = u64::from(geometry.page_bytes) * 8;
         let planes = u64::from(geometry.planes());
         for chunks in [1, 3, planes, planes + 3, 4 * planes] {
@@ -179,7 +180,7 @@ fn estimates_are_what_the_simulation_takes_and_spends() {
 /// So long that only a part of it is lived through.
 #[test]
 fn long_vectors_go_on_as_they_began() {
-    let planes = u64::from(open(DRIVES[0]).config().device.nand.geometry.planes());
+    let planes = u64::from(open(DRIVES[0]).config().device().nand.geometry.planes());
     let bits = 512 * 8 * planes * 4000 + 12_345;
     let settings = [DRIVES[0], &[("nand.geometry.blocks_per_plane", "16000")]].concat();
     let mut drive = drive_with_vectors(&settings, bits);
@@ -299,12 +300,12 @@ fn estimates_hold_for_a_thousand_random_evaluations() {
             // So slow that pages are brought together sometimes.
             ("bits.accelerator_megabytes_per_second", rate),
         ];
-        let page_bytes = open(settings).config().device.nand.geometry.page_bytes;
+        let page_bytes = open(settings).config().device().nand.geometry.page_bytes;
         let units = UNITS[number as usize / DRIVES.len() % UNITS.len()];
         let unit = (page_bytes / units).max(512).to_string();
         let unit = [("ftl.mapping_unit_bytes", &*unit)];
         let mut drive = open(&[settings, &room, &unit].concat());
-        let geometry = drive.config().device.nand.geometry.clone();
+        let geometry = drive.config().device().nand.geometry.clone();
         let page_bits = u64::from(geometry.page_bytes) * 8;
         let chunks = 1 + random.below(3 * u64::from(geometry.planes()));
         let bits = chunks * page_bits - random.below(page_bits);

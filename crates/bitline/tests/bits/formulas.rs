@@ -1,6 +1,7 @@
 //! Times and counts against closed forms of the configuration.
 
 use arrayvec::ArrayVec;
+use bitline::inside::InsideConfig;
 use bitline::{Drive, Expression, Platform, VectorId};
 use media::nand::{BlockId, Command, Iscm, MwsPlane, MwsSlot, Nand, Storage, WordlineBitmap};
 use sim::Span;
@@ -37,7 +38,7 @@ fn one_sense_takes_what_the_configuration_says() {
         .expect("the vectors are there");
     let took = drive.now().since(begin).as_ps();
 
-    let config = small(&[]).device;
+    let config = small(&[]).device().clone();
     let link = |bytes: u64| {
         let packets = bytes.div_ceil(u64::from(config.link.packet_payload_bytes));
         let wire = bytes + packets * u64::from(config.link.packet_overhead_bytes);

@@ -3,6 +3,7 @@
 mod messages;
 mod presets;
 
+use bitline::inside::InsideConfig;
 use bitline::{Config, ConfigBuilder};
 use media::nand::ProgramMode;
 
@@ -10,10 +11,17 @@ use media::nand::ProgramMode;
 fn a_file_changes_single_keys_of_the_preset_it_names() {
     let text = "preset = \"mqsim-default\"\nseed = 7\n[ftl]\noverprovisioning = 0.25\n[ftl.gc]\n";
     let config = Config::from_toml(text).expect("a configuration");
-    let mut expected = Config::preset("mqsim-default").expect("a preset");
-    expected.seed = 7;
-    expected.device.ftl.overprovisioning = 0.25;
-    assert_eq!(config, expected);
+    let preset = Config::preset("mqsim-default").expect("a preset");
+    let expected = preset.with([("seed", "7"), ("ftl.overprovisioning", "0.25")]);
+    assert_eq!(Ok(&config), expected.as_ref());
+    let value = |key| config.value(key).map(|value| value.to_string());
+    assert_eq!(value("ftl.overprovisioning").expect("a key"), "0.25");
+    let values = config.value("ftl.gc").expect("a table");
+    assert!(values.get("threshold_blocks").is_some(), "{values}");
+    let unknown = value("ftl.overprovisionin").expect_err("there is none");
+    let expected =
+        "there is no key \"ftl.overprovisionin\"; did you mean \"ftl.overprovisioning\"?";
+    assert!(unknown.to_string().starts_with(expected), "{unknown}");
     let without = Config::from_toml("seed = 7").expect("a configuration");
     assert_eq!(without.name, bitline::DEFAULT_PRESET);
 }
@@ -33,10 +41,10 @@ fn overrides_take_toml_or_bare_strings() {
     }
     let config = builder.build().expect("a configuration");
     assert_eq!(config.data.storage, bitline::StorageKind::None);
-    assert_eq!(config.device.ftl.mode, ProgramMode::Slc);
-    assert_eq!(config.device.ftl.overprovisioning, 0.0);
-    assert_eq!(config.device.nand.mws.power_percent, [100, 110, 120, 130]);
-    assert!(!config.device.schedule.multi_plane);
+    assert_eq!(config.device().ftl.mode, ProgramMode::Slc);
+    assert_eq!(config.device().ftl.overprovisioning, 0.0);
+    assert_eq!(config.device().nand.mws.power_percent, [100, 110, 120, 130]);
+    assert!(!config.device().schedule.multi_plane);
     assert_eq!(config.seed, 1000);
 }
 

@@ -1,5 +1,6 @@
 //! Presets are complete and what their sources say.
 
+use bitline::inside::InsideConfig;
 use bitline::{Config, ConfigBuilder, Drive};
 use media::nand::ProgramMode;
 
@@ -22,7 +23,7 @@ fn every_preset_says_what_its_source_says() {
     for (name, [dies, planes, blocks, pages, bytes], gigabytes) in STATED {
         let config = Config::preset(name).expect(name);
         assert_eq!(config.name, name);
-        let (geometry, mode) = (&config.device.nand.geometry, config.device.ftl.mode);
+        let (geometry, mode) = (&config.device().nand.geometry, config.device().ftl.mode);
         let found: [u64; 5] = [
             geometry.dies().into(),
             geometry.planes_per_die.into(),
@@ -40,9 +41,9 @@ fn every_preset_says_what_its_source_says() {
 fn the_host_is_given_what_overprovisioning_and_computing_leave() {
     for (name, [dies, planes, blocks, pages, bytes], _) in STATED {
         let config = Config::preset(name).expect(name);
-        let capacity = config.device.validate().expect(name);
-        let kept = f64::from(config.device.bits.compute_blocks_percent) / 100.0;
-        let share = (1.0 - config.device.ftl.overprovisioning) * (1.0 - kept);
+        let capacity = config.device().validate().expect(name);
+        let kept = f64::from(config.device().bits.compute_blocks_percent) / 100.0;
+        let share = (1.0 - config.device().ftl.overprovisioning) * (1.0 - kept);
         let expected = (dies * planes * blocks * pages) as f64 * share;
         let found = f64::from(capacity.data_pages);
         assert!(
@@ -57,7 +58,7 @@ fn txisc_holds_what_its_backing_memory_holds() {
     // Table I: two DIMMs of 32 GB are the storage.
     let capacity = Config::preset("txisc")
         .expect("a preset")
-        .device
+        .device()
         .validate()
         .expect("a valid preset");
     let gib = f64::from(capacity.logical_pages) * 16384.0 / f64::from(1 << 30);
@@ -69,9 +70,9 @@ fn names_of_anvils_native_size_fit_a_string() {
     // Two cells a bit, and the valid bit (ANVIL 4.1).
     for (name, bits) in [("anvil-ssd-a", 97), ("anvil-ssd-b", 47)] {
         let config = Config::preset(name).expect(name);
-        let cells = config.device.nand.geometry.cells_per_string;
+        let cells = config.device().nand.geometry.cells_per_string;
         assert_eq!(cells / 2 - 1, bits, "{name}");
-        assert_eq!(config.device.ftl.mode, ProgramMode::Slc);
+        assert_eq!(config.device().ftl.mode, ProgramMode::Slc);
     }
 }
 

@@ -5,6 +5,7 @@ mod families;
 #[path = "../support/random.rs"]
 mod random;
 
+use bitline::inside::InsideConfig;
 use std::collections::BTreeMap;
 
 use bitline::{Config, Drive, Expression, Home, Platform, VectorId};
@@ -90,9 +91,9 @@ impl Setting {
         let config = preset
             .with(settings.iter().copied())
             .expect("a legal drive");
-        let geometry = config.device.nand.geometry.clone();
+        let geometry = config.device().nand.geometry.clone();
         let units = UNITS[number as usize / DRIVES.len() % UNITS.len()];
-        let unit = (geometry.page_bytes / units).max(config.device.frontend.block_bytes);
+        let unit = (geometry.page_bytes / units).max(config.device().frontend.block_bytes);
         let unit = [("ftl.mapping_unit_bytes", &*unit.to_string())];
         let config = config.with(unit).expect("a legal drive");
         let page_bits = u64::from(geometry.page_bytes) * 8;
@@ -121,7 +122,7 @@ impl Setting {
             };
             setting.write(group, home, random.below(2) == 0, each, random);
         }
-        let unit = setting.drive.config().device.ftl.mapping_unit_bytes;
+        let unit = setting.drive.config().device().ftl.mapping_unit_bytes;
         setting.told = format!(
             "drive {number}, {chunks} chunks, units of {unit} bytes{}",
             setting.told

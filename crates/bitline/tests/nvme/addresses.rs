@@ -10,8 +10,8 @@ use nvme::command::{
     GetLogPage, Home, LogPageId, PlacedWrite, ReadWrite,
 };
 use nvme::{
-    AdminCommand, BROADCAST_NAMESPACE, CommandId, DataPointer, IoCommand, Lba, NamespaceId,
-    QueueId, QueuePriority, SubmissionEntry, VendorCommand,
+    AdminCommand, BROADCAST_NAMESPACE, BitsCommand, CommandId, DataPointer, IoCommand, Lba,
+    NamespaceId, QueueId, QueuePriority, SubmissionEntry,
 };
 
 use crate::drive;
@@ -154,7 +154,7 @@ fn data_beyond_the_last_address_give_a_status() {
 fn expressions_and_ranges_beyond_the_last_address_give_a_status() {
     let mut drive = drive(&[]);
     for back in [0, 1, 8, 4095] {
-        let read = IoCommand::Vendor(VendorCommand::FcRead(FcRead {
+        let read = IoCommand::Bits(BitsCommand::FcRead(FcRead {
             namespace: NAMESPACE,
             expression_address: u64::MAX - back,
             expression_bytes: 9,

@@ -1,6 +1,6 @@
 //! Logical pages that are a part of a flash page: 4 KiB on 16 KiB.
 
-use bitline::inside::InsideHost;
+use bitline::inside::{InsideConfig, InsideHost};
 use bitline::workload::{Flow, Size};
 use bitline::{Config, Drive, Host, Statistics};
 use host::bits::{BitsDevice, PlacementHandle, Request};
@@ -196,7 +196,7 @@ fn amplification(unit: &str) -> (f64, f64) {
             .run_flows(&[flow(2 * blocks)], |_| {})
             .expect("it writes");
     });
-    let device = &drive.config().device;
+    let device = &drive.config().device();
     let geometry = &device.nand.geometry;
     // Without those that collection keeps free.
     let used = geometry.blocks_per_plane - device.ftl.gc.threshold_blocks;

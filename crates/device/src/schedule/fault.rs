@@ -4,6 +4,7 @@ use media::nand::{BlockId, PageAddress};
 
 /// A transaction that did not do what it was to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Fault {
     /// The page's bits could not be made out.
     #[error("uncorrectable read of page {} in block {}", .0.page, .0.block.0)]

@@ -6,6 +6,7 @@ use super::geometry::GeometryError;
 
 /// A configuration that cannot be: which key, and what it may be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// The geometry is impossible.
     #[error(transparent)]

@@ -61,8 +61,8 @@ impl Deferred {
         self.slot_ends.clear();
     }
 
-    /// Notes a sense of slots, of which `noted` tells what each page is; false, and nothing is changed by it, if it has to be
-    /// carried out at once.
+    /// Notes a sense of slots, of which `noted` tells what each page is; false, and not noted, if it has to be carried out at
+    /// once. What a sense that begins anew replaces is forgotten either way.
     pub(crate) fn sense<'a>(
         &mut self,
         iscm: Iscm,

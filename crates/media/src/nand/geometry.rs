@@ -89,6 +89,7 @@ pub struct Ppa(pub u32);
 
 /// Which cells of a block a page is stored in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Wordline {
     /// The string of the block.
     pub string: u32,
@@ -364,6 +365,7 @@ impl Geometry {
 
 /// Where a plane is, printed as "channel 3 chip 1 die 0 plane 1".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PlanePlace {
     /// The channel.
     pub channel: u32,
@@ -377,6 +379,7 @@ pub struct PlanePlace {
 
 /// Where a block is, printed as its plane and "block 17".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BlockPlace {
     /// The plane.
     pub plane: PlanePlace,
@@ -386,6 +389,7 @@ pub struct BlockPlace {
 
 /// Where a page is, printed as its block and "page 5 (string 1, layer 1)".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PagePlace {
     /// The block.
     pub block: BlockPlace,

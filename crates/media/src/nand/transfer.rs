@@ -104,7 +104,7 @@ impl Nand {
     }
 
     /// How many of the first `bits` bits of the page register are ones: what reading them out and counting would give.
-    /// None where the storage keeps no data.
+    /// Zero where the storage keeps no data.
     ///
     /// # Errors
     /// While the die is at work (but for a cache read).

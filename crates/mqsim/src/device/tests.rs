@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{FlowSource, MqsimFlow, TraceFile};
+use bitline::inside::InsideConfig;
 
 const DRIVE: &str = "<Execution_Parameter_Set>
 <Host_Parameter_Set>
@@ -79,13 +80,13 @@ fn a_drive_becomes_a_configuration() {
     let scenario = scenario(&[0, 1], CachingMode::TurnedOff);
     let config = device.config(Path::new("w.xml"), &scenario);
     let config = config.expect("a configuration");
-    let geometry = &config.device.nand.geometry;
+    let geometry = &config.device().nand.geometry;
     assert_eq!((geometry.channels, geometry.planes_per_die), (2, 2));
-    assert_eq!(geometry.pages_per_block(config.device.ftl.mode), 128);
-    assert_eq!(config.device.ftl.overprovisioning, 0.2);
-    assert_eq!(config.device.ftl.gc.threshold_blocks, 12);
+    assert_eq!(geometry.pages_per_block(config.device().ftl.mode), 128);
+    assert_eq!(config.device().ftl.overprovisioning, 0.2);
+    assert_eq!(config.device().ftl.gc.threshold_blocks, 12);
     assert_eq!(config.seed, 321);
-    assert!((config.device.channel.megabytes_per_second - 1000.0 / 3.0).abs() < 1e-9);
+    assert!((config.device().channel.megabytes_per_second - 1000.0 / 3.0).abs() < 1e-9);
     let told: Vec<_> = notes.iter().map(ToString::to_string).collect();
     for key in ["Channel_Transfer_Rate = 333", "Static_Wearleveling_Enabled"] {
         assert!(
@@ -145,7 +146,7 @@ fn rates_that_do_not_divide_1000_behave_as_in_mqsim() {
         let config = device.config(Path::new("w.xml"), &scenario);
         let found = config
             .expect("a configuration")
-            .device
+            .device()
             .channel
             .megabytes_per_second;
         assert_eq!(found, megabytes, "{rate}");
@@ -191,11 +192,11 @@ fn a_block_of_tlc_cells_has_a_few_pages_less_if_it_must() {
         &scenario(&[0, 1], CachingMode::TurnedOff),
     );
     let config = config.expect("a configuration");
-    let geometry = &config.device.nand.geometry;
-    assert_eq!(geometry.pages_per_block(config.device.ftl.mode), 126);
+    let geometry = &config.device().nand.geometry;
+    assert_eq!(geometry.pages_per_block(config.device().ftl.mode), 126);
     let told = notes.iter().any(|note| note.what.contains("is 126 here"));
     assert!(told, "{notes:?}");
     // What the host has is what it has in MQSim, 0.8 of all.
-    let exported = 1.0 - config.device.ftl.overprovisioning;
+    let exported = 1.0 - config.device().ftl.overprovisioning;
     assert!((exported * 126.0 - 0.8 * 128.0).abs() < 1e-6, "{exported}");
 }

@@ -6,6 +6,7 @@
 //! the firmware to check.
 
 mod admin;
+mod bits;
 mod copy;
 mod dataset;
 mod directive;
@@ -13,13 +14,13 @@ mod erase;
 mod io;
 mod row;
 mod table;
-mod vendor;
 
 pub use crate::identify::MAX_DATASET_RANGES;
 pub use admin::{
     Abort, AdminCommand, CreateCompletionQueue, CreateSubmissionQueue, FeatureId, FeatureSelect,
     GetFeatures, GetLogPage, Identify, LogPageId, SetFeatures,
 };
+pub use bits::{BitsCommand, Engine, FcRead, Home};
 pub use copy::CopyRange;
 pub use dataset::DatasetRange;
 pub use directive::{
@@ -33,7 +34,6 @@ pub use io::{
 };
 pub use row::{CommandSet, Field, Row, Usual, effect};
 pub use table::{Command, commands, row};
-pub use vendor::{Engine, FcRead, Home, VendorCommand};
 
 use crate::entry::{Fuse, SubmissionEntry};
 use crate::status::Status;

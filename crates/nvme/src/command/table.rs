@@ -3,7 +3,7 @@
 //! `docs/reference/commands.md` follow them.
 
 use super::row::{CommandSet, Decoded, Row};
-use super::{AdminCommand, IoCommand, admin, check_flags, io, opcode, vendor};
+use super::{AdminCommand, IoCommand, admin, bits, check_flags, io, opcode};
 use crate::entry::SubmissionEntry;
 use crate::status::Status;
 
@@ -11,7 +11,7 @@ use crate::status::Status;
 pub fn commands() -> impl Iterator<Item = &'static Row> {
     let admin = admin::ROWS.iter().map(|command| &command.row);
     let nvm = io::ROWS.iter().map(|command| &command.row);
-    let bits = vendor::ROWS.iter().map(|command| &command.row);
+    let bits = bits::ROWS.iter().map(|command| &command.row);
     admin.chain(nvm).chain(bits)
 }
 
@@ -90,7 +90,7 @@ impl IoCommand {
     fn decode_rarer(entry: &SubmissionEntry) -> Result<IoCommand, Status> {
         let set = CommandSet::Nvm;
         decode_by(&io::ROWS, set, entry)
-            .or_else(|| Some(decode_by(&vendor::ROWS, set, entry)?.map(IoCommand::Vendor)))
+            .or_else(|| Some(decode_by(&bits::ROWS, set, entry)?.map(IoCommand::Bits)))
             .unwrap_or(Err(Status::INVALID_OPCODE))
     }
 }

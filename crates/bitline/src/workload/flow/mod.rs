@@ -16,7 +16,7 @@ pub use size::Size;
 
 use super::named::{name_or_table, number_or_table};
 use super::range::{NamespaceBlocks, Range};
-use crate::words::counted;
+use crate::sentences::counted;
 
 /// A stream of requests.
 ///

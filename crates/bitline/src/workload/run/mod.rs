@@ -123,7 +123,7 @@ impl UnderWay {
         // The task has finished, so it has an outcome.
         task.take().unwrap_or(Ok(()))?;
         let host = drive.host()?;
-        let gauges = Gauges::of(drive.device()?, &drive.nand);
+        let gauges = Gauges::of(drive.device()?);
         let (options, progress) = (self.options, self.progress.clone());
         let sim = host.sim().clone();
         let task = sim.spawn(measured(host, gauges, plans, options, progress));

@@ -7,7 +7,6 @@ use std::rc::Rc;
 use device::Device;
 use device::ftl::Ftl;
 use device::schedule::Schedule;
-use media::nand::Nand;
 use sim::{JoinHandle, Sim, Span, Time};
 
 use super::running::RunningWorkload;
@@ -25,20 +24,18 @@ const LONGER: [usize; 2] = [2, 5];
 pub(super) struct Gauges {
     ftl: Rc<Ftl>,
     schedule: Rc<Schedule>,
-    nand: Rc<RefCell<Nand>>,
 }
 
 impl Gauges {
-    pub(super) fn of(device: &Device, nand: &Rc<RefCell<Nand>>) -> Gauges {
+    pub(super) fn of(device: &Device) -> Gauges {
         Gauges {
             ftl: device.ftl.clone(),
             schedule: device.schedule.clone(),
-            nand: nand.clone(),
         }
     }
 
     fn sample(&self, at: Time, tallies: Vec<TallyPart>) -> Sample {
-        let nand = self.nand.borrow();
+        let nand = self.schedule.nand();
         let blocks = f64::from(nand.geometry().blocks().max(1));
         Sample {
             at,
@@ -174,7 +171,7 @@ impl Sampler {
     /// The run, interval by interval.
     pub(super) fn series(&self) -> Series {
         let names: Vec<String> = self.workloads.iter().map(RunningWorkload::name).collect();
-        let page_bytes = self.gauges.nand.borrow().geometry().page_bytes;
+        let page_bytes = self.gauges.schedule.geometry().page_bytes;
         let ends: Vec<Time> = self
             .samples
             .iter()

@@ -1,8 +1,8 @@
-//! Vendor commands: in-flash computing.
+//! The family `bits`: in-flash computing.
 
 use media::core::Work;
 use nvme::command::FcRead;
-use nvme::{Status, VendorCommand};
+use nvme::{BitsCommand, Status};
 
 use crate::bits::ExecuteError;
 use crate::frontend::Controller;
@@ -22,15 +22,15 @@ pub(super) fn status_of(error: &ExecuteError) -> Status {
 }
 
 impl Controller {
-    pub(in crate::frontend) async fn serve_vendor(
+    pub(in crate::frontend) async fn serve_bits(
         &self,
         namespace: &Namespace,
-        command: &VendorCommand,
+        command: &BitsCommand,
         origin: Origin,
     ) -> Result<Answer, Status> {
         self.charge(origin, Work::Plan).await;
         match command {
-            VendorCommand::FcRead(read) => self.compute(namespace, read, origin).await,
+            BitsCommand::FcRead(read) => self.compute(namespace, read, origin).await,
         }
     }
 

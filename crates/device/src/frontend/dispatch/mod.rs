@@ -85,7 +85,7 @@ impl Controller {
             IoCommand::WriteUncorrectable(mark) => self.write_uncorrectable(namespace, mark).await,
             IoCommand::Copy(copy) => self.copy(namespace, copy, origin).await,
             IoCommand::WritePlaced(placed) => self.write_placed(namespace, placed, origin).await,
-            IoCommand::Vendor(vendor) => self.serve_vendor(namespace, vendor, origin).await,
+            IoCommand::Bits(bits) => self.serve_bits(namespace, bits, origin).await,
         }
     }
 

@@ -3,8 +3,8 @@
 
 mod transfer;
 
+use crate::command::bits::BitsCommand;
 use crate::command::row::{CommandSet, Decoded, Field, Row, Usual, effect};
-use crate::command::vendor::VendorCommand;
 use crate::command::{bit, join_dwords, opcode};
 use crate::data_pointer::DataPointer;
 use crate::entry::SubmissionEntry;
@@ -50,7 +50,7 @@ pub enum IoCommand {
     /// Copies logical blocks within a namespace (NVM 3.3.2).
     Copy(CopyBlocks),
     /// An operation of in-flash computing.
-    Vendor(VendorCommand),
+    Bits(BitsCommand),
 }
 
 /// A Verify or a Write Uncorrectable: blocks, and no data.
@@ -129,7 +129,7 @@ impl IoCommand {
             IoCommand::Verify(verify) => verify.encode(entry(opcode::VERIFY)),
             IoCommand::WriteUncorrectable(mark) => mark.encode(entry(opcode::WRITE_UNCORRECTABLE)),
             IoCommand::Copy(copy) => copy.encode(entry(opcode::COPY)),
-            IoCommand::Vendor(vendor) => vendor.encode(command_id),
+            IoCommand::Bits(bits) => bits.encode(command_id),
         }
     }
 
@@ -147,7 +147,7 @@ impl IoCommand {
             IoCommand::Copy(command) => command.namespace,
             IoCommand::WriteZeroes(command) => command.namespace,
             IoCommand::DatasetManagement(command) => command.namespace,
-            IoCommand::Vendor(command) => command.namespace(),
+            IoCommand::Bits(command) => command.namespace(),
         }
     }
 }

@@ -19,7 +19,7 @@ const COUNT_BYTES: u64 = 8;
 
 /// An operation of in-flash computing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VendorCommand {
+pub enum BitsCommand {
     /// Evaluates an expression over vectors.
     FcRead(FcRead),
 }
@@ -80,18 +80,18 @@ pub struct FcRead {
     pub data: DataPointer,
 }
 
-impl VendorCommand {
+impl BitsCommand {
     pub(super) fn encode(&self, command_id: CommandId) -> SubmissionEntry {
         let entry = |opcode| SubmissionEntry::new(opcode, command_id, self.namespace());
         match self {
-            VendorCommand::FcRead(read) => read.encode(entry(opcode::FC_READ)),
+            BitsCommand::FcRead(read) => read.encode(entry(opcode::FC_READ)),
         }
     }
 
     /// The namespace the command addresses.
     pub fn namespace(&self) -> NamespaceId {
         match self {
-            VendorCommand::FcRead(command) => command.namespace,
+            BitsCommand::FcRead(command) => command.namespace,
         }
     }
 }
@@ -175,7 +175,7 @@ const BITS: Field = Field::new(
 );
 
 /// The commands of the family.
-pub(super) const ROWS: [Decoded<VendorCommand>; 1] = [bits(opcode::FC_READ, "FcRead", "fc_read")
+pub(super) const ROWS: [Decoded<BitsCommand>; 1] = [bits(opcode::FC_READ, "FcRead", "fc_read")
     .fields(&[
         Field::new(
             10,
@@ -197,7 +197,7 @@ pub(super) const ROWS: [Decoded<VendorCommand>; 1] = [bits(opcode::FC_READ, "FcR
         Field::flag(14, 0, "count", "only how many bits are set"),
         Field::flag(14, 2, "check", "evaluate twice and compare"),
     ])
-    .decoded_by(|entry| Ok(VendorCommand::FcRead(FcRead::decode(entry)?)))];
+    .decoded_by(|entry| Ok(BitsCommand::FcRead(FcRead::decode(entry)?)))];
 
 const fn bits(opcode: u8, name: &'static str, label: &'static str) -> Row {
     Row::new(CommandSet::Nvm, opcode, name, label, "Flash-Cosmos 6.3")

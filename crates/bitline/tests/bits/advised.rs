@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use bitline::advise::{Advice, Asked, Given, Member, Placed, advise};
+use bitline::inside::InsideConfig;
 use bitline::{Drive, Expression, VectorId};
 use sim::Span;
 
@@ -133,7 +134,7 @@ impl Placing {
             ("nand.geometry.blocks_per_plane", "128"),
         ];
         let drive = open(&[settings, &none].concat());
-        let geometry = &drive.config().device.nand.geometry;
+        let geometry = &drive.config().device().nand.geometry;
         let bits = u64::from(geometry.planes()) * u64::from(geometry.page_bytes) * 8;
         Placing {
             drive,

@@ -245,7 +245,7 @@ fn ratio(
 /// How many.
 fn rewrite_some(drive: &mut Drive, random: &mut Random) -> u64 {
     let stored = drive.vectors(None).expect("a list");
-    let block_bytes = u64::from(drive.config().device.frontend.block_bytes);
+    let block_bytes = u64::from(drive.config().device().frontend.block_bytes);
     let rewrites = random.below(12);
     for _ in 0..rewrites {
         let vector = &stored[random.below(stored.len() as u64) as usize].vector;
@@ -266,7 +266,7 @@ fn what_lies_apart_is_read_as_estimated() {
         let mut random = Random(seed);
         let unit = (16384 / units).to_string();
         let settings = [DRIVES[1], &[("ftl.mapping_unit_bytes", &*unit)]].concat();
-        let planes = u64::from(open(&settings).config().device.nand.geometry.planes());
+        let planes = u64::from(open(&settings).config().device().nand.geometry.planes());
         for chunks in [3, planes + 3] {
             let bits = chunks * 16384 * 8 - 19;
             let mut drive = drive_with_vectors(&settings, bits);

@@ -21,7 +21,19 @@ _GENERATED = "Generated from the package by `scripts/reference.py`: do not edit.
 #: How Python writes a function: with its address, which is another one in each process.
 _FUNCTION = re.compile(r"<function (.+?) at 0x[0-9a-f]+>")
 #: Modules whose public names are not all of `bitline` itself, in the order of the page.
-_MODULES = ("workload", "display", "sweep", "lifetime", "cells", "plot", "latencies", "units", "metrics")
+_MODULES = (
+    "columns",
+    "advice",
+    "workload",
+    "display",
+    "sweep",
+    "lifetime",
+    "cells",
+    "plot",
+    "latencies",
+    "units",
+    "metrics",
+)
 
 
 def python() -> str:

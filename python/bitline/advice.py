@@ -150,9 +150,9 @@ def advise(
 
     Returns:
         The arrangement found that takes the least time on a drive that does nothing else, by whoever is
-        fastest; the one before unless that takes a hundredth less, or as much time and a hundredth less energy. The
-        search is a climb from several starting points: for up to a handful of vectors it finds the best, for
-        many a good one.
+        fastest; the one before unless that takes a hundredth less, or as much time and a hundredth less
+        energy. The search is a climb from several starting points: for up to a handful of vectors it finds
+        the best, for many a good one.
 
     Raises:
         UsageError: No expression, a frequency that is none, names that are in no expression or in two

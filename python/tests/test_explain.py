@@ -199,3 +199,8 @@ def test_vectors_of_an_image_are_told_by_name(tmp_path: Path) -> None:
         assert told.expression == "days:monday & days:tuesday"
         assert isinstance(told.root, PagePart)
         assert told.root.steps[-1].c == "days:monday & days:tuesday"
+
+
+def test_vectors_longer_than_the_drive_are_refused() -> None:
+    with pytest.raises(UsageError, match="the whole drive holds 17229561856000 bits"):
+        CliRunner().invoke(app, ["explain", "a & b", "--bits", "99999999999999"], catch_exceptions=False)

@@ -77,6 +77,8 @@ def explain(
             vectors = _placed(drive, names(expression), group, inverse)
             asked = parse(expression, lambda name: _as_operand(vectors[name]))
             length = bits or _stripe_bits(drive)
+            if length > drive.capacity_bytes * 8:
+                raise UsageError(f"--bits {length}: the whole drive holds {drive.capacity_bytes * 8} bits")
             result = _result(
                 asked,
                 expression,

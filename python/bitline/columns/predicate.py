@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bitline.columns.index import BitmapIndex
 
 #: Who evaluates predicates and sums unless something else is asked for, as of expressions.
-PLATFORM: Platform = "flash-cosmos"
+PLATFORM: Platform = "fastest"
 
 
 class Condition(Protocol):

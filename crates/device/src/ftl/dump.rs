@@ -109,16 +109,8 @@ impl Dump<'_> {
         let draft = (ftl.facts.borrow()).draft(vec![(key, Some(value.into()))], false);
         let version = ftl.next_version();
         let buffer = ftl.buffers.take_spare_firmware_page();
-        let kept = (0..).zip(&draft.pages).all(|(index, bytes)| {
-            ftl.buffers.with_mut(buffer, |page| {
-                page[..bytes.len()].copy_from_slice(bytes);
-                page[bytes.len()..].fill(0);
-            });
-            let content = Content::Journal {
-                index,
-                count: draft.pages.len() as u16,
-                oldest: draft.oldest,
-            };
+        let kept = (0..draft.pages.len() as u16).all(|index| {
+            let content = ftl.fill_page_of(&draft, index, buffer);
             self.program(For::Note, buffer, |dump| dump.page_record(content, version))
         });
         ftl.buffers.give_back_spare_page(buffer);

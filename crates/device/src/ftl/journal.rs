@@ -11,7 +11,7 @@ use sim::{Sim, join_all};
 use super::spare::Content;
 use super::{Ftl, FtlError};
 use crate::journal::{Change, Draft, FactKey, FactKind};
-use crate::memory::Purpose;
+use crate::memory::{BufferId, Purpose};
 use crate::schedule::Origin;
 
 /// Puts that wait to be written together.
@@ -119,19 +119,24 @@ impl Ftl {
     ) -> Result<PageAddress, FtlError> {
         let number = self.facts.borrow().written() + u64::from(index);
         let preferred = self.plane_order[number as usize % self.plane_order.len()];
-        let bytes = &draft.pages[usize::from(index)];
         let _room = self.buffers.room(Purpose::Record).await;
         let buffer = self.buffers.take_firmware();
-        self.buffers.with_mut(buffer.id(), |page| {
+        let content = self.fill_page_of(draft, index, buffer.id());
+        self.program_record(preferred, buffer.id(), content, version, Origin::default())
+            .await
+    }
+
+    /// Fills a buffer with a page of a group; gives what its record says of it.
+    pub(super) fn fill_page_of(&self, draft: &Draft, index: u16, buffer: BufferId) -> Content {
+        let bytes = &draft.pages[usize::from(index)];
+        self.buffers.with_mut(buffer, |page| {
             page[..bytes.len()].copy_from_slice(bytes);
             page[bytes.len()..].fill(0);
         });
-        let content = Content::Journal {
+        Content::Journal {
             index,
             count: draft.pages.len() as u16,
             oldest: draft.oldest,
-        };
-        self.program_record(preferred, buffer.id(), content, version, Origin::default())
-            .await
+        }
     }
 }

@@ -16,7 +16,7 @@ const READS: &[&str] = &[
 ];
 const WRITES: &[&str] = &["rw4k-qd1-ideal-nocache", "mix70-4k-qd32-ideal-nocache"];
 /// Cases of `open` that agree since their cause was found.
-const SETTLED: &[&str] = &["plane-alloc-WCDP"];
+const SETTLED: &[&str] = &["plane-alloc-WCDP", "trace-cloudphysics-wcache"];
 const COLLECTION: &[&str] = &["gcw-pre-o70w80-qd1"];
 const CACHES: &[&str] = &["rr4k-qd32-default"];
 

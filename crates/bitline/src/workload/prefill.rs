@@ -1,6 +1,7 @@
 //! Writes what is empty of the ranges of workloads, so that reads find data. What holds something stays as it is. Of a
 //! range that is long, only the pages that requests will touch.
 
+use std::iter;
 use std::rc::Rc;
 
 use device::ftl::Lpn;
@@ -75,9 +76,14 @@ impl Touched {
         Ok(Some(Touched { first_page, pages }))
     }
 
-    fn has(&self, page: u64) -> bool {
-        let place = page - self.first_page;
-        self.pages[(place / 64) as usize] >> (place % 64) & 1 == 1
+    /// They, in order.
+    fn numbers(&self) -> impl Iterator<Item = u64> {
+        let words = self.pages.iter().zip((self.first_page..).step_by(64));
+        words.flat_map(|(word, first)| {
+            let left = |bits: u64| (bits != 0).then_some(bits);
+            let each = iter::successors(left(*word), move |bits| left(bits & (bits - 1)));
+            each.map(move |bits| first + u64::from(bits.trailing_zeros()))
+        })
     }
 }
 
@@ -90,17 +96,11 @@ impl Prefill {
         let page_blocks = pages.blocks();
         let end = self.range.first + self.range.blocks;
         let mut parts: Vec<Range> = Vec::new();
-        let is_touched = |page| {
-            self.touched
-                .as_ref()
-                .is_none_or(|touched| touched.has(page))
-        };
-        for lpn in pages.touched(self.range.first..end) {
-            let first = pages.first_block(lpn);
-            let is_wanted = is_touched(first / page_blocks);
-            if !is_wanted || page_holds_data(&device.ftl, &device.cache, Lpn(lpn)) {
-                continue;
+        let mut look_at = |lpn: Lpn| {
+            if page_holds_data(&device.ftl, &device.cache, lpn) {
+                return;
             }
+            let first = pages.first_block(lpn.0);
             let begin = first.max(self.range.first);
             let blocks = (first + page_blocks).min(end) - begin;
             match parts.last_mut() {
@@ -110,6 +110,15 @@ impl Prefill {
                     blocks,
                 }),
             }
+        };
+        match &self.touched {
+            Some(touched) => touched
+                .numbers()
+                .filter_map(|page| pages.page_of(page * page_blocks))
+                .for_each(look_at),
+            None => pages
+                .touched(self.range.first..end)
+                .for_each(|lpn| look_at(Lpn(lpn))),
         }
         Ok(parts)
     }

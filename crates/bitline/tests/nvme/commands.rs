@@ -1,5 +1,8 @@
 //! Compare, Verify, Write Uncorrectable, Copy.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use bitline::Status;
 use bitline::inside::InsideHost;
 
@@ -144,4 +147,36 @@ fn a_page_is_overwritten_while_the_command_before_waits_for_room() {
     assert!(run.expect("power"), "the page waited for all the others");
     assert_eq!(drive.read(0, 8).expect("written"), blocks(1000, 8));
     assert_eq!(drive.read(8, 248).expect("written"), blocks(8, 248));
+}
+
+/// Who waits for a page besides is passed over meanwhile, and has room before those who came later.
+#[test]
+fn writes_have_room_in_the_order_in_which_they_came() {
+    let keys = [
+        ("cache.mode", "write"),
+        ("cache.write_back", "eager"),
+        ("cache.back_pressure_pages", "2"),
+    ];
+    let mut drive = drive(&keys);
+    // Much to wait for; two that share the second page; others. A page has eight blocks.
+    let writes = [(800, 256), (0, 12), (12, 8), (80, 8), (160, 8), (240, 16)];
+    let run = drive.run(|host| async move {
+        let done = Rc::new(RefCell::new(Vec::new()));
+        let writing = writes.map(|(lba, count)| {
+            let (block, done) = (host.block().clone(), done.clone());
+            host.sim().spawn(async move {
+                let written = block.write(lba, &blocks(lba, count)).await;
+                written.expect("room comes");
+                done.borrow_mut().push(lba);
+            })
+        });
+        for write in writing {
+            write.await;
+        }
+        done.take()
+    });
+    assert_eq!(run.expect("power"), [800, 0, 12, 80, 160, 240]);
+    for (lba, count) in writes {
+        assert_eq!(drive.read(lba, count).expect("written"), blocks(lba, count));
+    }
 }

@@ -30,12 +30,6 @@ impl Pressure {
         }
     }
 
-    /// Whether a writer may go on now: there is room, and nobody waits for it.
-    #[inline]
-    pub(super) fn allows(&self) -> bool {
-        self.has_room() && self.waiting.borrow().is_empty()
-    }
-
     #[inline]
     fn has_room(&self) -> bool {
         self.bytes.get() < self.most
@@ -72,22 +66,14 @@ impl Pressure {
         true
     }
 
-    /// Waits until it is the caller's turn and there is room. Dropping the wait gives the turn up.
-    pub(super) async fn relief(&self) {
-        if !self.allows() {
-            self.queue().relief().await;
-        }
-    }
-
-    /// A place at the end of the queue, for a writer that is not allowed to go on.
-    pub(super) fn queue(&self) -> Turn<'_> {
+    /// The place of a writer that comes now, behind all who came before.
+    #[inline]
+    pub(super) fn turn(&self) -> Turn<'_> {
         let number = self.next_number.replace(self.next_number.get() + 1);
-        self.waiting
-            .borrow_mut()
-            .push_back((number, self.sim.current()));
         Turn {
             pressure: self,
             number,
+            waits: Cell::new(false),
         }
     }
 
@@ -103,17 +89,27 @@ impl Pressure {
     }
 }
 
-/// A place in the queue; dropping it lets the next one look.
+/// A writer's place among those who wait for room, by when it came. Who waits for something else meanwhile is passed over,
+/// and is before those who came later when it is back.
 pub(super) struct Turn<'a> {
     pressure: &'a Pressure,
     number: u64,
+    /// Whether it is in the queue.
+    waits: Cell<bool>,
 }
 
 impl Turn<'_> {
-    /// Waits until this place is the first and there is room. The place is kept: what follows may
+    /// Whether there is room, and nobody who came before waits for it.
+    #[inline]
+    pub(super) fn is_next(&self) -> bool {
+        self.pressure.has_room() && self.is_first()
+    }
+
+    /// Waits until there is room and nobody who came before waits for it. The place in the queue is kept: what follows may
     /// wait for room again before anybody else has some. Says whether there was anything to wait for: a page that has
     /// arrived already may make room at once.
     pub(super) async fn relief(&self) -> bool {
+        self.queue();
         let mut waited = false;
         std::future::poll_fn(|_| match self.is_first() && self.pressure.hear() {
             true => Poll::Ready(waited),
@@ -125,25 +121,34 @@ impl Turn<'_> {
         .await
     }
 
-    /// Whether it is this place's turn and there is room still, of what it has waited for.
-    pub(super) fn is_next(&self) -> bool {
-        self.is_first() && self.pressure.has_room()
+    /// Lets others go on until [`Turn::relief`] is waited for again.
+    pub(super) fn step_aside(&self) {
+        if self.waits.replace(false) {
+            let mut waiting = self.pressure.waiting.borrow_mut();
+            waiting.retain(|(number, _)| *number != self.number);
+            drop(waiting);
+            self.pressure.wake_first();
+        }
+    }
+
+    fn queue(&self) {
+        if !self.waits.replace(true) {
+            let mut waiting = self.pressure.waiting.borrow_mut();
+            let place = waiting.partition_point(|(number, _)| *number < self.number);
+            waiting.insert(place, (self.number, self.pressure.sim.current()));
+        }
     }
 
     fn is_first(&self) -> bool {
         let waiting = self.pressure.waiting.borrow();
         waiting
             .front()
-            .is_some_and(|(number, _)| *number == self.number)
+            .is_none_or(|(number, _)| *number >= self.number)
     }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.pressure
-            .waiting
-            .borrow_mut()
-            .retain(|(number, _)| *number != self.number);
-        self.pressure.wake_first();
+        self.step_aside();
     }
 }

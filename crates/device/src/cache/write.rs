@@ -63,11 +63,13 @@ pub struct Admission<'a> {
     /// When what has been sent is in DRAM.
     arrival: Time,
     /// The place among those who wait for room, kept until all slices are admitted.
-    turn: Option<Turn<'a>>,
+    turn: Turn<'a>,
 }
 
 impl Admission<'_> {
-    /// Writes slices that lie in one buffer, of pages which `lock` covers: into their slots, or to flash where they must go there.
+    /// Writes slices that lie in one buffer, of pages which `lock` covers: into their slots, or to flash where they must go
+    /// there, as `force` asks for what no power cut can take. When this returns, reads find them. The pages need not be
+    /// locked until they are in DRAM: what comes later reaches DRAM later.
     ///
     /// # Errors
     /// Those of [`crate::ftl::Ftl::write`], if flash is waited for.
@@ -98,28 +100,21 @@ impl Admission<'_> {
         }
     }
 
-    /// Waits for anything but room. What was admitted is sent before, and others have the place in the queue, for what is
-    /// waited for may be theirs.
+    /// Waits for anything but room. What was admitted is sent before, and others go on, for what is waited for may be theirs.
     pub async fn aside<T>(&mut self, wait: impl Future<Output = T>) -> T {
         self.cross();
-        self.turn = None;
+        self.turn.step_aside();
         wait.await
     }
 
     async fn wait_for_room(&mut self) {
-        let cache = self.cache;
-        if self.turn.is_none() && !cache.pressure.allows() {
-            self.turn = Some(cache.pressure.queue());
-        }
-        if self.turn.as_ref().is_none_or(Turn::is_next) {
+        if self.turn.is_next() {
             return;
         }
         // What the arrival of one page makes room for crosses together.
         self.cross();
-        if let Some(turn) = &self.turn
-            && turn.relief().await
-        {
-            cache.count(|counts| counts.back_pressure_waits += 1);
+        if self.turn.relief().await {
+            self.cache.count(|counts| counts.back_pressure_waits += 1);
         }
     }
 
@@ -156,35 +151,13 @@ impl Cache {
         !self.caches_writes.get() || (force && self.is_volatile())
     }
 
-    /// Writes a slice of a logical page, which `lock` covers. When this returns, reads find it, and from the instant that it
-    /// gives on it is where a completed write has to be: in the cache, or on flash if `force` asks for what no
-    /// power cut can take. The page need not be locked until then: what comes later reaches DRAM later.
-    ///
-    /// # Errors
-    /// Those of [`crate::ftl::Ftl::write`], if flash is waited for.
-    pub async fn write(
-        &self,
-        lock: &WriteLock<'_>,
-        slice: PageSlice,
-        force: bool,
-    ) -> Result<Time, FtlError> {
-        debug_assert!(lock.covers(&(slice.lpn.0..slice.lpn.0 + 1)));
-        if self.writes_through(force) {
-            self.write_page_through(lock, &[slice]).await?;
-            return Ok(self.sim.now());
-        }
-        let mut admission = self.admission();
-        admission.write(lock, &[slice], force).await?;
-        Ok(admission.arrival())
-    }
-
-    /// The slices of one command, yet to come.
+    /// The slices of one command, yet to come. Whoever asks first has room first, whatever else both wait for.
     pub fn admission(&self) -> Admission<'_> {
         Admission {
             cache: self,
             crossing: ScatteredAccess::default(),
             arrival: self.sim.now(),
-            turn: None,
+            turn: self.pressure.turn(),
         }
     }
 

@@ -260,7 +260,11 @@ impl Cache {
                 if std::mem::take(&mut forgotten) {
                     break;
                 }
-                self.pressure.relief().await;
+                let turn = self.pressure.turn();
+                if !turn.is_next() {
+                    turn.relief().await;
+                }
+                drop(turn);
                 // The wait may have changed things.
                 if self.due(until) == Some(id) {
                     self.launch_now(id);

@@ -200,7 +200,9 @@ impl Ftl {
             self.zeroes(slice);
             return None;
         };
-        Some(self.read_of(at, slice))
+        let (die, read) = self.read_of(at, slice);
+        self.schedule.nand().prefetch_block(read.page.block);
+        Some((die, read))
     }
 
     /// A page without data is read.

@@ -245,6 +245,12 @@ impl Nand {
         self.array.page_state(self.geometry().page_address(page))
     }
 
+    /// Has the processor fetch what it knows of a block that will soon be used. Changes nothing.
+    #[inline]
+    pub fn prefetch_block(&self, block: BlockId) {
+        self.array.prefetch_block(block);
+    }
+
     /// Has the processor fetch what it knows of a page that will soon be used. Changes nothing.
     #[inline]
     pub fn prefetch(&self, page: PageAddress) {

@@ -24,9 +24,9 @@ impl Controller {
         let bytes = namespace.byte_range(&zeroes.blocks)?;
         // Before the lock: whoever has room waits for locks, so nobody may have it the other way.
         let _room = self.buffers.room(Purpose::Command).await;
+        let mut admission = self.cache.admission();
         let lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = zeroes.force_unit_access || must_outlive_marks(namespace);
-        let mut arrival = self.sim.now();
         for mut piece in self
             .pieces(namespace, &bytes, origin)
             .filter(|piece| piece.bytes < self.unit.bytes())
@@ -36,9 +36,10 @@ impl Controller {
             let buffer = self.buffers.take();
             self.buffers.with_mut(buffer.id(), |page| page.fill(0));
             let slice = piece.in_buffer(buffer.id());
-            let written = self.cache.write(&lock, slice, force).await;
-            arrival = arrival.max(written.map_err(|error| status_of(error, false))?);
+            let written = admission.write(&lock, &[slice], force).await;
+            written.map_err(|error| status_of(error, false))?;
         }
+        let arrival = admission.arrival();
         let whole = self.whole_pages(namespace, &bytes);
         let deallocated = self
             .cache

@@ -185,10 +185,12 @@ impl Controller {
         slice: PageSlice,
         force: bool,
     ) -> Result<(), Status> {
+        let mut admission = self.cache.admission();
         let lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = force || must_outlive_marks(namespace);
-        let arrival = self.cache.write(&lock, slice, force).await;
-        let arrival = self.written(&[slice], arrival)?;
+        let written = admission.write(&lock, &[slice], force).await;
+        self.written(&[slice], written)?;
+        let arrival = admission.arrival();
         self.clear_marks(&lock, namespace, bytes).await?;
         drop(lock);
         self.sim.sleep_until(arrival).await;
@@ -203,9 +205,9 @@ impl Controller {
         slices: &[PageSlice],
         force: bool,
     ) -> Result<(), Status> {
+        let mut admission = self.cache.admission();
         let lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = force || must_outlive_marks(namespace);
-        let mut admission = self.cache.admission();
         if self.cache.writes_through(force) {
             let written = PageSlice::by_buffer(slices).map(async |units| {
                 let written = self.cache.write_page_through(&lock, units).await;
@@ -237,8 +239,8 @@ impl Controller {
         slices: &[PageSlice],
         force: bool,
     ) -> Result<(), Status> {
-        let claim = &self.ftl.claim(self.pages(namespace, &bytes));
         let mut admission = self.cache.admission();
+        let claim = &self.ftl.claim(self.pages(namespace, &bytes));
         for units in PageSlice::by_buffer(slices) {
             let lock = admission.lock(claim, pages_of(units)).await;
             // Blocks may be marked while this waits.

@@ -6,6 +6,8 @@ mod pages;
 
 use std::collections::BTreeMap;
 
+use sim::memory;
+
 use super::cells::{Birth, Past, felt_reads};
 use super::geometry::{BlockId, Geometry, PageAddress};
 use super::mode::ProgramMode;
@@ -147,6 +149,12 @@ impl Array {
     pub(crate) fn page_state(&self, page: PageAddress) -> PageState {
         let block = &self.blocks[page.block.0 as usize];
         self.pages.state(block.place, page.page)
+    }
+
+    /// Has the processor fetch what is known of a block that will soon be used.
+    #[inline]
+    pub(crate) fn prefetch_block(&self, block: BlockId) {
+        memory::prefetch(&self.blocks, block.0 as usize);
     }
 
     /// Has the processor fetch what is known of a page that will soon be used.

@@ -7,7 +7,8 @@ use bitline::inside::InsideDrive;
 use bitline::{Drive, Expression, Home, Platform, VectorId};
 use device::ftl::PageRecord;
 use device::region::Owner;
-use media::nand::{BlockId, PageAddress};
+use media::nand::{BlockCondition, BlockId, Failures, PageAddress};
+use nvme::NamespaceId;
 use sim::Span;
 
 use crate::numbered;
@@ -407,6 +408,74 @@ fn a_write_waits_for_strings_that_are_lent() {
         .expect("nothing hangs")
         .expect("there is room in a moment");
     assert!(drive.statistics().expect("power").bits.gathers > 0);
+}
+
+/// Lets so many of a million programs fail, and erases.
+fn fail(drive: &Drive, programs: u32, erases: u32) {
+    let mut random = sim::Random::named(14, "failures");
+    drive.nand().borrow_mut().set_failures(Some(Failures {
+        program_per_million: programs,
+        erase_per_million: erases,
+        draw: Box::new(move || random.below(1_000_000) as u32),
+    }));
+}
+
+/// A block in which a program failed may be erased, and one whose erase failed may be tried again; neither is.
+#[test]
+fn a_lent_block_that_fails_is_out_of_use() {
+    for (programs, erases) in [(50_000, 0), (0, 200_000)] {
+        let mut random = Random(14);
+        let mut drive = open_with("gather", &[]);
+        let vectors = fill(&mut drive, &mut random, BITS);
+        let across = VectorId::new(1, 0) & VectorId::new(2, 0) & VectorId::new(5, 1);
+        let expected = oracle(&across, &vectors, BITS);
+        fail(&drive, programs, erases);
+        for _ in 0..20 {
+            let result = drive.evaluate(&across, Platform::FlashCosmos);
+            assert!(result.expect("there are other blocks") == expected);
+        }
+        let pause = drive.run(|host| async move { host.sim().sleep(Span::from_us(500_000)).await });
+        pause.expect("nothing hangs");
+        let counts = drive.statistics().expect("power");
+        assert!(counts.bits.gathers > 0, "{:?}", counts.bits);
+        let nand = drive.nand().borrow();
+        let blocks = (0..nand.geometry().blocks()).map(BlockId);
+        let bad = blocks.filter(|block| nand.block_state(*block).condition == BlockCondition::Bad);
+        let bad = bad.count() as u64;
+        assert!(bad > 2, "{bad} blocks are bad");
+        assert_eq!(counts.ftl.blocks_retired, bad);
+    }
+}
+
+/// Blocks that are lent hold what a format of another namespace cannot tell from its data: it waits until they are given back.
+#[test]
+fn a_format_leaves_strings_alone_that_are_lent() {
+    let spaces = "[{ share = 0.9, block_bytes = 512 }, { share = 0.1, block_bytes = 512 }]";
+    let mut random = Random(15);
+    let mut drive = open_with("gather", &[("frontend.namespaces", spaces)]);
+    let vectors = fill(&mut drive, &mut random, BITS);
+    let across = VectorId::new(1, 0) & VectorId::new(2, 0) & VectorId::new(5, 1);
+    let expected = oracle(&across, &vectors, BITS);
+    let formats = drive.run(|host| async move {
+        let (sim, admin) = (host.sim().clone(), host.admin());
+        let formatting = sim.spawn(async move {
+            let mut formats = 0;
+            while formats < 20 {
+                admin.format(NamespaceId::new(2), 512).await?;
+                formats += 1;
+            }
+            Ok::<u32, host::Error>(formats)
+        });
+        while !formatting.is_finished() {
+            let result = numbered::evaluate(&host, &across, Platform::FlashCosmos).await;
+            assert!(result.expect("the vectors are there") == expected);
+        }
+        formatting.await
+    });
+    let formats = formats.expect("nothing hangs").expect("each ends");
+    assert_eq!(formats, 20);
+    let counts = drive.statistics().expect("power").bits;
+    assert!(counts.gathers > 10, "{counts:?}");
 }
 
 #[test]

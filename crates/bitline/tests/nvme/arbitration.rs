@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use bitline::inside::InsideHost;
 use bitline::{Drive, Host};
+use nvme::{AsyncEvent, BROADCAST_NAMESPACE};
 use sim::Span;
 
 use crate::{blocks, drive};
@@ -126,4 +127,22 @@ fn a_queue_has_no_more_in_flight_than_it_may() {
         (0.99..1.01).contains(&ratio),
         "{together} against {one_by_one}"
     );
+}
+
+/// A request for an event is in flight until there is one.
+#[test]
+fn admin_commands_have_no_limit() {
+    let mut drive = drive(&[("frontend.fetch_limit_per_queue", "1")]);
+    let formatted = drive.run(|host| async move {
+        let admin = host.admin();
+        let waiting = {
+            let admin = admin.clone();
+            host.sim().spawn(async move { admin.next_event().await })
+        };
+        host.sim().sleep(Span::from_us(100)).await;
+        admin.format(BROADCAST_NAMESPACE, 512).await?;
+        waiting.await
+    });
+    let told = formatted.expect("nothing hangs").expect("both end");
+    assert_eq!(told, AsyncEvent::NAMESPACE_CHANGED);
 }

@@ -3,6 +3,7 @@
 mod addresses;
 mod admin;
 mod arbitration;
+mod cached;
 mod commands;
 mod erasure;
 mod journal;

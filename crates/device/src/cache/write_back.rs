@@ -8,7 +8,7 @@ use sim::{TaskId, Tenant, Time};
 
 use super::Cache;
 use super::sectors::Sectors;
-use super::table::SlotId;
+use super::table::{Slot, SlotId};
 use crate::ftl::{FtlError, Lpn, PageSlice, SoleWriter, WriteLock};
 use crate::memory::{BufferId, Purpose};
 use crate::planted::{Bug, is_planted};
@@ -183,9 +183,7 @@ impl Cache {
             let table = &mut *self.table.borrow_mut();
             table.land(id, stamp);
             let slot = table.slot_mut(id);
-            let failures = self.failed_slots.get() + u32::from(failed) - u32::from(slot.failed);
-            self.failed_slots.set(failures);
-            slot.failed = failed;
+            self.note_failed(slot, failed);
             slot.again || slot.leaving
         };
         let (dirty, leaving) = {
@@ -203,6 +201,13 @@ impl Cache {
         } else if !dirty && (leaving || !self.config.mode.caches_reads()) {
             self.discard(id);
         }
+    }
+
+    /// Says of a slot whether its last write-back failed.
+    fn note_failed(&self, slot: &mut Slot, failed: bool) {
+        let before = std::mem::replace(&mut slot.failed, failed);
+        let others = self.failed_slots.get() - u32::from(before);
+        self.failed_slots.set(others + u32::from(failed));
     }
 
     /// Waits until flash has all of a page that the cache had when this was called.
@@ -325,11 +330,9 @@ impl Cache {
             let table = &mut *self.table.borrow_mut();
             let flew = table.slot(*id).flew;
             table.land(*id, (!needless).then_some(flew));
-            if needless && std::mem::take(&mut table.slot_mut(*id).failed) {
-                self.failed_slots.set(self.failed_slots.get() - 1);
-            }
-            if !needless {
-                table.stay(*id);
+            match needless {
+                true => self.note_failed(table.slot_mut(*id), false),
+                false => table.stay(*id),
             }
         }
         self.landed.announce();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use bitline::inside::InsideDrive;
+use bitline::inside::{InsideDrive, InsideHost};
 use bitline::{Drive, Expression, Home, Platform, VectorId};
 use device::ftl::PageRecord;
 use device::region::Owner;
@@ -416,7 +416,7 @@ fn fail(drive: &Drive, programs: u32, erases: u32) {
     drive.nand().borrow_mut().set_failures(Some(Failures {
         program_per_million: programs,
         erase_per_million: erases,
-        draw: Box::new(move || random.below(1_000_000) as u32),
+        draw: Box::new(move || random.below(1_000_000)),
     }));
 }
 

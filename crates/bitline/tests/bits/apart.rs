@@ -447,6 +447,42 @@ fn a_lent_block_that_fails_is_out_of_use() {
     }
 }
 
+/// One die has blocks to lend and another has none: those of the one go back, and the controller does it.
+#[test]
+fn what_was_lent_in_vain_is_given_back() {
+    let mut random = Random(16);
+    let mut drive = open(&[
+        ("bits.route", "gather"),
+        ("bits.compute_blocks_percent", "25"),
+    ]);
+    let data = random.vector(BITS);
+    for (group, first) in [(1, 0), (2, 1)] {
+        let home = Home { first, dies: 0 };
+        let written = drive.write_vector_at(home, VectorId::new(group, 0), BITS, false, &data);
+        written.expect("there is room");
+    }
+    // The last die is full.
+    let home = Home { first: 3, dies: 1 };
+    for vector in 0.. {
+        let id = VectorId::new(3, vector);
+        if drive
+            .write_vector_at(home, id, 4096, false, &data[..512])
+            .is_err()
+        {
+            break;
+        }
+    }
+    let across = VectorId::new(1, 0) & VectorId::new(2, 0);
+    for _ in 0..10 {
+        let result = drive.evaluate(&across, Platform::FlashCosmos);
+        assert!(result.expect("the controller can") == data);
+    }
+    let pause = drive.run(|host| async move { host.sim().sleep(Span::from_us(100_000)).await });
+    pause.expect("nothing hangs");
+    let ftl = &drive.device().expect("power").ftl;
+    assert!(!ftl.has_lent_blocks(), "some never came back");
+}
+
 /// Blocks that are lent hold what a format of another namespace cannot tell from its data: it waits until they are given back.
 #[test]
 fn a_format_leaves_strings_alone_that_are_lent() {

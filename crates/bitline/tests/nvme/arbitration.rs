@@ -139,7 +139,8 @@ fn admin_commands_have_no_limit() {
         let formatting = {
             let admin = admin.clone();
             let all = BROADCAST_NAMESPACE;
-            host.sim().spawn(async move { admin.format(all, 512).await })
+            host.sim()
+                .spawn(async move { admin.format(all, 512).await })
         };
         host.sim().sleep(Span::from_us(10)).await;
         admin.health().await?;

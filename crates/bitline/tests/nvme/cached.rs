@@ -1,7 +1,9 @@
 //! What the data cache makes of pages that it has in parts, and of flash that fails it.
 
-use bitline::inside::InsideHost;
+use bitline::inside::{InsideHost, send_raw};
 use bitline::{Ageing, Drive, Status};
+use nvme::command::{BlockRange, ReadWrite};
+use nvme::{CommandId, IoCommand, Lba};
 
 use crate::{blocks, drive, status};
 
@@ -65,4 +67,50 @@ fn what_failed_and_is_deallocated_troubles_nobody() {
     let flushed = programs(&mut drive, |drive| status(drive.flush()));
     assert_eq!(flushed, 1);
     assert_eq!(drive.read(0, PAGE).expect("zeroes"), vec![0; 8 * 512]);
+}
+
+/// The other pages of a read take a while to be saved, in which the first is written again, and again. Neither is the host
+/// given what a power cut takes, nor does it wait for a page that is never at rest.
+#[test]
+fn what_is_read_with_force_unit_access_beside_writes_stays() {
+    const PAGES: u64 = 3;
+    for wait_us in [7, 20, 300] {
+        let mut drive = lazy(&[]);
+        drive.write(0, &blocks(0, PAGES * PAGE)).expect("room");
+        let read = drive.run(move |host| async move {
+            let (block, queue) = (host.block().clone(), host.queue(0)?);
+            let (writer, sim) = (block.clone(), host.sim().clone());
+            host.sim().spawn_detached(async move {
+                for round in 1..250 {
+                    let written = writer.write(0, &[round; PAGE as usize * 512]).await;
+                    written.expect("room");
+                    sim.sleep(sim::Span::from_us(wait_us)).await;
+                }
+            });
+            host.sim().sleep(sim::Span::from_us(20)).await;
+            let buffer = block.buffer((PAGES * PAGE) as u32)?;
+            let command = IoCommand::Read(ReadWrite {
+                namespace: block.namespace(),
+                blocks: BlockRange::new(Lba::new(0), (PAGES * PAGE) as u32),
+                force_unit_access: true,
+                limited_retry: false,
+                data: buffer.pointer(buffer.bytes() as u32),
+            });
+            let status = send_raw(&queue, command.encode(CommandId::new(0))).await?;
+            assert_eq!(status, Status::SUCCESS);
+            buffer.to_vec()
+        });
+        let read = read.expect("power").expect("it is legal");
+        drive.power_cut().expect("no image");
+        drive.power_up().expect("it recovers");
+        let left = drive.read(0, PAGES * PAGE).expect("written");
+        let (first, page) = (read[0], PAGE as usize * 512);
+        assert!((1..200).contains(&first), "read in round {first}");
+        assert!(
+            left[0] >= first,
+            "round {first} is lost, {} is left",
+            left[0]
+        );
+        assert!(left[page..] == read[page..], "the others are as written");
+    }
 }

@@ -324,3 +324,22 @@ fn checkpoints_are_made_only_where_they_are_asked_for() {
         assert_eq!(made > 0, some, "{made} with an interval of {interval}");
     }
 }
+
+/// Whatever the pace, collection is over when there is room: it does not go on for its own sake.
+#[test]
+fn collection_ends_when_there_is_room() {
+    for pace in ["refill", "per_block"] {
+        let mut drive = tiny(&[("compatibility.gc_pace", pace)]);
+        let mut random = sim::Random::named(8, "pages to write");
+        for round in 0..2000 {
+            let written = write_page(&mut drive, random.below(200), round);
+            assert_eq!(written, Status::SUCCESS);
+        }
+        rest(&mut drive);
+        let collected = |drive: &Drive| drive.statistics().expect("power").ftl.gc_blocks;
+        let before = collected(&drive);
+        assert!(before > 20, "{pace}: {before} blocks");
+        rest(&mut drive);
+        assert_eq!(collected(&drive), before, "{pace}: an idle drive collects");
+    }
+}

@@ -215,22 +215,24 @@ impl Cache {
     /// # Errors
     /// Those of its write-back.
     pub(super) async fn force(&self, lpn: Lpn) -> Result<(), FtlError> {
-        let mut tried = false;
+        let (until, mut tried) = (self.stamp(), false);
         loop {
             let found = self.table.borrow().find(lpn);
             let Some(id) = found else { return Ok(()) };
-            let (dirty, flying, failed) = {
+            let (awaited, flies, failed) = {
                 let table = self.table.borrow();
                 let slot = table.slot(id);
-                (slot.dirty, slot.flying, slot.failed)
+                // What failed counts as new, and is not.
+                let awaited = slot.holds_from_before(until) || slot.failed;
+                (awaited, !slot.flying.is_empty(), slot.failed)
             };
-            if (dirty | flying).is_empty() {
+            if !awaited {
                 return Ok(());
             }
-            if tried && failed && flying.is_empty() {
+            if tried && failed && !flies {
                 return self.last_failure.get().map_or(Ok(()), Err);
             }
-            tried |= flying.is_empty();
+            tried |= !flies;
             self.launch_now(id);
             self.landed.next().await;
         }
@@ -292,10 +294,8 @@ impl Cache {
     /// Whether something that was made dirty before `until` is under way.
     fn is_flying(&self, until: u64) -> bool {
         let table = self.table.borrow();
-        table.flying().any(|id| {
-            let slot = table.slot(id);
-            slot.flew < until || (!slot.dirty.is_empty() && slot.dirtied < until)
-        })
+        let mut flying = table.flying();
+        flying.any(|id| table.slot(id).holds_from_before(until))
     }
 
     /// Waits for the write-backs of `pages`, which `lock` covers, and keeps others from

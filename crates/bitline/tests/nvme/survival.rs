@@ -1,16 +1,14 @@
 //! Decisions of the firmware that hardly ever matter, each brought about on purpose: flash that cannot be read or
 //! programmed, a power cut right then, a drive with hardly a free page. A whole life under seeds may never meet them.
 
-use bitline::inside::send_raw;
 use bitline::inside::{InsideDrive, InsideHost};
 use bitline::{Drive, Host, Status};
 use device::ftl::PageRecord;
 use host::bits::PlacementHandle;
 use media::nand::{Ageing, BlockCondition, BlockId, Failures, PageAddress, PageState};
-use nvme::command::{BlockRange, Home, ReadWrite};
-use nvme::{CommandId, IoCommand, Lba};
+use nvme::command::Home;
 
-use crate::{blocks, drive, status};
+use crate::{blocks, drive, forced_read, status};
 
 /// Logical blocks of a page.
 const PAGE: u64 = 8;
@@ -174,21 +172,9 @@ fn a_read_with_force_unit_access_saves_what_it_returns() {
         let mut drive = drive(&[("cache.mode", "write"), ("cache.write_back", "lazy")]);
         let data = blocks(7, 3 * PAGE);
         drive.write(0, &data).expect("room");
-        let read = drive.run(move |host| async move {
-            let (block, queue) = (host.block(), host.queue(0)?);
-            let buffer = block.buffer(blocks_read)?;
-            let command = IoCommand::Read(ReadWrite {
-                namespace: block.namespace(),
-                blocks: BlockRange::new(Lba::new(0), blocks_read),
-                force_unit_access: true,
-                limited_retry: false,
-                data: buffer.pointer(buffer.bytes() as u32),
-            });
-            let status = send_raw(&queue, command.encode(CommandId::new(0))).await?;
-            assert_eq!(status, Status::SUCCESS);
-            buffer.to_vec()
-        });
-        let read = read.expect("power").expect("it is legal");
+        let read = drive.run(move |host| async move { forced_read(&host, blocks_read).await });
+        let (status, read) = read.expect("power");
+        assert_eq!(status, Status::SUCCESS);
         assert!(read == data[..read.len()], "other data");
         restart(&mut drive);
         let left = drive.read(0, u64::from(blocks_read)).expect("written");
@@ -341,5 +327,10 @@ fn collection_ends_when_there_is_room() {
         assert!(before > 20, "{pace}: {before} blocks");
         rest(&mut drive);
         assert_eq!(collected(&drive), before, "{pace}: an idle drive collects");
+        // Two planes, of which each is to have four free blocks.
+        let nand = drive.nand().borrow();
+        let blocks = (0..nand.geometry().blocks()).map(BlockId);
+        let blank = blocks.filter(|block| nand.is_erased(*block)).count();
+        assert!((8..12).contains(&blank), "{pace}: {blank} blocks are free");
     }
 }

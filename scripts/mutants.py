@@ -87,7 +87,7 @@ def plant(count: int, seed: int, folders: list[str]) -> dict[int, str]:
 
 def build(mutants: dict[int, str]) -> dict[str, tuple[str, str]]:
     """The test programs by name, with the folders that they run in."""
-    cargo = ["cargo", "test", "--no-run", "--locked", "--message-format=json"]
+    cargo = ["cargo", "test", "--no-run", "--locked", "--message-format=json-render-diagnostics"]
     cargo += [word for name in sorted({package for package, *_ in TESTS}) for word in ("-p", name)]
     programs = sorted({name for _, name, *_ in TESTS} - {"device"})
     cargo += ["--lib"] + [word for name in programs for word in ("--test", name)]

@@ -18,6 +18,9 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{BinOp, Expr, ReturnType, Stmt, Type};
 
+/// Put before the root of the crate: a mutant may do what a compiler refuses where it sees it.
+const ALLOWED: &str = "#![allow(arithmetic_overflow, unconditional_panic)]\n";
+
 /// Appended to the root of the crate.
 const SWITCH: &str = r#"
 /// Which mutant is in force.
@@ -269,7 +272,7 @@ fn run(arguments: &[String]) -> Result<(), String> {
     let root = Path::new(of).join("src/lib.rs");
     let error = |error: std::io::Error| format!("{}: {error}", root.display());
     let source = fs::read_to_string(&root).map_err(error)?;
-    fs::write(&root, source + SWITCH).map_err(error)?;
+    fs::write(&root, ALLOWED.to_owned() + &source + SWITCH).map_err(error)?;
     for (at, mutant) in chosen.iter().enumerate() {
         println!("{}\t{}\t{}\t{}", at + 1, mutant.file.display(), mutant.line, mutant.what);
     }

@@ -12,6 +12,8 @@ use super::{BadLine, BlkparseAction, LineError, Parse, Record, TraceError, Trace
 use crate::request_kind::RequestKind;
 
 /// Bytes at the beginning from which the format is found out.
+/// What some programs begin a text in UTF-8 with.
+const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
 const SAMPLE_BYTES: u64 = 1 << 15;
 /// Of these, so many lines.
 const SAMPLE_LINES: usize = 50;
@@ -98,6 +100,9 @@ impl TraceReader {
             .take(SAMPLE_BYTES)
             .read_to_end(&mut sample)
             .map_err(failed)?;
+        if sample.starts_with(BYTE_ORDER_MARK) {
+            sample.drain(..BYTE_ORDER_MARK.len());
+        }
         if sample.trim_ascii().is_empty() && (sample.len() as u64) < SAMPLE_BYTES {
             return Err(TraceError::Empty {
                 path: path.to_owned(),

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use bitline::inside::InsideHost;
 use bitline::{Drive, Host};
+use nvme::BROADCAST_NAMESPACE;
 use sim::Span;
 
 use crate::{blocks, drive};
@@ -126,4 +127,25 @@ fn a_queue_has_no_more_in_flight_than_it_may() {
         (0.99..1.01).contains(&ratio),
         "{together} against {one_by_one}"
     );
+}
+
+/// What takes long, such as a format, keeps no other admin command from being fetched.
+#[test]
+fn admin_commands_have_no_limit() {
+    let mut drive = drive(&[("frontend.fetch_limit_per_queue", "1")]);
+    drive.write(0, &blocks(0, 64)).expect("room");
+    let ended = drive.run(|host| async move {
+        let admin = host.admin();
+        let formatting = {
+            let admin = admin.clone();
+            let all = BROADCAST_NAMESPACE;
+            host.sim()
+                .spawn(async move { admin.format(all, 512).await })
+        };
+        host.sim().sleep(Span::from_us(10)).await;
+        admin.health().await?;
+        assert!(!formatting.is_finished(), "the page came after the format");
+        formatting.await
+    });
+    ended.expect("nothing hangs").expect("both end");
 }

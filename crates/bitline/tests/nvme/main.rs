@@ -3,6 +3,7 @@
 mod addresses;
 mod admin;
 mod arbitration;
+mod cached;
 mod commands;
 mod erasure;
 mod journal;
@@ -12,7 +13,10 @@ mod remnants;
 mod survival;
 mod units;
 
-use bitline::{Config, Drive, Error, HostError, Status};
+use bitline::inside::{InsideHost, send_raw};
+use bitline::{Config, Drive, Error, Host, HostError, Status};
+use nvme::command::{BlockRange, ReadWrite};
+use nvme::{CommandId, IoCommand, Lba};
 
 /// A small drive with pages of 4096 bytes and blocks of 512.
 pub(crate) fn config(changes: &[(&str, &str)]) -> Config {
@@ -54,4 +58,20 @@ pub(crate) fn status<T: std::fmt::Debug>(outcome: Result<T, Error>) -> Status {
 
 pub(crate) fn host_status<T: std::fmt::Debug>(outcome: Result<T, HostError>) -> Status {
     status(outcome.map_err(Error::from))
+}
+
+/// Reads the first blocks of the drive with Force Unit Access.
+pub(crate) async fn forced_read(host: &Host, count: u32) -> (Status, Vec<u8>) {
+    let (block, queue) = (host.block(), host.queue(0).expect("a queue"));
+    let buffer = block.buffer(count).expect("room");
+    let command = IoCommand::Read(ReadWrite {
+        namespace: block.namespace(),
+        blocks: BlockRange::new(Lba::new(0), count),
+        force_unit_access: true,
+        limited_retry: false,
+        data: buffer.pointer(buffer.bytes() as u32),
+    });
+    let sent = send_raw(&queue, command.encode(CommandId::new(0))).await;
+    let read = buffer.to_vec().expect("it is not written to any more");
+    (sent.expect("an answer"), read)
 }

@@ -1,15 +1,14 @@
 //! Decisions of the firmware that hardly ever matter, each brought about on purpose: flash that cannot be read or
 //! programmed, a power cut right then, a drive with hardly a free page. A whole life under seeds may never meet them.
 
-use bitline::inside::send_raw;
 use bitline::inside::{InsideDrive, InsideHost};
 use bitline::{Drive, Host, Status};
+use device::ftl::PageRecord;
 use host::bits::PlacementHandle;
 use media::nand::{Ageing, BlockCondition, BlockId, Failures, PageAddress, PageState};
-use nvme::command::{BlockRange, Home, ReadWrite};
-use nvme::{CommandId, IoCommand, Lba};
+use nvme::command::Home;
 
-use crate::{blocks, drive, status};
+use crate::{blocks, drive, forced_read, status};
 
 /// Logical blocks of a page.
 const PAGE: u64 = 8;
@@ -156,10 +155,7 @@ fn a_block_with_a_failed_page_is_retired_after_a_power_cut() {
         let condition = |drive: &Drive| drive.nand().borrow().block_state(failed).condition;
         assert_eq!(condition(&drive), BlockCondition::Good, "{changes:?}");
         restart(&mut drive);
-        let slept = drive.run(|host| async move {
-            host.sim().sleep(sim::Span::from_us(200_000)).await;
-        });
-        slept.expect("power");
+        rest(&mut drive);
         assert_eq!(condition(&drive), BlockCondition::Bad, "{changes:?}");
         assert_eq!(failed_blocks(&drive), [], "{changes:?}: it was erased");
         for page in 0..5 {
@@ -176,21 +172,9 @@ fn a_read_with_force_unit_access_saves_what_it_returns() {
         let mut drive = drive(&[("cache.mode", "write"), ("cache.write_back", "lazy")]);
         let data = blocks(7, 3 * PAGE);
         drive.write(0, &data).expect("room");
-        let read = drive.run(move |host| async move {
-            let (block, queue) = (host.block(), host.queue(0)?);
-            let buffer = block.buffer(blocks_read)?;
-            let command = IoCommand::Read(ReadWrite {
-                namespace: block.namespace(),
-                blocks: BlockRange::new(Lba::new(0), blocks_read),
-                force_unit_access: true,
-                limited_retry: false,
-                data: buffer.pointer(buffer.bytes() as u32),
-            });
-            let status = send_raw(&queue, command.encode(CommandId::new(0))).await?;
-            assert_eq!(status, Status::SUCCESS);
-            buffer.to_vec()
-        });
-        let read = read.expect("power").expect("it is legal");
+        let read = drive.run(move |host| async move { forced_read(&host, blocks_read).await });
+        let (status, read) = read.expect("power");
+        assert_eq!(status, Status::SUCCESS);
         assert!(read == data[..read.len()], "other data");
         restart(&mut drive);
         let left = drive.read(0, u64::from(blocks_read)).expect("written");
@@ -238,5 +222,115 @@ fn blocks_are_emptied_side_by_side_only_where_there_is_room_for_their_copies() {
                 assert_eq!(written, Status::SUCCESS, "{policy}: {round}, {count}");
             }
         }
+    }
+}
+
+/// A drive that makes a checkpoint after every so many pages.
+fn with_checkpoints(interval: u32) -> Drive {
+    let interval = interval.to_string();
+    tiny(&[("ftl.checkpoint.interval_pages", &interval)])
+}
+
+/// Lets so much time pass that nothing is under way any more.
+fn rest(drive: &mut Drive) {
+    let slept = drive.run(|host| async move {
+        host.sim().sleep(sim::Span::from_us(200_000)).await;
+    });
+    slept.expect("power");
+}
+
+/// The block of the newest root, and how often it was erased before.
+fn block_of_root(drive: &Drive) -> (BlockId, u32) {
+    let nand = drive.nand().borrow();
+    let pages = (0..nand.geometry().blocks())
+        .map(BlockId)
+        .flat_map(|block| {
+            (0..nand.block_state(block).next_page).map(move |page| PageAddress { block, page })
+        });
+    let roots = pages.filter_map(|page| {
+        let spare = nand.spare(nand.geometry().ppa(page))?;
+        // First bytes of the spare bytes of a root.
+        let record = PageRecord::decode(spare).filter(|_| spare[0] == b'R')?;
+        Some((record.sequence, page.block))
+    });
+    let (_, block) = roots.max_by_key(|(sequence, _)| *sequence).expect("a root");
+    (block, nand.block_state(block).erase_count)
+}
+
+/// Otherwise each life takes a block from the drive.
+#[test]
+fn the_root_of_the_life_before_makes_room() {
+    let mut drive = with_checkpoints(10);
+    for page in 0..40 {
+        assert_eq!(write_page(&mut drive, page, 0), Status::SUCCESS);
+    }
+    rest(&mut drive);
+    restart(&mut drive);
+    let (block, erases) = block_of_root(&drive);
+    for page in (0..200).cycle().take(2000) {
+        assert_eq!(write_page(&mut drive, page, 1), Status::SUCCESS);
+    }
+    let erased = drive.nand().borrow().block_state(block).erase_count;
+    assert!(erased > erases, "it still has the old root");
+}
+
+/// Mapping pages that a checkpoint writes while a record of deallocation is on its way have the entries of before: they do not
+/// vouch for the record.
+#[test]
+fn a_checkpoint_beside_a_deallocation_brings_nothing_back() {
+    const INTERVAL: u32 = 6;
+    // The block of the page is full by then, so that recovery looks into it only if it has to.
+    for before in 60..60 + 2 * u64::from(INTERVAL) {
+        let mut drive = with_checkpoints(INTERVAL);
+        for page in 0..before {
+            assert_eq!(write_page(&mut drive, page, 0), Status::SUCCESS);
+            rest(&mut drive);
+        }
+        let deallocated = drive.run(|host| async move { host.block().deallocate(0, PAGE).await });
+        deallocated.expect("power").expect("room");
+        rest(&mut drive);
+        let checkpoints = drive.statistics().expect("power").ftl.checkpoints;
+        assert!(checkpoints > 5, "{checkpoints} checkpoints");
+        restart(&mut drive);
+        let read = drive.read(0, PAGE).expect("zeroes");
+        assert!(read == vec![0; 8 * 512], "with {before} pages");
+    }
+}
+
+/// Zero means never.
+#[test]
+fn checkpoints_are_made_only_where_they_are_asked_for() {
+    for (interval, some) in [(0, false), (20, true)] {
+        let mut drive = with_checkpoints(interval);
+        for page in 0..60 {
+            assert_eq!(write_page(&mut drive, page, 0), Status::SUCCESS);
+        }
+        rest(&mut drive);
+        let made = drive.statistics().expect("power").ftl.checkpoints;
+        assert_eq!(made > 0, some, "{made} with an interval of {interval}");
+    }
+}
+
+/// Whatever the pace, collection is over when there is room: it does not go on for its own sake.
+#[test]
+fn collection_ends_when_there_is_room() {
+    for pace in ["refill", "per_block"] {
+        let mut drive = tiny(&[("compatibility.gc_pace", pace)]);
+        let mut random = sim::Random::named(8, "pages to write");
+        for round in 0..2000 {
+            let written = write_page(&mut drive, random.below(200), round);
+            assert_eq!(written, Status::SUCCESS);
+        }
+        rest(&mut drive);
+        let collected = |drive: &Drive| drive.statistics().expect("power").ftl.gc_blocks;
+        let before = collected(&drive);
+        assert!(before > 20, "{pace}: {before} blocks");
+        rest(&mut drive);
+        assert_eq!(collected(&drive), before, "{pace}: an idle drive collects");
+        // Two planes, of which each is to have four free blocks.
+        let nand = drive.nand().borrow();
+        let blocks = (0..nand.geometry().blocks()).map(BlockId);
+        let blank = blocks.filter(|block| nand.is_erased(*block)).count();
+        assert!((8..12).contains(&blank), "{pace}: {blank} blocks are free");
     }
 }

@@ -139,8 +139,9 @@ fn a_part_of_a_unit_takes_only_that_unit_with_it() {
 fn what_the_cache_gathers_fills_pages() {
     // Every fifth logical page, so that no two are of one flash page's worth of them.
     const WRITES: u64 = 42;
-    for (unit, expected) in [(UNIT, WRITES.div_ceil(PER_PAGE)), ("0", WRITES)] {
-        for write_back in ["lazy", "eager"] {
+    for (unit, per_page) in [(UNIT, PER_PAGE), ("0", 1)] {
+        // Eager write-back waits for what fills a page, and for no flush.
+        for (write_back, unflushed) in [("lazy", 0), ("eager", WRITES / per_page)] {
             let cache = [("cache.mode", "write"), ("cache.write_back", write_back)];
             let mut drive = drive(unit, &cache);
             let (before, after) = cost(&mut drive, |drive| {
@@ -148,11 +149,16 @@ fn what_the_cache_gathers_fills_pages() {
                     for number in 0..WRITES {
                         host.block().write(number * 5, &data(number, 1)).await?;
                     }
-                    host.block().flush().await
+                    host.sim().sleep(sim::Span::from_us(20_000)).await;
+                    Ok(())
                 });
             });
             let programs = after.flash.page_programs - before.flash.page_programs;
-            assert_eq!(programs, expected, "{unit}, {write_back}");
+            assert_eq!(programs, unflushed, "{unit}, {write_back}");
+            run(&mut drive, |host| async move { host.block().flush().await });
+            let flushed = drive.statistics().expect("power");
+            let programs = flushed.flash.page_programs - before.flash.page_programs;
+            assert_eq!(programs, WRITES.div_ceil(per_page), "{unit}, {write_back}");
             run(&mut drive, |host| async move {
                 for number in 0..WRITES {
                     let found = host.block().read(number * 5, 1).await?;
@@ -162,6 +168,58 @@ fn what_the_cache_gathers_fills_pages() {
             });
         }
     }
+}
+
+/// What waits until enough wait goes with whatever goes before, be others dirty for longer.
+#[test]
+fn what_the_cache_gathers_goes_with_the_next_page() {
+    let mut drive = drive(
+        UNIT,
+        &[("cache.mode", "write"), ("cache.write_back", "hot_cold")],
+    );
+    run(&mut drive, |host| async move {
+        let block = host.block();
+        // The second time they are hot, and stay.
+        for round in 0..2 {
+            block.write(0, &data(round, PER_PAGE)).await?;
+            host.sim().sleep(sim::Span::from_us(20_000)).await;
+        }
+        block.write(10, &data(10, 1)).await?;
+        block.write_durably(0, &data(2, 1)).await
+    });
+    drive.power_cut().expect("no image");
+    drive.power_up().expect("it recovers");
+    let found = run(
+        &mut drive,
+        |host| async move { host.block().read(10, 1).await },
+    );
+    assert!(found == data(10, 1), "it waited on");
+}
+
+/// Neighbours are asked for together, and their entries have to be there all the same.
+#[test]
+fn neighbours_wait_for_their_entries() {
+    let cached = [
+        ("ftl.mapping.kind", "cached"),
+        ("ftl.mapping.cache_entries", "4"),
+        ("ftl.mapping.entry_bytes", "64"),
+    ];
+    let mut drive = drive(UNIT, &cached);
+    run(&mut drive, |host| async move {
+        for first in (0..400).step_by(PER_PAGE as usize) {
+            host.block().write(first, &data(first, PER_PAGE)).await?;
+        }
+        Ok(())
+    });
+    let (before, after) = cost(&mut drive, |drive| {
+        run(drive, |host| async move {
+            let found = host.block().read(0, PER_PAGE).await?;
+            assert!(found == data(0, PER_PAGE), "other data");
+            Ok(())
+        });
+    });
+    let fetched = after.ftl.mapping_page_reads - before.ftl.mapping_page_reads;
+    assert!(fetched > 0, "their mapping page was not at hand");
 }
 
 /// Write amplification of random writes of 4 KiB, in bytes programmed for each written, in the steady state of a drive that

@@ -136,10 +136,11 @@ fn the_event_of_a_blkparse_text_can_be_chosen() {
 }
 
 #[test]
-fn line_ends_blank_lines_and_a_missing_last_end_do_not_matter() {
+fn marks_line_ends_blank_lines_and_a_missing_last_end_do_not_matter() {
     let dos = MQSIM.replace('\n', "\r\n\r\n");
     let expected = records(MQSIM.as_bytes(), TraceOptions::default()).1;
-    for text in [dos.as_str(), dos.trim_end(), MQSIM.trim_end()] {
+    let marked = format!("\u{FEFF}{MQSIM}");
+    for text in [dos.as_str(), dos.trim_end(), MQSIM.trim_end(), &marked] {
         assert_eq!(
             records(text.as_bytes(), TraceOptions::default()).1,
             expected

@@ -42,6 +42,14 @@ pub(super) struct Slot {
     pub(super) mate: Option<SlotId>,
 }
 
+impl Slot {
+    /// Whether it has what flash does not, written before the moment of a stamp.
+    pub(super) fn holds_from_before(&self, until: u64) -> bool {
+        let is_old = |sectors: Sectors, since| !sectors.is_empty() && since < until;
+        is_old(self.dirty, self.dirtied) || is_old(self.flying, self.flew)
+    }
+}
+
 /// Neighbours in a list. They are kept apart from the slots: changing the order of slots then
 /// touches little memory.
 #[derive(Clone, Copy)]

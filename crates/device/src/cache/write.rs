@@ -372,7 +372,7 @@ impl Cache {
     /// Nothing that was cached before goes there behind it.
     ///
     /// # Errors
-    /// Those of `write`; what was cached of pages stays then.
+    /// Those of `write`; what flash misses of pages stays cached then.
     pub async fn write_past<E>(
         &self,
         lock: &WriteLock<'_>,
@@ -382,8 +382,8 @@ impl Cache {
         if !self.is_on() {
             return write.await;
         }
+        // No write-back may bring data back behind it: what is dirty is held as if it were flying.
         let held = self.hold(lock, &pages).await;
-        self.forget_clean(pages.clone());
         let written = write.await;
         self.let_go(&held, written.is_ok());
         // Some pages may have been written even if not all were.
@@ -403,25 +403,8 @@ impl Cache {
         without_space: WithoutSpace,
         origin: Origin,
     ) -> Result<(), FtlError> {
-        if !self.is_on() {
-            return self
-                .ftl
-                .deallocate(lock, pages, without_space, origin)
-                .await;
-        }
-        // No write-back may bring data back behind the record: what is dirty is held as if
-        // it were flying.
-        let held = self.hold(lock, &pages).await;
-        self.forget_clean(pages.clone());
-        let deallocated = self
-            .ftl
-            .deallocate(lock, pages.clone(), without_space, origin)
-            .await;
-        self.let_go(&held, deallocated.is_ok());
-        if deallocated.is_ok() {
-            self.forget_clean(pages);
-        }
-        deallocated
+        let record = (self.ftl).deallocate(lock, pages.clone(), without_space, origin);
+        self.write_past(lock, pages, record).await
     }
 
     /// Drops all that is cached, whether flash has it or not. No host command may be under way.

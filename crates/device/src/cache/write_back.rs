@@ -8,7 +8,7 @@ use sim::{TaskId, Tenant, Time};
 
 use super::Cache;
 use super::sectors::Sectors;
-use super::table::SlotId;
+use super::table::{Slot, SlotId};
 use crate::ftl::{FtlError, Lpn, PageSlice, SoleWriter, WriteLock};
 use crate::memory::{BufferId, Purpose};
 use crate::planted::{Bug, is_planted};
@@ -183,9 +183,7 @@ impl Cache {
             let table = &mut *self.table.borrow_mut();
             table.land(id, stamp);
             let slot = table.slot_mut(id);
-            let failures = self.failed_slots.get() + u32::from(failed) - u32::from(slot.failed);
-            self.failed_slots.set(failures);
-            slot.failed = failed;
+            self.note_failed(slot, failed);
             slot.again || slot.leaving
         };
         let (dirty, leaving) = {
@@ -205,27 +203,36 @@ impl Cache {
         }
     }
 
+    /// Says of a slot whether its last write-back failed.
+    fn note_failed(&self, slot: &mut Slot, failed: bool) {
+        let before = std::mem::replace(&mut slot.failed, failed);
+        let others = self.failed_slots.get() - u32::from(before);
+        self.failed_slots.set(others + u32::from(failed));
+    }
+
     /// Waits until flash has all of a page that the cache had when this was called.
     ///
     /// # Errors
     /// Those of its write-back.
     pub(super) async fn force(&self, lpn: Lpn) -> Result<(), FtlError> {
-        let mut tried = false;
+        let (until, mut tried) = (self.stamp(), false);
         loop {
             let found = self.table.borrow().find(lpn);
             let Some(id) = found else { return Ok(()) };
-            let (dirty, flying, failed) = {
+            let (awaited, flies, failed) = {
                 let table = self.table.borrow();
                 let slot = table.slot(id);
-                (slot.dirty, slot.flying, slot.failed)
+                // What failed counts as new, and is not.
+                let awaited = slot.holds_from_before(until) || slot.failed;
+                (awaited, !slot.flying.is_empty(), slot.failed)
             };
-            if (dirty | flying).is_empty() {
+            if !awaited {
                 return Ok(());
             }
-            if tried && failed && flying.is_empty() {
+            if tried && failed && !flies {
                 return self.last_failure.get().map_or(Ok(()), Err);
             }
-            tried |= flying.is_empty();
+            tried |= !flies;
             self.launch_now(id);
             self.landed.next().await;
         }
@@ -291,10 +298,8 @@ impl Cache {
     /// Whether something that was made dirty before `until` is under way.
     fn is_flying(&self, until: u64) -> bool {
         let table = self.table.borrow();
-        table.flying().any(|id| {
-            let slot = table.slot(id);
-            slot.flew < until || (!slot.dirty.is_empty() && slot.dirtied < until)
-        })
+        let mut flying = table.flying();
+        flying.any(|id| table.slot(id).holds_from_before(until))
     }
 
     /// Waits for the write-backs of `pages`, which `lock` covers, and keeps others from
@@ -329,11 +334,9 @@ impl Cache {
             let table = &mut *self.table.borrow_mut();
             let flew = table.slot(*id).flew;
             table.land(*id, (!needless).then_some(flew));
-            if needless && std::mem::take(&mut table.slot_mut(*id).failed) {
-                self.failed_slots.set(self.failed_slots.get() - 1);
-            }
-            if !needless {
-                table.stay(*id);
+            match needless {
+                true => self.note_failed(table.slot_mut(*id), false),
+                false => table.stay(*id),
             }
         }
         self.landed.announce();

@@ -439,8 +439,6 @@ impl Part for Ftl {
             self.start_fetching();
             self.start_writing_back(sim);
         }
-        if self.config.checkpoint.interval_pages > 0 {
-            sim.spawn_detached(self.clone().make_checkpoints());
-        }
+        sim.spawn_detached(self.clone().make_checkpoints());
     }
 }

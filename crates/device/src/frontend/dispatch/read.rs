@@ -57,17 +57,16 @@ impl Controller {
         let bytes = range.end - range.start;
         self.check_transfer(bytes)?;
         let segments = self.port.locate(origin, &read.data, bytes).await?;
-        if read.force_unit_access && self.cache.is_volatile() {
-            // What is read must be what the medium has.
-            let pages = self.pages(namespace, &range);
-            let saved = self.cache.save(pages).await;
-            saved.map_err(|error| status_of(error, false))?;
-        }
         let pages = self.read_pages(namespace, &range, origin, |piece, buffer| {
             self.port
                 .copy_out(&segments, piece.offset, buffer, piece.place())
         });
         pages.await?;
+        if read.force_unit_access && self.cache.is_volatile() {
+            // Before the host is told, the medium has what was read, or what has taken its place meanwhile.
+            let saved = self.cache.save(self.pages(namespace, &range)).await;
+            saved.map_err(|error| status_of(error, false))?;
+        }
         self.health.read(bytes);
         Ok(Answer {
             data_bytes: bytes,

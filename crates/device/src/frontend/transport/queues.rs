@@ -205,7 +205,7 @@ impl Queues {
             let Some(entries) = &mut self.submission[number] else {
                 unreachable!("a queue that is deleted rests");
             };
-            if number > 0 && entries.in_flight >= self.fetch_limit {
+            if is_at_limit(queue, entries, self.fetch_limit) {
                 entries.held_back = true;
                 self.arbiter.rest(number, entries.priority);
                 continue;
@@ -257,10 +257,9 @@ impl Queues {
     #[inline]
     pub(in crate::frontend) fn is_held_back(&self, queue: QueueId) -> bool {
         let entries = self.submission.get(usize::from(queue.get()));
+        let entries = entries.and_then(Option::as_ref);
         entries.is_some_and(|entries| {
-            entries.as_ref().is_some_and(|entries| {
-                entries.held_back || (queue.get() > 0 && entries.in_flight >= self.fetch_limit)
-            })
+            entries.held_back || is_at_limit(queue, entries, self.fetch_limit)
         })
     }
 
@@ -316,6 +315,12 @@ impl Queues {
             },
         }
     }
+}
+
+/// Whether so many commands of a queue are in flight as may be. Admin commands, some of which wait for events, have no limit.
+#[inline]
+fn is_at_limit(queue: QueueId, entries: &SubmissionQueue, limit: u32) -> bool {
+    queue.get() > 0 && entries.in_flight >= limit
 }
 
 /// Every entry of a queue must have an address.

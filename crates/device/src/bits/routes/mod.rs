@@ -16,6 +16,7 @@ mod time;
 mod ways;
 
 use std::fmt::{self, Display, Formatter};
+use std::rc::Rc;
 
 use media::nand::Geometry;
 use nvme::Expression;
@@ -49,7 +50,7 @@ pub struct Route {
     /// What gives the result.
     pub plan: Plan,
     /// What is evaluated before; the pages of the `n`-th go to layer `n` of the temporary strings.
-    pub brought: Vec<Plan>,
+    pub brought: Vec<Rc<Plan>>,
     /// The inverses of these pages are stored.
     pub inverse: bool,
     /// How long it is estimated to take, if operands of different homes left a choice.
@@ -125,12 +126,12 @@ fn choose_together(planned: &mut [(Class, Routes)], choice: &Choice<'_>) {
         time_of(&routes.collect::<Vec<_>>(), choice)
     });
     let best = (0..ways.len()).min_by_key(|&way| times[way]).unwrap_or(0);
+    let [stayed, gathered, _] = times;
     for (at, (_, routes)) in planned.iter_mut().enumerate() {
         routes.choose(ways[best][at]);
-        let gathers = usize::from(routes.chosen.gathers());
         routes.chosen.estimate = Some(times[best]);
         if let Some(other) = &mut routes.other {
-            other.estimate = Some(times[1 - gathers]);
+            other.estimate = Some(if other.gathers() { gathered } else { stayed });
         }
     }
 }
@@ -274,10 +275,14 @@ impl Route {
         }
     }
 
+    fn all_plans(&self) -> impl Iterator<Item = &Plan> {
+        let brought = self.brought.iter().map(|plan| &**plan);
+        brought.chain([&self.plan])
+    }
+
     /// Commands of the array for each chunk.
     pub fn steps(&self) -> u64 {
-        let plans = self.brought.iter().chain([&self.plan]);
-        let computations = plans.flat_map(|plan| &plan.computations);
+        let computations = self.all_plans().flat_map(|plan| &plan.computations);
         computations
             .map(|computation| computation.steps.len() as u64)
             .sum()
@@ -285,8 +290,8 @@ impl Route {
 
     /// Pages of the array for each chunk.
     pub fn pages(&self) -> u64 {
-        let plans = self.brought.iter().chain([&self.plan]);
-        plans.map(|plan| plan.page_transfers() as u64).sum()
+        let pages = self.all_plans().map(Plan::page_transfers);
+        pages.map(|pages| pages as u64).sum()
     }
 
     /// Whether pages are brought to temporary strings.

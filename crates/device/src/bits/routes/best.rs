@@ -10,8 +10,8 @@ use nvme::Expression;
 use sim::{Energy, Span};
 
 use super::time::{asked, cost_of, time_of};
-use super::ways::{Ways, homes};
-use super::{Choice, Route, Routes, TOLD_MAX};
+use super::ways::{Brought, Ways, homes, most_promising_first};
+use super::{Choice, Route, Routes};
 use crate::bits::bound::{Extent, Shares, bound, bound_of_reading};
 use crate::bits::classes::Class;
 use crate::bits::config::RouteRule;
@@ -70,14 +70,6 @@ struct Candidates<'a> {
     of_strategy: Vec<usize>,
 }
 
-/// A way to bring all pages to one home, before it is planned what that does with them.
-struct Brought {
-    weights: Weights,
-    /// It takes no less, whatever the home does.
-    least: Key,
-    way: Route,
-}
-
 impl<'a> Candidates<'a> {
     /// What each strategy has the controller combine.
     fn of(
@@ -132,9 +124,9 @@ impl<'a> Candidates<'a> {
         bound(alone.into_iter(), &asked(choice), choice.model)
     }
 
-    /// What can be brought to one home, what promises most first.
-    fn brought(&mut self, choice: &Choice<'_>) -> Vec<Brought> {
-        let mut all: Vec<Brought> = Vec::new();
+    /// What can be brought to one home.
+    fn brought(&mut self, choice: &Choice<'_>) -> Vec<Brought<Key>> {
+        let mut all = Vec::new();
         let strategies = self.strategies.iter();
         let gathers = |strategy: &&Strategy| strategy.engine == Engine::FlashCosmos;
         let weights = strategies.filter(gathers).map(|strategy| strategy.weights);
@@ -149,7 +141,6 @@ impl<'a> Candidates<'a> {
                 });
             }
         }
-        all.sort_by_key(|brought| brought.least);
         all
     }
 
@@ -176,26 +167,18 @@ impl<'a> Candidates<'a> {
         for at in open {
             self.try_at(at, &mut best, choice);
         }
-        let may_gather = choice.rule != RouteRule::Controller;
-        for (
-            number,
-            Brought {
-                weights,
-                least,
-                way,
-            },
-        ) in brought.into_iter().enumerate()
-        {
-            let is_open = may_gather && best.is_none_or(|(key, _)| least < key);
-            if !is_open && (number > 0 || way.brought.len() > TOLD_MAX) {
-                break;
-            }
-            let way = self.ways.gathered(way, weights);
+        let known = match choice.rule {
+            RouteRule::Controller => Some(Key::default()),
+            RouteRule::Gather | RouteRule::Fastest => best.map(|(key, _)| key),
+        };
+        most_promising_first(brought, known, |brought, is_open| {
+            let way = self.ways.gathered(brought.way, brought.weights);
             let at = self.add(way, choice);
             if is_open {
                 self.try_at(at, &mut best, choice);
             }
-        }
+            best.map(|(key, _)| key)
+        });
         best.map_or(0, |(_, at)| at)
     }
 

@@ -34,11 +34,7 @@ use crate::region::Home;
 pub use best::Outlook;
 pub(in crate::bits) use best::outlook;
 use time::{asked, time_of};
-use ways::{Ways, homes};
-
-/// Pages of a way to bring them to one home up to which it is told of where it is not what is chosen: to plan it takes as long as
-/// to plan that.
-const TOLD_MAX: usize = 8;
+use ways::{Brought, Ways, homes, most_promising_first};
 
 /// What is carried out for an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -193,31 +189,25 @@ fn fastest_gathered(
     choice: &Choice<'_>,
 ) -> Option<Route> {
     let (weights, shares) = (choice.limits.weights, Shares::of(class, choice.geometry));
-    let brought = ways.brought(weights).into_iter();
-    let brought = brought.map(|way| {
+    let brought = ways.brought(weights).into_iter().map(|way| {
         let alone = [(class, &shares, way.plans())];
         let least = bound(alone.into_iter(), &asked(choice), choice.model).least();
-        (least, way)
-    });
-    let mut brought: Vec<(Span, Route)> = brought.collect();
-    brought.sort_by_key(|(least, _)| *least);
-    let mut fastest: Option<(Span, Route)> = None;
-    for (least, way) in brought {
-        let known = fastest.as_ref().map(|(known, _)| *known);
-        let controller = controller.filter(|_| choice.rule != RouteRule::Gather);
-        let is_open = known
-            .into_iter()
-            .chain(controller)
-            .all(|known| least < known);
-        if !is_open && (known.is_some() || way.brought.len() > TOLD_MAX) {
-            break;
+        Brought {
+            weights,
+            least,
+            way,
         }
-        let way = ways.gathered(way, weights);
+    });
+    let known = controller.filter(|_| choice.rule != RouteRule::Gather);
+    let mut fastest: Option<(Span, Route)> = None;
+    most_promising_first(brought.collect(), known, |brought, _| {
+        let way = ways.gathered(brought.way, weights);
         let time = time_of(&[(class, &way)], choice);
         if fastest.as_ref().is_none_or(|(known, _)| time < *known) {
             fastest = Some((time, way));
         }
-    }
+        Some(time)
+    });
     fastest.map(|(time, way)| Route {
         estimate: Some(time),
         ..way

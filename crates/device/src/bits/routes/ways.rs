@@ -22,6 +22,10 @@ pub(super) fn homes(class: &Class, choice: &Choice<'_>) -> Vec<Home> {
         .collect()
 }
 
+/// Pages of a way to bring them to one home up to which it is told of where it is not what is chosen: to plan it takes as long as
+/// to plan that.
+const TOLD_MAX: usize = 8;
+
 /// The ways to evaluate an expression for the chunks of a class, whoever is asked for them and what they are to be cheap in:
 /// what they have in common is found once.
 pub(super) struct Ways<'a> {
@@ -62,6 +66,14 @@ pub(super) struct Gather {
     pub(super) foreign: Vec<usize>,
     /// Plan what is left of the expression, where they are stored as they are and inverted.
     rest: Option<[Planner; 2]>,
+}
+
+/// A way to bring all pages to one home, before it is planned what that does with them.
+pub(super) struct Brought<K> {
+    pub(super) weights: Weights,
+    /// It takes no less, whatever the home does.
+    pub(super) least: K,
+    pub(super) way: Route,
 }
 
 impl<'a> Ways<'a> {
@@ -260,6 +272,24 @@ impl<'a> Ways<'a> {
             computations,
             root,
         }
+    }
+}
+
+/// Has `plan` plan what may be better than the best `known`, what promises most first; it says how good that is, and is told
+/// whether there was hope. Of what cannot be better at most one is planned, to tell of.
+pub(super) fn most_promising_first<K: Ord + Copy>(
+    mut all: Vec<Brought<K>>,
+    mut known: Option<K>,
+    mut plan: impl FnMut(Brought<K>, bool) -> Option<K>,
+) {
+    all.sort_by_key(|brought| brought.least);
+    for (number, brought) in all.into_iter().enumerate() {
+        let is_open = known.is_none_or(|known| brought.least < known);
+        if !is_open && (number > 0 || brought.way.brought.len() > TOLD_MAX) {
+            break;
+        }
+        let planned = plan(brought, is_open);
+        known = known.into_iter().chain(planned).min();
     }
 }
 

@@ -9,6 +9,7 @@ use media::nand::Geometry;
 use super::classes::{Class, DieShare, by_die};
 use super::demand::{Plans, Question, command_of};
 use super::plan::Plan;
+use super::rows::Operand;
 use crate::cost::{Adding, Bound, CostModel, Repeated};
 
 /// What a page of each chunk is to dies.
@@ -126,6 +127,56 @@ pub(super) fn bound<'a>(
         adding.beside();
     }
     adding.sum()
+}
+
+/// What it has dies and channels do at least that each operand of classes is read once, by whoever wants it: pages of
+/// different planes of a die go together wherever they may.
+pub(super) fn bound_of_reading<'a>(
+    classes: impl Iterator<Item = &'a Class>,
+    model: &CostModel,
+) -> Bound {
+    let geometry = &model.nand.geometry;
+    let mut adding = Adding::new(model);
+    let mut of_planes = vec![0; geometry.planes() as usize];
+    for class in classes {
+        let places = 0..class.len() as u64;
+        let mut of_sites = vec![0; class.sites()];
+        for operand in 0..class.operands() {
+            match class.operand(operand) {
+                Operand::Zeroes => {}
+                Operand::Row(row) if row.row_set.operand().is_some() => {
+                    let reads = places.clone();
+                    adding.read(reads.flat_map(|place| class.reads(operand, place)));
+                }
+                Operand::Row(_) => of_sites[class.site(operand)] += 1,
+            }
+        }
+        let of_sites = of_sites.into_iter().enumerate();
+        for (site, operands) in of_sites.filter(|(_, operands)| *operands > 0) {
+            for place in places.clone() {
+                of_planes[class.plane(geometry, site, place).0 as usize] += operands;
+            }
+        }
+    }
+    let fetched = fewest_commands(of_planes, geometry);
+    adding.fetch(&fetched, false, |planes| model.sense_of_one(planes));
+    adding.sum()
+}
+
+/// So many pages of each plane, by dies that bring as many at once as they can.
+fn fewest_commands(mut of_planes: Vec<u64>, geometry: &Geometry) -> Vec<Repeated> {
+    let mut commands = Vec::new();
+    let dies = of_planes.chunks_mut(geometry.planes_per_die as usize);
+    for (die, pages) in (0..).zip(dies) {
+        pages.sort_unstable();
+        let mut brought = 0;
+        for (planes, pages) in (1..=pages.len() as u32).rev().zip(pages) {
+            let times = *pages - brought;
+            brought = *pages;
+            commands.extend((times > 0).then_some(Repeated { die, planes, times }));
+        }
+    }
+    commands
 }
 
 /// What a plan has the parts do if all its operands and its result are a page in every plane, and that is not sent.

@@ -265,6 +265,11 @@ impl Class {
         }
     }
 
+    /// How many operands there are.
+    pub fn operands(&self) -> u32 {
+        self.signature.places.len() as u32
+    }
+
     /// The site of an operand; any for one that needs none.
     pub fn site(&self, operand: u32) -> usize {
         match self.signature.places[operand as usize] {

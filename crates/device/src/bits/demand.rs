@@ -43,7 +43,7 @@ pub enum Detail {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plans<'a> {
     pub(super) site: usize,
-    pub(super) brought: &'a [Plan],
+    pub(super) brought: &'a [Rc<Plan>],
     pub(super) plan: &'a Plan,
 }
 
@@ -79,7 +79,8 @@ fn shares(
     } else {
         Destination::Host
     };
-    let brought = plans.brought.iter().map(|plan| (plan, Destination::Die));
+    let brought = plans.brought.iter();
+    let brought = brought.map(|plan| (&**plan, Destination::Die));
     let steps: Vec<StageSteps<'_>> = brought
         .chain([(plans.plan, result)])
         .map(|(plan, destination)| StageSteps::new(plan, destination, &site, (mixed, detail)))

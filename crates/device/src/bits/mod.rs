@@ -11,6 +11,7 @@ pub mod demand;
 pub mod engine;
 pub mod evaluate;
 pub mod execute;
+mod hashing;
 pub mod plan;
 mod reads;
 mod recipe;

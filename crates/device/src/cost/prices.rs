@@ -36,8 +36,8 @@ impl CostModel {
         )
     }
 
-    /// A sense of one wordline, as read out, in one plane.
-    pub fn sense_of_one(&self) -> Command {
+    /// A sense of one wordline, as read out, in `planes` planes.
+    pub fn sense_of_one(&self, planes: u32) -> Command {
         let iscm = Iscm {
             inverse: false,
             init_s: true,
@@ -50,7 +50,7 @@ impl CostModel {
             wordlines: WordlineBitmap::single(0),
         };
         let slots = [slot].into_iter().collect();
-        self.sense(iscm, &MwsPlane { slots }, 1)
+        self.sense(iscm, &MwsPlane { slots }, planes)
     }
 
     /// An XOR of the latches of `planes` planes.

@@ -48,7 +48,7 @@ impl Bits {
         let planned = self.routes(&asked.expression, estimated.by, classes, count_only);
         let question = self.question_of(estimated, 0, estimated.question.bits);
         let choice = self.choice(count_only);
-        Ok(outlook(&asked.expression, &planned, &question, &choice))
+        Ok(outlook(&planned, &question, &choice))
     }
 
     /// What is asked of `bits` bits from page `first` on.

@@ -372,6 +372,7 @@ impl Bits {
             };
             self.count_plan(&brought, asked, chunks);
             let shape = (bits, across(&brought));
+            let brought = Rc::unwrap_or_clone(brought);
             let stage = Stage::new(self, work, brought, None, shape, (sink, how.origin));
             stages.push(stage);
         }

@@ -4,12 +4,12 @@
 //! complements cancelled, terms absorbed. Leaves are stored rows, so a vector stored inverted
 //! appears negated and nothing downstream needs to know of inverse storage.
 
-use std::collections::HashMap;
 use std::ops::Not;
 use std::rc::Rc;
 
 use nvme::Expression;
 
+use crate::bits::hashing::Table;
 use crate::bits::rows::{Operand, Row};
 
 /// Disjunctions that one is compared with when looking for redundant ones: bounds the effort, not
@@ -68,14 +68,14 @@ pub(super) enum Node {
 pub(super) struct Graph {
     nodes: Vec<Node>,
     // order: looked up by key only, never walked.
-    index: HashMap<Node, Lit>,
+    index: Table<Node, Lit>,
 }
 
 impl Graph {
     pub(super) fn new() -> Graph {
         let mut graph = Graph {
             nodes: Vec::new(),
-            index: HashMap::new(),
+            index: Table::default(),
         };
         graph.intern(Node::False);
         graph

@@ -201,5 +201,5 @@ pub fn plan<V: nvme::Operand>(
     find: impl Fn(V) -> Operand,
 ) -> Plan {
     let mut planner = Planner::new(expression, limits.blocks_max, find);
-    planner.plan(engine, limits.weights).clone()
+    Plan::clone(planner.plan(engine, limits.weights))
 }

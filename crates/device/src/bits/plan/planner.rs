@@ -3,6 +3,8 @@
 //! What an expression means (its normal form, what of it is used several times, other ways to write it) depends neither on the
 //! engine nor on what plans are to be cheap in, and of a search only the last choices do.
 
+use std::rc::Rc;
+
 use media::nand::MWS_BLOCKS_MAX;
 use nvme::Expression;
 
@@ -31,7 +33,7 @@ pub struct Planner {
     parabit: Option<Search>,
     others: Option<Others>,
     /// What was planned before.
-    known: Vec<(Engine, Weights, Plan)>,
+    known: Vec<(Engine, Weights, Rc<Plan>)>,
 }
 
 /// The expression otherwise.
@@ -73,12 +75,12 @@ impl Planner {
     }
 
     /// The plan of an engine that is cheapest by `weights`, as far as one is found.
-    pub fn plan(&mut self, engine: Engine, weights: Weights) -> &Plan {
-        let is_it = |known: &(Engine, Weights, Plan)| (known.0, known.1) == (engine, weights);
+    pub fn plan(&mut self, engine: Engine, weights: Weights) -> &Rc<Plan> {
+        let is_it = |known: &(Engine, Weights, Rc<Plan>)| (known.0, known.1) == (engine, weights);
         let at = self.known.iter().position(is_it);
         let at = at.unwrap_or_else(|| {
             let plan = self.find(engine, weights);
-            self.known.push((engine, weights, plan));
+            self.known.push((engine, weights, Rc::new(plan)));
             self.known.len() - 1
         });
         &self.known[at].2

@@ -10,9 +10,9 @@ use nvme::Expression;
 use sim::{Energy, Span};
 
 use super::time::{asked, cost_of, time_of};
-use super::ways::{Ways, homes};
-use super::{Choice, Route, Routes, TOLD_MAX};
-use crate::bits::bound::{Extent, Shares, bound};
+use super::ways::{Brought, Ways, homes, most_promising_first};
+use super::{Choice, Route, Routes};
+use crate::bits::bound::{Extent, Shares, bound, bound_of_reading};
 use crate::bits::classes::Class;
 use crate::bits::config::RouteRule;
 use crate::bits::demand::{Detail, Question};
@@ -26,8 +26,6 @@ use crate::cost::{Bound, CostModel};
 const FETCHES_LIVED: u64 = 1500;
 /// More work for the dies by such a part of it is clearly more.
 const CLEARLY: u64 = 10;
-/// Classes for which ways are tried together: data that is torn into more is planned class by class.
-const CLASSES_TOGETHER: usize = 4;
 
 /// What is compared: time or energy, then the other.
 type Key = (u64, u64);
@@ -46,16 +44,12 @@ pub(super) fn best(
     classes: Vec<Class>,
     choice: &Choice<'_>,
 ) -> Vec<(Class, Routes)> {
-    let together = classes.len() > 1 && classes.len() <= CLASSES_TOGETHER;
     let mut planned: Vec<Candidates<'_>> = classes
         .iter()
         .map(|class| Candidates::of(expression, class, objective, choice))
         .collect();
     let alone: Vec<usize> = planned.iter_mut().map(|of| of.choose(choice)).collect();
-    let chosen = match together {
-        true => choose_together(&planned, alone, objective, choice),
-        false => alone,
-    };
+    let chosen = choose_together(&planned, alone, objective, choice);
     let routes = planned.into_iter().zip(chosen);
     let routes: Vec<Routes> = routes
         .map(|(of, chosen)| of.routes(chosen, choice))
@@ -74,14 +68,6 @@ struct Candidates<'a> {
     shares: Shares,
     /// By strategy, the candidate in the controller.
     of_strategy: Vec<usize>,
-}
-
-/// A way to bring all pages to one home, before it is planned what that does with them.
-struct Brought {
-    weights: Weights,
-    /// It takes no less, whatever the home does.
-    least: Key,
-    way: Route,
 }
 
 impl<'a> Candidates<'a> {
@@ -138,9 +124,9 @@ impl<'a> Candidates<'a> {
         bound(alone.into_iter(), &asked(choice), choice.model)
     }
 
-    /// What can be brought to one home, what promises most first.
-    fn brought(&mut self, choice: &Choice<'_>) -> Vec<Brought> {
-        let mut all: Vec<Brought> = Vec::new();
+    /// What can be brought to one home.
+    fn brought(&mut self, choice: &Choice<'_>) -> Vec<Brought<Key>> {
+        let mut all = Vec::new();
         let strategies = self.strategies.iter();
         let gathers = |strategy: &&Strategy| strategy.engine == Engine::FlashCosmos;
         let weights = strategies.filter(gathers).map(|strategy| strategy.weights);
@@ -155,7 +141,6 @@ impl<'a> Candidates<'a> {
                 });
             }
         }
-        all.sort_by_key(|brought| brought.least);
         all
     }
 
@@ -182,26 +167,18 @@ impl<'a> Candidates<'a> {
         for at in open {
             self.try_at(at, &mut best, choice);
         }
-        let may_gather = choice.rule != RouteRule::Controller;
-        for (
-            number,
-            Brought {
-                weights,
-                least,
-                way,
-            },
-        ) in brought.into_iter().enumerate()
-        {
-            let is_open = may_gather && best.is_none_or(|(key, _)| least < key);
-            if !is_open && (number > 0 || way.brought.len() > TOLD_MAX) {
-                break;
-            }
-            let way = self.ways.gathered(way, weights);
+        let known = match choice.rule {
+            RouteRule::Controller => Some(Key::default()),
+            RouteRule::Gather | RouteRule::Fastest => best.map(|(key, _)| key),
+        };
+        most_promising_first(brought, known, |brought, is_open| {
+            let way = self.ways.gathered(brought.way, brought.weights);
             let at = self.add(way, choice);
             if is_open {
                 self.try_at(at, &mut best, choice);
             }
-        }
+            best.map(|(key, _)| key)
+        });
         best.map_or(0, |(_, at)| at)
     }
 
@@ -221,17 +198,12 @@ impl<'a> Candidates<'a> {
     /// much, or operands are on several, who waits for whom may still decide. Of two alike on one site the first counts.
     fn is_beaten(&self, at: usize) -> bool {
         let bound = &self.bounds[at];
-        let beats = |other: usize| {
-            let less = &self.bounds[other];
-            let clearly = less.die < bound.die && less.die + less.die / CLEARLY <= bound.die;
+        let beats = |(other, less): (usize, &Bound)| {
             let alike = less == bound && other < at;
-            other != at
-                && less.is_within(bound)
-                && self.class.sites() == 1
-                && (alike || clearly)
-                && !self.routes[other].gathers()
+            let clearly = less.die * (CLEARLY + 1) < bound.die * CLEARLY;
+            (alike || clearly) && less.is_within(bound)
         };
-        (0..self.routes.len()).any(beats)
+        self.class.sites() == 1 && self.bounds.iter().enumerate().any(beats)
     }
 
     fn least(&self, bound: &Bound, model: &CostModel) -> Key {
@@ -274,18 +246,18 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// Chooses for all classes by what they take together: each as if it were alone, or all as one strategy says.
+/// Chooses for all classes by what they take together: each as if it were alone, or, of several, all as one strategy says.
 fn choose_together(
     planned: &[Candidates<'_>],
     alone: Vec<usize>,
     objective: Objective,
     choice: &Choice<'_>,
 ) -> Vec<usize> {
-    let strategies = planned
-        .iter()
-        .map(|of| of.of_strategy.len())
-        .max()
-        .unwrap_or(0);
+    if planned.len() == 1 || choice.rule != RouteRule::Fastest {
+        return alone;
+    }
+    let strategies = planned.iter().map(|of| of.of_strategy.len());
+    let strategies = strategies.max().unwrap_or(0);
     let uniform = (0..strategies).map(|strategy| {
         let of_class = planned.iter();
         let way = |of: &Candidates<'_>| {
@@ -299,9 +271,6 @@ fn choose_together(
         if !ways.contains(&way) {
             ways.push(way);
         }
-    }
-    if choice.rule != RouteRule::Fastest || ways.len() == 1 {
-        return ways.swap_remove(0);
     }
     let classes: Vec<&Candidates<'_>> = planned.iter().collect();
     let best = ways
@@ -382,7 +351,6 @@ pub struct Outlook {
 
 /// What is to be expected of the routes that were chosen.
 pub(in crate::bits) fn outlook(
-    expression: &Expression<Leaf>,
     planned: &[(Class, Routes)],
     question: &Question,
     choice: &Choice<'_>,
@@ -391,14 +359,7 @@ pub(in crate::bits) fn outlook(
         .iter()
         .map(|(class, _)| Shares::of(class, choice.geometry))
         .collect();
-    let read = (planned.iter().zip(&shares)).map(|((class, _), shares)| {
-        let mut ways = Ways::new(expression, class, choice);
-        let read = ways.in_controller(Engine::InStorage, Weights::SENSES_FIRST);
-        let alone = [(class, shares, read.plans())];
-        let bound = bound(alone.into_iter(), question, choice.model);
-        bound.die.max(bound.channel)
-    });
-    let reading = read.max().unwrap_or_default();
+    let read = bound_of_reading(planned.iter().map(|(class, _)| class), choice.model);
     let taken: Vec<Taken<'_>> = (planned.iter().zip(&shares))
         .map(|((class, routes), shares)| (class, shares, &routes.chosen))
         .collect();
@@ -407,7 +368,7 @@ pub(in crate::bits) fn outlook(
     Outlook {
         time,
         energy,
-        reading,
+        reading: read.die.max(read.channel),
     }
 }
 
@@ -449,7 +410,7 @@ fn strategies(objective: Objective, extent: Extent, choice: &Choice<'_>) -> Vec<
 
 /// What a sense, a page over the channel and an operand of the accelerator take, where the busiest has so many pages.
 fn by_time(model: &CostModel, extent: &Extent, pages: u64) -> Weights {
-    let sense = model.sense_of_one();
+    let sense = model.sense_of_one(1);
     Weights {
         sense: ((sense.cycles + sense.array) * extent.batches).as_ps(),
         page_transfer: (model.page_out().span * pages).as_ps(),
@@ -460,7 +421,7 @@ fn by_time(model: &CostModel, extent: &Extent, pages: u64) -> Weights {
 /// What they spend.
 fn by_energy(model: &CostModel) -> Weights {
     Weights {
-        sense: model.sense_of_one().energy.as_pj(),
+        sense: model.sense_of_one(1).energy.as_pj(),
         page_transfer: model.page_out().energy.as_pj(),
         operand: model.accelerated(1).energy.as_pj(),
     }

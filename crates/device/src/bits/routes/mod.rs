@@ -16,6 +16,7 @@ mod time;
 mod ways;
 
 use std::fmt::{self, Display, Formatter};
+use std::rc::Rc;
 
 use media::nand::Geometry;
 use nvme::Expression;
@@ -33,11 +34,7 @@ use crate::region::Home;
 pub use best::Outlook;
 pub(in crate::bits) use best::outlook;
 use time::{asked, time_of};
-use ways::{Ways, homes};
-
-/// Pages of a way to bring them to one home up to which it is told of where it is not what is chosen: to plan it takes as long as
-/// to plan that.
-const TOLD_MAX: usize = 8;
+use ways::{Brought, Ways, homes, most_promising_first};
 
 /// What is carried out for an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +46,7 @@ pub struct Route {
     /// What gives the result.
     pub plan: Plan,
     /// What is evaluated before; the pages of the `n`-th go to layer `n` of the temporary strings.
-    pub brought: Vec<Plan>,
+    pub brought: Vec<Rc<Plan>>,
     /// The inverses of these pages are stored.
     pub inverse: bool,
     /// How long it is estimated to take, if operands of different homes left a choice.
@@ -125,12 +122,12 @@ fn choose_together(planned: &mut [(Class, Routes)], choice: &Choice<'_>) {
         time_of(&routes.collect::<Vec<_>>(), choice)
     });
     let best = (0..ways.len()).min_by_key(|&way| times[way]).unwrap_or(0);
+    let [stayed, gathered, _] = times;
     for (at, (_, routes)) in planned.iter_mut().enumerate() {
         routes.choose(ways[best][at]);
-        let gathers = usize::from(routes.chosen.gathers());
         routes.chosen.estimate = Some(times[best]);
         if let Some(other) = &mut routes.other {
-            other.estimate = Some(times[1 - gathers]);
+            other.estimate = Some(if other.gathers() { gathered } else { stayed });
         }
     }
 }
@@ -192,31 +189,25 @@ fn fastest_gathered(
     choice: &Choice<'_>,
 ) -> Option<Route> {
     let (weights, shares) = (choice.limits.weights, Shares::of(class, choice.geometry));
-    let brought = ways.brought(weights).into_iter();
-    let brought = brought.map(|way| {
+    let brought = ways.brought(weights).into_iter().map(|way| {
         let alone = [(class, &shares, way.plans())];
         let least = bound(alone.into_iter(), &asked(choice), choice.model).least();
-        (least, way)
-    });
-    let mut brought: Vec<(Span, Route)> = brought.collect();
-    brought.sort_by_key(|(least, _)| *least);
-    let mut fastest: Option<(Span, Route)> = None;
-    for (least, way) in brought {
-        let known = fastest.as_ref().map(|(known, _)| *known);
-        let controller = controller.filter(|_| choice.rule != RouteRule::Gather);
-        let is_open = known
-            .into_iter()
-            .chain(controller)
-            .all(|known| least < known);
-        if !is_open && (known.is_some() || way.brought.len() > TOLD_MAX) {
-            break;
+        Brought {
+            weights,
+            least,
+            way,
         }
-        let way = ways.gathered(way, weights);
+    });
+    let known = controller.filter(|_| choice.rule != RouteRule::Gather);
+    let mut fastest: Option<(Span, Route)> = None;
+    most_promising_first(brought.collect(), known, |brought, _| {
+        let way = ways.gathered(brought.way, weights);
         let time = time_of(&[(class, &way)], choice);
         if fastest.as_ref().is_none_or(|(known, _)| time < *known) {
             fastest = Some((time, way));
         }
-    }
+        Some(time)
+    });
     fastest.map(|(time, way)| Route {
         estimate: Some(time),
         ..way
@@ -274,10 +265,14 @@ impl Route {
         }
     }
 
+    fn all_plans(&self) -> impl Iterator<Item = &Plan> {
+        let brought = self.brought.iter().map(|plan| &**plan);
+        brought.chain([&self.plan])
+    }
+
     /// Commands of the array for each chunk.
     pub fn steps(&self) -> u64 {
-        let plans = self.brought.iter().chain([&self.plan]);
-        let computations = plans.flat_map(|plan| &plan.computations);
+        let computations = self.all_plans().flat_map(|plan| &plan.computations);
         computations
             .map(|computation| computation.steps.len() as u64)
             .sum()
@@ -285,8 +280,8 @@ impl Route {
 
     /// Pages of the array for each chunk.
     pub fn pages(&self) -> u64 {
-        let plans = self.brought.iter().chain([&self.plan]);
-        plans.map(|plan| plan.page_transfers() as u64).sum()
+        let pages = self.all_plans().map(Plan::page_transfers);
+        pages.map(|pages| pages as u64).sum()
     }
 
     /// Whether pages are brought to temporary strings.

@@ -125,47 +125,27 @@ impl Subexpression {
         }
     }
 
-    /// The expression with temporary vectors in place of the subexpressions of other homes than `site`, and the numbers of
-    /// these by the temporary vectors'; `None` if they are more than `most`. `numbers` are those of all subexpressions, in order:
-    /// equal ones have the same.
-    pub(super) fn brought_to(
-        &self,
-        site: usize,
-        most: usize,
-        numbers: &[usize],
-    ) -> Option<(Expression<Leaf>, Vec<usize>)> {
-        let mut foreign = Vec::new();
-        let rest = self.replaced((site, most), &mut numbers.iter(), &mut foreign)?;
-        Some((rest, foreign))
+    /// The expression with temporary vectors in place of some subexpressions: the numbers of these are `foreign`, ascending, and
+    /// their places there the temporary vectors' numbers. `numbers` are those of all subexpressions, in order: equal ones
+    /// have the same.
+    pub(super) fn without(&self, foreign: &[usize], numbers: &[usize]) -> Expression<Leaf> {
+        self.replaced(foreign, &mut numbers.iter())
     }
 
-    fn replaced(
-        &self,
-        (at, most): (usize, usize),
-        numbers: &mut Iter<'_, usize>,
-        foreign: &mut Vec<usize>,
-    ) -> Option<Expression<Leaf>> {
-        Some(match self {
-            Subexpression::One { site, expression } => {
-                let number = *numbers.next().expect("each has a number");
-                if *site == at {
-                    return Some(expression.clone());
+    fn replaced(&self, foreign: &[usize], numbers: &mut Iter<'_, usize>) -> Expression<Leaf> {
+        match self {
+            Subexpression::One { expression, .. } => {
+                let number = numbers.next().expect("each has a number");
+                match foreign.binary_search(number) {
+                    Ok(layer) => Leaf::Brought(layer as u32).into(),
+                    Err(_) => expression.clone(),
                 }
-                let known = foreign.iter().position(|known| *known == number);
-                if known.is_none() && foreign.len() == most {
-                    return None;
-                }
-                let layer = known.unwrap_or_else(|| {
-                    foreign.push(number);
-                    foreign.len() - 1
-                });
-                Leaf::Brought(layer as u32).into()
             }
             Subexpression::Many { operator, operands } => {
                 let operands = operands.iter();
-                let operands = operands.map(|of| of.replaced((at, most), numbers, foreign));
-                operator.of(operands.collect::<Option<_>>()?)
+                let operands = operands.map(|of| of.replaced(foreign, numbers));
+                operator.of(operands.collect())
             }
-        })
+        }
     }
 }

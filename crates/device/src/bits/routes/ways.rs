@@ -1,7 +1,7 @@
 //! The ways in which an engine can evaluate an expression for the chunks of a class: every home by itself and the rest in
 //! the controller, or all pages brought to one home.
 
-use std::collections::HashMap;
+use std::rc::Rc;
 
 use nvme::{Expression, Step};
 
@@ -9,6 +9,7 @@ use super::split::{Operator, Subexpression, split};
 use super::{Choice, Route, renumbered};
 use crate::bits::classes::Class;
 use crate::bits::engine::Engine;
+use crate::bits::hashing::Table;
 use crate::bits::plan::{Computation, Plan, Planner, Source, Weights};
 use crate::bits::rows::{LENT, Leaf, Operand, Row};
 use crate::region::Home;
@@ -20,6 +21,10 @@ pub(super) fn homes(class: &Class, choice: &Choice<'_>) -> Vec<Home> {
         .map(|site| class.home(choice.geometry, site))
         .collect()
 }
+
+/// Pages of a way to bring them to one home up to which it is told of where it is not what is chosen: to plan it takes as long as
+/// to plan that.
+const TOLD_MAX: usize = 8;
 
 /// The ways to evaluate an expression for the chunks of a class, whoever is asked for them and what they are to be cheap in:
 /// what they have in common is found once.
@@ -36,33 +41,39 @@ pub(super) struct Ways<'a> {
 }
 
 /// An expression split by the homes of its operands.
-struct Split {
-    whole: Subexpression,
-    /// Different subexpressions of one home.
-    parts: Vec<Part>,
+pub(super) struct Split {
+    pub(super) whole: Subexpression,
+    /// Different subexpressions of one home, by first use.
+    pub(super) parts: Vec<Part>,
     /// The part of each subexpression, in order.
-    numbers: Vec<usize>,
+    pub(super) numbers: Vec<usize>,
     /// By home; nothing where a string has not so many layers.
-    gathers: Vec<Option<Gather>>,
+    pub(super) gathers: Vec<Option<Gather>>,
 }
 
 /// A subexpression of one home.
-struct Part {
+pub(super) struct Part {
     site: usize,
-    expression: Expression<Leaf>,
+    pub(super) expression: Expression<Leaf>,
     /// What it is the inverse of, if that is a part as well: the array evaluates only that.
     inverse_of: Option<usize>,
     planner: Option<Planner>,
 }
 
 /// All subexpressions of other homes brought to one.
-struct Gather {
-    /// What is left of the expression.
-    rest: Expression<Leaf>,
-    /// The parts that are brought.
-    foreign: Vec<usize>,
-    /// Plans the rest where they are stored as they are, and inverted.
-    planners: [Option<Planner>; 2],
+pub(super) struct Gather {
+    /// The parts that are brought, in order.
+    pub(super) foreign: Vec<usize>,
+    /// Plan what is left of the expression, where they are stored as they are and inverted.
+    rest: Option<[Planner; 2]>,
+}
+
+/// A way to bring all pages to one home, before it is planned what that does with them.
+pub(super) struct Brought<K> {
+    pub(super) weights: Weights,
+    /// It takes no less, whatever the home does.
+    pub(super) least: K,
+    pub(super) way: Route,
 }
 
 impl<'a> Ways<'a> {
@@ -98,7 +109,7 @@ impl<'a> Ways<'a> {
         if self.homes.len() == 1 || engine == Engine::InStorage {
             let new = || Planner::new(self.expression, self.blocks_max, stored_in(self.class));
             let plan = self.whole.get_or_insert_with(new).plan(engine, weights);
-            return route(self.homes[0], 0, plan.clone());
+            return route(self.homes[0], 0, Plan::clone(plan));
         }
         let mut split = self.take_split();
         let plan = self.combined(&mut split, engine, weights);
@@ -137,23 +148,31 @@ impl<'a> Ways<'a> {
     /// A way of those of [`Ways::brought`] with what its home does.
     pub(super) fn gathered(&mut self, brought: Route, weights: Weights) -> Route {
         let mut split = self.take_split();
-        let gather = split.gathers[brought.site].as_mut();
-        let Gather { rest, planners, .. } = gather.expect("something can be brought there");
-        let find = stored_in(self.class);
-        let [plain, inverted] = planners.each_mut();
-        let plan_with = |planner: &mut Option<Planner>, inverse| {
-            let find = |leaf| match leaf {
-                Leaf::Stored(_) => find(leaf),
-                Leaf::Brought(layer) => Operand::Row(Row {
-                    row_set: LENT,
-                    layer,
-                    inverse,
-                }),
-            };
-            let planner = planner.get_or_insert_with(|| Planner::new(rest, self.blocks_max, find));
-            planner.plan(Engine::FlashCosmos, weights).clone()
-        };
-        let (plain, inverted) = (plan_with(plain, false), plan_with(inverted, true));
+        let Split {
+            whole,
+            numbers,
+            gathers,
+            ..
+        } = &mut split;
+        let gather = gathers[brought.site].as_mut();
+        let Gather { foreign, rest } = gather.expect("something can be brought there");
+        let planners = rest.get_or_insert_with(|| {
+            let rest = whole.without(foreign, numbers);
+            [false, true].map(|inverse| {
+                let find = |leaf| match leaf {
+                    Leaf::Stored(_) => stored_in(self.class)(leaf),
+                    Leaf::Brought(layer) => Operand::Row(Row {
+                        row_set: LENT,
+                        layer,
+                        inverse,
+                    }),
+                };
+                Planner::new(&rest, self.blocks_max, find)
+            })
+        });
+        let plans = planners.each_mut();
+        let [plain, inverted] =
+            plans.map(|planner| Plan::clone(planner.plan(Engine::FlashCosmos, weights)));
         self.split = Some(split);
         let weigh = |plan: &Plan| (plan.senses(), plan.page_transfers());
         let inverse = weigh(&inverted) < weigh(&plain);
@@ -169,7 +188,7 @@ impl<'a> Ways<'a> {
         let split = self.split.iter();
         let planners = split.flat_map(|split| {
             let gathers = split.gathers.iter().flatten();
-            let rests = gathers.flat_map(|gather| gather.planners.iter().flatten());
+            let rests = gathers.flat_map(|gather| gather.rest.iter().flatten());
             let parts = split.parts.iter().filter_map(|part| part.planner.as_ref());
             parts.chain(rests)
         });
@@ -198,7 +217,7 @@ impl<'a> Ways<'a> {
         part: usize,
         engine: Engine,
         weights: Weights,
-    ) -> &'b Plan {
+    ) -> &'b Rc<Plan> {
         let Part {
             expression,
             planner,
@@ -256,6 +275,24 @@ impl<'a> Ways<'a> {
     }
 }
 
+/// Has `plan` plan what may be better than the best `known`, what promises most first; it says how good that is, and is told
+/// whether there was hope. Of what cannot be better at most one is planned, to tell of.
+pub(super) fn most_promising_first<K: Ord + Copy>(
+    mut all: Vec<Brought<K>>,
+    mut known: Option<K>,
+    mut plan: impl FnMut(Brought<K>, bool) -> Option<K>,
+) {
+    all.sort_by_key(|brought| brought.least);
+    for (number, brought) in all.into_iter().enumerate() {
+        let is_open = known.is_none_or(|known| brought.least < known);
+        if !is_open && (number > 0 || brought.way.brought.len() > TOLD_MAX) {
+            break;
+        }
+        let planned = plan(brought, is_open);
+        known = known.into_iter().chain(planned).min();
+    }
+}
+
 /// A route of one plan, shared out over the dies of a site.
 fn route(home: Home, site: usize, plan: Plan) -> Route {
     Route {
@@ -278,9 +315,9 @@ fn stored_in(class: &Class) -> impl Fn(Leaf) -> Operand {
 
 impl Split {
     /// What is combined from subexpressions of so many homes, each of which has strings of so many layers to lend.
-    fn of(whole: Subexpression, homes: usize, layers: usize) -> Split {
+    pub(super) fn of(whole: Subexpression, homes: usize, layers: usize) -> Split {
         // order: looked up by key only, never walked.
-        let mut known: HashMap<(Vec<Step<Leaf>>, bool), usize> = HashMap::new();
+        let mut known: Table<(Vec<Step<Leaf>>, bool), usize> = Table::default();
         let mut parts: Vec<Part> = Vec::new();
         let mut numbers = Vec::new();
         whole.each(&mut |site, expression| {
@@ -304,11 +341,12 @@ impl Split {
             }
         }
         let gather = |site| {
-            let (rest, foreign) = whole.brought_to(site, layers, &numbers)?;
-            Some(Gather {
-                rest,
+            let all = 0..parts.len();
+            let foreign: Vec<usize> = all.filter(|&part| parts[part].site != site).collect();
+            let has_room = foreign.len() <= layers;
+            has_room.then_some(Gather {
                 foreign,
-                planners: [None, None],
+                rest: None,
             })
         };
         Split {

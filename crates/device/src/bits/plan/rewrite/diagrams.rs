@@ -4,9 +4,9 @@
 //! of rows decide it. The rows are in the order in which the expression names them, which keeps numbers that are
 //! compared or added bit by bit small. What becomes too large is given up.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::BTreeSet;
 
+use crate::bits::hashing::{Known, Table};
 use crate::bits::plan::graph::{Graph, Lit, Node};
 
 /// A node of a diagram: a function.
@@ -32,34 +32,6 @@ struct Decision {
 
 /// A row, or its inverse: the number of the row, and whether it is to be one.
 pub(super) type Literal = (u32, bool);
-
-/// Mixes the few words of a key by multiplication: nobody chooses keys here to have them collide.
-#[derive(Default)]
-pub(super) struct Mixer(u64);
-
-impl Hasher for Mixer {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
-    }
-
-    fn write_u32(&mut self, word: u32) {
-        self.write_u64(word.into());
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(26) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-}
-
-type Mixed = BuildHasherDefault<Mixer>;
-// order: asked for single entries only.
-type Table<K, V> = HashMap<K, V, Mixed>;
-// order: asked for single entries only.
-type Known<K> = HashSet<K, Mixed>;
 
 /// Diagrams over the rows below a literal.
 pub(super) struct Diagrams {

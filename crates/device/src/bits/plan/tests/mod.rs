@@ -354,6 +354,48 @@ fn alternating_operators_stay_in_the_latches() {
     assert!(parabit.page_transfers() > 1, "{parabit}");
 }
 
+/// So many rows, each of a group of its own, and what one sense of one block at a time makes of them.
+fn one_block_at_a_time<const N: usize>(
+    weights: Weights,
+    expression: impl Fn([Expression; N]) -> Expression,
+) -> Plan {
+    let (mut store, mut random) = (Store::new(48), Random(17));
+    let rows = std::array::from_fn(|group| {
+        leaf(store.add(group as u32, false, random_words(&mut random)))
+    });
+    let limits = Limits {
+        blocks_max: 1,
+        weights,
+    };
+    let [plan, ..] = store.check(&expression(rows), &limits);
+    plan
+}
+
+#[test]
+fn what_cannot_join_an_exclusive_or_begins_it() {
+    // Of a & b the sensing latch holds no inverse, and c | d is no product at all.
+    let plan = one_block_at_a_time(Weights::SENSES_FIRST, |[a, b, c, d, e]| {
+        Expression::Xor(vec![e, a & b, c | d])
+    });
+    assert_eq!((plan.senses(), plan.page_transfers()), (5, 1), "{plan}");
+}
+
+#[test]
+fn what_can_neither_begin_an_exclusive_or_nor_join_it_is_a_page_of_its_own() {
+    let plan = one_block_at_a_time(Weights::SENSES_FIRST, |[a, b, c, d, e]| {
+        Expression::Xor(vec![e, a | b, c | d])
+    });
+    assert_eq!((plan.senses(), plan.page_transfers()), (5, 2), "{plan}");
+}
+
+#[test]
+fn the_inverse_of_a_chain_takes_as_many_senses() {
+    let plan = one_block_at_a_time(Weights::PAGES_FIRST, |[a, b, c, d, e]| {
+        Expression::Or(vec![Expression::Or(vec![!a, b, !c]) & d, e])
+    });
+    assert_eq!((plan.senses(), plan.page_transfers()), (5, 1), "{plan}");
+}
+
 #[test]
 fn constants_need_no_sense() {
     let (mut store, mut random) = (Store::new(48), Random(9));

@@ -3,17 +3,18 @@
 use std::ops::Range;
 
 use media::nand::{Geometry, PageAddress, PlaneId, ProgramMode};
+use sim::{Simulation, Span};
 
 use super::{Expression, Random, group};
-use crate::bits::bound::{Shares, bound};
+use crate::bits::bound::{Shares, bound, bound_of_reading};
 use crate::bits::classes::{Class, classes};
 use crate::bits::config::RouteRule;
-use crate::bits::demand::{Detail, Question, demand};
+use crate::bits::demand::{Detail, Plans, Question, demand};
 use crate::bits::engine::{Engine, Evaluator, Objective};
-use crate::bits::plan::{Limits, Weights};
+use crate::bits::plan::{Limits, Plan, Planner, Weights};
 use crate::bits::routes::time::time_of;
 use crate::bits::routes::ways::Ways;
-use crate::bits::routes::{Choice, Route, routes};
+use crate::bits::routes::{Choice, Route, Routes, routes};
 use crate::bits::rows::Leaf;
 use crate::cost::{AcceleratorModel, Bound, Cost, CostModel, IdleDrive, PageRead, tests};
 use crate::ftl::{Lpn, Stored};
@@ -256,7 +257,7 @@ fn bounds_are_no_more_than_what_is_lived() {
 /// What is chosen between engines takes no longer than what any of them would do, however many classes share the drive.
 #[test]
 fn no_engine_alone_is_faster_than_the_best() {
-    let (mut alone, mut together) = (0, 0);
+    let (mut alone, mut together, mut considerate) = (0, 0, 0);
     for seed in 0..300 {
         let random = &mut Random(seed);
         let model = model(random);
@@ -293,10 +294,130 @@ fn no_engine_alone_is_faster_than_the_best() {
             };
             *told += u32::from(best < other);
         }
+        // Each class by what would be best if the others were not there.
+        let one_by_one = classes.iter().map(|class| {
+            let by = Evaluator::Best(Objective::Time);
+            let mut planned = routes(&expression, by, vec![class.clone()], &choice);
+            planned.swap_remove(0).1.chosen
+        });
+        let one_by_one: Vec<Route> = one_by_one.collect();
+        let each = classes.iter().zip(&one_by_one);
+        let each = time_of(&each.collect::<Vec<_>>(), &choice).as_ps();
+        assert!(best <= each, "seed {seed}: {best} of {each} ps");
+        considerate += u32::from(best < each);
     }
     assert!(
-        alone > 100 && together > 10,
-        "{alone} and {together} faster"
+        alone > 100 && together > 10 && considerate > 5,
+        "{alone} and {together} faster, {considerate} as they are together"
+    );
+}
+
+/// What the dies and channels have to do for whoever reads each operand by itself is no more than what that takes.
+#[test]
+fn reading_each_operand_takes_no_less_than_its_bound() {
+    let mut ratios = Vec::new();
+    for seed in 0..200 {
+        let random = &mut Random(seed);
+        let model = model(random);
+        let geometry = &model.nand.geometry;
+        let operands = Operands::new(geometry, random);
+        let expression = random.expression(3);
+        let chunks = 1 + random.below(3 * u64::from(geometry.planes()));
+        let (_, classes) = operands.classes(&expression, chunks as u32);
+        let bound = bound_of_reading(classes.iter(), &model);
+        let question = Question {
+            bits: u64::MAX,
+            expression_bytes: 0,
+            count_only: false,
+        };
+        let simulation = Simulation::new(0);
+        let drive = IdleDrive::new(&simulation.handle(), &model);
+        for operand in expression.vectors() {
+            let (vector, classes) = operands.classes(&operand.into(), chunks as u32);
+            let of = |class: &Class| Planner::new(&vector, 4, |_| class.operand(0));
+            let plan =
+                |class| Plan::clone(of(class).plan(Engine::InStorage, Weights::SENSES_FIRST));
+            let plans: Vec<Plan> = classes.iter().map(plan).collect();
+            let plans = classes.iter().zip(&plans).map(|(class, plan)| {
+                let (site, brought) = (0, &[][..]);
+                (
+                    class,
+                    Plans {
+                        site,
+                        brought,
+                        plan,
+                    },
+                )
+            });
+            let demand = demand(plans, &question, &model, Detail::Commands);
+            let read = drive.clone().carry_out(demand);
+            simulation.handle().spawn_detached(read);
+        }
+        simulation.run();
+        let (bound, took) = (bound.die.max(bound.channel), drive.cost().time);
+        assert!(
+            bound <= took,
+            "seed {seed}: {bound} of {took}, {expression}"
+        );
+        ratios.push(bound.as_ps() as f64 / took.as_ps() as f64);
+    }
+    ratios.sort_by(f64::total_cmp);
+    let middle = ratios[ratios.len() / 2];
+    assert!(middle > 0.7, "{ratios:.2?}");
+}
+
+/// What several classes do not do is told as it would be if all of them did it.
+#[test]
+fn the_other_way_of_classes_is_told_for_all_of_them() {
+    let (mut gathering, mut staying) = (0, 0);
+    for seed in 0..300 {
+        let random = &mut Random(seed);
+        let mut model = model(random);
+        model.accelerator.bytes_per_second = 30_000_000;
+        let geometry = &model.nand.geometry;
+        let operands = Operands::new(geometry, random);
+        let expression = random.expression(4);
+        let (expression, classes) = operands.classes(&expression, 2 * geometry.planes());
+        let choice = Choice {
+            geometry,
+            limits: &Limits {
+                blocks_max: 4,
+                weights: Weights::SENSES_FIRST,
+            },
+            model: &model,
+            rule: RouteRule::Fastest,
+            count_only: false,
+        };
+        let by = Evaluator::Engine(Engine::FlashCosmos);
+        let planned = routes(&expression, by, classes, &choice);
+        let gathers = |(_, routes): &(Class, Routes)| routes.chosen.gathers();
+        if planned.len() < 2 || planned.iter().all(|(_, routes)| routes.other.is_none()) {
+            continue;
+        }
+        let told = planned
+            .iter()
+            .filter_map(|(_, routes)| routes.other.as_ref());
+        let told: Vec<(bool, Option<Span>)> = told
+            .map(|other| (other.gathers(), other.estimate))
+            .collect();
+        for wanted in [false, true] {
+            let ways = planned.iter().map(|(class, routes)| {
+                let all = [Some(&routes.chosen), routes.other.as_ref()];
+                let mut all = all.into_iter().flatten();
+                let way = all.find(|way| way.gathers() == wanted);
+                (class, way.unwrap_or(&routes.chosen))
+            });
+            let time = time_of(&ways.collect::<Vec<_>>(), &choice);
+            for (_, estimate) in told.iter().filter(|(gathers, _)| *gathers == wanted) {
+                assert_eq!(*estimate, Some(time), "seed {seed}, gathers {wanted}");
+            }
+        }
+        let some = planned.iter().any(gathers);
+        *(if some { &mut gathering } else { &mut staying }) += 1;
+    }
+    assert!(
+        gathering > 5 && staying > 5,
+        "{gathering} gather and {staying} do not"
     );
 }
 

@@ -6,6 +6,7 @@ mod steps;
 use nvme::Expression as Tree;
 
 use super::split::{Operator, Subexpression, split};
+use super::ways::Split;
 use crate::bits::rows::Leaf;
 
 /// Operand `group * 10 + vector`, which is at home at `group`.
@@ -106,26 +107,22 @@ fn subexpressions_mean_together_what_the_whole_means() {
         let whole = split(&expression, &group);
         assert_eq!(meaning_of_split(&whole), expected, "{expression}");
         combined += u32::from(matches!(whole, Subexpression::Many { .. }));
-        let mut parts: Vec<Expression> = Vec::new();
-        let mut numbers = Vec::new();
-        whole.each(&mut |_, part| {
-            let known = parts.iter().position(|known| known == part);
-            numbers.push(known.unwrap_or(parts.len()));
-            if known.is_none() {
-                parts.push(part.clone());
-            }
-        });
+        let with_room = |layers| Split::of(whole.clone(), 3, layers);
+        let all = with_room(usize::MAX);
         for home in 0..3 {
-            let brought = |most| whole.brought_to(home, most, &numbers);
-            let (rest, foreign) = brought(usize::MAX).expect("room for all");
-            let few = |most| brought(most).is_some();
+            let gather = all.gathers[home].as_ref().expect("room for all");
+            let foreign = &gather.foreign;
+            let rest = all.whole.without(foreign, &all.numbers);
+            let few = |most| with_room(most).gathers[home].is_some();
             assert!(few(foreign.len()), "{expression}: as many as there are");
             assert!(
                 foreign.is_empty() || !few(foreign.len() - 1),
                 "{expression}: one too many"
             );
             let with_temporary = |leaf| match leaf {
-                Leaf::Brought(layer) => meaning(&parts[foreign[layer as usize]], &word),
+                Leaf::Brought(layer) => {
+                    meaning(&all.parts[foreign[layer as usize]].expression, &word)
+                }
                 Leaf::Stored(_) => {
                     assert_eq!(group(leaf), home, "{expression}: the rest is of one home");
                     word(leaf)

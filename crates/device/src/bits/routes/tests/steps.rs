@@ -116,7 +116,7 @@ fn most_steps(
     })
 }
 
-/// Each limit is about a fifth above what it takes; a search that repeats what was found before exceeds it.
+/// Each limit is about a twentieth above what it takes; a search that repeats what was found before exceeds it.
 #[test]
 fn planning_takes_few_steps() {
     type Case = (
@@ -132,51 +132,51 @@ fn planning_takes_few_steps() {
             or_of_ands,
             100,
             true,
-            [400, 19_000, 19_000, 19_000],
+            [330, 15_900, 16_200, 16_200],
         ),
         (
             "or of ands",
             or_of_ands,
             100,
             false,
-            [600, 4_600, 5_000, 5_000],
+            [460, 3_870, 4_150, 4_260],
         ),
         (
             "or of ands",
             or_of_ands,
             1000,
             true,
-            [3_100, 72_000, 75_000, 75_000],
+            [2_600, 60_800, 63_200, 63_500],
         ),
         (
             "parity of terms",
             parity_of_terms,
             100,
             true,
-            [400, 63_000, 63_000, 63_000],
+            [300, 53_400, 53_500, 53_600],
         ),
         (
             "parity of terms",
             parity_of_terms,
             100,
             false,
-            [1_100, 5_300, 5_700, 5_800],
+            [890, 4_410, 4_770, 4_910],
         ),
         (
             "parity of terms",
             parity_of_terms,
             1000,
             true,
-            [2_900, 72_000, 74_000, 74_000],
+            [2_370, 60_500, 61_900, 62_200],
         ),
-        ("62 deep", deep, 62, true, [160, 6_800, 7_000, 7_000]),
-        ("62 deep", deep, 62, false, [1_100, 44_000, 44_000, 44_000]),
+        ("62 deep", deep, 62, true, [140, 5_730, 5_880, 5_880]),
+        ("62 deep", deep, 62, false, [890, 37_600, 37_600, 37_600]),
         (
             "62 deep",
             deep,
             1000,
             true,
-            [3_300, 1_700_000, 1_700_000, 1_700_000],
+            [2_750, 1_460_000, 1_460_000, 1_460_000],
         ),
     ];
     for (name, family, operands, is_apart, most) in cases {
@@ -187,7 +187,7 @@ fn planning_takes_few_steps() {
                 format!("{name} of {operands} operands, on different dies: {is_apart}, {by}");
             assert!(steps <= most, "{case}: {steps} steps, of {most}");
             assert!(
-                steps > most / 2,
+                steps > most - most / 10,
                 "{case}: {steps} steps only, let the limit follow"
             );
         }

@@ -28,6 +28,9 @@ use crate::workload::{parse_precondition, parse_workloads};
 /// than the machine has.
 const CALL_BYTES_MAX: u64 = 4 << 30;
 
+/// What a vector was called in expressions before it was moved, the name of its group, and itself.
+type MovedRow = ((u32, u32), String, VectorRow);
+
 /// A drive in this process, of the thread that opened it.
 #[pyclass(frozen, module = "bitline._bitline")]
 pub(crate) struct Drive(Key);
@@ -320,7 +323,7 @@ impl Drive {
     }
 
     /// Follows advice: what vectors that were moved have become, with the names of their groups.
-    fn apply(&self, advice: &Advice) -> PyResult<Vec<((u32, u32), String, VectorRow)>> {
+    fn apply(&self, advice: &Advice) -> PyResult<Vec<MovedRow>> {
         let applied = self.with(|drive| drive.apply(&advice.0))?;
         let moved = applied.into_iter();
         let moved = moved.map(|(id, vector)| {

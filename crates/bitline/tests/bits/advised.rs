@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use bitline::advise::{Advice, Asked, Given, Placed};
 use bitline::inside::InsideConfig;
-use bitline::{Drive, Expression, VectorId};
+use bitline::{Drive, Expression, Move, Rows, VectorId};
 use sim::Span;
 
 use crate::{Random, open};
@@ -296,4 +296,64 @@ fn advice_holds_for_the_length_of_the_vectors() {
         (number, pages[(number / 16 + number) as usize % 4])
     });
     advice_holds(workloads);
+}
+
+/// A power cut leaves all vectors where they were, or has all moved.
+#[test]
+fn a_power_cut_moves_all_vectors_or_none() {
+    let rows = [vec![0b0011_u8; 100], vec![0b0101; 100], vec![0b1001; 100]];
+    let mut moved = Vec::new();
+    for cut_us in (0..4000).step_by(125) {
+        let mut drive = open(&[]);
+        let mut before = drive
+            .group("one")
+            .expect("a name")
+            .write(800, rows[..2].to_vec())
+            .expect("room");
+        before.extend(
+            drive
+                .group("two")
+                .expect("a name")
+                .write(800, rows[2..].to_vec())
+                .expect("room"),
+        );
+        let ids: Vec<VectorId> = before.iter().map(|vector| vector.id).collect();
+        let begun = drive.run(|host| async move {
+            let mover = host.clone();
+            let to = |ids: &[VectorId]| Move::new(ids.to_vec(), "all", Rows::new(800));
+            let moves = [to(&ids[..1]), to(&ids[1..])];
+            let task = host
+                .sim()
+                .spawn(async move { mover.move_vectors(&moves).await });
+            host.sim().sleep(Span::from_us(cut_us)).await;
+            drop(task);
+        });
+        begun.expect("it is under way");
+        drive.power_cut().expect("power");
+        drive.power_up().expect("it recovers");
+        let groups: Vec<String> = drive
+            .groups()
+            .expect("groups")
+            .into_iter()
+            .map(|group| group.name)
+            .collect();
+        let is_moved = groups == ["all"];
+        assert!(
+            is_moved || groups == ["one", "two"],
+            "{cut_us} us: {groups:?}"
+        );
+        let found = groups.iter().flat_map(|group| {
+            let vectors = drive.group(group).expect("it is there").vectors();
+            vectors.expect("it has some")
+        });
+        let found: Vec<_> = found.collect();
+        for (vector, row) in found.iter().zip(&rows) {
+            let bits = drive.query(&vector.into()).read().expect("it can be read");
+            assert_eq!(&bits, row, "{cut_us} us");
+        }
+        assert_eq!(found.len(), rows.len());
+        moved.push(is_moved);
+    }
+    assert!(moved.is_sorted(), "what is moved stays so");
+    assert!(!moved[0] && moved[moved.len() - 1], "{moved:?}");
 }

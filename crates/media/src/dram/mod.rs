@@ -131,7 +131,7 @@ impl Dram {
         toward: Toward,
     ) -> Time {
         let mut access = ScatteredAccess::default();
-        self.add(&mut access, requester.into(), address, bytes, toward);
+        self.add(&mut access, requester, address, bytes, toward);
         self.post_scattered(access)
             .unwrap_or_else(|| self.sim.now())
     }
@@ -141,11 +141,12 @@ impl Dram {
     pub fn add(
         &self,
         access: &mut ScatteredAccess,
-        requester: Requester,
+        requester: impl Into<Requester>,
         address: u64,
         bytes: u64,
         toward: Toward,
     ) {
+        let requester = requester.into();
         let tenant = requester.tenant;
         let moved_for = match toward {
             Toward::Reader => &self.read_for,

@@ -257,6 +257,29 @@ class Pending:
         """Let time pass until it has ended: what it gave, and the picoseconds it took. Can be called once."""
 
 @final
+class Advice:
+    """What is proposed, beside what there is.
+
+    Groups are lists of vectors, each with whether it is inverted; costs are senses, page transfers,
+    picoseconds and picojoules of each expression.
+    """
+
+    def before(
+        self,
+    ) -> tuple[list[list[tuple[tuple[int, int], bool]]], list[tuple[int, int, int, int]]]:
+        """Groups and costs as given."""
+
+    def after(
+        self,
+    ) -> tuple[list[list[tuple[tuple[int, int], bool]]], list[tuple[int, int, int, int]]]:
+        """Groups and costs as proposed."""
+
+    def replacing(self) -> tuple[int, int, int, int | None, int | None]:
+        """What placing vectors anew takes.
+
+        How many are written, picoseconds, picojoules, and questions after which time and energy are won.
+        """
+
 class Drive:
     """A drive in this process, of the thread that opened it. Results of several values are JSON."""
 
@@ -375,6 +398,20 @@ class Drive:
     def explain(self, expression: Expression, platform: str) -> str:
         """How an expression would be evaluated, in words."""
 
+    def advise(self, asked: list[tuple[Expression, int]]) -> Advice:
+        """Propose groups and inversions for expressions over its vectors, each with how often it is asked."""
+
+    def apply(
+        self, advice: Advice
+    ) -> list[
+        tuple[
+            tuple[int, int],
+            str,
+            tuple[str, int, int, bool, tuple[int, int], list[tuple[int, int]]],
+        ]
+    ]:
+        """Follow advice: vectors that were moved, each with its group and itself as they are then."""
+
     def explanation(
         self,
         expression: Expression,
@@ -430,22 +467,15 @@ def advise(
     config: Config,
     asked: list[tuple[Expression, int]],
     given: list[tuple[tuple[int, int], int, bool]],
-) -> tuple[
-    tuple[list[list[tuple[tuple[int, int], bool]]], list[tuple[int, int, int, int]]],
-    tuple[list[list[tuple[tuple[int, int], bool]]], list[tuple[int, int, int, int]]],
-    tuple[int, int, int, int | None, int | None],
-]:
+    bits: int | None = None,
+) -> Advice:
     """Propose groups and inversions for expressions, each with how often it is asked.
 
     Args:
         config: The drive.
         asked: Expressions and frequencies.
         given: Where vectors are: vector, group, whether inverted. Others are in one further group.
-
-    Returns:
-        As given and as proposed: groups of vectors, each with whether it is inverted; and senses, page
-        transfers, picoseconds and picojoules of each expression. Then what placing vectors anew takes: how
-        many are written, picoseconds, picojoules, and questions after which time and energy are won.
+        bits: Length of vectors; a page in every plane if not given.
     """
 
 def preset_names() -> list[str]:

@@ -6,23 +6,29 @@ for group in advice.groups:
     print(group)
 print(advice.senses_before, "->", advice.senses)
 ```
+
+Of expressions over vectors on a drive, `advice.apply()` places them so.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bitline import _bitline
 from bitline.arguments import PathLike
-from bitline.bits import BitExpression
+from bitline.bits import BITS_MAX, BitExpression, BitVector
 from bitline.display import Displayed, Result
 from bitline.errors import UsageError
 from bitline.opening import Setting, configuration
 from bitline.symbols import Formula, parse
 from bitline.units import Duration, Energy, counted, quoted
 
-#: An expression over names, or one over vectors on a drive.
-Asked: TypeAlias = str | Formula | BitExpression
+if TYPE_CHECKING:
+    from bitline.columns import Predicate
+    from bitline.drive import Drive
+
+#: An expression over names, one over vectors on a drive, or a predicate of an index, which is one.
+Asked: TypeAlias = "str | Formula | BitExpression | Predicate"
 
 #: Frequencies are compared as whole numbers of this part.
 _PARTS = 1000
@@ -46,8 +52,8 @@ class Member:
 class AdvisedExpression:
     """What one expression costs.
 
-    Senses and pages are for each page of its vectors, time and energy those of counting its ones where a
-    vector has a page in every plane, by whoever is fastest on a drive that does nothing else.
+    Senses and pages are for each page of its vectors, time and energy those of counting its ones, by whoever
+    is fastest on a drive that does nothing else.
     """
 
     expression: str
@@ -74,9 +80,9 @@ class AdvisedExpression:
 
 @dataclass(frozen=True)
 class Replacing:
-    """What it takes to place vectors anew, of a page in every plane, and when that has paid back.
+    """What it takes to place vectors anew, as `Advice.apply` does, and when that has paid back.
 
-    They are read and written one after another, those of a group that are stored alike with one call.
+    They are read and written one after another, and then named all at once.
     """
 
     vectors: int
@@ -84,11 +90,21 @@ class Replacing:
     time: Duration
     """About how long reading and writing them takes."""
     energy: Energy
-    """About what that spends."""
+    """About what that spends, but for erasing blocks that are empty then."""
     questions_for_time: int | None
     """Questions, asked in proportion, after which time is won; None if none is."""
     questions_for_energy: int | None
     """Questions after which energy is won; None if none is."""
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What following advice has made of vectors and questions."""
+
+    vectors: Mapping[str, BitVector]
+    """Vectors that were moved, by what they were called before: `GROUP:VECTOR`."""
+    expressions: tuple[BitExpression, ...]
+    """The expressions that were asked about, over the vectors as they are now."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,6 +119,24 @@ class Advice(Displayed):
     """In the order asked."""
     replacing: Replacing
     """What following it takes."""
+    _of: "_OfDrive | None" = field(default=None, compare=False)
+
+    def apply(self) -> Applied:
+        """Follow it: vectors of each new group are moved to one, stored inverted where that was proposed.
+
+        Groups are called `advised_1` and so on, and vectors as before; where two of a group would have the
+        same name, each is `GROUP:VECTOR` from then on. All are moved at once: a power cut leaves them where
+        they were, or has them moved. A vector that was moved is found as the answer has it, and no more as it
+        was. The drive erases emptied blocks then, for which a question that follows at once may wait.
+
+        Raises:
+            UsageError: It is about names; a vector that was deleted; vectors of a bitmap index, which stay
+                where the index has written them.
+            NvmeError: What the drive reports, such as Vector Group Full.
+        """
+        if self._of is None:
+            raise UsageError("advice on names cannot be applied: ask for advice on vectors of a drive")
+        return self._of.apply()
 
     @property
     def senses_before(self) -> float:
@@ -128,10 +162,11 @@ class Advice(Displayed):
 
 
 def advise(
-    expressions: Asked | Mapping[str, float] | Iterable[Asked | tuple[Asked, float]],
+    expressions: "Asked | Mapping[Asked, float] | Iterable[Asked | tuple[Asked, float]]",
     *,
     groups: Iterable[Sequence[str]] = (),
     inverse: Iterable[str] = (),
+    bits: int | None = None,
     preset: str | None = None,
     config: PathLike | None = None,
     set: Mapping[str, Setting] | None = None,  # noqa: A002 (as bitline.open)
@@ -141,9 +176,11 @@ def advise(
     Args:
         expressions: One expression; or several, each alone (asked once) or with how often it is asked; or a
             mapping from expressions to that. An expression is text such as `"a & (b | ~c)"`, a `Formula`, or
-            an expression over vectors of a drive, which are then where they are.
+            an expression over vectors of a drive, which are then where they are and as long; a predicate of a
+            bitmap index is one of these.
         groups: Where vectors are before, by names; those in none share a group. Not for vectors on a drive.
         inverse: Names of those whose inverse is stored before.
+        bits: Length of vectors that are names; a page in every plane if not given.
         preset: The drive: a name of `bitline.presets()`; that of vectors on a drive is theirs.
         config: A TOML file instead of a preset.
         set: Single keys to override, such as `{"nand.mws.blocks_max": 2}`.
@@ -155,31 +192,58 @@ def advise(
         the best, for many a good one.
 
     Raises:
-        UsageError: No expression, a frequency that is none, names that are in no expression or in two
-            groups, expressions over names and over vectors, or over vectors on different drives.
+        UsageError: No expression, a frequency or length that is none, names that are in no expression or in
+            two groups, expressions over names and over vectors, or over vectors on different drives; a
+            predicate that is true of all rows or of none, which no drive is asked for.
         ConfigError: As `bitline.open`.
     """
-    if isinstance(expressions, str | Formula | BitExpression):
-        expressions = [expressions]
-    listed = expressions.items() if isinstance(expressions, Mapping) else expressions
-    asked = [each if isinstance(each, tuple) else (each, 1) for each in listed]
+    asked = _listed(expressions)
     if not asked:
         raise UsageError("advise: give at least one expression")
     stored: list[tuple[BitExpression, int]] = []
     formulas: list[tuple[Formula, int]] = []
     for expression, frequency in asked:
-        if isinstance(expression, BitExpression):
-            stored.append((expression, _parts(frequency)))
+        found = _understood(expression)
+        if isinstance(found, BitExpression):
+            stored.append((found, _parts(frequency)))
         else:
-            formula = expression if isinstance(expression, Formula) else parse(expression)
-            formulas.append((formula, _parts(frequency)))
+            formulas.append((found, _parts(frequency)))
     if not stored:
-        return _of_names(formulas, groups, inverse, configuration(preset, config, set))
+        return _of_names(formulas, groups, inverse, bits, configuration(preset, config, set))
     if formulas:
         raise UsageError("advise: give expressions over names, or over vectors on a drive, not both")
-    if groups or inverse or preset or config or set:
+    if groups or inverse or bits or preset or config or set:
         raise UsageError("advise: vectors on a drive are where they are, and so is their drive")
     return _of_stored(stored)
+
+
+def _listed(
+    expressions: "Asked | Mapping[Asked, float] | Iterable[Asked | tuple[Asked, float]]",
+) -> "list[tuple[Asked, float]]":
+    """Expressions, each with how often it is asked."""
+    if isinstance(expressions, Mapping):
+        return [*expressions.items()]
+    if isinstance(expressions, str | BitExpression) or not isinstance(expressions, Iterable):
+        return [(expressions, 1)]
+    return [each if isinstance(each, tuple) else (each, 1) for each in expressions]
+
+
+def _understood(asked: "Asked") -> Formula | BitExpression:
+    if isinstance(asked, str):
+        return parse(asked)
+    if isinstance(asked, Formula | BitExpression):
+        return asked
+    # What indexes are made with need not be installed: a predicate is known by what it can do.
+    if not callable(getattr(asked, "bits", None)):
+        raise TypeError(
+            f"advise: a {type(asked).__name__} is no expression: give text, a Formula, an expression over "
+            "vectors or a predicate"
+        )
+    bits = asked.bits()
+    if isinstance(bits, bool):
+        rows = "all rows" if bits else "no row"
+        raise UsageError(f"advise: {asked!r} is true of {rows}, which the drive is not asked for")
+    return bits
 
 
 def _parts(frequency: float) -> int:
@@ -196,8 +260,11 @@ def _of_names(
     asked: Sequence[tuple[Formula, int]],
     groups: Iterable[Sequence[str]],
     inverse: Iterable[str],
+    bits: int | None,
     config: _bitline.Config,
 ) -> Advice:
+    if bits is not None and not 1 <= bits <= BITS_MAX:
+        raise UsageError(f"bits = {quoted(bits)}: a vector has from 1 to {BITS_MAX} bits")
     names = list(dict.fromkeys(name for formula, _ in asked for name in formula.names))
     numbers = {name: number for number, name in enumerate(names)}
     inverted = {*inverse}
@@ -212,30 +279,71 @@ def _of_names(
     given = [((0, numbers[name]), group_of.get(name, 0), name in inverted) for name in names]
     codes = [(formula.code(numbers), parts) for formula, parts in asked]
     words = [str(formula) for formula, _ in asked]
-    return _advice(config, codes, given, words, {(0, number): name for name, number in numbers.items()})
+    native = _bitline.advise(config, codes, given, bits)
+    return _advice(native, codes, words, {(0, number): name for name, number in numbers.items()})
 
 
 def _of_stored(asked: Sequence[tuple[BitExpression, int]]) -> Advice:
     drive = asked[0][0].drive
     if any(expression.drive is not drive for expression, _ in asked):
         raise UsageError("advise: these vectors are on different drives")
-    vectors = [vector for group in drive.groups for vector in group]
-    given = [(vector._id, vector._id[0], vector.inverse) for vector in vectors]
     codes = [(expression._node.code(), parts) for expression, parts in asked]
     words = [expression._node.words() for expression, _ in asked]
-    names = {vector._id: f"{vector.group.name}:{vector.name}" for vector in vectors}
-    return _advice(drive._config, codes, given, words, names)
+    names: dict[tuple[int, int], str] = {}
+    for expression, _ in asked:
+        names |= expression._node.labels()
+    with asked[0][0]._named_errors():
+        native = drive._native.advise(codes)
+    of = _OfDrive([expression for expression, _ in asked], native, names)
+    return _advice(native, codes, words, names, of)
+
+
+@dataclass(frozen=True)
+class _OfDrive:
+    """Advice that can be followed, on the drive that holds the vectors."""
+
+    expressions: Sequence[BitExpression]
+    native: _bitline.Advice
+    names: Mapping[tuple[int, int], str]
+
+    def apply(self) -> Applied:
+        drive = self.expressions[0].drive
+        self._refuse_indexes(drive)
+        moved = {
+            vector: BitVector(drive.group(group), row)
+            for vector, group, row in drive._native.apply(self.native)
+        }
+        called = {vector: (found._id, f"{found.group.name}:{found.name}") for vector, found in moved.items()}
+        expressions = [
+            BitExpression(drive, len(expression), expression._node.moved(called))
+            for expression in self.expressions
+        ]
+        return Applied({self.names[vector]: found for vector, found in moved.items()}, tuple(expressions))
+
+    def _refuse_indexes(self, drive: "Drive") -> None:
+        (before, _), (after, _) = self.native.before(), self.native.after()
+        if before == after or not any(each.kind == "table" for each in drive.volume.objects()):
+            return
+        from bitline.columns import stored
+
+        named = {self.names[vector].rpartition(":")[0] for group in after for vector, _ in group}
+        for index in stored.names(drive):
+            found = stored.read(drive, index)
+            if found is not None and (written := named & {*found.groups(index)}):
+                raise UsageError(
+                    f"group {min(written)!r} is of index {index!r}, whose vectors stay where they are"
+                )
 
 
 def _advice(
-    config: _bitline.Config,
+    native: _bitline.Advice,
     asked: list[tuple[_bitline.Expression, int]],
-    given: list[tuple[tuple[int, int], int, bool]],
     words: Sequence[str],
     names: Mapping[tuple[int, int], str],
+    of: _OfDrive | None = None,
 ) -> Advice:
-    (before, costs_before), (after, costs_after), again = _bitline.advise(config, asked, given)
-    vectors, time, energy, for_time, for_energy = again
+    (before, costs_before), (after, costs_after) = native.before(), native.after()
+    vectors, time, energy, for_time, for_energy = native.replacing()
 
     def members(groups: list[list[tuple[tuple[int, int], bool]]]) -> tuple[tuple[Member, ...], ...]:
         return tuple(tuple(Member(names[vector], inverse) for vector, inverse in group) for group in groups)
@@ -265,4 +373,5 @@ def _advice(
             ) in rows
         ),
         replacing=Replacing(vectors, Duration(time), Energy(energy), for_time, for_energy),
+        _of=of,
     )

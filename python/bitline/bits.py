@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 from bitline.errors import DisagreementError, NotFoundError, UsageError
 from bitline.explanation import Explanation
 from bitline.expression import Node
+from bitline.formula import written
 from bitline.packing import Vector, packed_bits
 from bitline.pending import Pending
 from bitline.platforms import Platform
@@ -276,7 +277,8 @@ class BitExpression:
             UsageError: No such platform, or no bits.
             NvmeError: As `read`.
         """
-        return self._explanation(platform, bits, count, {})
+        words = {vector: written(label) for vector, label in self._node.labels().items()}
+        return self._explanation(platform, bits, count, words)
 
     def _explanation(
         self, platform: Platform, bits: int | None, count: bool, labels: dict[tuple[int, int], str]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from bitline.display import Displayed, Result
-from bitline.platforms import PLATFORM_NAMES, Platform
+from bitline.platforms import Platform, within_sentence
 from bitline.records import plain
 from bitline.units import Duration, Energy, counted
 
@@ -149,7 +149,7 @@ class Explanation(Displayed):
     def _line(self) -> str:
         senses = counted(self.senses, "sense")
         spent = f"{self.estimate.time}, {self.estimate.energy}"
-        return f"{self.expression} by {PLATFORM_NAMES[self.platform]}: {senses} a page, {spent}"
+        return f"{self.expression} by {within_sentence(self.platform)}: {senses} a page, {spent}"
 
     def _rows(self) -> list[dict[str, Any]]:
         from bitline.display.arrow import energies, numbers

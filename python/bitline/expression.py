@@ -4,10 +4,12 @@ A chain of one operator (`a & b & c`) counts as one operator with many operands,
 when the drive is asked; twice `~` is nothing.
 """
 
+from collections.abc import Mapping
 from typing import Literal, Self
 
 from bitline._bitline import Expression
 from bitline.errors import UsageError
+from bitline.formula import written
 
 #: The most that a command takes (`MAX_DEPTH`, `MAX_OPERANDS` and `MAX_OPERATORS` of the crate `nvme`).
 DEPTH_MAX = 64
@@ -83,12 +85,12 @@ class Node:
         return code
 
     def words(self) -> str:
-        """What it is in words: infix, every operator inside another in parentheses except `!`."""
+        """What it is in words, which can be parsed: infix, operators inside others in parentheses but `!`."""
         return self._words(nested=False)
 
     def _words(self, *, nested: bool) -> str:
         if self.operator is None:
-            return self._word
+            return written(self._word)
         if self.operator == "~":
             return f"!{self._operands[0]._words(nested=True)}"
         words = f" {self.operator} ".join(node._words(nested=True) for node in self._chain())
@@ -108,6 +110,22 @@ class Node:
                 found[node._vector] = node._word
             pending.extend(node._operands)
         return dict(sorted(found.items()))
+
+    def moved(self, vectors: Mapping[tuple[int, int], tuple[tuple[int, int], str]]) -> "Node":
+        """The same over vectors of which some are called otherwise by now, by the drive and by people."""
+        return self._moved(vectors, {})
+
+    def _moved(
+        self, vectors: Mapping[tuple[int, int], tuple[tuple[int, int], str]], known: dict["Node", "Node"]
+    ) -> "Node":
+        found = known.get(self)
+        if found is None:
+            if self.operator is None:
+                found = Node.of_vector(*vectors.get(self._vector, (self._vector, self._word)))
+            else:
+                found = Node(self.operator, tuple(node._moved(vectors, known) for node in self._operands))
+            known[self] = found
+        return found
 
     def _chain(self) -> list["Node"]:
         """The operands of the whole chain of this operator, in order."""

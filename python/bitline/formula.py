@@ -54,6 +54,9 @@ def _inverted(operator: _Combine) -> _Combine:
     return lambda *operands: ~reduce(operator, operands)
 
 
+#: What needs no quotes.
+_BARE = re.compile(r"[A-Za-z_]\w*(?::\w+)?|\d+:\w+", re.ASCII)
+
 #: Infix operators, loosest first: those of one line may be mixed, and go from left to right.
 _LEVELS: tuple[dict[str, _Combine], ...] = (
     {"|": _folded(or_), "or": _folded(or_), "nor": _inverted(or_)},
@@ -75,6 +78,11 @@ class _Token(NamedTuple):
     text: str
     column: int
     is_name: bool
+
+
+def written(name: str) -> str:
+    """A name as expressions have it, in quotes if it needs them; one that has some cannot be written."""
+    return name if _BARE.fullmatch(name) and name not in _WORDS else f'"{name}"'
 
 
 def names(text: str) -> list[str]:

@@ -31,3 +31,14 @@ PLATFORM_NAMES: Mapping[str, str] = {
     "parabit": "ParaBit",
     "flash-cosmos": "Flash-Cosmos",
 }
+
+
+def within_sentence(platform: str) -> str:
+    """What it is called in the middle of a sentence."""
+    name = PLATFORM_NAMES[platform]
+    match platform:
+        case "fastest" | "thriftiest":
+            return name[0].lower() + name[1:]
+        case "host" | "in-storage":
+            return f"the {name[0].lower()}{name[1:]}"
+    return name

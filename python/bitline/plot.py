@@ -54,7 +54,7 @@ _KINDS = (
     ("program", Look(ORANGE, hatch="////"), "program"),
     ("suspend", Look(PURPLE, hatch="oooo"), "suspension"),
     ("resume", Look(PURPLE, hatch="oooo"), "suspension"),
-    ("read", Look(BLUE), "read"),
+    ("read", Look(BLUE), "page read"),
     ("sense", Look(SKY, hatch="...."), "computation"),
     ("xor", Look(SKY, hatch="...."), "computation"),
     ("data", Look(GREEN, hatch="\\\\\\\\"), "data"),

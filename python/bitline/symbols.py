@@ -73,7 +73,7 @@ class Formula:
 
     def _in_words(self) -> str:
         if self._operator is None:
-            return self._text
+            return formula.written(self._text)
         words = [operand._in_words() for operand in self._operands]
         return f"~{words[0]}" if self._operator == "~" else f"({f' {self._operator} '.join(words)})"
 

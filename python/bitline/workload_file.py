@@ -147,6 +147,11 @@ class WorkloadFile:
             UsageError: It is no workload; the message says where.
             OSError: It cannot be read.
         """
+        if path.suffix.lower() == ".xml":
+            raise UsageError(
+                f"{path}: a workload is a TOML file; MQSim's are run by `bitline validate mqsim DIR`, the "
+                "folder of ssdconfig.xml and workload.xml"
+            )
         try:
             data = toml_text.loads(path.read_text(encoding="utf-8"))
             known("a workload file", data, "drive", "precondition", "group", *PARTS)

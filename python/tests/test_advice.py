@@ -147,3 +147,88 @@ def test_the_command_shows_what_is_saved(run: Run) -> None:
         fails(run("advise", *wrong), 2, words)
     Path("empty.txt").write_text("# nothing\n")
     assert "there is no expression in it" in run("advise", "empty.txt").err
+
+
+def test_what_is_told_is_for_the_length_of_the_vectors() -> None:
+    with bitline.open() as drive:
+        a, b, c = drive.group("0").write([bytes(5_000_000)] * 3)
+        [told] = bitline.advise(a | b | c).expressions
+        begin = drive.now
+        (a | b | c).count()
+        assert (drive.now - begin).ns == pytest.approx(told.time_before.ns, rel=0.01)
+    short, long = (bitline.advise("a | b | c", bits=bits).expressions[0] for bits in (1000, 40_000_000))
+    assert short.time < told.time < told.time_before < long.time_before * 1.01
+    with pytest.raises(UsageError, match="from 1 to"):
+        bitline.advise("a", bits=0)
+
+
+def test_advice_that_is_applied_takes_what_was_told() -> None:
+    rows = np.random.default_rng(4).integers(0, 2, (6, 3_000_000)).astype(bool)
+    with bitline.open() as drive:
+        vectors = [*drive.group("0").write(rows[:3]), *drive.group("1").write(rows[3:])]
+        a, b, c, x, y, z = vectors
+        advice = bitline.advise({a | b | x: 5, c & y & z: 1})
+        begin = drive.now
+        applied = advice.apply()
+        assert (drive.now - begin).ns == pytest.approx(advice.replacing.time.ns, rel=0.01)
+        assert {*applied.vectors} <= {f"{v.group.name}:{v.name}" for v in vectors}
+        # Blocks that are empty now are erased meanwhile.
+        for _ in range(40):
+            (~applied.expressions[0]).count()
+        for told, question, right in zip(
+            advice.expressions,
+            applied.expressions,
+            (rows[0] | rows[1] | rows[3], rows[2] & rows[4] & rows[5]),
+            strict=True,
+        ):
+            begin = drive.now
+            assert question.count() == right.sum()
+            assert (drive.now - begin).ns == pytest.approx(told.time.ns, rel=0.01)
+            assert (question.read() == right).all()
+        again = bitline.advise(dict(zip(applied.expressions, (5, 1), strict=True)))
+        assert again.replacing.vectors == 0
+        assert again.apply().vectors == {}
+    with pytest.raises(UsageError, match="advice on names"):
+        bitline.advise("a | b").apply()
+
+
+def test_vectors_of_one_name_are_told_apart_in_their_new_group() -> None:
+    with bitline.open() as drive:
+        [a] = drive.group("left").write([b"ab"])
+        [b] = drive.group("right").write([b"cd"])
+        applied = bitline.advise(a & b).apply()
+        named = {before: f"{now.group.name}:{now.name}" for before, now in applied.vectors.items()}
+        assert named == {"left:0": "advised_1:left:0", "right:0": "advised_1:right:0"}
+        assert [group.name for group in drive.groups] == ["advised_1"]
+
+
+def test_predicates_are_expressions_whose_vectors_stay() -> None:
+    pa = pytest.importorskip("pyarrow")
+    with bitline.open() as drive:
+        table = pa.table({"age": [1, 2, 3, 4] * 50, "vip": [True, False] * 100})
+        index = drive.bitmap_index(table)
+        asked = (index["age"] == 2) & (index["age"] != 3)
+        advice = bitline.advise([asked])
+        assert advice.senses_before == bitline.advise(asked.bits()).senses_before
+        assert bitline.advise({asked: 2.0}).expressions[0].frequency == 2
+        # An AND of what is stored inverted takes a sense each.
+        [one, two, *_] = drive.groups["index/age"]
+        with pytest.raises(UsageError, match="stay where they are"):
+            bitline.advise({one & two: 1}).apply()
+        with pytest.raises(UsageError, match="no row"):
+            bitline.advise(index["age"] > 99)
+    with pytest.raises(TypeError, match="int is no expression"):
+        bitline.advise([3])  # type: ignore[list-item]
+
+
+def test_advice_for_an_image(run: Run, tmp_path: Path) -> None:
+    image = tmp_path / "drive.bl"
+    with bitline.open(path=image, set=SMALL) as drive:
+        drive.group("g").write([b"ab", b"cd", b"ef"])
+    asked = ["advise", "--image", str(image), "g:0 | g:1 | g:2"]
+    assert "Moved to" not in run(*asked).out
+    assert "advised_1:2" in run(*asked, "--apply").out
+    again = run("advise", "--image", str(image), "advised_1:0 | advised_1:1 | advised_1:2", "--json")
+    assert again.json["replaced_vectors"] == 0
+    fails(run(*asked, "--bits", "8"), 2, "--bits does not go with --image")
+    fails(run("advise", "a | b", "--apply"), 2, "--image")

@@ -233,3 +233,21 @@ def test_a_drive_without_data_has_no_index() -> None:
     refused = pytest.raises(bitline.UsageError, match=r"data.storage = none: .* keeps only time")
     with bitline.open(data="none", set=ROOMY) as drive, refused:
         drive.bitmap_index(pa.table({"a": [1, 2]}))
+
+
+def test_a_column_of_bools_is_a_predicate(roomy: Drive) -> None:
+    vip, age = [True, False, None, True, False], [1, 2, 3, 4, 5]
+    index = roomy.bitmap_index(pa.table({"vip": vip, "other": [True] * 3 + [False] * 2, "age": age}))
+    for predicate, rows in [
+        (~index["vip"], [1, 4]),
+        (~~index["vip"], [0, 3]),
+        (index["vip"] & (index["age"] > 1), [3]),
+        ((index["age"] > 1) & index["vip"], [3]),
+        (index["vip"] | index["other"], [0, 1, 2, 3]),
+        (index["vip"] & ~index["other"], [3]),
+        (index["vip"].predicate, [0, 3]),
+    ]:
+        assert np.flatnonzero(predicate.read()).tolist() == rows, predicate
+    for wrong in (lambda: ~index["age"], lambda: index["vip"] & index["age"], lambda: index["vip"] & 1):
+        with pytest.raises(TypeError, match=r"is no predicate|is combined with another"):
+            wrong()

@@ -137,7 +137,7 @@ def test_vectors_of_an_image(tmp_path: Path) -> None:
         drive.group("7").write(np.ones((1, 100), np.bool_))
         drive.group("my-days").write(np.ones((2, 100), np.bool_), names=["1st", "a & b"])
     quoted = _asked('"my-days:1st" & ~"my-days:a & b"', "--image", str(image))
-    assert quoted["expression"] == "my-days:1st & !my-days:a & b"
+    assert quoted["expression"] == '"my-days:1st" & !"my-days:a & b"'
     told = _asked("colours:0 & colours:1 | 7:0", "--image", str(image))
     assert (told["bits"], told["senses"]) == (100, 1)
     for arguments, message in [
@@ -204,3 +204,33 @@ def test_vectors_of_an_image_are_told_by_name(tmp_path: Path) -> None:
 def test_vectors_longer_than_the_drive_are_refused() -> None:
     with pytest.raises(UsageError, match="the whole drive holds 17229561856000 bits"):
         CliRunner().invoke(app, ["explain", "a & b", "--bits", "99999999999999"], catch_exceptions=False)
+
+
+def test_what_is_printed_can_be_read_back(drive: Drive) -> None:
+    a, b = drive.group("orders/day").write([b"ab", b"cd"], names=["plane 8", "not"])
+    expression = ~(a & b) | (a ^ ~b)
+    words = {"orders/day:plane 8": a, "orders/day:not": b}
+    for text in (expression._node.words(), expression.explanation().expression):
+        assert '"orders/day:plane 8"' in text
+        assert parse(text, lambda name: words[name] & words[name]).count() == expression.count()
+    quoted = parse('"a b" & ~"not" | c', bitline.Formula.name)
+    assert str(quoted) == '("a b" & ~"not") | c'
+
+
+def test_platforms_are_compared_and_the_plan_is_there_if_asked_for() -> None:
+    def shown(*more: str) -> str:
+        done = CliRunner().invoke(app, ["explain", "a & b & c", *more], catch_exceptions=False)
+        assert done.exit_code == 0
+        return done.output
+
+    short, long = shown(), shown("--senses")
+    for name in ("evaluated by whoever is fastest", "ParaBit", "In-storage", "Host", "Longest at work"):
+        assert name in short
+    assert "S: " not in short
+    assert "S: " in long
+    assert "evaluated by the host on" in shown("--platform", "host")
+    told = _asked("a & b & c")["platforms"]
+    assert isinstance(told, list)
+    times = {row["platform"]: row["time_ns"] for row in told}
+    assert times["fastest"] == min(times.values())
+    assert {*times} == {"fastest", *PLATFORMS}

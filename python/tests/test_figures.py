@@ -147,10 +147,10 @@ def test_a_window_is_cut_to_what_was_done() -> None:
 def test_computations_are_told_from_reads_and_commands_on_channels_from_both(tmp_path: Path) -> None:
     def legend(*lanes: Lane) -> set[str]:
         draw_run(tmp_path / "run.svg", Timeline(0.0, 300.0, lanes, ()), [], "a run")
-        return {"read", "computation", "command, control", "data"} & set(texts(tmp_path / "run.svg"))
+        return {"page read", "computation", "command, control", "data"} & set(texts(tmp_path / "run.svg"))
 
     sense, read = Slice("multi-wordline sense", 0.0, 100.0), Slice("inverse read", 100.0, 200.0)
-    assert legend(Lane("dies", "die 0", (sense, read))) == {"computation", "read"}
+    assert legend(Lane("dies", "die 0", (sense, read))) == {"computation", "page read"}
     assert legend(Lane("channels", "channel 0", (sense, read))) == {"command, control"}
     assert legend(Lane("link", "drive to host", (Slice("data", 0.0, 10.0),))) == {"data"}
 

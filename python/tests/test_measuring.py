@@ -152,6 +152,7 @@ def test_a_workload_file(run: Run, tmp_path: Path, trace: Path) -> None:
     ):
         (tmp_path / "bad.toml").write_text(text)
         fails(run("run", "--workload", "bad.toml"), 2, words)
+    fails(run("run", "--workload", "workload.xml"), 2, "bitline validate mqsim DIR")
 
 
 def test_a_queue_of_higher_priority_is_served_first(run: Run) -> None:

@@ -63,6 +63,15 @@ def test_a_case_agrees_and_a_changed_reference_does_not(
     )
     assert _run(monkeypatch, tmp_path) == Exit.WRONG
     assert "1 of" in capsys.readouterr().out
+    (case / "reference.json").unlink()
+    assert _run(monkeypatch, case, "--json") == Exit.OK
+    alone = json.loads(capsys.readouterr().out)
+    assert [(row["quantity"], row["ours"]) for row in alone] == [
+        (row["quantity"], row["ours"]) for row in rows
+    ]
+    assert {row["theirs"] for row in alone} == {None}
+    assert _run(monkeypatch, case) == Exit.OK
+    assert "compared with nothing" in capsys.readouterr().out
 
 
 def test_a_folder_of_cases_is_all_of_them(tmp_path: Path) -> None:

@@ -65,7 +65,11 @@ fn validate(names: &[&str]) {
         let compared = case
             .validate(|_| {})
             .unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert!(!compared.is_empty(), "{name}: nothing was compared");
+        let is_compared = |row: &Comparison| row.theirs.is_some();
+        assert!(
+            compared.iter().any(is_compared),
+            "{name}: nothing was compared"
+        );
         for row in &compared {
             println!("{}", line(row));
         }
@@ -87,7 +91,8 @@ fn line(row: &Comparison) -> String {
         row.case,
         row.quantity,
         row.ours,
-        row.theirs,
+        row.theirs
+            .map_or_else(|| "-".to_owned(), |theirs| theirs.to_string()),
         if row.ok { "ok" } else { "NOT OK" }
     )
 }

@@ -1,11 +1,11 @@
 //! Advice on where to put vectors, for the drive of a configuration.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 pub use device::bits::advise::{Advice, Asked, Given, Member, PageCost, Placed, Replacing};
 use device::bits::advise::{
-    Outside as AdviceOutside, Strings, advise as advise_for, demand_of_vector,
+    Outside as AdviceOutside, Strings, advise as advise_for, alike, demand_of_vector,
 };
 use device::bits::demand::Question;
 use device::bits::plan::{Limits, Weights};
@@ -14,8 +14,10 @@ use nvme::{Expression, VectorId};
 use sim::{Energy, Span};
 
 use crate::config::Config;
+use crate::drive::Drive;
 use crate::error::Error;
 use crate::platforms::{Batch, Outside};
+use crate::volume::{Move, Rows, Vector};
 
 /// Proposes groups and inversions for expressions that are asked so and so often, on a drive like
 /// `config`'s. Vectors that `given` does not place are, before, in one further group, as they are.
@@ -61,25 +63,124 @@ pub fn advise_watched(
     advice.ok_or(Error::Interrupted)
 }
 
-/// The host of a drive of this model, whose vectors are a page in every plane.
+impl Drive {
+    /// As [`advise`], for expressions over vectors of this drive: where these lie, and how long they are, is what it knows
+    /// of them. Vectors of a group that is longer than a string are in a group for each of its strings, before.
+    ///
+    /// # Errors
+    /// [`Error::NoVector`], [`Error::Lengths`]; [`Error::Expression`]; [`Error::Interrupted`].
+    pub fn advise(&mut self, asked: &[Asked]) -> Result<Advice, Error> {
+        let stored = self.stored_vectors()?;
+        let cells = self.config().device.nand.geometry.cells_per_string;
+        let mut strings: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        let mut given = BTreeMap::new();
+        let mut asked = asked.to_vec();
+        for asked in &mut asked {
+            asked.bits = None;
+            for id in asked.expression.vectors() {
+                let vector = stored.get(&id).ok_or(Error::NoVector(id))?;
+                let others = *asked.bits.get_or_insert(vector.bits);
+                if others != vector.bits {
+                    let found = vector.bits;
+                    return Err(Error::Lengths { others, found });
+                }
+                let next = strings.len() as u32;
+                let string = (id.group, vector.number / cells);
+                let string = *strings.entry(string).or_insert(next);
+                given.insert(id, Given::new(string, vector.inverse));
+            }
+        }
+        let watch = self.watch();
+        advise_watched(self.config(), &asked, &given, &*watch)
+    }
+
+    /// Follows advice about vectors of this drive: those of every new group are moved to one, with the inverse stored where
+    /// that was proposed. The groups are called `advised_1` and so on, and vectors as before; where two would have the same
+    /// name, each is `GROUP:VECTOR` from then on.
+    ///
+    /// Gives what vectors that were moved have become. All are moved at once, as by [`crate::Host::move_vectors`].
+    ///
+    /// # Errors
+    /// [`Error::NoVector`]; what the drive reports, such as Vector Group Full.
+    pub fn apply(&mut self, advice: &Advice) -> Result<BTreeMap<VectorId, Vector>, Error> {
+        let stored = self.stored_vectors()?;
+        let mut free = self.free_groups()?;
+        let mut moves = Vec::new();
+        for members in advice.new_groups() {
+            let vector = |member: &Member| {
+                let found = stored.get(&member.vector);
+                found.ok_or(Error::NoVector(member.vector))
+            };
+            let vectors = members.iter().map(vector).collect::<Result<Vec<_>, _>>()?;
+            let (names, group) = (names(&vectors), free.next().unwrap_or_default());
+            for alike in alike(members) {
+                let ids: Vec<VectorId> = alike.iter().map(|member| member.vector).collect();
+                let rows = Rows {
+                    inverse: alike[0].inverse,
+                    names: Some(ids.iter().map(|id| names[id].clone()).collect()),
+                    ..Rows::new(stored[&ids[0]].bits)
+                };
+                moves.push(Move::new(ids, &group, rows));
+            }
+        }
+        let moved: Vec<VectorId> = moves.iter().flat_map(|of| of.vectors.clone()).collect();
+        if moved.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let became = self.run(|host| async move { host.move_vectors(&moves).await })??;
+        Ok(moved.into_iter().zip(became).collect())
+    }
+
+    /// The vectors that there are.
+    fn stored_vectors(&mut self) -> Result<BTreeMap<VectorId, Vector>, Error> {
+        let mut stored = BTreeMap::new();
+        for group in self.groups()? {
+            let vectors = self.group(&group.name)?.vectors()?;
+            stored.extend(vectors.into_iter().map(|vector| (vector.id, vector)));
+        }
+        Ok(stored)
+    }
+
+    /// Names for new groups that nothing has.
+    fn free_groups(&mut self) -> Result<impl Iterator<Item = String> + use<>, Error> {
+        let taken = self.volume().objects()?.into_iter();
+        let taken: BTreeSet<String> = taken.map(|object| object.name).collect();
+        let names = (1_u64..).map(|number| format!("advised_{number}"));
+        Ok(names.filter(move |name| !taken.contains(name)))
+    }
+}
+
+/// The names of vectors that are to share a group: their own, with that of their group before it where others are called so.
+fn names(vectors: &[&Vector]) -> BTreeMap<VectorId, String> {
+    let name = |vector: &&Vector| {
+        let same = |other: &&&Vector| other.name == vector.name;
+        let name = match vectors.iter().filter(same).count() {
+            1 => vector.name.clone(),
+            _ => format!("{}:{}", vector.group, vector.name),
+        };
+        (vector.id, name)
+    };
+    vectors.iter().map(name).collect()
+}
+
+/// The host of a drive of this model.
 struct AdvisedHost<'a> {
     outside: Outside,
     model: &'a CostModel,
 }
 
-impl AdvisedHost<'_> {
-    fn question(&self, count_only: bool) -> Question {
-        Question {
-            bits: self.model.stripe_bits(),
-            expression_bytes: 0,
-            count_only,
-        }
+/// A question about vectors of `bits` bits, whose expression the host keeps to itself.
+fn question(bits: u64, count_only: bool) -> Question {
+    Question {
+        bits,
+        expression_bytes: 0,
+        count_only,
     }
 }
 
 impl AdviceOutside for AdvisedHost<'_> {
-    fn counted(&self, expression: &Expression, than: Span) -> Option<(Span, Energy)> {
-        let question = self.question(true);
+    fn counted(&self, expression: &Expression, bits: u64, than: Span) -> Option<(Span, Energy)> {
+        let question = question(bits, true);
         if self.outside.least(expression, question) >= than {
             return None;
         }
@@ -90,7 +191,7 @@ impl AdviceOutside for AdvisedHost<'_> {
         Some((time, Energy::from_pj(told.energy_pj))).filter(|(time, _)| *time < than)
     }
 
-    fn received(&self) -> Energy {
-        self.outside.received(self.question(false))
+    fn received(&self, bits: u64) -> Energy {
+        self.outside.received(question(bits, false))
     }
 }

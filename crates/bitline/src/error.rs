@@ -1,5 +1,7 @@
 //! What can go wrong with a drive in this process.
 
+use std::fmt;
+
 use device::PowerUpError;
 use host::volume::VolumeError;
 use media::nand::{MediaError, NandError};
@@ -8,8 +10,8 @@ use nvme::{ExpressionError, Status, VectorId};
 use crate::config::ConfigError;
 use crate::traces::TraceError;
 
-/// Errors of the facade.
-#[derive(Debug, thiserror::Error)]
+/// Errors of the facade. `{:?}` is the sentence that `{}` is, for it is what a `main` that returns one prints.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The configuration is wrong.
@@ -132,6 +134,12 @@ impl From<PowerUpError> for Error {
             PowerUpError::Config(error) => Error::Config(error.into()),
             PowerUpError::AdminQueues(status) => Error::PowerUp(status),
         }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
     }
 }
 

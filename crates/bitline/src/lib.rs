@@ -62,8 +62,8 @@ pub use pending::{Finished, Pending};
 pub use platforms::{EstimateReport, EstimatedEnergy, Platform};
 pub use statistics::{EnergyEntry, LatencyEntry, Statistics, TenantEntry};
 pub use volume::{
-    Array, Content, Extent, Group, GroupInfo, Kind, Object, ObjectId, Rows, Usage, Vector, Volume,
-    VolumeError, Writer,
+    Array, Content, Extent, Group, GroupInfo, Kind, Move, Object, ObjectId, Rows, Usage, Vector,
+    Volume, VolumeError, Writer,
 };
 
 // What a drive is to be.

@@ -16,9 +16,9 @@ pub struct Comparison {
     pub quantity: String,
     /// By this drive; times are truncated to whole microseconds, as MQSim's are.
     pub ours: u64,
-    /// By MQSim.
-    pub theirs: u64,
-    /// `ours / theirs - 1`; none if theirs is 0 and ours is not.
+    /// By MQSim, if that is known.
+    pub theirs: Option<u64>,
+    /// `ours / theirs - 1`; none if theirs is not known, or 0 and ours is not.
     pub deviation: Option<f64>,
     /// Whether they agree as well as they shall.
     pub ok: bool,
@@ -78,6 +78,31 @@ impl Reference {
             scenario.check(path)?;
         }
         Ok(reference)
+    }
+
+    /// The quantities of `results`, of which nobody knows what MQSim reported.
+    pub(super) fn alone(case: &str, results: &[ScenarioResult], planes: u32) -> Vec<Comparison> {
+        let nothing = || "0".to_owned();
+        let flow = || ReferenceFlow {
+            device_response_time: nothing(),
+            min_device_response_time: nothing(),
+        };
+        let scenario = |result: &ScenarioResult| ReferenceScenario {
+            flows: result.flows.iter().map(|_| flow()).collect(),
+            ftl: Counts::default(),
+        };
+        let unknown = Reference {
+            case: case.to_owned(),
+            scenarios: results.iter().map(scenario).collect(),
+        };
+        let compared = unknown.compare(results, planes).into_iter();
+        let alone = compared.map(|comparison| Comparison {
+            theirs: None,
+            deviation: None,
+            ok: true,
+            ..comparison
+        });
+        alone.collect()
     }
 
     /// How many scenarios it has, and flows in each.
@@ -236,7 +261,7 @@ fn comparison(
         case: case.to_owned(),
         quantity,
         ours,
-        theirs,
+        theirs: Some(theirs),
         deviation,
         ok: apart <= tolerance.absolute || apart as f64 <= tolerance.share * theirs as f64,
     }

@@ -109,13 +109,15 @@ impl Import {
     }
 }
 
-/// A folder with the two files and MQSim's results, `reference.json`.
+/// A folder with the two files and, where they are known, MQSim's results, `reference.json`.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// What to run.
     pub import: Import,
+    /// Its name: that of its folder, if MQSim's results do not tell.
+    pub name: String,
     /// What MQSim reported.
-    pub reference: Reference,
+    pub reference: Option<Reference>,
 }
 
 impl Case {
@@ -126,6 +128,14 @@ impl Case {
     pub fn read(folder: &Path) -> Result<Case, MqsimError> {
         let import = Import::read(&folder.join("ssdconfig.xml"), &folder.join("workload.xml"))?;
         let path = folder.join("reference.json");
+        if !path.exists() {
+            let name = folder.file_name().unwrap_or(folder.as_os_str());
+            return Ok(Case {
+                import,
+                name: name.to_string_lossy().into_owned(),
+                reference: None,
+            });
+        }
         let reference = Reference::read(&path)?;
         let ours: Vec<_> = import.scenarios.iter().map(|s| s.flows.len()).collect();
         if reference.flows() != ours {
@@ -135,10 +145,14 @@ impl Case {
             );
             return Err(MqsimError::whole(&path, what));
         }
-        Ok(Case { import, reference })
+        Ok(Case {
+            import,
+            name: reference.case.clone(),
+            reference: Some(reference),
+        })
     }
 
-    /// Runs it and holds the results against MQSim's.
+    /// Runs it and holds the results against MQSim's, if these are known.
     ///
     /// # Errors
     /// As [`Import::run`].
@@ -156,6 +170,9 @@ impl Case {
             results.push(result);
         }
         let planes = self.import.device.packages[3];
-        Ok(self.reference.compare(&results, planes))
+        Ok(match &self.reference {
+            Some(reference) => reference.compare(&results, planes),
+            None => Reference::alone(&self.name, &results, planes),
+        })
     }
 }

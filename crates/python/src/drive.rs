@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use bitline::advise::Asked;
 use bitline::workload::RunOptions;
 use bitline::{Error, Host, Platform, Request, VectorId};
 use pyo3::buffer::PyBuffer;
@@ -11,12 +12,14 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
+use crate::advise::{Advice, asked_of};
 use crate::config::Config;
 use crate::error::{json, to_python, usage, watch};
 use crate::expression::Expression;
 use crate::keeper::{Key, keep};
 use crate::pending::{Answer, Pending, bytes_of};
 use crate::progress::Progress;
+use crate::rows::{VectorRow, vector_row};
 use crate::running;
 use crate::tracing;
 use crate::workload::{parse_precondition, parse_workloads};
@@ -24,6 +27,9 @@ use crate::workload::{parse_precondition, parse_workloads};
 /// The most bytes one call moves, so that a slip of the pen does not ask for more memory
 /// than the machine has.
 const CALL_BYTES_MAX: u64 = 4 << 30;
+
+/// What a vector was called in expressions before it was moved, the name of its group, and itself.
+type MovedRow = ((u32, u32), String, VectorRow);
 
 /// A drive in this process, of the thread that opened it.
 #[pyclass(frozen, module = "bitline._bitline")]
@@ -308,6 +314,23 @@ impl Drive {
         let platform = parse_platform(platform)?;
         let checked = self.with(|drive| drive.query(&expression.0).on(platform).count_checked())?;
         Ok((checked.result, checked.differing_bits))
+    }
+
+    /// Proposes groups and inversions for expressions over its vectors, each with how often it is asked.
+    fn advise(&self, asked: Vec<(PyRef<'_, Expression>, u64)>) -> PyResult<Advice> {
+        let asked: Vec<Asked> = asked_of(&asked).collect();
+        Ok(Advice(self.with(|drive| drive.advise(&asked))?))
+    }
+
+    /// Follows advice: what vectors that were moved have become, with the names of their groups.
+    fn apply(&self, advice: &Advice) -> PyResult<Vec<MovedRow>> {
+        let applied = self.with(|drive| drive.apply(&advice.0))?;
+        let moved = applied.into_iter();
+        let moved = moved.map(|(id, vector)| {
+            let group = vector.group.clone();
+            ((id.group, id.vector), group, vector_row(vector))
+        });
+        Ok(moved.collect())
     }
 
     /// How an expression would be evaluated, in words.

@@ -25,7 +25,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = true)]
 mod _bitline {
     #[pymodule_export]
-    use super::advise::advise;
+    use super::advise::{Advice, advise};
 
     #[pymodule_export]
     use super::bench::run_benchmarks;

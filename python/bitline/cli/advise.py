@@ -1,17 +1,23 @@
 """`bitline advise`: groups and inversions for expressions that will be asked so and so often."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
 import bitline
+from bitline import formula
+from bitline.bits import BITS_MAX
 from bitline.cli.options import Config, Json, Preset, Set, Wide, settings
-from bitline.cli.output import emit
+from bitline.cli.output import Result, emit
+from bitline.cli.stored import StoredVectors, refuse_with_image
 from bitline.display.advice import summary
 from bitline.errors import UsageError
-from bitline.symbols import Formula, parse
+from bitline.symbols import parse
+
+T = TypeVar("T")
 
 #: What looks like the name of a file.
 _FILE = re.compile(r"[\w./-]*[./][\w./-]*")
@@ -37,10 +43,30 @@ Inverse = Annotated[
 ]
 
 
+Bits = Annotated[
+    int | None,
+    typer.Option(
+        "--bits", metavar="COUNT", help="Length of the vectors [a page of every plane].", min=1, max=BITS_MAX
+    ),
+]
+ImagePath = Annotated[
+    Path | None,
+    typer.Option(
+        "--image",
+        metavar="FILE",
+        help="Vectors of an image, named as GROUP:VECTOR; instead of --group, --inverse and --bits.",
+    ),
+]
+Apply = Annotated[bool, typer.Option("--apply", help="Follow the advice: place the vectors of the image so.")]
+
+
 def advise(
     expressions: Asked,
     group: Groups = None,
     inverse: Inverse = None,
+    bits: Bits = None,
+    image: ImagePath = None,
+    apply: Apply = False,
     preset: Preset = None,
     config: Config = None,
     set_: Set = None,
@@ -49,37 +75,56 @@ def advise(
 ) -> None:
     """Propose which vectors to put into one group and which to store inverted.
 
-    Shows for each expression the senses it takes for a page, as vectors are placed now (all in one group,
-    unless told otherwise) and as proposed.
+    Shows for each expression the senses it takes for a page, and the time of counting its result, as vectors
+    are placed now and as proposed. Vectors of an image are where they are; others are all in one group,
+    unless told otherwise.
     """
-    asked = _lines(expressions)
+    if image is not None:
+        drives = {"--preset": preset, "--config": config, "--set": set_}
+        refuse_with_image({"--group": group, "--inverse": inverse, "--bits": bits, **drives})
+        return emit(_of_image(expressions, image, apply=apply), as_json=as_json, wide=wide)
+    if apply:
+        raise UsageError("--apply: give the --image whose vectors are to be placed so")
     advice = bitline.advise(
-        asked,
+        _lines(expressions, parse),
         groups=[_names(names) for names in group or []],
         inverse=_names(inverse or ""),
+        bits=bits,
         preset=preset,
         config=config,
         set=settings(set_),
     )
-    emit(summary(advice), as_json=as_json, wide=wide)
+    return emit(summary(advice), as_json=as_json, wide=wide)
 
 
-def _lines(arguments: list[str]) -> list[tuple[Formula, float]]:
+def _of_image(expressions: list[str], image: Path, *, apply: bool) -> Result:
+    """Advice on vectors of an image, and what following it took."""
+    with bitline.open(path=image, create=False) as drive:
+        stored = StoredVectors(drive, image)
+        advice = bitline.advise(_lines(expressions, lambda text: formula.parse(text, stored)))
+        if not apply:
+            return summary(advice)
+        begin = drive.now
+        applied = advice.apply()
+        return summary(advice, (applied, drive.now - begin))
+
+
+def _lines(arguments: list[str], read: Callable[[str], T]) -> list[tuple[T, float]]:
     """The expressions themselves, or those of the one file named."""
     file = Path(arguments[0])
     if len(arguments) != 1 or not file.is_file():
         if len(arguments) == 1 and _FILE.fullmatch(arguments[0]):
             raise UsageError(f"{file}: this is no expression, and there is no such file")
-        return [_asked(argument) for argument in arguments]
+        return [_asked(argument, read) for argument in arguments]
     try:
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(f"{file}: this is no text: {error}") from None
-    found = []
+    found: list[tuple[T, float]] = []
     for number, line in enumerate(text.splitlines(), 1):
         words = line.partition("#")[0].strip()
         try:
-            found += [_asked(words)] if words else []
+            found += [_asked(words, read)] if words else []
         except UsageError as error:
             raise UsageError(f"{file}, line {number}: {error}") from None
     if not found:
@@ -87,13 +132,13 @@ def _lines(arguments: list[str]) -> list[tuple[Formula, float]]:
     return found
 
 
-def _asked(line: str) -> tuple[Formula, float]:
+def _asked(line: str, read: Callable[[str], T]) -> tuple[T, float]:
     """An expression and how often it is asked."""
     expression, at, times = line.rpartition("@")
     if not at:
-        return parse(line), 1
+        return read(line), 1
     try:
-        return parse(expression.strip()), float(times)
+        return read(expression.strip()), float(times)
     except ValueError:
         raise UsageError(f"{line!r}: {times.strip()!r} is no number; expected EXPR @ TIMES") from None
 

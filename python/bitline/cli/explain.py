@@ -11,11 +11,12 @@ import bitline
 from bitline.bits import BITS_MAX, BitExpression, BitVector
 from bitline.cli.options import Config, Json, Preset, Set, Wide, settings
 from bitline.cli.output import Result, emit
+from bitline.cli.stored import StoredVectors, as_operand, refuse_with_image
 from bitline.display.explanation import summary
 from bitline.drive import Drive
 from bitline.errors import UsageError
-from bitline.formula import names, parse
-from bitline.platforms import ALL, PLATFORM_NAMES, Platform
+from bitline.formula import names, parse, written
+from bitline.platforms import ALL, PLATFORMS, Platform, within_sentence
 from bitline.units import quoted
 
 
@@ -53,6 +54,9 @@ def explain(
         str, typer.Option("--platform", metavar="NAME", help=f"Who evaluates it: {', '.join(ALL)}.")
     ] = "fastest",
     count: Annotated[bool, typer.Option("--count", help="The result is counted, not read.")] = False,
+    senses: Annotated[
+        bool, typer.Option("--senses", help="Show the plan, command by command, and what each part takes.")
+    ] = False,
     image: Annotated[
         Path | None,
         typer.Option(
@@ -67,15 +71,16 @@ def explain(
     wide: Wide = False,
     as_json: Json = False,
 ) -> None:
-    """Show how an expression would be evaluated: senses, latches, the controller's work, time and energy.
+    """Show how an expression would be evaluated, and what that would take on every platform of the drive.
 
+    With --senses its plan is shown: senses, latches, the controller's work, and where time and energy go.
     Nothing is carried out. Without an image, names are vectors of a blank drive, placed as the options say.
     """
     if image is None:
         settled = {"data.storage": "none", **settings(set_)}
         with bitline.open(preset, config=config, set=settled) as drive:
             vectors = _placed(drive, names(expression), group, inverse)
-            asked = parse(expression, lambda name: _as_operand(vectors[name]))
+            asked = parse(expression, lambda name: as_operand(vectors[name]))
             length = bits or _stripe_bits(drive)
             if length > drive.capacity_bytes * 8:
                 raise UsageError(f"--bits {length}: the whole drive holds {drive.capacity_bytes * 8} bits")
@@ -86,22 +91,16 @@ def explain(
                 length,
                 count,
                 {vector._id: name for name, vector in vectors.items()},
+                senses,
             )
     else:
         drives = {"--preset": preset, "--config": config, "--set": set_}
-        for option, value in {"--group": group, "--inverse": inverse, **drives}.items():
-            if value is not None:
-                raise UsageError(f"{option} does not go with --image, which says what is where")
+        refuse_with_image({"--group": group, "--inverse": inverse, **drives})
         with bitline.open(path=image, create=False) as drive:
-            stored: dict[str, dict[str, BitVector]] = {}
-            asked = parse(expression, lambda name: _as_operand(_stored(drive, image, name, stored)))
-            result = _result(asked, expression, platform, bits, count, {})
+            asked = parse(expression, StoredVectors(drive, image))
+            words = {vector: written(label) for vector, label in asked._node.labels().items()}
+            result = _result(asked, expression, platform, bits, count, words, senses)
     emit(result, as_json=as_json, wide=wide)
-
-
-def _as_operand(vector: BitVector) -> BitExpression:
-    """A vector as what its operators give."""
-    return vector
 
 
 def _placed(
@@ -144,20 +143,6 @@ def _listed(option: str, text: str) -> list[str]:
     return found
 
 
-def _stored(drive: Drive, image: Path, name: str, known: dict[str, dict[str, BitVector]]) -> BitVector:
-    """The vector of an image that GROUP:VECTOR names; each group is listed once, and then `known`."""
-    group, colon, vector = name.partition(":")
-    if not colon:
-        raise UsageError(f"{name}: a vector of an image is named by its group and its own name, as {name}:0")
-    if group not in known:
-        known[group] = {vector.name: vector for vector in drive.group(group).vectors()}
-    stored = known[group]
-    if vector in stored:
-        return stored[vector]
-    held = f"vectors {', '.join([*stored][:8])}" if stored else "no vectors"
-    raise UsageError(f"{name}: {image} has {held} in group {group!r}")
-
-
 def _stripe_bits(drive: Drive) -> int:
     """Bits of a page of every plane."""
     geometry = tomllib.loads(drive.config)["nand"]["geometry"]
@@ -175,10 +160,12 @@ def _result(
     bits: int | None,
     count: bool,
     words: dict[tuple[int, int], str],
+    senses: bool,
 ) -> Result:
     known: dict[str, Platform] = {name: name for name in ALL}
     if platform not in known:
         raise UsageError(f"--platform {platform}: it must be one of {', '.join(ALL)}")
     told = asked._explanation(known[platform], bits, count, words)
-    by = f"{PLATFORM_NAMES[platform]} on the drive {asked.drive._config.name}"
-    return summary(told, f"{quoted(text)}: evaluated by {by}", count=count)
+    compared = [asked._explanation(other, bits, count, words) for other in PLATFORMS]
+    by = f"{within_sentence(platform)} on the drive {asked.drive._config.name}"
+    return summary(told, f"{quoted(text)}: evaluated by {by}", count=count, compared=compared, senses=senses)

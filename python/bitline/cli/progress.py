@@ -10,8 +10,8 @@ def progress(
 ) -> Iterator[Callable[[int], None]]:
     """A bar that runs to `total`; the yielded function is called with how much is done.
 
-    Without a total it only counts. Until something is done, it says `first`, if given. Shown only on a
-    terminal, and not when `quiet`.
+    Without a total it only counts; one that turns out to be too small grows. Until something is done, it says
+    `first`, if given. Shown only on a terminal, and not when `quiet`.
     """
     # Needed where something runs, not for help.
     from rich.console import Console
@@ -32,6 +32,7 @@ def progress(
 
         def advance(done: int) -> None:
             shown = description if done else first or description
-            bar.update(task, completed=done, description=shown)
+            grown = None if total is None else max(total, done)
+            bar.update(task, completed=done, total=grown, description=shown)
 
         yield advance

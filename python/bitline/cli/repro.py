@@ -1,6 +1,6 @@
 """`bitline repro`: the results of papers, simulated anew and held against what was published."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,6 +23,10 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
+
+
+#: Before a number that is a bound.
+_SIGNS = {"": "", "at_most": "≤ ", "at_least": "≥ ", "above": "> ", "below": "< "}
 
 
 @app.callback()
@@ -122,10 +126,11 @@ def _result(
     from bitline.repro.flash_cosmos.report import row_of
 
     columns = [
-        Column("figure", "Figure", _figure, rank=2),
+        Column("figure", "Fig.", _figure),
         Column("key", None),
         Column("quantity", "Quantity"),
-        Column("published", "Published", _number),
+        Column("published", None),
+        Column("stated", "Paper"),
         Column("measured", "Measured", _number),
         Column("unit", "Unit", lambda unit: str(unit).replace("us", "µs")),
         Column("deviation", "Deviation", _percent),
@@ -133,12 +138,16 @@ def _result(
         Column("bound", None),
         Column("gain", None),
         Column("aim", "Aim", rank=3),
-        Column("within", "Within", lambda value: "yes" if value else "NO"),
+        Column("within", "OK", lambda value: "yes" if value else "NO"),
         Column("arithmetic_mean", "Arithmetic mean", _number, rank=4),
         Column("note", None),
         Column("source", None),
     ]
-    rows = [{key: _plain(value) for key, value in row_of(one).items()} for one in found]
+    rows: list[Mapping[str, Value]] = [
+        {key: _plain(value) for key, value in row_of(one).items()}
+        | {"stated": f"{_SIGNS[one.published.bound]}{_number(one.published.value)}"}
+        for one in found
+    ]
     missed = [one for one in found if not one.within]
     facts = {
         "out": Fact("Figures in", str(out)),
@@ -165,9 +174,9 @@ def _result(
 
 
 def _figure(value: Value) -> str:
-    """A folder's name as papers write it: 7 for figure-07, 8.3 for section-8.3."""
+    """A folder's name as papers write it: 7 for figure-07, § 8.3 for section-8.3."""
     kind, _, number = str(value).partition("-")
-    return number.lstrip("0") if kind == "figure" else f"section {number}"
+    return number.lstrip("0") if kind == "figure" else f"§ {number}"
 
 
 def _sensitivity(moved: list["Moved"], *, everything: bool) -> Table:

@@ -36,13 +36,14 @@ def mqsim(
         list[Path],
         typer.Argument(
             metavar="DIR...",
-            help="A case (ssdconfig.xml, workload.xml and reference.json), or a folder of cases.",
+            help="A case (ssdconfig.xml, workload.xml and, to be compared with, reference.json), or a folder "
+            "of cases.",
         ),
     ],
     wide: Wide = False,
     as_json: Json = False,
 ) -> None:
-    """Import cases of MQSim, run them on this drive, and compare.
+    """Import cases of MQSim, run them on this drive, and compare with what MQSim reported, if that is there.
 
     Ends with 1 if a quantity deviates by more than it may, with 2 if a file cannot be used.
     """
@@ -91,7 +92,7 @@ def _show(rows: Sequence[Row], notes: Sequence[str], *, wide: bool) -> Result:
         Column("case", "Case"),
         Column("quantity", "Quantity"),
         Column("ours", "Ours"),
-        Column("theirs", "Theirs", rank=1),
+        Column("theirs", "Theirs", _known, rank=1),
         Column("deviation", "Deviation", _percent),
         Column("ok", "OK", lambda ok: "yes" if ok else "NO"),
     ]
@@ -101,9 +102,13 @@ def _show(rows: Sequence[Row], notes: Sequence[str], *, wide: bool) -> Result:
         told.append({**shown, "case": "" if row["case"] == last else row["case"]})
         last = row["case"]
     wrong = sum(not row["ok"] for row in rows)
-    verdict = "all agree" if not wrong else f"{wrong} of {len(rows)} do not agree"
+    compared = sum(row["theirs"] is not None for row in rows)
+    verdict = "all agree" if not wrong else f"{wrong} of {compared} do not agree"
     lines = [f"note: {note}" for note in _distinct(notes, wide=wide)]
-    lines.append(f"{len(rows)} quantities compared: {verdict}")
+    if compared:
+        lines.append(f"{compared} quantities compared: {verdict}")
+    if compared < len(rows):
+        lines.append(f"{len(rows) - compared} quantities without a reference.json, compared with nothing")
     return Result(
         "MQSim's cases, ours beside theirs",
         tables={"comparisons": Table(columns, told)},
@@ -116,6 +121,10 @@ def _distinct(notes: Sequence[str], *, wide: bool) -> list[str]:
     if wide:
         return list(notes)
     return list(dict.fromkeys(re.sub(r"^\S+\.xml:\d+: ", "", note) for note in notes))
+
+
+def _known(value: Value) -> str:
+    return "-" if value is None else str(value)
 
 
 def _percent(value: Value) -> str:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 class Column:
     """A column of an index: comparing it, `between`, `isin` and `is_null` give predicates.
 
+    A column of bools is one by itself: `~index["vip"]`, `index["vip"] & (index["age"] < 30)`.
     As in SQL a comparison with a null is not true, and its inverse is not either. A constant may be any that
     values of the column are compared with exactly: one that no row has, one out of range, a float for
     integers.
@@ -98,6 +99,26 @@ class Column:
             self.index,
             Comparison(self, codes_of(self.name, self._domain, given), f"{self.name} in ({words})"),
         )
+
+    @property
+    def predicate(self) -> Predicate:
+        """Rows where it is true, of a column of bools; `&`, `|` and `~` take the column itself for it.
+
+        Raises:
+            TypeError: Its values are no bools.
+        """
+        if str(self.type) != "bool":
+            raise TypeError(f"column {self.name!r} of {self.type} is no predicate: compare it with something")
+        return Predicate(self.index, Comparison(self, self._between(True, True), self.name))
+
+    def __and__(self, other: "Predicate | Column") -> Predicate:
+        return self.predicate & other
+
+    def __or__(self, other: "Predicate | Column") -> Predicate:
+        return self.predicate | other
+
+    def __invert__(self) -> Predicate:
+        return ~self.predicate
 
     def is_null(self) -> Predicate:
         """Rows without a value; its inverse are those that have one."""

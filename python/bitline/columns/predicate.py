@@ -118,10 +118,10 @@ class Predicate:
     def __repr__(self) -> str:
         return f"<Predicate {self._condition.words()}>"
 
-    def __and__(self, other: "Predicate") -> "Predicate":
+    def __and__(self, other: "Predicate | Column") -> "Predicate":
         return self._joined("&", other)
 
-    def __or__(self, other: "Predicate") -> "Predicate":
+    def __or__(self, other: "Predicate | Column") -> "Predicate":
         return self._joined("|", other)
 
     def __invert__(self) -> "Predicate":
@@ -133,7 +133,9 @@ class Predicate:
             "each comparison in parentheses, and ask between(a, b) instead of a <= x <= b"
         )
 
-    def _joined(self, sign: str, other: "Predicate") -> "Predicate":
+    def _joined(self, sign: str, other: "Predicate | Column") -> "Predicate":
+        # A column of bools is one.
+        other = getattr(other, "predicate", other)
         if not isinstance(other, Predicate):
             raise TypeError(
                 f"a predicate is combined with another, not with a {type(other).__name__}; "

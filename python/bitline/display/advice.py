@@ -6,11 +6,12 @@ from bitline.display.formats import Value, duration, energy, rate
 from bitline.display.result import Column, Fact, Result, Table
 
 if TYPE_CHECKING:
-    from bitline.advice import Advice
+    from bitline.advice import Advice, Applied
+    from bitline.units import Duration
 
 
-def summary(advice: "Advice") -> Result:
-    """Senses saved, what each expression costs, and the groups proposed."""
+def summary(advice: "Advice", applied: "tuple[Applied, Duration] | None" = None) -> Result:
+    """Senses saved, what each expression costs, and the groups proposed; what applying it moved and took."""
     columns = [
         Column("expression", "Expression"),
         Column("frequency", "Times", rate),
@@ -56,4 +57,14 @@ def summary(advice: "Advice") -> Result:
             [Column("group", "Group"), Column("vectors", "Vectors; ~ is stored inverted")], groups
         ),
     }
+    if applied is not None:
+        moved, took = applied
+        facts["applied_time_ns"] = Fact("  time it took", took.ns, duration)
+        tables["moved"] = Table(
+            [Column("before", "Vector"), Column("now", "Moved to")],
+            [
+                {"before": name, "now": f"{vector.group.name}:{vector.name}"}
+                for name, vector in moved.vectors.items()
+            ],
+        )
     return Result("Groups and inversions, now and as proposed", facts, tables)

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 from bitline.display.formats import Value, duration, energy
 from bitline.display.result import Branch, Column, Fact, Result, Table, Tree
 from bitline.explanation import ConstantPart, PagePart, VectorPart
-from bitline.platforms import PLATFORM_NAMES
+from bitline.platforms import PLATFORM_NAMES, within_sentence
 from bitline.records import plain
 from bitline.units import counted, quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bitline.explanation import Estimate, Explanation, PlanPart, Step
 
 #: Characters of a latch's contents that are shown on a line.
@@ -24,12 +26,29 @@ _PARTS = {
 }
 
 
-def summary(told: "Explanation", title: str | None = None, *, count: bool | None = None) -> Result:
-    """A plan with its estimate; `count` says in JSON that the result is counted, where it was asked for."""
+def summary(
+    told: "Explanation",
+    title: str | None = None,
+    *,
+    count: bool | None = None,
+    compared: "Sequence[Explanation]" = (),
+    senses: bool = True,
+) -> Result:
+    """A plan with its estimate, beside those of other platforms.
+
+    `count` says in JSON that the result is counted, where it was asked for. People see the plan, and where
+    time and energy go, if `senses` are to be shown.
+    """
     estimate, chunks = told.estimate, counted(told.chunks, "page")
-    name = PLATFORM_NAMES[told.platform]
+    tables = {"platforms": _comparison(told, compared)} if compared else {}
+    note = (
+        f"The plan is the same for all {chunks}. A command's time is that of one die, its energy that of one "
+        "plane."
+        if senses
+        else "--senses shows the plan, command by command, and where time and energy go."
+    )
     return Result(
-        title or f"{quoted(told.expression)}: evaluated by {name}",
+        title or f"{quoted(told.expression)}: evaluated by {within_sentence(told.platform)}",
         {
             "expression": Fact(None, told.expression),
             "platform": Fact(None, told.platform),
@@ -44,10 +63,35 @@ def summary(told: "Explanation", title: str | None = None, *, count: bool | None
             "bottleneck": Fact("  longest at work", estimate.bottleneck, _bottleneck),
             "energy_pj": Fact("Energy (estimate)", estimate.energy.pj, energy),
         },
-        {"times": _times(estimate), "energy": _energies(estimate)},
-        f"The plan is the same for all {chunks}. A command's time is that of one die, its energy that of one "
-        "plane.",
-        {"root": Tree(_branch(told.root), plain(told.root))},
+        {**tables, "times": _times(estimate, shown=senses), "energy": _energies(estimate, shown=senses)},
+        note,
+        {"root": Tree(_branch(told.root) if senses else None, plain(told.root))},
+    )
+
+
+def _comparison(told: "Explanation", compared: "Sequence[Explanation]") -> Table:
+    """What each platform would take, after what was asked for: why that is chosen."""
+    columns = [
+        Column("platform", "Platform", _platform),
+        Column("senses", "Senses"),
+        Column("page_transfers", "Pages out", rank=1),
+        Column("time_ns", "Time", duration),
+        Column("bottleneck", "Longest at work", _bottleneck),
+        Column("energy_pj", "Energy", energy),
+    ]
+    return Table(
+        columns,
+        [
+            {
+                "platform": each.platform,
+                "senses": each.senses,
+                "page_transfers": each.page_transfers,
+                "time_ns": each.estimate.time.ns,
+                "bottleneck": each.estimate.bottleneck,
+                "energy_pj": each.estimate.energy.pj,
+            }
+            for each in [told, *(other for other in compared if other.platform != told.platform)]
+        ],
     )
 
 
@@ -59,19 +103,25 @@ def _bottleneck(value: Value) -> str:
     return _PARTS.get(str(value), str(value))
 
 
-def _times(estimate: "Estimate") -> Table:
+def _times(estimate: "Estimate", *, shown: bool) -> Table:
     columns = [Column("part", "Busy"), Column("time_ns", "Time", duration)]
     times = [(part, getattr(estimate, name).ns) for name, part in _PARTS.items()]
-    return Table(columns, [{"part": part, "time_ns": time} for part, time in times if time])
+    rows = [{"part": part, "time_ns": time} for part, time in times if time]
+    return Table(columns if shown else _unseen(columns), rows)
 
 
-def _energies(estimate: "Estimate") -> Table:
+def _energies(estimate: "Estimate", *, shown: bool) -> Table:
     columns = [
         Column("component", "Energy"),
         Column("cause", "spent on"),
         Column("energy_pj", "Amount", energy),
     ]
-    return Table(columns, plain(estimate.energy_by))
+    return Table(columns if shown else _unseen(columns), plain(estimate.energy_by))
+
+
+def _unseen(columns: "Sequence[Column]") -> "list[Column]":
+    """The same, in JSON only."""
+    return [Column(column.key, None) for column in columns]
 
 
 def _branch(part: "PlanPart") -> Branch:

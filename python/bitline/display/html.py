@@ -19,7 +19,7 @@ def render(result: Result) -> str:
             for label, value in facts
         )
         parts.append(f"<table><tbody>{rows}</tbody></table>")
-    parts += [f"<ul>{''.join(_branch(tree.root))}</ul>" for tree in result.trees.values()]
+    parts += [f"<ul>{''.join(_branch(tree.root))}</ul>" for tree in result.trees.values() if tree.root]
     parts += [_table(table) for table in result.tables.values()]
     parts += [f"<p>{_safe(line)}</p>" for line in result.verdict.splitlines()]
     return "<div>" + "".join(parts) + "</div>"

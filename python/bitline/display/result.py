@@ -59,9 +59,9 @@ class Branch:
 
 @dataclass(frozen=True)
 class Tree:
-    """A tree for people, and the data that it shows for JSON."""
+    """A tree for people, if they are to see it, and the data that it shows for JSON."""
 
-    root: Branch
+    root: Branch | None
     data: object
 
 

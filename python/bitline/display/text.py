@@ -51,7 +51,8 @@ class Page:
 def render(result: Result, page: Page) -> str:
     """A result for people, without a line break at its end."""
     blocks = [[*_strong(page.folded(result.title), page), *_facts(result, page)]]
-    blocks += [list(_tree(tree.root, page, _INDENT, _INDENT)) for tree in result.trees.values()]
+    roots = [tree.root for tree in result.trees.values() if tree.root]
+    blocks += [list(_tree(root, page, _INDENT, _INDENT)) for root in roots]
     blocks += [_table(table, page) for table in result.tables.values()]
     if result.verdict:
         blocks.append([line for text in result.verdict.splitlines() for line in page.folded(text)])

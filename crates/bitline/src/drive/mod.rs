@@ -143,6 +143,11 @@ impl Drive {
         self.powered.as_ref().ok_or(Error::NoPower)
     }
 
+    /// Who may break off what takes long.
+    pub(crate) fn watch(&self) -> Watch {
+        self.watch.clone()
+    }
+
     /// Its configuration.
     pub fn config(&self) -> &Config {
         &self.config

@@ -25,7 +25,7 @@ use crate::platforms::{Batches, Computer, Outlooks};
 pub(crate) use guard::Plain;
 pub(crate) use index::{Index, id_of};
 pub(crate) use mount::{Absent, Kept, Mount};
-pub(crate) use reserved::{HeldPages, erased};
+pub(crate) use reserved::{HeldPages, Writing, erased};
 pub(crate) use uses::Using;
 
 pub(crate) const NAMESPACE: NamespaceId = NamespaceId::new(1);

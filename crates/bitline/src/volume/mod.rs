@@ -6,6 +6,7 @@
 mod group;
 mod information;
 mod lookup;
+mod moved;
 mod objects;
 mod parts;
 mod place;
@@ -17,6 +18,7 @@ use crate::drive::Drive;
 use crate::error::Error;
 pub use group::{Group, Writer};
 pub use information::{GroupInfo, Rows, Vector};
+pub use moved::Move;
 
 /// The named objects of a drive.
 pub struct Volume<'d>(&'d mut Drive);

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::host_end::Absent;
 use crate::host_end::DriveVolume;
 use crate::host_end::Host;
-use crate::host_end::{HeldPages, erased};
+use crate::host_end::{HeldPages, Writing, erased};
 use crate::sentences::counted;
 
 impl Host {
@@ -28,6 +28,31 @@ impl Host {
         what: &Rows,
         rows: &[R],
     ) -> Result<Vec<Vector>, Error> {
+        let Written { group, held, .. } = self.written(name, what, rows).await?;
+        let commit = async |volume: &mut DriveVolume| {
+            let mut change = volume.change()?;
+            match name_rows(&mut change, name, &group, what, &held) {
+                Ok((group, vectors)) => {
+                    change.commit().await?;
+                    Ok(self.learned(volume, group, &vectors))
+                }
+                Err(error) => Err(undone(change, error).await),
+            }
+        };
+        match self.mount.with(self, Absent::Leave, commit).await {
+            Ok(Some(written)) => Ok(written),
+            Ok(None) => Err(erased()),
+            Err(error) => Err(self.given_back(held, error).await),
+        }
+    }
+
+    /// Writes rows for a group, which nothing names yet.
+    pub(super) async fn written<'a, R: AsRef<[u8]>>(
+        &'a self,
+        name: &str,
+        what: &Rows,
+        rows: &[R],
+    ) -> Result<Written<'a>, Error> {
         what.check(rows.len())?;
         let begin = async |volume: &mut DriveVolume| {
             let group = self.group_to_write(volume, name, what)?;
@@ -45,45 +70,30 @@ impl Host {
                     }
                 }
             }
-            let writing = self.mount.reserved.write_group(name, group);
-            Ok((
+            let written = Written {
                 group,
-                writing,
-                self.mount.reserved.hold(reservations),
-                lacks,
-            ))
+                _writing: self.mount.reserved.write_group(name, group),
+                held: self.mount.reserved.hold(reservations),
+            };
+            Ok((written, lacks))
         };
         let begun = self.mount.with(self, Absent::Create, begin).await?;
-        let (group, _writing, held, lacks) = begun.expect("a volume is made where there is none");
+        let (written, lacks) = begun.expect("a volume is made where there is none");
+        let (group, held) = (&written.group, &written.held);
         let mut result = Ok(());
         for (index, row) in rows.iter().enumerate().take(held.len()) {
             let extents = held.extents(index);
             result = self
-                .write_row(&group, extents, what.inverse, row.as_ref())
+                .write_row(group, extents, what.inverse, row.as_ref())
                 .await;
             if result.is_err() {
                 break;
             }
         }
         // Where both addresses and blocks for computing are short, the drive's own answer says more.
-        let result = result.and_then(|()| lacks.map_or(Ok(()), |error| Err(error.into())));
-        if let Err(error) = result {
-            return Err(self.given_back(held, error).await);
-        }
-        let commit = async |volume: &mut DriveVolume| {
-            let mut change = volume.change()?;
-            match name_rows(&mut change, name, &group, what, &held) {
-                Ok((group, vectors)) => {
-                    change.commit().await?;
-                    Ok(self.learned(volume, group, &vectors))
-                }
-                Err(error) => Err(undone(change, error).await),
-            }
-        };
-        match self.mount.with(self, Absent::Leave, commit).await {
-            Ok(Some(written)) => Ok(written),
-            Ok(None) => Err(erased()),
-            Err(error) => Err(self.given_back(held, error).await),
+        match result.and_then(|()| lacks.map_or(Ok(()), |error| Err(error.into()))) {
+            Ok(()) => Ok(written),
+            Err(error) => Err(self.given_back(written.held, error).await),
         }
     }
 
@@ -284,8 +294,15 @@ impl Host {
     }
 }
 
+/// Rows that were written for a group, and that nothing names yet.
+pub(super) struct Written<'a> {
+    pub(super) group: GroupContent,
+    _writing: Writing<'a>,
+    pub(super) held: HeldPages<'a>,
+}
+
 /// Names vectors that were written, in the group that they were written for: the group and they.
-fn name_rows(
+pub(super) fn name_rows(
     change: &mut Change<'_, Queue>,
     name: &str,
     group: &GroupContent,

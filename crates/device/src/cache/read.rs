@@ -1,7 +1,7 @@
 //! Reads: what of a page the cache has, and keeping what flash had.
 
 use media::dram::{ScatteredAccess, Toward};
-use sim::{Tenant, Time};
+use sim::{Requester, Time};
 
 use super::sectors::Sectors;
 use super::table::{SlotId, Table};
@@ -139,17 +139,18 @@ impl Cache {
 
     /// Moves what a hit found out of DRAM; gives the instant at which it is there.
     #[inline]
-    pub fn post_hit(&self, tenant: Tenant, found: Found) -> Time {
+    pub fn post_hit(&self, requester: Requester, found: Found) -> Time {
         let bytes = u64::from(found.bytes);
-        self.dram.post(tenant, found.address, bytes, Toward::Reader)
+        self.dram
+            .post(requester, found.address, bytes, Toward::Reader)
     }
 
     /// As [`Cache::post_hit`], for one of several that leave DRAM together.
     #[inline]
-    pub fn add_hit(&self, access: &mut ScatteredAccess, tenant: Tenant, found: Found) {
+    pub fn add_hit(&self, access: &mut ScatteredAccess, requester: Requester, found: Found) {
         let (address, bytes) = (found.address, u64::from(found.bytes));
         self.dram
-            .add(access, tenant, address, bytes, Toward::Reader);
+            .add(access, requester, address, bytes, Toward::Reader);
     }
 
     /// When what was added has left DRAM, if anything was.
@@ -207,7 +208,8 @@ impl Cache {
         slot.present = slot.present | new;
         if !new.is_empty() {
             let (address, bytes) = (self.address(id, new), u64::from(new.bytes()));
-            self.dram.post(tenant, address, bytes, Toward::Cells);
+            self.dram
+                .post(slice.origin.requester(), address, bytes, Toward::Cells);
         }
     }
 

@@ -122,10 +122,10 @@ impl Admission<'_> {
         let cache = self.cache;
         let id = cache.admit(slice);
         let address = cache.address(id, Sectors::of(slice.column, slice.bytes));
-        let (tenant, bytes) = (slice.origin.tenant, u64::from(slice.bytes));
+        let (requester, bytes) = (slice.origin.requester(), u64::from(slice.bytes));
         cache
             .dram
-            .add(&mut self.crossing, tenant, address, bytes, Toward::Cells);
+            .add(&mut self.crossing, requester, address, bytes, Toward::Cells);
     }
 
     /// When all that was written is in DRAM.

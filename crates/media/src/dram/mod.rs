@@ -9,11 +9,13 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use sim::resource::Pipe;
-use sim::{ByTenant, Energy, Ledger, Sim, Span, Tenant, Time};
+use sim::{ByTenant, Energy, Key, Ledger, Name, Requester, Sim, Span, Tenant, Time, Track};
 
-use banks::Banks;
 pub use banks::DramRow;
+use banks::{Banks, Moved};
 pub use config::{DramConfig, DramTiming, Interleave, RowPolicy};
+
+static BYTES: Key = Key::one("bytes");
 
 /// Which way data moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +26,23 @@ pub enum Toward {
     Cells,
 }
 
+impl Toward {
+    /// What moves so, in traces.
+    const fn name(self) -> &'static str {
+        match self {
+            Toward::Reader => "read",
+            Toward::Cells => "write",
+        }
+    }
+}
+
 /// An access to several addresses, whose bytes move together.
 #[derive(Default)]
 #[must_use = "it moves when it is posted"]
 pub struct ScatteredAccess {
     bytes: u64,
+    /// For whom its last part is, and which way it moves.
+    last: Option<(Requester, Toward)>,
     over: Time,
 }
 
@@ -44,6 +58,8 @@ pub struct Dram {
     /// The size of its last access and the span: most are of one size.
     last: Cell<(u64, Span)>,
     accesses: Cell<u64>,
+    /// Of each channel.
+    tracks: Vec<Track>,
     /// Bytes that each tenant has had moved out, and in.
     read_for: ByTenant,
     written_for: ByTenant,
@@ -57,7 +73,12 @@ impl Dram {
     pub fn new(sim: &Sim, config: &DramConfig, ledger: &Ledger, standing: Tenant) -> Rc<Dram> {
         let bytes_per_second =
             u64::from(config.clock_megahertz) * 2_000_000 * u64::from(config.transfer_bytes);
+        let track = |channel| {
+            sim.trace()
+                .track("dram", Name::numbered("channel", channel))
+        };
         let dram = Rc::new(Dram {
+            tracks: (0..config.channels).map(track).collect(),
             sim: sim.clone(),
             since: sim.now(),
             banks: RefCell::new(Banks::new(config)),
@@ -99,37 +120,48 @@ impl Dram {
         &self.config
     }
 
-    /// Queues an access of `bytes` from `address` on for `tenant` behind those before it, and does not
+    /// Queues an access of `bytes` from `address` on for `requester` behind those before it, and does not
     /// wait for it; gives the instant of its end.
     #[inline]
-    pub fn post(&self, tenant: Tenant, address: u64, bytes: u64, toward: Toward) -> Time {
+    pub fn post(
+        &self,
+        requester: impl Into<Requester>,
+        address: u64,
+        bytes: u64,
+        toward: Toward,
+    ) -> Time {
         let mut access = ScatteredAccess::default();
-        self.add(&mut access, tenant, address, bytes, toward);
+        self.add(&mut access, requester, address, bytes, toward);
         self.post_scattered(access)
             .unwrap_or_else(|| self.sim.now())
     }
 
-    /// Adds `bytes` from `address` on, moved for `tenant`, to such an access.
+    /// Adds `bytes` from `address` on, moved for `requester`, to such an access.
     #[inline]
     pub fn add(
         &self,
         access: &mut ScatteredAccess,
-        tenant: Tenant,
+        requester: impl Into<Requester>,
         address: u64,
         bytes: u64,
         toward: Toward,
     ) {
+        let requester = requester.into();
+        let tenant = requester.tenant;
         let moved_for = match toward {
             Toward::Reader => &self.read_for,
             Toward::Cells => &self.written_for,
         };
         moved_for.add(tenant, bytes);
         access.bytes += bytes;
+        access.last = Some((requester, toward));
         if self.config.timing == DramTiming::Banks {
             debug_assert!(address + bytes <= self.config.capacity_bytes, "{address}");
             let banks = &mut *self.banks.borrow_mut();
             let before = banks.activations();
-            let over = banks.access(self.sim.now(), address, bytes);
+            let over = banks.access(self.sim.now(), address, bytes, |moved| {
+                self.trace(moved, requester, toward);
+            });
             self.activations_for
                 .add(tenant, banks.activations() - before);
             access.over = access.over.max(over);
@@ -145,10 +177,42 @@ impl Dram {
         self.accesses.set(self.accesses.get() + 1);
         Some(match self.config.timing {
             DramTiming::Banks => access.over,
-            DramTiming::Mqsim => self
-                .serial
-                .reserve(access.bytes, self.span_of_mqsim(access.bytes)),
+            DramTiming::Mqsim => self.post_serial(&access),
         })
+    }
+
+    fn post_serial(&self, access: &ScatteredAccess) -> Time {
+        let span = self.span_of_mqsim(access.bytes);
+        let moved = Moved {
+            channel: 0,
+            end: self.serial.reserve(access.bytes, span),
+            span,
+            bytes: access.bytes,
+        };
+        if let Some((requester, toward)) = access.last {
+            self.trace(moved, requester, toward);
+        }
+        moved.end
+    }
+
+    /// Notes in the trace what a channel moves.
+    #[inline]
+    fn trace(&self, moved: Moved, requester: Requester, toward: Toward) {
+        if self.sim.trace().enabled() {
+            self.record(moved, requester, toward);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record(&self, moved: Moved, requester: Requester, toward: Toward) {
+        let begin = Time::from_ps(moved.end.as_ps() - moved.span.as_ps());
+        let track = self.tracks[moved.channel as usize];
+        let trace = self.sim.trace();
+        trace.slice_with(track, toward.name(), begin, moved.end, |args| {
+            args.number(&BYTES, moved.bytes)
+                .requesters([requester].into_iter());
+        });
     }
 
     #[inline]

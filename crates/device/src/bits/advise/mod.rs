@@ -34,7 +34,7 @@ use lived::Lived;
 use work::Works;
 
 pub use lived::{Outside, demand_of_vector};
-pub use replacing::Replacing;
+pub use replacing::{Replacing, alike};
 
 /// Operands of the expressions that the planner may be asked about for one piece of advice, each time it is asked.
 const OPERANDS_MAX: usize = 40_000;
@@ -51,15 +51,25 @@ pub struct Asked {
     pub expression: Expression,
     /// How often, compared with the others.
     pub frequency: u64,
+    /// Length of its vectors, bits; if it is not told, a page in every plane.
+    pub bits: Option<u64>,
 }
 
 impl Asked {
-    /// This expression, so often.
+    /// This expression, so often, of vectors of a page in every plane.
     pub fn new(expression: Expression, frequency: u64) -> Asked {
         Asked {
             expression,
             frequency,
+            bits: None,
         }
+    }
+
+    /// Of vectors of this length.
+    #[must_use]
+    pub fn of_bits(mut self, bits: u64) -> Asked {
+        self.bits = Some(bits);
+        self
     }
 }
 
@@ -102,7 +112,7 @@ pub struct Member {
 }
 
 /// What counting the ones of an expression costs, by whoever is fastest: senses and pages that leave the dies for each page
-/// of its vectors, time and energy of an idle drive for a page in every plane.
+/// of its vectors, time and energy of an idle drive for all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct PageCost {
@@ -126,6 +136,24 @@ pub struct Placed {
     pub costs: Vec<PageCost>,
 }
 
+impl Placed {
+    /// Nothing yet, for so many expressions.
+    fn of(expressions: usize) -> Placed {
+        Placed {
+            groups: Vec::new(),
+            costs: vec![PageCost::default(); expressions],
+        }
+    }
+
+    /// Adds further groups, and what they make the expressions at these places cost.
+    fn add(&mut self, other: Placed, places: &[usize]) {
+        self.groups.extend(other.groups);
+        for (at, cost) in places.iter().zip(other.costs) {
+            self.costs[*at] = cost;
+        }
+    }
+}
+
 /// An arrangement as it is, and a better one if there is any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -138,8 +166,16 @@ pub struct Advice {
     pub replacing: Replacing,
 }
 
-/// Proposes groups and inversions for `asked`. Vectors that `given` does not place are, before, in
-/// one further group, as they are. `outside` is the host that asks; none if `watch` breaks off.
+impl Advice {
+    /// The proposed groups that are not there yet: those whose vectors do not share a group before, alone and stored alike.
+    pub fn new_groups(&self) -> impl Iterator<Item = &[Member]> {
+        replacing::new_groups(&self.before, &self.after)
+    }
+}
+
+/// Proposes groups and inversions for `asked`, where no vector is of two lengths. Vectors that `given` does not place are,
+/// before, in one further group, as they are. Vectors of different lengths share no group. `outside` is the host that asks;
+/// none if `watch` breaks off.
 pub fn advise(
     asked: &[Asked],
     given: &BTreeMap<VectorId, Given>,
@@ -154,8 +190,41 @@ pub fn advise(
     (!patience.is_over.get()).then_some(advice)
 }
 
-/// The same with a search that is broken off when the planner was asked about so many operands.
+/// The same with a search that is broken off when the planner was asked about so many operands, for each length of vectors.
 fn advise_within(
+    effort: (usize, &Patience<'_>),
+    asked: &[Asked],
+    given: &BTreeMap<VectorId, Given>,
+    drive: (&Strings, &CostModel),
+    outside: &dyn Outside,
+) -> Advice {
+    let bits_of = |asked: &Asked| asked.bits.unwrap_or(drive.1.stripe_bits());
+    let mut lengths: Vec<u64> = asked.iter().map(bits_of).collect();
+    lengths.sort_unstable();
+    lengths.dedup();
+    let (mut before, mut after) = (Placed::of(asked.len()), Placed::of(asked.len()));
+    let mut replacing = Replacing::default();
+    for bits in lengths {
+        let is_of_length = |at: &usize| bits_of(&asked[*at]) == bits;
+        let places: Vec<usize> = (0..asked.len()).filter(is_of_length).collect();
+        let of_length: Vec<Asked> = places.iter().map(|at| asked[*at].clone()).collect();
+        let advice = advise_on(bits, effort, &of_length, given, drive, outside);
+        before.add(advice.before, &places);
+        after.add(advice.after, &places);
+        replacing = replacing.and(&advice.replacing);
+    }
+    let of = |placed: &Placed| Total::of(asked, &placed.costs);
+    let replacing = replacing.named(drive.1, drive.0.ordinary);
+    Advice {
+        replacing: replacing.paid_back(asked, of(&before), of(&after)),
+        before,
+        after,
+    }
+}
+
+/// The same of vectors of one length, without when it has paid back.
+fn advise_on(
+    bits: u64,
     (operands_max, patience): (usize, &Patience<'_>),
     asked: &[Asked],
     given: &BTreeMap<VectorId, Given>,
@@ -167,8 +236,7 @@ fn advise_within(
     let works = Works::of(model);
     let mut judge = Judge::new(asked, &vectors, strings, &works, (operands_max, patience));
     let found = found(asked, &vectors, &given, &mut judge);
-    let operands = judge.operands().iter().map(Vec::len).max().unwrap_or(0);
-    let mut lived = Lived::on(model, strings.limits, operands, outside);
+    let mut lived = Lived::on(model, bits, strings.limits, outside);
     let mut placed = |arrangement: &Arrangement, groups: Vec<Vec<usize>>| -> Placed {
         let positions = judge.positions(arrangement, &groups.concat());
         let costs = asked.iter().zip(positions);
@@ -189,7 +257,7 @@ fn advise_within(
     let better = fastest.filter(|placed| total(placed).is_clearly_less(&total(&before)));
     let after = better.unwrap_or_else(|| before.clone());
     Advice {
-        replacing: Replacing::of(asked, (&before, &after), &lived, strings.ordinary),
+        replacing: Replacing::of((&before, &after), &lived),
         before,
         after,
     }

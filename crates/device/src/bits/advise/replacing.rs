@@ -1,4 +1,4 @@
-//! What placing vectors anew takes, of a page in every plane, and after how many questions that has paid back.
+//! What placing vectors anew takes, of one length, and after how many questions that has paid back.
 
 use media::nand::ProgramMode;
 use sim::{Energy, Span};
@@ -6,10 +6,13 @@ use sim::{Energy, Span};
 use super::lived::Lived;
 use super::{Asked, Member, Placed, Total};
 use crate::cost::{CostModel, Price};
+use crate::region::Layout;
 
 /// Catalogue pages that a commit reads, to see that nobody else has changed it: the last, and the next, which is on no flash
 /// yet.
 const CATALOGUE_PAGES_READ: u64 = 2;
+/// Pages that a commit programs: one of the catalogue, and one that says what is deallocated.
+const COMMIT_PAGES: u64 = 2;
 
 /// What it takes to place vectors anew, and after how many questions that has paid back: as often asked as was said, in
 /// proportion.
@@ -18,11 +21,9 @@ const CATALOGUE_PAGES_READ: u64 = 2;
 pub struct Replacing {
     /// Vectors that are to be written anew.
     pub vectors: u64,
-    /// Calls that write them: one for those of a group that follow one another and are stored alike.
-    pub writes: u64,
-    /// About how long reading and writing these takes, of a page in every plane, one after another.
+    /// About how long reading and writing these takes, one after another.
     pub time: Span,
-    /// About what that spends.
+    /// About what that spends, but for erasing blocks that are empty then.
     pub energy: Energy,
     /// Questions after which time is won; none if none is.
     pub questions_for_time: Option<u64>,
@@ -31,29 +32,44 @@ pub struct Replacing {
 }
 
 impl Replacing {
-    /// What following advice takes.
-    pub(super) fn of(
-        asked: &[Asked],
-        (before, after): (&Placed, &Placed),
-        lived: &Lived<'_>,
-        ordinary: ProgramMode,
-    ) -> Replacing {
-        let there: Vec<Vec<Member>> = before.groups.iter().map(|group| sorted(group)).collect();
-        let is_new = |group: &&Vec<Member>| !there.contains(&sorted(group));
-        let new: Vec<&Vec<Member>> = after.groups.iter().filter(is_new).collect();
-        let alike = |one: &Member, next: &Member| one.inverse == next.inverse;
-        let vectors = new.iter().map(|group| group.len() as u64).sum();
-        let writes = new.iter().map(|group| group.chunk_by(alike).count() as u64);
-        let writes = writes.sum();
-        let read = lived.of_reading();
-        let (write, commit) = (
-            of_writing(lived.model()),
-            of_commit(lived.model(), ordinary),
-        );
-        let time = (read.span + write.span) * vectors + commit.span * writes;
-        let energy = (read.energy + write.energy) * vectors + commit.energy * writes;
-        let of = |placed: &Placed| Total::of(asked, &placed.costs);
-        let (before, after) = (of(before), of(after));
+    /// What reading and writing takes that follows advice.
+    pub(super) fn of((before, after): (&Placed, &Placed), lived: &Lived<'_>) -> Replacing {
+        let vectors = new_groups(before, after).map(|group| group.len() as u64);
+        let vectors = vectors.sum();
+        let (read, write) = (lived.of_reading(), of_writing(lived.model(), lived.bits()));
+        Replacing {
+            vectors,
+            time: (read.span + write.span) * vectors,
+            energy: (read.energy + write.energy) * vectors,
+            ..Replacing::default()
+        }
+    }
+
+    /// Both, one after the other.
+    pub(super) fn and(self, other: &Replacing) -> Replacing {
+        Replacing {
+            vectors: self.vectors + other.vectors,
+            time: self.time + other.time,
+            energy: self.energy + other.energy,
+            ..self
+        }
+    }
+
+    /// With what naming them takes, once for all.
+    pub(super) fn named(self, model: &CostModel, ordinary: ProgramMode) -> Replacing {
+        if self.vectors == 0 {
+            return self;
+        }
+        let commit = of_commit(model, ordinary);
+        Replacing {
+            time: self.time + commit.span,
+            energy: self.energy + commit.energy,
+            ..self
+        }
+    }
+
+    /// After how many questions it has paid back.
+    pub(super) fn paid_back(self, asked: &[Asked], before: Total, after: Total) -> Replacing {
         let questions: u128 = asked.iter().map(|asked| u128::from(asked.frequency)).sum();
         let pays_back = |spent: u64, before: u128, after: u128| {
             let won = before.checked_sub(after)?;
@@ -61,14 +77,26 @@ impl Replacing {
             u64::try_from(needed + 1).ok()
         };
         Replacing {
-            vectors,
-            writes,
-            time,
-            energy,
-            questions_for_time: pays_back(time.as_ps(), before.time, after.time),
-            questions_for_energy: pays_back(energy.as_pj(), before.energy, after.energy),
+            questions_for_time: pays_back(self.time.as_ps(), before.time, after.time),
+            questions_for_energy: pays_back(self.energy.as_pj(), before.energy, after.energy),
+            ..self
         }
     }
+}
+
+/// The groups after that were none before, in whatever order their vectors are to be written.
+pub(super) fn new_groups<'a>(
+    before: &Placed,
+    after: &'a Placed,
+) -> impl Iterator<Item = &'a [Member]> {
+    let there: Vec<Vec<Member>> = before.groups.iter().map(|group| sorted(group)).collect();
+    let groups = after.groups.iter().map(Vec::as_slice);
+    groups.filter(move |group| !there.contains(&sorted(group)))
+}
+
+/// The parts of a group that one call writes: vectors that follow one another and are stored alike.
+pub fn alike(group: &[Member]) -> impl Iterator<Item = &[Member]> {
+    group.chunk_by(|one, next| one.inverse == next.inverse)
 }
 
 /// The members of a group, in whatever order they are to be written.
@@ -78,29 +106,37 @@ fn sorted(group: &[Member]) -> Vec<Member> {
     sorted
 }
 
-/// What it takes and spends to write a vector: die by die its pages come over the link, then over the die's channel, and are
-/// programmed meanwhile.
-fn of_writing(model: &CostModel) -> Price {
-    let geometry = &model.nand.geometry;
-    let (planes, pages) = (geometry.planes_per_die, u64::from(geometry.planes()));
-    let (command, page) = (model.program(planes), model.page_in());
-    let share = model.sent(u64::from(planes) * model.page_bytes());
-    let moved = command.cycles + page.span * u64::from(planes);
-    let mut channels = vec![Span::ZERO; geometry.channels as usize];
-    for die in 0..geometry.dies() {
-        let channel = &mut channels[(die % geometry.channels) as usize];
-        *channel = (*channel).max(share.span * u64::from(die + 1)) + moved;
+/// What it takes and spends to write a vector of `bits` bits: stripe by stripe and die by die its pages come over the link,
+/// then over the die's channel, and are programmed meanwhile.
+fn of_writing(model: &CostModel, bits: u64) -> Price {
+    let layout = Layout::new(model.nand.geometry.clone());
+    let page = model.page_in();
+    let mut channels = vec![Span::ZERO; layout.geometry().channels as usize];
+    let mut dies = vec![Span::ZERO; layout.dies() as usize];
+    let (mut arrived, mut energy) = (Span::ZERO, Energy::ZERO);
+    for batch in layout.die_batches(layout.chunks(bits)) {
+        let planes = batch.len() as u32;
+        let command = model.program(planes);
+        let share = model.sent(u64::from(planes) * model.page_bytes());
+        let place = layout.geometry().plane_place(layout.plane(batch[0]));
+        let die = &mut dies[layout.geometry().die_of_plane(layout.plane(batch[0])).0 as usize];
+        let channel = &mut channels[place.channel as usize];
+        arrived += share.span;
+        *channel =
+            (*channel).max(arrived).max(*die) + command.cycles + page.span * u64::from(planes);
+        *die = *channel + command.array;
+        energy +=
+            command.energy * u64::from(planes) + page.energy * u64::from(planes) + share.energy;
     }
-    let last = channels.into_iter().max().unwrap_or_default();
-    let span = last + command.array;
-    let energy = (command.energy + page.energy) * pages + share.energy * model.dies();
+    let span = dies.into_iter().max().unwrap_or_default();
     Price {
         span,
         energy: energy + model.drawn(span),
     }
 }
 
-/// What it takes and spends to commit the names of vectors: the end of the catalogue is read, and a page is written behind it.
+/// What it takes and spends to commit the names of vectors: the end of the catalogue is read, and a page is written behind it;
+/// then where they were is deallocated, which is another page.
 fn of_commit(model: &CostModel, mode: ProgramMode) -> Price {
     let (out, page) = (model.page_out(), model.page_in());
     let (read, program) = (
@@ -110,9 +146,9 @@ fn of_commit(model: &CostModel, mode: ProgramMode) -> Price {
     let found = model.sent(CATALOGUE_PAGES_READ * model.page_bytes());
     let sent = model.sent(model.page_bytes());
     let read_span = model.read_cycles(1) + read.span + out.span + found.span;
-    let span = read_span + sent.span + page.span + program.span;
-    let of_flash = read.energy + out.energy + page.energy + program.energy;
-    let energy = of_flash + found.energy + sent.energy;
+    let span = read_span + sent.span + (page.span + program.span) * COMMIT_PAGES;
+    let written = (page.energy + program.energy) * COMMIT_PAGES;
+    let energy = read.energy + out.energy + written + found.energy + sent.energy;
     Price {
         span,
         energy: energy + model.drawn(span),

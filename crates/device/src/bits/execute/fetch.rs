@@ -149,7 +149,7 @@ impl<'a> Fetches<'a> {
         let (stage, bits, work) = (self.stage, &self.stage.bits, &self.stage.work);
         let page_bytes = work.geometry().page_bytes;
         let (mut rests, mut cached) = (Vec::new(), ScatteredAccess::default());
-        let tenant = stage.origin.tenant;
+        let requester = stage.origin.requester();
         for (at, (&place, page)) in self.batch.iter().zip(&pages).enumerate() {
             let chunk = PageSlice {
                 origin: stage.origin,
@@ -160,9 +160,9 @@ impl<'a> Fetches<'a> {
             let look = |slice: &PageSlice| bits.cache.lookup(slice);
             each_part(&chunk, bits.ftl.unit(), look, |part| match part {
                 ChunkPart::Missed(run) => bits.ftl.read_run(run, ticket.id().into()),
-                ChunkPart::Found(found) => bits.cache.add_hit(&mut cached, tenant, found),
+                ChunkPart::Found(found) => bits.cache.add_hit(&mut cached, requester, found),
                 ChunkPart::PartlyFound(slice, rest) => {
-                    bits.cache.add_hit(&mut cached, tenant, rest.found);
+                    bits.cache.add_hit(&mut cached, requester, rest.found);
                     let taken = other.is_none().then(|| bits.buffers.take());
                     let into = taken.as_ref().map(Buffer::id).or(other);
                     let into = into.expect("it was taken with the first of the chunk");

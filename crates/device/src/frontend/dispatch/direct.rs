@@ -9,7 +9,7 @@ use std::task::Poll;
 
 use nvme::command::{BlockRange, ReadWrite, opcode};
 use nvme::{Command, DataPointer, IoCommand, Lba, NamespaceId, Status};
-use sim::{TaskId, Tenant, Time};
+use sim::{Requester, TaskId, Time};
 
 use super::piece::Piece;
 use crate::cache::{Found, Lookup, ReadStamp};
@@ -94,7 +94,7 @@ impl Controller {
             stamp,
         });
         if let Some(found) = cached {
-            self.wait_for_dram(number, piece.origin.tenant, found);
+            self.wait_for_dram(number, piece.origin.requester(), found);
             return true;
         }
         let to = Notify::Reader(number);
@@ -107,8 +107,8 @@ impl Controller {
     }
 
     /// Has direct read `number`, whose page was in the cache, completed when it has left DRAM.
-    fn wait_for_dram(&self, number: u32, tenant: Tenant, found: Found) {
-        let arrives = self.cache.post_hit(tenant, found);
+    fn wait_for_dram(&self, number: u32, requester: Requester, found: Found) {
+        let arrives = self.cache.post_hit(requester, found);
         let cached = &self.cached_reads;
         cached.queue.borrow_mut().push_back((arrives, number));
         let finisher = cached.finisher.replace(TaskId::NONE);

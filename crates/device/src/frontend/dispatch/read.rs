@@ -162,7 +162,7 @@ impl Controller {
         let from_flash = match self.cache.lookup(&slice) {
             Lookup::Hit(found) => {
                 self.end_run(filling, to);
-                self.cache.add_hit(cached, piece.origin.tenant, found);
+                self.cache.add_hit(cached, piece.origin.requester(), found);
                 FromFlash::Nothing
             }
             Lookup::Miss => {
@@ -174,7 +174,8 @@ impl Controller {
             }
             Lookup::PartialHit(rest) => {
                 self.end_run(filling, to);
-                self.cache.add_hit(cached, piece.origin.tenant, rest.found);
+                self.cache
+                    .add_hit(cached, piece.origin.requester(), rest.found);
                 if !filling.has_rest {
                     let taken = self.buffers.take();
                     (filling.rest, filling.has_rest) = (taken.id(), true);

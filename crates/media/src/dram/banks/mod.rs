@@ -73,21 +73,30 @@ impl Banks {
     }
 
     /// Serves an access of `bytes` from `address` on that comes at `at`, row after row; gives the
-    /// instant at which its last byte has moved. Calls must not go back in time.
-    pub(super) fn access(&mut self, at: Time, address: u64, bytes: u64) -> Time {
+    /// instant at which its last byte has moved. Each row's part is told to `observe`. Calls must not go back in time.
+    #[inline]
+    pub(super) fn access(
+        &mut self,
+        at: Time,
+        address: u64,
+        bytes: u64,
+        observe: impl Fn(Moved),
+    ) -> Time {
         let row_bytes = u64::from(self.config.row_bytes);
         let (mut begin, end) = (address, address + bytes);
         let mut done = at;
         while begin < end {
             let in_row = end.min((begin / row_bytes + 1) * row_bytes) - begin;
-            done = done.max(self.access_row(at, begin, in_row));
+            let moved = self.access_row(at, begin, in_row);
+            observe(moved);
+            done = done.max(moved.end);
             begin += in_row;
         }
         done
     }
 
     /// As [`Banks::access`], within one row.
-    fn access_row(&mut self, at: Time, address: u64, bytes: u64) -> Time {
+    fn access_row(&mut self, at: Time, address: u64, bytes: u64) -> Moved {
         let config = &self.config;
         let place = config.row_of(address);
         let channel = &mut self.channels[place.channel as usize];
@@ -106,7 +115,12 @@ impl Banks {
         bank.used_until(config, moved);
         self.activations += u64::from(activated);
         self.busy += span;
-        moved
+        Moved {
+            channel: place.channel,
+            end: moved,
+            span,
+            bytes,
+        }
     }
 
     /// Rows that were opened.
@@ -118,6 +132,17 @@ impl Banks {
     pub(super) fn busy(&self) -> Span {
         self.busy
     }
+}
+
+/// What a channel has moved, or will have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moved {
+    pub(super) channel: u32,
+    pub(super) end: Time,
+    /// How long its bus is occupied.
+    pub(super) span: Span,
+    /// What was asked for.
+    pub(super) bytes: u64,
 }
 
 /// Bytes that move for `bytes` from `address` on: whole bursts.

@@ -40,7 +40,7 @@ fn at(nanoseconds: u64) -> Time {
 fn ends<const N: usize>(config: &DramConfig, accesses: [(u64, u64, u64); N]) -> [u64; N] {
     let mut banks = Banks::new(config);
     accesses.map(|(when, address, bytes)| {
-        let end = banks.access(at(when), address, bytes).as_ps();
+        let end = banks.access(at(when), address, bytes, |_| {}).as_ps();
         assert_eq!(end % 1000, 0);
         end / 1000
     })
@@ -88,7 +88,7 @@ fn an_access_takes_whole_bursts_and_goes_row_after_row() {
     assert_eq!(ends(&config(), [(0, 60, 8)]), [35 + 16], "two bursts");
     assert_eq!(ends(&config(), [(0, ROW - 64, 128)]), [35 + 16], "two rows");
     let mut banks = Banks::new(&config());
-    banks.access(at(0), 0, 4 * ROW);
+    banks.access(at(0), 0, 4 * ROW, |_| {});
     assert_eq!(
         (banks.activations(), banks.busy()),
         (4, Span::from_ns(4096))
@@ -113,7 +113,7 @@ fn reading_on_and_on_gets_the_bandwidth_that_refreshes_leave() {
     (config.t_refi_ns, config.t_rfc_ns) = (3_900, 280);
     let mut banks = Banks::new(&config);
     let rows = 50_000;
-    let ends = (0..rows).map(|row| banks.access(Time::ZERO, row * ROW, ROW));
+    let ends = (0..rows).map(|row| banks.access(Time::ZERO, row * ROW, ROW, |_| {}));
     let last = ends.last().expect("rows were read");
     let rate = (rows * ROW) as f64 / last.as_seconds();
     // Of each interval a refresh takes tRFC, and closing and opening a row around it.

@@ -117,6 +117,17 @@ pub struct Mws {
     pub planes: ArrayVec<MwsPlane, PLANES_PER_DIE_MAX>,
 }
 
+impl Mws {
+    /// Whether it senses one wordline of each plane, as a read does.
+    fn is_of_one(&self) -> bool {
+        let wordlines = |plane: &MwsPlane| -> u32 {
+            let slots = plane.slots.iter();
+            slots.map(|slot| slot.wordlines.count()).sum()
+        };
+        self.planes.iter().all(|plane| wordlines(plane) == 1)
+    }
+}
+
 /// The four flags of a sense (Flash-Cosmos 6.2: inverse, S-latch, C-latch, move).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Iscm {
@@ -285,7 +296,7 @@ impl Command {
     }
 
     /// The name of the command, for messages and traces.
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Command::Read { inverse: false, .. } => "read",
             Command::Read { inverse: true, .. } => "inverse read",
@@ -293,6 +304,7 @@ impl Command {
             Command::CacheReadEnd { .. } => "cache read end",
             Command::Program { .. } => "program",
             Command::Erase { .. } => "erase",
+            Command::Mws(mws) if mws.is_of_one() => "single-wordline sense",
             Command::Mws(_) => "multi-wordline sense",
             Command::Xor { .. } => "xor",
             Command::LatchTransfer { .. } => "latch transfer",

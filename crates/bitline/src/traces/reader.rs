@@ -11,9 +11,9 @@ use super::input::{LINE_BYTES_MAX, Lines, Next, decompressed};
 use super::{BadLine, BlkparseAction, LineError, Parse, Record, TraceError, TraceFormat};
 use crate::request_kind::RequestKind;
 
-/// Bytes at the beginning from which the format is found out.
 /// What some programs begin a text in UTF-8 with.
 const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
+/// Bytes at the beginning from which the format is found out.
 const SAMPLE_BYTES: u64 = 1 << 15;
 /// Of these, so many lines.
 const SAMPLE_LINES: usize = 50;

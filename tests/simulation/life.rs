@@ -154,7 +154,8 @@ pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
 /// after so many looks as are `left`.
 fn power_up(drive: &mut Drive, left: &Cell<u64>, random: &mut Random) -> Result<(), Error> {
     while random.chance(0.4) {
-        left.set(random.below(1 << random.below(11)));
+        let most = 1 << random.below(11);
+        left.set(random.below(most));
         match drive.power_up() {
             Err(Error::Interrupted) => {}
             Err(other) => return Err(other),

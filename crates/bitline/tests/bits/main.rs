@@ -8,6 +8,7 @@ mod concurrency;
 mod estimates;
 mod formulas;
 mod layout;
+mod lent;
 #[path = "../support/numbered.rs"]
 mod numbered;
 mod pieces;

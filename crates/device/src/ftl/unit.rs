@@ -177,11 +177,6 @@ impl MappingUnit {
     pub fn of_bits(self, bits: u64) -> u64 {
         bits.div_ceil(u64::from(self.bytes) * 8)
     }
-
-    /// Units that so many bytes take.
-    pub fn of_bytes(self, bytes: u64) -> u64 {
-        bytes.div_ceil(self.bytes.into())
-    }
 }
 
 impl Slots {

@@ -326,18 +326,18 @@ impl Nand {
 
     /// A multi-wordline sense: flags that agree, one entry a plane, legal slots.
     pub(super) fn check_mws(&self, die: DieId, mws: &Mws) -> Result<(), NandError> {
-        const COMMAND: &str = "multi-wordline sense";
+        let command = mws.name();
         let iscm = mws.iscm;
         if iscm.inverse && !iscm.init_s {
             return Err(NandError::InverseWithoutInit);
         }
-        self.check_some(mws.planes.len(), COMMAND)?;
+        self.check_some(mws.planes.len(), command)?;
         let mut seen = PlaneMask::default();
         for sense in &mws.planes {
-            let plane = self.check_mws_plane(die, sense, COMMAND)?;
-            self.check_plane_once(plane, &mut seen, COMMAND)?;
-            self.check_free(plane, COMMAND)?;
-            self.check_holds(plane, !iscm.init_s, iscm.transfer && !iscm.init_c, COMMAND)?;
+            let plane = self.check_mws_plane(die, sense, command)?;
+            self.check_plane_once(plane, &mut seen, command)?;
+            self.check_free(plane, command)?;
+            self.check_holds(plane, !iscm.init_s, iscm.transfer && !iscm.init_c, command)?;
         }
         Ok(())
     }

@@ -118,13 +118,16 @@ pub struct Mws {
 }
 
 impl Mws {
-    /// Whether it senses one wordline of each plane, as a read does.
-    fn is_of_one(&self) -> bool {
+    /// Its name: of one wordline of each plane it is a sense as a read has it.
+    pub(crate) fn name(&self) -> &'static str {
         let wordlines = |plane: &MwsPlane| -> u32 {
             let slots = plane.slots.iter();
             slots.map(|slot| slot.wordlines.count()).sum()
         };
-        self.planes.iter().all(|plane| wordlines(plane) == 1)
+        match self.planes.iter().all(|plane| wordlines(plane) == 1) {
+            true => "single-wordline sense",
+            false => "multi-wordline sense",
+        }
     }
 }
 
@@ -304,8 +307,7 @@ impl Command {
             Command::CacheReadEnd { .. } => "cache read end",
             Command::Program { .. } => "program",
             Command::Erase { .. } => "erase",
-            Command::Mws(mws) if mws.is_of_one() => "single-wordline sense",
-            Command::Mws(_) => "multi-wordline sense",
+            Command::Mws(mws) => mws.name(),
             Command::Xor { .. } => "xor",
             Command::LatchTransfer { .. } => "latch transfer",
             Command::LatchLoad { .. } => "latch load",

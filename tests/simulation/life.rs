@@ -1,12 +1,12 @@
 //! One life of a drive: commands, a power cut, recovery, a check; again and again.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, ControlFlow};
 use std::rc::Rc;
 
 use bitline::inside::{InsideConfig, InsideDrive, InsideHost};
-use bitline::{Ageing, Drive};
+use bitline::{Ageing, Drive, Error, Watch};
 use device::ftl::Ftl;
 use device::journal::FactKind;
 use media::nand::{BlockCondition, BlockId, PlaneId};
@@ -97,12 +97,23 @@ fn spaces(drive: &mut Drive) -> Result<Vec<(u32, u64)>, String> {
 pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
     let mut random = Random::named(seed, "life");
     let config = config(seed, &mut random);
-    let mut drive = Drive::open(config).map_err(|error| error.to_string())?;
+    let left = Rc::new(Cell::new(u64::MAX));
+    let looks = left.clone();
+    let watch: Watch = Rc::new(move || match looks.get().checked_sub(1) {
+        Some(fewer) => {
+            looks.set(fewer);
+            ControlFlow::Continue(())
+        }
+        None => ControlFlow::Break(()),
+    });
+    let drive = Drive::open_watched(config, None, watch);
+    let mut drive = drive.map_err(|error| error.to_string())?;
     let identity = drive.identify().map_err(|error| error.to_string())?;
     let oracle = Oracle::new(&spaces(&mut drive)?, identity.volatile_write_cache);
     let oracle = Rc::new(RefCell::new(oracle));
     let mut total = Cuts::default();
     let mut ageing = Random::named(seed, "life: ageing");
+    let mut breaks = Random::named(seed, "life: power-ups that are broken off");
     for round in 0..cuts {
         let shared = run_until_cut(&mut drive, &oracle, seed, round, &mut random)?;
         let statistics = drive.statistics().map_err(|error| error.to_string())?;
@@ -124,8 +135,7 @@ pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
         grow_older(&mut drive, &mut ageing)?;
         // A sanitize operation goes on while the drive powers up.
         let before = Inventory::take(&drive.nand().borrow());
-        drive
-            .power_up()
+        power_up(&mut drive, &left, &mut breaks)
             .map_err(|error| format!("round {round}: power-up: {error}"))?;
         total.sanitized += u64::from(end_sanitize(&mut drive, &before)?);
         if is_unusable(&mut drive)? && has_too_few_blocks(&drive)? {
@@ -138,6 +148,23 @@ pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
         oracle.borrow_mut().recovered();
     }
     Ok(total)
+}
+
+/// Powers up, often only after the power was cut again, and again, while the drive was recovering. The drive is broken off
+/// after so many looks as are `left`.
+fn power_up(drive: &mut Drive, left: &Cell<u64>, random: &mut Random) -> Result<(), Error> {
+    while random.chance(0.4) {
+        let most = 1 << random.below(11);
+        left.set(random.below(most));
+        match drive.power_up() {
+            Err(Error::Interrupted) => {}
+            Err(other) => return Err(other),
+            // It was quicker.
+            Ok(()) => drive.power_cut()?,
+        }
+    }
+    left.set(u64::MAX);
+    drive.power_up()
 }
 
 /// Lets a drive lie about without power now and then, but never so long that pages are lost for good.

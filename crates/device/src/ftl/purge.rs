@@ -118,6 +118,9 @@ impl Ftl {
             self.look_again(purge);
         }
         let only_roots = purge.left.iter().any(|doomed| doomed.has_root);
+        if !only_roots {
+            self.release_collection();
+        }
         for plane in (0..self.geometry.planes()).map(PlaneId) {
             if !self.is_collecting(plane) && !self.region.borrow().is_emptying(plane) {
                 self.purge_one(plane, purge, only_roots);

@@ -5,7 +5,7 @@ use device::planted::{Bug, plant};
 use crate::life::live;
 
 /// Seeds within which a bug must show. Most do at once; a read in the way of a lease is rare.
-const SEEDS: u64 = 100;
+const SEEDS: u64 = 300;
 
 #[test]
 fn every_planted_bug_is_caught() {

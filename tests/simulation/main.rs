@@ -139,6 +139,14 @@ fn one_seed() {
     }
 }
 
+/// What was needed of a block that a format had to erase found no room at first, and the format did not end.
+#[test]
+fn a_format_makes_room_for_what_it_moves() {
+    if let Err(loss) = live(216, CUTS_PER_SEED) {
+        panic!("{loss}");
+    }
+}
+
 #[test]
 fn a_seed_lives_the_same_life_twice() {
     for seed in [3, 77] {

@@ -17,6 +17,8 @@ use crate::planted::{Bug, is_planted};
 
 /// Erases of a block that are tried before its bits are said to remain.
 const ERASES_MAX: u32 = 4;
+/// How often emptying a block is begun before: what is needed of it may find no room.
+const BEGUN_MAX: u32 = 64;
 
 /// What is to be gone.
 enum Target {
@@ -34,8 +36,10 @@ struct Doomed {
     /// Whether a root of a checkpoint is in it. Those go first: with a root, recovery would trust
     /// entries of whatever mapping pages are left.
     has_root: bool,
-    /// Erases tried so far.
-    tried: u32,
+    /// How often emptying it was begun so far.
+    begun: u32,
+    /// How often it had been erased when it was found.
+    erases: u32,
 }
 
 /// Blocks to be erased.
@@ -111,7 +115,7 @@ impl Ftl {
     /// Has one more block of each plane emptied and erased, where none is; says how many are left.
     pub fn go_on_purging(&self, purge: &mut Purge) -> usize {
         purge.left.retain(|doomed| {
-            let doubtful = doomed.tried == 0 && self.is_bad(doomed.block);
+            let doubtful = doomed.begun == 0 && self.is_bad(doomed.block);
             doubtful || self.holds(doomed.block, &purge.target)
         });
         if purge.left.is_empty() {
@@ -156,12 +160,17 @@ impl Ftl {
         };
         let block = doomed.block;
         let lost = !needless(block) && self.blocks.borrow().usage(block) == Use::Bad;
-        if lost || doomed.tried == ERASES_MAX {
+        let erased = self.schedule.nand().block_state(block).erase_count - doomed.erases;
+        if lost || erased >= ERASES_MAX || doomed.begun == BEGUN_MAX {
             purge.remaining.insert(block);
             purge.left.retain(|doomed| doomed.block != block);
             return;
         }
-        doomed.tried += 1;
+        if doomed.begun > erased {
+            // What is needed of it has found no room.
+            self.win_room(plane);
+        }
+        doomed.begun += 1;
         self.begin_purging(block, self.is_worn(block));
     }
 
@@ -195,10 +204,12 @@ impl Ftl {
             let record = nand.spare(page).and_then(Record::decode);
             record.is_some_and(|record| matches!(record.content, Content::Root { .. }))
         };
+        let state = nand.block_state(block);
         Doomed {
             block,
-            has_root: (0..nand.block_state(block).next_page).any(is_root),
-            tried: 0,
+            has_root: (0..state.next_page).any(is_root),
+            begun: 0,
+            erases: state.erase_count,
         }
     }
 

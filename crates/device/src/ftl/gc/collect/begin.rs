@@ -43,6 +43,12 @@ impl Ftl {
         self.note_exhaustion(plane);
     }
 
+    /// Something other than a write found no room in `plane`: a block is emptied for it, even if that was in vain before.
+    pub(in crate::ftl) fn win_room(&self, plane: PlaneId) {
+        self.collections.try_again();
+        self.make_room(plane);
+    }
+
     fn is_short(&self, plane: PlaneId) -> bool {
         self.blocks.borrow().free_blocks(plane) < self.config.gc.threshold_blocks as usize
     }

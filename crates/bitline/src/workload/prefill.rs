@@ -24,6 +24,9 @@ const WHOLE_BLOCKS: u64 = 1 << 16;
 /// So many requests for each page of a range may as well touch all of it.
 const REQUESTS_PER_PAGE_MAX: u64 = 8;
 
+/// Whoever may break it off is asked every so many requests or pages: some milliseconds.
+const LOOK_EVERY: u64 = 1 << 16;
+
 /// A range to fill.
 pub(super) struct Prefill {
     pub(super) namespace: u32,
@@ -44,7 +47,7 @@ impl Touched {
     /// What the requests of a flow will touch; none where that is to be taken for the whole range.
     ///
     /// # Errors
-    /// [`Error::NoPower`].
+    /// [`Error::NoPower`]; [`Error::Interrupted`].
     pub(super) fn by(
         flow: &Flow,
         range: Range,
@@ -63,7 +66,11 @@ impl Touched {
         let mut generator = Generator::new(flow, range, &simulation.handle(), draw);
         generator.begin(simulation.now());
         let mut pages = vec![0; (end - first_page).div_ceil(64) as usize];
-        for _ in 0..requests {
+        let watch = drive.watch();
+        for number in 0..requests {
+            if number % LOOK_EVERY == 0 && watch().is_break() {
+                return Err(Error::Interrupted);
+            }
             let Some(request) = generator.next(simulation.now())? else {
                 break;
             };
@@ -96,9 +103,20 @@ impl Prefill {
         let page_blocks = pages.blocks();
         let end = self.range.first + self.range.blocks;
         let mut parts: Vec<Range> = Vec::new();
-        let mut look_at = |lpn: Lpn| {
+        let lpns: Box<dyn Iterator<Item = Lpn>> = match &self.touched {
+            Some(touched) => {
+                let numbers = touched.numbers();
+                Box::new(numbers.filter_map(|page| pages.page_of(page * page_blocks)))
+            }
+            None => Box::new(pages.touched(self.range.first..end).map(Lpn)),
+        };
+        let watch = drive.watch();
+        for (number, lpn) in (0..).zip(lpns) {
+            if number % LOOK_EVERY == 0 && watch().is_break() {
+                return Err(Error::Interrupted);
+            }
             if page_holds_data(&device.ftl, &device.cache, lpn) {
-                return;
+                continue;
             }
             let first = pages.first_block(lpn.0);
             let begin = first.max(self.range.first);
@@ -110,15 +128,6 @@ impl Prefill {
                     blocks,
                 }),
             }
-        };
-        match &self.touched {
-            Some(touched) => touched
-                .numbers()
-                .filter_map(|page| pages.page_of(page * page_blocks))
-                .for_each(look_at),
-            None => pages
-                .touched(self.range.first..end)
-                .for_each(|lpn| look_at(Lpn(lpn))),
         }
         Ok(parts)
     }

@@ -79,7 +79,7 @@ fn nothing_collected(written_bytes: u64, room: Room) -> String {
     }
     format!(
         "nothing was collected: {written} MB written went to blocks that were free, and the run was shorter than these \
-         last, so write amplification and latencies are those of the time before collection; write about {} MB more",
+         last, so write amplification and latencies are those of the time before collection; write more, {} MB at most",
         megabytes(room.bytes.max(1))
     )
 }
@@ -189,7 +189,8 @@ fn rounds(series: &Series, elapsed: Span) -> Option<[Vec<&Interval>; ROUNDS]> {
     for interval in &series.intervals {
         let middle = f64::midpoint(interval.begin_ns, interval.end_ns);
         let place = (middle / elapsed - 0.5) * 2.0 * ROUNDS as f64;
-        let is_whole = interval.end_ns - interval.begin_ns >= series.interval_ns * 0.999;
+        let is_whole = interval.end_ns - interval.begin_ns >= series.interval_ns * 0.999
+            && interval.end_ns <= elapsed;
         if (0.0..ROUNDS as f64).contains(&place) && is_whole {
             rounds[place as usize].push(interval);
         }
@@ -382,6 +383,9 @@ mod tests {
         assert!(nothing_collected(1_000_000, room(0.1)).contains("precondition the drive"));
         let filled = nothing_collected(1_000_000, room(0.9));
         assert!(!filled.contains("precondition"), "{filled}");
-        assert!(filled.ends_with("write about 5,000.0 MB more"), "{filled}");
+        assert!(
+            filled.ends_with("write more, 5,000.0 MB at most"),
+            "{filled}"
+        );
     }
 }

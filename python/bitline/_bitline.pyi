@@ -280,6 +280,7 @@ class Advice:
         How many are written, picoseconds, picojoules, and questions after which time and energy are won.
         """
 
+@final
 class Drive:
     """A drive in this process, of the thread that opened it. Results of several values are JSON."""
 

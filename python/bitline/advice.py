@@ -11,7 +11,7 @@ Of expressions over vectors on a drive, `advice.apply()` places them so.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bitline import _bitline
@@ -119,7 +119,13 @@ class Advice(Displayed):
     """In the order asked."""
     replacing: Replacing
     """What following it takes."""
-    _of: "_OfDrive | None" = field(default=None, compare=False)
+
+    # No field: what is advised is a plain value, and this is where it can be followed.
+    _of = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """What is advised, without the drive."""
+        return {key: value for key, value in self.__dict__.items() if key != "_of"}
 
     def apply(self) -> Applied:
         """Follow it: vectors of each new group are moved to one, stored inverted where that was proposed.
@@ -233,7 +239,9 @@ def _understood(asked: "Asked") -> Formula | BitExpression:
         return parse(asked)
     if isinstance(asked, Formula | BitExpression):
         return asked
-    # What indexes are made with need not be installed: a predicate is known by what it can do.
+    # What indexes are made with need not be installed: a predicate is known by what it can do, a column of
+    # bools as well.
+    asked = getattr(asked, "predicate", asked)
     if not callable(getattr(asked, "bits", None)):
         raise TypeError(
             f"advise: a {type(asked).__name__} is no expression: give text, a Formula, an expression over "
@@ -309,10 +317,9 @@ class _OfDrive:
     def apply(self) -> Applied:
         drive = self.expressions[0].drive
         self._refuse_indexes(drive)
-        moved = {
-            vector: BitVector(drive.group(group), row)
-            for vector, group, row in drive._native.apply(self.native)
-        }
+        with self.expressions[0]._named_errors():
+            applied = drive._native.apply(self.native)
+        moved = {vector: BitVector(drive.group(group), row) for vector, group, row in applied}
         called = {vector: (found._id, f"{found.group.name}:{found.name}") for vector, found in moved.items()}
         expressions = [
             BitExpression(drive, len(expression), expression._node.moved(called))
@@ -322,11 +329,13 @@ class _OfDrive:
 
     def _refuse_indexes(self, drive: "Drive") -> None:
         (before, _), (after, _) = self.native.before(), self.native.after()
-        if before == after or not any(each.kind == "table" for each in drive.volume.objects()):
+        there = {frozenset(group) for group in before}
+        new = [group for group in after if frozenset(group) not in there]
+        if not new or not any(each.kind == "table" for each in drive.volume.objects()):
             return
         from bitline.columns import stored
 
-        named = {self.names[vector].rpartition(":")[0] for group in after for vector, _ in group}
+        named = {self.names[vector].rpartition(":")[0] for group in new for vector, _ in group}
         for index in stored.names(drive):
             found = stored.read(drive, index)
             if found is not None and (written := named & {*found.groups(index)}):
@@ -349,7 +358,7 @@ def _advice(
         return tuple(tuple(Member(names[vector], inverse) for vector, inverse in group) for group in groups)
 
     rows = zip(words, asked, costs_before, costs_after, strict=True)
-    return Advice(
+    advice = Advice(
         groups=members(after),
         groups_before=members(before),
         expressions=tuple(
@@ -373,5 +382,6 @@ def _advice(
             ) in rows
         ),
         replacing=Replacing(vectors, Duration(time), Energy(energy), for_time, for_energy),
-        _of=of,
     )
+    object.__setattr__(advice, "_of", of)
+    return advice

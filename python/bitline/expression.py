@@ -113,19 +113,21 @@ class Node:
 
     def moved(self, vectors: Mapping[tuple[int, int], tuple[tuple[int, int], str]]) -> "Node":
         """The same over vectors of which some are called otherwise by now, by the drive and by people."""
-        return self._moved(vectors, {})
-
-    def _moved(
-        self, vectors: Mapping[tuple[int, int], tuple[tuple[int, int], str]], known: dict["Node", "Node"]
-    ) -> "Node":
-        found = known.get(self)
-        if found is None:
-            if self.operator is None:
-                found = Node.of_vector(*vectors.get(self._vector, (self._vector, self._word)))
+        # Chains are as long as they are deep.
+        known: dict[int, Node] = {}
+        pending = [self]
+        while pending:
+            node = pending[-1]
+            unknown = [operand for operand in node._operands if id(operand) not in known]
+            if unknown:
+                pending += unknown
+                continue
+            pending.pop()
+            if node.operator is None:
+                known[id(node)] = Node.of_vector(*vectors.get(node._vector, (node._vector, node._word)))
             else:
-                found = Node(self.operator, tuple(node._moved(vectors, known) for node in self._operands))
-            known[self] = found
-        return found
+                known[id(node)] = Node(node.operator, tuple(known[id(operand)] for operand in node._operands))
+        return known[id(self)]
 
     def _chain(self) -> list["Node"]:
         """The operands of the whole chain of this operator, in order."""

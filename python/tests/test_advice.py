@@ -1,6 +1,10 @@
 """Advice on groups and inversions: it pays on a real drive what it promises."""
 
+import copy
+import functools
 import math
+import operator
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -232,3 +236,22 @@ def test_advice_for_an_image(run: Run, tmp_path: Path) -> None:
     assert again.json["replaced_vectors"] == 0
     fails(run(*asked, "--bits", "8"), 2, "--bits does not go with --image")
     fails(run("advise", "a | b", "--apply"), 2, "--image")
+
+
+def test_long_chains_move_and_advice_is_a_plain_value() -> None:
+    with bitline.open() as drive:
+        vectors = drive.group("many").write([bytes([7]) * 64] * 600)
+        question = functools.reduce(operator.or_, vectors)
+        advice = bitline.advise(question)
+        assert copy.deepcopy(advice) == pickle.loads(pickle.dumps(advice)) == advice
+        [moved] = advice.apply().expressions
+        assert moved.count() == 3 * 512 // 8
+        with pytest.raises(bitline.BitlineError, match="many:0"):
+            advice.apply()
+
+
+def test_groups_on_dies_of_their_own_are_refused() -> None:
+    with bitline.open() as drive:
+        [one] = drive.group("one", first_die=1, dies=1).write([b"\x07"])
+        with pytest.raises(UsageError, match="dies of its own"):
+            bitline.advise(one & one)

@@ -1,6 +1,7 @@
 //! Advice on where to put vectors, for the drive of a configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::ops::ControlFlow;
 
 pub use device::bits::advise::{Advice, Asked, Given, Member, PageCost, Placed, Replacing};
@@ -10,6 +11,9 @@ use device::bits::advise::{
 use device::bits::demand::Question;
 use device::bits::plan::{Limits, Weights};
 use device::cost::CostModel;
+use host::volume::{Extent, NAME_BYTES_MAX};
+use media::nand::ProgramMode;
+use nvme::command::Home;
 use nvme::{Expression, VectorId};
 use sim::{Energy, Span};
 
@@ -17,13 +21,13 @@ use crate::config::Config;
 use crate::drive::Drive;
 use crate::error::Error;
 use crate::platforms::{Batch, Outside};
-use crate::volume::{Move, Rows, Vector};
+use crate::volume::{Move, Rows, Vector, usage};
 
 /// Proposes groups and inversions for expressions that are asked so and so often, on a drive like
 /// `config`'s. Vectors that `given` does not place are, before, in one further group, as they are.
 ///
 /// # Errors
-/// [`Error::Expression`]: one that no command can carry.
+/// [`Error::Expression`]: one that no command can carry; vectors longer than the flash has room for.
 pub fn advise(
     config: &Config,
     asked: &[Asked],
@@ -42,8 +46,27 @@ pub fn advise_watched(
     given: &BTreeMap<VectorId, Given>,
     watch: &dyn Fn() -> ControlFlow<()>,
 ) -> Result<Advice, Error> {
+    advise_on(config, asked, given, &|_| 1, watch)
+}
+
+/// The same of vectors that lie, together, in as many runs of pages as `runs` tells.
+fn advise_on(
+    config: &Config,
+    asked: &[Asked],
+    given: &BTreeMap<VectorId, Given>,
+    runs: &dyn Fn(&[VectorId]) -> u64,
+    watch: &dyn Fn() -> ControlFlow<()>,
+) -> Result<Advice, Error> {
+    let geometry = &config.device.nand.geometry;
+    let pages = geometry.blocks() * geometry.pages_per_block(ProgramMode::Slc);
+    let most = u64::from(pages) * u64::from(geometry.page_bytes) * 8;
     for asked in asked {
         asked.expression.encode()?;
+        if let Some(bits) = asked.bits.filter(|bits| !(1..=most).contains(bits)) {
+            return usage(format!(
+                "vectors of {bits} bits: the flash of the drive has room for 1 to {most}"
+            ));
+        }
     }
     let nand = &config.device.nand;
     let strings = Strings {
@@ -58,6 +81,7 @@ pub fn advise_watched(
     let host = AdvisedHost {
         outside: Outside::of(config),
         model: &model,
+        runs,
     };
     let advice = advise_for(asked, given, &strings, &model, &host, watch);
     advice.ok_or(Error::Interrupted)
@@ -68,9 +92,21 @@ impl Drive {
     /// of them. Vectors of a group that is longer than a string are in a group for each of its strings, before.
     ///
     /// # Errors
-    /// [`Error::NoVector`], [`Error::Lengths`]; [`Error::Expression`]; [`Error::Interrupted`].
+    /// [`Error::NoVector`], [`Error::Lengths`]; a group that lies on dies of its own; [`Error::Expression`];
+    /// [`Error::Interrupted`].
     pub fn advise(&mut self, asked: &[Asked]) -> Result<Advice, Error> {
-        let stored = self.stored_vectors()?;
+        let (stored, groups) = (self.stored_vectors()?, self.groups()?);
+        let elsewhere = groups.iter().find(|group| {
+            let is_asked = |id: &VectorId| stored.get(id).is_some_and(|of| of.group == group.name);
+            let mut ids = asked.iter().flat_map(|asked| asked.expression.vectors());
+            group.home != Home::ALL && ids.any(|id| is_asked(&id))
+        });
+        if let Some(group) = elsewhere {
+            return usage(format!(
+                "group {:?} lies on dies of its own; there is advice for groups on all dies, from the first on",
+                group.name
+            ));
+        }
         let cells = self.config().device.nand.geometry.cells_per_string;
         let mut strings: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         let mut given = BTreeMap::new();
@@ -91,12 +127,13 @@ impl Drive {
             }
         }
         let watch = self.watch();
-        advise_watched(self.config(), &asked, &given, &*watch)
+        let runs = |moved: &[VectorId]| runs(moved.iter().flat_map(|id| &stored[id].extents));
+        advise_on(self.config(), &asked, &given, &runs, &*watch)
     }
 
     /// Follows advice about vectors of this drive: those of every new group are moved to one, with the inverse stored where
     /// that was proposed. The groups are called `advised_1` and so on, and vectors as before; where two would have the same
-    /// name, each is `GROUP:VECTOR` from then on.
+    /// name, each is `GROUP:VECTOR` from then on, if that is free.
     ///
     /// Gives what vectors that were moved have become. All are moved at once, as by [`crate::Host::move_vectors`].
     ///
@@ -150,23 +187,43 @@ impl Drive {
     }
 }
 
-/// The names of vectors that are to share a group: their own, with that of their group before it where others are called so.
+/// The names of vectors that are to share a group: their own, with that of their group before it where others are called so,
+/// or their number there where that is no name, or another's.
 fn names(vectors: &[&Vector]) -> BTreeMap<VectorId, String> {
-    let name = |vector: &&Vector| {
+    let own: BTreeSet<&str> = vectors.iter().map(|vector| vector.name.as_str()).collect();
+    let mut taken = BTreeSet::new();
+    let mut name = |vector: &&Vector| {
         let same = |other: &&&Vector| other.name == vector.name;
-        let name = match vectors.iter().filter(same).count() {
-            1 => vector.name.clone(),
-            _ => format!("{}:{}", vector.group, vector.name),
-        };
-        (vector.id, name)
+        if vectors.iter().filter(same).count() == 1 {
+            return (vector.id, vector.name.clone());
+        }
+        let with_group = format!("{}:{}", vector.group, vector.name);
+        let numbers = (1..).map(|number| format!("{number}:{}", vector.number));
+        let mut names = iter::once(with_group).chain(numbers);
+        let free = names.find(|name| {
+            name.len() <= NAME_BYTES_MAX
+                && !own.contains(name.as_str())
+                && taken.insert(name.clone())
+        });
+        (vector.id, free.expect("some number is free"))
     };
-    vectors.iter().map(name).collect()
+    vectors.iter().map(&mut name).collect()
+}
+
+/// In how many runs extents lie.
+fn runs<'a>(extents: impl Iterator<Item = &'a Extent>) -> u64 {
+    let mut extents: Vec<&Extent> = extents.collect();
+    extents.sort_unstable_by_key(|extent| extent.first);
+    let runs = extents.chunk_by(|one, next| one.first + one.blocks == next.first);
+    runs.count() as u64
 }
 
 /// The host of a drive of this model.
 struct AdvisedHost<'a> {
     outside: Outside,
     model: &'a CostModel,
+    /// In how many runs of pages some vectors lie.
+    runs: &'a dyn Fn(&[VectorId]) -> u64,
 }
 
 /// A question about vectors of `bits` bits, whose expression the host keeps to itself.
@@ -189,6 +246,10 @@ impl AdviceOutside for AdvisedHost<'_> {
         let told = told.expect("what vectors have the drive do is known");
         let time = Span::from_ps((told.time_ns * 1000.0).round() as u64);
         Some((time, Energy::from_pj(told.energy_pj))).filter(|(time, _)| *time < than)
+    }
+
+    fn runs(&self, vectors: &[VectorId]) -> u64 {
+        (self.runs)(vectors)
     }
 
     fn received(&self, bits: u64) -> Energy {

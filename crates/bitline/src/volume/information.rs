@@ -88,7 +88,7 @@ impl Rows {
     }
 }
 
-pub(super) fn usage<T>(message: String) -> Result<T, Error> {
+pub(crate) fn usage<T>(message: String) -> Result<T, Error> {
     Err(host::Error::Usage(message).into())
 }
 

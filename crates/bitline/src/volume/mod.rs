@@ -17,6 +17,7 @@ pub use host::volume::{Array, Content, Extent, Kind, Object, ObjectId, VolumeErr
 use crate::drive::Drive;
 use crate::error::Error;
 pub use group::{Group, Writer};
+pub(crate) use information::usage;
 pub use information::{GroupInfo, Rows, Vector};
 pub use moved::Move;
 

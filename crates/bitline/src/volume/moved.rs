@@ -1,6 +1,6 @@
 //! Vectors that move to another group.
 
-use host::volume::{Change, Extent, ObjectId};
+use host::volume::{Change, ObjectId};
 use nvme::{Expression, VectorId};
 
 use super::information::{Rows, Vector, usage};
@@ -43,10 +43,15 @@ impl Host {
     /// removed. Gives the vectors as they are then, in the order of `moves`.
     ///
     /// # Errors
-    /// [`Error::NoVector`]; as [`Host::write_vectors`]; one that was given other bits meanwhile.
+    /// [`Error::NoVector`]; as [`Host::write_vectors`]; the volume was changed meanwhile, in whatever way: then nothing is
+    /// moved.
     pub async fn move_vectors(&self, moves: &[Move]) -> Result<Vec<Vector>, Error> {
         let vectors: Vec<VectorId> = moves.iter().flat_map(|of| of.vectors.clone()).collect();
-        let look = async |volume: &mut DriveVolume| extents(volume, &vectors);
+        let look = async |volume: &mut DriveVolume| {
+            let known = |id: &VectorId| find(volume, *id).map(|_| volume.commits());
+            let known: Result<Vec<u64>, Error> = vectors.iter().map(known).collect();
+            known
+        };
         let before = self.mount.with(self, Absent::Leave, look).await?;
         let mut written = Vec::with_capacity(moves.len());
         for of in moves {
@@ -62,8 +67,13 @@ impl Host {
             numbers.collect()
         };
         let commit = async |volume: &mut DriveVolume| {
-            if before != Some(extents(volume, &vectors)?) {
-                return usage("a vector was given other bits while it was moved".into());
+            // Bits that are given twice may be where they were, so that places tell nothing.
+            let commits = volume.commits();
+            if !before.iter().flatten().all(|before| *before == commits) {
+                return usage(
+                    "the volume was changed while vectors were moved; they are where they were"
+                        .into(),
+                );
             }
             let mut change = volume.change()?;
             let named = named(&mut change, moves, &written);
@@ -96,16 +106,6 @@ fn named(
     let named =
         moves.map(|(of, rows)| name_rows(change, &of.to, &rows.group, &of.rows, &rows.held));
     named.collect()
-}
-
-/// Where vectors lie.
-fn extents(volume: &DriveVolume, vectors: &[VectorId]) -> Result<Vec<Vec<Extent>>, Error> {
-    let extents = |id: &VectorId| {
-        let (_, vector, _) = find(volume, *id)?;
-        let object = volume.get(vector).ok_or(Error::NoVector(*id))?;
-        Ok(object.extents)
-    };
-    vectors.iter().map(extents).collect()
 }
 
 /// Removes vectors, and the groups that have none then: these groups.

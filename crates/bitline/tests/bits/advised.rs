@@ -298,6 +298,33 @@ fn advice_holds_for_the_length_of_the_vectors() {
     advice_holds(workloads);
 }
 
+/// What is freed is deallocated run by run.
+#[test]
+fn vectors_between_others_take_longer_to_move() {
+    let all: Vec<Asked> = (0..16)
+        .map(|number| Asked::new(vector(number), 1))
+        .collect();
+    let id = |number| VectorId::new(0, number);
+    let given = (0..16).map(|number| (id(number), Given::new(0, false)));
+    let given: BTreeMap<VectorId, Given> = given.collect();
+    for step in [1, 2] {
+        let mut placing = Placing::new(DRIVES[1], 1);
+        placing.write(&all, &given);
+        let some = (0..8).map(|number| vector(number * step));
+        let asked = [Asked::new(some.reduce(|a, b| a | b).expect("some"), 1)];
+        let advice = placing.advise(&asked);
+        assert_eq!(advice.replacing.vectors, 8);
+        let taken = placing.apply(&advice);
+        let told = Taken {
+            time: advice.replacing.time,
+            energy_pj: advice.replacing.energy.as_pj(),
+        };
+        let ratios = told.of(taken);
+        let is_off = |ratio: &f64| (ratio - 1.0).abs() > OFF;
+        assert!(!ratios.iter().any(is_off), "{step}: {ratios:.4?}");
+    }
+}
+
 /// A power cut leaves all vectors where they were, or has all moved.
 #[test]
 fn a_power_cut_moves_all_vectors_or_none() {
@@ -356,4 +383,47 @@ fn a_power_cut_moves_all_vectors_or_none() {
     }
     assert!(moved.is_sorted(), "what is moved stays so");
     assert!(!moved[0] && moved[moved.len() - 1], "{moved:?}");
+}
+
+/// A vector that is overwritten twice is where it was, with other bits.
+#[test]
+fn what_is_overwritten_while_it_is_moved_keeps_the_new_bits() {
+    for overwrites in 1..=3 {
+        let mut drive = open(&[]);
+        let one = drive
+            .group("one")
+            .expect("a name")
+            .write(800, [vec![0x11; 100]]);
+        let others = drive
+            .group("two")
+            .expect("a name")
+            .write(800, vec![vec![3; 100]; 7]);
+        let vectors = [one.expect("room"), others.expect("room")].concat();
+        let ids: Vec<VectorId> = vectors.iter().map(|vector| vector.id).collect();
+        let run = drive.run(|host| async move {
+            let (mover, first) = (host.clone(), ids[0]);
+            let moving = host.sim().spawn(async move {
+                let all = Move::new(ids, "all", Rows::new(800));
+                mover.move_vectors(&[all]).await
+            });
+            host.sim().sleep(Span::from_us(500)).await;
+            let mut last = 0x11;
+            for number in 0..overwrites {
+                let row = [0xA0 + number; 100];
+                match host.overwrite_vector(first, None, &row).await {
+                    Ok(_) => last = row[0],
+                    // It has been moved.
+                    Err(error) => assert!(matches!(error, bitline::Error::NoVector(_)), "{error}"),
+                }
+            }
+            (last, moving.await.is_ok())
+        });
+        let (last, is_moved) = run.expect("power");
+        let mut group = drive
+            .group(if is_moved { "all" } else { "one" })
+            .expect("a name");
+        let first = group.vectors().expect("vectors").remove(0);
+        let read = drive.query(&(&first).into()).read().expect("a vector");
+        assert_eq!(read, [last; 100], "{overwrites} times, moved: {is_moved}");
+    }
 }

@@ -144,6 +144,12 @@ pub struct Volume<T> {
 }
 
 impl<T: Transport> Volume<T> {
+    /// A number that each commit changes, whoever makes it, and that never comes again: where it is the same, nothing
+    /// was named, moved or removed between.
+    pub fn commits(&self) -> u64 {
+        self.log.seen.sequence
+    }
+
     /// Begins a change; nothing of it is there before it is committed.
     ///
     /// # Errors

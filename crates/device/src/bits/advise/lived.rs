@@ -33,6 +33,9 @@ pub trait Outside {
 
     /// What the host spends on a vector of `bits` bits that it receives.
     fn received(&self, bits: u64) -> Energy;
+
+    /// In how many runs of logical pages some vectors lie, which are deallocated each by itself.
+    fn runs(&self, vectors: &[VectorId]) -> u64;
 }
 
 /// What an evaluation is: the expression as bytes, over numbered operands, and how these lie.

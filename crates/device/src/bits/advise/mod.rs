@@ -214,7 +214,9 @@ fn advise_within(
         replacing = replacing.and(&advice.replacing);
     }
     let of = |placed: &Placed| Total::of(asked, &placed.costs);
-    let replacing = replacing.named(drive.1, drive.0.ordinary);
+    let moved = replacing::new_groups(&before, &after).flatten();
+    let moved: Vec<VectorId> = moved.map(|member| member.vector).collect();
+    let replacing = replacing.named(drive.1, drive.0.ordinary, outside.runs(&moved));
     Advice {
         replacing: replacing.paid_back(asked, of(&before), of(&after)),
         before,

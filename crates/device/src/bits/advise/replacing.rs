@@ -11,8 +11,11 @@ use crate::region::Layout;
 /// Catalogue pages that a commit reads, to see that nobody else has changed it: the last, and the next, which is on no flash
 /// yet.
 const CATALOGUE_PAGES_READ: u64 = 2;
-/// Pages that a commit programs: one of the catalogue, and one that says what is deallocated.
-const COMMIT_PAGES: u64 = 2;
+/// Pages that a commit programs: the catalogue's next.
+const CATALOGUE_PAGES: u64 = 1;
+
+/// Stripes of a long vector whose writing is gone through; an even number.
+const STRIPES_WRITTEN: u64 = 64;
 
 /// What it takes to place vectors anew, and after how many questions that has paid back: as often asked as was said, in
 /// proportion.
@@ -55,12 +58,12 @@ impl Replacing {
         }
     }
 
-    /// With what naming them takes, once for all.
-    pub(super) fn named(self, model: &CostModel, ordinary: ProgramMode) -> Replacing {
+    /// With what naming them takes, once for all, and deallocating so many runs of pages in which they were.
+    pub(super) fn named(self, model: &CostModel, ordinary: ProgramMode, runs: u64) -> Replacing {
         if self.vectors == 0 {
             return self;
         }
-        let commit = of_commit(model, ordinary);
+        let commit = of_commit(model, ordinary, runs);
         Replacing {
             time: self.time + commit.span,
             energy: self.energy + commit.energy,
@@ -106,9 +109,28 @@ fn sorted(group: &[Member]) -> Vec<Member> {
     sorted
 }
 
-/// What it takes and spends to write a vector of `bits` bits: stripe by stripe and die by die its pages come over the link,
-/// then over the die's channel, and are programmed meanwhile.
+/// What it takes and spends to write a vector of `bits` bits; a long one goes on as it began.
 fn of_writing(model: &CostModel, bits: u64) -> Price {
+    let (stripe, stripes) = (model.stripe_bits(), bits / model.stripe_bits());
+    if stripes <= STRIPES_WRITTEN {
+        return of_stripes(model, bits);
+    }
+    let half = STRIPES_WRITTEN / 2;
+    let of = |stripes| of_stripes(model, stripes * stripe + bits % stripe);
+    let (begun, before) = (of(STRIPES_WRITTEN), of(half));
+    let extended = |begun: u64, before: u64| {
+        let more = u128::from(begun - before) * u128::from(stripes - STRIPES_WRITTEN);
+        u64::try_from(u128::from(begun) + more / u128::from(half)).unwrap_or(u64::MAX)
+    };
+    Price {
+        span: Span::from_ps(extended(begun.span.as_ps(), before.span.as_ps())),
+        energy: Energy::from_pj(extended(begun.energy.as_pj(), before.energy.as_pj())),
+    }
+}
+
+/// The same, stripe by stripe and die by die: pages come over the link, then over the die's channel, and are programmed
+/// meanwhile.
+fn of_stripes(model: &CostModel, bits: u64) -> Price {
     let layout = Layout::new(model.nand.geometry.clone());
     let page = model.page_in();
     let mut channels = vec![Span::ZERO; layout.geometry().channels as usize];
@@ -136,8 +158,8 @@ fn of_writing(model: &CostModel, bits: u64) -> Price {
 }
 
 /// What it takes and spends to commit the names of vectors: the end of the catalogue is read, and a page is written behind it;
-/// then where they were is deallocated, which is another page.
-fn of_commit(model: &CostModel, mode: ProgramMode) -> Price {
+/// then the runs of pages where they were are deallocated, which is a page for each, one after the other.
+fn of_commit(model: &CostModel, mode: ProgramMode, runs: u64) -> Price {
     let (out, page) = (model.page_out(), model.page_in());
     let (read, program) = (
         model.nand.longest_read(mode),
@@ -146,8 +168,9 @@ fn of_commit(model: &CostModel, mode: ProgramMode) -> Price {
     let found = model.sent(CATALOGUE_PAGES_READ * model.page_bytes());
     let sent = model.sent(model.page_bytes());
     let read_span = model.read_cycles(1) + read.span + out.span + found.span;
-    let span = read_span + sent.span + (page.span + program.span) * COMMIT_PAGES;
-    let written = (page.energy + program.energy) * COMMIT_PAGES;
+    let pages = CATALOGUE_PAGES + runs;
+    let span = read_span + sent.span + (page.span + program.span) * pages;
+    let written = (page.energy + program.energy) * pages;
     let energy = read.energy + out.energy + written + found.energy + sent.energy;
     Price {
         span,

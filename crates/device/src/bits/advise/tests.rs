@@ -42,6 +42,10 @@ impl Outside for Idle {
     fn received(&self, _: u64) -> Energy {
         Energy::ZERO
     }
+
+    fn runs(&self, _: &[VectorId]) -> u64 {
+        1
+    }
 }
 
 fn go_on() -> ControlFlow<()> {

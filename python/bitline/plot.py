@@ -105,7 +105,7 @@ def plot(
 
 def _groups(timeline: Timeline) -> list[tuple[str, list[Lane]]]:
     found = []
-    for group in ("link", "channels", "dies"):
+    for group in ("link", "dram", "channels", "dies"):
         lanes = list(timeline.of(group))
         if len(lanes) > _LANES_MAX:
             busiest = sorted(lanes, key=_busy, reverse=True)[:_LANES_MAX]
@@ -167,7 +167,8 @@ def _gantt(
 
 def _look(group: str, name: str) -> tuple[Look, str]:
     """Look and label of a slice; what is not data on a channel or the link is a command on its way."""
-    lower = name.lower()
+    # All that crosses the bus of the DRAM is data.
+    lower = "data" if group == "dram" else name.lower()
     if group != "dies" and "data" not in lower:
         return _OTHER
     return next(((looks, label) for word, looks, label in _KINDS if word in lower), _OTHER)

@@ -99,7 +99,7 @@ def advise(
 
 def _of_image(expressions: list[str], image: Path, *, apply: bool) -> Result:
     """Advice on vectors of an image, and what following it took."""
-    with bitline.open(path=image, create=False) as drive:
+    with bitline.open(path=image, create=False, read_only=not apply) as drive:
         stored = StoredVectors(drive, image)
         advice = bitline.advise(_lines(expressions, lambda text: formula.parse(text, stored)))
         if not apply:
@@ -138,9 +138,10 @@ def _asked(line: str, read: Callable[[str], T]) -> tuple[T, float]:
     if not at:
         return read(line), 1
     try:
-        return read(expression.strip()), float(times)
+        often = float(times)
     except ValueError:
         raise UsageError(f"{line!r}: {times.strip()!r} is no number; expected EXPR @ TIMES") from None
+    return read(expression.strip()), often
 
 
 def _names(names: str) -> list[str]:

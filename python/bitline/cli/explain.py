@@ -90,13 +90,13 @@ def explain(
                 platform,
                 length,
                 count,
-                {vector._id: name for name, vector in vectors.items()},
+                {vector._id: written(name) for name, vector in vectors.items()},
                 senses,
             )
     else:
         drives = {"--preset": preset, "--config": config, "--set": set_}
         refuse_with_image({"--group": group, "--inverse": inverse, **drives})
-        with bitline.open(path=image, create=False) as drive:
+        with bitline.open(path=image, create=False, read_only=True) as drive:
             asked = parse(expression, StoredVectors(drive, image))
             words = {vector: written(label) for vector, label in asked._node.labels().items()}
             result = _result(asked, expression, platform, bits, count, words, senses)

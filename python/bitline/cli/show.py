@@ -51,7 +51,7 @@ def show(
     elif preset or config:
         raise UsageError("--image has a configuration of its own; leave --preset and --config out")
     else:
-        with bitline.open(path=image, set=overrides, create=False) as drive:
+        with bitline.open(path=image, set=overrides, create=False, read_only=True) as drive:
             shown = _bitline.Config(text=drive.config)
     if keys:
         emit(_keys(shown), as_json=as_json, wide=wide)

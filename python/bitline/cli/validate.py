@@ -60,13 +60,15 @@ def mqsim(
 
             result = json.loads(_bitline.validate_mqsim(case, told))
             done += total
-            rows += result["comparisons"]
+            rows += [
+                {**row, "ok": None if row["theirs"] is None else row["ok"]} for row in result["comparisons"]
+            ]
             notes.update(dict.fromkeys(result["notes"]))
     if as_json:
         print(json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False))
     else:
         emit(_show(rows, list(notes), wide=wide), as_json=False, wide=wide)
-    if not all(row["ok"] for row in rows):
+    if any(row["ok"] is False for row in rows):
         raise SystemExit(Exit.WRONG)
 
 
@@ -94,14 +96,14 @@ def _show(rows: Sequence[Row], notes: Sequence[str], *, wide: bool) -> Result:
         Column("ours", "Ours"),
         Column("theirs", "Theirs", _known, rank=1),
         Column("deviation", "Deviation", _percent),
-        Column("ok", "OK", lambda ok: "yes" if ok else "NO"),
+        Column("ok", "OK", lambda ok: "-" if ok is None else "yes" if ok else "NO"),
     ]
     told, last = [], None
     for row in rows:
         shown = {column.key: row[column.key] for column in columns}
         told.append({**shown, "case": "" if row["case"] == last else row["case"]})
         last = row["case"]
-    wrong = sum(not row["ok"] for row in rows)
+    wrong = sum(row["ok"] is False for row in rows)
     compared = sum(row["theirs"] is not None for row in rows)
     verdict = "all agree" if not wrong else f"{wrong} of {compared} do not agree"
     lines = [f"note: {note}" for note in _distinct(notes, wide=wide)]

@@ -165,12 +165,12 @@ class Column:
 
     # Aggregates
 
-    def count(self, where: Predicate | None = None, platform: Platform = PLATFORM) -> int:
+    def count(self, where: "Predicate | Column | None" = None, platform: Platform = PLATFORM) -> int:
         """How many rows have a value, of those where the predicate is true."""
         [count] = self.index._counts([self._rows(where)], platform)
         return count
 
-    def sum(self, where: Predicate | None = None, platform: Platform = PLATFORM) -> Any:  # noqa: ANN401 (an int, a Decimal or a timedelta)
+    def sum(self, where: "Predicate | Column | None" = None, platform: Platform = PLATFORM) -> Any:  # noqa: ANN401 (an int, a Decimal or a timedelta)
         """The sum of values, exactly; None if there is none, as in SQL.
 
         A plane adds its weight for each one in it where the predicate holds (O'Neil and Quass 1997, section
@@ -183,7 +183,7 @@ class Column:
         total = self._domain.kind.total
         return None if found is None or total is None else total(found[0])
 
-    def mean(self, where: Predicate | None = None, platform: Platform = PLATFORM) -> Any:  # noqa: ANN401 (a float, a Decimal or a timedelta)
+    def mean(self, where: "Predicate | Column | None" = None, platform: Platform = PLATFORM) -> Any:  # noqa: ANN401 (a float, a Decimal or a timedelta)
         """The mean of values: a float of whole numbers, else of the type of values; None if there is none.
 
         Raises:
@@ -196,25 +196,29 @@ class Column:
         added = total(found[0])
         return float(Fraction(added, found[1])) if isinstance(added, int) else added / found[1]
 
-    def min(self, where: Predicate | None = None, platform: Platform = PLATFORM) -> Any:  # noqa: ANN401
+    def min(self, where: "Predicate | Column | None" = None, platform: Platform = PLATFORM) -> Any:  # noqa: ANN401
         """The least value; None if there is none. Planes are asked one after the other, bitmaps together."""
         return self._extreme(where, platform, largest=False)
 
-    def max(self, where: Predicate | None = None, platform: Platform = PLATFORM) -> Any:  # noqa: ANN401
+    def max(self, where: "Predicate | Column | None" = None, platform: Platform = PLATFORM) -> Any:  # noqa: ANN401
         """The largest value; as `min`."""
         return self._extreme(where, platform, largest=True)
 
-    def _rows(self, where: Predicate | None) -> Bits:
+    def _rows(self, where: "Predicate | Column | None") -> Bits:
         """The rows that have a value where the predicate is true."""
         if where is None:
             return self._valid
+        if isinstance(where, Column):
+            where = where.predicate
         if not isinstance(where, Predicate):
             raise TypeError(f"where is a predicate over columns of the index, not a {type(where).__name__}")
         if where.index is not self.index:
             raise UsageError("where is a predicate of another index")
         return both(where.bits(), self._valid)
 
-    def _totalled(self, what: str, where: Predicate | None, platform: Platform) -> tuple[int, int] | None:
+    def _totalled(
+        self, what: str, where: "Predicate | Column | None", platform: Platform
+    ) -> tuple[int, int] | None:
         """The sum of numbers, and how many there are."""
         if self._domain.kind.total is None:
             raise TypeError(f"column {self.name!r} is of {self.type}, whose values have no {what}")
@@ -227,7 +231,7 @@ class Column:
         weighted = sum(found << plane for plane, found in enumerate(ones))
         return self._domain.number(0) * count + weighted, count
 
-    def _extreme(self, where: Predicate | None, platform: Platform, *, largest: bool) -> Any:  # noqa: ANN401
+    def _extreme(self, where: "Predicate | Column | None", platform: Platform, *, largest: bool) -> Any:  # noqa: ANN401
         rows = self._rows(where)
 
         def any_row(bits: Bits) -> bool:

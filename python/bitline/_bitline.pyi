@@ -7,6 +7,7 @@ from typing import final
 __all__ = [
     "CLOSED_DEPTH",
     "OPEN_DEPTH",
+    "Advice",
     "Config",
     "Drive",
     "Expression",

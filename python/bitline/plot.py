@@ -106,7 +106,8 @@ def plot(
 def _groups(timeline: Timeline) -> list[tuple[str, list[Lane]]]:
     found = []
     for group in ("link", "dram", "channels", "dies"):
-        lanes = list(timeline.of(group))
+        # The DRAM of a drive without a data cache does nothing.
+        lanes = [lane for lane in timeline.of(group) if group != "dram" or lane.slices]
         if len(lanes) > _LANES_MAX:
             busiest = sorted(lanes, key=_busy, reverse=True)[:_LANES_MAX]
             lanes = [lane for lane in lanes if lane in busiest]

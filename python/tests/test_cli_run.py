@@ -51,7 +51,7 @@ def test_run_writes_a_trace(run: Run, tmp_path: Path) -> None:
     assert (done.code, done.json["trace"]) == (0, "trace.json")
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     groups = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
-    assert set(groups.values()) == {"channels", "dies", "host", "link", "queues"}
+    assert set(groups.values()) == {"channels", "dies", "dram", "host", "link", "queues"}
     slices = [event for event in events if event["ph"] == "X"]
     assert {groups[event["pid"]] for event in slices} == {"channels", "dies", "host", "link"}
     assert sum(groups[event["pid"]] == "dies" and event["name"] == "read" for event in slices) == 10

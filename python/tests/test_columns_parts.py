@@ -417,7 +417,8 @@ def test_errors_name_the_column(drive: Drive, index: BitmapIndex, table: pa.Tabl
         (lambda: age.isin("12"), "isin takes a collection of values"),
         (lambda: 1 < age < 5, "combine predicates with & | ~"),
         (lambda: (age < 1) & True, "a predicate is combined with another, not with a bool"),
-        (lambda: index["price"].sum(where=index["sold"]), "where is a predicate over columns"),
+        (lambda: index["price"].sum(where=index["colour"]), "'colour' of string is no predicate"),
+        (lambda: index["price"].sum(where=True), "where is a predicate over columns"),
     ]:
         with pytest.raises(TypeError) as error:
             wrong()

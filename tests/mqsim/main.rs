@@ -73,7 +73,7 @@ fn validate(names: &[&str]) {
         for row in &compared {
             println!("{}", line(row));
         }
-        wrong.extend(compared.iter().filter(|row| !row.ok).map(line));
+        wrong.extend(compared.iter().filter(|row| row.ok != Some(true)).map(line));
     }
     assert!(
         wrong.is_empty(),
@@ -93,7 +93,7 @@ fn line(row: &Comparison) -> String {
         row.ours,
         row.theirs
             .map_or_else(|| "-".to_owned(), |theirs| theirs.to_string()),
-        if row.ok { "ok" } else { "NOT OK" }
+        if row.ok == Some(true) { "ok" } else { "NOT OK" }
     )
 }
 

@@ -21,7 +21,7 @@ use crate::config::Config;
 use crate::drive::Drive;
 use crate::error::Error;
 use crate::platforms::{Batch, Outside};
-use crate::volume::{Move, Rows, Vector, usage};
+use crate::volume::{GroupInfo, Move, Rows, Vector, usage};
 
 /// Proposes groups and inversions for expressions that are asked so and so often, on a drive like
 /// `config`'s. Vectors that `given` does not place are, before, in one further group, as they are.
@@ -95,18 +95,10 @@ impl Drive {
     /// [`Error::NoVector`], [`Error::Lengths`]; a group that lies on dies of its own; [`Error::Expression`];
     /// [`Error::Interrupted`].
     pub fn advise(&mut self, asked: &[Asked]) -> Result<Advice, Error> {
-        let (stored, groups) = (self.stored_vectors()?, self.groups()?);
-        let elsewhere = groups.iter().find(|group| {
-            let is_asked = |id: &VectorId| stored.get(id).is_some_and(|of| of.group == group.name);
-            let mut ids = asked.iter().flat_map(|asked| asked.expression.vectors());
-            group.home != Home::ALL && ids.any(|id| is_asked(&id))
-        });
-        if let Some(group) = elsewhere {
-            return usage(format!(
-                "group {:?} lies on dies of its own; there is advice for groups on all dies, from the first on",
-                group.name
-            ));
-        }
+        let groups = self.groups()?;
+        let stored = self.stored_vectors(&groups)?;
+        let elsewhere = groups.iter().filter(|group| group.home != Home::ALL);
+        let elsewhere: BTreeSet<&str> = elsewhere.map(|group| group.name.as_str()).collect();
         let cells = self.config().device.nand.geometry.cells_per_string;
         let mut strings: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         let mut given = BTreeMap::new();
@@ -115,6 +107,12 @@ impl Drive {
             asked.bits = None;
             for id in asked.expression.vectors() {
                 let vector = stored.get(&id).ok_or(Error::NoVector(id))?;
+                if elsewhere.contains(vector.group.as_str()) {
+                    return usage(format!(
+                        "group {:?} lies on dies of its own; there is advice for groups on all dies, from the first on",
+                        vector.group
+                    ));
+                }
                 let others = *asked.bits.get_or_insert(vector.bits);
                 if others != vector.bits {
                     let found = vector.bits;
@@ -140,7 +138,8 @@ impl Drive {
     /// # Errors
     /// [`Error::NoVector`]; what the drive reports, such as Vector Group Full.
     pub fn apply(&mut self, advice: &Advice) -> Result<BTreeMap<VectorId, Vector>, Error> {
-        let stored = self.stored_vectors()?;
+        let groups = self.groups()?;
+        let stored = self.stored_vectors(&groups)?;
         let mut free = self.free_groups()?;
         let mut moves = Vec::new();
         for members in advice.new_groups() {
@@ -149,7 +148,7 @@ impl Drive {
                 found.ok_or(Error::NoVector(member.vector))
             };
             let vectors = members.iter().map(vector).collect::<Result<Vec<_>, _>>()?;
-            let (names, group) = (names(&vectors), free.next().unwrap_or_default());
+            let (names, group) = (names(&vectors), free.next().expect("some number is free"));
             for alike in alike(members) {
                 let ids: Vec<VectorId> = alike.iter().map(|member| member.vector).collect();
                 let rows = Rows {
@@ -168,10 +167,13 @@ impl Drive {
         Ok(moved.into_iter().zip(became).collect())
     }
 
-    /// The vectors that there are.
-    fn stored_vectors(&mut self) -> Result<BTreeMap<VectorId, Vector>, Error> {
+    /// The vectors of groups.
+    fn stored_vectors(
+        &mut self,
+        groups: &[GroupInfo],
+    ) -> Result<BTreeMap<VectorId, Vector>, Error> {
         let mut stored = BTreeMap::new();
-        for group in self.groups()? {
+        for group in groups {
             let vectors = self.group(&group.name)?.vectors()?;
             stored.extend(vectors.into_iter().map(|vector| (vector.id, vector)));
         }

@@ -20,8 +20,8 @@ pub struct Comparison {
     pub theirs: Option<u64>,
     /// `ours / theirs - 1`; none if theirs is not known, or 0 and ours is not.
     pub deviation: Option<f64>,
-    /// Whether they agree as well as they shall.
-    pub ok: bool,
+    /// Whether they agree as well as they shall; none if there is nothing to compare with.
+    pub ok: Option<bool>,
 }
 
 /// What MQSim reported of a case.
@@ -99,7 +99,7 @@ impl Reference {
         let alone = compared.map(|comparison| Comparison {
             theirs: None,
             deviation: None,
-            ok: true,
+            ok: None,
             ..comparison
         });
         alone.collect()
@@ -263,6 +263,6 @@ fn comparison(
         ours,
         theirs: Some(theirs),
         deviation,
-        ok: apart <= tolerance.absolute || apart as f64 <= tolerance.share * theirs as f64,
+        ok: Some(apart <= tolerance.absolute || apart as f64 <= tolerance.share * theirs as f64),
     }
 }

@@ -60,9 +60,7 @@ def mqsim(
 
             result = json.loads(_bitline.validate_mqsim(case, told))
             done += total
-            rows += [
-                {**row, "ok": None if row["theirs"] is None else row["ok"]} for row in result["comparisons"]
-            ]
+            rows += result["comparisons"]
             notes.update(dict.fromkeys(result["notes"]))
     if as_json:
         print(json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False))

@@ -48,9 +48,10 @@ impl Host {
     pub async fn move_vectors(&self, moves: &[Move]) -> Result<Vec<Vector>, Error> {
         let vectors: Vec<VectorId> = moves.iter().flat_map(|of| of.vectors.clone()).collect();
         let look = async |volume: &mut DriveVolume| {
-            let known = |id: &VectorId| find(volume, *id).map(|_| volume.commits());
-            let known: Result<Vec<u64>, Error> = vectors.iter().map(known).collect();
-            known
+            vectors
+                .iter()
+                .try_for_each(|id| find(volume, *id).map(drop))?;
+            Ok(volume.commits())
         };
         let before = self.mount.with(self, Absent::Leave, look).await?;
         let mut written = Vec::with_capacity(moves.len());
@@ -68,8 +69,7 @@ impl Host {
         };
         let commit = async |volume: &mut DriveVolume| {
             // Bits that are given twice may be where they were, so that places tell nothing.
-            let commits = volume.commits();
-            if !before.iter().flatten().all(|before| *before == commits) {
+            if before.is_some_and(|before| before != volume.commits()) {
                 return usage(
                     "the volume was changed while vectors were moved; they are where they were"
                         .into(),
@@ -109,7 +109,10 @@ fn named(
 }
 
 /// Removes vectors, and the groups that have none then: these groups.
-fn removed(change: &mut Change<'_, Queue>, vectors: &[VectorId]) -> Result<Vec<ObjectId>, Error> {
+pub(super) fn removed(
+    change: &mut Change<'_, Queue>,
+    vectors: &[VectorId],
+) -> Result<Vec<ObjectId>, Error> {
     let mut emptied = Vec::new();
     for id in vectors {
         let (group, vector, _) = find(change.volume(), *id)?;

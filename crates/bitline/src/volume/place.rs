@@ -5,9 +5,11 @@ use std::ops::ControlFlow;
 
 use device::ftl::AtOnce;
 use device::region::Shape;
-use host::volume::{Content, Group, ObjectId};
+use host::volume::{Content, Group};
+use nvme::VectorId;
 
 use super::information::{Rows, Vector, handle_of};
+use super::moved::removed;
 use super::vectors::{group_in, row_name};
 use crate::drive::{Drive, InsideDrive};
 use crate::error::{Error, PlaceError};
@@ -110,37 +112,27 @@ impl Host {
 
     /// Removes vectors that were made and could not be set up; the group, too, if it has no others.
     async fn remove_rows(&self, name: &str, numbers: &[u32]) -> Result<(), Error> {
-        let find = |volume: &DriveVolume| -> Vec<(ObjectId, ObjectId)> {
+        let find = |volume: &DriveVolume| -> Vec<VectorId> {
             let group = volume.named(name);
             let group = group.filter(|group| matches!(group.content, Content::Group(_)));
             group.map_or_else(Vec::new, |group| {
                 let rows = numbers.iter();
                 let rows = rows.filter_map(|number| volume.numbered(group.id, *number));
-                rows.map(|row| (group.id, row.id)).collect()
+                rows.map(|row| id_of(row.id, group.id)).collect()
             })
         };
-        let mine =
-            |volume: &DriveVolume| Ok(find(volume).iter().map(|(_, row)| row.get()).collect());
+        let mine = |volume: &DriveVolume| Ok(find(volume).iter().map(|row| row.vector).collect());
         let remove = async |volume: &mut DriveVolume| {
             let rows = find(volume);
-            let Some((group, _)) = rows.first().copied() else {
+            if rows.is_empty() {
                 return Ok(());
-            };
+            }
             let mut change = volume.change()?;
-            for (_, row) in &rows {
-                change.remove(*row)?;
-            }
-            let is_empty = change.volume().vector_count(group) == 0;
-            if is_empty {
-                change.remove(group)?;
-            }
+            let emptied = removed(&mut change, &rows)?;
             change.commit().await?;
             self.mount.learn(|index| {
-                rows.iter()
-                    .for_each(|(_, row)| index.forget(id_of(*row, group)));
-                if is_empty {
-                    index.forget_group(group);
-                }
+                rows.iter().for_each(|row| index.forget(*row));
+                emptied.iter().for_each(|group| index.forget_group(*group));
             });
             Ok(())
         };

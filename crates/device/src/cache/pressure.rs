@@ -109,6 +109,9 @@ impl Turn<'_> {
     /// wait for room again before anybody else has some. Says whether there was anything to wait for: a page that has
     /// arrived already may make room at once.
     pub(super) async fn relief(&self) -> bool {
+        if self.is_next() {
+            return false;
+        }
         self.queue();
         let mut waited = false;
         std::future::poll_fn(|_| match self.is_first() && self.pressure.hear() {

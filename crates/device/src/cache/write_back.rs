@@ -267,11 +267,7 @@ impl Cache {
                 if std::mem::take(&mut forgotten) {
                     break;
                 }
-                let turn = self.pressure.turn();
-                if !turn.is_next() {
-                    turn.relief().await;
-                }
-                drop(turn);
+                self.pressure.turn().relief().await;
                 // The wait may have changed things.
                 if self.due(until) == Some(id) {
                     self.launch_now(id);

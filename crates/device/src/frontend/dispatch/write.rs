@@ -188,7 +188,10 @@ impl Controller {
         let mut admission = self.cache.admission();
         let lock = self.ftl.lock(self.pages(namespace, &bytes)).await;
         let force = force || must_outlive_marks(namespace);
-        let written = admission.write(&lock, &[slice], force).await;
+        let written = match self.cache.writes_through(force) {
+            true => self.cache.write_page_through(&lock, &[slice]).await,
+            false => admission.write(&lock, &[slice], force).await,
+        };
         self.written(&[slice], written)?;
         let arrival = admission.arrival();
         self.clear_marks(&lock, namespace, bytes).await?;

@@ -54,6 +54,7 @@ phases = 'cycles'
 blocks_max = 4
 time = 'stated'
 power_percent = [100, 134, 157, 180]
+raise_step_mv = 100
 precharge = { bitlines_ppm = 110000, block_ppm = 13750, wordline_ppm = 702 }
 [energy]
 read_pj = 20500000

@@ -94,6 +94,7 @@ pub(crate) fn nand() -> NandConfig {
             blocks_max: 4,
             time: MwsTime::Stated,
             power_percent: [100, 134, 157, 180],
+            raise_step_mv: 100,
             precharge: Precharge {
                 bitlines_ppm: 110_000,
                 block_ppm: 13_750,

@@ -149,7 +149,7 @@ impl Nand {
             let plane = self.geometry().plane_of_block(page.block);
             let mut damaged = false;
             if self.holds_data {
-                self.sensor.clear(false);
+                self.sensor.clear(None);
                 self.sensor.slot([page]);
                 damaged = self.sense(plane, iscm);
             }
@@ -214,16 +214,16 @@ impl Nand {
             let (plane_span, plane_energy) = self.config.mws_cost(mws.iscm, sense);
             span = span.max(plane_span);
             energy += plane_energy;
-            self.mws_plane(mws.iscm, sense);
+            self.mws_plane(mws.iscm, mws.raise, sense);
         }
         Ok(self.start(die, Operation::Latches, now, span, energy))
     }
 
-    fn mws_plane(&mut self, iscm: Iscm, sense: &MwsPlane) {
+    fn mws_plane(&mut self, iscm: Iscm, raise: u8, sense: &MwsPlane) {
         let strings = self.geometry().strings_per_block;
         let plane = self.geometry().plane_of_block(sense.slots[0].block);
         let (mut readable, mut count, mut lone) = (true, 0, None);
-        self.sensor.clear(true);
+        self.sensor.clear(Some(raise));
         for slot in &sense.slots {
             self.array.note_read(slot.block);
             let pages = slot.wordlines.iter().map(|layer| PageAddress {

@@ -2,7 +2,7 @@
 //! spans and energies, as the hot path uses it.
 
 use super::Busy;
-use super::cells::{Cells, CellsConfig, DriveAge, EccConfig};
+use super::cells::{Cells, CellsConfig, DriveAge, EccConfig, Reading};
 use super::check::{ConfigError, check_range};
 use super::geometry::Geometry;
 use super::mode::{PAGE_TYPES_MAX, ProgramMode};
@@ -148,7 +148,11 @@ impl NandConfig {
     /// How the cells of a new drive, or one so old, behave.
     pub(super) fn cells_of_age(&self, age: DriveAge) -> Cells {
         let effort = self.latency.program_esp_ns as f64 / self.latency.program_slc_ns as f64;
-        Cells::new(&self.cells, &self.ecc, &self.geometry, effort, age)
+        let reading = Reading {
+            effort,
+            raise_step_mv: f64::from(self.mws.raise_step_mv),
+        };
+        Cells::new(&self.cells, &self.ecc, &self.geometry, reading, age)
     }
 
     /// What pages take of their planes to be sensed.

@@ -198,6 +198,14 @@ pub enum NandError {
         /// The block.
         block: BlockPlace,
     },
+    /// A sense whose read voltage would be raised too far.
+    #[error("a sense with its read voltage raised by {raise} steps refused; legal are 0 to {most}")]
+    BadRaise {
+        /// Steps asked for.
+        raise: u8,
+        /// The most there are.
+        most: u8,
+    },
     /// Flags that contradict each other.
     #[error("a sense with the inverse flag must initialize the S-latch (Flash-Cosmos 6.2)")]
     InverseWithoutInit,

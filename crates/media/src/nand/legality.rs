@@ -1,7 +1,7 @@
 //! Whether a command is legal now: checks that change nothing.
 
 use super::array::BlockCondition;
-use super::command::{BlockSet, Mws, MwsPlane, PageSet};
+use super::command::{BlockSet, Mws, MwsPlane, PageSet, RAISE_MAX};
 use super::die::Operation;
 use super::{BlockId, DieId, Nand, NandError, PageAddress, PlaneId, PlaneMask, ProgramMode};
 use sim::Time;
@@ -330,6 +330,12 @@ impl Nand {
         let iscm = mws.iscm;
         if iscm.inverse && !iscm.init_s {
             return Err(NandError::InverseWithoutInit);
+        }
+        if mws.raise > RAISE_MAX {
+            return Err(NandError::BadRaise {
+                raise: mws.raise,
+                most: RAISE_MAX,
+            });
         }
         self.check_some(mws.planes.len(), command)?;
         let mut seen = PlaneMask::default();

@@ -33,10 +33,10 @@ mod transfer;
 
 pub use array::{BlockCondition, BlockState, PageState};
 pub use check::ConfigError;
-pub use command::MWS_BLOCKS_MAX;
 pub use command::{
     BlockSet, Command, Feature, Iscm, Mws, MwsPlane, MwsSlot, PageSet, PlaneMask, WordlineBitmap,
 };
+pub use command::{MWS_BLOCKS_MAX, RAISE_MAX};
 pub use config::{
     BusTiming, CommandPhases, EnergyConfig, Latency, NandConfig, ReadCosts, StatedPhases,
 };

@@ -21,6 +21,8 @@ pub struct MwsLimits {
     pub power_percent: [u64; MWS_BLOCKS_MAX],
     /// What wordlines and blocks add to a sense, for [`MwsTime::Measured`].
     pub precharge: Precharge,
+    /// How much higher a sense's read voltage is with each step that it is raised by, in millivolts.
+    pub raise_step_mv: u32,
 }
 
 /// Where the time of a sense of more than one wordline comes from.
@@ -66,6 +68,8 @@ impl MwsLimits {
         let blocks_max = u64::from(self.blocks_max);
         let slots = 1..=MWS_BLOCKS_MAX as u64;
         check_range("mws.blocks_max", blocks_max, slots, "1 to 4")?;
+        let step = u64::from(self.raise_step_mv);
+        check_range("mws.raise_step_mv", step, 0..=1_000, "0 to 1000")?;
         let [one, two, three, four] = self.power_percent;
         for (key, value) in [
             ("mws.power_percent[0]", one),

@@ -19,8 +19,8 @@ const CHUNK: usize = 2048;
 /// What is sensed, and room to do it in; kept between senses.
 pub(crate) struct Sensor {
     operands: Vec<PageAddress>,
-    /// Whether what is sensed is read raw, without a code.
-    raw: bool,
+    /// Whether what is sensed is read raw, without a code: by how many steps with a higher read voltage.
+    raw: Option<u8>,
     /// Where in `operands` each slot ends.
     slot_ends: Vec<usize>,
     all: Box<[u64]>,
@@ -33,7 +33,7 @@ impl Sensor {
     pub(crate) fn new() -> Sensor {
         Sensor {
             operands: Vec::new(),
-            raw: false,
+            raw: None,
             slot_ends: Vec::new(),
             all: Box::new([0; CHUNK]),
             slot: Box::new([0; CHUNK]),
@@ -41,9 +41,9 @@ impl Sensor {
         }
     }
 
-    /// Forgets the slots of the last sense. Pages of the next are read `raw`, or have a code that is
-    /// looked after elsewhere.
-    pub(crate) fn clear(&mut self, raw: bool) {
+    /// Forgets the slots of the last sense. Pages of the next are read `raw`, with a read voltage so many steps higher, or
+    /// have a code that is looked after elsewhere.
+    pub(crate) fn clear(&mut self, raw: Option<u8>) {
         self.raw = raw;
         self.operands.clear();
         self.slot_ends.clear();
@@ -165,7 +165,7 @@ impl Stored<'_> {
     fn operand<'a>(
         &'a self,
         page: PageAddress,
-        raw: bool,
+        raw: Option<u8>,
         start: usize,
         scratch: &'a mut [u64],
     ) -> Option<&'a [u64]> {
@@ -195,7 +195,7 @@ impl Stored<'_> {
     }
 
     /// What may be noted of a page, to be sensed later.
-    fn noted(&self, page: PageAddress, raw: bool) -> Noted {
+    fn noted(&self, page: PageAddress, raw: Option<u8>) -> Noted {
         if !self.array.is_readable(page) {
             return Noted::Not;
         }
@@ -207,9 +207,11 @@ impl Stored<'_> {
     }
 
     /// How many of the cells of a page read wrong, if any do.
-    fn rates(&self, page: PageAddress, raw: bool) -> Option<RawRates> {
+    fn rates(&self, page: PageAddress, raw: Option<u8>) -> Option<RawRates> {
         let rates = match self.array.past(page) {
-            Some(past) if raw || past.mode == ProgramMode::Esp => self.cells.raw_rates(page, &past),
+            Some(past) if raw.is_some() || past.mode == ProgramMode::Esp => {
+                self.cells.raw_rates(page, &past, raw.unwrap_or(0))
+            }
             _ => None,
         };
         let words = self.geometry.page_words();

@@ -75,6 +75,7 @@ pub(crate) struct RawRates {
 struct Known {
     block: u32,
     past: Past,
+    raise: u8,
     rates: RawRates,
 }
 
@@ -85,11 +86,22 @@ struct Quiet {
     reads: u32,
 }
 
+/// What else of a drive's configuration says how its cells are programmed and read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading {
+    /// Time of an ESP program as configured, in SLC programs.
+    pub(crate) effort: f64,
+    /// How much a step raises the read voltage of a sense, in millivolts.
+    pub(crate) raise_step_mv: f64,
+}
+
 /// All cells of a drive: the model, and how old they are.
 pub(crate) struct Cells {
     config: CellsConfig,
     code: Code,
     retry_step_mv: f64,
+    /// How much a step raises the read voltage of a sense.
+    raise_step_mv: f64,
     /// Time of an ESP program as configured, in SLC programs.
     effort: f64,
     seed: u64,
@@ -101,20 +113,20 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    /// Cells of such a kind, with data protected by such a code. An enhanced program takes `effort` times as long as
-    /// one of one bit a cell.
+    /// Cells of such a kind, with data protected by such a code, and read as `reading` says.
     pub(crate) fn new(
         config: &CellsConfig,
         ecc: &EccConfig,
         geometry: &Geometry,
-        effort: f64,
+        reading: Reading,
         age: DriveAge,
     ) -> Cells {
         let mut cells = Cells {
             config: config.clone(),
             code: Code::new(ecc, geometry.page_bytes),
             retry_step_mv: f64::from(ecc.retry_step_mv),
-            effort,
+            raise_step_mv: reading.raise_step_mv,
+            effort: reading.effort,
             seed: 0,
             age,
             quiet: Quiet {
@@ -260,8 +272,9 @@ impl Cells {
         self.code.corrects(self.key(page, CODE), rate)
     }
 
-    /// How many of the cells of a page without a code read wrong; `None` if none do, whichever page it is.
-    pub(crate) fn raw_rates(&self, page: PageAddress, past: &Past) -> Option<RawRates> {
+    /// How many of the cells of a page without a code read wrong with the read voltage `raise` steps higher; `None` if none
+    /// do, whichever page it is.
+    pub(crate) fn raw_rates(&self, page: PageAddress, past: &Past, raise: u8) -> Option<RawRates> {
         /// Cells of the largest page that there can be.
         const CELLS_MAX: f64 = (1u64 << 24) as f64;
         /// The least that [`Draws::uniform`] leaves as weakness of the weakest cell.
@@ -273,18 +286,29 @@ impl Cells {
         // Blocks of the same number in different planes are used together.
         let at = mix(block.into()) as usize % MEMO;
         let known = self.memo[at].get();
-        let known = known.filter(|known| known.block == block && known.past == *past);
+        let known =
+            known.filter(|known| (known.block, known.past, known.raise) == (block, *past, raise));
         let rates = match known {
             Some(known) => known.rates,
             None => {
                 let condition = self.condition(past, block, false);
-                let rates = self.config.error_rates(past.mode, &condition, 0.0);
+                let raised = f64::from(raise) * self.raise_step_mv;
+                let rates = self.config.raised_rates(past.mode, &condition, raised);
                 let rates = RawRates {
                     ones: rates.of_ones(),
-                    zeros: rates.of_zeros(),
+                    zeros: match raise {
+                        0 => rates.of_zeros(),
+                        // Nothing to speak of may be left of the zeros.
+                        _ => density_of(rates.of_zeros()),
+                    },
                 };
-                let past = *past;
-                self.memo[at].set(Some(Known { block, past, rates }));
+                let known = Known {
+                    block,
+                    past: *past,
+                    raise,
+                    rates,
+                };
+                self.memo[at].set(Some(known));
                 rates
             }
         };
@@ -338,6 +362,14 @@ impl Cells {
         let place = u64::from(page.block.0) << 24 | u64::from(page.page) << 4 | class;
         self.seed ^ mix(place)
     }
+}
+
+/// How densely points must lie so that a share `rate` of cells has at least one: [`WeakCells`] does not look whether it
+/// drew a cell before. It is no less than `rate`, so that what is weak at lower rates is so at this one.
+fn density_of(rate: f64) -> f64 {
+    /// More is not told apart: all cells but one in a million.
+    const SHARE_MAX: f64 = 1.0 - 1e-6;
+    -libm::log1p(-rate.min(SHARE_MAX))
 }
 
 /// Flips a cell's bit in `words`, which begin with word `start` of the page, if it is `value`; whether

@@ -165,6 +165,30 @@ impl CellsConfig {
         condition: &Condition,
         shift_mv: f64,
     ) -> ErrorRates {
+        self.rates_at(mode, condition, |fresh, swing| {
+            fresh - shift_mv * (fresh - self.erased_mv) / swing
+        })
+    }
+
+    /// The same with all references raised by `raise_mv` (ANVIL 5.1): fewer cells of lower states, and more of higher
+    /// ones, are on the wrong side.
+    pub fn raised_rates(
+        &self,
+        mode: ProgramMode,
+        condition: &Condition,
+        raise_mv: f64,
+    ) -> ErrorRates {
+        self.rates_at(mode, condition, |fresh, _| fresh + raise_mv)
+    }
+
+    /// The same with references where `moved` puts them: given where they are by default, and how far the highest state is
+    /// above the erased one.
+    fn rates_at(
+        &self,
+        mode: ProgramMode,
+        condition: &Condition,
+        moved: impl Fn(f64, f64) -> f64,
+    ) -> ErrorRates {
         let states = self.states_of(mode, condition.effort);
         let erased = self.erased_mv;
         let swing = states.means[states.means.len() - 1] - erased;
@@ -184,7 +208,7 @@ impl CellsConfig {
         }
         let references = self.references(mode, &states);
         let boundaries = references.iter().zip(now.windows(2)).map(|(&fresh, pair)| {
-            let reference = fresh - shift_mv * (fresh - erased) / swing;
+            let reference = moved(fresh, swing);
             let [(below, below_width), (above, above_width)] = [pair[0], pair[1]];
             Boundary {
                 up: tail((reference - below) / below_width),

@@ -3,7 +3,7 @@
 //! Opcodes are ONFI's where it has them (ONFI 4.2, table 5-1) and free codes of ours elsewhere. Addresses
 //! are relative to the chip, whose selection is a wire of its own: a row address is the dense
 //! number of the page in the chip, least significant byte first. The multi-wordline sense has
-//! Flash-Cosmos Figure 15's slots: opcode, ISCM, then block, string and page bitmap (PBM) for each
+//! Flash-Cosmos Figure 15's slots: opcode, ISCM (and above its four bits those of the raise), then block, string and page bitmap (PBM) for each
 //! block, with CONT between the blocks and CONF at the end.
 
 use super::super::geometry::Geometry;

@@ -201,7 +201,8 @@ impl Decoder<'_> {
     }
 
     fn mws(&mut self) -> Result<Command, CycleError> {
-        let Some(iscm) = Iscm::from_byte(self.byte()?) else {
+        let flags = self.byte()?;
+        let Some(iscm) = Iscm::from_byte(flags & 0xF) else {
             return self.bad("ISCM slot");
         };
         let mut planes = ArrayVec::<MwsPlane, PLANES_PER_DIE_MAX>::new();
@@ -220,7 +221,7 @@ impl Decoder<'_> {
             }
             match code {
                 opcode::NEXT_PLANE => {}
-                opcode::CONF => return Ok(Command::mws(iscm, planes)),
+                opcode::CONF => return Ok(Command::mws(iscm, planes).raised(flags >> 4)),
                 _ => return self.unexpected(),
             }
         }

@@ -3,7 +3,7 @@
 use super::super::geometry::{BlockId, DieId, Geometry, PageAddress};
 use super::super::mode::ProgramMode;
 use super::cycles::{BusCycle, FEATURE_BYTES, Widths};
-use super::{BlockSet, Command, Mws, PageSet, PlaneMask, opcode};
+use super::{BlockSet, Command, Mws, PageSet, PlaneMask, RAISE_MAX, opcode};
 
 impl Command {
     /// Appends the cycles of this command for `die` to `out`. Addresses outside the chip wrap; a die
@@ -118,7 +118,8 @@ impl Encoder<'_> {
 
     fn mws(&mut self, mws: &Mws) {
         self.command(opcode::MWS);
-        self.address(u64::from(mws.iscm.to_byte()), 1);
+        let raise = (mws.raise & RAISE_MAX) << 4;
+        self.address(u64::from(mws.iscm.to_byte() | raise), 1);
         for (index, plane) in mws.planes.iter().enumerate() {
             let last_plane = index + 1 == mws.planes.len();
             for (index, slot) in plane.slots.iter().enumerate() {

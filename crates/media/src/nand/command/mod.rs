@@ -22,6 +22,9 @@ use arrayvec::ArrayVec;
 /// (Flash-Cosmos Figure 15).
 pub const MWS_BLOCKS_MAX: usize = 4;
 
+/// Steps by which a sense can raise its read voltage: what four bits of its flags byte tell.
+pub const RAISE_MAX: u8 = 15;
+
 /// One page per plane of a die.
 pub type PageSet = ArrayVec<PageAddress, PLANES_PER_DIE_MAX>;
 /// One block per plane of a die.
@@ -108,11 +111,16 @@ pub enum Command {
     ReadStatus,
 }
 
-/// A multi-wordline sense.
+/// A multi-wordline sense. A search (ANVIL 4.1, SRCH) is one, too: of each pair of cells that a bit of a name is stored in, it
+/// senses the first for a key of 1, the second for 0, neither for a bit that does not matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mws {
     /// What happens to the latches, the same in all planes.
     pub iscm: Iscm,
+    /// Steps (`mws.raise_step_mv`) by which the read voltage of the wordlines is raised for this sense, up to
+    /// [`RAISE_MAX`]: fewer low cells then read as zeros, more high ones as ones (ANVIL 5.1, false-negative voltage
+    /// tuning).
+    pub raise: u8,
     /// What is sensed, for each plane taking part.
     pub planes: ArrayVec<MwsPlane, PLANES_PER_DIE_MAX>,
 }
@@ -192,7 +200,7 @@ impl Iscm {
         self.inverse || self.init_s
     }
 
-    /// The flags as the byte on the bus: inverse, S, C and move from bit 0 up.
+    /// The flags as the low half of the byte on the bus: inverse, S, C and move from bit 0 up.
     pub const fn to_byte(self) -> u8 {
         self.inverse as u8
             | (self.init_s as u8) << 1
@@ -262,7 +270,21 @@ impl Command {
 
     /// A multi-wordline sense.
     pub fn mws(iscm: Iscm, planes: ArrayVec<MwsPlane, PLANES_PER_DIE_MAX>) -> Command {
-        Command::Mws(Box::new(Mws { iscm, planes }))
+        Command::Mws(Box::new(Mws {
+            iscm,
+            raise: 0,
+            planes,
+        }))
+    }
+
+    /// The same sense with its read voltage raised by so many steps, up to [`RAISE_MAX`]; other commands have none to
+    /// raise and stay as they are.
+    #[must_use]
+    pub fn raised(mut self, steps: u8) -> Command {
+        if let Command::Mws(mws) = &mut self {
+            mws.raise = steps;
+        }
+        self
     }
 
     /// One step of ParaBit's serial AND (Flash-Cosmos Figure 6(b)): the `first` starts the
@@ -338,6 +360,7 @@ impl Mws {
             .collect();
         Mws {
             iscm: Iscm::default(),
+            raise: 0,
             planes,
         }
     }

@@ -52,8 +52,11 @@ fn a_command(geometry: Geometry, die: u32) -> BoxedStrategy<Command> {
         prop::collection::vec(block, 1..=4).prop_map(|blocks| Command::Erase {
             blocks: blocks.into_iter().collect()
         }),
-        (iscm, prop::collection::vec(part, 1..=4))
-            .prop_map(|(iscm, parts)| Command::mws(iscm, parts.into_iter().collect())),
+        (iscm, 0..=RAISE_MAX, prop::collection::vec(part, 1..=4)).prop_map(
+            |(iscm, raise, parts)| {
+                Command::mws(iscm, parts.into_iter().collect()).raised(raise)
+            }
+        ),
         planes
             .clone()
             .prop_map(|planes| Command::CacheReadEnd { planes }),
@@ -135,6 +138,11 @@ fn a_sense_has_the_slots_of_figure_15() {
     expected.extend([0, 0, 1, 0, 0, 0, 0].map(Address));
     expected.push(Code(0xC3)); // CONF
     assert_eq!(cycles, expected);
+    // The raise is above the flags.
+    let mut raised = Vec::new();
+    command.raised(11).encode(&geometry, DieId(0), &mut raised);
+    expected[1] = Address(0b1011_0111);
+    assert_eq!(raised, expected);
 }
 
 #[test]

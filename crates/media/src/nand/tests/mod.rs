@@ -7,6 +7,7 @@ mod image;
 mod latches;
 mod leases;
 mod legality;
+mod search;
 mod sensing;
 mod timing;
 
@@ -71,6 +72,7 @@ pub(super) fn flash_cosmos() -> NandConfig {
         blocks_max = 4
         time = 'stated'
         power_percent = [100, 134, 157, 180]
+        raise_step_mv = 100
         precharge = { bitlines_ppm = 110000, block_ppm = 13750, wordline_ppm = 702 }
         [energy]
         read_pj = 20500000

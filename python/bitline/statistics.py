@@ -115,7 +115,9 @@ class FlashCounts:
     page_reads: int
     """Pages sensed by plain reads."""
     page_programs: int
-    """Pages programmed."""
+    """Pages programmed, raises of cells of them included."""
+    page_raises: int
+    """Of these, raises."""
     block_erases: int
     """Blocks erased."""
     senses: int
@@ -125,7 +127,7 @@ class FlashCounts:
     multi_plane_reads: int
     """Of these, page reads."""
     multi_plane_programs: int
-    """Of these, programs, copybacks included."""
+    """Of these, programs, copybacks and raises included."""
     multi_plane_erases: int
     """Of these, erases."""
     mapping_reads: int

@@ -96,7 +96,9 @@ impl FlashAccounts {
             | Command::LatchTransfer { .. }
             | Command::LatchLoad { .. }
             | Command::CacheReadEnd { .. } => self.latch,
-            Command::Program { .. } | Command::CopybackProgram { .. } => self.program,
+            Command::Program { .. } | Command::Raise { .. } | Command::CopybackProgram { .. } => {
+                self.program
+            }
             Command::Erase { .. } => self.erase,
             Command::Suspend
             | Command::Resume

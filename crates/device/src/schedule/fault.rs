@@ -12,7 +12,8 @@ pub enum Fault {
     /// The page has more errors than can be copied inside its die; it is to be read and corrected.
     #[error("page {} in block {} must be corrected outside its die", .0.page, .0.block.0)]
     NeedsCorrection(PageAddress),
-    /// The die reports that a program failed; the page holds nothing of worth.
+    /// The die reports that a program failed: the page holds nothing of worth. Or a raise of cells: each of them is raised or
+    /// not, and the page can be read.
     #[error("program of page {} in block {} failed", .0.page, .0.block.0)]
     ProgramFailed(PageAddress),
     /// The die reports that an erase failed; the block is worn out.

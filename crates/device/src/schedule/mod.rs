@@ -39,7 +39,9 @@ pub use fault::Fault;
 use key::{Kind, QueueKey};
 pub(crate) use lone::{LoneQueue, LoneRead, Next, Together};
 pub use notify::{Callback, Notify};
-pub use operation::{Compute, Copyback, Counted, Erase, Outputs, Program, Read, Spare, SpareBytes};
+pub use operation::{
+    Compute, Copyback, Counted, Erase, Outputs, Program, Raise, Read, Spare, SpareBytes,
+};
 pub use origin::{Origin, Priority};
 pub use policy::Policy;
 pub use queue::Operation;
@@ -57,8 +59,10 @@ use unit::Unit;
 pub struct FlashCounts {
     /// Pages sensed by plain reads.
     pub page_reads: u64,
-    /// Pages programmed.
+    /// Pages programmed, raises of cells of them included.
     pub page_programs: u64,
+    /// Of these, raises.
+    pub page_raises: u64,
     /// Blocks erased.
     pub block_erases: u64,
     /// Sensing operations, one for each plane and command, plain reads included.
@@ -67,7 +71,7 @@ pub struct FlashCounts {
     pub multi_plane_commands: u64,
     /// Of these, page reads.
     pub multi_plane_reads: u64,
-    /// Of these, programs, copybacks included.
+    /// Of these, programs, copybacks and raises included.
     pub multi_plane_programs: u64,
     /// Of these, erases.
     pub multi_plane_erases: u64,
@@ -106,7 +110,7 @@ pub struct FlashServed {
     pub reads: Served,
     /// Sequences of sensing commands.
     pub computations: Served,
-    /// Pages programmed, copies inside a plane included.
+    /// Pages programmed, copies inside a plane and raises of cells included.
     pub programs: Served,
     /// Blocks erased.
     pub erases: Served,
@@ -465,6 +469,7 @@ fn planes_of(command: &Command) -> u64 {
         | Command::CacheRead { pages }
         | Command::CopybackRead { pages }
         | Command::Program { pages, .. }
+        | Command::Raise { pages }
         | Command::CopybackProgram { pages, .. } => pages.len() as u64,
         Command::Erase { blocks } => blocks.len() as u64,
         Command::Mws(mws) => mws.planes.len() as u64,
@@ -476,6 +481,9 @@ fn planes_of(command: &Command) -> u64 {
 fn changes_cells(command: &Command) -> bool {
     matches!(
         command,
-        Command::Program { .. } | Command::CopybackProgram { .. } | Command::Erase { .. }
+        Command::Program { .. }
+            | Command::Raise { .. }
+            | Command::CopybackProgram { .. }
+            | Command::Erase { .. }
     )
 }

@@ -108,6 +108,20 @@ pub struct Copyback {
     pub origin: Origin,
 }
 
+/// Raises single cells of a page that is programmed, in a block of one bit a cell: moves a whole buffer to the page register,
+/// and bits of the page become zero where it has zeroes. It waits among the programs, after those of its block that came before,
+/// and a program, erase or raise of the block that comes later does not overtake it. If it ends with
+/// [`super::Fault::ProgramFailed`], each of the cells is raised or not, and the page can be read.
+#[derive(Clone, Debug)]
+pub struct Raise {
+    /// The page.
+    pub page: PageAddress,
+    /// What stays: a one for each bit that does.
+    pub from: BufferId,
+    /// For whom.
+    pub origin: Origin,
+}
+
 /// Erases a block.
 #[derive(Clone, Debug)]
 pub struct Erase {
@@ -149,15 +163,18 @@ pub struct Counted {
 pub(super) enum PageData {
     /// The controller's memory.
     Buffer(BufferId),
+    /// The controller's memory, for a page that is programmed already: its zeroes are raised.
+    Raise(BufferId),
     /// Another page of the plane.
     Page(PageAddress),
 }
 
-/// A program, of either kind: both wait in one queue, so that the pages of a block
+/// A program, of any kind: all wait in one queue, so that the pages of a block
 /// are programmed in order.
 #[derive(Clone, Debug)]
 pub(super) struct PageProgram {
     pub(super) page: PageAddress,
+    /// Of a raise it is the block's, which the flash knows.
     pub(super) mode: ProgramMode,
     pub(super) data: PageData,
     pub(super) bytes: u32,
@@ -166,13 +183,18 @@ pub(super) struct PageProgram {
 }
 
 impl PageProgram {
-    /// The block whose content is copied; a block is not programmed any more when it is to be
+    /// The block whose content is needed: it is copied, or changed. A block is not programmed any more when it is to be
     /// erased.
     pub(super) fn source(&self) -> Option<BlockId> {
         match self.data {
             PageData::Page(from) => Some(from.block),
+            PageData::Raise(_) => Some(self.page.block),
             PageData::Buffer(_) => None,
         }
+    }
+
+    pub(super) fn is_raise(&self) -> bool {
+        matches!(self.data, PageData::Raise(_))
     }
 }
 
@@ -199,6 +221,19 @@ impl From<Copyback> for PageProgram {
             bytes: 0,
             spare: copyback.spare,
             origin: copyback.origin,
+        }
+    }
+}
+
+impl From<Raise> for PageProgram {
+    fn from(raise: Raise) -> PageProgram {
+        PageProgram {
+            page: raise.page,
+            mode: ProgramMode::Slc,
+            data: PageData::Raise(raise.from),
+            bytes: 0,
+            spare: SpareBytes::new().into(),
+            origin: raise.origin,
         }
     }
 }
@@ -232,7 +267,8 @@ impl PlaneOperation for PageProgram {
 
     fn merges_with(&self, leader: &PageProgram) -> bool {
         let same_source = match (self.data, leader.data) {
-            (PageData::Buffer(_), PageData::Buffer(_)) => true,
+            (PageData::Buffer(_), PageData::Buffer(_))
+            | (PageData::Raise(_), PageData::Raise(_)) => true,
             (PageData::Page(from), PageData::Page(leaders)) => from.page == leaders.page,
             _ => false,
         };

@@ -2,6 +2,7 @@
 
 mod order;
 mod pieces;
+mod raising;
 mod suspension;
 
 use std::cell::{Cell, RefCell};

@@ -62,6 +62,7 @@ impl Nand {
                 self.check_registers(pages, command.name())?;
                 self.begin_program(die, pages, *mode, now)
             }
+            Command::Raise { pages } => self.begin_raise(die, pages, now),
             Command::Erase { blocks } => self.begin_erase(die, blocks, now),
             Command::Resume => self.begin_resume(die, now),
             Command::SetFeature { feature, value } => {
@@ -73,7 +74,7 @@ impl Nand {
         }
     }
 
-    fn start(
+    pub(super) fn start(
         &mut self,
         die: DieId,
         operation: Operation,
@@ -288,7 +289,7 @@ impl Nand {
     }
 
     /// Registers that the channel did not load are programmed as ones.
-    fn fill_registers(&mut self, pages: &PageSet) {
+    pub(super) fn fill_registers(&mut self, pages: &PageSet) {
         let words = self.register_words();
         for page in pages {
             let plane = self.geometry().plane_of_block(page.block);
@@ -354,7 +355,7 @@ impl Nand {
 
     /// How long a program takes and what it costs a plane; an ESP program of another length
     /// than an SLC program has the same power.
-    fn program_cost(&self, die: DieId, mode: ProgramMode, page: u32) -> (Span, Energy) {
+    pub(super) fn program_cost(&self, die: DieId, mode: ProgramMode, page: u32) -> (Span, Energy) {
         match (mode, u64::from(self.dies[die.0 as usize].esp_effort)) {
             (ProgramMode::Esp, effort @ 1..) => (
                 self.timing.program(ProgramMode::Slc, page) * effort / 100,

@@ -3,7 +3,8 @@
 //! Most of what the latches hold is looked at once, as it leaves the plane, or never: the next sense begins anew. So it is
 //! noted what was sensed, and the bits are made when they are asked for, piece by piece in the first-level cache, without a
 //! page's worth of memory for what comes between. Only what is as it was programmed can be noted: where a cell reads wrong, or a
-//! page is not in memory, bits are sensed at once. Of what changes the array nothing but an erase changes what was noted.
+//! page is not in memory, bits are sensed at once. Of what changes the array nothing but an erase or a raise changes what was noted, and both have
+//! the bits made before.
 
 use std::ops::Range;
 

@@ -15,6 +15,8 @@ pub(crate) enum Operation {
     CacheSense,
     /// A program.
     Program(PageSet, ProgramMode),
+    /// A raise of cells.
+    Raise(PageSet),
     /// An erase.
     Erase(BlockSet),
     /// Anything else that only takes time: set feature, suspend, reset.
@@ -73,13 +75,18 @@ impl Die {
 
 impl Operation {
     pub(crate) fn is_suspendable(&self) -> bool {
-        matches!(self, Operation::Program(..) | Operation::Erase(_))
+        matches!(
+            self,
+            Operation::Program(..) | Operation::Raise(_) | Operation::Erase(_)
+        )
     }
 
     /// Whether the operation changes the cells of `block`.
     pub(crate) fn changes(&self, block: super::geometry::BlockId) -> bool {
         match self {
-            Operation::Program(pages, _) => pages.iter().any(|page| page.block == block),
+            Operation::Program(pages, _) | Operation::Raise(pages) => {
+                pages.iter().any(|page| page.block == block)
+            }
             Operation::Erase(blocks) => blocks.contains(&block),
             _ => false,
         }

@@ -190,6 +190,16 @@ pub enum NandError {
         /// The page.
         page: PagePlace,
     },
+    /// A raise of cells that hold nothing, or several bits each.
+    #[error(
+        "raise of {page} refused: {what}; legal are pages of SLC and ESP blocks that were programmed well"
+    )]
+    NotRaisable {
+        /// The page.
+        page: PagePlace,
+        /// What it is instead.
+        what: &'static str,
+    },
     /// A program or erase of a block marked bad.
     #[error("{command} of {block} refused: it is marked bad")]
     Bad {

@@ -32,7 +32,9 @@ impl Nand {
                 state.operation = Operation::Idle;
                 Ok(Outcome::Done)
             }
-            Operation::Program(..) | Operation::Erase(_) => Ok(self.finish_change(die)?),
+            Operation::Program(..) | Operation::Raise(_) | Operation::Erase(_) => {
+                Ok(self.finish_change(die)?)
+            }
         }
     }
 
@@ -43,10 +45,11 @@ impl Nand {
         match operation {
             Operation::Program(pages, mode) => {
                 let failed = self.program_cells(&pages, mode, false)?;
-                Ok(match failed {
-                    PlaneMask(0) => Outcome::Done,
-                    planes => Outcome::ProgramFailed { planes },
-                })
+                Ok(Outcome::of_program(failed))
+            }
+            Operation::Raise(pages) => {
+                let failed = self.raise_cells(&pages, false)?;
+                Ok(Outcome::of_program(failed))
             }
             Operation::Erase(blocks) => {
                 let failed = self.erase_cells(&blocks, false)?;
@@ -151,7 +154,7 @@ impl Nand {
         }
     }
 
-    fn draw_failure(&mut self, rate: impl Fn(&super::Failures) -> u32) -> bool {
+    pub(super) fn draw_failure(&mut self, rate: impl Fn(&super::Failures) -> u32) -> bool {
         match &mut self.failures {
             Some(failures) if rate(failures) > 0 => {
                 (failures.draw)() % 1_000_000 < u64::from(rate(failures))
@@ -223,6 +226,7 @@ impl Nand {
         {
             match operation {
                 Operation::Program(pages, mode) => self.program_cells(&pages, mode, torn)?,
+                Operation::Raise(pages) => self.raise_cells(&pages, torn)?,
                 Operation::Erase(blocks) => self.erase_cells(&blocks, torn)?,
                 _ => PlaneMask::default(),
             };

@@ -64,6 +64,8 @@ pub(crate) struct PlaneLatches {
     /// where the store keeps none.
     pub(crate) firmware_in: Option<Box<[u8]>>,
     pub(crate) firmware_programming: Option<Box<[u8]>>,
+    /// The data of the raise in progress: its zeros are the cells that are raised.
+    pub(crate) raising: Box<[u64]>,
     /// Spare bytes of the program in progress.
     pub(crate) spare_programming: Vec<u8>,
     /// Spare bytes of the C-latch's page, once that page is no more.

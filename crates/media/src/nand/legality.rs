@@ -117,7 +117,7 @@ impl Nand {
 
     /// Adds the plane of `block` to `seen`, once.
     #[inline]
-    fn check_plane_once(
+    pub(super) fn check_plane_once(
         &self,
         plane: PlaneId,
         seen: &mut PlaneMask,
@@ -135,7 +135,7 @@ impl Nand {
     }
 
     #[inline]
-    fn check_some(&self, count: usize, command: &'static str) -> Result<(), NandError> {
+    pub(super) fn check_some(&self, count: usize, command: &'static str) -> Result<(), NandError> {
         if count > 0 {
             return Ok(());
         }
@@ -186,7 +186,7 @@ impl Nand {
     }
 
     #[inline]
-    fn check_page(&self, page: PageAddress, mode: ProgramMode) -> Result<(), NandError> {
+    pub(super) fn check_page(&self, page: PageAddress, mode: ProgramMode) -> Result<(), NandError> {
         let most = self.geometry().bits_per_cell_max;
         if mode.bits_per_cell() > most {
             return Err(NandError::TooDense { mode, most });

@@ -25,6 +25,7 @@ mod legality;
 mod mode;
 mod mws;
 mod power;
+mod raise;
 mod sense;
 mod storage;
 #[cfg(test)]
@@ -76,7 +77,8 @@ pub struct Busy {
 pub enum Outcome {
     /// Well.
     Done,
-    /// Programs failed in these planes; their pages are consumed and cannot be read.
+    /// Programs failed in these planes: their pages are consumed and cannot be read. Or raises: then any of the cells to
+    /// be raised may be so, and their pages can be read as before.
     ProgramFailed {
         /// The planes of the die.
         planes: PlaneMask,
@@ -86,6 +88,16 @@ pub enum Outcome {
         /// The planes of the die.
         planes: PlaneMask,
     },
+}
+
+impl Outcome {
+    /// Of programs or raises that failed in these planes.
+    fn of_program(failed: PlaneMask) -> Outcome {
+        match failed {
+            PlaneMask(0) => Outcome::Done,
+            planes => Outcome::ProgramFailed { planes },
+        }
+    }
 }
 
 /// What a read status command shows.

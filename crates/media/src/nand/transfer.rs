@@ -227,7 +227,9 @@ impl StatedPhases {
             Command::Read { pages, .. }
             | Command::CacheRead { pages }
             | Command::CopybackRead { pages } => (self.read_ns, self.read_plane_ns, pages.len()),
-            Command::Program { pages, .. } | Command::CopybackProgram { pages, .. } => {
+            Command::Program { pages, .. }
+            | Command::Raise { pages }
+            | Command::CopybackProgram { pages, .. } => {
                 (self.program_ns, self.program_plane_ns, pages.len())
             }
             Command::Erase { blocks } => (self.erase_ns, self.erase_plane_ns, blocks.len()),
@@ -254,7 +256,9 @@ impl Timing {
         let mut span = self.command_cycle * command.cycle_count(geometry) as u64;
         match command {
             Command::ReadStatus => return span,
-            Command::Program { pages, .. } | Command::CopybackProgram { pages, .. } => {
+            Command::Program { pages, .. }
+            | Command::Raise { pages }
+            | Command::CopybackProgram { pages, .. } => {
                 span += self.t_adl * pages.len() as u64;
             }
             _ => {}

@@ -12,7 +12,7 @@ use sim::Time;
 use super::computation::Computation;
 use super::key::{CLASSES, Kind, QueueKey};
 use super::notify::Notify;
-use super::operation::{Compute, Copyback, Erase, PageProgram, Program, Read};
+use super::operation::{Compute, Copyback, Erase, PageProgram, Program, Raise, Read};
 use super::origin::{Class, Origin, Priority};
 pub(super) use sets::{Merging, Set};
 
@@ -90,6 +90,8 @@ pub struct UnitQueue<C = Computation> {
     computes: [VecDeque<Waiting<C>>; CLASSES],
     programs: [Line<PageProgram>; CLASSES],
     erases: Line<Erase>,
+    /// How many of the programs are raises of cells.
+    raises: u32,
     /// Which queues hold something, as a bit mask.
     held: u32,
     /// Those of them that may not go at present.
@@ -117,6 +119,7 @@ impl<C> UnitQueue<C> {
             computes: Default::default(),
             programs: std::array::from_fn(|_| Line::new(count)),
             erases: Line::new(count),
+            raises: 0,
             held: 0,
             barred: 0,
             next_arrival: 0,
@@ -332,11 +335,18 @@ impl Operation for Copyback {
     }
 }
 
+impl Operation for Raise {
+    fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time) {
+        PageProgram::from(self).enqueue(queue, notify, now);
+    }
+}
+
 impl PageProgram {
     #[inline]
     pub(super) fn enqueue<C>(self, queue: &mut UnitQueue<C>, notify: Notify, now: Time) {
         let key = queue.key(Kind::Program, self.origin);
         let block = self.page.block;
+        queue.raises += u32::from(self.is_raise());
         let waiting = queue.arrive(self, block, notify, key, now);
         queue.programs[key.class()].push(waiting);
     }

@@ -85,6 +85,12 @@ impl<C> UnitQueue<C> {
         merging: &Merging<'_>,
         set: &mut Set<PageProgram>,
     ) {
+        self.take_ordered(choice, merging, set);
+        let raises = set.iter().filter(|taken| taken.operation.is_raise());
+        self.raises -= raises.count() as u32;
+    }
+
+    fn take_ordered(&mut self, choice: Choice, merging: &Merging<'_>, set: &mut Set<PageProgram>) {
         let Some(first) = self.programs[choice.key.class()].first() else {
             return;
         };
@@ -132,9 +138,12 @@ impl<C> UnitQueue<C> {
     }
 
     /// Whether other queues may hold programs of the same blocks. Collection and the mapping fill
-    /// blocks of their own, and so does the host, whose queues tell its priorities apart.
+    /// blocks of their own, and so does the host, whose queues tell its priorities apart. But cells are raised in any block.
     #[inline]
     fn shares_blocks(&self, key: QueueKey) -> bool {
+        if self.raises > 0 {
+            return true;
+        }
         self.by_priority
             && key != QueueKey::MAPPING_PROGRAMS
             && key != QueueKey::COLLECTION_PROGRAMS

@@ -1,4 +1,4 @@
-//! Page programs, from the controller's memory and from other pages of the plane.
+//! Page programs, from the controller's memory and from other pages of the plane, and raises of cells.
 
 use media::nand::{Command, NandError, Outcome, PageStatus, PlaneMask};
 use sim::Time;
@@ -22,7 +22,7 @@ impl Unit {
         self.schedule.trace_queue(self.number);
         let turn = self.make_way(turn).await;
         let performed = match set[0].operation.data {
-            PageData::Buffer(_) => self.program_set(&set, turn).await,
+            PageData::Buffer(_) | PageData::Raise(_) => self.program_set(&set, turn).await,
             PageData::Page(_) => self.copy_set(&mut set, turn).await,
         };
         match performed {
@@ -31,19 +31,20 @@ impl Unit {
         }
     }
 
-    /// Sends the pages of a multi-plane command and programs them.
+    /// Sends the pages of a multi-plane command and programs them, or raises cells of them.
     async fn program_set(
         &self,
         set: &Set<PageProgram>,
         turn: Option<Turn<'_>>,
     ) -> Result<Outcome, NandError> {
-        let command = Command::Program {
-            pages: set.iter().map(|waiting| waiting.operation.page).collect(),
-            mode: set[0].operation.mode,
+        let pages = set.iter().map(|waiting| waiting.operation.page).collect();
+        let command = match set[0].operation.mode {
+            _ if set[0].operation.is_raise() => Command::Raise { pages },
+            mode => Command::Program { pages, mode },
         };
         let begin = self.send_program(set, &command, turn).await;
         for waiting in set {
-            if let PageData::Buffer(from) = waiting.operation.data {
+            if let PageData::Buffer(from) | PageData::Raise(from) = waiting.operation.data {
                 self.latch_in(&waiting.operation, from)?;
             }
         }
@@ -61,15 +62,13 @@ impl Unit {
         turn: Option<Turn<'_>>,
     ) -> Time {
         let span = self.span_of(command);
-        let pages = set.iter().map(|waiting| match self.program_transfer {
-            ProgramTransfer::Page => (
-                waiting.operation.origin.tenant,
-                u64::from(self.schedule.geometry.page_bytes),
-            ),
-            ProgramTransfer::Written => (
-                waiting.operation.origin.tenant,
-                u64::from(waiting.operation.bytes),
-            ),
+        let page_bytes = self.schedule.geometry.page_bytes;
+        let pages = set.iter().map(|Waiting { operation, .. }| {
+            let bytes = match self.program_transfer {
+                ProgramTransfer::Written if !operation.is_raise() => operation.bytes,
+                _ => page_bytes,
+            };
+            (operation.origin.tenant, u64::from(bytes))
         });
         let posted = match turn {
             None => self.channel.post_program(span, pages.clone()),
@@ -156,6 +155,9 @@ impl Unit {
     fn programmed(&self, set: &Set<PageProgram>, outcome: &Outcome) {
         self.schedule.count(|counts| {
             counts.page_programs += set.len() as u64;
+            if set.first().is_some_and(|first| first.operation.is_raise()) {
+                counts.page_raises += set.len() as u64;
+            }
             counts.multi_plane_programs += u64::from(set.len() > 1);
         });
         let failed = match outcome {
@@ -186,6 +188,9 @@ impl Unit {
             .buffers
             .with(from, |buffer| nand.data_in(plane, 0, buffer))
             .unwrap_or(Ok(()))?;
+        if program.is_raise() {
+            return Ok(());
+        }
         let buffers = &self.schedule.buffers;
         program
             .spare
@@ -202,6 +207,6 @@ fn requesters_of_programs(set: &Set<PageProgram>) -> Requesters {
 fn source_of(waiting: &Waiting<PageProgram>) -> Option<media::nand::PageAddress> {
     match waiting.operation.data {
         PageData::Page(from) => Some(from),
-        PageData::Buffer(_) => None,
+        PageData::Buffer(_) | PageData::Raise(_) => None,
     }
 }

@@ -48,7 +48,9 @@ impl Suspensions {
     /// What must be left of `command` to suspend it; `None` if it never is.
     fn least_remaining(&self, command: &Command) -> Option<Span> {
         match command {
-            Command::Program { .. } | Command::CopybackProgram { .. } => self.program,
+            Command::Program { .. } | Command::Raise { .. } | Command::CopybackProgram { .. } => {
+                self.program
+            }
             Command::Erase { .. } => self.erase,
             _ => None,
         }
@@ -197,9 +199,9 @@ impl Unit {
 
     fn die_changed_by(&self, command: &Command) -> DieId {
         let block = match command {
-            Command::Program { pages, .. } | Command::CopybackProgram { pages, .. } => {
-                pages[0].block
-            }
+            Command::Program { pages, .. }
+            | Command::Raise { pages }
+            | Command::CopybackProgram { pages, .. } => pages[0].block,
             Command::Erase { blocks } => blocks[0],
             _ => unreachable!("no other command changes cells"),
         };
@@ -223,9 +225,9 @@ fn may_read(blocks: &BlockSet, block: BlockId) -> bool {
 /// The blocks that a program or erase changes.
 fn blocks_of(command: &Command) -> BlockSet {
     match command {
-        Command::Program { pages, .. } | Command::CopybackProgram { pages, .. } => {
-            pages.iter().map(|page| page.block).collect()
-        }
+        Command::Program { pages, .. }
+        | Command::Raise { pages }
+        | Command::CopybackProgram { pages, .. } => pages.iter().map(|page| page.block).collect(),
         Command::Erase { blocks } => blocks.clone(),
         _ => BlockSet::new(),
     }

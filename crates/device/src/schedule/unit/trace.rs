@@ -177,6 +177,7 @@ impl Unit {
         match command {
             Command::Read { pages, .. }
             | Command::CacheRead { pages }
+            | Command::Raise { pages }
             | Command::CopybackRead { pages } => self.tell_pages(pages, None, args),
             Command::Program { pages, mode } | Command::CopybackProgram { pages, mode } => {
                 self.tell_pages(pages, Some(*mode), args);

@@ -88,6 +88,7 @@ impl Command {
         match self {
             Command::Read { pages, .. }
             | Command::CacheRead { pages }
+            | Command::Raise { pages }
             | Command::CopybackRead { pages } => pages.len() * (2 + page),
             Command::Program { pages, .. } | Command::CopybackProgram { pages, .. } => {
                 1 + pages.len() * (2 + page)

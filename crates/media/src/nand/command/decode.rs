@@ -111,6 +111,7 @@ impl Decoder<'_> {
     fn whole(&mut self) -> Result<Command, CycleError> {
         match self.command()? {
             opcode::READ => self.reads(),
+            opcode::RAISE => self.raises(),
             opcode::ERASE => self.erases(),
             opcode::MWS => self.mws(),
             opcode::READ_CACHE_END => Ok(Command::CacheReadEnd {
@@ -181,6 +182,13 @@ impl Decoder<'_> {
         match (start, code) {
             (opcode::PROGRAM, opcode::PROGRAM_CONFIRM) => Ok(Command::Program { pages, mode }),
             (_, opcode::PROGRAM_CONFIRM) => Ok(Command::CopybackProgram { pages, mode }),
+            _ => self.unexpected(),
+        }
+    }
+
+    fn raises(&mut self) -> Result<Command, CycleError> {
+        match self.pages(opcode::RAISE, opcode::PROGRAM_MULTI_PLANE)? {
+            (pages, opcode::PROGRAM_CONFIRM) => Ok(Command::Raise { pages }),
             _ => self.unexpected(),
         }
     }

@@ -30,6 +30,12 @@ impl Command {
             Command::CopybackProgram { pages, mode } => {
                 encoder.programs(pages, *mode, opcode::COPYBACK_PROGRAM);
             }
+            Command::Raise { pages } => encoder.pages(
+                pages,
+                opcode::RAISE,
+                opcode::PROGRAM_MULTI_PLANE,
+                opcode::PROGRAM_CONFIRM,
+            ),
             Command::Erase { blocks } => encoder.erases(blocks),
             Command::Mws(mws) => encoder.mws(mws),
             Command::CacheReadEnd { planes } => encoder.masked(opcode::READ_CACHE_END, *planes),

@@ -58,6 +58,13 @@ pub enum Command {
         /// How, and with that how many bits a cell.
         mode: ProgramMode,
     },
+    /// Raises single cells of pages that are programmed, one per plane: what the page register (C-latch) has a zero for
+    /// becomes zero, all else stays. The one exception to programming a page once: it invalidates names (ANVIL 4.3). The
+    /// block has one bit a cell.
+    Raise {
+        /// The pages.
+        pages: PageSet,
+    },
     /// Erases blocks, one per plane.
     Erase {
         /// The blocks.
@@ -261,6 +268,13 @@ impl Command {
         }
     }
 
+    /// A raise of cells of one page.
+    pub fn raise(page: PageAddress) -> Command {
+        Command::Raise {
+            pages: PageSet::from_iter([page]),
+        }
+    }
+
     /// An erase of one block.
     pub fn erase(block: BlockId) -> Command {
         Command::Erase {
@@ -328,6 +342,7 @@ impl Command {
             Command::CacheRead { .. } => "cache read",
             Command::CacheReadEnd { .. } => "cache read end",
             Command::Program { .. } => "program",
+            Command::Raise { .. } => "raise",
             Command::Erase { .. } => "erase",
             Command::Mws(mws) => mws.name(),
             Command::Xor { .. } => "xor",

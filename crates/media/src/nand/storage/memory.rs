@@ -70,6 +70,16 @@ impl BitStore for MemoryStore {
         Ok(())
     }
 
+    fn raise(&mut self, page: PageAddress, words: &[u64]) -> Result<(), StorageError> {
+        let (plane, block) = self.position(page.block);
+        let block = self.planes[plane].get_mut(block).and_then(Option::as_mut);
+        // A page that was programmed without data has no cell left to be raised.
+        if let Some(kept) = block.and_then(|block| block[page.page as usize].as_mut()) {
+            kept.copy_from_slice(words);
+        }
+        Ok(())
+    }
+
     fn erase(&mut self, block: BlockId) -> Result<(), StorageError> {
         let (plane, block) = self.position(block);
         if let Some(pages) = self.planes[plane].get_mut(block) {

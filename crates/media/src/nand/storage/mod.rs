@@ -214,6 +214,21 @@ pub(crate) trait BitStore {
         into: &mut [u64],
     ) -> Result<(), StorageError>;
 
+    /// Keeps `words` in the place of those of a page that was programmed, which differ in cells that were raised since:
+    /// whoever is killed meanwhile has either all of these or all of those.
+    ///
+    /// # Errors
+    /// If what is kept of the page is damaged; nothing has changed then.
+    fn raise(&mut self, page: PageAddress, words: &[u64]) -> Result<(), StorageError>;
+
+    /// Makes sure that a page more can be kept, as [`BitStore::write`] does.
+    ///
+    /// # Errors
+    /// As those of [`BitStore::write`].
+    fn make_room(&mut self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
     /// Forgets the data of a block.
     fn erase(&mut self, block: BlockId) -> Result<(), StorageError>;
 

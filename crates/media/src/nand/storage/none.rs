@@ -24,6 +24,10 @@ impl BitStore for NoStore {
         Ok(())
     }
 
+    fn raise(&mut self, _: PageAddress, _: &[u64]) -> Result<(), StorageError> {
+        Ok(())
+    }
+
     fn erase(&mut self, _: BlockId) -> Result<(), StorageError> {
         Ok(())
     }

@@ -232,6 +232,10 @@ impl BitStore for Full {
         Ok(())
     }
 
+    fn raise(&mut self, _: PageAddress, _: &[u64]) -> Result<(), StorageError> {
+        full()
+    }
+
     fn erase(&mut self, _: BlockId) -> Result<(), StorageError> {
         Ok(())
     }

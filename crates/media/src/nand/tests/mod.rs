@@ -7,6 +7,7 @@ mod image;
 mod latches;
 mod leases;
 mod legality;
+mod raising;
 mod search;
 mod sensing;
 mod timing;

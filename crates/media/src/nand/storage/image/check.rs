@@ -47,12 +47,13 @@ impl Image {
         let mut bytes = vec![0; self.geometry().page_bytes as usize];
         for (block, held) in (0..).map(BlockId).zip(&self.blocks) {
             for (page, content) in (0..).zip(held.pages.iter().flatten()) {
-                let Content::Data(check) = *content else {
+                let Content::Data(check, place) = *content else {
                     continue;
                 };
                 let page = PageAddress { block, page };
+                let at = self.layout.in_place(page, place);
                 checked.pages += 1;
-                if data && self.read_page(page, check, &mut bytes).is_err() {
+                if data && self.read_page(at, check, &mut bytes).is_err() {
                     checked.damaged_pages.push(page);
                 }
             }

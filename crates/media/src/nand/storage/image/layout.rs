@@ -15,6 +15,7 @@
 //! blocks and pages never used, so a new image is mostly a hole. A record never straddles a sector of 512
 //! bytes, and the copies are as far apart as the file is long.
 
+use super::record::Place;
 use crate::nand::geometry::{BlockId, Geometry, PageAddress};
 use crate::nand::mode::BITS_PER_CELL_USUAL;
 
@@ -52,6 +53,7 @@ pub(super) const REPLICAS: [Replica; 2] = [Replica::First, Replica::Second];
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pages_per_block: u64,
+    wordlines_per_block: u32,
     page_bytes: u64,
     long_bytes: u64,
     /// Within a copy of the records.
@@ -84,6 +86,7 @@ impl Layout {
         let tail_at = seals_at + SEALS * SEAL_ROOM;
         Layout {
             pages_per_block,
+            wordlines_per_block: geometry.wordlines_per_block(),
             page_bytes,
             long_bytes,
             pages_at,
@@ -118,6 +121,14 @@ impl Layout {
 
     pub(super) fn block_at(&self, replica: Replica, block: BlockId) -> u64 {
         self.records_at(replica) + 4096 + u64::from(block.0) * BLOCK_RECORD_BYTES as u64
+    }
+
+    /// The page of a denser block where a page of one bit a cell has its record and its data.
+    pub(super) fn in_place(&self, page: PageAddress, place: Place) -> PageAddress {
+        PageAddress {
+            page: page.page + u32::from(place.0) * self.wordlines_per_block,
+            ..page
+        }
     }
 
     fn index(&self, page: PageAddress) -> u64 {

@@ -123,7 +123,7 @@ impl Image {
                 Mend::Age(record) => self.write_age(record),
                 Mend::Block(block, record) => self.write_block(block, record),
                 // It weighs what it did.
-                Mend::Page(page, entry, spare) => drop(self.write_page(page, entry, &spare)),
+                Mend::Page(at, entry, spare) => drop(self.write_page(at, entry, &spare)),
             }
         }
         if self.rolled_back {
@@ -138,6 +138,9 @@ impl Image {
             }
             for (page, entry) in held.late {
                 self.tear(page, entry);
+            }
+            for at in held.stale {
+                self.blank_page(at);
             }
             self.write_last();
         }

@@ -10,6 +10,8 @@
 //! power at any moment, and write back what it likes in any order: the image then is as it was when it was
 //! last sealed, unless everything after that is there, too.
 //!
+//! A raise of cells writes the page and its record anew in another place ([`raise`]); the newest counts.
+//!
 //! What is there is told from what was damaged by sums over all records ([`record`]): one copy of a record
 //! may be damaged or old, and the other is taken; where both are, the image is refused. Damaged data is an error
 //! of that page, whose record is still good.
@@ -22,9 +24,11 @@ mod file;
 mod header;
 mod layout;
 mod load;
+mod raise;
 mod record;
 mod scan;
 mod seal;
+mod versions;
 
 use super::{BitStore, PageRecord, StorageError};
 use crate::nand::array::{Array, BlockState};
@@ -35,7 +39,7 @@ use checksum::crc32;
 use file::HostFile;
 use header::{Header, WRITER};
 use layout::Layout;
-use record::{AgeRecord, BlockVersion, Content, condition_code};
+use record::{AgeRecord, BlockVersion, Content, Place, condition_code};
 use seal::{Boot, Seal};
 use std::collections::BTreeSet;
 use std::io;
@@ -289,14 +293,12 @@ impl BitStore for Image {
     }
 
     fn write(&mut self, page: PageAddress, words: &[u64]) -> Result<(), StorageError> {
-        if self.file.is_full() {
-            self.file.drain()?;
-        }
+        self.make_room()?;
         self.begin_block(page.block);
         let data = words.as_bytes();
         let pages = self.header.geometry.pages_per_block_max();
         let block = &mut self.blocks[page.block.0 as usize];
-        *block.content_mut(page, pages) = Content::Data(crc32(&[data]));
+        *block.content_mut(page, pages) = Content::Data(crc32(&[data]), Place::default());
         self.file.write(data, self.layout.data_at(page), "a page");
         Ok(())
     }
@@ -311,19 +313,31 @@ impl BitStore for Image {
         range: Range<usize>,
         into: &mut [u64],
     ) -> Result<(), StorageError> {
-        let Content::Data(check) = self.blocks[page.block.0 as usize].content(page) else {
+        let Content::Data(check, place) = self.blocks[page.block.0 as usize].content(page) else {
             into.fill(0);
             return Ok(());
         };
+        let at = self.layout.in_place(page, place);
         let words = self.geometry().page_words();
         if range.len() == words {
-            return self.read_page(page, check, into.as_mut_bytes());
+            return self.read_page(at, check, into.as_mut_bytes());
         }
         // The checksum is over all of it.
         let mut all = vec![0u64; words];
-        self.read_page(page, check, all.as_mut_bytes())?;
+        self.read_page(at, check, all.as_mut_bytes())?;
         into.copy_from_slice(&all[range]);
         Ok(())
+    }
+
+    fn raise(&mut self, page: PageAddress, words: &[u64]) -> Result<(), StorageError> {
+        self.raise_page(page, words.as_bytes())
+    }
+
+    fn make_room(&mut self) -> Result<(), StorageError> {
+        match self.file.is_full() {
+            true => self.file.drain(),
+            false => Ok(()),
+        }
     }
 
     fn erase(&mut self, block: BlockId) -> Result<(), StorageError> {

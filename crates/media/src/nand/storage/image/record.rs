@@ -274,9 +274,14 @@ pub(super) enum Content {
     None,
     /// It was programmed with zeroes, which are not in the file.
     Zeroes,
-    /// Data of this checksum.
-    Data(u32),
+    /// Data of this checksum, in one of the places of the page.
+    Data(u32, Place),
 }
+
+/// Where a page's record and data are: where they were written when it was programmed, or, of a page of one bit a cell whose
+/// cells were raised since ([`super::raise`]), where a denser block had further pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place(pub(super) u8);
 
 /// The record of a page, which comes after the data and the spare bytes that it vouches for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -307,7 +312,7 @@ impl PageEntry {
         let (kind, check) = match self.content {
             Content::None => (0, 0),
             Content::Zeroes => (1, 0),
-            Content::Data(check) => (2, check),
+            Content::Data(check, _) => (2, check),
         };
         Fields::new(&mut bytes)
             .put(&self.number.to_le_bytes())
@@ -334,7 +339,7 @@ impl PageEntry {
             content: match bytes[36] {
                 0 => Content::None,
                 1 => Content::Zeroes,
-                2 => Content::Data(word(bytes, 24)),
+                2 => Content::Data(word(bytes, 24), Place::default()),
                 _ => return None,
             },
             birth: Birth(word(bytes, 28)),
@@ -347,6 +352,15 @@ impl PageEntry {
             },
             mode: ProgramMode::from_code(bytes[35])?,
         })
+    }
+
+    /// The same with its data in that place, if it has any.
+    pub(super) fn in_place(self, place: Place) -> PageEntry {
+        let content = match self.content {
+            Content::Data(check, _) => Content::Data(check, place),
+            content => content,
+        };
+        PageEntry { content, ..self }
     }
 
     /// The spare bytes in a record.

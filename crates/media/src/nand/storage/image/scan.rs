@@ -3,17 +3,15 @@
 use super::super::StorageError;
 use super::checksum::crc32;
 use super::file::Medium;
-use super::layout::{
-    AGE_RECORD_BYTES, BLOCK_RECORD_BYTES, LAST_AT, Layout, PAGE_RECORD_BYTES, REPLICAS, Replica,
-    SPARE_INLINE, first_page,
-};
+use super::layout::{AGE_RECORD_BYTES, BLOCK_RECORD_BYTES, LAST_AT, Layout, REPLICAS, Replica};
 use super::record::{
     AgeRecord, BlockRecord, BlockVersion, Content, Found, LAST_BYTES, LastChange, PageEntry,
     is_zero,
 };
 use super::seal::Seal;
+use super::versions::Pages;
 use super::{Block, io_error};
-use crate::nand::array::{Array, BlockCondition, PageState};
+use crate::nand::array::{Array, BlockCondition};
 use crate::nand::geometry::{BlockId, Geometry, PageAddress};
 use std::path::Path;
 
@@ -48,16 +46,18 @@ pub(super) struct Held {
     /// Records of which one copy is to be written again.
     pub(super) mends: Vec<Mend>,
     /// The numbers of those whose other copy was sound but older.
-    lagging: Vec<u64>,
+    pub(super) lagging: Vec<u64>,
     /// Copies that did not match their checksum.
-    damaged_copies: u64,
+    pub(super) damaged_copies: u64,
     /// Blocks whose newest change was left out.
     pub(super) undone: Vec<BlockId>,
     /// Whether the drive was made older after the last change that counts.
     pub(super) age_undone: bool,
     /// Pages programmed after the last change that counts: they hold nothing of worth.
     pub(super) late: Vec<(PageAddress, PageEntry)>,
-    /// Pages programmed since the image was sealed.
+    /// Where records are of raises after the last change that counts.
+    pub(super) stale: Vec<PageAddress>,
+    /// Pages programmed or raised since the image was sealed.
     pub(super) unsealed: Vec<PageAddress>,
 }
 
@@ -92,7 +92,7 @@ impl Held {
     }
 
     /// Takes a record into account.
-    fn count(&mut self, number: u64, weight: u64, others: u64) {
+    pub(super) fn count(&mut self, number: u64, weight: u64, others: u64) {
         self.sum = self.sum.wrapping_add(weight);
         if number > self.newest.0 {
             self.newest = (number, weight, others);
@@ -100,7 +100,7 @@ impl Held {
     }
 
     /// The newer of two copies; whether one is to be mended. `None` if neither can be trusted.
-    fn choose<T>(
+    pub(super) fn choose<T>(
         &mut self,
         copies: [Found<T>; 2],
         number: impl Fn(&T) -> u64,
@@ -165,8 +165,9 @@ impl Scan<'_> {
         let mut data = vec![0; self.geometry.page_bytes as usize];
         for &page in &held.unsealed {
             let block = &held.blocks[page.block.0 as usize];
-            if let Content::Data(check) = block.content(page) {
-                self.read_at(&mut data, self.layout.data_at(page), "a page")?;
+            if let Content::Data(check, place) = block.content(page) {
+                let at = self.layout.in_place(page, place);
+                self.read_at(&mut data, self.layout.data_at(at), "a page")?;
                 if crc32(&[&data]) != check {
                     return Ok(false);
                 }
@@ -175,7 +176,12 @@ impl Scan<'_> {
         Ok(true)
     }
 
-    fn read_at(&self, bytes: &mut [u8], at: u64, what: &str) -> Result<(), StorageError> {
+    pub(super) fn read_at(
+        &self,
+        bytes: &mut [u8],
+        at: u64,
+        what: &str,
+    ) -> Result<(), StorageError> {
         self.medium.read_at(bytes, at).map_err(|source| {
             let what = format!("read {what} ({} bytes at byte {at})", bytes.len());
             io_error(self.path, what, source)
@@ -268,119 +274,5 @@ impl Scan<'_> {
             array.restore(block, now.erase_count, condition);
         }
         Ok(())
-    }
-
-    /// The pages of a block that has some.
-    fn pages(
-        &self,
-        block: BlockId,
-        pages: &mut Pages,
-        held: &mut Held,
-        array: &mut Array,
-    ) -> Result<(), StorageError> {
-        let life = held.blocks[block.0 as usize].now.life;
-        if life == 0 {
-            return Ok(());
-        }
-        for (replica, records) in REPLICAS.into_iter().zip(&mut pages.records) {
-            let at = self.layout.page_at(replica, first_page(block));
-            self.read_at(records, at, "page records")?;
-        }
-        for page in 0..self.geometry.pages_per_block_max() {
-            let page = PageAddress { block, page };
-            let range = page.page as usize * PAGE_RECORD_BYTES..;
-            let [first, second] =
-                [0, 1].map(|copy: usize| &pages.records[copy][range.clone()][..PAGE_RECORD_BYTES]);
-            if is_zero(first) && is_zero(second) {
-                continue;
-            }
-            let copies = [
-                self.page_record(Replica::First, page, life, first)?,
-                self.page_record(Replica::Second, page, life, second)?,
-            ];
-            // Where both are of no use it is the sum that tells whether one of them mattered: blocks keep records of
-            // lives long past.
-            if let Some((Some((entry, spare)), mend)) = held.choose(copies, |copy| copy.0.number) {
-                self.page(page, entry, spare, mend, held, array);
-            }
-        }
-        Ok(())
-    }
-
-    /// A copy of the record of a page, with its spare bytes. One of another life is as good as none.
-    fn page_record(
-        &self,
-        replica: Replica,
-        page: PageAddress,
-        life: u64,
-        bytes: &[u8],
-    ) -> Result<Found<(PageEntry, Vec<u8>)>, StorageError> {
-        if is_zero(bytes) {
-            return Ok(Found::Blank);
-        }
-        let entry = match PageEntry::from_bytes(bytes) {
-            None => return Ok(Found::Damaged),
-            Some(entry) if entry.life != life => return Ok(Found::Blank),
-            Some(entry) => entry,
-        };
-        let length = usize::from(entry.spare_bytes);
-        let fits = length <= self.geometry.spare_bytes as usize
-            && page.page < self.geometry.pages_per_block(entry.mode);
-        if !fits {
-            return Ok(Found::Damaged);
-        }
-        let mut spare = vec![0; length];
-        let inline = length.min(SPARE_INLINE);
-        spare[..inline].copy_from_slice(&PageEntry::inline_spare(bytes)[..inline]);
-        if length > SPARE_INLINE {
-            let at = self.layout.long_spare_at(replica, page);
-            self.read_at(&mut spare[SPARE_INLINE..], at, "spare bytes")?;
-        }
-        Ok(match entry.to_bytes(page, &spare).0 == bytes {
-            true => Found::Sound((entry, spare)),
-            false => Found::Damaged,
-        })
-    }
-
-    fn page(
-        &self,
-        page: PageAddress,
-        entry: PageEntry,
-        spare: Vec<u8>,
-        mend: bool,
-        held: &mut Held,
-        array: &mut Array,
-    ) {
-        held.highest = held.highest.max(entry.number);
-        if entry.number > self.last {
-            held.late.push((page, entry));
-            array.program(page, entry.mode, PageState::Torn, entry.birth, &[]);
-            return;
-        }
-        if entry.number > self.sealed {
-            held.unsealed.push(page);
-        }
-        array.program(page, entry.mode, entry.state, entry.birth, &spare);
-        let weight = entry.to_bytes(page, &spare).1;
-        held.count(entry.number, weight, entry.others);
-        let pages = self.geometry.pages_per_block_max();
-        held.blocks[page.block.0 as usize].program(page, pages, entry.content, weight);
-        if mend {
-            held.mends.push(Mend::Page(page, entry, spare));
-        }
-    }
-}
-
-/// Room for the page records of a block, both copies.
-struct Pages {
-    records: [Vec<u8>; 2],
-}
-
-impl Pages {
-    fn new(geometry: &Geometry) -> Pages {
-        let bytes = geometry.pages_per_block_max() as usize * PAGE_RECORD_BYTES;
-        Pages {
-            records: [vec![0; bytes], vec![0; bytes]],
-        }
     }
 }

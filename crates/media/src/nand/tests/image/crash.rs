@@ -27,6 +27,14 @@ pub(super) fn change(d: &mut Driver, random: &mut Random) {
         d.must(0, &Command::erase(BlockId(block)));
         return;
     }
+    if state.next_page > 0 && mode.bits_per_cell() == 1 && random.chance(0.2) {
+        raise(
+            d,
+            page(block, random.below(state.next_page.into()) as u32),
+            random,
+        );
+        return;
+    }
     let at = page(block, state.next_page);
     match random.below(30) {
         0 => {
@@ -54,6 +62,23 @@ pub(super) fn change(d: &mut Driver, random: &mut Random) {
             random.fill(&mut spare);
             d.program(at, mode, &data, &spare);
         }
+    }
+}
+
+/// Raises some cells of a page, or is cut short at that.
+fn raise(d: &mut Driver, at: PageAddress, random: &mut Random) {
+    if d.nand.page_state(d.nand.geometry().ppa(at)) != PageState::Programmed {
+        return;
+    }
+    let mut data = [0; 32];
+    random.fill(&mut data);
+    d.nand.data_in(PlaneId(0), 0, &data).expect("idle");
+    let raise = Command::raise(at);
+    if random.chance(0.2) {
+        d.nand.begin(DieId(0), &raise, d.now).expect("legal");
+        d.nand.power_cut(d.now).expect("kept");
+    } else {
+        d.must(0, &raise);
     }
 }
 

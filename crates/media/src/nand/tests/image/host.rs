@@ -65,6 +65,34 @@ fn a_full_disk_loses_nothing_and_says_so() {
     assert_eq!(after, before);
 }
 
+/// A raise is kept in memory like all else, and what counts is never between two versions.
+#[test]
+fn a_raise_on_a_full_disk_is_kept_until_there_is_room() {
+    let disk = Disk::default();
+    let mut d = disk.create(&small());
+    fill(&mut d, 0, 0..3);
+    d.nand.sync().expect("there is room");
+    disk.fail_writes(Some(ErrorKind::StorageFull));
+    for mask in [0xFE, 0xFD, 0xFB] {
+        d.nand.data_in(PlaneId(0), 0, &[mask; 32]).expect("idle");
+        d.must(0, &Command::raise(page(0, 2)));
+    }
+    assert_eq!(
+        d.read(page(0, 2)),
+        Some(vec![0; 32]),
+        "of 3 nothing is left"
+    );
+    assert!(d.nand.sync().is_err());
+    let left = Disk::holding(disk.bytes());
+    assert_filled(&mut left.open(&small()).expect("it is whole"), 0, 0..3);
+    disk.fail_writes(None);
+    d.nand.sync().expect("there is room again");
+    drop(d);
+    let mut d = disk.open(&small()).expect("it is whole");
+    assert_eq!(d.read(page(0, 2)), Some(vec![0; 32]));
+    assert_filled(&mut d, 0, 0..2);
+}
+
 /// What the host lost is another thing than a full disk.
 #[test]
 fn every_refusal_of_the_host_is_told() {

@@ -96,9 +96,10 @@ impl FlashAccounts {
             | Command::LatchTransfer { .. }
             | Command::LatchLoad { .. }
             | Command::CacheReadEnd { .. } => self.latch,
-            Command::Program { .. } | Command::Raise { .. } | Command::CopybackProgram { .. } => {
-                self.program
-            }
+            Command::Program { .. }
+            | Command::ProgramComplement { .. }
+            | Command::Raise { .. }
+            | Command::CopybackProgram { .. } => self.program,
             Command::Erase { .. } => self.erase,
             Command::Suspend
             | Command::Resume

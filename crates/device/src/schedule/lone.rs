@@ -96,6 +96,7 @@ impl<C> LoneQueue<C> {
             data: PageData::Buffer(BufferId::NONE),
             bytes: 0,
             spare: SpareBytes::new().into(),
+            complement: None,
             origin: Origin::default(),
         };
         program.enqueue(&mut self.queue, notify, now);

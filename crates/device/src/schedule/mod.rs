@@ -40,7 +40,8 @@ use key::{Kind, QueueKey};
 pub(crate) use lone::{LoneQueue, LoneRead, Next, Together};
 pub use notify::{Callback, Notify};
 pub use operation::{
-    Compute, Copyback, Counted, Erase, Outputs, Program, Raise, Read, Spare, SpareBytes,
+    Compute, Copyback, Counted, Erase, Outputs, Program, ProgramPair, Raise, Read, Spare,
+    SpareBytes,
 };
 pub use origin::{Origin, Priority};
 pub use policy::Policy;
@@ -85,6 +86,8 @@ pub struct FlashCounts {
     pub collection_programs: u64,
     /// Pages copied inside their plane.
     pub copybacks: u64,
+    /// Pages programmed with the complement of what was in their plane's register, without data over the channel.
+    pub page_complements: u64,
     /// Pages that their code could not correct at the first read.
     pub pages_retried: u64,
     /// Further reads of these, with lower read references.
@@ -469,6 +472,7 @@ fn planes_of(command: &Command) -> u64 {
         | Command::CacheRead { pages }
         | Command::CopybackRead { pages }
         | Command::Program { pages, .. }
+        | Command::ProgramComplement { pages, .. }
         | Command::Raise { pages }
         | Command::CopybackProgram { pages, .. } => pages.len() as u64,
         Command::Erase { blocks } => blocks.len() as u64,
@@ -482,6 +486,7 @@ fn changes_cells(command: &Command) -> bool {
     matches!(
         command,
         Command::Program { .. }
+            | Command::ProgramComplement { .. }
             | Command::Raise { .. }
             | Command::CopybackProgram { .. }
             | Command::Erase { .. }

@@ -90,6 +90,19 @@ pub struct Program {
     pub origin: Origin,
 }
 
+/// A program, and right after it one of the complement of the same data, which the die makes of what its page register holds
+/// (ANVIL 5.2, write inversion): data crosses the channel once. Nothing else is done in the plane in between, so the first of
+/// both is not suspended. If it fails the second is not begun; the fault names the page that failed.
+#[derive(Clone, Debug)]
+pub struct ProgramPair {
+    /// The first.
+    pub program: Program,
+    /// The page that the complement is for: one of the same block, after the first.
+    pub complement: PageAddress,
+    /// Its out-of-band bytes.
+    pub spare: Spare,
+}
+
 /// Copies a page to another of the same plane inside the die: its data crosses no
 /// channel. Ends with [`super::Fault::Uncorrectable`] of `from`, and `to` left as it was,
 /// if the page cannot be read, or with [`super::Fault::NeedsCorrection`] if it has to be read
@@ -179,7 +192,16 @@ pub(super) struct PageProgram {
     pub(super) data: PageData,
     pub(super) bytes: u32,
     pub(super) spare: Spare,
+    /// What is programmed right after with the complement.
+    pub(super) complement: Option<Box<Complement>>,
     pub(super) origin: Origin,
+}
+
+/// A page that is programmed with the complement of another.
+#[derive(Clone, Debug)]
+pub(super) struct Complement {
+    pub(super) page: PageAddress,
+    pub(super) spare: Spare,
 }
 
 impl PageProgram {
@@ -207,7 +229,25 @@ impl From<Program> for PageProgram {
             data: PageData::Buffer(program.from),
             bytes: program.bytes,
             spare: program.spare,
+            complement: None,
             origin: program.origin,
+        }
+    }
+}
+
+impl From<ProgramPair> for PageProgram {
+    fn from(pair: ProgramPair) -> PageProgram {
+        debug_assert!(
+            pair.complement.block == pair.program.page.block
+                && pair.complement.page > pair.program.page.page,
+            "pages of a pair are in the order of their block"
+        );
+        PageProgram {
+            complement: Some(Box::new(Complement {
+                page: pair.complement,
+                spare: pair.spare,
+            })),
+            ..PageProgram::from(pair.program)
         }
     }
 }
@@ -220,6 +260,7 @@ impl From<Copyback> for PageProgram {
             data: PageData::Page(copyback.from),
             bytes: 0,
             spare: copyback.spare,
+            complement: None,
             origin: copyback.origin,
         }
     }
@@ -233,6 +274,7 @@ impl From<Raise> for PageProgram {
             data: PageData::Raise(raise.from),
             bytes: 0,
             spare: SpareBytes::new().into(),
+            complement: None,
             origin: raise.origin,
         }
     }
@@ -272,7 +314,14 @@ impl PlaneOperation for PageProgram {
             (PageData::Page(from), PageData::Page(leaders)) => from.page == leaders.page,
             _ => false,
         };
-        same_source && self.page.page == leader.page.page && self.mode == leader.mode
+        let complement = |program: &PageProgram| {
+            let complement = program.complement.as_ref();
+            complement.map(|complement| complement.page.page)
+        };
+        same_source
+            && self.page.page == leader.page.page
+            && self.mode == leader.mode
+            && complement(self) == complement(leader)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The schedule on flash of its own, without a translation layer: every time is counted anew.
 
 mod order;
+mod pairs;
 mod pieces;
 mod raising;
 mod suspension;

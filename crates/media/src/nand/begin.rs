@@ -62,6 +62,12 @@ impl Nand {
                 self.check_registers(pages, command.name())?;
                 self.begin_program(die, pages, *mode, now)
             }
+            Command::ProgramComplement { pages, mode } => {
+                self.check_program(die, pages, *mode, command.name())?;
+                self.check_programmed(pages, command.name())?;
+                self.invert_registers(pages);
+                self.begin_program(die, pages, *mode, now)
+            }
             Command::Raise { pages } => self.begin_raise(die, pages, now),
             Command::Erase { blocks } => self.begin_erase(die, blocks, now),
             Command::Resume => self.begin_resume(die, now),
@@ -297,6 +303,28 @@ impl Nand {
         }
     }
 
+    /// Refuses to program the complement of registers that do not hold what was programmed last.
+    fn check_programmed(&self, pages: &PageSet, name: &'static str) -> Result<(), NandError> {
+        pages.iter().try_for_each(|page| {
+            let plane = self.geometry().plane_of_block(page.block);
+            match self.planes[plane.0 as usize].is_programmed {
+                true => Ok(()),
+                false => Err(NandError::RegisterChanged {
+                    command: name,
+                    plane: self.geometry().plane_place(plane),
+                }),
+            }
+        })
+    }
+
+    /// Where the storage keeps no data there is nothing to invert, and nothing is kept of the complement either.
+    fn invert_registers(&mut self, pages: &PageSet) {
+        for page in pages {
+            let plane = self.geometry().plane_of_block(page.block);
+            self.settle(plane).bits.invert_c();
+        }
+    }
+
     /// Refuses to program registers that hold nothing.
     fn check_registers(&self, pages: &PageSet, name: &'static str) -> Result<(), NandError> {
         pages.iter().try_for_each(|page| {
@@ -351,6 +379,7 @@ impl Nand {
         std::mem::swap(&mut latches.spare_programming, &mut latches.spare_in);
         latches.firmware_programming = latches.firmware_in.take();
         latches.loading = false;
+        latches.is_programmed = true;
     }
 
     /// How long a program takes and what it costs a plane; an ESP program of another length

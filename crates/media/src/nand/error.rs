@@ -231,6 +231,16 @@ pub enum NandError {
         /// The plane.
         plane: PlanePlace,
     },
+    /// The complement is asked for of what is no longer there.
+    #[error(
+        "{command} refused: the C-latch of {plane} does not hold what was programmed last; its complement can be programmed right after a program"
+    )]
+    RegisterChanged {
+        /// The command.
+        command: &'static str,
+        /// The plane.
+        plane: PlanePlace,
+    },
     /// A latch would be changed whose content somebody still needs.
     #[error(
         "{command} refused: the {latch}-latch of {plane} is leased; end its lease, or save what it holds first"

@@ -3,6 +3,8 @@
 //! Most commands leave the same bits in both latches, and the next sense gives S others. So a copy between them is only
 //! noted, and made when one of them is changed in part; where one is overwritten as a whole, they change places.
 
+use crate::words::invert;
+
 /// The bits of S and C; empty until first used, and for good when no data is kept.
 #[derive(Default)]
 pub(crate) struct LatchBits {
@@ -61,6 +63,12 @@ impl LatchBits {
     pub(crate) fn change_c(&mut self) -> &mut [u64] {
         self.part();
         &mut self.c
+    }
+
+    /// C = NOT C.
+    pub(crate) fn invert_c(&mut self) {
+        self.part();
+        invert(&mut self.c);
     }
 
     /// C = S.

@@ -57,6 +57,8 @@ pub(crate) struct PlaneLatches {
     pub(crate) leased: Latches,
     /// Whether the channel has begun to load the C-latch, or a copyback did.
     pub(crate) loading: bool,
+    /// Whether the C-latch holds what the last program took from it.
+    pub(crate) is_programmed: bool,
     /// Spare bytes given by the channel, for the next program, if they were.
     pub(crate) spare_in: Vec<u8>,
     pub(crate) spare_is_given: bool,
@@ -87,6 +89,7 @@ impl PlaneLatches {
         };
         s.holds = true;
         self.loading = false;
+        self.is_programmed &= !iscm.init_c;
         if iscm.init_c {
             self.spare_kept.clear();
             self.spare_is_given = false;
@@ -105,6 +108,7 @@ impl PlaneLatches {
         self.c.page = if anew { self.s.page } else { None };
         self.spare_kept.clear();
         self.loading = false;
+        self.is_programmed = false;
     }
 
     /// C = S, as between two cache reads.
@@ -175,6 +179,7 @@ impl PlaneLatches {
             self.c.page = None;
             self.spare_kept.clear();
             self.loading = true;
+            self.is_programmed = false;
         }
     }
 }

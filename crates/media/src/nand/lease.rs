@@ -56,6 +56,7 @@ impl Nand {
         self.check_latch_free(plane, false, "data in")?;
         let latches = &mut self.planes[plane.0 as usize];
         latches.loading = false;
+        latches.is_programmed = false;
         latches.c.holds = true;
         latches.c.page = None;
         latches.c.status = status;

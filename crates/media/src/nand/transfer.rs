@@ -228,6 +228,7 @@ impl StatedPhases {
             | Command::CacheRead { pages }
             | Command::CopybackRead { pages } => (self.read_ns, self.read_plane_ns, pages.len()),
             Command::Program { pages, .. }
+            | Command::ProgramComplement { pages, .. }
             | Command::Raise { pages }
             | Command::CopybackProgram { pages, .. } => {
                 (self.program_ns, self.program_plane_ns, pages.len())
@@ -257,6 +258,7 @@ impl Timing {
         match command {
             Command::ReadStatus => return span,
             Command::Program { pages, .. }
+            | Command::ProgramComplement { pages, .. }
             | Command::Raise { pages }
             | Command::CopybackProgram { pages, .. } => {
                 span += self.t_adl * pages.len() as u64;

@@ -12,7 +12,7 @@ use sim::Time;
 use super::computation::Computation;
 use super::key::{CLASSES, Kind, QueueKey};
 use super::notify::Notify;
-use super::operation::{Compute, Copyback, Erase, PageProgram, Program, Raise, Read};
+use super::operation::{Compute, Copyback, Erase, PageProgram, Program, ProgramPair, Raise, Read};
 use super::origin::{Class, Origin, Priority};
 pub(super) use sets::{Merging, Set};
 
@@ -330,6 +330,12 @@ impl Operation for Program {
 }
 
 impl Operation for Copyback {
+    fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time) {
+        PageProgram::from(self).enqueue(queue, notify, now);
+    }
+}
+
+impl Operation for ProgramPair {
     fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time) {
         PageProgram::from(self).enqueue(queue, notify, now);
     }

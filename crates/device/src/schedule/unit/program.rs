@@ -9,7 +9,7 @@ use crate::memory::BufferId;
 use crate::schedule::ProgramTransfer;
 use crate::schedule::fault::Fault;
 use crate::schedule::key::{Choice, Kind};
-use crate::schedule::operation::{PageData, PageProgram};
+use crate::schedule::operation::{Complement, PageData, PageProgram};
 use crate::schedule::queue::{Set, Waiting};
 use crate::schedule::turns::{Turn, Visit};
 
@@ -22,6 +22,9 @@ impl Unit {
         self.schedule.trace_queue(self.number);
         let turn = self.make_way(turn).await;
         let performed = match set[0].operation.data {
+            PageData::Buffer(_) if set[0].operation.complement.is_some() => {
+                self.program_pairs(&mut set, turn).await
+            }
             PageData::Buffer(_) | PageData::Raise(_) => self.program_set(&set, turn).await,
             PageData::Page(_) => self.copy_set(&mut set, turn).await,
         };
@@ -48,8 +51,55 @@ impl Unit {
                 self.latch_in(&waiting.operation, from)?;
             }
         }
-        self.change_from(&command, begin, &requesters_of_programs(set))
+        let suspended = set[0].operation.complement.is_none();
+        let requesters = requesters_of_programs(set);
+        self.change_from(&command, begin, suspended, &requesters)
             .await
+    }
+
+    /// Programs pages and then, with the complements of what the registers still hold, those that follow them. Of those that
+    /// fail the second is left out; they leave the set, and who wanted them learns so.
+    async fn program_pairs(
+        &self,
+        set: &mut Set<PageProgram>,
+        turn: Option<Turn<'_>>,
+    ) -> Result<Outcome, NandError> {
+        let outcome = self.program_set(set, turn).await?;
+        self.note_programmed(set);
+        set.retain(|waiting| {
+            let fault = self.fault_of(&waiting.operation, &outcome);
+            if fault.is_some() {
+                self.schedule.settle(waiting.notify, fault);
+            }
+            fault.is_none()
+        });
+        if set.is_empty() {
+            return Ok(Outcome::Done);
+        }
+        for Waiting { operation, .. } in set.iter_mut() {
+            if let Some(complement) = operation.complement.take() {
+                let Complement { page, spare } = *complement;
+                (operation.page, operation.spare) = (page, spare);
+            }
+            self.spare_in(operation)?;
+        }
+        let command = Command::ProgramComplement {
+            pages: set.iter().map(|waiting| waiting.operation.page).collect(),
+            mode: set[0].operation.mode,
+        };
+        self.schedule
+            .count(|counts| counts.page_complements += set.len() as u64);
+        let turn = self.continuation().await;
+        self.change(&command, turn, &requesters_of_programs(set))
+            .await
+    }
+
+    /// The turn for a command that follows another at once, where chips take turns.
+    async fn continuation(&self) -> Option<Turn<'_>> {
+        match &self.turns {
+            Some(turns) => Some(turns.visit(self.chip, Visit::Continuation, false).await),
+            None => None,
+        }
     }
 
     /// Sends a program and its pages; gives the instant at which the die has them all. If the
@@ -123,13 +173,7 @@ impl Unit {
             return Ok(Outcome::Done);
         }
         for waiting in set.iter() {
-            let plane = self
-                .schedule
-                .geometry
-                .plane_of_block(waiting.operation.page.block);
-            let nand = &mut *self.schedule.nand.borrow_mut();
-            let spare = &waiting.operation.spare;
-            spare.with(&self.schedule.buffers, |bytes| nand.set_spare(plane, bytes))?;
+            self.spare_in(&waiting.operation)?;
         }
         let program = Command::CopybackProgram {
             pages: set.iter().map(|waiting| waiting.operation.page).collect(),
@@ -137,10 +181,7 @@ impl Unit {
         };
         self.schedule
             .count(|counts| counts.copybacks += set.len() as u64);
-        let turn = match &self.turns {
-            Some(turns) => Some(turns.visit(self.chip, Visit::Continuation, false).await),
-            None => None,
-        };
+        let turn = self.continuation().await;
         self.change(&program, turn, &requesters_of_programs(set))
             .await
     }
@@ -153,44 +194,57 @@ impl Unit {
 
     /// Programs are over, well or not.
     fn programmed(&self, set: &Set<PageProgram>, outcome: &Outcome) {
+        self.note_programmed(set);
+        for waiting in set {
+            let fault = self.fault_of(&waiting.operation, outcome);
+            self.schedule.settle(waiting.notify, fault);
+        }
+    }
+
+    /// Counts the pages of a command.
+    fn note_programmed(&self, set: &Set<PageProgram>) {
+        let raises = set.iter().filter(|waiting| waiting.operation.is_raise());
         self.schedule.count(|counts| {
             counts.page_programs += set.len() as u64;
-            if set.first().is_some_and(|first| first.operation.is_raise()) {
-                counts.page_raises += set.len() as u64;
-            }
+            counts.page_raises += raises.count() as u64;
             counts.multi_plane_programs += u64::from(set.len() > 1);
         });
+        for waiting in set {
+            let origin = waiting.operation.origin;
+            self.schedule
+                .note_served(Kind::Program, origin, waiting.since);
+        }
+    }
+
+    /// What went wrong with a program of a command that ended so.
+    fn fault_of(&self, program: &PageProgram, outcome: &Outcome) -> Option<Fault> {
         let failed = match outcome {
             Outcome::ProgramFailed { planes } => *planes,
             _ => PlaneMask::default(),
         };
-        for Waiting {
-            operation,
-            notify,
-            since,
-            ..
-        } in set
-        {
-            self.schedule
-                .note_served(Kind::Program, operation.origin, *since);
-            let fault = self
-                .is_of(failed, operation.page.block)
-                .then_some(Fault::ProgramFailed(operation.page));
-            self.schedule.settle(*notify, fault);
-        }
+        self.is_of(failed, program.page.block)
+            .then_some(Fault::ProgramFailed(program.page))
     }
 
     /// Fills a page register from a buffer.
     fn latch_in(&self, program: &PageProgram, from: BufferId) -> Result<(), NandError> {
-        let nand = &mut *self.schedule.nand.borrow_mut();
+        let mut nand = self.schedule.nand.borrow_mut();
         let plane = self.schedule.geometry.plane_of_block(program.page.block);
         self.schedule
             .buffers
             .with(from, |buffer| nand.data_in(plane, 0, buffer))
             .unwrap_or(Ok(()))?;
-        if program.is_raise() {
-            return Ok(());
+        drop(nand);
+        match program.is_raise() {
+            true => Ok(()),
+            false => self.spare_in(program),
         }
+    }
+
+    /// Sends the out-of-band bytes of a page.
+    fn spare_in(&self, program: &PageProgram) -> Result<(), NandError> {
+        let nand = &mut *self.schedule.nand.borrow_mut();
+        let plane = self.schedule.geometry.plane_of_block(program.page.block);
         let buffers = &self.schedule.buffers;
         program
             .spare

@@ -48,9 +48,10 @@ impl Suspensions {
     /// What must be left of `command` to suspend it; `None` if it never is.
     fn least_remaining(&self, command: &Command) -> Option<Span> {
         match command {
-            Command::Program { .. } | Command::Raise { .. } | Command::CopybackProgram { .. } => {
-                self.program
-            }
+            Command::Program { .. }
+            | Command::ProgramComplement { .. }
+            | Command::Raise { .. }
+            | Command::CopybackProgram { .. } => self.program,
             Command::Erase { .. } => self.erase,
             _ => None,
         }
@@ -83,14 +84,17 @@ impl Unit {
         self.send(self.die_changed_by(command), command, requesters)
             .await;
         drop(turn);
-        self.change_from(command, self.sim.now(), requesters).await
+        let begin = self.sim.now();
+        self.change_from(command, begin, true, requesters).await
     }
 
-    /// As [`Unit::change`], for a command that the die has, or will have, at `begin`.
+    /// As [`Unit::change`], for a command that the die has, or will have, at `begin`. If it may not be `suspended`, what
+    /// the latches hold when it is over is what it programmed.
     pub(super) async fn change_from(
         &self,
         command: &Command,
         begin: Time,
+        suspended: bool,
         requesters: &[Requester],
     ) -> Result<Outcome, NandError> {
         self.overtaking.set(0);
@@ -101,7 +105,8 @@ impl Unit {
         let die = self.die_changed_by(command);
         let busy = self.begin(die, command, begin)?;
         let mut end = begin + busy.span;
-        if let Some(least) = self.suspensions.least_remaining(command) {
+        let least = self.suspensions.least_remaining(command);
+        if let Some(least) = least.filter(|_| suspended) {
             let blocks = blocks_of(command);
             for _ in 0..self.suspensions.times_max {
                 if !self.until_wanted(end, least, &blocks).await {
@@ -200,6 +205,7 @@ impl Unit {
     fn die_changed_by(&self, command: &Command) -> DieId {
         let block = match command {
             Command::Program { pages, .. }
+            | Command::ProgramComplement { pages, .. }
             | Command::Raise { pages }
             | Command::CopybackProgram { pages, .. } => pages[0].block,
             Command::Erase { blocks } => blocks[0],
@@ -226,6 +232,7 @@ fn may_read(blocks: &BlockSet, block: BlockId) -> bool {
 fn blocks_of(command: &Command) -> BlockSet {
     match command {
         Command::Program { pages, .. }
+        | Command::ProgramComplement { pages, .. }
         | Command::Raise { pages }
         | Command::CopybackProgram { pages, .. } => pages.iter().map(|page| page.block).collect(),
         Command::Erase { blocks } => blocks.clone(),

@@ -179,7 +179,9 @@ impl Unit {
             | Command::CacheRead { pages }
             | Command::Raise { pages }
             | Command::CopybackRead { pages } => self.tell_pages(pages, None, args),
-            Command::Program { pages, mode } | Command::CopybackProgram { pages, mode } => {
+            Command::Program { pages, mode }
+            | Command::ProgramComplement { pages, mode }
+            | Command::CopybackProgram { pages, mode } => {
                 self.tell_pages(pages, Some(*mode), args);
             }
             Command::Erase { blocks } => {

@@ -90,9 +90,9 @@ impl Command {
             | Command::CacheRead { pages }
             | Command::Raise { pages }
             | Command::CopybackRead { pages } => pages.len() * (2 + page),
-            Command::Program { pages, .. } | Command::CopybackProgram { pages, .. } => {
-                1 + pages.len() * (2 + page)
-            }
+            Command::Program { pages, .. }
+            | Command::ProgramComplement { pages, .. }
+            | Command::CopybackProgram { pages, .. } => 1 + pages.len() * (2 + page),
             Command::Erase { blocks } => blocks.len() * (2 + widths.block),
             Command::Mws(mws) => {
                 let slots: usize = mws.planes.iter().map(|plane| plane.slots.len()).sum();

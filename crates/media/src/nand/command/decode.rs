@@ -175,13 +175,14 @@ impl Decoder<'_> {
 
     fn programs(&mut self, mode: ProgramMode) -> Result<Command, CycleError> {
         let start = self.command()?;
-        if start != opcode::PROGRAM && start != opcode::COPYBACK_PROGRAM {
-            return self.unexpected();
-        }
-        let (pages, code) = self.pages(start, opcode::PROGRAM_MULTI_PLANE)?;
-        match (start, code) {
-            (opcode::PROGRAM, opcode::PROGRAM_CONFIRM) => Ok(Command::Program { pages, mode }),
-            (_, opcode::PROGRAM_CONFIRM) => Ok(Command::CopybackProgram { pages, mode }),
+        let command: fn(PageSet, ProgramMode) -> Command = match start {
+            opcode::PROGRAM => |pages, mode| Command::Program { pages, mode },
+            opcode::COPYBACK_PROGRAM => |pages, mode| Command::CopybackProgram { pages, mode },
+            opcode::PROGRAM_COMPLEMENT => |pages, mode| Command::ProgramComplement { pages, mode },
+            _ => return self.unexpected(),
+        };
+        match self.pages(start, opcode::PROGRAM_MULTI_PLANE)? {
+            (pages, opcode::PROGRAM_CONFIRM) => Ok(command(pages, mode)),
             _ => self.unexpected(),
         }
     }

@@ -30,6 +30,9 @@ impl Command {
             Command::CopybackProgram { pages, mode } => {
                 encoder.programs(pages, *mode, opcode::COPYBACK_PROGRAM);
             }
+            Command::ProgramComplement { pages, mode } => {
+                encoder.programs(pages, *mode, opcode::PROGRAM_COMPLEMENT);
+            }
             Command::Raise { pages } => encoder.pages(
                 pages,
                 opcode::RAISE,

@@ -58,6 +58,14 @@ pub enum Command {
         /// How, and with that how many bits a cell.
         mode: ProgramMode,
     },
+    /// Programs the complement of what the page registers (C-latches) hold since the last program of their planes took it
+    /// from there: the latches invert it, and no data crosses the channel (ANVIL 5.2, write inversion).
+    ProgramComplement {
+        /// The pages.
+        pages: PageSet,
+        /// How, and with that how many bits a cell.
+        mode: ProgramMode,
+    },
     /// Raises single cells of pages that are programmed, one per plane: what the page register (C-latch) has a zero for
     /// becomes zero, all else stays. The one exception to programming a page once: it invalidates names (ANVIL 4.3). The
     /// block has one bit a cell.
@@ -342,6 +350,7 @@ impl Command {
             Command::CacheRead { .. } => "cache read",
             Command::CacheReadEnd { .. } => "cache read end",
             Command::Program { .. } => "program",
+            Command::ProgramComplement { .. } => "complement program",
             Command::Raise { .. } => "raise",
             Command::Erase { .. } => "erase",
             Command::Mws(mws) => mws.name(),

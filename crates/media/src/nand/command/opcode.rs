@@ -28,5 +28,6 @@ pub(super) const XOR: u8 = 0xC4;
 pub(super) const LATCH_TRANSFER: u8 = 0xC5;
 pub(super) const LATCH_LOAD: u8 = 0xC6;
 pub(super) const RAISE: u8 = 0xC7;
+pub(super) const PROGRAM_COMPLEMENT: u8 = 0xC8;
 /// Prefix of a program: plus the mode's code.
 pub(super) const MODE: u8 = 0xA0;

@@ -48,6 +48,8 @@ fn a_command(geometry: Geometry, die: u32) -> BoxedStrategy<Command> {
             .clone()
             .prop_map(|pages| Command::CopybackRead { pages }),
         (pages.clone(), mode.clone()).prop_map(|(pages, mode)| Command::Program { pages, mode }),
+        (pages.clone(), mode.clone())
+            .prop_map(|(pages, mode)| Command::ProgramComplement { pages, mode }),
         pages.clone().prop_map(|pages| Command::Raise { pages }),
         (pages, mode).prop_map(|(pages, mode)| Command::CopybackProgram { pages, mode }),
         prop::collection::vec(block, 1..=4).prop_map(|blocks| Command::Erase {

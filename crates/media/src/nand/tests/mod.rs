@@ -2,6 +2,7 @@
 
 mod ageing;
 mod commands;
+mod complements;
 mod failures;
 mod image;
 mod latches;

@@ -66,12 +66,15 @@ fn planes_are_inverted_together_and_the_complement_of_a_complement_is_the_data()
     }
 }
 
+/// What is done to a drive.
+type Then = fn(&mut Driver);
+
 #[test]
 fn it_is_refused_when_the_register_holds_something_else() {
     let mode = ProgramMode::Slc;
     let planes = PlaneMask(1);
     // What is done after the program, and whether the register holds the data still.
-    let cases: [(&str, fn(&mut Driver), bool); 8] = [
+    let cases: [(&str, Then, bool); 8] = [
         ("nothing", |_| {}, true),
         (
             "sense",

@@ -4,8 +4,8 @@
 //! read at all in the same run, and the cost of a read command without data.
 
 use media::nand::{
-    BlockId, Command, DieId, Iscm, MwsPlane, MwsSlot, Nand, NandConfig, PageAddress, ProgramMode,
-    Storage, WordlineBitmap,
+    BlockId, Command, DieId, Iscm, MwsPlane, MwsSlot, Nand, NandConfig, PageAddress, PlaneId,
+    ProgramMode, Storage, WordlineBitmap,
 };
 use sim::Time;
 use std::hint::black_box;
@@ -49,7 +49,6 @@ command_cycle_ns = 25
 t_wb_ns = 100
 t_adl_ns = 70
 t_rr_ns = 20
-phases = 'cycles'
 [mws]
 blocks_max = 4
 time = 'stated'
@@ -171,6 +170,51 @@ fn sum(words: &[u64]) -> u64 {
     sums.iter().fold(0, |all, sum| all.wrapping_add(*sum))
 }
 
+/// A drive full of random names, 48 bits in pairs of wordlines a block, and a search for one of them in each.
+fn names() -> (Nand, Time, Vec<Command>) {
+    let mut config = config();
+    config.geometry.cells_per_string = 2 * LAYERS;
+    config.geometry.blocks_per_plane = BLOCKS / 2;
+    let mut nand = Nand::open(&config, Storage::Memory).expect("it is legal");
+    let (mut now, mut state) = (Time::ZERO, 1u64);
+    let mut searches = Vec::new();
+    for block in (0..BLOCKS / 2).map(BlockId) {
+        let plane = nand.geometry().plane_of_block(block);
+        let mut wordlines = WordlineBitmap::EMPTY;
+        for bit in 0..LAYERS {
+            let mut bytes = [0; 16384];
+            for chunk in bytes.chunks_exact_mut(8) {
+                state = state
+                    .wrapping_mul(6364136223846793005)
+                    .wrapping_add(1442695040888963407);
+                chunk.copy_from_slice(
+                    &(state ^ state >> 31)
+                        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+                        .to_le_bytes(),
+                );
+            }
+            // What the first name of the block has.
+            wordlines.insert(2 * bit + u32::from(bytes[0] & 1 == 0));
+            for page in [2 * bit, 2 * bit + 1] {
+                nand.data_in(plane, 0, &bytes).expect("the die is idle");
+                let page = PageAddress { block, page };
+                now = run(&mut nand, &Command::program(page, ProgramMode::Esp), now);
+                bytes.iter_mut().for_each(|byte| *byte = !*byte);
+            }
+        }
+        let slot = MwsSlot {
+            block,
+            string: 0,
+            wordlines,
+        };
+        let plane = MwsPlane {
+            slots: [slot].into_iter().collect(),
+        };
+        searches.push(Command::mws(Iscm::READ, [plane].into_iter().collect()));
+    }
+    (nand, now, searches)
+}
+
 fn main() {
     let bytes = f64::from(BLOCKS * LAYERS) * 16384.0;
     let words: Vec<u64> = (0..bytes as u64 / 8).collect();
@@ -198,9 +242,29 @@ fn main() {
     let seconds = best(|| {
         for sense in &senses {
             now = run(&mut nand, sense, now);
+            // Bits are made when they are asked for.
+            black_box(
+                nand.count_ones(PlaneId(0), 131_072)
+                    .expect("the die is idle"),
+            );
         }
     });
     let and48_gbps = bytes / 1e9 / seconds;
+
+    drop(nand);
+
+    let (mut nand, mut now, searches) = names();
+    let mut found = 0;
+    let seconds = best(|| {
+        for search in &searches {
+            now = run(&mut nand, search, now);
+            found += nand
+                .count_ones(PlaneId(0), 131_072)
+                .expect("the die is idle");
+        }
+    });
+    assert_eq!(found, 5 * u64::from(BLOCKS / 2), "one name a block");
+    let search_gbps = bytes / 2.0 / 1e9 / seconds;
 
     let mut timing_only = open(Storage::None);
     let reads: Vec<Command> = (0..BLOCKS)
@@ -232,6 +296,10 @@ fn main() {
     println!(
         "and48_gbps {and48_gbps:.2} ({:.0} % of memory read)",
         100.0 * and48_gbps / read_gbps
+    );
+    println!(
+        "search_gbps {search_gbps:.2} ({:.0} % of memory read)",
+        100.0 * search_gbps / read_gbps
     );
     println!("timing_only_read_ns {:.1}", seconds / 4e6 * 1e9);
     println!("open_2tb_ms {:.2}", open_2tb * 1e3);

@@ -1,5 +1,7 @@
 //! Work on many words at once, in the widest registers that the processor has.
 
+use arrayvec::ArrayVec;
+
 /// Operands that are ANDed at once.
 pub(crate) const STREAMS: usize = 12;
 
@@ -65,6 +67,33 @@ widest! {
     pub(crate) fn xor(into: &mut [u64], words: &[u64]) = plain_xor
 }
 
+widest! {
+    /// Whether all words are zero. Looks no further than to the first that is not, about.
+    pub(crate) fn is_zero(words: &[u64]) -> bool = is_zero_plain
+}
+
+widest! {
+    /// Whether so few lines have any ones that looking at each of them alone is quicker than at all of them.
+    pub(crate) fn is_sparse(words: &[u64]) -> bool = is_sparse_plain
+}
+
+/// ANDs operands, of which the words from `start` on lie beside `into`, into it, and looks at them only where `into` has ones left.
+pub(crate) fn and_where_any(into: &mut [u64], operands: &[&[u64]], start: usize) {
+    for (at, line) in (start..)
+        .step_by(LINE_WORDS)
+        .zip(into.chunks_mut(LINE_WORDS))
+    {
+        for some in operands.chunks(STREAMS) {
+            if is_zero_plain(line) {
+                break;
+            }
+            let end = at + line.len();
+            let some = some.iter().map(|operand| &operand[at..end]);
+            and_all(line, &some.collect::<ArrayVec<_, STREAMS>>(), false);
+        }
+    }
+}
+
 pub(crate) fn invert(words: &mut [u64]) {
     words.iter_mut().for_each(|word| *word = !*word);
 }
@@ -88,6 +117,22 @@ fn plain_xor(into: &mut [u64], words: &[u64]) {
     for (into, word) in into.iter_mut().zip(words) {
         *into ^= word;
     }
+}
+
+#[inline(always)]
+fn is_zero_plain(words: &[u64]) -> bool {
+    let (lines, rest) = words.as_chunks::<LINE_WORDS>();
+    let line_is_zero = |line: &Line| line.iter().fold(0, |all, word| all | word) == 0;
+    lines.iter().all(line_is_zero) && rest.iter().all(|word| *word == 0)
+}
+
+#[inline(always)]
+fn is_sparse_plain(words: &[u64]) -> bool {
+    let (lines, rest) = words.as_chunks::<LINE_WORDS>();
+    let has_any = |line: &&Line| line.iter().fold(0, |all, word| all | word) != 0;
+    // No further than to as many as are too many.
+    let most = lines.len() / 4;
+    lines.iter().filter(has_any).take(most + 1).count() <= most && rest.is_empty()
 }
 
 #[inline(always)]
@@ -231,6 +276,55 @@ mod tests {
             ones += u64::from(byte.count_ones());
         }
         assert_eq!(count_first_ones(&bytes, u64::MAX), ones);
+    }
+
+    #[test]
+    fn words_are_zero_if_none_is_not() {
+        for length in 0..40 {
+            let mut words = vec![0; length];
+            for is_zero in [is_zero, is_zero_plain] {
+                assert!(is_zero(&words));
+                for at in 0..length {
+                    words[at] = 1 << (at % 64);
+                    assert!(!is_zero(&words), "{at} of {length}");
+                    words[at] = 0;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn where_nothing_is_left_operands_are_not_looked_at() {
+        let words: Vec<u64> = bytes(8 * 600)
+            .chunks(8)
+            .map(|word| word[0].into())
+            .collect();
+        let operands: Vec<&[u64]> = (0..2 * STREAMS + 3)
+            .map(|at| &words[at..at + 300])
+            .collect();
+        for (start, length) in [(0, 64), (24, 256), (40, 13)] {
+            for line in 0..=length / LINE_WORDS {
+                let mut into = vec![0; length];
+                into[(line * LINE_WORDS).min(length - 1)] = 0xfe;
+                let sparse = length % LINE_WORDS == 0 && length / LINE_WORDS >= 4;
+                assert_eq!(is_sparse(&into), sparse);
+                let mut expected = into.clone();
+                let beside: Vec<&[u64]> =
+                    operands.iter().map(|of| &of[start..][..length]).collect();
+                and_all(&mut expected, &beside, false);
+                and_where_any(&mut into, &operands, start);
+                assert_eq!(into, expected);
+            }
+        }
+        for count in 0..=32 {
+            let mut into = vec![0; 32 * LINE_WORDS];
+            into.chunks_mut(LINE_WORDS)
+                .take(count)
+                .for_each(|line| line[3] = 1);
+            for is_sparse in [is_sparse, is_sparse_plain] {
+                assert_eq!(is_sparse(&into), count <= 8);
+            }
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use nvme::Expression;
 use nvme::command::Engine;
 
 use super::RUNS;
+use super::searching::Names;
 use crate::{Config, DEFAULT_PRESET, Drive, Error};
 
 /// Vectors of a group, which fill the strings that one wordline sense goes through.
@@ -23,6 +24,8 @@ pub(super) struct Computing {
     pub(super) and48: f64,
     /// Operands of an OR of four ANDs of 48 vectors, one sense of four blocks.
     pub(super) or4x48: f64,
+    /// Wordlines that searches select.
+    pub(super) search: f64,
 }
 
 /// Measures computing in the array, beside reading as many bytes of memory.
@@ -30,15 +33,18 @@ pub(super) fn measure() -> Result<Computing, Error> {
     let plain = vec![1u64; (OPERAND_BYTES / 8) as usize];
     let mut of_one = Operands::write(1)?;
     let mut of_four = Operands::write(4)?;
+    let mut names = Names::write()?;
     let mut best = Computing {
         memory_read: 0.0,
         and48: 0.0,
         or4x48: 0.0,
+        search: 0.0,
     };
     for _ in 0..RUNS {
         best.memory_read = best.memory_read.max(memory_read_gbps(&plain));
         best.and48 = best.and48.max(of_one.gbps()?);
         best.or4x48 = best.or4x48.max(of_four.gbps()?);
+        best.search = best.search.max(names.gbps()?);
     }
     Ok(best)
 }

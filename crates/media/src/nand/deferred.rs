@@ -13,7 +13,7 @@ use arrayvec::ArrayVec;
 use super::command::Iscm;
 use super::geometry::PageAddress;
 use super::storage::BitStore;
-use crate::words::{STREAMS, and, and_all, invert, or, xor};
+use crate::words::{STREAMS, and, and_all, and_where_any, invert, is_sparse, is_zero, or, xor};
 
 /// Words that are worked on at a time.
 const PIECE: usize = 256;
@@ -134,12 +134,15 @@ impl Deferred {
     }
 
     fn make_piece(&self, kept: &[&[u64]], here: Range<usize>, latches: &mut Piece) {
-        let (mut first_slot, mut first_page) = (0, 0);
+        let mut first_slot = 0usize;
         for step in &self.steps {
             let Step::Sense { iscm, slots_end } = *step else {
                 latches.xor(here.len());
                 continue;
             };
+            // Where the slots before end, whether they were looked at or not.
+            let before = first_slot.checked_sub(1);
+            let mut first_page = before.map_or(0, |slot| self.slot_ends[slot]);
             let slots = self.slot_ends[first_slot..slots_end].iter();
             let slots = slots.map(|&end| &kept[std::mem::replace(&mut first_page, end)..end]);
             latches.sense(iscm, slots, here.clone());
@@ -190,16 +193,14 @@ impl Piece {
             self.part(words);
         }
         let (s, sensed) = (&mut self.s[..words], &mut self.sensed[..words]);
-        let into = if iscm.begins_s() {
-            &mut *s
-        } else {
-            &mut *sensed
-        };
-        conducts(into, &mut self.slot[..words], slots, here);
-        if iscm.inverse {
-            invert(s);
-        }
-        if !iscm.begins_s() {
+        let slot = &mut self.slot[..words];
+        if iscm.begins_s() {
+            conducts(s, slot, slots, here);
+            if iscm.inverse {
+                invert(s);
+            }
+        } else if !is_zero(s) {
+            conducts(sensed, slot, slots, here);
             and(s, sensed);
         }
         match (iscm.init_c, iscm.transfer) {
@@ -242,9 +243,14 @@ fn conducts<'a>(
         }
         let all = if at == 0 { &mut *into } else { &mut *slot };
         let mut anew = true;
-        for pages in pages.chunks(STREAMS) {
-            let pages = pages.iter().map(|page| &page[here.clone()]);
-            anew = and_all(all, &pages.collect::<ArrayVec<_, STREAMS>>(), anew);
+        for (done, some) in (0..).step_by(STREAMS).zip(pages.chunks(STREAMS)) {
+            // Of a search little is left after a few wordlines.
+            if !anew && is_sparse(all) {
+                and_where_any(all, &pages[done..], here.start);
+                break;
+            }
+            let some = some.iter().map(|page| &page[here.clone()]);
+            anew = and_all(all, &some.collect::<ArrayVec<_, STREAMS>>(), anew);
         }
         if anew {
             all.fill(u64::MAX);

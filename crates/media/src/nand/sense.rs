@@ -9,7 +9,7 @@ use super::geometry::{Geometry, PageAddress};
 use super::latches::PlaneLatches;
 use super::mode::ProgramMode;
 use super::storage::BitStore;
-use crate::words::{STREAMS, and, and_all, or};
+use crate::words::{STREAMS, and, and_all, is_zero, or};
 use arrayvec::ArrayVec;
 use std::cell::Cell;
 
@@ -92,6 +92,9 @@ impl Sensor {
             let mut all = std::mem::take(&mut self.all);
             for start in (0..words).step_by(CHUNK) {
                 let into = &mut s[start..words.min(start + CHUNK)];
+                if is_zero(into) {
+                    continue;
+                }
                 let sensed = &mut all[..into.len()];
                 self.sense_chunk(stored, start, sensed);
                 and(into, sensed);
@@ -130,6 +133,10 @@ impl Sensor {
             };
             let mut anew = true;
             for pages in pages.chunks(STREAMS) {
+                // What no bitline conducts any more no further wordline changes.
+                if !anew && is_zero(slot) {
+                    break;
+                }
                 let mut operands = ArrayVec::<&[u64], STREAMS>::new();
                 for (&page, scratch) in pages.iter().zip(self.scratch.iter_mut()) {
                     let scratch = &mut scratch[..length];

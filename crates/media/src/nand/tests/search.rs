@@ -235,3 +235,62 @@ fn a_raise_out_of_range_is_refused() {
     let message = error.expect("out of range").to_string();
     assert!(message.contains("mws.raise_step_mv"), "{message}");
 }
+
+/// Names by the thousand, of which few are left after some wordlines: those are looked at alone.
+#[test]
+fn few_are_found_among_many() {
+    const COUNT: usize = 32_768;
+    let mut config = searched(96);
+    config.geometry.page_bytes = (COUNT / 8) as u32;
+    let [mut d, mut sums] = [(); 2].map(|()| Driver::new(&config, Storage::Memory));
+    let mut random = sim::Random::named(5, "names");
+    // Two blocks of 48 bits each; some names are there more than once.
+    let mut names: Vec<u128> = (0..COUNT)
+        .map(|_| u128::from(random.bits()) << 32 | u128::from(random.bits()) >> 32)
+        .collect();
+    for at in 0..40 {
+        names[at * 811] = names[7];
+    }
+    for bit in 0..96u32 {
+        for high in [0, 1] {
+            let mut bytes = vec![0xFF; COUNT / 8];
+            for (at, name) in names.iter().enumerate() {
+                bytes[at / 8] &= !(u8::from(name >> bit & 1 == high) << (at % 8));
+            }
+            let number = bit % 48 * 2 + high as u32;
+            for d in [&mut d, &mut sums] {
+                d.program(page(1 + bit / 48, number), ProgramMode::Esp, &bytes, b"");
+            }
+        }
+    }
+    // With fewer bits that matter, more names match: from a whole line of them to none. Each key alone, and added up.
+    let mut found = vec![false; COUNT];
+    let mut most = 0;
+    for (round, bits) in [96, 70, 49, 48, 20, 13, 9].into_iter().enumerate() {
+        let (name, mask) = (names[round * 4001 + 7], (1u128 << bits) - 1);
+        let bit_of = |bit: u32| match (mask >> bit & 1, name >> bit & 1) {
+            (0, _) => Bit::X,
+            (_, 0) => Bit::Zero,
+            _ => Bit::One,
+        };
+        let key: Vec<Bit> = (0..96).map(bit_of).collect();
+        for adds in [true, false] {
+            let d = if adds { &mut sums } else { &mut d };
+            for sense in searches(1, 48, &key, round == 0 || !adds) {
+                d.must(0, &sense);
+            }
+            let matches = |at: usize| (name ^ names[at]) & mask == 0;
+            let expected = |at: usize| matches(at) || adds && found[at];
+            let register = d.register(0);
+            let bit = |at: usize| register[at / 8] >> (at % 8) & 1 != 0;
+            assert!((0..COUNT).all(|at| bit(at) == expected(at)), "{bits} bits");
+            let ones = d.nand.count_ones(PlaneId(0), COUNT as u64).expect("idle");
+            most = (0..COUNT).filter(|&at| expected(at)).count();
+            assert_eq!(ones, most as u64);
+        }
+        for (found, other) in found.iter_mut().zip(&names) {
+            *found |= (name ^ other) & mask == 0;
+        }
+    }
+    assert!(most > 60, "{most}");
+}

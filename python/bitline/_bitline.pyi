@@ -19,6 +19,7 @@ __all__ = [
     "check_workloads",
     "generate_line_items",
     "mqsim_requests",
+    "name_lookups",
     "preset_names",
     "preset_text",
     "raw_bit_error_rate",
@@ -44,6 +45,19 @@ def raw_bit_error_rate(
     block: str,
 ) -> float:
     """The raw bit error rate of cells, over all pages that they hold."""
+
+def name_lookups(
+    config: Config,
+    enhanced: bool,
+    tuned: bool,
+    cycles: int,
+    hours: int,
+    reads: int,
+    names: int,
+    name_bytes: int,
+    seed: int,
+) -> tuple[int, bool, int, int, int, float, float]:
+    """How lookups of names fare, each by its own key."""
 
 def sense_time(config: Config, blocks: int, wordlines: int) -> float:
     """How long a sense takes by its blocks and wordlines, in times of a page read, as measured."""

@@ -11,6 +11,7 @@ The model behind it, and what it was held against, is in docs/errors.md.
 
 import math
 import tomllib
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from bitline import _bitline
@@ -112,6 +113,75 @@ def sense_power(*, blocks: int, config: _bitline.Config | None = None) -> float:
     if not 1 <= blocks <= 1_000_000:
         raise UsageError(f"blocks is {quoted(blocks)}; it must be from 1 to 1,000,000")
     return _bitline.sense_power(config or configuration(), blocks)
+
+
+@dataclass(frozen=True)
+class LookupErrors:
+    """How lookups of names fare, each by its own key (ANVIL Figure 9)."""
+
+    raise_steps: int
+    """Steps of `nand.mws.raise_step_mv` by which firmware raised the read voltage of searches."""
+    is_enough: bool
+    """Whether that is enough for no name to be missed, as far as the firmware's model of the cells tells."""
+    names: int
+    """Names whose weak cells were looked at; a part of them where very many cells read wrong."""
+    misses: int
+    """Of these, names that their own key did not find."""
+    false_matches: int
+    """Times that one of them was found by the key of another."""
+    expected_misses: float
+    """Share of names that are expected to be missed, over blocks of all qualities."""
+    expected_false_matches: float
+    """False matches expected for each name."""
+
+
+def lookup_errors(
+    *,
+    enhanced: bool,
+    tuned: bool,
+    pe_cycles: int = 0,
+    retention_days: float = 0,
+    reads: int = 0,
+    names: int = 33_000_000,
+    name_bytes: int = 12,
+    seed: int = 0,
+    config: _bitline.Config | None = None,
+) -> LookupErrors:
+    """Looks up names in cells of the drive, each once: by the cells that are weak, and by what is to be expected.
+
+    Names are numbered from 0, and a name is its number. So keys that differ from it in one bit are looked up, too,
+    one for each bit that numbers differ in, and a name matches one of them falsely if the high cell that tells them
+    apart reads as low. Deterministic; some seconds for 33 million names.
+
+    Args:
+        enhanced: Whether names are programmed as ESP, or as plain SLC.
+        tuned: Whether firmware raises the read voltage of searches so that no name is missed (false-negative
+            voltage tuning, ANVIL 5.1).
+        pe_cycles: Program and erase cycles before that.
+        retention_days: Days since, at 30 degrees.
+        reads: Reads of each block since.
+        names: How many.
+        name_bytes: Bytes of each.
+        seed: Which cells are weak.
+        config: The drive; the default preset's if none.
+
+    Raises:
+        UsageError: A number that makes no sense.
+    """
+    for name, value, least, most in (
+        ("pe_cycles", pe_cycles, 0, 10**7),
+        ("retention_days", retention_days, 0, 365_250),
+        ("reads", reads, 0, 2**31),
+        ("names", names, 1, 10**10),
+        ("name_bytes", name_bytes, 1, 1024),
+        ("seed", seed, 0, 2**64 - 1),
+    ):
+        if not least <= value <= most:
+            raise UsageError(f"{name} is {quoted(value)}; it must be from {least:,} to {most:,}")
+    cells = (pe_cycles, round(24 * retention_days), reads)
+    return LookupErrors(
+        *_bitline.name_lookups(config or configuration(), enhanced, tuned, *cells, names, name_bytes, seed)
+    )
 
 
 def wrong_results(bit_error_rate: float, operands: int) -> float:

@@ -29,6 +29,41 @@ WORST = {"days": 365.0, "temperature_celsius": 30.0, "pe_cycles": 10_000}
 ROWS = np.random.default_rng(5).random((4, 500_000)) < 0.5
 
 
+def test_lookups_miss_and_match_falsely_as_expected() -> None:
+    def found(*, enhanced: bool = False, tuned: bool = False, **more: int) -> cells.LookupErrors:
+        return cells.lookup_errors(enhanced=enhanced, tuned=tuned, names=400_000, **more)
+
+    plain = found(pe_cycles=2_500)
+    assert plain == found(pe_cycles=2_500) != found(pe_cycles=2_500, seed=1)
+    assert (plain.raise_steps, plain.is_enough, plain.names) == (0, False, 400_000)
+    for counted, expected in (
+        (plain.misses, plain.expected_misses),
+        (plain.false_matches, plain.expected_false_matches),
+    ):
+        assert math.isclose(counted / plain.names, expected, rel_tol=0.2)
+    # What the closed form says of a name of 97 cells follows from the rate of one, within blocks' qualities.
+    worn = found(pe_cycles=20_000)
+    assert worn.misses > plain.misses
+    tuned = found(pe_cycles=20_000, tuned=True)
+    assert (tuned.raise_steps, tuned.misses) == (15, 0)
+    assert tuned.false_matches / tuned.names > worn.false_matches / worn.names
+    # A finer step is not enough, a coarser one takes fewer.
+    coarse = configuration(settings={"nand.mws.raise_step_mv": 400})
+    enough = cells.lookup_errors(enhanced=False, tuned=True, names=400_000, config=coarse)
+    assert enough.is_enough
+    assert 0 < enough.raise_steps < 15
+    strong = found(enhanced=True, tuned=True, pe_cycles=20_000)
+    assert strong.is_enough
+    assert (strong.raise_steps, strong.misses, strong.false_matches) == (0, 0, 0)
+    # Millions of reads raise low cells: then even these are tuned.
+    disturbed = found(enhanced=True, tuned=True, pe_cycles=10_000, reads=30_000_000)
+    assert disturbed.raise_steps > 0
+    assert disturbed.is_enough
+    for wrong in ({"names": 0}, {"name_bytes": 0}, {"pe_cycles": -1}):
+        with pytest.raises(UsageError, match=next(iter(wrong))):
+            cells.lookup_errors(enhanced=False, tuned=False, **wrong)
+
+
 def test_weakly_programmed_vectors_give_wrong_results_and_always_the_same() -> None:
     with bitline.open(set=WEAK) as drive:
         a, b, c, d = drive.group("weak").write(ROWS)

@@ -1,6 +1,6 @@
 //! What a configuration says of cells and senses, for Python: error rates, times and powers.
 
-use bitline::{BlockQuality, Condition, ProgramMode};
+use bitline::{BlockQuality, Condition, NameLookups, ProgramMode};
 use pyo3::prelude::*;
 
 use crate::config::Config;
@@ -32,6 +32,45 @@ pub(crate) fn raw_bit_error_rate(
         .with_effort(effort);
     let mode = mode_of(mode)?;
     Ok(config.raw_bit_error_rate(mode, &condition, block_of(block)?))
+}
+
+/// Steps of the raise, whether they are enough, names looked at, misses, false matches, and what of both is expected for
+/// each name.
+type LookupErrors = (u8, bool, u64, u64, u64, f64, f64);
+
+/// How lookups of names fare, each by its own key.
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "Python names them; each is a property of the names or their cells"
+)]
+pub(crate) fn name_lookups(
+    python: Python<'_>,
+    config: &Config,
+    enhanced: bool,
+    tuned: bool,
+    cycles: u32,
+    hours: u32,
+    reads: u32,
+    names: u64,
+    name_bytes: u32,
+    seed: u64,
+) -> LookupErrors {
+    let mut asked = NameLookups::of_figure_9(enhanced, tuned, cycles);
+    (asked.hours, asked.reads) = (hours, reads);
+    (asked.names, asked.name_bytes, asked.seed) = (names, name_bytes, seed);
+    let config = &config.0;
+    let found = python.detach(|| config.name_lookups(&asked));
+    let counted = (found.names, found.misses, found.false_matches);
+    (
+        found.raise,
+        found.is_enough,
+        counted.0,
+        counted.1,
+        counted.2,
+        found.expected_misses,
+        found.expected_false_matches,
+    )
 }
 
 /// How long a sense takes by its blocks and wordlines, in times of a page read, as measured.

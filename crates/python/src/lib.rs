@@ -31,7 +31,7 @@ mod _bitline {
     use super::bench::run_benchmarks;
 
     #[pymodule_export]
-    use super::cells::{raw_bit_error_rate, sense_power, sense_time};
+    use super::cells::{name_lookups, raw_bit_error_rate, sense_power, sense_time};
 
     #[pymodule_export]
     use super::config::{Config, preset_names, preset_text};

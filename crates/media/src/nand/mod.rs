@@ -22,6 +22,7 @@ mod latch_bits;
 mod latches;
 mod lease;
 mod legality;
+mod lookups;
 mod mode;
 mod mws;
 mod power;
@@ -47,6 +48,7 @@ pub use geometry::{
     PLANES_PER_DIE_MAX, PageAddress, PagePlace, PlaneId, PlanePlace, Ppa, Wordline,
 };
 pub use latches::{Latches, PageStatus};
+pub use lookups::{LookupErrors, LookupRates, Lookups, MISSED_CELLS_MAX, SearchRates};
 pub use mode::{BITS_PER_CELL_USUAL, ProgramMode};
 pub use mws::{MwsLimits, MwsTime, Precharge};
 pub use storage::{Image, ImageCheck, Storage, StorageError, TEXT_BYTES_MAX};

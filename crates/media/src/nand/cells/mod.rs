@@ -21,6 +21,7 @@ pub use config::{
 pub use voltage::{Condition, ErrorRates, kelvin};
 
 pub(crate) use age::Birth;
+pub(crate) use voltage::over_qualities;
 pub(crate) use weak::mix;
 
 use std::cell::Cell;
@@ -66,8 +67,8 @@ pub(crate) struct Past {
 /// Shares of cells with one bit that read wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RawRates {
-    ones: f64,
-    zeros: f64,
+    pub(crate) ones: f64,
+    pub(crate) zeros: f64,
 }
 
 /// Error rates of a block's cells with such a past.
@@ -315,6 +316,26 @@ impl Cells {
         (rates.ones.max(rates.zeros) * CELLS_MAX > LEAST).then_some(rates)
     }
 
+    /// Of `cells` cells of a page those that read wrong if they are low, weakest first; one may come more than once.
+    pub(crate) fn weak_ones(
+        &self,
+        page: PageAddress,
+        rates: RawRates,
+        cells: u32,
+    ) -> impl Iterator<Item = u32> {
+        WeakCells::new(self.key(page, ONES), cells, rates.ones)
+    }
+
+    /// The same of those that do if they are high.
+    pub(crate) fn weak_zeros(
+        &self,
+        page: PageAddress,
+        rates: RawRates,
+        cells: u32,
+    ) -> impl Iterator<Item = u32> {
+        WeakCells::new(self.key(page, ZEROS), cells, rates.zeros)
+    }
+
     /// Flips the bits of a page that read wrong in `into`, which holds its words from `start` on.
     pub(crate) fn flip(
         &self,
@@ -325,13 +346,13 @@ impl Cells {
         into: &mut [u64],
     ) {
         let cells = (page_words * 64) as u32;
-        let weak = |class, rate| WeakCells::new(self.key(page, class), cells, rate);
         // What was a zero is not looked at as a one.
-        let mut were_zeros: Vec<u32> = weak(ZEROS, rates.zeros)
+        let mut were_zeros: Vec<u32> = self
+            .weak_zeros(page, rates, cells)
             .filter(|&cell| flip_if(into, start, cell, 0))
             .collect();
         were_zeros.sort_unstable();
-        for cell in weak(ONES, rates.ones) {
+        for cell in self.weak_ones(page, rates, cells) {
             if were_zeros.binary_search(&cell).is_err() {
                 flip_if(into, start, cell, 1);
             }
@@ -341,13 +362,8 @@ impl Cells {
     /// Whether any cell of a page reads wrong.
     pub(crate) fn any_flips(&self, page: PageAddress, rates: RawRates, page_words: usize) -> bool {
         let cells = (page_words * 64) as u32;
-        [(ONES, rates.ones), (ZEROS, rates.zeros)]
-            .into_iter()
-            .any(|(class, rate)| {
-                WeakCells::new(self.key(page, class), cells, rate)
-                    .next()
-                    .is_some()
-            })
+        self.weak_ones(page, rates, cells).next().is_some()
+            || self.weak_zeros(page, rates, cells).next().is_some()
     }
 
     /// The raw bit error rate of a page, and whether its data is read raw.

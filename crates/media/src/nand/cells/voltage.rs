@@ -222,26 +222,10 @@ impl CellsConfig {
 
     /// The same over blocks of all qualities: the mean raw bit error rate.
     pub fn mean_error_rate(&self, mode: ProgramMode, condition: &Condition) -> f64 {
-        // Gauss-Hermite quadrature of nine points for a normal distribution.
-        const POINTS: [(f64, f64); 5] = [
-            (0.0, 0.406_349_206_349_206_4),
-            (1.023_255_663_789_132_5, 0.244_097_502_894_939_4),
-            (2.076_847_978_677_83, 0.049_916_406_765_217_88),
-            (3.205_429_002_856_47, 0.002_789_141_321_231_77),
-            (4.512_745_863_399_783, 2.234_584_400_774_664e-5),
-        ];
-        let at = |quality| {
-            let condition = Condition {
-                quality,
-                ..*condition
-            };
+        over_qualities(|quality| {
+            let condition = condition.of_quality(quality);
             self.error_rates(mode, &condition, 0.0).mean()
-        };
-        let both = |&(point, weight): &(f64, f64)| match point {
-            0.0 => weight * at(point),
-            _ => weight * (at(point) + at(-point)),
-        };
-        POINTS.iter().map(both).sum()
+        })
     }
 
     fn states_of(&self, mode: ProgramMode, effort: f64) -> States {
@@ -342,6 +326,23 @@ impl CellsConfig {
         let colder = 1.0 / kelvin(retention.reference_celsius) - 1.0 / kelvin(celsius);
         libm::exp(retention.activation_ev / BOLTZMANN * colder)
     }
+}
+
+/// The mean over blocks of all qualities of what is so at each.
+pub(crate) fn over_qualities(at: impl Fn(f64) -> f64) -> f64 {
+    // Gauss-Hermite quadrature of nine points for a normal distribution.
+    const POINTS: [(f64, f64); 5] = [
+        (0.0, 0.406_349_206_349_206_4),
+        (1.023_255_663_789_132_5, 0.244_097_502_894_939_4),
+        (2.076_847_978_677_83, 0.049_916_406_765_217_88),
+        (3.205_429_002_856_47, 0.002_789_141_321_231_77),
+        (4.512_745_863_399_783, 2.234_584_400_774_664e-5),
+    ];
+    let both = |&(point, weight): &(f64, f64)| match point {
+        0.0 => weight * at(point),
+        _ => weight * (at(point) + at(-point)),
+    };
+    POINTS.iter().map(both).sum()
 }
 
 /// A temperature in degrees Celsius, in kelvin.

@@ -8,6 +8,7 @@ mod image;
 mod latches;
 mod leases;
 mod legality;
+mod lookups;
 mod raising;
 mod search;
 mod sensing;

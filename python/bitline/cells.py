@@ -147,11 +147,11 @@ def lookup_errors(
     seed: int = 0,
     config: _bitline.Config | None = None,
 ) -> LookupErrors:
-    """Looks up names in cells of the drive, each once: by the cells that are weak, and by what is to be expected.
+    """Looks up names in cells of the drive, each once: by the cells that are weak, and by what is expected.
 
-    Names are numbered from 0, and a name is its number. So keys that differ from it in one bit are looked up, too,
-    one for each bit that numbers differ in, and a name matches one of them falsely if the high cell that tells them
-    apart reads as low. Deterministic; some seconds for 33 million names.
+    Names are numbered from 0, and a name is its number. So keys that differ from it in one bit are looked up,
+    too, one for each bit that numbers differ in, and a name matches one of them falsely if the high cell that
+    tells them apart reads as low. Deterministic; some seconds for 33 million names.
 
     Args:
         enhanced: Whether names are programmed as ESP, or as plain SLC.

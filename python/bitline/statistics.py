@@ -141,7 +141,7 @@ class FlashCounts:
     copybacks: int
     """Pages copied inside their plane."""
     page_complements: int
-    """Pages programmed with the complement of what was in their plane's register, without data over the channel."""
+    """Pages programmed with the complement of what was in their plane's register: no data on the channel."""
     pages_retried: int
     """Pages that their code could not correct at the first read."""
     read_retries: int

@@ -6,13 +6,15 @@ use std::time::Instant;
 use host::bits::Request;
 use nvme::Expression;
 use nvme::command::Engine;
+use sim::Random;
 
 use super::RUNS;
-use super::searching::Names;
 use crate::{Config, DEFAULT_PRESET, Drive, Error};
 
 /// Vectors of a group, which fill the strings that one wordline sense goes through.
 const GROUP: u32 = 48;
+/// Bits of a name, with the one that says that it is valid (ANVIL 2.2).
+const NAME_BITS: u32 = 97;
 /// Bytes of all operands together: far more than any cache holds.
 const OPERAND_BYTES: u64 = 384 << 20;
 
@@ -33,7 +35,7 @@ pub(super) fn measure() -> Result<Computing, Error> {
     let plain = vec![1u64; (OPERAND_BYTES / 8) as usize];
     let mut of_one = Operands::write(1)?;
     let mut of_four = Operands::write(4)?;
-    let mut names = Names::write()?;
+    let mut names = Operands::names()?;
     let mut best = Computing {
         memory_read: 0.0,
         and48: 0.0,
@@ -52,7 +54,7 @@ pub(super) fn measure() -> Result<Computing, Error> {
 /// A drive with groups of vectors.
 struct Operands {
     drive: Drive,
-    /// The OR of all groups' ANDs.
+    /// The OR of all groups' ANDs, or the AND that a search is.
     expression: Expression,
 }
 
@@ -74,6 +76,24 @@ impl Operands {
             ands.push(Expression::all(&vectors).expect("48 are more than none"));
         }
         let expression = Expression::any(ands).expect("there is a group");
+        Ok(Operands { drive, expression })
+    }
+
+    /// The wordlines that a search for a name senses among random names, transposed as on ANVIL's SSD-A: it is their AND. Every
+    /// other bit of each is clear, about; the first name is the one that is looked for.
+    fn names() -> Result<Operands, Error> {
+        let mut drive = Drive::open(Config::preset("anvil-ssd-a")?)?;
+        let bytes = OPERAND_BYTES / u64::from(NAME_BITS);
+        let mut data = vec![0; bytes as usize];
+        let mut random = Random::named(1, "names");
+        let mut vectors = Vec::new();
+        for _ in 0..NAME_BITS {
+            random.fill(&mut data);
+            data[0] |= 1;
+            let group = drive.group("names")?;
+            vectors.extend(group.write(bytes * 8, [&data[..]])?);
+        }
+        let expression = Expression::all(&vectors).expect("97 are more than none");
         Ok(Operands { drive, expression })
     }
 

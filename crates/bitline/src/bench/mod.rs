@@ -8,7 +8,6 @@ mod computing;
 mod executor;
 mod memory;
 mod requests;
-mod searching;
 
 use serde::Serialize;
 

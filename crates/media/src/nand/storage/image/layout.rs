@@ -15,7 +15,6 @@
 //! blocks and pages never used, so a new image is mostly a hole. A record never straddles a sector of 512
 //! bytes, and the copies are as far apart as the file is long.
 
-use super::record::Place;
 use crate::nand::geometry::{BlockId, Geometry, PageAddress};
 use crate::nand::mode::BITS_PER_CELL_USUAL;
 
@@ -48,6 +47,11 @@ pub(super) enum Replica {
 
 /// Both, in the order in which they are written.
 pub(super) const REPLICAS: [Replica; 2] = [Replica::First, Replica::Second];
+
+/// Where a page's record and data are: where they were written when it was programmed, or, of a page of one bit a cell whose
+/// cells were raised since ([`super::raise`]), where a denser block had further pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place(pub(super) u8);
 
 /// Where the parts of an image of some geometry begin.
 #[derive(Clone, Debug)]

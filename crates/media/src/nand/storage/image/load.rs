@@ -3,9 +3,9 @@
 use super::super::StorageError;
 use super::file::Medium;
 use super::header::Header;
+use super::held::{Held, Mend, Scan};
 use super::layout::{Layout, REPLICAS, Replica, SEALS};
 use super::record::{BlockVersion, Found, PageEntry};
-use super::scan::{Held, Mend, Scan};
 use super::seal::{Boot, SEAL_BYTES, Seal};
 use super::{Image, io_error};
 use crate::nand::array::{Array, PageState};

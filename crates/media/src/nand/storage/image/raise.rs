@@ -7,8 +7,8 @@
 use super::super::StorageError;
 use super::Image;
 use super::checksum::crc32;
-use super::layout::{PAGE_RECORD_BYTES, REPLICAS};
-use super::record::{Content, Found, PageEntry, Place};
+use super::layout::{PAGE_RECORD_BYTES, Place, REPLICAS};
+use super::record::{Content, Found, PageEntry};
 use crate::nand::geometry::PageAddress;
 
 /// Places of a page: for the one that counts, the one that was sealed, and the next.

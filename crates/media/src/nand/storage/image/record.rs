@@ -5,7 +5,7 @@
 //! all others after its change, so the newest one vouches for the rest. For that one vouches [`LastChange`].
 
 use super::checksum::{crc32, weight};
-use super::layout::{AGE_RECORD_BYTES, BLOCK_RECORD_BYTES, PAGE_RECORD_BYTES, SPARE_INLINE};
+use super::layout::{AGE_RECORD_BYTES, BLOCK_RECORD_BYTES, PAGE_RECORD_BYTES, Place, SPARE_INLINE};
 use crate::nand::array::{BlockCondition, PageState};
 use crate::nand::cells::{Birth, DriveAge};
 use crate::nand::geometry::{BlockId, PageAddress};
@@ -277,11 +277,6 @@ pub(super) enum Content {
     /// Data of this checksum, in one of the places of the page.
     Data(u32, Place),
 }
-
-/// Where a page's record and data are: where they were written when it was programmed, or, of a page of one bit a cell whose
-/// cells were raised since ([`super::raise`]), where a denser block had further pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place(pub(super) u8);
 
 /// The record of a page, which comes after the data and the spare bytes that it vouches for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

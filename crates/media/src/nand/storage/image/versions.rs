@@ -2,10 +2,10 @@
 //! several, of which the newest counts.
 
 use super::super::StorageError;
-use super::layout::{PAGE_RECORD_BYTES, REPLICAS, Replica, SPARE_INLINE, first_page};
+use super::held::{Held, Mend, Scan};
+use super::layout::{PAGE_RECORD_BYTES, Place, REPLICAS, Replica, SPARE_INLINE, first_page};
 use super::raise::PLACES;
-use super::record::{Found, PageEntry, Place, is_zero};
-use super::scan::{Held, Mend, Scan};
+use super::record::{Found, PageEntry, is_zero};
 use crate::nand::array::{Array, PageState};
 use crate::nand::geometry::{BlockId, Geometry, PageAddress};
 use std::collections::BTreeMap;

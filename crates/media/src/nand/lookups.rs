@@ -8,7 +8,7 @@ use super::cells::{
     Cells, Condition, DriveAge, Past, QUALITY_MAX, RawRates, felt_reads, over_qualities,
 };
 use super::command::RAISE_MAX;
-use super::{BlockId, NandConfig, PageAddress, ProgramMode};
+use super::{BlockId, Nand, NandConfig, PageAddress, ProgramMode};
 
 /// Low cells of a block that may read as high, at most, in the mean over the worst blocks there are: so few that of 33 million
 /// names (ANVIL's largest figure; 252 blocks of its SSD-A) none is missed on all but one of a thousand drives.
@@ -83,6 +83,19 @@ impl NandConfig {
     /// Time of an ESP program as configured, in SLC programs.
     pub fn esp_effort(&self) -> f64 {
         self.latency.program_esp_ns as f64 / self.latency.program_slc_ns as f64
+    }
+}
+
+impl Nand {
+    /// What firmware knows of the cells of a block: the mode in which its pages are programmed, and what they have been
+    /// through since, which it counts. How good the block is it does not know. `None` while the block is erased.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn history(&self, block: BlockId) -> Option<(ProgramMode, Condition)> {
+        let past = self.array.past(PageAddress { block, page: 0 })?;
+        let condition = self.cells.condition(&past, block.0, false);
+        Some((past.mode, condition.of_quality(0.0)))
     }
 }
 

@@ -21,6 +21,7 @@ static BYTES: Key = Key::one("bytes");
 static SENSES: Key = Key::one("senses");
 static WORDLINES_AT_ONCE: Key = Key::one("wordlines_at_once");
 static BLOCKS_AT_ONCE: Key = Key::one("blocks_at_once");
+static RAISE: Key = Key::one("raise");
 static VALUE: Key = Key::one("value");
 static PURPOSE: Key = Key::one("for");
 
@@ -244,6 +245,9 @@ impl Unit {
             let wordlines = plane.slots.iter().map(|slot| slot.wordlines.count());
             args.number(&WORDLINES_AT_ONCE, wordlines.sum::<u32>())
                 .number(&BLOCKS_AT_ONCE, plane.slots.len() as u64);
+        }
+        if mws.raise > 0 {
+            args.number(&RAISE, mws.raise);
         }
         let nand = self.schedule.nand.borrow();
         let mode = slots.clone().next();

@@ -240,7 +240,7 @@ impl Cells {
     }
 
     /// What the cells of a page have been through.
-    fn condition(&self, past: &Past, block: u32, randomized: bool) -> Condition {
+    pub(crate) fn condition(&self, past: &Past, block: u32, randomized: bool) -> Condition {
         Condition {
             cycles: f64::from(past.erase_count) + f64::from(self.age.cycles),
             hours: past.birth.hours_until(&self.age),

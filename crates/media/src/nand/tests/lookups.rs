@@ -177,3 +177,47 @@ fn what_is_sampled_is_what_a_drive_does() {
         assert!(clean > 0);
     }
 }
+
+#[test]
+fn what_firmware_knows_of_a_block_is_enough_to_miss_nothing() {
+    let mut config = config();
+    config.mws.raise_step_mv = 180;
+    let mut d = Driver::new(&config, Storage::Memory);
+    assert_eq!(d.nand.history(BlockId(1)), None);
+    d.must(0, &Command::erase(BlockId(1)));
+    let ones = vec![0xFF; 4096];
+    for number in 0..8 {
+        d.program(page(1, number), ProgramMode::Slc, &ones, b"");
+    }
+    let ageing = Ageing {
+        hours: 1000.0,
+        celsius: 30.0,
+        cycles: 4_999,
+    };
+    d.nand.grow_older(&ageing).expect("memory does not fail");
+    let lost = |d: &mut Driver, raise| -> u32 {
+        let sense = |layer| mws(Iscm::READ, &[(1, 0, &[layer])]).raised(raise);
+        let lost = (0..8).map(|layer| {
+            d.must(0, &sense(layer));
+            let zeros = d.register(0).into_iter().map(u8::count_zeros);
+            zeros.sum::<u32>()
+        });
+        lost.sum()
+    };
+    for _ in 0..600 {
+        assert!(lost(&mut d, 0) > 50);
+    }
+    let (mode, condition) = d.nand.history(BlockId(1)).expect("it is programmed");
+    assert_eq!(mode, ProgramMode::Slc);
+    let known = (condition.cycles, condition.hours, condition.reads);
+    assert_eq!(
+        known,
+        (5_000.0, 1000.0, 4096.0),
+        "reads are felt in powers of two"
+    );
+    assert_eq!((condition.quality, condition.randomized), (0.0, false));
+    let raise = config.tuned_raise(mode, &condition, MISSED_CELLS_MAX);
+    let raise = raise.expect("steps are long enough");
+    assert_eq!(lost(&mut d, raise), 0);
+    assert!(lost(&mut d, raise / 4) > 0);
+}

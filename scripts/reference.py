@@ -23,6 +23,7 @@ _FUNCTION = re.compile(r"<function (.+?) at 0x[0-9a-f]+>")
 #: Modules whose public names are not all of `bitline` itself, in the order of the page.
 _MODULES = (
     "columns",
+    "search",
     "advice",
     "workload",
     "display",
@@ -195,7 +196,11 @@ def command_line() -> str:
 
     runner = CliRunner(env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"})
     lines = ["# The command line", "", _GENERATED, ""]
-    nested = {"image": ("create", "info", "check"), "validate": ("mqsim",), "repro": ("flash-cosmos",)}
+    nested = {
+        "image": ("create", "info", "check"),
+        "validate": ("mqsim",),
+        "repro": ("flash-cosmos", "anvil"),
+    }
     calls = [(name, *rest) for name in COMMANDS for rest in ((), *((each,) for each in nested.get(name, ())))]
     for call in [(), *calls]:
         done = runner.invoke(app, [*call, "--help"], prog_name="bitline")

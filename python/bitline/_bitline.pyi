@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import final
 
+from typing_extensions import Buffer
+
 __all__ = [
     "CLOSED_DEPTH",
     "OPEN_DEPTH",
@@ -12,6 +14,7 @@ __all__ = [
     "Drive",
     "Expression",
     "Pending",
+    "Search",
     "Volume",
     "__version__",
     "advise",
@@ -106,6 +109,68 @@ class Expression:
     def __invert__(self) -> Expression: ...
     def vectors(self) -> list[tuple[int, int]]:
         """The distinct vectors named, as group and number, ascending."""
+
+@final
+class Search:
+    """The name-value stores of a drive.
+
+    A query is any of groups, of each of which all terms are met. A term is the number of a name within the
+    store, bits, name and mask (1: the bit counts). An appended record is, of each name of the store, its
+    bytes and, if it may have don't cares, a mask of as many; then the value.
+    """
+
+    def __new__(cls, drive: Drive) -> Search: ...
+    def create(
+        self, name: str, entries: int, value_bytes: int, names: list[tuple[int, bool]], schema: bytes
+    ) -> None:
+        """Make a store for so many entries; of each name its bits, and whether it may have don't cares."""
+
+    def open(self, name: str) -> tuple[int, int, list[tuple[int, bool]], bytes]:
+        """Entries, bytes of a value, names and schema of a store."""
+
+    def names(self) -> list[str]:
+        """The names of the stores."""
+
+    def remove(self, name: str) -> None:
+        """Remove a store, names and values."""
+
+    def append(self, name: str, records: Buffer, count: int) -> int:
+        """Append records; the number of the first entry."""
+
+    def lookup(
+        self,
+        name: str,
+        groups: list[list[tuple[int, int, bytes, bytes]]],
+        parts: list[tuple[int, int]],
+        numbers: bool = False,
+        pages: bool = False,
+    ) -> tuple[bytes, bytes]:
+        """Records one after another, and numbers of entries, little-endian, 8 bytes each, if asked for.
+
+        A part of a value is its first byte and bytes; no parts are all of it. `pages` are logical pages
+        that have values, instead of values.
+        """
+
+    def count(self, name: str, groups: list[list[tuple[int, int, bytes, bytes]]]) -> int:
+        """How many entries a query finds."""
+
+    def delete(self, name: str, groups: list[list[tuple[int, int, bytes, bytes]]]) -> int:
+        """Delete what a query finds; how many entries."""
+
+    def update(
+        self,
+        name: str,
+        groups: list[list[tuple[int, int, bytes, bytes]]] | None,
+        records: Buffer,
+        count: int,
+    ) -> tuple[int, int]:
+        """Delete what a query finds, without one what has the records' first names, and append records.
+
+        The number of the first entry, and how many were deleted.
+        """
+
+    def report(self, name: str) -> str:
+        """What the drive says of a store's search regions, as JSON."""
 
 @final
 class Volume:

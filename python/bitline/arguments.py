@@ -26,8 +26,11 @@ def new_name(name: str) -> str:
     """A name that something is to get.
 
     Raises:
+        TypeError: It is no string.
         UsageError: It has half of a surrogate pair; the drive's library checks the rest.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"a name is a str, not a {type(name).__name__}")
     if not is_unicode(name):
         raise UsageError(f"{name!r} is no name: it has half of a surrogate pair, which UTF-8 does not hold")
     return name

@@ -31,7 +31,7 @@ from bitline.report import Report
 from bitline.statistics import Statistics
 from bitline.tracing import Tracing
 from bitline.units import Duration
-from bitline.volume import Volume
+from bitline.volume import Volume, VolumeFiles
 from bitline.workload import Flow, LatencyChunk, Queries, Replay, _chunk, workloads_as_json
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from bitline.columns import BitmapIndex
     from bitline.columns.encode import Encoding
+    from bitline.search import Searches
 
 #: A flow or a trace, or a mapping of the same keys to plain values.
 Workload: TypeAlias = Flow | Replay | Queries | Mapping[str, Any]
@@ -72,6 +73,7 @@ class Drive:
         self._native = native
         self._volume = _bitline.Volume(native)
         self._config = native.config()
+        self._searches: Searches | None = None
         self._is_closed = False
         self._number = next(_DRIVES)
 
@@ -341,16 +343,35 @@ class Drive:
         """
         from bitline.columns import index
 
-        if tomllib.loads(self.config)["data"]["storage"] == "none":
-            raise UsageError(
-                "data.storage = none: such a drive keeps only time, so an index would answer 0 whatever is "
-                'asked; open it with data="memory", or measure time with vectors of drive.group(NAME).place()'
-            )
+        self._needs_data("an index would answer 0 whatever is asked", "vectors of drive.group(NAME).place()")
         if table is None:
             if encoding is not None:
                 raise UsageError("encoding is chosen when an index is made: give the table, too")
             return index.opened(self, name)
         return index.build(self, table, name, encoding)
+
+    @property
+    def search(self) -> "Searches":
+        """Names and values that the drive searches for itself: key-value stores, tables and graphs, by name.
+
+        Raises:
+            UsageError: A drive without data, whose answers would say nothing.
+        """
+        if self._searches is None:
+            self._needs_data("a search would find nothing", "drive.measure()")
+            from bitline.search.searches import Searches
+            from bitline.search.store import Context
+
+            glue = _bitline.Search(self._native)
+            self._searches = Searches(Context(glue, VolumeFiles(self.volume)))
+        return self._searches
+
+    def _needs_data(self, otherwise: str, time_with: str) -> None:
+        if tomllib.loads(self.config)["data"]["storage"] == "none":
+            raise UsageError(
+                f"data.storage = none: such a drive keeps only time, so {otherwise}; "
+                f'open it with data="memory", or measure time with {time_with}'
+            )
 
     # Handles
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from bitline.errors import UsageError
 
 #: Which extra of the wheel brings a package.
-_EXTRAS = {"matplotlib": "plot", "distributed": "sweep", "pandas": "pandas"}
+_EXTRAS = {"matplotlib": "plot", "distributed": "sweep", "pandas": "pandas", "polars": "polars"}
 
 
 @contextmanager

@@ -203,6 +203,38 @@ class BitsCounts:
 
 
 @dataclass(frozen=True)
+class SearchCounts:
+    """Name-value lookup: names that the flash compares, and values."""
+
+    entries_appended: int
+    """Entries appended."""
+    entries_deleted: int
+    """Entries deleted."""
+    lookups: int
+    """Lookups, their continuations and those of deletions included."""
+    senses: int
+    """Senses of one plane each that compared names."""
+    match_vectors: int
+    """Match vectors, a bit for each name of a row, read out over the channels."""
+    match_vector_bytes: Size
+    """Bytes of these that went to the drive's DRAM."""
+    entries_found: int
+    """Entries found."""
+    value_pages_read: int
+    """Logical pages of values read."""
+    rows_sealed: int
+    """Rows of names programmed."""
+    name_pages_programmed: int
+    """Pages programmed for that."""
+    pages_inverted: int
+    """Of these, pages that crossed no channel, as the complement of another."""
+    pages_raised: int
+    """Pages in which the cells of deleted entries were raised."""
+    rows_moved: int
+    """Rows of names moved to other blocks."""
+
+
+@dataclass(frozen=True)
 class EnergyEntry:
     """What one part spent on one thing."""
 
@@ -280,6 +312,8 @@ class Statistics(Displayed):
     """The flash."""
     bits: BitsCounts
     """Bulk bitwise computing."""
+    search: SearchCounts
+    """Name-value lookup."""
     link_down_bytes: Size
     """Payload from the host to the drive."""
     link_up_bytes: Size
@@ -348,6 +382,7 @@ class Statistics(Displayed):
             ftl=_difference(self.ftl, earlier.ftl),
             flash=_difference(self.flash, earlier.flash),
             bits=_difference(self.bits, earlier.bits),
+            search=_difference(self.search, earlier.search),
             energy=self.energy - earlier.energy,
             energy_by=tuple(
                 entry
@@ -404,4 +439,6 @@ _SERVED = ("commands", "reads", "computations", "programs", "erases")
 
 def _difference(later: T, earlier: T) -> T:
     names = [field.name for field in dataclasses.fields(later)]  # type: ignore[arg-type]
-    return type(later)(**{name: getattr(later, name) - getattr(earlier, name) for name in names})
+    pairs = {name: (getattr(later, name), getattr(earlier, name)) for name in names}
+    # What is left of a `Size` is a plain number.
+    return type(later)(**{name: type(late)(late - early) for name, (late, early) in pairs.items()})

@@ -10,7 +10,7 @@ drive.volume.handle("notes").append(b", and what came of it")
 
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +27,20 @@ if TYPE_CHECKING:
 ObjectRow: TypeAlias = tuple[str, str, int, str | None, list[int], bytes | None, list[tuple[int, int]]]
 
 
+#: What objects are.
+Kind: TypeAlias = Literal["group", "array", "file", "table", "store"]
+#: Those whose bytes a volume reads and writes.
+_OF_BYTES = ("array", "file", "table")
+
+
 @dataclass(frozen=True)
 class VolumeObject:
     """What a volume says of an object."""
 
     name: str
     """Its name."""
-    kind: Literal["group", "array", "file", "table"]
-    """What it is."""
+    kind: Kind
+    """What it is; `drive.search` has the stores."""
     size: Size
     """Its length in bytes; 0 for a group, whose vectors have theirs."""
     dtype: str | None
@@ -198,7 +204,7 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
         return f"<Volume of {self._drive!r}>"
 
     def objects(self) -> list[VolumeObject]:
-        """All objects, groups included, by name."""
+        """All objects, groups and stores included, by name."""
         return [_object(row) for row in self._drive._volume.objects()]
 
     def handle(self, name: str) -> StoredObject:
@@ -212,7 +218,7 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
         return StoredObject(self._drive, name)
 
     def _stored(self) -> list[str]:
-        return [found.name for found in self.objects() if found.kind != "group"]
+        return [found.name for found in self.objects() if found.kind in _OF_BYTES]
 
     def __len__(self) -> int:
         return len(self._stored())
@@ -224,7 +230,7 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
         if not isinstance(name, str) or not is_unicode(name):
             return False
         found = self._drive._volume.object(name)
-        return found is not None and _object(found).kind != "group"
+        return found is not None and _object(found).kind in _OF_BYTES
 
     def __setitem__(self, name: str, value: "bytes | bytearray | memoryview | NDArray[Any]") -> None:
         """Write an array or a file, or replace one.
@@ -286,14 +292,24 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
             raise KeyError(f"the volume has no object {name!r}; it has {', '.join(self) or 'none'}")
         if _object(found).kind == "group":
             raise UsageError(f"{name!r} is a group: drive.group({name!r}) has its vectors")
+        if _object(found).kind == "store":
+            raise UsageError(
+                f"{name!r} is a store of names and values: drive.search has it, or what it is of"
+            )
 
     def rename(self, old: str, new: str) -> None:
         """Give an object another name.
 
         Raises:
-            UsageError: There is no such object; the name is taken, or is none.
+            UsageError: There is no such object; the name is taken, or is none; it is a store, which has parts
+                with names that begin with its own.
         """
-        self._drive._volume.rename_object(new_name(old), new_name(new))
+        found = self._drive._volume.object(new_name(old))
+        if found is not None and _object(found).kind == "store":
+            raise UsageError(
+                f"{old!r} is a store of names and values, which keeps the name that it was made with"
+            )
+        self._drive._volume.rename_object(old, new_name(new))
 
     @property
     def blocks(self) -> int:
@@ -306,10 +322,41 @@ class Volume(MutableMapping[str, "bytes | NDArray[Any]"]):
         return self._drive._volume.volume_usage()[2]
 
 
+class VolumeFiles:
+    """The files of a volume, as what is searched keeps them beside its stores."""
+
+    def __init__(self, volume: Volume) -> None:
+        self._volume = volume
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file, or replace one."""
+        self._volume[name] = data
+
+    def read(self, name: str, offset: int = 0, size: int | None = None) -> bytes:
+        """A part of a file.
+
+        Raises:
+            KeyError: There is none.
+        """
+        return self._volume.handle(name).read(offset, size)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        if name in self._volume:
+            del self._volume[name]
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a file of this name, or something else that is no store."""
+        return name in self._volume
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a store or a file another name."""
+        self._volume._drive._volume.rename_object(old, new)
+
+
 def _object(row: ObjectRow) -> VolumeObject:
     name, kind, length, dtype, shape, schema, extents = row
-    known: dict[str, Literal["group", "array", "file", "table"]]
-    known = {"group": "group", "array": "array", "file": "file", "table": "table"}
+    known: dict[str, Kind] = {each: each for each in get_args(Kind)}
     schema = None if schema is None else bytes(schema)
     return VolumeObject(name, known[kind], Size(length), dtype, tuple(shape), schema, extents)
 

@@ -9,6 +9,7 @@ from conftest import SMALL
 
 import bitline
 from bitline import Drive, Duration, Energy, Size
+from bitline.metrics import metric
 
 
 def _leaves(data: object, name: str = "") -> dict[str, object]:
@@ -25,6 +26,7 @@ def _leaves(data: object, name: str = "") -> dict[str, object]:
 def test_everything_that_rust_counts_is_there(drive: Drive) -> None:
     drive.write(0, bytes(4096))
     drive.group("1").write([b"abc"])[0].count()
+    drive.search.key_value("kv", name_bytes=8, value_bytes=40)[b"a"] = b"1"
     raw = _leaves(json.loads(drive._native.statistics()))
     shown = _leaves(drive.statistics.to_dict())
     assert shown.keys() == raw.keys()
@@ -117,6 +119,29 @@ def test_statistics_are_readable(drive: Drive) -> None:
     text = repr(drive.statistics)
     assert re.fullmatch(r"<Statistics: [0-9.]+ µs, \d+ commands, 0 senses, 1 program, [0-9.]+ mJ>", text)
     assert re.search(r"pages programmed +1\n", str(drive.statistics))
+
+
+def test_lookups_are_counted_and_told(drive: Drive) -> None:
+    quiet = str(drive.statistics)
+    assert "names" not in quiet
+    kv = drive.search.key_value("kv", name_bytes=8, value_bytes=40)
+    kv.update({b"%d" % number: bytes(60) for number in range(8)})
+    before = drive.statistics
+    assert kv[b"5"] == bytes(60)
+    work = drive.statistics.since(before).search
+    assert (work.lookups, work.entries_found, work.entries_appended) == (1, 2, 0)
+    assert work.value_pages_read > 0
+    assert isinstance(work.match_vector_bytes, Size)
+    del kv[b"5"]
+    after = drive.statistics.search
+    assert (after.entries_appended, after.entries_deleted) == (16, 2)
+    text = str(drive.statistics)
+    assert re.search(r"Entries with names appended +16\n    deleted +2\n", text)
+    assert re.search(rf"Lookups of names +{after.lookups}\n", text)
+    assert re.search(rf"    entries found +{after.entries_found}\n", text)
+    [row] = drive.statistics.to_arrow().to_pylist()
+    assert row["search.lookups"] == after.lookups
+    assert metric("statistics.search.lookups").label == "Lookups of names (since power-up)"
 
 
 def test_units() -> None:

@@ -95,3 +95,25 @@ fn recovery_reads_the_pages_that_facts_fill() {
     let most = blocks + 2 * live + 8 + 2;
     assert!(many <= most, "{many} pages are read again, {most} at most");
 }
+
+/// A group of more pages than 16 bits can count comes back whole.
+#[test]
+fn a_group_of_more_pages_than_16_bits_count_outlives_the_power() {
+    let keys = [
+        ("nand.geometry.page_bytes", "512"),
+        ("frontend.block_bytes", "512"),
+        ("ftl.mapping_unit_bytes", "0"),
+        ("nand.geometry.blocks_per_plane", "200"),
+    ];
+    let mut drive = drive("flash-cosmos", &keys);
+    let payload = Model::of(&drive).page_bytes() - PAGE_OVERHEAD;
+    let (pages, before) = (65_540, programs(&drive));
+    timed_put(&mut drive, 3, pages * payload - RECORD_OVERHEAD);
+    assert_eq!(programs(&drive) - before, pages);
+    drive.power_cut().expect("no image");
+    drive.power_up().expect("it recovers");
+    let ftl = drive.device().expect("power").ftl.clone();
+    let kept = ftl.fact(KIND.key(3)).expect("it was put");
+    assert_eq!(kept.len() as u64, pages * payload - RECORD_OVERHEAD);
+    assert!(kept.iter().all(|byte| *byte == 3));
+}

@@ -10,6 +10,7 @@ mod copies;
 mod firmware;
 mod journal;
 mod latency;
+mod lookup;
 mod mapping;
 mod model;
 mod precondition;

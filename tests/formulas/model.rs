@@ -86,6 +86,22 @@ impl Model {
         1000 * (cycles * bus.command_cycle_ns + bus.t_wb_ns)
     }
 
+    /// The cycles of a search in one plane (Flash-Cosmos Figure 15): command and flags, a block and a string, a bit for each
+    /// wordline, the end.
+    pub(crate) fn search_command(&self) -> u64 {
+        let (bus, geometry) = (&self.0.nand.bus, &self.0.nand.geometry);
+        let blocks = [
+            geometry.dies_per_chip,
+            geometry.planes_per_die,
+            geometry.blocks_per_plane,
+        ];
+        let blocks: u64 = blocks.iter().map(|&count| u64::from(count)).product();
+        let block = (1..).find(|bytes| blocks <= 1 << (8 * bytes));
+        let bitmap = u64::from(geometry.cells_per_string.div_ceil(8));
+        let cycles = 2 + block.expect("some number") + 1 + bitmap + 1;
+        1000 * (cycles * bus.command_cycle_ns + bus.t_wb_ns)
+    }
+
     /// The same of a program: one cycle for the mode, tADL for each page.
     pub(crate) fn program_command(&self, planes: u64) -> u64 {
         let bus = &self.0.nand.bus;

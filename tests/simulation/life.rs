@@ -6,7 +6,7 @@ use std::ops::{AddAssign, ControlFlow};
 use std::rc::Rc;
 
 use bitline::inside::{InsideConfig, InsideDrive, InsideHost};
-use bitline::{Ageing, Drive, Error, Watch};
+use bitline::{Ageing, Config, Drive, Error, Watch};
 use device::ftl::Ftl;
 use device::journal::FactKind;
 use media::nand::{BlockCondition, BlockId, PlaneId};
@@ -15,9 +15,13 @@ use sim::{Random, Span};
 
 use crate::clients::{Client, Shared, observe};
 use crate::inventory::Inventory;
+use crate::names::NameLife;
 use crate::oracle::{Oracle, fact_content};
 use crate::random_drive::config;
 use nvme::log::sanitize_state;
+
+/// Rows of names take longer to fill.
+const EVENTS_WITH_NAMES: u64 = 6;
 
 /// What happened in one or many lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,6 +101,19 @@ fn spaces(drive: &mut Drive) -> Result<Vec<(u32, u64)>, String> {
 pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
     let mut random = Random::named(seed, "life");
     let config = config(seed, &mut random);
+    live_on(config, (seed, cuts), random, None)
+}
+
+/// Lives the life of a seed on this drive, which has somebody with names or nobody.
+///
+/// # Errors
+/// What was lost, or went wrong.
+pub fn live_on(
+    config: Config,
+    (seed, cuts): (u64, u32),
+    mut random: Random,
+    mut names: Option<&mut NameLife>,
+) -> Result<Cuts, String> {
     let left = Rc::new(Cell::new(u64::MAX));
     let looks = left.clone();
     let watch: Watch = Rc::new(move || match looks.get().checked_sub(1) {
@@ -111,12 +128,19 @@ pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
     let identity = drive.identify().map_err(|error| error.to_string())?;
     let oracle = Oracle::new(&spaces(&mut drive)?, identity.volatile_write_cache);
     let oracle = Rc::new(RefCell::new(oracle));
+    if let Some(names) = &mut names {
+        names.move_in(&mut drive, &mut oracle.borrow_mut())?;
+    }
     let mut total = Cuts::default();
     let mut ageing = Random::named(seed, "life: ageing");
     let mut breaks = Random::named(seed, "life: power-ups that are broken off");
     for round in 0..cuts {
-        let shared = run_until_cut(&mut drive, &oracle, seed, round, &mut random)?;
+        let of = (seed, round);
+        let shared = run_until_cut(&mut drive, &oracle, of, &mut random, names.as_deref())?;
         let statistics = drive.statistics().map_err(|error| error.to_string())?;
+        if let Some(names) = &names {
+            names.count(&statistics.search);
+        }
         total += Cuts {
             cuts: 1,
             commands: statistics.frontend.commands,
@@ -145,6 +169,10 @@ pub fn live(seed: u64, cuts: u32) -> Result<Cuts, String> {
         }
         oracle.borrow_mut().release_all();
         check(&mut drive, &oracle).map_err(|loss| format!("after cut {round}: {loss}"))?;
+        if let Some(names) = &mut names {
+            let checked = names.check(&mut drive);
+            checked.map_err(|loss| format!("after cut {round}: {loss}"))?;
+        }
         oracle.borrow_mut().recovered();
     }
     Ok(total)
@@ -241,9 +269,9 @@ fn has_too_few_blocks(drive: &Drive) -> Result<bool, String> {
 fn run_until_cut(
     drive: &mut Drive,
     oracle: &Rc<RefCell<Oracle>>,
-    seed: u64,
-    round: u32,
+    (seed, round): (u64, u32),
     random: &mut Random,
+    names: Option<&NameLife>,
 ) -> Result<Rc<Shared>, String> {
     let host = drive.host().map_err(|error| error.to_string())?;
     let unit = drive
@@ -256,6 +284,7 @@ fn run_until_cut(
         host.clone(),
         oracle.clone(),
         drive.nand().clone(),
+        names.map_or_else(Rc::default, NameLife::slots),
         block_bytes_max,
     );
     for number in 0..4 {
@@ -263,12 +292,17 @@ fn run_until_cut(
         host.sim()
             .spawn_detached(Client::new(shared.clone(), stream).run());
     }
+    let mut events = 200 + random.below(4000);
+    if let Some(names) = names {
+        names.spawn(&shared, (seed, round));
+        events *= EVENTS_WITH_NAMES;
+    }
     let ftl = drive.device().map_err(|error| error.to_string())?;
     let stream = Random::named(seed, &format!("round {round} notes"));
     let notes = keep_facts(ftl.ftl.clone(), shared.clone(), oracle.clone(), stream);
     host.sim().spawn_detached(notes);
     let simulation = drive.simulation().map_err(|error| error.to_string())?;
-    for _ in 0..200 + random.below(4000) {
+    for _ in 0..events {
         if !simulation.step() {
             return Err(format!(
                 "round {round}: the drive hangs at {}",
@@ -317,9 +351,10 @@ async fn keep_facts(
 fn check(drive: &mut Drive, oracle: &Rc<RefCell<Oracle>>) -> Result<(), String> {
     for (space, (block_bytes, blocks)) in spaces(drive)?.into_iter().enumerate() {
         oracle.borrow_mut().observe_format(space, block_bytes)?;
-        if oracle.borrow().blocks(space) != blocks {
+        if oracle.borrow().all_blocks_of(space) != blocks {
             return Err(format!("namespace {} has {blocks} blocks", space + 1));
         }
+        let blocks = oracle.borrow().blocks(space);
         let oracle = oracle.clone();
         let checked = drive.run(move |host| async move {
             let id = NamespaceId::new(space as u32 + 1);

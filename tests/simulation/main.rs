@@ -19,6 +19,7 @@ mod entries;
 mod inventory;
 mod layout;
 mod life;
+mod names;
 #[path = "../../crates/bitline/tests/support/numbered.rs"]
 mod numbered;
 mod oracle;
@@ -36,7 +37,7 @@ const SEEDS: u64 = 200;
 const CUTS_PER_SEED: u32 = 50;
 
 /// The seeds to live: those of `make test`, or those that `BITLINE_SEEDS` names.
-fn seeds() -> Range<u64> {
+pub fn seeds() -> Range<u64> {
     let Ok(named) = std::env::var("BITLINE_SEEDS") else {
         return 0..SEEDS;
     };

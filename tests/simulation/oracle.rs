@@ -29,6 +29,8 @@ struct Space {
     block_bytes: u32,
     /// Its size, which formats do not change: blocks may leave a rest.
     bytes: u64,
+    /// Bytes behind them that are not the oracle's.
+    beyond: u64,
     /// Formats asked for and not acknowledged.
     pending_formats: Vec<u32>,
     blocks: Vec<Cell>,
@@ -54,6 +56,7 @@ impl Oracle {
         let space = |(block_bytes, blocks): &(u32, u64)| Space {
             block_bytes: *block_bytes,
             bytes: blocks * u64::from(*block_bytes),
+            beyond: 0,
             pending_formats: Vec::new(),
             blocks: vec![Cell::default(); *blocks as usize],
         };
@@ -62,6 +65,23 @@ impl Oracle {
             volatile,
             ..Oracle::default()
         }
+    }
+
+    /// Leaves the last bytes of a namespace, whole pages, to others; gives the first of them.
+    pub fn leave(&mut self, space: usize, bytes: u64) -> u64 {
+        let space = &mut self.spaces[space];
+        space.beyond = bytes;
+        space.bytes -= bytes;
+        space
+            .blocks
+            .truncate((space.bytes / u64::from(space.block_bytes)) as usize);
+        space.bytes
+    }
+
+    /// Blocks of a namespace, with those that it leaves to others.
+    pub fn all_blocks_of(&self, space: usize) -> u64 {
+        let space = &self.spaces[space];
+        (space.bytes + space.beyond) / u64::from(space.block_bytes)
     }
 
     pub fn fresh_value(&mut self) -> Value {

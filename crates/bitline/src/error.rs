@@ -3,6 +3,7 @@
 use std::fmt;
 
 use device::PowerUpError;
+use host::search::SearchError;
 use host::volume::VolumeError;
 use media::nand::{MediaError, NandError};
 use nvme::{ExpressionError, Status, VectorId};
@@ -38,6 +39,12 @@ pub enum Error {
     /// The drive's volume, or an object of it.
     #[error(transparent)]
     Volume(VolumeError),
+    /// Name-value lookup that cannot be, or ended early.
+    #[error(transparent)]
+    Search(SearchError),
+    /// A map of names to values that cannot have this.
+    #[error(transparent)]
+    KeyValue(#[from] KeyValueError),
     /// Blocks that a plain write must leave alone.
     #[error(
         "blocks {first} to {end} reach into {what}: write before block {before}, name what you write \
@@ -123,7 +130,17 @@ impl From<VolumeError> for Error {
     fn from(error: VolumeError) -> Error {
         match error {
             VolumeError::Device(error) => Error::Host(error),
+            VolumeError::Search(error) => Error::Search(error),
             other => Error::Volume(other),
+        }
+    }
+}
+
+impl From<SearchError> for Error {
+    fn from(error: SearchError) -> Error {
+        match error {
+            SearchError::Device(error) => Error::Host(error),
+            other => Error::Search(other),
         }
     }
 }
@@ -161,4 +178,70 @@ pub enum PlaceError {
     /// The media refused.
     #[error(transparent)]
     Media(#[from] NandError),
+}
+
+/// What a map of names to values cannot have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyValueError {
+    /// A name or value is longer than the map's options say.
+    #[error(
+        "a {what} of {bytes} bytes: this map has room for {most}, which was said when it was made"
+    )]
+    TooLong {
+        /// Name or value.
+        what: &'static str,
+        /// Its bytes.
+        bytes: usize,
+        /// The longest, bytes.
+        most: usize,
+    },
+    /// Entries that no command moves.
+    #[error(
+        "entries of {bytes} bytes with their names: one command, which puts an entry, moves at most {most}: let values or \
+         names be shorter"
+    )]
+    Entry {
+        /// Bytes of the longest entry and its name.
+        bytes: u64,
+        /// Bytes that one command moves.
+        most: u64,
+    },
+    /// A mask compares as many bytes as the name has.
+    #[error("a name of {name} bytes and a mask of {mask}: they are as long")]
+    Mask {
+        /// Bytes of the name.
+        name: usize,
+        /// Bytes of the mask.
+        mask: usize,
+    },
+    /// There is no room for another name of this size.
+    #[error("the map is full: it has all of the {entries} names of this size that it was made for")]
+    Full {
+        /// What it was made for.
+        entries: u32,
+    },
+    /// A store of this name was not made by a map.
+    #[error("{name:?} is no map of names to values: it was made otherwise")]
+    NoMap {
+        /// The store.
+        name: String,
+    },
+    /// A map with other options.
+    #[error(
+        "the map {name:?} is there for {entries} names of each size, values of {value_bytes} bytes and names of {name_bytes}"
+    )]
+    Other {
+        /// Its name.
+        name: String,
+        /// Names of each size.
+        entries: u32,
+        /// Bytes of the longest value.
+        value_bytes: u32,
+        /// Bytes of the longest name.
+        name_bytes: u16,
+    },
+    /// An entry whose lengths cannot be: somebody else wrote it.
+    #[error("an entry of the map is damaged: its lengths do not fit")]
+    Damaged,
 }

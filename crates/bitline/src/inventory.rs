@@ -1,7 +1,7 @@
 //! What a drive says of itself, and what its media holds: identity, use, wear.
 
 use device::ftl::{Lpn, Mapping};
-use host::block::identify_controller;
+use host::identify::identify_controller;
 use host::volume::Extent;
 use media::nand::{BlockCondition, BlockId, Nand};
 use serde::Serialize;

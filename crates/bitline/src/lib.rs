@@ -28,11 +28,13 @@ mod footprint;
 mod health;
 mod host_end;
 mod inventory;
+mod key_value;
 mod logical_pages;
 mod lookups;
 mod pending;
 mod platforms;
 mod request_kind;
+mod search;
 mod sentences;
 mod statistics;
 mod traced;
@@ -54,14 +56,16 @@ pub mod inside {
 pub use bits::{Answer, Query, Received, Reply, Request};
 pub use cells::BlockQuality;
 pub use drive::{Drive, Unclosed, Watch};
-pub use error::{Error, PlaceError};
+pub use error::{Error, KeyValueError, PlaceError};
 pub use explain::{Explanation, Labels, PlanPart, StepReport};
 pub use health::Health;
 pub use host_end::Host;
 pub use inventory::{Identity, Inventory, VectorSpace};
+pub use key_value::{KeyValue, KeyValueMap, KeyValueOptions, Pairs};
 pub use lookups::{NameLookupErrors, NameLookups};
 pub use pending::{Finished, Pending};
 pub use platforms::{EstimateReport, EstimatedEnergy, Platform};
+pub use search::{NameTerm, Search, StoreInfo};
 pub use statistics::{EnergyEntry, LatencyEntry, Statistics, TenantEntry};
 pub use volume::{
     Array, Content, Extent, Group, GroupInfo, Kind, Move, Object, ObjectId, Rows, Usage, Vector,
@@ -83,8 +87,12 @@ pub use device::ftl::{
 };
 pub use device::region::HandleError;
 pub use device::schedule::{Fault, FlashCounts};
+pub use device::search::SearchCounts;
 pub use host::bits::Checked;
-pub use host::volume::{Group as GroupContent, Vector as VectorContent};
+pub use host::search::{
+    Appended, DataRegion, Found, NameField, NameKind, SearchError, Updated, Wanted, numbers, ranges,
+};
+pub use host::volume::{Group as GroupContent, NewStore, Store, Vector as VectorContent};
 pub use host::{Error as HostError, StatusError};
 pub use media::nand::cells::Condition;
 pub use media::nand::{
@@ -92,8 +100,9 @@ pub use media::nand::{
     ImageCheck, MediaError, NandError, PageAddress, PagePlace, PlanePlace, ProgramMode,
     StorageError, Wordline,
 };
-pub use nvme::command::Home;
-pub use nvme::{Expression, ExpressionError, MemoryError, Status, StatusType, VectorId};
+pub use nvme::command::{Home, RegionRecord};
+pub use nvme::query::{Part, Pattern, QueryError};
+pub use nvme::{Expression, ExpressionError, MemoryError, RegionId, Status, StatusType, VectorId};
 
 // Simulated time, and what is measured in it.
 pub use sim::{Energy, Excerpt, Histogram, JoinHandle, Keep, Sim, Simulation, Span, Stalled, Time};

@@ -7,6 +7,7 @@ use device::cache::CacheCounts;
 use device::frontend::FrontendCounts;
 use device::ftl::FtlCounts;
 use device::schedule::{FlashCounts, FlashServed};
+use device::search::SearchCounts;
 use device::{Served, tenants};
 use serde::Serialize;
 use sim::{Energy, Tenant, Time};
@@ -29,6 +30,8 @@ pub struct Statistics {
     pub flash: FlashCounts,
     /// Bulk bitwise computing.
     pub bits: BitsCounts,
+    /// Name-value lookup.
+    pub search: SearchCounts,
     /// Payload bytes from the host to the drive.
     pub link_down_bytes: u64,
     /// Payload bytes from the drive to the host.
@@ -162,6 +165,7 @@ impl Statistics {
             ftl: device.ftl.counts(),
             flash: device.schedule.counts(),
             bits: device.bits.counts(),
+            search: device.search.counts(),
             link_down_bytes: device.link.down.bytes(),
             link_up_bytes: device.link.up.bytes(),
             channel_bytes: device.channels.iter().map(|channel| channel.bytes()).sum(),

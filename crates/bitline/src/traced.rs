@@ -1,7 +1,9 @@
 //! What a trace tells of a command: its name and arguments, from its entry and completion.
 
 use nvme::command::{BitsCommand, BlockRange, CommandSet, Engine, Row, row};
-use nvme::{Command, CompletionEntry, DataPointer, IoCommand, QueueId, SubmissionEntry};
+use nvme::{
+    Command, CompletionEntry, DataPointer, IoCommand, QueueId, SearchCommand, SubmissionEntry,
+};
 use sim::{Args, Key, TraceId};
 
 static OPCODE: Key = Key::one("opcode");
@@ -15,6 +17,8 @@ static RANGES: Key = Key::one("ranges");
 static HANDLE: Key = Key::one("handle");
 static ENGINE: Key = Key::one("engine");
 static VECTOR_BITS: Key = Key::one("vector_bits");
+static SEARCH_REGION: Key = Key::one("search_region");
+static RECORDS: Key = Key::one("records");
 static STATUS: Key = Key::one("status");
 
 /// A command that is complete.
@@ -96,7 +100,29 @@ fn tell(command: &IoCommand, args: &mut Args) {
             };
             args.word(&ENGINE, engine).number(&VECTOR_BITS, read.bits);
         }
+        IoCommand::Search(search) => tell_search(search, args),
         IoCommand::Flush { .. } => {}
+    }
+}
+
+fn tell_search(search: &SearchCommand, args: &mut Args) {
+    let (region, records) = match search {
+        SearchCommand::Allocate(allocate) => {
+            args.number(&FIRST_BLOCK, allocate.start.get());
+            return;
+        }
+        SearchCommand::Report(_) => return,
+        SearchCommand::Append(append) => (append.region, Some(append.records)),
+        SearchCommand::Update(update) => (update.append.region, Some(update.append.records)),
+        SearchCommand::Deallocate(command) => (command.region, None),
+        SearchCommand::SimpleLookup(lookup) => (lookup.region, None),
+        SearchCommand::Lookup(lookup) => (lookup.region, None),
+        SearchCommand::LookupContinue(lookup) => (lookup.region, None),
+        SearchCommand::Delete(delete) => (delete.region, None),
+    };
+    args.number(&SEARCH_REGION, region.get());
+    if let Some(records) = records {
+        args.number(&RECORDS, records);
     }
 }
 

@@ -21,6 +21,7 @@ use crate::memory::{
     TooWeak,
 };
 use crate::schedule::{ScheduleConfig, ScheduleConfigError};
+use crate::search::SearchConfig;
 
 /// Everything that makes a drive what it is. Every key must be given: presets
 /// inherit from a complete file, so that no number hides in the code.
@@ -52,6 +53,8 @@ pub struct DeviceConfig {
     pub schedule: ScheduleConfig,
     /// In-flash computing.
     pub bits: BitsConfig,
+    /// Name-value lookup.
+    pub search: SearchConfig,
     /// Flash that fails.
     pub faults: FaultConfig,
 }
@@ -83,6 +86,8 @@ struct Sections {
     schedule: ScheduleConfig,
     /// In-flash computing.
     bits: BitsConfig,
+    /// Name-value lookup.
+    search: SearchConfig,
     /// Flash that fails.
     faults: FaultConfig,
     /// What a drive does only to imitate a simulator.
@@ -122,6 +127,7 @@ impl From<Sections> for DeviceConfig {
             ftl,
             schedule,
             bits: sections.bits,
+            search: sections.search,
             faults: sections.faults,
         }
     }
@@ -143,6 +149,7 @@ impl From<DeviceConfig> for Sections {
             ftl: config.ftl,
             schedule: config.schedule,
             bits: config.bits,
+            search: config.search,
             faults: config.faults,
         }
     }
@@ -192,6 +199,9 @@ pub enum ConfigError {
     /// In-flash computing.
     #[error("bits.{0}")]
     Bits(OutOfRange),
+    /// Name-value lookup cannot be done so.
+    #[error("search.{0}")]
+    Search(OutOfRange),
     /// What imitates a simulator.
     #[error("compatibility.command_phases.{0}")]
     Compatibility(OutOfRange),
@@ -234,6 +244,7 @@ impl DeviceConfig {
             .validate(geometry)
             .map_err(ConfigError::Memory)?;
         self.bits.validate(geometry).map_err(ConfigError::Bits)?;
+        self.search.validate().map_err(ConfigError::Search)?;
         // Whether it divides a page is told by the translation layer.
         let unit = self.ftl.unit(geometry);
         self.cache.validate(unit)?;
@@ -269,7 +280,8 @@ impl DeviceConfig {
     /// The memory that a capacitor has to cover, by the part of the firmware that has it.
     pub(crate) fn claims(&self) -> Vec<Claim> {
         let unit = self.ftl.unit(&self.nand.geometry);
-        self.cache.claim(unit).into_iter().collect()
+        let search = self.search.claim(&self.nand.geometry);
+        self.cache.claim(unit).into_iter().chain(search).collect()
     }
 
     /// What of the DRAM is whose, on a drive of that capacity.
@@ -283,6 +295,7 @@ impl DeviceConfig {
             mapping: self.ftl.mapping.bytes_at_hand(capacity.logical_pages),
             cache: self.cache.slot_bytes(self.ftl.unit(geometry)),
             buffers: u64::from(self.memory.page_buffers) * page_bytes,
+            search: self.search.buffer_bytes,
         };
         quotas.lay_out(&self.dram)
     }

@@ -22,6 +22,7 @@ use crate::memory::{BufferSizes, Buffers, Capacitor, DramMap, Dumped};
 use crate::part::Parts;
 use crate::port::{HostPort, HostTransfer};
 use crate::schedule::Schedule;
+use crate::search::Search;
 use crate::tenants;
 
 /// A powered drive: everything volatile. Dropping it, and the tasks of its
@@ -41,6 +42,8 @@ pub struct Device {
     pub ftl: Rc<Ftl>,
     /// Bulk bitwise computing.
     pub bits: Rc<Bits>,
+    /// Name-value lookup.
+    pub search: Rc<Search>,
     /// The flash back end.
     pub schedule: Rc<Schedule>,
     /// The channels.
@@ -110,11 +113,12 @@ impl Device {
         let model = config.cost_model();
         let bits = Bits::power_up(&backend, &config.bits, model, cache.clone());
         parts.serve(bits.clone());
+        let search = Search::power_up(&backend, &config.search, cache.clone(), blank).await;
+        parts.serve(search.clone());
         let controller = Controller::power_up(
             &backend,
             &config.frontend,
-            cache.clone(),
-            bits.clone(),
+            (cache.clone(), bits.clone(), search.clone()),
             host,
             admin,
             blank,
@@ -125,6 +129,7 @@ impl Device {
             controller,
             cache,
             bits,
+            search,
             channels,
             link: backend.port.link().clone(),
             dram: backend.dram,

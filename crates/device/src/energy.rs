@@ -65,7 +65,7 @@ impl ActiveTime {
 #[derive(Clone, Copy)]
 pub(crate) struct FlashAccounts {
     read: AccountId,
-    sense: AccountId,
+    pub(crate) sense: AccountId,
     latch: AccountId,
     program: AccountId,
     erase: AccountId,

@@ -55,6 +55,12 @@ pub enum Bug {
     RecoveryForgetsSlots,
     /// Garbage collection gives all that it gathers into one page the version of the first.
     GatheringMixesVersions,
+    /// A deletion raises the cells of an entry in the first of its search regions alone.
+    DeletionRaisesOneRegion,
+    /// Recovery forgets the names that wait for their row to be full.
+    RecoveryForgetsWaitingNames,
+    /// The blocks of a row of names are in no fact when the facts of its names go.
+    SealLeavesNoFact,
 }
 
 impl Bug {
@@ -81,6 +87,13 @@ impl Bug {
         Bug::RecoveryTakesTornGroups,
         Bug::RecoveryForgetsSlots,
         Bug::GatheringMixesVersions,
+    ];
+
+    /// Those that lose names, or find what is no more.
+    pub const OF_NAMES: [Bug; 3] = [
+        Bug::DeletionRaisesOneRegion,
+        Bug::RecoveryForgetsWaitingNames,
+        Bug::SealLeavesNoFact,
     ];
 
     /// Those that spoil the layout of placed pages.

@@ -20,6 +20,21 @@ impl Served {
         self.max = self.max.max(latency);
     }
 
+    /// What was done since `before`; the longest may have been before.
+    pub(crate) fn since(&self, before: &Served) -> Served {
+        Served {
+            count: self.count - before.count,
+            total_ps: self.total_ps - before.total_ps,
+            max: self.max,
+        }
+    }
+
+    fn add(&mut self, more: &Served) {
+        self.count += more.count;
+        self.total_ps += more.total_ps;
+        self.max = self.max.max(more.max);
+    }
+
     /// How many.
     pub fn count(&self) -> u64 {
         self.count
@@ -51,6 +66,13 @@ impl<const KINDS: usize> ServedFor<KINDS> {
         match all.get_mut(tenant.index()) {
             Some(kinds) => kinds[kind].note(latency),
             None => note_first(all, tenant, kind, latency),
+        }
+    }
+
+    /// So many more of `kind` are over; something was done for the tenant before.
+    pub(crate) fn add(&self, tenant: Tenant, kind: usize, more: &Served) {
+        if let Some(kinds) = self.0.borrow_mut().get_mut(tenant.index()) {
+            kinds[kind].add(more);
         }
     }
 

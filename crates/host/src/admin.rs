@@ -12,9 +12,9 @@ use nvme::{
 };
 use zerocopy::FromBytes;
 
-use crate::block::identify;
 use crate::buffer::Buffer;
 use crate::error::Error;
+use crate::identify::identify;
 use crate::transport::Transport;
 
 /// Entries of the error log that are asked for.

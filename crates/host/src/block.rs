@@ -1,15 +1,16 @@
 //! The block interface: logical blocks are read, written and deallocated.
 
 use nvme::command::{
-    BlockCommand, BlockRange, CopyBlocks, CopyRange, DatasetManagement, DatasetRange, Identify,
-    ReadWrite, WriteZeroes,
+    BlockCommand, BlockRange, CopyBlocks, CopyRange, DatasetManagement, DatasetRange, ReadWrite,
+    WriteZeroes,
 };
-use nvme::identify::{Cns, IDENTIFY_BYTES, IdentifyController, IdentifyNamespace};
-use nvme::{AdminCommand, CommandId, ControllerId, IoCommand, Lba, NamespaceId};
+use nvme::identify::{Cns, IdentifyNamespace};
+use nvme::{CommandId, IoCommand, Lba, NamespaceId};
 use zerocopy::FromBytes;
 
 use crate::buffer::Buffer;
 use crate::error::Error;
+use crate::identify::{identify, identify_controller};
 use crate::transport::Transport;
 
 /// Bytes that are transferred with one buffer, about.
@@ -27,6 +28,8 @@ pub struct BlockDevice<T> {
     blocks: u64,
     /// Blocks that the drive writes at once.
     preferred_write_blocks: u32,
+    /// Blocks of a logical page.
+    unit_blocks: u32,
     /// Most blocks of a command that transfers them.
     blocks_per_command: u32,
     keeps_data: bool,
@@ -55,6 +58,7 @@ impl<T: Transport> BlockDevice<T> {
             block_bytes,
             blocks: page.size.get(),
             preferred_write_blocks: page.preferred_write_blocks(),
+            unit_blocks: page.unit_blocks(),
             blocks_per_command: most.min(u64::from(BLOCKS_PER_COMMAND_MAX)) as u32,
             keeps_data: true,
         })
@@ -91,6 +95,16 @@ impl<T: Transport> BlockDevice<T> {
     /// page. Rows of vectors come in such chunks.
     pub fn preferred_write_blocks(&self) -> u32 {
         self.preferred_write_blocks
+    }
+
+    /// What the drive knows the place of, a logical page, in blocks (NPDG): a flash page or a part of one.
+    pub fn unit_blocks(&self) -> u32 {
+        self.unit_blocks
+    }
+
+    /// Most bytes that one command transfers.
+    pub fn bytes_per_command(&self) -> u64 {
+        u64::from(self.blocks_per_command) * u64::from(self.block_bytes)
     }
 
     /// The way to the drive.
@@ -462,37 +476,4 @@ pub(crate) fn commands(lba: u64, blocks: u64, most: u32) -> impl Iterator<Item =
         let done = number * most;
         (lba + done, (blocks - done).min(most) as u32)
     })
-}
-
-/// Reads an identify page.
-///
-/// # Errors
-/// What the drive reports.
-pub async fn identify(
-    transport: &impl Transport,
-    cns: Cns,
-    namespace: NamespaceId,
-) -> Result<Vec<u8>, Error> {
-    let buffer = Buffer::new(transport.memory(), IDENTIFY_BYTES as u64)?;
-    let command = AdminCommand::Identify(Identify {
-        cns,
-        namespace,
-        controller: ControllerId::new(0),
-        specific: 0,
-        command_set: 0,
-        data: buffer.pointer(IDENTIFY_BYTES as u32),
-    });
-    let completion = transport.admin(&command.encode(CommandId::new(0))).await?;
-    Error::check("identify", completion.status())?;
-    buffer.to_vec()
-}
-
-/// Reads the controller's identify page.
-///
-/// # Errors
-/// What the drive reports.
-pub async fn identify_controller(transport: &impl Transport) -> Result<IdentifyController, Error> {
-    let page = identify(transport, Cns::Controller, NamespaceId::new(0)).await?;
-    IdentifyController::read_from_bytes(&page)
-        .map_err(|_| Error::Protocol("an identify page of another size".into()))
 }

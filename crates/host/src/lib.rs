@@ -6,6 +6,8 @@ pub mod bits;
 pub mod block;
 mod buffer;
 mod error;
+pub mod identify;
+pub mod search;
 mod transport;
 pub mod volume;
 

@@ -59,6 +59,28 @@ pub enum Phase {
     Data,
 }
 
+/// What a channel has carried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    bytes: u64,
+    transfers: u64,
+    for_tenant: u64,
+    busy: Span,
+}
+
+impl Carried {
+    /// What was carried since `before`.
+    #[must_use]
+    pub fn since(&self, before: &Carried) -> Carried {
+        Carried {
+            bytes: self.bytes - before.bytes,
+            transfers: self.transfers - before.transfers,
+            for_tenant: self.for_tenant - before.for_tenant,
+            busy: self.busy - before.busy,
+        }
+    }
+}
+
 /// One channel, and what it has carried.
 pub struct Channel {
     bus: Server,
@@ -121,6 +143,24 @@ impl Channel {
         let end = self.bus.post(lead + self.span_of(bytes))?;
         self.count(tenant, bytes);
         Some(end)
+    }
+
+    /// What it has carried so far, and for `tenant` of that.
+    pub fn carried(&self, tenant: Tenant) -> Carried {
+        Carried {
+            bytes: self.bytes.get(),
+            transfers: self.transfers.get(),
+            for_tenant: self.bytes_for.of(tenant),
+            busy: self.bus.busy(),
+        }
+    }
+
+    /// Counts what an idle channel carried for `tenant` in phases that were summed up.
+    pub fn add(&self, tenant: Tenant, carried: &Carried) {
+        self.bytes.set(self.bytes.get() + carried.bytes);
+        self.transfers.set(self.transfers.get() + carried.transfers);
+        self.bytes_for.add(tenant, carried.for_tenant);
+        self.bus.add_busy(carried.busy);
     }
 
     /// Waits for the bus and sends a program: `command` for its command phase, then so many bytes

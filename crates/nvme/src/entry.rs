@@ -207,11 +207,12 @@ impl CompletionEntry {
         }
     }
 
-    /// The same completion with `dw0` as its command-specific result.
+    /// The same completion with these as its command-specific results.
     #[must_use]
-    pub fn with_dw0(self, dw0: u32) -> CompletionEntry {
+    pub fn with_results(self, dw0: u32, dw1: u32) -> CompletionEntry {
         CompletionEntry {
             dw0: dw0.into(),
+            dw1: dw1.into(),
             ..self
         }
     }
@@ -293,7 +294,7 @@ mod tests {
             Status::LBA_OUT_OF_RANGE.with_do_not_retry(),
             true,
         )
-        .with_dw0(0x1122_3344);
+        .with_results(0x1122_3344, 0);
         let expected = [
             0x44, 0x33, 0x22, 0x11, 0, 0, 0, 0, 0x04, 0x03, 0x02, 0x01, 0xCD, 0xAB, 0x01, 0x81,
         ];

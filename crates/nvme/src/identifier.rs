@@ -49,6 +49,10 @@ identifier!(
     /// A logical block address within a namespace, in logical blocks (NVM 2.1).
     Lba(u64)
 );
+identifier!(
+    /// A search region: the names of the entries of a data region, looked up in flash (ANVIL 4.3).
+    RegionId(u16)
+);
 
 /// The namespace identifier that stands for every namespace (Base 3.2.1).
 pub const BROADCAST_NAMESPACE: NamespaceId = NamespaceId::new(u32::MAX);

@@ -1,5 +1,5 @@
 //! What crosses between host and drive, as bytes: queue entries, commands, statuses, identify
-//! pages, data pointers and the vendor commands of in-flash computing.
+//! pages, data pointers and the vendor commands of in-flash computing and search.
 //!
 //! The layouts are those of NVM Express Base Specification 2.1 ("Base") and NVM Command Set
 //! Specification 1.1 ("NVM"). Nothing here does I/O, keeps time or knows what the drive does with
@@ -14,10 +14,11 @@ mod identifier;
 pub mod identify;
 pub mod log;
 mod memory;
+pub mod query;
 mod queue;
 mod status;
 
-pub use command::{AdminCommand, BitsCommand, Command, CommandSet, IoCommand};
+pub use command::{AdminCommand, BitsCommand, Command, CommandSet, IoCommand, SearchCommand};
 pub use data_pointer::{DataPointer, MAX_TRANSFER_BYTES, Segment, SegmentList};
 pub use entry::{CompletionEntry, DataTransfer, Fuse, SubmissionEntry};
 pub use event::AsyncEvent;
@@ -27,6 +28,7 @@ pub use expression::{
 };
 pub use identifier::{
     BROADCAST_NAMESPACE, CommandId, ControllerId, Lba, NamespaceId, QueueId, QueuePriority,
+    RegionId,
 };
 pub use memory::{Dma, HostMemory, MEMORY_PAGE_BYTES, MemoryError};
 pub use queue::{Cursor, MAX_QUEUE_ENTRIES, MIN_QUEUE_ENTRIES, Ring, RingError};

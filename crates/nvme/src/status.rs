@@ -212,6 +212,13 @@ statuses! {
 
     INVALID_EXPRESSION = VendorSpecific, 0x01, "Invalid Expression";
     GROUP_FULL = VendorSpecific, 0x06, "Vector Group Full";
+    INVALID_REGION = VendorSpecific, 0x10, "Invalid Search Region";
+    INVALID_QUERY = VendorSpecific, 0x11, "Invalid Query";
+    REGION_FULL = VendorSpecific, 0x12, "Search Region Full";
+    REGION_LIMIT_EXCEEDED = VendorSpecific, 0x13, "Search Region Limit Exceeded";
+    REGION_OVERLAP = VendorSpecific, 0x14, "Data Region Overlap";
+    CURSOR_EXPIRED = VendorSpecific, 0x15, "Lookup Cursor Expired";
+    WILDCARD_NOT_STORABLE = VendorSpecific, 0x16, "Don't Care Not Storable";
 }
 
 impl fmt::Display for Status {

@@ -85,6 +85,8 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
         | Error::Bits(_)
         | Error::Expression(_)
         | Error::Volume(_)
+        | Error::Search(_)
+        | Error::KeyValue(_)
         | Error::InVolume { .. }
         | Error::Lengths { .. }
         | Error::UnknownPlatform(_)

@@ -15,6 +15,7 @@ mod pending;
 mod progress;
 mod rows;
 mod running;
+mod search;
 mod tpch;
 mod tracing;
 mod volume;
@@ -50,6 +51,9 @@ mod _bitline {
 
     #[pymodule_export]
     use super::pending::Pending;
+
+    #[pymodule_export]
+    use super::search::Search;
 
     #[pymodule_export]
     use super::tpch::generate_line_items;

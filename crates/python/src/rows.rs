@@ -47,6 +47,7 @@ pub(crate) fn object_row(object: Object) -> ObjectRow {
         Content::Array(array) => ("array", Some(array.dtype), array.shape, None),
         Content::File { .. } => ("file", None, Vec::new(), None),
         Content::Table { schema, .. } => ("table", None, Vec::new(), Some(schema)),
+        Content::Store(store) => ("store", None, Vec::new(), Some(store.schema)),
         _ => ("object", None, Vec::new(), None),
     };
     (object.name, kind, bytes, dtype, shape, schema, extents)

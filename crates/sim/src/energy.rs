@@ -137,6 +137,20 @@ impl Ledger {
         }
     }
 
+    /// What was spent on an account so far.
+    pub fn account(&self, account: AccountId) -> Account {
+        self.accounts.borrow()[account.0]
+    }
+
+    /// Books so much in so many events on an account, spent for `tenant`.
+    #[inline]
+    pub fn spend_often(&self, account: AccountId, tenant: Tenant, energy: Energy, events: u64) {
+        let account = &mut self.accounts.borrow_mut()[account.0];
+        account.energy += energy;
+        account.events += events;
+        self.spent_for.add(tenant, energy.as_pj());
+    }
+
     /// Has the energy of `component` for `cause` read from `read`, and what of it was spent for a
     /// tenant from `share`.
     pub fn meter(

@@ -63,6 +63,10 @@ def _millions(value: Value) -> str:
     return f"{value / 1e6:.2f} million/s" if isinstance(value, int | float) else plain(value)
 
 
+def _per_second(value: Value) -> str:
+    return f"{value:,.0f} /s" if isinstance(value, int | float) else plain(value)
+
+
 def _percent(value: Value) -> str:
     return f"{value * 100:.0f} %" if isinstance(value, int | float) else plain(value)
 
@@ -84,6 +88,8 @@ _SHOWN: dict[str, tuple[str, Format]] = {
     "and48_gbps": ("AND of 48 vectors in the array, with data", _with_unit("GB/s")),
     "or4x48_gbps": ("  OR of four such ANDs", _with_unit("GB/s")),
     "search_gbps": ("Searches of 131,072 names, wordlines selected", _with_unit("GB/s")),
+    "append_mbps": ("Values of 128 bytes appended with names, with data", _with_unit("MB/s")),
+    "lookups_per_second": ("Lookups of a name among a million, timing only", _per_second),
     "memory_read_gbps": ("Memory read bandwidth of one core", _with_unit("GB/s")),
     "and48_of_memory_read": ("  the AND's share of it", _percent),
     "or4x48_of_memory_read": ("  the OR's", _percent),

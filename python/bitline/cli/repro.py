@@ -14,8 +14,9 @@ from bitline.errors import UsageError, WrongResultError
 from bitline.units import counted
 
 if TYPE_CHECKING:
-    from bitline.repro.flash_cosmos.report import Comparison
+    from bitline.repro.comparison import Comparison
     from bitline.repro.flash_cosmos.sensitivity import Moved
+    from bitline.repro.published import Published
 
 app = typer.Typer(
     help="Regenerate the figures of papers, and hold their numbers against the published ones.",
@@ -76,6 +77,7 @@ def flash_cosmos(
     A number that deviates from the published one is no error, unless it is asked for with --strict.
     """
     # A second of imports; other commands do without.
+    from bitline.repro.comparison import Settings
     from bitline.repro.flash_cosmos import report
     from bitline.repro.flash_cosmos.published import FOLDER
     from bitline.repro.flash_cosmos.published import published as read
@@ -85,7 +87,7 @@ def flash_cosmos(
     known = read(published or FOLDER)
     wanted = figure or list(report.FIGURES)
     with _bars(quiet=as_json) as told:
-        settings = report.Settings(out, quick, workers, known, told)
+        settings = Settings(out, quick, workers, known, told)
         found = report.reproduce(wanted, settings)
         moved = report.lean(wanted, settings) if sensitivity else None
     variants = None
@@ -94,10 +96,89 @@ def flash_cosmos(
 
         variants = pq.read_table(out / report.ASSUMPTIONS).to_pylist()
     more = {} if moved is None else {"sensitivity": _sensitivity(moved, everything=as_json)}
-    emit(_result(found, variants, more, out, quick=quick), as_json=as_json, wide=wide)
+    if variants is not None:
+        more = {"assumptions": _assumptions(variants), **more}
+    title = f"Flash-Cosmos, reproduced{' (quick: shorter vectors than the paper has)' if quick else ''}"
+    said = "Quick: vectors are shorter than the paper's, so that ratios deviate more." if quick else ""
+    emit(_result(title, found, more, out, said, quick=quick), as_json=as_json, wide=wide)
+    _check(found, strict=strict)
+
+
+@app.command("anvil")
+def anvil(
+    figure: Annotated[
+        list[str] | None,
+        typer.Option("--figure", metavar="N", help="Only this figure, or section (8.4); may be repeated."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer queries and smaller graphs: a minute or two.")
+    ] = False,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where the figures go, as PNG and Parquet.")
+    ] = Path("repro-anvil"),
+    published: Annotated[
+        Path | None,
+        typer.Option(
+            "--published",
+            metavar="DIR",
+            help="The published numbers; those that come along if not given.",
+        ),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if a number is beyond the aim.")
+    ] = False,
+    wide: Wide = False,
+    as_json: Json = False,
+) -> None:
+    """ANVIL (ISCA 2025): its figures on its two drives, and a table of published and measured numbers.
+
+    A number that deviates from the published one is no error, unless it is asked for with --strict.
+    """
+    # A second of imports; other commands do without.
+    from bitline.repro import anvil as paper
+    from bitline.repro.anvil import report
+    from bitline.repro.comparison import Settings, folder_of
+
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"--out {out}: this is no folder")
+    known = paper.published(published or paper.FOLDER)
+    wanted = figure or list(report.FIGURES)
+    with _bars(quiet=as_json) as told:
+        found = report.reproduce(wanted, Settings(out, quick, None, known, told))
+    folders = {folder_of(name) for name in wanted}
+    compared = {one.published.key for one in found}
+    missing = [one for one in known if one.figure in folders and one.key not in compared]
+    title = f"ANVIL, reproduced{' (quick: fewer queries, smaller graphs)' if quick else ''}"
+    said = f"Not measured: {'; '.join(one.quantity for one in missing)}." if missing else ""
+    more = {"not_measured": _missing(missing)} if missing and as_json else {}
+    emit(_result(title, found, more, out, said, quick=quick), as_json=as_json, wide=wide)
+    _check(found, strict=strict)
+
+
+def _check(found: list["Comparison"], *, strict: bool) -> None:
+    """Fail if a number is beyond the aim, and that was asked for."""
     missed = sum(not one.within for one in found)
     if strict and missed:
         raise WrongResultError(f"{counted(missed, 'number')} of {len(found)} beyond the aim")
+
+
+def _missing(numbers: list["Published"]) -> Table:
+    """Published numbers that nothing was measured for."""
+    columns = [Column("figure", "Fig.", _figure), Column("key", None), Column("quantity", "Quantity")]
+    rows = [{"figure": one.figure, "key": one.key, "quantity": one.quantity} for one in numbers]
+    return Table(columns, rows)
+
+
+def _assumptions(variants: list[dict[str, Value]]) -> Table:
+    """Ratios with one assumption changed."""
+    columns = [
+        Column("assumption", "Changed"),
+        Column("quantity", "Quantity"),
+        Column("published", "Published", _number),
+        Column("as_it_is", "As it is", _number),
+        Column("changed", "Then", _number),
+    ]
+    return Table(columns, variants)
 
 
 @contextmanager
@@ -116,14 +197,16 @@ def _bars(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
 
 
 def _result(
+    title: str,
     found: list["Comparison"],
-    variants: list[dict[str, Value]] | None,
     more: dict[str, Table],
     out: Path,
+    said: str,
     *,
     quick: bool,
 ) -> Result:
-    from bitline.repro.flash_cosmos.report import row_of
+    """The table, and after it notes and what is `said` of the run."""
+    from bitline.repro.comparison import row_of
 
     columns = [
         Column("figure", "Fig.", _figure),
@@ -155,22 +238,14 @@ def _result(
         "compared": Fact("Numbers compared", len(found)),
         "within": Fact("  within the aim", len(found) - len(missed)),
     }
-    notes = [f"{one.published.quantity}: {one.published.note}" for one in missed if one.published.note]
-    verdict = "\n".join(notes)
-    if quick:
-        verdict += "\nQuick: vectors are shorter than the paper's, so that ratios deviate more."
-    tables = {"table": Table(columns, rows)}
-    if variants is not None:
-        columns = [
-            Column("assumption", "Changed"),
-            Column("quantity", "Quantity"),
-            Column("published", "Published", _number),
-            Column("as_it_is", "As it is", _number),
-            Column("changed", "Then", _number),
-        ]
-        tables["assumptions"] = Table(columns, variants)
-    title = f"Flash-Cosmos, reproduced{' (quick: shorter vectors than the paper has)' if quick else ''}"
-    return Result(title, facts, tables | more, verdict.strip())
+    # A note on several numbers is told once.
+    notes: dict[str, list[str]] = {}
+    for one in missed:
+        if one.published.note:
+            notes.setdefault(one.published.note, []).append(one.published.quantity)
+    lines = [f"{'; '.join(quantities)}: {note}" for note, quantities in notes.items()]
+    verdict = "\n".join([*lines, said]).strip()
+    return Result(title, facts, {"table": Table(columns, rows)} | more, verdict)
 
 
 def _figure(value: Value) -> str:

@@ -8,7 +8,7 @@ from bitline.display.result import Column, Fact, Result, Table
 from bitline.metrics import metric
 
 if TYPE_CHECKING:
-    from bitline.statistics import Statistics, TenantEntry
+    from bitline.statistics import SearchCounts, Statistics, TenantEntry
 
 
 def summary(told: "Statistics") -> Result:
@@ -32,6 +32,7 @@ def summary(told: "Statistics") -> Result:
         "rows_written": Fact("Rows of vectors written", bits.rows_written),
         "evaluations": Fact("Expressions evaluated", bits.evaluations),
         "disagreements": Fact("  that disagreed" if bits.checks else None, bits.disagreements),
+        **_searched(told.search),
         **{
             key: Fact(metric(key).label, int(getattr(told, key)), metric(key).quantity.show)
             for key in ("link_down_bytes", "link_up_bytes", "channel_bytes")
@@ -45,6 +46,23 @@ def summary(told: "Statistics") -> Result:
     if told.tenants:
         tables["tenants"] = _tenants(told.tenants)
     return Result(f"Statistics of {told.elapsed} until {told.now}", facts, tables)
+
+
+def _searched(search: "SearchCounts") -> dict[str, Fact]:
+    """What name-value lookup did; people are told only where there was some."""
+    used, looked = search.entries_appended or search.lookups, search.lookups
+    return {
+        "entries_appended": Fact("Entries with names appended" if used else None, search.entries_appended),
+        "entries_deleted": Fact("  deleted" if search.entries_deleted else None, search.entries_deleted),
+        "rows_sealed": Fact("  rows of names programmed" if search.rows_sealed else None, search.rows_sealed),
+        "lookups": Fact("Lookups of names" if used else None, looked),
+        "name_senses": Fact("  senses that compared names" if looked else None, search.senses),
+        "match_vectors": Fact("  match vectors read out" if looked else None, search.match_vectors),
+        "entries_found": Fact("  entries found" if looked else None, search.entries_found),
+        "value_pages_read": Fact(
+            "  logical pages of values read" if looked else None, search.value_pages_read
+        ),
+    }
 
 
 def _busy(told: "Statistics") -> Table:

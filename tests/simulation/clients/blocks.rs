@@ -199,7 +199,8 @@ impl Client {
             lba,
             count,
         } = range;
-        let to = self.random.below(device.blocks() - count + 1);
+        let blocks = self.shared.oracle.borrow().blocks(*space);
+        let to = self.random.below(blocks - count + 1);
         if !self.shared.oracle.borrow_mut().claim(*space, to, *count) {
             return;
         }

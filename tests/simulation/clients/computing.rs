@@ -19,7 +19,7 @@ impl Client {
             return;
         };
         let per_page = u64::from(device.preferred_write_blocks());
-        let pages = device.blocks() / per_page;
+        let pages = self.shared.oracle.borrow().blocks(space) / per_page;
         let length = (1 + self.random.below(PAGES_MAX)).min(pages);
         if length == 0 || device.block_bytes() != self.shared.oracle.borrow().block_bytes(space) {
             return;

@@ -15,11 +15,19 @@ impl Client {
         if !self.shared.oracle.borrow_mut().claim(space, 0, blocks) {
             return;
         }
+        // Names are kept in the first one.
+        let has_names = space == 0;
+        if has_names && !self.shared.slots.close() {
+            return self.shared.oracle.borrow_mut().release(space, 0, blocks);
+        }
         let block_bytes = (512 << self.random.below(3)).min(self.shared.block_bytes_max);
         self.shared
             .oracle
             .borrow_mut()
             .begin_format(space, block_bytes);
+        if has_names {
+            self.shared.slots.begin_erasure();
+        }
         let admin = self.shared.host.admin();
         let id = NamespaceId::new(space as u32 + 1);
         // A format that fails leaves the namespace unusable: then it stays claimed.
@@ -27,6 +35,10 @@ impl Client {
             match admin.format(id, block_bytes).await {
                 Ok(()) => {
                     let mut oracle = self.shared.oracle.borrow_mut();
+                    if has_names {
+                        self.shared.slots.erased();
+                        self.shared.slots.open();
+                    }
                     return oracle.acknowledge_format(space, block_bytes);
                 }
                 Err(error) if is_want_of_space(&error) || is_busy(&error) => {
@@ -48,6 +60,7 @@ impl Client {
             self.shared.sim().sleep(pause).await;
         }
         self.shared.oracle.borrow_mut().begin_sanitize();
+        self.shared.slots.begin_erasure();
         let before = Inventory::take(&self.shared.nand.borrow());
         let admin = self.shared.host.admin();
         // One that fails, which it may for want of space only, leaves the drive unusable: then all
@@ -60,6 +73,8 @@ impl Client {
             }
         }
         self.shared.oracle.borrow_mut().acknowledge_sanitize();
+        // It ends, whatever happens.
+        self.shared.slots.erased();
         loop {
             match admin.sanitize_status().await {
                 Ok(page) if page.is_in_progress() => self.shared.sim().sleep(pause * 10).await,
@@ -73,6 +88,7 @@ impl Client {
         }
         self.shared.sanitized.set(self.shared.sanitized.get() + 1);
         self.shared.oracle.borrow_mut().release_all();
+        self.shared.slots.open();
         self.shared.sanitizing.set(false);
     }
 
@@ -90,6 +106,13 @@ impl Client {
                 return false;
             }
         }
-        true
+        let closed = self.shared.slots.close();
+        if !closed {
+            for space in 0..spaces {
+                let blocks = oracle.blocks(space);
+                oracle.release(space, 0, blocks);
+            }
+        }
+        closed
     }
 }

@@ -15,6 +15,7 @@ use media::nand::Nand;
 use nvme::{NamespaceId, Status};
 use sim::{Random, Span};
 
+use crate::names::Slots;
 use crate::oracle::Oracle;
 
 /// Placement handles that clients open in each namespace.
@@ -28,6 +29,8 @@ pub struct Shared {
     host: Host,
     oracle: Rc<RefCell<Oracle>>,
     nand: Rc<RefCell<Nand>>,
+    /// Where others keep names, who have to be done before a format or a sanitize operation.
+    slots: Rc<Slots>,
     /// The largest format: a logical page.
     block_bytes_max: u32,
     in_flight: Cell<u64>,
@@ -43,9 +46,11 @@ impl Shared {
         host: Host,
         oracle: Rc<RefCell<Oracle>>,
         nand: Rc<RefCell<Nand>>,
+        slots: Rc<Slots>,
         block_bytes_max: u32,
     ) -> Rc<Shared> {
         Rc::new(Shared {
+            slots,
             block_bytes_max,
             host,
             oracle,
@@ -82,7 +87,12 @@ impl Shared {
         self.complaint.borrow_mut().take().map_or(Ok(()), Err)
     }
 
-    fn complain(&self, what: String) {
+    /// Whether a client sanitizes the drive, or is about to.
+    pub fn is_sanitizing(&self) -> bool {
+        self.sanitizing.get()
+    }
+
+    pub fn complain(&self, what: String) {
         self.complaint.borrow_mut().get_or_insert(what);
     }
 }
@@ -97,8 +107,8 @@ struct Range {
 
 /// One client.
 pub struct Client {
-    shared: Rc<Shared>,
-    random: Random,
+    pub shared: Rc<Shared>,
+    pub random: Random,
     /// Namespaces that this client has opened.
     devices: Vec<Option<BlockDevice<Queue>>>,
 }
@@ -160,7 +170,7 @@ impl Client {
     }
 
     /// The namespace, opened again if it was formatted.
-    async fn device(
+    pub async fn device(
         &mut self,
         queue: usize,
         space: usize,
@@ -207,7 +217,7 @@ impl Client {
     }
 
     /// Commands may fail only for want of space, which worn-out flash brings about.
-    fn expect_success<T>(&self, outcome: &Result<T, host::Error>) {
+    pub fn expect_success<T>(&self, outcome: &Result<T, host::Error>) {
         if let Err(error) = outcome
             && !is_want_of_space(error)
         {
@@ -217,7 +227,7 @@ impl Client {
     }
 }
 
-fn is_want_of_space(error: &host::Error) -> bool {
+pub fn is_want_of_space(error: &host::Error) -> bool {
     let wants = [
         Status::CAPACITY_EXCEEDED,
         Status::GROUP_FULL,

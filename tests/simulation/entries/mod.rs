@@ -5,6 +5,8 @@
 //!
 //! `BITLINE_ENTRIES=10000000` sends so many; `make fuzz` does.
 
+mod names;
+mod search;
 mod shapes;
 mod world;
 
@@ -53,6 +55,8 @@ fn small_drive() -> Drive {
         ("ftl.overprovisioning", "0.25"),
         ("ftl.gc.threshold_blocks", "4"),
         ("bits.compute_blocks_percent", "25"),
+        // Names that wait for a row to be full are in the journal, too, which has little room.
+        ("search.buffer_bytes", "262144"),
     ];
     let preset = Config::preset("flash-cosmos").expect("the preset exists");
     Drive::open(preset.with(keys).expect("a possible drive")).expect("it opens")
@@ -336,6 +340,7 @@ fn a_million_random_entries_lose_nothing() {
     ];
     for _ in 0..entries() / BATCH {
         world.look(&mut drive);
+        world.look_for_names(&mut drive, &mut random);
         let batch: Vec<Sent> = (0..BATCH).map(|_| draw(&mut world, &mut random)).collect();
         let statuses = send_all(&mut drive, &batch);
         for (sent, status) in batch.iter().zip(statuses) {

@@ -11,6 +11,7 @@ use nvme::{BitsCommand, CommandId, DataPointer, IoCommand, MEMORY_PAGE_BYTES, Su
 use sim::Random;
 use zerocopy::IntoBytes;
 
+use super::search;
 use super::world::{HANDLES, World};
 
 /// A command, and a legal entry of it.
@@ -36,7 +37,7 @@ const fn shape(opcode: u8, legal: fn(&mut World, &mut Random) -> SubmissionEntry
 }
 
 /// I/O commands.
-pub(crate) const IO: [Shape; 10] = [
+pub(crate) const IO: [Shape; 19] = [
     shape(opcode::FLUSH, flush),
     Shape {
         spare: spare_blocks,
@@ -71,6 +72,28 @@ pub(crate) const IO: [Shape; 10] = [
         least_percent: 34,
         ..shape(opcode::FC_READ, fc_read)
     },
+    Shape {
+        weight: 2,
+        spare: spare_blocks,
+        ..shape(opcode::REGION_ALLOCATE, search::allocate)
+    },
+    Shape {
+        // So that regions come to have entries.
+        weight: 1,
+        ..shape(opcode::REGION_DEALLOCATE, search::deallocate)
+    },
+    shape(opcode::APPEND, search::append),
+    shape(opcode::UPDATE, search::update),
+    shape(opcode::SIMPLE_LOOKUP, search::simple_lookup),
+    shape(opcode::LOOKUP, search::lookup),
+    Shape {
+        // A lookup can be gone on with once, unless others end it or push it out.
+        weight: 1,
+        least_percent: 5,
+        ..shape(opcode::LOOKUP_CONTINUE, search::lookup_continue)
+    },
+    shape(opcode::DELETE, search::delete),
+    shape(opcode::REGION_REPORT, search::report),
 ];
 
 /// Admin commands.
@@ -119,17 +142,22 @@ pub(crate) const ADMIN: [Shape; 14] = [
 /// The id is the driver's to give.
 const ID: CommandId = CommandId::new(0);
 
-fn of(command: IoCommand) -> SubmissionEntry {
+pub(super) fn of(command: IoCommand) -> SubmissionEntry {
     command.encode(ID)
 }
 
 /// A pointer to `bytes` of data: an SGL, or PRP entries with a list where one is needed.
-fn data(world: &mut World, random: &mut Random, bytes: u64) -> DataPointer {
+pub(super) fn data(world: &mut World, random: &mut Random, bytes: u64) -> DataPointer {
     let address = world.data(random, bytes);
     pointer(world, random, address, bytes)
 }
 
-fn pointer(world: &mut World, random: &mut Random, address: u64, bytes: u64) -> DataPointer {
+pub(super) fn pointer(
+    world: &mut World,
+    random: &mut Random,
+    address: u64,
+    bytes: u64,
+) -> DataPointer {
     if random.chance(0.5) {
         let length = bytes as u32;
         return DataPointer::Sgl { address, length };

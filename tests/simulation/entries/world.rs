@@ -1,11 +1,12 @@
-//! What is on the drive while entries are sent to it: namespaces, placement handles, and the host memory that
-//! entries may name.
+//! What is on the drive while entries are sent to it: namespaces, placement handles, search regions, and the host memory
+//! that entries may name.
 
 use bitline::Drive;
 use bitline::inside::InsideHost;
 use host::bits::BitsDevice;
 use host::{Buffer, Memory};
-use nvme::{Dma, Expression, Lba, MEMORY_PAGE_BYTES, NamespaceId};
+use nvme::command::RegionRecord;
+use nvme::{Dma, Expression, Lba, MEMORY_PAGE_BYTES, NamespaceId, RegionId};
 use sim::Random;
 
 /// Size of the buffer for data, in logical blocks of 512 bytes.
@@ -18,8 +19,8 @@ pub(crate) const KEPT_BLOCKS: u64 = 64;
 
 /// Numbers of handles that entries name: most are open.
 pub(crate) const HANDLES: u64 = 8;
-/// Bytes of a logical page of the drive.
-const PAGE_BYTES: u64 = 2048;
+/// Bytes of a logical page of the drive, and of a flash page.
+pub(crate) const PAGE_BYTES: u64 = 2048;
 
 /// A namespace as it is formatted now.
 #[derive(Clone, Copy)]
@@ -47,6 +48,10 @@ pub(crate) struct World {
     pub(crate) spaces: Vec<Space>,
     /// Open handles, each with its namespace.
     handles: Vec<(Space, u16)>,
+    /// Search regions, each with its namespace.
+    pub(super) regions: Vec<(Space, RegionRecord)>,
+    /// Lookups that can be gone on with: namespace, search region, cursor.
+    pub(super) cursors: Vec<(Space, RegionId, u32)>,
     memory: Memory,
     lists: Buffer,
     lists_used: u64,
@@ -64,6 +69,8 @@ impl World {
         World {
             spaces: Vec::new(),
             handles: Vec::new(),
+            regions: Vec::new(),
+            cursors: Vec::new(),
             memory,
             lists,
             lists_used: 0,

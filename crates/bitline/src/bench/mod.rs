@@ -7,6 +7,7 @@
 mod computing;
 mod executor;
 mod memory;
+mod names;
 mod requests;
 
 use serde::Serialize;
@@ -37,6 +38,10 @@ pub struct BenchReport {
     /// Bytes of the wordlines that searches for names of 97 bits among 131,072 select, in the same unit. Of
     /// most of them little is read: soon there is no name left that they could rule out.
     pub search_gbps: f64,
+    /// Bytes of values that are appended, each with a name of 12 bytes, data included, in megabytes (10^6) per second.
+    pub append_mbps: f64,
+    /// Lookups of one name among a million, timing only, a second.
+    pub lookups_per_second: f64,
     /// Time to open a drive of 2 TB, in milliseconds.
     pub open_2tb_ms: f64,
     /// Memory that the process grows by when it does, in MiB.
@@ -99,6 +104,8 @@ pub fn run(progress: impl Fn(&str)) -> Result<BenchReport, Error> {
     let [(read_ideal, _), (read_cached, _), (write_gc, write_gc_waf)] = rates;
     progress("AND of 48 vectors, OR of four such ANDs, and searches");
     let computing = computing::measure()?;
+    progress("names appended and looked up");
+    let names = names::measure()?;
     let of_executor = |rate: f64| rate / (awaits / AWAITS_PER_ROUND as f64);
     Ok(BenchReport {
         requests_per_second: RequestRates {
@@ -112,6 +119,8 @@ pub fn run(progress: impl Fn(&str)) -> Result<BenchReport, Error> {
         and48_gbps: computing.and48,
         or4x48_gbps: computing.or4x48,
         search_gbps: computing.search,
+        append_mbps: names.append_mbps,
+        lookups_per_second: names.lookups,
         open_2tb_ms,
         open_2tb_mib,
         bytes_per_page,

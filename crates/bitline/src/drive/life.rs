@@ -219,7 +219,10 @@ mod tests {
         for _ in 0..2 {
             let powered = drive.powered().expect("it has power");
             let order: Vec<_> = powered.device.parts().collect();
-            assert_eq!(order, ["schedule", "ftl", "cache", "bits", "front end"]);
+            assert_eq!(
+                order,
+                ["schedule", "ftl", "cache", "bits", "search", "front end"]
+            );
             drive.power_cut().expect("no image");
             drive.power_up().expect("it recovers");
         }

@@ -92,7 +92,12 @@ impl Drive {
     {
         let powered = self.powered()?;
         let task = powered.host.sim.spawn(function(powered.host.clone()));
-        self.lived(&powered.simulation, &task)
+        // Nobody comes from outside before this is over.
+        powered.simulation.set_closed(true);
+        let outcome = self.lived(&powered.simulation, &task);
+        powered.simulation.set_closed(false);
+        powered.device.schedule.pay_all();
+        outcome
     }
 
     /// Lets time pass until `task` has finished.

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use host::volume::{Group, Volume, VolumeError};
 use nvme::Status;
+use nvme::log::critical_warning;
 use sim::Sim;
 use sim::resource::{Permit, RangeLock, Semaphore};
 
@@ -285,6 +286,11 @@ impl Mount {
 
     async fn open(&self, host: &Host, absent: Absent) -> Result<Option<Box<DriveVolume>>, Error> {
         let (block, options) = (host.block.clone(), options(host));
+        let may_remove = async || {
+            let admin = host::admin::Admin::new(host.block.transport().clone());
+            let health = admin.health().await?;
+            Ok(health.critical_warning & critical_warning::RELIABILITY == 0)
+        };
         if !matches!(&*self.state.borrow(), State::Open(_)) {
             // Calls that were broken off may have left commands behind, which change what is read here.
             host.nothing_left().await;
@@ -298,6 +304,7 @@ impl Mount {
                 };
                 let volume = kept.volume.as_mut().expect("it was just put there");
                 volume.reopen(block).await?;
+                volume.mend(may_remove).await?;
                 kept.volume.take().expect("it is still there")
             }
             State::Closed => match self.open_on_drive(host, options.first).await {
@@ -308,11 +315,16 @@ impl Mount {
                 Err(VolumeError::NoVolume { .. }) => {
                     let _plain = self.plain.acquire(PLAIN_WRITES).await;
                     check_empty(host, &options).await?;
-                    Box::new(Volume::create(block, options).await?)
+                    let mut volume = Box::new(Volume::create(block, options).await?);
+                    // An earlier volume may have gone without its search regions.
+                    volume.mend(may_remove).await?;
+                    volume
                 }
                 opened => {
                     self.may_have_leftovers.set(true);
                     let mut volume = Box::new(opened?);
+                    // What a power cut left of stores that were made or removed.
+                    volume.mend(may_remove).await?;
                     self.reserved.keep_in(&mut volume);
                     volume
                 }

@@ -1,5 +1,5 @@
-//! Named objects of a drive: groups and their vectors, arrays, files and tables, in the volume that the host library
-//! keeps on it.
+//! Named objects of a drive: groups and their vectors, arrays, files, tables and name-value stores, in the volume that the
+//! host library keeps on it.
 //!
 //! A drive's volume is made when something is first named, and found again by every process that opens the drive.
 
@@ -20,6 +20,7 @@ pub use group::{Group, Writer};
 pub(crate) use information::usage;
 pub use information::{GroupInfo, Rows, Vector};
 pub use moved::Move;
+pub(crate) use objects::{not_found, number_of};
 
 /// The named objects of a drive.
 pub struct Volume<'d>(&'d mut Drive);

@@ -40,9 +40,16 @@ impl Host {
         content: Content,
         data: &[u8],
     ) -> Result<(), Error> {
-        if matches!(content.kind(), Kind::Group | Kind::Vector) {
-            let message = format!("{name:?}: groups and vectors are written through a group");
-            return Err(host::Error::Usage(message).into());
+        match content.kind() {
+            Kind::Group | Kind::Vector => {
+                let message = format!("{name:?}: groups and vectors are written through a group");
+                return Err(host::Error::Usage(message).into());
+            }
+            Kind::Store => {
+                let name = name.to_owned();
+                return Err(VolumeError::Store { name }.into());
+            }
+            _ => {}
         }
         check_name(name)?;
         content.check()?;
@@ -102,7 +109,7 @@ impl Host {
     ///
     /// # Errors
     /// [`VolumeError::NotFound`]; what opening the volume reports.
-    pub(super) async fn use_object(&self, name: &str) -> Result<(Object, Using<'_>), Error> {
+    pub(crate) async fn use_object(&self, name: &str) -> Result<(Object, Using<'_>), Error> {
         loop {
             let look = async |volume: &mut DriveVolume| {
                 let object = volume.named(name).ok_or_else(|| not_found(name))?;
@@ -150,6 +157,9 @@ impl Host {
         };
         let remove = async |volume: &mut DriveVolume| {
             let object = volume.named(name).ok_or_else(|| not_found(name))?;
+            if object.content.kind() == Kind::Store {
+                return Ok(volume.remove_store(object.id).await?);
+            }
             let mut change = volume.change()?;
             change.remove(object.id)?;
             change.commit().await?;
@@ -178,7 +188,7 @@ impl Host {
 }
 
 /// The number of the object of this name.
-pub(super) fn number_of(volume: &DriveVolume, name: &str) -> Option<u32> {
+pub(crate) fn number_of(volume: &DriveVolume, name: &str) -> Option<u32> {
     volume.named(name).map(|object| object.id.get())
 }
 
@@ -195,7 +205,7 @@ fn check_kind(volume: &DriveVolume, name: &str, wanted: Kind) -> Result<(), Volu
     }
 }
 
-pub(super) fn not_found(name: &str) -> VolumeError {
+pub(crate) fn not_found(name: &str) -> VolumeError {
     VolumeError::NotFound {
         what: format!("object {name:?}"),
     }

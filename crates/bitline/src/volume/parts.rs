@@ -1,6 +1,6 @@
 //! Arrays, files and tables in parts: bytes read and written in place, and objects that become longer or shorter.
 
-use host::volume::{Object, write_content};
+use host::volume::{Kind, Object, VolumeError, write_content};
 use sim::resource::{Access, RangeGuard};
 
 use super::objects::{not_found, number_of};
@@ -32,6 +32,11 @@ impl Host {
     /// As [`super::Volume::write_at`].
     pub async fn write_object_at(&self, name: &str, offset: u64, data: &[u8]) -> Result<(), Error> {
         let (object, _using) = self.use_object(name).await?;
+        if object.content.kind() == Kind::Store {
+            // Names would not tell of other values.
+            let name = name.to_owned();
+            return Err(VolumeError::Store { name }.into());
+        }
         object.check_within(offset, data.len() as u64)?;
         let _blocks = self.sole_writer(&object, offset, data.len() as u64).await;
         Ok(object.write(&self.block, offset, data).await?)
@@ -104,11 +109,19 @@ impl Host {
 
     /// Waits until nobody else changes an object's length.
     async fn resizing(&self, name: &str) -> Result<RangeGuard<'_>, Error> {
+        self.locked(name, Access::Exclusive).await
+    }
+
+    /// An object's own lock, which those share who do not change what it is.
+    ///
+    /// # Errors
+    /// [`host::volume::VolumeError::NotFound`]; what opening the volume reports.
+    pub(crate) async fn locked(&self, name: &str, access: Access) -> Result<RangeGuard<'_>, Error> {
         loop {
             let object = self.object(name).await?;
             let number = u64::from(object.ok_or_else(|| not_found(name))?.id.get());
             let lock = &self.mount.resizing;
-            let resizing = lock.lock(number..number + 1, Access::Exclusive).await;
+            let resizing = lock.lock(number..number + 1, access).await;
             // Another may have got the name meanwhile.
             let object = self.object(name).await?;
             if object.is_some_and(|object| u64::from(object.id.get()) == number) {

@@ -85,7 +85,7 @@ fn begin_sanitize(drive: &mut Drive) {
     begun.expect("power").expect("it begins");
 }
 
-fn nothing_is_left(drive: &mut Drive) {
+pub(crate) fn nothing_is_left(drive: &mut Drive) {
     assert_eq!(remnants(drive), [], "of what the host wrote");
     assert_eq!(secrets(drive), [], "of what the host wrote");
 }

@@ -7,6 +7,7 @@ mod cached;
 mod commands;
 mod erasure;
 mod journal;
+mod names_erased;
 mod namespaces;
 mod placed;
 mod remnants;

@@ -9,6 +9,7 @@ use crate::schedule::Fault;
 pub(super) struct Answer {
     pub(super) status: Status,
     pub(super) dw0: u32,
+    pub(super) dw1: u32,
     /// Bytes for the host that go over the link right before the completion.
     pub(super) data_bytes: u64,
 }
@@ -17,6 +18,7 @@ impl Answer {
     pub(super) const DONE: Answer = Answer {
         status: Status::SUCCESS,
         dw0: 0,
+        dw1: 0,
         data_bytes: 0,
     };
 }
@@ -33,7 +35,7 @@ impl From<Status> for Answer {
 /// The status that tells the host of an error of the translation layer.
 pub(super) fn status_of(error: FtlError, reading: bool) -> Status {
     match error {
-        FtlError::NoSpace => Status::CAPACITY_EXCEEDED,
+        FtlError::NoSpace | FtlError::GroupTooLong => Status::CAPACITY_EXCEEDED,
         FtlError::NoComputeBlock(_) => Status::GROUP_FULL,
         FtlError::Flash(Fault::Uncorrectable(_) | Fault::NeedsCorrection(_)) => {
             Status::UNRECOVERED_READ_ERROR

@@ -29,6 +29,7 @@ use crate::ftl::{Ftl, MappingUnit};
 use crate::memory::Buffers;
 use crate::part::Part;
 use crate::port::{Fetch, HostPort, HostTransfer};
+use crate::search::Search;
 use crate::served::{Served, ServedFor};
 pub use admin::HealthConfig;
 use admin::{Events, Features, Health, Sanitizing};
@@ -112,6 +113,7 @@ pub struct Controller {
     aborts: Cell<u8>,
     port: Rc<HostTransfer>,
     bits: Rc<Bits>,
+    search: Rc<Search>,
 }
 
 impl Controller {
@@ -123,8 +125,7 @@ impl Controller {
     pub async fn power_up(
         backend: &Backend,
         config: &FrontendConfig,
-        cache: Rc<Cache>,
-        bits: Rc<Bits>,
+        (cache, bits, search): (Rc<Cache>, Rc<Bits>, Rc<Search>),
         host: HostPort,
         admin: AdminQueues,
         blank: bool,
@@ -173,6 +174,7 @@ impl Controller {
             aborts: Cell::new(0),
             port: backend.port.clone(),
             bits,
+            search,
         });
         controller.take_pages_read();
         controller.resume(blank).await;

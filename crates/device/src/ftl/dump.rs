@@ -7,10 +7,11 @@ use std::rc::Rc;
 use media::nand::{BlockId, Outcome, PageAddress, PlaneId};
 
 use super::Ftl;
+use super::journal::pages_of;
 use super::lpn::Lpn;
 use super::mapping::Mapping;
 use super::spare::{Content, Record, data_record_bytes, encode_units};
-use crate::journal::FactKey;
+use crate::journal::{Change, FactKey, Others};
 use crate::memory::{BufferId, Work};
 use crate::schedule::{AtRest, SpareBytes};
 
@@ -105,16 +106,32 @@ impl Dump<'_> {
 
     /// Keeps a fact for the lives to come, as [`Ftl::put_facts`] does; false if there is no page left for it.
     pub(crate) fn put_fact(&mut self, key: FactKey, value: &[u8]) -> bool {
+        self.put_group(For::Note, vec![(key, Some(value.into()))])
+            .is_some()
+    }
+
+    /// Keeps facts that an owner has in memory; gives the pages that they took, or none if there is not enough room for all.
+    pub(crate) fn put_facts(&mut self, changes: Vec<Change>) -> Option<u32> {
+        self.put_group(For::Data, changes)
+    }
+
+    fn put_group(&mut self, what: For, changes: Vec<Change>) -> Option<u32> {
         let ftl = self.ftl;
-        let draft = (ftl.facts.borrow()).draft(vec![(key, Some(value.into()))], false);
+        // What is saved takes the pages that were claimed for it, and no others move.
+        let draft = ftl.facts.borrow().draft(changes, Others::Fitting);
+        let count = pages_of(&draft).ok()?;
         let version = ftl.next_version();
         let buffer = ftl.buffers.take_spare_firmware_page();
-        let kept = (0..draft.pages.len() as u16).all(|index| {
+        let kept = (0..count).all(|index| {
             let content = ftl.fill_page_of(&draft, index, buffer);
-            self.program(For::Note, buffer, |dump| dump.page_record(content, version))
+            self.program(what, buffer, |dump| dump.page_record(content, version))
         });
         ftl.buffers.give_back_spare_page(buffer);
-        kept
+        if kept {
+            // So that a group after this one names it; where its pages are nobody asks in this life.
+            ftl.facts.borrow_mut().commit(version, draft, Vec::new());
+        }
+        kept.then_some(count)
     }
 
     /// Programs a buffer to the next page that takes it, with the record that it is to have there; false if there is no

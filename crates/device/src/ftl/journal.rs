@@ -8,11 +8,14 @@ use media::nand::{PageAddress, Ppa};
 use sim::resource::Semaphore;
 use sim::{Sim, join_all};
 
-use super::spare::Content;
+use super::spare::{Content, GROUP_PAGES_MAX};
 use super::{Ftl, FtlError};
-use crate::journal::{Change, Draft, FactKey, FactKind};
+use crate::journal::{Change, Draft, FactKey, FactKind, Others};
 use crate::memory::{BufferId, Purpose};
 use crate::schedule::Origin;
+
+/// Pages of a group that are programmed at a time, at most: more than any drive has buffers and planes for at once.
+const PAGES_AT_ONCE: usize = 1024;
 
 /// Puts that wait to be written together.
 #[derive(Default)]
@@ -65,7 +68,7 @@ impl Ftl {
             return written;
         }
         let batch = self.journal.waiting.take();
-        let written = self.write_group(batch.changes, false).await;
+        let written = self.write_group(batch.changes, Others::Oldest).await;
         outcome.set(Some(written));
         written
     }
@@ -87,16 +90,23 @@ impl Ftl {
         if self.facts.borrow().pages().next().is_none() {
             return Ok(());
         }
-        self.write_group(Vec::new(), true).await
+        self.write_group(Vec::new(), Others::All).await
     }
 
     /// Writes one group; the caller's turn it is.
-    async fn write_group(&self, changes: Vec<Change>, all: bool) -> Result<(), FtlError> {
-        let draft = self.facts.borrow().draft(changes, all);
+    async fn write_group(&self, changes: Vec<Change>, others: Others) -> Result<(), FtlError> {
+        let draft = self.facts.borrow().draft(changes, others);
         let version = self.next_version();
-        let indices = 0..draft.pages.len() as u16;
-        let programs = indices.map(|index| self.program_page_of(&draft, index, version));
-        let programmed = join_all(programs).await;
+        let count = pages_of(&draft)?;
+        let mut programmed = Vec::with_capacity(count as usize);
+        for first in (0..count).step_by(PAGES_AT_ONCE) {
+            let indices = first..count.min(first + PAGES_AT_ONCE as u32);
+            let programs = indices.map(|index| self.program_page_of(&draft, index, version));
+            programmed.append(&mut join_all(programs).await);
+            if programmed.iter().any(Result::is_err) {
+                break;
+            }
+        }
         let failure = programmed.iter().find_map(|page| page.err());
         for page in programmed.iter().flatten() {
             self.settle(*page, self.whole_if(failure.is_none()));
@@ -114,7 +124,7 @@ impl Ftl {
     async fn program_page_of(
         &self,
         draft: &Draft,
-        index: u16,
+        index: u32,
         version: u64,
     ) -> Result<PageAddress, FtlError> {
         let number = self.facts.borrow().written() + u64::from(index);
@@ -127,16 +137,26 @@ impl Ftl {
     }
 
     /// Fills a buffer with a page of a group; gives what its record says of it.
-    pub(super) fn fill_page_of(&self, draft: &Draft, index: u16, buffer: BufferId) -> Content {
-        let bytes = &draft.pages[usize::from(index)];
+    pub(super) fn fill_page_of(&self, draft: &Draft, index: u32, buffer: BufferId) -> Content {
+        let bytes = &draft.pages[index as usize];
         self.buffers.with_mut(buffer, |page| {
             page[..bytes.len()].copy_from_slice(bytes);
             page[bytes.len()..].fill(0);
         });
         Content::Journal {
             index,
-            count: draft.pages.len() as u16,
+            count: draft.pages.len() as u32,
             oldest: draft.oldest,
         }
     }
+}
+
+/// How many pages a group has.
+///
+/// # Errors
+/// [`FtlError::GroupTooLong`] if they are more than their records can tell apart.
+pub(super) fn pages_of(draft: &Draft) -> Result<u32, FtlError> {
+    let pages = u32::try_from(draft.pages.len()).ok();
+    let pages = pages.filter(|pages| *pages <= GROUP_PAGES_MAX);
+    pages.ok_or(FtlError::GroupTooLong)
 }

@@ -1,4 +1,4 @@
-//! Blocks that are lent to an evaluation, for pages that it brings together.
+//! Blocks that are lent: to an evaluation, for pages that it brings together, and how all that are lent come back.
 
 use media::nand::{BlockId, PageAddress, PlaneId};
 
@@ -35,16 +35,33 @@ impl Ftl {
     /// # Errors
     /// The fault, if the erase failed; the block is then out of use, too.
     pub async fn return_compute_block(&self, block: BlockId) -> Result<(), FtlError> {
+        self.take_back(block, || self.lent.set(self.lent.get() - 1))
+            .await
+    }
+
+    /// Erases a block that was lent, if anything is in it, and takes it back, unless a program failed in it: it is then out of
+    /// use. `settle` is called when it is empty, or out of use.
+    ///
+    /// # Errors
+    /// The fault, if the erase failed; the block is then out of use, too.
+    pub(super) async fn take_back(
+        &self,
+        block: BlockId,
+        settle: impl FnOnce(),
+    ) -> Result<(), FtlError> {
         let die = self.geometry.die_of_block(block);
         let state = self.schedule.nand().block_state(block);
         let worn = self.has_failed_page(block, state.next_page);
-        let erase = Erase {
-            block,
-            origin: Origin::own(tenants::COLLECTION),
-        };
-        let erased = self.schedule.perform(die, erase).await;
-        self.count(|counts| counts.compute_blocks_erased += 1);
-        self.lent.set(self.lent.get() - 1);
+        let mut erased = Ok(());
+        if state.next_page > 0 {
+            let erase = Erase {
+                block,
+                origin: Origin::own(tenants::COLLECTION),
+            };
+            erased = self.schedule.perform(die, erase).await;
+            self.count(|counts| counts.compute_blocks_erased += 1);
+        }
+        settle();
         self.region_changed.announce();
         let mut blocks = self.blocks.borrow_mut();
         blocks.release_from_compute(block);

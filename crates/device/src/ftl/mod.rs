@@ -25,6 +25,7 @@ mod precondition;
 mod purge;
 mod read;
 mod recovery;
+mod search;
 mod slc_cache;
 mod spare;
 mod unit;
@@ -51,6 +52,7 @@ pub use checkpoint::CheckpointConfig;
 use checkpoint::Checkpoints;
 pub use config::{Capacity, Frontiers, FtlConfig, FtlConfigError};
 pub use counts::FtlCounts;
+pub(crate) use dump::Dump;
 use dump::DumpFrontier;
 use gc::Collections;
 pub use gc::{GcConfig, GcPace, GcPolicy};
@@ -66,6 +68,8 @@ pub use precondition::{History, Precondition, PreconditionError, Preconditioned}
 pub use purge::Purge;
 pub use read::PageSlice;
 pub use recovery::Recovered;
+pub use search::NamePage;
+use search::SearchBlocks;
 pub use slc_cache::SlcCacheConfig;
 use spare::{Content, Record};
 use unit::Slots;
@@ -85,6 +89,9 @@ pub enum FtlError {
     /// The share of the drive that is for computing is used up.
     #[error("no block is left for computing in plane {0}")]
     NoComputeBlock(u32),
+    /// Facts that are to come into force together fill more pages than can be told apart.
+    #[error("facts that come into force together fill more pages than the journal can tell apart")]
+    GroupTooLong,
     /// The flash lost data, or refused.
     #[error(transparent)]
     Flash(#[from] crate::schedule::Fault),
@@ -132,6 +139,8 @@ pub struct Ftl {
     region_changed: Broadcast,
     /// Blocks lent to evaluations.
     lent: Cell<u32>,
+    /// Blocks lent to search regions.
+    search: SearchBlocks,
     data_pages: u32,
     planes: Vec<PlaneState>,
     collections: Collections,
@@ -241,6 +250,7 @@ impl Ftl {
             region: RefCell::new(Region::new(&geometry, unit.per_page())),
             region_changed: Broadcast::new(sim),
             lent: Cell::new(0),
+            search: SearchBlocks::new(sim),
             data_pages: capacity.data_pages,
             planes: (0..geometry.planes())
                 .map(|_| PlaneState {

@@ -10,9 +10,9 @@ use std::ops::Range;
 
 use media::nand::{BlockCondition, BlockId, PageAddress, PageState, PlaneId, Ppa};
 
-use super::Ftl;
 use super::blocks::Use;
 use super::spare::{Content, Record};
+use super::{Ftl, FtlError};
 use crate::planted::{Bug, is_planted};
 
 /// Erases of a block that are tried before its bits are said to remain.
@@ -27,6 +27,8 @@ enum Target {
     /// Data of these logical pages, what cannot be told from it, and what was lent to evaluations before
     /// the page of this sequence number.
     Pages { pages: Range<u32>, since: u64 },
+    /// Groups of facts of a version below this.
+    Facts { below: u64 },
 }
 
 /// A block to be erased.
@@ -100,6 +102,17 @@ impl Ftl {
     pub fn begin_purge_of(&self, pages: Range<u32>) -> Purge {
         let since = self.next_sequence.get();
         self.purge(Target::Pages { pages, since })
+    }
+
+    /// Writes all facts anew, and begins to erase what the flash still has of those that are no more.
+    ///
+    /// # Errors
+    /// No space.
+    pub async fn begin_purge_of_facts(&self) -> Result<Purge, FtlError> {
+        // A copy made by collection keeps its version.
+        let below = self.next_version();
+        self.rewrite_journal().await?;
+        Ok(self.purge(Target::Facts { below }))
     }
 
     fn purge(&self, target: Target) -> Purge {
@@ -231,8 +244,8 @@ impl Ftl {
         if nand.is_erased(block) {
             return false;
         }
-        if matches!(target, Target::Pages { .. }) && self.blocks.borrow().usage(block) == Use::Root
-        {
+        let everything = matches!(target, Target::Everything { .. });
+        if !everything && self.blocks.borrow().usage(block) == Use::Root {
             return false;
         }
         let state = nand.block_state(block);
@@ -264,8 +277,15 @@ impl Ftl {
             match target {
                 Target::Everything { since } => record.sequence < *since || lpn.is_some(),
                 Target::Pages { pages, since } => {
-                    let lent = record.content == Content::Temporary && record.sequence < *since;
-                    lent || lpn.is_some_and(|lpn| pages.contains(&lpn.0))
+                    let lent = record.content == Content::Temporary
+                        || matches!(record.content, Content::Search { .. })
+                            && !self.is_of_search(page);
+                    lent && record.sequence < *since
+                        || lpn.is_some_and(|lpn| pages.contains(&lpn.0))
+                }
+                Target::Facts { below } => {
+                    let is_fact = matches!(record.content, Content::Journal { .. });
+                    is_fact && record.version < *below
                 }
             }
         })

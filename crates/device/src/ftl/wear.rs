@@ -67,7 +67,10 @@ impl Ftl {
         drop(blocks);
         match coldest.filter(|_| spare) {
             Some((block, _)) => self.begin_levelling(block),
-            None if spare => self.level_region(plane, threshold),
+            None if spare => {
+                self.level_region(plane, threshold);
+                self.level_names(plane, threshold);
+            }
             None => {}
         }
     }

@@ -68,6 +68,18 @@ struct Group {
     written: u64,
 }
 
+/// Which facts move into a group besides those that change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Others {
+    /// All.
+    All,
+    /// Those that have not moved for the longest time: as many as its pages have room for, and more if the groups in use span
+    /// too many pages.
+    Oldest,
+    /// Only as many as its pages have room for.
+    Fitting,
+}
+
 /// What is to be written as one group.
 #[derive(Debug)]
 pub(crate) struct Draft {
@@ -138,9 +150,9 @@ impl Facts {
         self.written
     }
 
-    /// The group that brings `changes` into force; of a fact that is named twice the last counts. With
-    /// `all` it takes in every other fact as well.
-    pub(crate) fn draft(&self, changes: Vec<Change>, all: bool) -> Draft {
+    /// The group that brings `changes` into force; of a fact that is named twice the last counts. It takes `others` in
+    /// as well.
+    pub(crate) fn draft(&self, changes: Vec<Change>, others: Others) -> Draft {
         let changes = changes.into_iter().map(|(key, value)| {
             let before = self.facts.get(&key);
             let hides = before.map_or(0, |fact| match fact.value {
@@ -155,7 +167,7 @@ impl Facts {
             (key, fact)
         });
         let mut changes: BTreeMap<FactKey, Fact> = changes.collect();
-        self.add_oldest(&mut changes, all);
+        self.add_oldest(&mut changes, others);
         let oldest = self.oldest_without(&changes);
         let all = changes.iter().map(|(key, fact)| Record::of(*key, fact));
         Draft {
@@ -167,7 +179,7 @@ impl Facts {
 
     /// Takes facts into a group that have not moved for the longest time, as far as its pages have room for
     /// them; more if the groups in use span too many pages.
-    fn add_oldest(&self, changes: &mut BTreeMap<FactKey, Fact>, all: bool) {
+    fn add_oldest(&self, changes: &mut BTreeMap<FactKey, Fact>, others: Others) {
         let payload = payload(self.page_bytes);
         let mut bytes: usize = changes
             .iter()
@@ -177,14 +189,14 @@ impl Facts {
         let limit = 2 * (self.live_bytes.div_ceil(payload) as u64) + SLACK_PAGES;
         let mut forced = payload;
         for group in self.groups.values() {
-            let late = self.written - group.written > limit;
+            let late = self.written - group.written > limit && others != Others::Fitting;
             for key in &group.facts {
                 if changes.contains_key(key) {
                     continue;
                 }
                 let fact = &self.facts[key];
                 let more = Record::of(*key, fact).bytes();
-                if !all && bytes + more > room {
+                if others != Others::All && bytes + more > room {
                     // A group that holds everything up goes whatever it takes.
                     if !late || forced == 0 {
                         return;

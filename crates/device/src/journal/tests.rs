@@ -61,7 +61,7 @@ impl Media {
 }
 
 fn put(facts: &mut Facts, media: &mut Media, version: u64, changes: Vec<Change>) -> usize {
-    let draft = facts.draft(changes, false);
+    let draft = facts.draft(changes, Others::Oldest);
     let pages = media.write(version, &draft);
     let count = pages.len();
     facts.commit(version, draft, pages);
@@ -113,7 +113,7 @@ proptest! {
         let (mut facts, mut media) = (Facts::new(PAGE), Media::default());
         put(&mut facts, &mut media, 1, vec![(KIND.key(1), Some(vec![9; length].into()))]);
         let change = vec![(KIND.key(2), Some(vec![1; length].into()))];
-        for mut page in facts.draft(change, false).pages {
+        for mut page in facts.draft(change, Others::Oldest).pages {
             let at = place.index(page.len());
             page[at] ^= 1 << bit;
             prop_assert_eq!(open(&page), None);

@@ -35,6 +35,8 @@ pub struct Quotas {
     pub cache: u64,
     /// The page buffers.
     pub buffers: u64,
+    /// Names that wait for a row to be full.
+    pub search: u64,
 }
 
 /// Where each part's memory lies. Each begins with a row.
@@ -46,13 +48,15 @@ pub struct DramMap {
     pub cache: Partition,
     /// The page buffers.
     pub buffers: Partition,
+    /// Names that wait for a row to be full.
+    pub search: Partition,
 }
 
 /// Quotas that the DRAM does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "dram.capacity_bytes = {capacity} is too small: the mapping table takes {} bytes, the data cache {} and the page buffers {}, with whole rows {needed} in all",
-    .quotas.mapping, .quotas.cache, .quotas.buffers
+    "dram.capacity_bytes = {capacity} is too small: the mapping table takes {} bytes, the data cache {}, the page buffers {} and names to be looked up {}, with whole rows {needed} in all",
+    .quotas.mapping, .quotas.cache, .quotas.buffers, .quotas.search
 )]
 pub struct TooSmall {
     /// Bytes of the DRAM.
@@ -80,6 +84,7 @@ impl Quotas {
             mapping: partition(self.mapping),
             cache: partition(self.cache),
             buffers: partition(self.buffers),
+            search: partition(self.search),
         };
         if base > dram.capacity_bytes {
             return Err(TooSmall {

@@ -143,6 +143,7 @@ fn partitions_lie_one_after_another_and_must_fit() {
         mapping: 100,
         cache: 2 * 8192 + 1,
         buffers: 1 << 19,
+        search: 0,
     };
     let map = quotas.lay_out(&dram).expect("they fit");
     assert_eq!(map.mapping.address(99), 99);
@@ -156,6 +157,6 @@ fn partitions_lie_one_after_another_and_must_fit() {
     assert_eq!(
         refused,
         "dram.capacity_bytes = 1048576 is too small: the mapping table takes 100 bytes, the data cache \
-         16385 and the page buffers 1048576, with whole rows 1081344 in all"
+         16385, the page buffers 1048576 and names to be looked up 0, with whole rows 1081344 in all"
     );
 }

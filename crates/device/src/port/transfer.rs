@@ -152,6 +152,22 @@ impl HostTransfer {
         Ok(segments.write(&mut *self.memory.borrow_mut(), bytes)?)
     }
 
+    /// Writes bytes of a command's data, at `offset` in it.
+    ///
+    /// # Errors
+    /// Data Transfer Error if there is no such memory.
+    pub fn write_at(
+        &self,
+        segments: &SegmentList,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), Status> {
+        let mut memory = self.memory.borrow_mut();
+        for_each_stretch(segments, offset, 0..bytes.len(), |address, place| {
+            Ok(memory.write(address, &bytes[place])?)
+        })
+    }
+
     /// Copies a stretch of a command's data, at `offset` in it, into part of a buffer.
     ///
     /// # Errors

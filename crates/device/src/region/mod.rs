@@ -70,6 +70,9 @@ pub struct Held {
 /// Stands for the handle of blocks that were lent; no handle has this number.
 pub const LENT: u16 = u16::MAX;
 
+/// Stands for the handle of blocks of search regions, which recovery finds; nor has any handle this number.
+pub const SEARCH: u16 = u16::MAX - 1;
+
 /// The next page of a column.
 #[derive(Clone, Copy)]
 struct Frontier {

@@ -18,11 +18,13 @@ pub enum Owner {
     Compute = 0x43,
     /// Lent to one evaluation: nothing of it outlives that, or a power cut.
     Temporary = 0x58,
+    /// Names of a search region, transposed.
+    Search = 0x53,
 }
 
 impl Owner {
     /// All of them.
-    pub const ALL: [Owner; 7] = [
+    pub const ALL: [Owner; 8] = [
         Owner::Data,
         Owner::Tombstone,
         Owner::Journal,
@@ -30,6 +32,7 @@ impl Owner {
         Owner::Root,
         Owner::Compute,
         Owner::Temporary,
+        Owner::Search,
     ];
 
     /// Its code.

@@ -5,9 +5,11 @@
 mod at_rest;
 mod computation;
 mod config;
+mod counts;
 mod fault;
 mod key;
 mod lone;
+mod memo;
 mod notify;
 mod operation;
 mod origin;
@@ -24,20 +26,22 @@ use std::rc::Rc;
 
 use media::channel::Channel;
 use media::nand::{BlockId, Command, DieId, Geometry, Nand, PlaneId};
-use serde::Serialize;
 use sim::resource::Signal;
 use sim::{Counter, Ledger, Name, Sim, Span, Tenant, Time};
 
+use crate::energy::FlashAccounts;
 use crate::memory::Buffers;
 use crate::part::Part;
-use crate::served::{Served, ServedFor};
+use crate::served::ServedFor;
 use crate::tenants;
 pub(crate) use at_rest::AtRest;
 use computation::Computation;
 pub use config::{Interleave, ProgramTransfer, ScheduleConfig, ScheduleConfigError, SuspendConfig};
+pub use counts::{FlashCounts, FlashServed};
 pub use fault::Fault;
 use key::{Kind, QueueKey};
 pub(crate) use lone::{LoneQueue, LoneRead, Next, Together};
+pub(crate) use memo::{Memo, Recording};
 pub use notify::{Callback, Notify};
 pub use operation::{
     Compute, Copyback, Counted, Erase, Outputs, Program, ProgramPair, Raise, Read, Spare,
@@ -53,71 +57,6 @@ pub(crate) use ticket::Tickets;
 pub use ticket::{Ticket, TicketId};
 use turns::Turns;
 use unit::Unit;
-
-/// What the dies have done, in commands and pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct FlashCounts {
-    /// Pages sensed by plain reads.
-    pub page_reads: u64,
-    /// Pages programmed, raises of cells of them included.
-    pub page_programs: u64,
-    /// Of these, raises.
-    pub page_raises: u64,
-    /// Blocks erased.
-    pub block_erases: u64,
-    /// Sensing operations, one for each plane and command, plain reads included.
-    pub senses: u64,
-    /// Commands that served several planes at once.
-    pub multi_plane_commands: u64,
-    /// Of these, page reads.
-    pub multi_plane_reads: u64,
-    /// Of these, programs, copybacks and raises included.
-    pub multi_plane_programs: u64,
-    /// Of these, erases.
-    pub multi_plane_erases: u64,
-    /// Pages read for the mapping's own tables, recovery included.
-    pub mapping_reads: u64,
-    /// Pages programmed for the mapping's own tables.
-    pub mapping_programs: u64,
-    /// Pages read by collection, copybacks aside.
-    pub collection_reads: u64,
-    /// Pages programmed by collection, copybacks included.
-    pub collection_programs: u64,
-    /// Pages copied inside their plane.
-    pub copybacks: u64,
-    /// Pages programmed with the complement of what was in their plane's register, without data over the channel.
-    pub page_complements: u64,
-    /// Pages that their code could not correct at the first read.
-    pub pages_retried: u64,
-    /// Further reads of these, with lower read references.
-    pub read_retries: u64,
-    /// Of these pages, how many could not be corrected at all.
-    pub pages_given_up: u64,
-    /// Times a program was suspended.
-    pub program_suspensions: u64,
-    /// Times an erase was suspended.
-    pub erase_suspensions: u64,
-    /// Times a computation stood back at a border of its steps.
-    pub computations_interrupted: u64,
-    /// Pages of latches moved out so that other work could have them.
-    pub latches_saved: u64,
-    /// Pages moved back into latches.
-    pub latches_restored: u64,
-}
-
-/// What the flash did for one tenant. Programs and erases are what it wears the flash by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlashServed {
-    /// Pages read.
-    pub reads: Served,
-    /// Sequences of sensing commands.
-    pub computations: Served,
-    /// Pages programmed, copies inside a plane and raises of cells included.
-    pub programs: Served,
-    /// Blocks erased.
-    pub erases: Served,
-}
 
 /// Tells from the spare bytes of a page the logical page whose data it holds, if it does.
 pub(crate) type LogicalPage = fn(&[u8]) -> Option<u32>;
@@ -135,6 +74,18 @@ pub struct Schedule {
     bells: Vec<Signal>,
     /// The units, until they serve.
     idle_units: RefCell<Vec<Unit>>,
+    /// Units that have nothing to do.
+    resting: Cell<usize>,
+    /// Units in which a computation waits for room.
+    parked: Cell<usize>,
+    /// Operations that were queued.
+    pushed: Cell<u64>,
+    /// Computations that were repeated without telling the blocks.
+    owing: RefCell<Option<Rc<Memo>>>,
+    is_owing: Cell<bool>,
+    channels: Box<[Rc<Channel>]>,
+    ledger: Rc<Ledger>,
+    accounts: FlashAccounts,
     tickets: Tickets,
     reader: OnceCell<Callback>,
     collector: OnceCell<Callback>,
@@ -185,6 +136,14 @@ impl Schedule {
                 .collect(),
             bells: (0..units).map(|_| Signal::new(sim)).collect(),
             idle_units: RefCell::default(),
+            resting: Cell::new(0),
+            parked: Cell::new(0),
+            pushed: Cell::new(0),
+            owing: RefCell::default(),
+            is_owing: Cell::new(false),
+            channels: channels.into(),
+            ledger: ledger.clone(),
+            accounts: FlashAccounts::open(ledger),
             tickets: Tickets::new(sim),
             reader: OnceCell::new(),
             collector: OnceCell::new(),
@@ -256,6 +215,10 @@ impl Schedule {
     #[inline]
     pub(crate) fn push_expected(&self, die: DieId, operation: impl Operation, notify: Notify) {
         let unit = self.unit_of(die);
+        self.pushed.set(self.pushed.get() + 1);
+        if self.is_owing.get() {
+            self.pay_all();
+        }
         operation.enqueue(&mut self.queues[unit].borrow_mut(), notify, self.sim.now());
         self.trace_queue(unit);
         self.bells[unit].ring();
@@ -263,6 +226,7 @@ impl Schedule {
 
     /// A computation that waited for room has it: its unit goes on with it.
     fn unpark(&self, unit: usize, computation: Waiting<Computation>, key: QueueKey) {
+        self.parked.set(self.parked.get() - 1);
         let queue = &mut *self.queues[unit].borrow_mut();
         queue.put_back(computation, key);
         queue.bar_computations(false);
@@ -385,6 +349,9 @@ impl Schedule {
 
     /// The flash packages, to look at: commands are for the schedule alone.
     pub fn nand(&self) -> Ref<'_, Nand> {
+        if self.is_owing.get() {
+            self.pay_all();
+        }
         self.nand.borrow()
     }
 

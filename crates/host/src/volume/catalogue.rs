@@ -232,6 +232,9 @@ impl Catalogue {
                 }
                 pages += u64::from(run.pages);
             }
+            if matches!(entry.content, Content::Store(_)) && entry.runs.len() > 1 {
+                return Err(format!("store {name:?} lies in pieces"));
+            }
             if pages != layout.pages_for(entry.content.bytes()) {
                 return Err(format!(
                     "{name:?} has {pages} pages for {} bytes",

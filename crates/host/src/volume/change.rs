@@ -6,11 +6,10 @@ use super::catalogue::alignment;
 use super::commit::Committed;
 use super::error::VolumeError;
 use super::extent::{Extent, Run};
-use super::kind::Kind;
-use super::object::{Array, Content, Entry, Group, ObjectId, Vector};
-use super::record::{self, Record};
+use super::object::{Array, Content, Entry, ObjectId};
+use super::record::Record;
 use super::reserve::Reservation;
-use super::{Volume, data, name, no_object, page};
+use super::{Volume, data, name, no_object};
 use crate::transport::Transport;
 
 /// A change under way. Dropping it undoes it.
@@ -47,69 +46,6 @@ impl<'v, T: Transport> Change<'v, T> {
         self.volume
     }
 
-    /// Creates a group for vectors of `bits` bits on some dies of the drive, from `first_die` on; 0 `dies` are all.
-    /// It gets a placement handle that no other group has, and rows of as many pages as a vector takes.
-    ///
-    /// # Errors
-    /// [`VolumeError::Name`], [`VolumeError::Taken`], [`VolumeError::Attribute`]; [`VolumeError::NoSpace`] if no volume
-    /// has room for such a vector.
-    pub fn create_group(
-        &mut self,
-        name: &str,
-        bits: u64,
-        first_die: u16,
-        dies: u16,
-    ) -> Result<ObjectId, VolumeError> {
-        let group = self
-            .volume
-            .new_group(bits, (first_die, dies), None, |_| false)?;
-        self.create(name, Content::Group(group))
-    }
-
-    /// Creates a vector of a group, as long as the group says, under the next free number.
-    ///
-    /// # Errors
-    /// As [`Change::create`]; [`VolumeError::WrongKind`] if `group` is none.
-    pub fn create_vector(
-        &mut self,
-        group: ObjectId,
-        name: &str,
-        inverse: bool,
-    ) -> Result<ObjectId, VolumeError> {
-        let vector = self.next_vector(group, inverse)?;
-        self.create(name, Content::Vector(vector))
-    }
-
-    fn next_vector(&self, group: ObjectId, inverse: bool) -> Result<Vector, VolumeError> {
-        let bits = self.group(group)?.bits;
-        let number = self.volume.catalogue.next_number(group);
-        let number = number.ok_or_else(|| VolumeError::Attribute {
-            what: "the number of a vector",
-            value: "beyond 32 bits".into(),
-            allowed: "at most 4294967295: write the vectors to a new group".into(),
-        })?;
-        Ok(Vector {
-            group,
-            number,
-            inverse,
-            bits,
-        })
-    }
-
-    /// Whether the catalogue cannot have room for so many more vectors.
-    ///
-    /// # Errors
-    /// [`VolumeError::CatalogueFull`].
-    pub fn check_room(&self, vectors: u32) -> Result<(), VolumeError> {
-        let pages = u64::from(self.volume.layout.catalogue_pages);
-        let bytes = u64::from(vectors) * record::VECTOR_BYTES_MIN;
-        let needed = page::pages_for(bytes as usize, self.volume.layout.page_bytes());
-        if needed > pages {
-            return Err(VolumeError::CatalogueFull { needed, pages });
-        }
-        Ok(())
-    }
-
     /// Creates an array of `bytes` bytes in all.
     ///
     /// # Errors
@@ -135,6 +71,7 @@ impl<'v, T: Transport> Change<'v, T> {
     /// # Errors
     /// [`VolumeError::Name`], [`VolumeError::Taken`], [`VolumeError::Attribute`], [`VolumeError::NoSpace`].
     pub fn create(&mut self, name: &str, content: Content) -> Result<ObjectId, VolumeError> {
+        not_a_store(name, &content)?;
         self.create_on(name, content, None)
     }
 
@@ -149,26 +86,11 @@ impl<'v, T: Transport> Change<'v, T> {
         reservation: Reservation,
     ) -> Result<ObjectId, VolumeError> {
         let runs = self.adopt(reservation);
+        not_a_store(name, &content)?;
         self.create_on(name, content, Some(runs))
     }
 
-    /// As [`Change::create_vector`], of a vector that was written to a reservation.
-    ///
-    /// # Errors
-    /// As [`Change::create_vector`]; the reservation is then given back with the change.
-    pub fn create_vector_from(
-        &mut self,
-        group: ObjectId,
-        name: &str,
-        inverse: bool,
-        reservation: Reservation,
-    ) -> Result<ObjectId, VolumeError> {
-        let runs = self.adopt(reservation);
-        let vector = Content::Vector(self.next_vector(group, inverse)?);
-        self.create_on(name, vector, Some(runs))
-    }
-
-    fn create_on(
+    pub(super) fn create_on(
         &mut self,
         name: &str,
         content: Content,
@@ -229,6 +151,7 @@ impl<'v, T: Transport> Change<'v, T> {
         let old = self.entry(id)?;
         let (found, wanted) = (old.content.kind(), content.kind());
         let name = old.name.clone();
+        not_a_store(&name, &old.content)?;
         if found != wanted {
             return Err(VolumeError::WrongKind {
                 name,
@@ -258,9 +181,15 @@ impl<'v, T: Transport> Change<'v, T> {
     /// Removes an object; a group goes with its vectors.
     ///
     /// # Errors
-    /// [`VolumeError::NotFound`].
+    /// [`VolumeError::NotFound`]; [`VolumeError::Store`] for one, which [`Volume::remove_store`] removes.
     pub fn remove(&mut self, id: ObjectId) -> Result<(), VolumeError> {
-        self.entry(id)?;
+        let entry = self.entry(id)?;
+        not_a_store(&entry.name, &entry.content)?;
+        self.remove_any(id)
+    }
+
+    /// Removes an object, of whatever kind.
+    pub(super) fn remove_any(&mut self, id: ObjectId) -> Result<(), VolumeError> {
         let mut ids: Vec<ObjectId> = self.volume.catalogue.vectors(id).collect();
         ids.push(id);
         for id in &ids {
@@ -390,18 +319,6 @@ impl<'v, T: Transport> Change<'v, T> {
         self.volume.catalogue.get(id).ok_or_else(|| no_object(id))
     }
 
-    fn group(&self, id: ObjectId) -> Result<Group, VolumeError> {
-        let entry = self.entry(id)?;
-        match &entry.content {
-            Content::Group(group) => Ok(*group),
-            other => Err(VolumeError::WrongKind {
-                name: entry.name.clone(),
-                found: other.kind(),
-                wanted: Kind::Group,
-            }),
-        }
-    }
-
     /// Whether an object can be as it is to be; `id` has its name already, if it has.
     pub(super) fn check(&self, entry: &Entry, id: Option<ObjectId>) -> Result<(), VolumeError> {
         entry.content.check()?;
@@ -470,6 +387,16 @@ impl<'v, T: Transport> Change<'v, T> {
             self.before.entry(id).or_insert(entry);
         }
         Ok(())
+    }
+}
+
+/// A change of the catalogue alone does not do for a store.
+fn not_a_store(name: &str, content: &Content) -> Result<(), VolumeError> {
+    match content {
+        Content::Store(_) => Err(VolumeError::Store {
+            name: name.to_owned(),
+        }),
+        _ => Ok(()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What can go wrong with a volume.
 
 use super::kind::Kind;
+use crate::search::SearchError;
 
 /// Errors of a volume. None of them has changed anything, except where it says so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -148,6 +149,17 @@ pub enum VolumeError {
         /// The object.
         name: String,
     },
+    /// Names and values, of which the drive has search regions, come and go with these.
+    #[error(
+        "{name:?} is a name-value store, which has search regions in the drive: it is made and removed with them"
+    )]
+    Store {
+        /// The object.
+        name: String,
+    },
+    /// Name-value lookup is refused before the drive is asked.
+    #[error(transparent)]
+    Search(SearchError),
     /// The volume has no room for the content.
     #[error(
         "{needed} blocks are needed and {free} are free in the volume, of which not all may fit"
@@ -176,4 +188,13 @@ pub enum VolumeError {
     /// An earlier change broke off while it was being written; it is whole on the drive, or not at all.
     #[error("an earlier change broke off while it was written, done or not: open the volume again")]
     Unsure,
+}
+
+impl From<SearchError> for VolumeError {
+    fn from(error: SearchError) -> VolumeError {
+        match error {
+            SearchError::Device(error) => VolumeError::Device(error),
+            other => VolumeError::Search(other),
+        }
+    }
 }

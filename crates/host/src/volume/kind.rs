@@ -16,6 +16,8 @@ pub enum Kind {
     File,
     /// Bytes with a schema.
     Table,
+    /// Names and values that the drive looks up.
+    Store,
 }
 
 impl fmt::Display for Kind {
@@ -26,6 +28,7 @@ impl fmt::Display for Kind {
             Kind::Array => "an array",
             Kind::File => "a file",
             Kind::Table => "a table",
+            Kind::Store => "a name-value store",
         })
     }
 }

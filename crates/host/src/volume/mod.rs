@@ -1,5 +1,5 @@
-//! Named objects on a drive: groups and their vectors, arrays, files and tables, with their attributes and extents in
-//! a small catalogue on the drive itself.
+//! Named objects on a drive: groups and their vectors, arrays, files, tables and name-value stores, with their attributes
+//! and extents in a small catalogue on the drive itself.
 //!
 //! A volume is a range of logical blocks of a namespace, and ordinary commands are all it needs. From its first block
 //! on: two copies of a superblock, two catalogue areas, the data area; all of them in pages of the size that the drive
@@ -32,9 +32,11 @@ mod record;
 mod replay;
 mod reserve;
 mod resize;
+mod store;
 mod superblock;
 #[cfg(test)]
 mod tests;
+mod vectors;
 
 pub use change::Change;
 pub use commit::Committed;
@@ -43,11 +45,12 @@ pub use extent::Extent;
 pub use kind::Kind;
 pub use name::{NAME_BYTES_MAX, check as check_name};
 pub use object::{
-    Array, BITS_MAX, Content, DIMENSIONS_MAX, EXTENTS_MAX, Group, HANDLE_MAX, ObjectId,
-    SCHEMA_BYTES_MAX, Vector,
+    Array, BITS_MAX, Content, DIMENSIONS_MAX, EXTENTS_MAX, Group, HANDLE_MAX, NAMES_MAX, ObjectId,
+    SCHEMA_BYTES_MAX, Store, Vector,
 };
 
 pub use reserve::{Reservation, write_content};
+pub use store::{Mended, NewStore};
 
 use crate::block::BlockDevice;
 use crate::transport::Transport;
@@ -247,7 +250,7 @@ impl<T: Transport> Volume<T> {
         self.len() == 0
     }
 
-    /// Groups, arrays, files and tables, by name.
+    /// Groups, arrays, files, tables and stores, by name.
     pub fn objects(&self) -> impl Iterator<Item = Object> {
         self.catalogue.roots().filter_map(|id| self.get(id))
     }
@@ -268,7 +271,7 @@ impl<T: Transport> Volume<T> {
         self.get(ObjectId(number))
     }
 
-    /// A group, array, file or table by its name.
+    /// A group, array, file, table or store by its name.
     pub fn named(&self, name: &str) -> Option<Object> {
         self.get(self.catalogue.named(ObjectId::ROOT, name)?)
     }

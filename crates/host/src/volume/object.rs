@@ -1,10 +1,14 @@
 //! The objects of a volume: what they are, and the bounds of their attributes.
 
+use nvme::command::MAX_VALUE_BYTES;
+use nvme::query::MAX_NAME_BITS;
+
 use super::error::VolumeError;
 use super::extent::Run;
 use super::kind::Kind;
+use crate::search::{DataRegion, NameField};
 
-/// The most bytes of a table's schema.
+/// The most bytes of a table's or store's schema.
 pub const SCHEMA_BYTES_MAX: usize = 0xFFFF;
 /// The most dimensions of an array, as NumPy has them.
 pub const DIMENSIONS_MAX: usize = 64;
@@ -12,6 +16,8 @@ pub const DIMENSIONS_MAX: usize = 64;
 pub const EXTENTS_MAX: usize = 0xFFFF;
 /// The longest vector, bits.
 pub const BITS_MAX: u64 = (1 << 48) - 1;
+/// The most search regions of a store.
+pub const NAMES_MAX: usize = 255;
 /// The largest placement handle: bits 14:0 of Directive Specific.
 pub const HANDLE_MAX: u16 = 0x7FFF;
 
@@ -51,6 +57,36 @@ pub enum Content {
         /// Its length.
         bytes: u64,
     },
+    /// A name-value store.
+    Store(Store),
+}
+
+/// Names and values that the drive looks up ([`crate::search`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Store {
+    /// Its search regions, 1 to [`NAMES_MAX`].
+    pub names: Vec<NameField>,
+    /// Entries that it was made for.
+    pub entries: u32,
+    /// Bytes of a value.
+    pub value_bytes: u32,
+    /// Length of its data region in bytes.
+    pub bytes: u64,
+    /// What names and values mean, to whoever made it.
+    pub schema: Vec<u8>,
+}
+
+impl Store {
+    /// The data region that it is when it begins at logical block `start`.
+    pub fn region(&self, start: u64) -> DataRegion {
+        DataRegion {
+            start,
+            entries: self.entries,
+            value_bytes: self.value_bytes,
+            names: self.names.clone(),
+        }
+    }
 }
 
 /// Vectors of equal length, and how a drive that computes is to place them.
@@ -135,6 +171,7 @@ impl Content {
             Content::Array(_) => Kind::Array,
             Content::File { .. } => Kind::File,
             Content::Table { .. } => Kind::Table,
+            Content::Store(_) => Kind::Store,
         }
     }
 
@@ -144,6 +181,7 @@ impl Content {
             Content::Group(_) => 0,
             Content::Vector(vector) => vector.bits.div_ceil(8),
             Content::Array(array) => array.bytes,
+            Content::Store(store) => store.bytes,
             Content::File { bytes } | Content::Table { bytes, .. } => *bytes,
         }
     }
@@ -151,7 +189,7 @@ impl Content {
     /// The same with another length: that of a file or table is any, an array has whole rows.
     ///
     /// # Errors
-    /// [`VolumeError::Rows`]; [`VolumeError::Fixed`] for a group or vector.
+    /// [`VolumeError::Rows`]; [`VolumeError::Fixed`] for a group, vector or store.
     pub fn resized(&self, name: &str, bytes: u64) -> Result<Content, VolumeError> {
         match self {
             Content::File { .. } => Ok(Content::File { bytes }),
@@ -176,7 +214,7 @@ impl Content {
                     ..array.clone()
                 }))
             }
-            Content::Group(_) | Content::Vector(_) => Err(VolumeError::Fixed {
+            Content::Group(_) | Content::Vector(_) | Content::Store(_) => Err(VolumeError::Fixed {
                 name: name.to_owned(),
                 found: self.kind(),
             }),
@@ -219,13 +257,35 @@ impl Content {
                 let value = format!("of {} dimensions", array.shape.len());
                 bad("shape", value, format!("of at most {DIMENSIONS_MAX}"))
             }
-            Content::Table { schema, .. } if schema.len() > SCHEMA_BYTES_MAX => {
+            Content::Store(store) if !(1..=NAMES_MAX).contains(&store.names.len()) => {
+                let value = store.names.len().to_string();
+                bad("the number of names", value, format!("1 to {NAMES_MAX}"))
+            }
+            Content::Store(store) if store.entries == 0 => {
+                bad("entries", "0".into(), "at least 1".into())
+            }
+            Content::Store(store) if !(1..=MAX_VALUE_BYTES).contains(&store.value_bytes) => {
+                let allowed = format!("1 to {MAX_VALUE_BYTES} bytes");
+                bad("the size of values", store.value_bytes.to_string(), allowed)
+            }
+            Content::Store(store) if store.names.iter().any(|name| !has_size(name)) => {
+                let allowed = format!("1 to {MAX_NAME_BITS} bits each");
+                bad("a name", "of other bits".into(), allowed)
+            }
+            Content::Store(Store { schema, .. }) | Content::Table { schema, .. }
+                if schema.len() > SCHEMA_BYTES_MAX =>
+            {
                 let value = format!("{} bytes long", schema.len());
                 bad("schema", value, format!("at most {SCHEMA_BYTES_MAX}"))
             }
             _ => Ok(()),
         }
     }
+}
+
+/// Whether names of a search region have as many bits as names may.
+fn has_size(name: &NameField) -> bool {
+    (1..=MAX_NAME_BITS).contains(&name.kind.bits)
 }
 
 /// An object as the catalogue has it. Runs are pages of the data area.

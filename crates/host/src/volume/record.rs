@@ -3,8 +3,11 @@
 //! A record is a byte that says what it does, the object's number and, if it puts one there, the object as it is from
 //! then on: kind, name, attributes, runs of pages. Bytes are read from a drive, so anything may stand in them.
 
+use nvme::RegionId;
+
 use super::extent::Run;
-use super::object::{Array, Content, Entry, Group, ObjectId, Vector};
+use super::object::{Array, Content, Entry, Group, ObjectId, Store, Vector};
+use crate::search::{NameField, NameKind};
 
 const PUT: u8 = 1;
 const REMOVE: u8 = 2;
@@ -16,6 +19,7 @@ pub(super) const VECTOR_BYTES_MIN: u64 = 26;
 const ARRAY: u8 = 3;
 const FILE: u8 = 4;
 const TABLE: u8 = 5;
+const STORE: u8 = 6;
 
 /// One step of a commit: the object as it is from then on, or none any more.
 pub(super) type Record = (ObjectId, Option<Entry>);
@@ -78,6 +82,20 @@ fn encode_content(content: &Content, bytes: &mut Vec<u8>) {
             bytes.extend((schema.len() as u16).to_le_bytes());
             bytes.extend(schema);
             bytes.extend(length.to_le_bytes());
+        }
+        Content::Store(store) => {
+            bytes.push(STORE);
+            bytes.push(store.names.len() as u8);
+            for name in &store.names {
+                bytes.extend(name.region.get().to_le_bytes());
+                bytes.extend((name.kind.bits as u16).to_le_bytes());
+                bytes.push(u8::from(name.kind.ternary));
+            }
+            bytes.extend(store.entries.to_le_bytes());
+            bytes.extend(store.value_bytes.to_le_bytes());
+            bytes.extend(store.bytes.to_le_bytes());
+            bytes.extend((store.schema.len() as u16).to_le_bytes());
+            bytes.extend(&store.schema);
         }
     }
 }
@@ -169,7 +187,31 @@ fn decode_content(reader: &mut Reader<'_>) -> Result<Content, String> {
                 bytes: reader.u64()?,
             }
         }
+        STORE => {
+            let count = reader.u8()?;
+            let names = (0..count).map(|_| decode_name(reader));
+            let names = names.collect::<Result<_, String>>()?;
+            let (entries, value_bytes, bytes) = (reader.u32()?, reader.u32()?, reader.u64()?);
+            let length = usize::from(reader.u16()?);
+            Content::Store(Store {
+                names,
+                entries,
+                value_bytes,
+                bytes,
+                schema: reader.take(length)?.to_vec(),
+            })
+        }
         other => return Err(format!("kind {other} of object, which does not exist")),
+    })
+}
+
+fn decode_name(reader: &mut Reader<'_>) -> Result<NameField, String> {
+    Ok(NameField {
+        region: RegionId::new(reader.u16()?),
+        kind: NameKind {
+            bits: reader.u16()?.into(),
+            ternary: reader.u8()? != 0,
+        },
     })
 }
 

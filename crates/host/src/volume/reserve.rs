@@ -59,6 +59,12 @@ impl<T: Transport> Volume<T> {
         self.reserve_pages(pages, place, 1)
     }
 
+    /// Takes pages for `bytes` bytes in one run.
+    pub(super) fn reserve_run(&mut self, bytes: u64) -> Result<Reservation, VolumeError> {
+        let pages = self.layout.pages_for(bytes);
+        self.reserve_pages(pages, Alignment::ANY, 1)
+    }
+
     /// Takes the pages that an object lacks to become `bytes` bytes long: right behind its last one, if they are free.
     ///
     /// # Errors

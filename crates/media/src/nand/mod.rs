@@ -271,6 +271,29 @@ impl Nand {
         self.array.prefetch(page);
     }
 
+    /// How often pages of a block were read, or sensed, since it was erased.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn reads_since_erase(&self, block: BlockId) -> u32 {
+        self.array.reads(block)
+    }
+
+    /// How many more reads of a block it takes before its cells show more of them.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn unfelt_reads(&self, block: BlockId) -> u32 {
+        cells::unfelt_reads(self.array.reads(block))
+    }
+
+    /// Counts senses of blocks that were summed up, so many each time: their reads since they were erased.
+    pub fn note_senses(&mut self, blocks: &[(BlockId, u32)], times: u32) {
+        for (block, senses) in blocks {
+            self.array.note_reads(*block, senses.saturating_mul(times));
+        }
+    }
+
     /// The spare bytes of a page; `None` unless it was programmed completely. For recovery, which pays by ordinary reads,
     /// and for traces.
     ///

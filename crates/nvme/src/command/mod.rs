@@ -13,6 +13,7 @@ mod directive;
 mod erase;
 mod io;
 mod row;
+mod search;
 mod table;
 
 pub use crate::identify::MAX_DATASET_RANGES;
@@ -33,6 +34,10 @@ pub use io::{
     WriteZeroes,
 };
 pub use row::{CommandSet, Field, Row, Usual, effect};
+pub use search::{
+    Append, Delete, Lookup, LookupContinue, MAX_VALUE_BYTES, RegionAllocate, RegionDeallocate,
+    RegionRecord, RegionReport, Returned, SIMPLE_NAME_BITS, SearchCommand, SimpleLookup, Update,
+};
 pub use table::{Command, commands, row};
 
 use crate::entry::{Fuse, SubmissionEntry};
@@ -90,6 +95,24 @@ pub mod opcode {
 
     /// I/O, vendor specific: evaluates a bitwise expression over vectors.
     pub const FC_READ: u8 = 0x82;
+    /// I/O, vendor specific: allocates a search region.
+    pub const REGION_ALLOCATE: u8 = 0x91;
+    /// I/O, vendor specific: looks up a name of up to 127 bits, which the entry holds.
+    pub const SIMPLE_LOOKUP: u8 = 0x92;
+    /// I/O, vendor specific: deallocates a search region.
+    pub const REGION_DEALLOCATE: u8 = 0x94;
+    /// I/O, vendor specific: appends names and their values.
+    pub const APPEND: u8 = 0x95;
+    /// I/O, vendor specific: looks up by a query.
+    pub const LOOKUP: u8 = 0x96;
+    /// I/O, vendor specific: deletes and appends, both or nothing.
+    pub const UPDATE: u8 = 0x99;
+    /// I/O, vendor specific: goes on with a lookup.
+    pub const LOOKUP_CONTINUE: u8 = 0x9A;
+    /// I/O, vendor specific: deletes what a query finds.
+    pub const DELETE: u8 = 0x9D;
+    /// I/O, vendor specific: lists search regions.
+    pub const REGION_REPORT: u8 = 0x9E;
 }
 
 /// Refuses halves of fused operations, which the drive does not support (FUSES is 0), and PSDT

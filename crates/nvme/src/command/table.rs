@@ -3,7 +3,7 @@
 //! `docs/reference/commands.md` follow them.
 
 use super::row::{CommandSet, Decoded, Row};
-use super::{AdminCommand, IoCommand, admin, bits, check_flags, io, opcode};
+use super::{AdminCommand, IoCommand, admin, bits, check_flags, io, opcode, search};
 use crate::entry::SubmissionEntry;
 use crate::status::Status;
 
@@ -12,7 +12,8 @@ pub fn commands() -> impl Iterator<Item = &'static Row> {
     let admin = admin::ROWS.iter().map(|command| &command.row);
     let nvm = io::ROWS.iter().map(|command| &command.row);
     let bits = bits::ROWS.iter().map(|command| &command.row);
-    admin.chain(nvm).chain(bits)
+    let search = search::ROWS.iter().map(|command| &command.row);
+    admin.chain(nvm).chain(bits).chain(search)
 }
 
 /// The row of a command, if there is such a one.
@@ -91,6 +92,7 @@ impl IoCommand {
         let set = CommandSet::Nvm;
         decode_by(&io::ROWS, set, entry)
             .or_else(|| Some(decode_by(&bits::ROWS, set, entry)?.map(IoCommand::Bits)))
+            .or_else(|| Some(decode_by(&search::ROWS, set, entry)?.map(IoCommand::Search)))
             .unwrap_or(Err(Status::INVALID_OPCODE))
     }
 }

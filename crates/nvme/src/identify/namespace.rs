@@ -231,6 +231,14 @@ impl IdentifyNamespace {
         }
     }
 
+    /// NPDG as a number of blocks: what the drive knows the place of, a logical page; 1 if it does not say.
+    pub fn unit_blocks(&self) -> u32 {
+        match self.features & PREFERENCES_TOLD {
+            0 => 1,
+            _ => u32::from(self.deallocate_granularity.get()) + 1,
+        }
+    }
+
     /// Bytes of a logical block in the format in use; none if the page is malformed.
     pub fn block_bytes(&self) -> Option<u64> {
         let index = self.format & 0xF | (self.format >> 5 & 3) << 4;
@@ -281,6 +289,7 @@ mod tests {
         assert_eq!(page[128..132], [0, 0, 9, 0], "LBAF0");
         assert_eq!(page[140..148], [0, 0, 12, 0, 0, 0, 0, 0], "LBAF3");
         assert_eq!(namespace.block_bytes(), Some(4096));
+        assert_eq!(namespace.unit_blocks(), 2);
     }
 
     #[test]

@@ -38,6 +38,8 @@ struct Core {
     now: Cell<Time>,
     current: Cell<TaskId>,
     kernel: RefCell<Kernel>,
+    /// Nothing comes from outside before what is being waited for is over.
+    closed: Cell<bool>,
     seed: u64,
     trace: Trace,
 }
@@ -86,6 +88,7 @@ impl Simulation {
                 now: Cell::new(start),
                 current: Cell::new(TaskId::NONE),
                 kernel: RefCell::default(),
+                closed: Cell::new(false),
                 seed,
                 trace: Trace::default(),
             })),
@@ -157,6 +160,12 @@ impl Simulation {
             return Err(Stalled { at: self.now() });
         }
         Ok(handle.is_finished())
+    }
+
+    /// Says whether all that happens from now on comes from tasks that there are: nobody outside spawns one, or looks on,
+    /// until it is said again. What happens alone may then be summed up ([`Sim::alone_until`]).
+    pub fn set_closed(&self, closed: bool) {
+        self.sim.0.closed.set(closed);
     }
 
     /// Cuts the power: every task is dropped where it stands, and no timer fires any more.
@@ -291,6 +300,16 @@ impl Sim {
     pub fn has_more(&self) -> bool {
         let kernel = self.0.kernel.borrow();
         !(kernel.ready.is_empty() && kernel.timers.is_empty())
+    }
+
+    /// Until when nothing happens but what the task that asks does, [`Time::MAX`] if nothing else is to come; the present
+    /// if that cannot be said ([`Simulation::set_closed`]).
+    pub fn alone_until(&self) -> Time {
+        let kernel = self.0.kernel.borrow();
+        if !self.0.closed.get() || !kernel.ready.is_empty() {
+            return self.now();
+        }
+        kernel.timers.next_at().unwrap_or(Time::MAX)
     }
 
     /// Wakes the current task at `at`.

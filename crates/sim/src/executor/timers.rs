@@ -145,6 +145,26 @@ impl Timers {
         }
     }
 
+    /// When the next timer fires, or would if it had not been cancelled.
+    pub(super) fn next_at(&self) -> Option<Time> {
+        if let Some(next) = self.current.last() {
+            return Some(next.at);
+        }
+        let near = self.next_near();
+        let far = self.far.peek().map(|Reverse(timer)| timer.at);
+        if near == NONE {
+            return far;
+        }
+        let mut place = self.heads[near as usize % BUCKETS];
+        let mut first = far;
+        while place != NIL {
+            let Node { timer, next } = &self.nodes[place as usize];
+            first = Some(first.map_or(timer.at, |first| first.min(timer.at)));
+            place = *next;
+        }
+        first
+    }
+
     /// Whether no timer is left, those aside that were cancelled and whose time has not come.
     pub(super) fn is_empty(&self) -> bool {
         self.current.is_empty()
@@ -263,10 +283,16 @@ mod tests {
             let mut timers = Timers::default();
             let mut oracle: Vec<(Time, TimerId)> = Vec::new();
             let mut now = Time::ZERO;
+            let mut cancelled = false;
             for (kind, span, cancel) in operations {
                 let span = if kind < 3 { span >> (kind * 9) } else { span % 3 };
                 if kind == 4 {
                     oracle.sort_by_key(|(at, id)| (*at, id.0));
+                    let next = timers.next_at();
+                    let first = oracle.first().map(|(at, _)| *at);
+                    // One that was cancelled may be told of, which is no later.
+                    prop_assert!(first.is_none_or(|first| next.is_some_and(|next| next <= first)));
+                    prop_assert!(cancelled || next == first);
                     let fired = timers.pop(Time::MAX).map(|(at, _)| at);
                     prop_assert_eq!(fired, oracle.first().map(|(at, _)| *at));
                     if !oracle.is_empty() {
@@ -277,6 +303,7 @@ mod tests {
                     let id = timers.set(at, TaskId::NONE);
                     if cancel {
                         timers.cancel(id);
+                        cancelled = true;
                     } else {
                         oracle.push((at, id));
                     }

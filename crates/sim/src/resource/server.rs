@@ -122,6 +122,11 @@ impl Server {
         Some(state.posted_until)
     }
 
+    /// Counts visits of `span` together that were summed up, while it was idle.
+    pub fn add_busy(&self, span: Span) {
+        self.state.borrow_mut().busy += span;
+    }
+
     /// How long the server was occupied by visits, or slices of them, that are over.
     pub fn busy(&self) -> Span {
         self.state.borrow().busy

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from bitline import cells
 from bitline.opening import configuration
-from bitline.repro.flash_cosmos.ratios import Measured
+from bitline.repro.comparison import Measured
 from bitline.repro.flash_cosmos.runs import PRESET, UNCHANGED, Changes
 from bitline.repro.flash_cosmos.workloads import DAYS as OPERANDS
 

@@ -10,7 +10,8 @@ from itertools import pairwise
 
 from bitline.opening import configuration
 from bitline.platforms import Platform
-from bitline.repro.flash_cosmos.ratios import METRICS, Measured, by_input, ratios
+from bitline.repro.comparison import Measured
+from bitline.repro.flash_cosmos.ratios import METRICS, by_input, ratios
 from bitline.repro.flash_cosmos.runs import PRESET, Point
 from bitline.repro.flash_cosmos.workloads import Workload, evaluated
 

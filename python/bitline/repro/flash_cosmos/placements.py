@@ -8,7 +8,7 @@ import bitline
 from bitline.bits import BitExpression
 from bitline.drive import Drive
 from bitline.opening import Setting
-from bitline.repro.flash_cosmos.ratios import Measured
+from bitline.repro.comparison import Measured
 from bitline.repro.flash_cosmos.runs import PRESET, UNCHANGED, Changes
 
 #: A drive of two planes, so that every block has a page of each vector.

@@ -9,8 +9,8 @@ import bitline
 from bitline.bits import BitExpression
 from bitline.drive import Drive
 from bitline.opening import Setting
+from bitline.repro.comparison import Measured
 from bitline.repro.flash_cosmos.chips import Chart, Line, published_ratios
-from bitline.repro.flash_cosmos.ratios import Measured
 from bitline.repro.flash_cosmos.runs import PRESET, UNCHANGED, Changes
 from bitline.statistics import Statistics
 

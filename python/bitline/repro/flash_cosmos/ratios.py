@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from bitline.platforms import Platform
+from bitline.repro.comparison import Measured
 from bitline.repro.flash_cosmos.runs import Point
 
 #: The paper's names.
@@ -15,16 +15,6 @@ METRICS: Mapping[str, Callable[[Point], float]] = {
     "time": lambda point: point.elapsed.ps,
     "energy": lambda point: point.energy.pj,
 }
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A measured number that a published one can be compared with."""
-
-    value: float
-    """What is compared; of an average of ratios, the geometric mean."""
-    arithmetic: float | None = None
-    """The arithmetic mean of the same ratios."""
 
 
 def by_input(points: Sequence[Point]) -> dict[tuple[str, str], dict[Platform, Point]]:

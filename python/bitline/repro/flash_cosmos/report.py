@@ -1,69 +1,20 @@
 """The figures of Flash-Cosmos, regenerated: files, measured numbers, and the table of deviations."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from collections.abc import Callable, Iterable, Mapping
 
 from bitline.errors import UsageError
+from bitline.repro.comparison import Comparison, Measured, Settings, compared, folder_of, keep, row_of
 from bitline.repro.flash_cosmos import chips, placements, plots
 from bitline.repro.flash_cosmos.assumptions import assumptions
 from bitline.repro.flash_cosmos.chips import Chart
 from bitline.repro.flash_cosmos.observations import observations
 from bitline.repro.flash_cosmos.powers import power
-from bitline.repro.flash_cosmos.published import Published
-from bitline.repro.flash_cosmos.ratios import NAMES, Measured, ratios
+from bitline.repro.flash_cosmos.ratios import NAMES, ratios
 from bitline.repro.flash_cosmos.runs import Point, measure_all, on_all
 from bitline.repro.flash_cosmos.sensitivity import Moved, sensitivity
 from bitline.repro.flash_cosmos.timelines import SHOWN, timings, trace
 from bitline.repro.flash_cosmos.workloads import evaluated
 from bitline.repro.flash_cosmos.writes import MODES, overheads
-
-#: Tells how many of how many steps of a figure are done.
-Progress = Callable[[str, int, int], object]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A published number beside the measured one."""
-
-    published: Published
-    """What the paper says."""
-    measured: Measured
-    """What came out."""
-
-    @property
-    def deviation(self) -> float:
-        """As a share of what is published."""
-        return self.published.deviation(self.measured.value)
-
-    @property
-    def within(self) -> bool:
-        """Whether the deviation is within the aim."""
-        return self.published.within(self.measured.value)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How figures are made."""
-
-    out: Path
-    """The folder for their files."""
-    quick: bool
-    """Whether vectors are shorter than the paper's."""
-    workers: int | None
-    """Processes; as many as cores by default."""
-    known: Sequence[Published]
-    """What is published, to compare with."""
-    progress: Progress
-    """Told of every step."""
-
-    def values(self) -> dict[str, float]:
-        """What is published, by key."""
-        return {number.key: number.value for number in self.known}
-
 
 #: The file of what changed assumptions do to Figures 17 and 18.
 ASSUMPTIONS = "assumptions.parquet"
@@ -99,7 +50,7 @@ def figure_7(settings: Settings) -> dict[str, Measured]:
         for lane in one.lanes
         for piece in lane.slices
     ]
-    _keep(settings.out / "figure-07.parquet", rows)
+    keep(settings.out / "figure-07.parquet", rows)
     return measured
 
 
@@ -116,7 +67,7 @@ def chip_figure(number: int, of: Callable[[], Chart]) -> Make:
             for line, (xs, ys) in chart.lines.items()
             for x, y in zip(xs, ys, strict=True)
         ]
-        _keep(settings.out / f"{name}.parquet", rows)
+        keep(settings.out / f"{name}.parquet", rows)
         return chart.measured
 
     return make
@@ -140,10 +91,10 @@ def figures_17_and_18(settings: Settings) -> dict[str, Measured]:
     ):
         path, said = settings.out / f"figure-{number}.png", settings.values()
         plots.bars(path, points, metric, title, said, quick=settings.quick)
-        _keep(settings.out / f"figure-{number}.parquet", [_row(point) for point in points])
+        keep(settings.out / f"figure-{number}.parquet", [_row(point) for point in points])
     by_task = dict(zip(tasks, found, strict=True))
     rows = [variant.row(by_task, settings.values()) for variant in variants]
-    _keep(settings.out / ASSUMPTIONS, rows)
+    keep(settings.out / ASSUMPTIONS, rows)
     return ratios(points) | observations(points)
 
 
@@ -163,7 +114,7 @@ def section_83(settings: Settings) -> dict[str, Measured]:
         quick=settings.quick,
     )
     rows = [{"mode": mode, "gigabytes_per_second": value} for mode, value in heights.items()]
-    _keep(settings.out / "section-8.3.parquet", rows)
+    keep(settings.out / "section-8.3.parquet", rows)
     return found
 
 
@@ -176,7 +127,7 @@ def section_63(settings: Settings) -> dict[str, Measured]:
     """Senses by where operands lie."""
     settings.progress("Section 6.3", 0, 1)
     found = placements.senses()
-    _keep(
+    keep(
         settings.out / "section-6.3.parquet",
         [{"key": key, "senses": one.value} for key, one in found.items()],
     )
@@ -220,9 +171,9 @@ def reproduce(figures: Iterable[str], settings: Settings) -> list[Comparison]:
     measured: dict[str, Measured] = {}
     for make in dict.fromkeys(FIGURES[name] for name in wanted):
         measured |= make(settings)
-    folders = {_folder(name) for name in wanted}
-    found = list(_compared([number for number in settings.known if number.figure in folders], measured))
-    _keep(settings.out / "table.parquet", [row_of(comparison) for comparison in found])
+    folders = {folder_of(name) for name in wanted}
+    found = list(compared([number for number in settings.known if number.figure in folders], measured))
+    keep(settings.out / "table.parquet", [row_of(comparison) for comparison in found])
     return found
 
 
@@ -246,42 +197,8 @@ def lean(figures: Iterable[str], settings: Settings) -> list[Moved]:
         workers=settings.workers,
         progress=settings.progress,
     )
-    _keep(settings.out / SENSITIVITY, [one.row() for one in found])
+    keep(settings.out / SENSITIVITY, [one.row() for one in found])
     return found
-
-
-def _compared(known: Sequence[Published], measured: Mapping[str, Measured]) -> Iterator[Comparison]:
-    for number in known:
-        if number.key in measured:
-            yield Comparison(number, measured[number.key])
-
-
-def _folder(name: str) -> str:
-    """Where a figure's published numbers are."""
-    return f"section-{name}" if "." in name else f"figure-{int(name):02}"
-
-
-def row_of(comparison: Comparison) -> dict[str, object]:
-    """A comparison as a row of the table."""
-    published = comparison.published
-    return {
-        "figure": published.figure,
-        "key": published.key,
-        "quantity": published.quantity,
-        "published": published.value,
-        "measured": comparison.measured.value,
-        "unit": published.unit,
-        # What keeps to a bound does not deviate.
-        "deviation": None if published.bound and comparison.within else comparison.deviation,
-        "tolerance": published.tolerance,
-        "bound": published.bound,
-        "gain": published.gain,
-        "aim": published.aim,
-        "within": comparison.within,
-        "arithmetic_mean": comparison.measured.arithmetic,
-        "note": "" if comparison.within else published.note,
-        "source": published.source,
-    }
 
 
 def _row(point: Point) -> dict[str, object]:
@@ -298,9 +215,3 @@ def _row(point: Point) -> dict[str, object]:
         "link_bytes": point.link_bytes,
         **{f"energy {account}, pj": energy.pj for account, energy in point.energy_by},
     }
-
-
-def _keep(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    table = pa.table({name: [row.get(name) for row in rows] for name in names})
-    pq.write_table(table, path, compression="zstd")

@@ -12,11 +12,12 @@ from typing import TypeAlias
 
 from bitline.errors import BitlineError
 from bitline.opening import Setting
+from bitline.repro.comparison import Measured
 from bitline.repro.flash_cosmos import chips, placements, powers, timelines, writes
 from bitline.repro.flash_cosmos.estimates import Estimate, Number, estimates
 from bitline.repro.flash_cosmos.observations import observations
 from bitline.repro.flash_cosmos.published import Published
-from bitline.repro.flash_cosmos.ratios import Measured, ratios
+from bitline.repro.flash_cosmos.ratios import ratios
 from bitline.repro.flash_cosmos.runs import SETTINGS, UNCHANGED, Changes, Task, measure_all, on_all
 from bitline.repro.flash_cosmos.workloads import (
     BitmapIndex,

@@ -9,7 +9,7 @@ import bitline
 from bitline.errors import InternalError
 from bitline.opening import Setting
 from bitline.platforms import Platform
-from bitline.repro.flash_cosmos.ratios import Measured
+from bitline.repro.comparison import Measured
 from bitline.repro.flash_cosmos.runs import PRESET, UNCHANGED, Changes
 from bitline.timeline import Lane, Timeline
 

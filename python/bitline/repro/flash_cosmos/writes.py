@@ -2,7 +2,7 @@
 
 import bitline
 from bitline.opening import Setting
-from bitline.repro.flash_cosmos.ratios import Measured
+from bitline.repro.comparison import Measured
 from bitline.repro.flash_cosmos.runs import PRESET, UNCHANGED, Changes
 from bitline.workload import Closed, Flow
 

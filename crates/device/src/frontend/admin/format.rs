@@ -2,7 +2,8 @@
 //!
 //! That a format is under way is noted first, and that it is over last, so that after a power cut
 //! between the two it is done again before the drive takes commands. Between the two nothing else is
-//! admitted to the namespace. A secure erase also erases every block in which something of the namespace is left.
+//! admitted to the namespace. Its search regions go with what is in it. A secure erase also erases every block in which something
+//! of the namespace is left.
 
 use std::rc::Rc;
 
@@ -12,6 +13,7 @@ use nvme::{AsyncEvent, BROADCAST_NAMESPACE, Status};
 
 use crate::frontend::answer::Answer;
 use crate::frontend::answer::status_of;
+use crate::frontend::dispatch::search::wrote;
 use crate::frontend::namespace::{Namespace, PAGES_AT_ONCE};
 use crate::frontend::{Controller, note};
 use crate::ftl::WithoutSpace;
@@ -82,9 +84,14 @@ impl Controller {
         }
         namespace.failed.set(true);
         self.wait_while_in_use(namespace).await;
+        wrote(self.search.forget_namespace(Some(namespace.id)).await)?;
         self.empty_namespace(namespace).await?;
         if erases {
             let mut purge = self.ftl.begin_purge_of(namespace.pages());
+            self.erase_blocks(&mut purge, |_, _| {}).await?;
+            // Names that waited for their row to be full were facts.
+            let purge = self.ftl.begin_purge_of_facts().await;
+            let mut purge = purge.map_err(|error| status_of(error, false))?;
             self.erase_blocks(&mut purge, |_, _| {}).await?;
         }
         if durable {

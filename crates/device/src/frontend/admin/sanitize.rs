@@ -12,6 +12,7 @@ use nvme::{AsyncEvent, Status};
 use sim::Span;
 
 use crate::frontend::answer::Answer;
+use crate::frontend::dispatch::search::wrote;
 use crate::frontend::namespace::Namespace;
 use crate::frontend::{Controller, note};
 use crate::ftl::Purge;
@@ -153,9 +154,11 @@ impl Controller {
         for namespace in self.namespaces.iter() {
             self.wait_while_in_use(namespace).await;
         }
+        wrote(self.search.forget_namespace(None).await)?;
         self.cache.forget_everything().await;
         let is_at_rest = || {
-            let busy = self.ftl.is_making_checkpoint() || self.ftl.has_lent_blocks();
+            let lent = self.ftl.has_lent_blocks() || self.ftl.search_blocks() > 0;
+            let busy = self.ftl.is_making_checkpoint() || lent;
             !busy && !self.ftl.is_collecting_anywhere()
         };
         self.ftl.hold_collection();

@@ -8,6 +8,7 @@ mod direct;
 mod piece;
 mod placed;
 mod read;
+pub(super) mod search;
 mod uncorrectable;
 mod write;
 
@@ -86,6 +87,7 @@ impl Controller {
             IoCommand::Copy(copy) => self.copy(namespace, copy, origin).await,
             IoCommand::WritePlaced(placed) => self.write_placed(namespace, placed, origin).await,
             IoCommand::Bits(bits) => self.serve_bits(namespace, bits, origin).await,
+            IoCommand::Search(search) => self.serve_search(namespace, search, origin).await,
         }
     }
 

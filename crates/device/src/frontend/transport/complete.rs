@@ -53,7 +53,7 @@ impl Controller {
         });
         let entry =
             CompletionEntry::new(source.command(), source.queue(), head, answer.status, phase)
-                .with_dw0(answer.dw0);
+                .with_results(answer.dw0, answer.dw1);
         // A completion queue outside of host memory cannot be answered.
         if self
             .host

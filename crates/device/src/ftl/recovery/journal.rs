@@ -15,16 +15,16 @@ use crate::planted::{Bug, is_planted};
 /// The pages of a group, by index, each with its sequence number; and what they say.
 #[derive(Default)]
 struct Candidate {
-    count: u16,
+    count: u32,
     oldest: u64,
-    pages: BTreeMap<u16, (u64, Ppa)>,
+    pages: BTreeMap<u32, (u64, Ppa)>,
     /// What was read of it, by index.
-    payloads: BTreeMap<u16, Vec<u8>>,
+    payloads: BTreeMap<u32, Vec<u8>>,
 }
 
 impl Candidate {
     fn is_whole(&self) -> bool {
-        self.pages.len() == usize::from(self.count)
+        self.pages.len() == self.count as usize
     }
 
     fn is_read(&self) -> bool {
@@ -64,7 +64,6 @@ impl Ftl {
                 0 => *newest,
                 oldest => oldest,
             };
-            let newest = *newest;
             let unread = groups.range(oldest..).filter(|(_, group)| !group.is_read());
             let unread: Vec<u64> = unread.map(|(version, _)| *version).collect();
             if unread.is_empty() {
@@ -72,7 +71,8 @@ impl Ftl {
                 break;
             }
             let lost = self.read_groups(scanner, &mut groups, &unread).await;
-            self.count(|counts| counts.pages_lost += u64::from(lost.contains(&newest)));
+            // Whatever they said is not known any more.
+            self.count(|counts| counts.pages_lost += lost.len() as u64);
             groups.retain(|version, _| !lost.contains(version));
         }
         let found = groups.into_iter().map(|(version, group)| FoundGroup {
@@ -94,7 +94,7 @@ impl Ftl {
         groups: &mut BTreeMap<u64, Candidate>,
         versions: &[u64],
     ) -> BTreeSet<u64> {
-        let mut wanted: Vec<(u64, u16, Ppa)> = Vec::new();
+        let mut wanted: Vec<(u64, u32, Ppa)> = Vec::new();
         for version in versions {
             let pages = groups[version].pages.iter();
             wanted.extend(pages.map(|(index, (_, page))| (*version, *index, *page)));

@@ -339,7 +339,7 @@ impl Rebuild<'_> {
                 if matches!(self.named_page(*page, fits), Named::Unread) {
                     let content = Content::Journal {
                         index,
-                        count: group.pages.len() as u16,
+                        count: group.pages.len() as u32,
                         oldest,
                     };
                     let record = Record {

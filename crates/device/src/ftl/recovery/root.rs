@@ -109,7 +109,10 @@ impl Scanner {
                 First::None | First::Foreign => true,
                 // Which of their pages are stored inverted is in their records only.
                 First::Record(first)
-                    if matches!(first.content.owner(), Owner::Compute | Owner::Temporary) =>
+                    if matches!(
+                        first.content.owner(),
+                        Owner::Compute | Owner::Temporary | Owner::Search
+                    ) =>
                 {
                     true
                 }

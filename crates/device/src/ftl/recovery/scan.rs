@@ -13,7 +13,7 @@ use crate::ftl::spare::{Content, Record};
 use crate::ftl::{Beneath, MappingUnit, UnitAddress};
 use crate::memory::{Buffers, Purpose};
 use crate::planted::{Bug, is_planted};
-use crate::region::{Found, LENT};
+use crate::region::{Found, LENT, SEARCH};
 use crate::schedule::{Origin, Read, Schedule};
 use crate::tenants;
 
@@ -250,6 +250,7 @@ impl Scan {
             let (handle, column) = match record.content {
                 Content::Placed { placement, .. } => (placement.handle, placement.column),
                 Content::Temporary => (LENT, 0),
+                Content::Search { .. } => (SEARCH, 0),
                 _ => continue,
             };
             let block = geometry.page_address(unit.page(*at)).block;

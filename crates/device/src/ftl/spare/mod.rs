@@ -24,6 +24,8 @@ pub(super) const RECORD_BYTES_MAX: usize = FRAME + UNITS_PER_PAGE_MAX as usize *
 const NOTHING: u32 = u32::MAX;
 /// Bit of the handle's number that says that the inverse is stored.
 const INVERSE: u16 = 1 << 15;
+/// Pages of a group of facts, at most: what the record of each has room for.
+pub(super) const GROUP_PAGES_MAX: u32 = (1 << 24) - 1;
 /// Versions and sequence numbers have 40 bits: a thousand billion programs.
 const NUMBER_MAX: u64 = (1 << 40) - 1;
 
@@ -46,12 +48,14 @@ pub(super) enum Content {
     Placed { lpn: Lpn, placement: Placement },
     /// What one evaluation needs for its time.
     Temporary,
+    /// Bits of the names of a row of a search region: which part of them.
+    Search { region: u16, row: u32, slice: u8 },
     /// Logical pages from `start` on were deallocated; no data.
     Tombstone { start: Lpn, count: u32 },
     /// A page of a group of facts.
     Journal {
-        index: u16,
-        count: u16,
+        index: u32,
+        count: u32,
         /// The oldest group that was needed then; 0 for none but this.
         oldest: u64,
     },
@@ -101,6 +105,7 @@ impl Content {
             Content::Data(_) => Owner::Data,
             Content::Placed { .. } => Owner::Compute,
             Content::Temporary => Owner::Temporary,
+            Content::Search { .. } => Owner::Search,
             Content::Tombstone { .. } => Owner::Tombstone,
             Content::Journal { .. } => Owner::Journal,
             Content::Mapping { .. } => Owner::Mapping,
@@ -156,7 +161,7 @@ impl Record {
                 count,
                 oldest,
             } => {
-                writer.put(2, index.into()).put(2, count.into());
+                writer.put(3, index.into()).put(3, count.into());
                 writer.put(5, oldest);
             }
             Content::Mapping {
@@ -168,6 +173,10 @@ impl Record {
             }
             Content::Root { index, count } => {
                 writer.put(2, index.into()).put(2, count.into());
+            }
+            Content::Search { region, row, slice } => {
+                writer.put(2, region.into()).put(4, row.into());
+                writer.put(1, slice.into());
             }
         }
         writer.put(5, self.version).put(5, self.sequence);
@@ -278,13 +287,18 @@ impl Record {
                 Content::Placed { lpn, placement }
             }
             Owner::Temporary => Content::Temporary,
+            Owner::Search => Content::Search {
+                region: reader.get(2) as u16,
+                row: reader.get(4) as u32,
+                slice: reader.get(1) as u8,
+            },
             Owner::Tombstone => Content::Tombstone {
                 start: Lpn(reader.get(4) as u32),
                 count: reader.get(4) as u32,
             },
             Owner::Journal => Content::Journal {
-                index: reader.get(2) as u16,
-                count: reader.get(2) as u16,
+                index: reader.get(3) as u32,
+                count: reader.get(3) as u32,
                 oldest: reader.get(5),
             },
             Owner::Mapping => Content::Mapping {

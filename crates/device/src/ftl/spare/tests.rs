@@ -56,17 +56,24 @@ fn content() -> impl Strategy<Value = Content> {
             }
         ),
         Just(Content::Temporary),
+        any::<(u16, u32, u8)>().prop_map(|(region, row, slice)| Content::Search {
+            region,
+            row,
+            slice
+        }),
         any::<(u32, u32)>().prop_map(|(start, count)| Content::Tombstone {
             start: Lpn(start),
             count
         }),
-        (any::<(u16, u16)>(), 0..=NUMBER_MAX).prop_map(|((index, count), oldest)| {
-            Content::Journal {
-                index,
-                count,
-                oldest,
+        ((0..=GROUP_PAGES_MAX, 0..=GROUP_PAGES_MAX), 0..=NUMBER_MAX).prop_map(
+            |((index, count), oldest)| {
+                Content::Journal {
+                    index,
+                    count,
+                    oldest,
+                }
             }
-        }),
+        ),
         (any::<u32>(), 0..=NUMBER_MAX).prop_map(|(number, deallocated_below)| {
             Content::Mapping {
                 number,

@@ -124,6 +124,8 @@ impl Unit {
             self.lease_latches(die, computation);
         }
         self.queue().borrow_mut().bar_computations(true);
+        let parked = &self.schedule.parked;
+        parked.set(parked.get() + 1);
         let taken = room.reserve(computation.compute.outputs.len() as u64);
         let (schedule, number) = (self.schedule.clone(), self.number);
         self.sim.spawn_detached(async move {

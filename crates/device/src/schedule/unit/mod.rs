@@ -130,7 +130,10 @@ impl Unit {
     pub(super) async fn run(self) {
         loop {
             if self.queue().borrow().is_empty() {
+                let resting = &self.schedule.resting;
+                resting.set(resting.get() + 1);
                 self.schedule.bells[self.number].heard().await;
+                resting.set(resting.get() - 1);
                 continue;
             }
             let turn = match &self.turns {

@@ -13,13 +13,14 @@ use nvme::identify::{
 };
 use nvme::{
     AdminCommand, CommandId, CompletionEntry, ControllerId, DataPointer, HostMemory, IoCommand,
-    QueueId, Status, SubmissionEntry,
+    QueueId, SearchCommand, Status, SubmissionEntry,
 };
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::Random;
 use crate::buffer::Memory;
 use crate::error::Error;
+use crate::search::tests::model::Model;
 use crate::transport::Transport;
 
 pub(super) const BLOCK_BYTES: usize = 512;
@@ -43,6 +44,12 @@ struct State {
     keeps_deallocated: bool,
     /// Reads answer with zeroes.
     keeps_nothing: bool,
+    /// Search regions.
+    model: Model,
+    /// A command on search regions that the cut meets has happened.
+    cut_is_late: bool,
+    /// It looks up no names.
+    has_no_search: bool,
 }
 
 /// A command that the drive was sent.
@@ -107,6 +114,7 @@ impl MemoryDrive {
             volatile: state.volatile.clone(),
             has_cache: state.has_cache,
             keeps_deallocated: state.keeps_deallocated,
+            model: state.model.clone(),
             ..State::default()
         });
         copy
@@ -115,6 +123,40 @@ impl MemoryDrive {
     /// The power goes while the `commands`-th command from now on is under way, counted from 0.
     pub(super) fn cut_after(&self, commands: u64) {
         self.state.borrow_mut().commands_left = Some(commands);
+    }
+
+    /// As [`MemoryDrive::cut_after`]; a command on search regions that the cut meets has happened, or not.
+    pub(super) fn cut_search_after(&self, commands: u64, is_late: bool) {
+        self.cut_after(commands);
+        self.state.borrow_mut().cut_is_late = is_late;
+    }
+
+    /// The numbers of its search regions with the first block of the data region of each.
+    pub(super) fn regions(&self) -> Vec<(u16, u64)> {
+        self.state.borrow().model.regions()
+    }
+
+    /// Search regions that there may be.
+    pub(super) fn limit_regions(&self, regions_max: usize) {
+        self.state.borrow_mut().model.regions_max = regions_max;
+    }
+
+    /// Looks up no names from now on.
+    pub(super) fn lose_search(&self) {
+        self.state.borrow_mut().has_no_search = true;
+    }
+
+    /// Carries out a command on search regions.
+    fn search(&self, command: SearchCommand) -> CompletionEntry {
+        let state = &mut *self.state.borrow_mut();
+        if state.has_no_search {
+            return completed(Status::INVALID_OPCODE);
+        }
+        let memory = &mut *self.memory.borrow_mut();
+        let answer = state.model.carry_out(command, memory);
+        let mut entry = completed(answer.err().unwrap_or(Status::SUCCESS));
+        entry.dw0.set(answer.map_or(0, |(first, _)| first));
+        entry
     }
 
     /// The `commands`-th command that writes from now on fails.
@@ -250,6 +292,11 @@ impl MemoryDrive {
             let (first, _) = range(&write);
             let blocks = data.chunks(BLOCK_BYTES).map(<[u8]>::to_vec);
             state.volatile.extend((first..).zip(blocks));
+            return;
+        }
+        if let (IoCommand::Search(search), true) = (command, state.cut_is_late) {
+            // Nobody hears how it ended.
+            let _ = state.model.carry_out(search, &mut self.memory.borrow_mut());
         }
     }
 }
@@ -316,6 +363,9 @@ impl Transport for MemoryDrive {
                 self.state.borrow_mut().failing = Some((left, status));
             }
             None => {}
+        }
+        if let IoCommand::Search(search) = command {
+            return Ok(self.search(search));
         }
         self.carry_out(command);
         Ok(completed(Status::SUCCESS))

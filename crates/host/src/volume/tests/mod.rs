@@ -9,6 +9,7 @@ mod oracle;
 mod parts;
 mod random;
 mod space;
+mod stores;
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};

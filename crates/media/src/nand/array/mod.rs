@@ -193,6 +193,18 @@ impl Array {
         (block.erase_count, block.reads)
     }
 
+    /// Reads of pages of the block since it was erased.
+    pub(crate) fn reads(&self, block: BlockId) -> u32 {
+        self.blocks[block.0 as usize].reads
+    }
+
+    /// Notes so many reads of pages of the block.
+    #[inline]
+    pub(crate) fn note_reads(&mut self, block: BlockId, reads: u32) {
+        let block = &mut self.blocks[block.0 as usize];
+        block.reads = block.reads.saturating_add(reads);
+    }
+
     /// What the cells of a page have been through; `None` unless its block was programmed.
     pub(crate) fn past(&self, page: PageAddress) -> Option<Past> {
         let block = &self.blocks[page.block.0 as usize];

@@ -54,6 +54,15 @@ pub(crate) fn felt_reads(reads: u32) -> u32 {
     }
 }
 
+/// After how many more reads a block that was read so often feels more of them.
+pub(crate) fn unfelt_reads(reads: u32) -> u32 {
+    let next = match reads {
+        0..READS_MIN => READS_MIN,
+        _ => (1u32 << reads.ilog2()).saturating_mul(2),
+    };
+    next - reads
+}
+
 /// What the array says of a page's cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Past {

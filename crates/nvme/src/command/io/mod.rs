@@ -5,6 +5,7 @@ mod transfer;
 
 use crate::command::bits::BitsCommand;
 use crate::command::row::{CommandSet, Decoded, Field, Row, Usual, effect};
+use crate::command::search::SearchCommand;
 use crate::command::{bit, join_dwords, opcode};
 use crate::data_pointer::DataPointer;
 use crate::entry::SubmissionEntry;
@@ -51,6 +52,8 @@ pub enum IoCommand {
     Copy(CopyBlocks),
     /// An operation of in-flash computing.
     Bits(BitsCommand),
+    /// An operation on names and values.
+    Search(SearchCommand),
 }
 
 /// A Verify or a Write Uncorrectable: blocks, and no data.
@@ -130,6 +133,7 @@ impl IoCommand {
             IoCommand::WriteUncorrectable(mark) => mark.encode(entry(opcode::WRITE_UNCORRECTABLE)),
             IoCommand::Copy(copy) => copy.encode(entry(opcode::COPY)),
             IoCommand::Bits(bits) => bits.encode(command_id),
+            IoCommand::Search(search) => search.encode(command_id),
         }
     }
 
@@ -148,6 +152,7 @@ impl IoCommand {
             IoCommand::WriteZeroes(command) => command.namespace,
             IoCommand::DatasetManagement(command) => command.namespace,
             IoCommand::Bits(command) => command.namespace(),
+            IoCommand::Search(command) => command.namespace(),
         }
     }
 }

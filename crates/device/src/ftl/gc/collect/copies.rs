@@ -337,7 +337,9 @@ impl Ftl {
                 }
                 self.blocks.borrow_mut().set_inverse(new, placement.inverse);
             }
-            Content::Temporary => unreachable!("nothing lent is needed"),
+            Content::Temporary | Content::Search { .. } => {
+                unreachable!("what is lent is not collected")
+            }
             Content::Mapping { number, .. } => {
                 if let Some(pages) = &mut mapping.pages {
                     pages.moved(number, old, new);

@@ -1,0 +1,57 @@
+//! What becomes of match vectors: what channel controllers pass on, and its way through the drive's DRAM.
+
+use media::dram::{ScatteredAccess, Toward};
+
+use super::Search;
+use super::find::Senses;
+use crate::schedule::Origin;
+
+/// Bytes of a match vector that a channel controller keeps or drops (ANVIL 5.2), and of the tag of one that it keeps.
+const BURST_BYTES: u32 = 64;
+const TAG_BYTES: u64 = 4;
+
+impl Search {
+    /// Bytes that go to the drive's DRAM of the match vector of a row in which these entries match.
+    pub(super) fn kept_of(&self, found: impl Iterator<Item = u32>) -> u64 {
+        if !self.config.early_termination {
+            return u64::from(self.geometry.page_bytes);
+        }
+        let mut bursts: Vec<u32> = found.map(|entry| entry / (8 * BURST_BYTES)).collect();
+        bursts.dedup();
+        bursts.len() as u64 * (u64::from(BURST_BYTES) + TAG_BYTES)
+    }
+
+    /// Counts what senses of so many rows do.
+    pub(super) fn count_senses(&self, senses: &Senses, rows: usize) {
+        self.count(|counts| {
+            let each: usize = senses.iter().map(Vec::len).sum();
+            counts.senses += (each * rows) as u64;
+            counts.match_vectors += rows as u64;
+        });
+    }
+
+    /// Match vectors go to the drive's DRAM, or what of them matches, and to a core from there.
+    pub(super) async fn take_vectors(&self, bytes: u64, origin: Origin) {
+        if bytes > 0 {
+            self.count(|counts| counts.match_vector_bytes += bytes);
+            self.pass_dram(origin, bytes, Toward::Cells).await;
+            self.pass_dram(origin, bytes, Toward::Reader).await;
+        }
+    }
+
+    /// Moves bytes into or out of the part of the DRAM that is for lookups; more than it has room for go to it one part after
+    /// the other.
+    pub(super) async fn pass_dram(&self, origin: Origin, bytes: u64, toward: Toward) {
+        let mut access = ScatteredAccess::default();
+        let mut left = bytes;
+        while left > 0 {
+            let part = left.min(self.partition.bytes());
+            let address = self.partition.address(0);
+            self.dram.add(&mut access, origin, address, part, toward);
+            left -= part;
+        }
+        if let Some(over) = self.dram.post_scattered(access) {
+            self.sim.sleep_until(over).await;
+        }
+    }
+}

@@ -1,0 +1,425 @@
+"""A table on a drive, whose rows the drive finds by the columns that are in names (ANVIL 6.1)."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bitline.arguments import PathLike, whole_number
+from bitline.errors import BitlineError, UsageError
+from bitline.search import sql
+from bitline.search.arrow_expression import from_arrow
+from bitline.search.binder import Binder
+from bitline.search.compaction import compacted, finish_copy, no_room
+from bitline.search.condition import Condition, Known
+from bitline.search.layout import Layout, options_for
+from bitline.search.plan import Plan, planned
+from bitline.search.store import TERMS_MAX, Context, Store, files_of, is_part
+from bitline.units import counted
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
+    from polars import LazyFrame
+
+KIND = "table"
+
+#: What rows are asked for: a text as in SQL, or an expression of PyArrow.
+Where: TypeAlias = str | pc.Expression
+#: What a table is made of.
+Source: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | PathLike
+
+#: Patterns of one query, if nothing else is said. Each is a search of all names.
+TERMS = 256
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A condition, and who says which of the rows that the drive gave fulfil it."""
+
+    condition: Condition
+    finish: Callable[[pa.Table], pa.Table]
+
+
+class Table:
+    """A table on a drive, made or opened by `drive.search.table`.
+
+    The drive holds rows as values of equal size, in the order in which they were appended, and searches the
+    columns that are in names: those of each index in a search region of their own, several of one index fused
+    into one name. `where` has it find rows by them and send the columns that are wanted. The rest of a
+    condition is finished with PyArrow, and all of it is looked at again, as names may be found by mistake.
+    """
+
+    def __init__(self, context: Context, name: str) -> None:
+        finish_copy(context, name)
+        self.name = name
+        """Its name on the drive."""
+        self._context = context
+        self._store = Store(context, name)
+        if self._store.header.get("kind") != KIND:
+            raise UsageError(f"{name!r} is no table that is searched")
+        self._layout = Layout.of_header(self._store.header)
+        self._binder = Binder({field.name: field.type for field in self._layout.schema})
+        self.terms_max = TERMS
+        """Patterns that a condition may become, 1 to 1,024; what has more finds more rows than it should."""
+
+    @classmethod
+    def create(
+        cls,
+        context: Context,
+        name: str,
+        source: Source,
+        *,
+        indexes: Sequence[str | Sequence[str]],
+        capacity: int | None,
+        text_bytes: Mapping[str, int],
+        prefix_bytes: Mapping[str, int],
+        ranges: Mapping[str, tuple[Any, Any]],
+    ) -> "Table":
+        """Make one, as `Searches.table` says."""
+        table = read(source)
+        names = table.column_names
+        if not names or len(set(names)) < len(names):
+            raise UsageError("a table has at least one column, and columns of different names")
+        layout = Layout(table.schema, options_for(table, indexes, text_bytes, prefix_bytes, ranges))
+        room = max(table.num_rows, 1) if capacity is None else capacity
+        whole_number("capacity", room, max(table.num_rows, 1), (1 << 32) - 1)
+        # It has its name when all rows are there; what a power cut leaves is made anew.
+        files, making = files_of(context), f"{name}/making"
+        if is_part(context, making, name):
+            context.glue.remove(making)
+        store = Store.create(
+            context,
+            making,
+            entries=room,
+            value_bytes=layout.rows.bytes,
+            regions=[(bits, False) for bits in layout.bits],
+            header={"kind": KIND, "of": name, **layout.header()},
+        )
+        try:
+            _append(store, layout, table)
+            files.rename(making, name)
+            context.made[name] += 1
+        except (BitlineError, KeyboardInterrupt):
+            # A part of the rows is of no use.
+            context.glue.remove(making)
+            raise
+        return cls(context, name)
+
+    def __repr__(self) -> str:
+        return f"<Table {self.name!r} of {len(self):,} rows: {', '.join(self.schema.names)}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a table lives on a drive in this process and cannot be pickled; open it by its name")
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its columns."""
+        return self._layout.schema
+
+    @property
+    def indexes(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of each index."""
+        return self._layout.options.indexes
+
+    def __len__(self) -> int:
+        return self._store.report()[0]["live"]
+
+    def __bool__(self) -> bool:
+        return True
+
+    # Questions
+
+    def where(self, condition: Where | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows of which a condition is true, in the order in which they were appended.
+
+        Args:
+            condition: As in SQL, `"returnflag = 'R' and quantity < 24"`, or an expression of PyArrow;
+                None for all rows.
+            columns: The columns that are wanted; all by default.
+
+        Raises:
+            UsageError: No condition on these columns; columns that there are not.
+            NvmeError: What the drive reports.
+        """
+        return self._found(self.asked(condition), columns)
+
+    def count(self, condition: Where | None = None, *, check: bool = True) -> int:
+        """Of how many rows a condition is true.
+
+        Args:
+            condition: As in `where`.
+            check: Look at the columns of what was found. If not, and names tell all of the condition, the
+                drive counts, and nothing comes over the link but the number.
+
+        Raises:
+            UsageError: As `where`.
+            NvmeError: What the drive reports.
+        """
+        asked = self.asked(condition)
+        plan = self._plan(asked.condition)
+        if plan.exact and not check:
+            return self._store.count(plan.groups)
+        some = sorted(asked.condition.columns())[:1] or self.schema.names[:1]
+        return int(self._found(asked, some).num_rows)
+
+    def explain(self, condition: Where | None = None, columns: Sequence[str] | None = None) -> str:
+        """What of a question the drive is asked, and what is left to the host. Nothing is carried out."""
+        asked = self.asked(condition)
+        plan, parts = self._plan(asked.condition), self._layout.rows.parts(self._needed(asked, columns))
+        told = [
+            f"condition: {asked.condition.words()}",
+            f"drive: {self._told(plan)}",
+            f"returned: {sum(size for _, size in parts):,} of {self._layout.rows.bytes:,} bytes of each row",
+        ]
+        open_ = [part for part in _parts(asked.condition) if not self._plan(part).exact]
+        if open_:
+            told.append(f"host, what names do not tell: {' and '.join(part.words() for part in open_)}")
+        else:
+            told.append("host: looks again whether each row is meant")
+        return "\n".join(told)
+
+    def _told(self, plan: Plan) -> str:
+        if plan.is_everything:
+            return "all rows"
+        if not plan.groups:
+            return "nothing, as no row can be meant"
+        regions = sorted({region for group in plan.groups for region, *_ in group})
+        names = "; ".join(f"index {region} ({', '.join(self.indexes[region])})" for region in regions)
+        accuracy = "exactly" if plan.exact else "more than is meant"
+        asked = f"{counted(plan.terms, 'pattern')} in {counted(len(plan.groups), 'group')}"
+        return f"{asked} on {names}: {accuracy}"
+
+    # Changes
+
+    def append(self, source: Source) -> int:
+        """Append rows; of those that one command carries, a power cut leaves all or none.
+
+        Returns:
+            How many.
+
+        Raises:
+            UsageError: Other columns, what columns cannot have, or no room.
+            NvmeError: What the drive reports.
+        """
+        table = self._fitting(read(source))
+        self._make_room(table.num_rows)
+        _append(self._store, self._layout, table)
+        return int(table.num_rows)
+
+    def compact(self) -> None:
+        """Give back the room of rows that were deleted, which `append` and `replace` do when there is none.
+
+        What is there is copied to a new store, which takes the name when it is whole: the volume has to have
+        room for both.
+
+        Raises:
+            UsageError: Something else has the name of the copy.
+            NvmeError: What the drive reports.
+        """
+        rows = self.where()
+
+        def copied(copy: Store) -> None:
+            _append(copy, self._layout, rows.cast(self.schema))
+
+        self._store = compacted(self._context, self._store, of=self.name, copied=copied)
+
+    def _make_room(self, rows: int) -> None:
+        """Compact it if so many rows have no room otherwise.
+
+        Raises:
+            UsageError: Nor have they so.
+        """
+        region = self._store.report()[0]
+        if region["live"] + rows > region["capacity"]:
+            raise no_room(self._store)
+        if region["entries"] + rows > region["capacity"]:
+            self.compact()
+
+    def delete(self, condition: Where) -> int:
+        """Delete the rows of which a condition is true, which names have to tell exactly.
+
+        Returns:
+            How many.
+
+        Raises:
+            UsageError: Names do not tell all of the condition.
+            NvmeError: What the drive reports.
+        """
+        return self._store.delete(self._exactly(condition, "deleted").groups)
+
+    def replace(self, condition: Where, source: Source) -> int:
+        """Delete rows as `delete` does and append others: a power cut leaves both done, or neither.
+
+        Returns:
+            How many were deleted.
+
+        Raises:
+            UsageError: As `delete` and `append`; more rows than one command carries.
+            NvmeError: What the drive reports.
+        """
+        plan, table = self._exactly(condition, "replaced"), self._fitting(read(source))
+        if not plan.groups or not table.num_rows:
+            raise UsageError(
+                "nothing can be meant by the condition, or no rows are given: delete() or append()"
+            )
+        self._make_room(table.num_rows)
+        return self._store.update(plan.groups, self._layout.records(table), table.num_rows)
+
+    # Hooks
+
+    def dataset(self) -> "ds.Dataset":
+        """The table for DuckDB, for `connection.register("t", table.dataset())`.
+
+        DuckDB asks from threads of its own: run `drive.search.run(lambda: connection.sql(...).fetchall())`.
+        DuckDB hands over the columns that a query needs and the comparisons, IN and IS NULL of its condition,
+        which `EXPLAIN` shows as Filters of the scan. Dictionaries are given as their values.
+        """
+        from bitline.search.dataset import SearchedDataset
+
+        return SearchedDataset(self)
+
+    def lazy(self) -> "LazyFrame":
+        """The table for Polars, a lazy frame whose filters and columns are pushed to the drive.
+
+        Polars asks from threads of its own: collect the frame by `drive.search.run(frame.collect)`.
+
+        Raises:
+            UsageError: Polars is not installed.
+        """
+        from bitline.search.frames import lazy_frame
+
+        return lazy_frame(self)
+
+    # What hooks build on
+
+    @property
+    def binder(self) -> Binder:
+        """Makes conditions on its columns."""
+        return self._binder
+
+    def asked(self, condition: Where | None) -> Asked:
+        """A condition, and how PyArrow finishes it."""
+        if condition is None:
+            return Asked(Known(True), lambda table: table)
+        if isinstance(condition, pc.Expression):
+            found = from_arrow(condition, self._binder)
+            return Asked(found, lambda table: table.filter(condition, null_selection_behavior="drop"))
+        if not isinstance(condition, str):
+            raise TypeError(
+                f"a condition is a str or an expression of PyArrow, not a {type(condition).__name__}"
+            )
+        parsed = sql.condition(condition, self._binder)
+        return Asked(parsed, lambda table: _kept(table, parsed))
+
+    def rows(self, asked: Asked, columns: Sequence[str] | None) -> pa.Table:
+        """The rows that are asked for, with dictionaries as their values; of other threads, too (`run`)."""
+        return self._context.service.call(lambda: _decoded(self._found(asked, columns)))
+
+    def _found(self, asked: Asked, columns: Sequence[str] | None) -> pa.Table:
+        needed = self._needed(asked, columns)
+        plan, parts = self._plan(asked.condition), self._layout.rows.parts(needed)
+        records = self._store.lookup(self._store.everything() if plan.is_everything else plan.groups, parts)
+        found = self._layout.rows.decode(records, parts, needed)
+        meant = _finished(found, asked)
+        if plan.exact:
+            self._store.dropped(found.num_rows - meant.num_rows)
+        return meant if columns is None else meant.select(columns)
+
+    def _needed(self, asked: Asked, columns: Sequence[str] | None) -> list[str]:
+        """The columns that are wanted or looked at, in the order of the table."""
+        wanted = set(self.schema.names if columns is None else columns)
+        for column in wanted | asked.condition.columns():
+            self._binder.kind(column)
+        return [name for name in self.schema.names if name in wanted | asked.condition.columns()]
+
+    def _plan(self, condition: Condition) -> Plan:
+        whole_number("terms_max", self.terms_max, 1, TERMS_MAX)
+        most = min(self.terms_max, self._store.terms_max)
+        return planned(condition.cover(self._layout, True), self._layout, most)
+
+    def _exactly(self, condition: Where, done: str) -> Plan:
+        asked = self.asked(condition)
+        plan = self._plan(asked.condition)
+        if not plan.exact:
+            raise UsageError(
+                f"names do not tell all of {asked.condition.words()}, so no row is {done}: indexes are of "
+                f"{'; '.join(', '.join(index) for index in self.indexes)} (see explain)"
+            )
+        return plan
+
+    def _fitting(self, table: pa.Table) -> pa.Table:
+        if set(table.column_names) != set(self.schema.names):
+            raise UsageError(
+                f"columns {', '.join(table.column_names)}, but the table has {', '.join(self.schema.names)}"
+            )
+        found = table.select(self.schema.names)
+        try:
+            return found.cast(self.schema)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+            raise UsageError(f"rows of other types than the table has: {error}") from None
+
+
+def read(source: Source) -> pa.Table:
+    """A table of Arrow, from whatever it is.
+
+    Raises:
+        TypeError: It is none, and no path of a Parquet file.
+        OSError: The file cannot be read.
+    """
+    if isinstance(source, pa.Table):
+        return source.unify_dictionaries()
+    if isinstance(source, pa.RecordBatch):
+        return pa.Table.from_batches([source])
+    if isinstance(source, pa.RecordBatchReader):
+        return source.read_all().unify_dictionaries()
+    if isinstance(source, str) or hasattr(source, "__fspath__"):
+        import pyarrow.parquet as pq
+
+        return pq.read_table(source).unify_dictionaries()
+    raise TypeError(f"a table of Arrow, or the path of a Parquet file, not a {type(source).__name__}")
+
+
+def _append(store: Store, layout: Layout, table: pa.Table) -> None:
+    for begin in range(0, table.num_rows, store.batch):
+        some = table.slice(begin, store.batch)
+        store.append(layout.records(some), some.num_rows)
+
+
+def _kept(table: pa.Table, condition: Condition) -> pa.Table:
+    mask = condition.mask(table)
+    if isinstance(mask, pa.Scalar):
+        return table if mask.as_py() else table.slice(0, 0)
+    return table.filter(mask, null_selection_behavior="drop")
+
+
+def _finished(table: pa.Table, asked: Asked) -> pa.Table:
+    """The rows that are meant, of which conditions see the dictionaries' values."""
+    plain = _decoded(table)
+    if plain is table:
+        return asked.finish(table)
+    number = "row of " + max(table.column_names, key=len)
+    numbered = plain.append_column(number, pa.array(range(table.num_rows), pa.int64()))
+    return table.take(asked.finish(numbered)[number])
+
+
+def _decoded(table: pa.Table) -> pa.Table:
+    """Dictionaries as their values."""
+    return table.cast(decoded(table.schema)) if decoded(table.schema) != table.schema else table
+
+
+def decoded(schema: pa.Schema) -> pa.Schema:
+    """A schema with dictionaries as their values."""
+    plain = [
+        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+        for field in schema
+    ]
+    return pa.schema(plain, schema.metadata)
+
+
+def _parts(condition: Condition) -> Iterable[Condition]:
+    """What all has to be true."""
+    from bitline.search.condition import AllOf
+
+    return condition.inner if isinstance(condition, AllOf) else (condition,)

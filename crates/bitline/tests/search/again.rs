@@ -157,6 +157,7 @@ fn a_lookup_that_is_not_simulated_takes_what_one_would() {
         ("anvil-ssd-b", &[]),
         ("anvil-ssd-a", &[("search.early_termination", "false")]),
         ("flash-cosmos", &[("search.capacitor", "false")]),
+        ("anvil-ssd-a", &[("cores.work.examine_cycles", "700")]),
     ]
     .into_iter()
     .enumerate()

@@ -1,6 +1,7 @@
 //! What each way to move less saves (ANVIL 5.2), by what the drive counts. What is found does not depend on them.
 
 use bitline::{Config, Content, Drive, NameKind, NameTerm, NewStore, Pattern, Statistics, Wanted};
+use sim::Span;
 
 const ENTRIES: u32 = 4096;
 
@@ -9,9 +10,12 @@ struct Took {
     appended: Statistics,
     found: Vec<u8>,
     looked_up: Statistics,
+    /// The time of the lookup.
+    span: Span,
 }
 
-fn took(switch: &str, value: &str, pages: bool) -> Took {
+/// A drive with a store of so many entries, of which 64 that lie side by side have a tag.
+fn filled(switch: &str, value: &str, entries: u32) -> Drive {
     let keys = [
         ("nand.geometry.channels", "2"),
         ("nand.geometry.chips_per_channel", "1"),
@@ -33,17 +37,21 @@ fn took(switch: &str, value: &str, pages: bool) -> Took {
         schema: Vec::new(),
     };
     drive.search().create("store", &store).expect("it fits");
-    // The 64 entries with one tag lie side by side.
     let record = |number: u32| {
         let mut record = ((number / 64) as u16).to_le_bytes().to_vec();
         record.extend([number as u8; 32]);
         record
     };
-    let records: Vec<u8> = (0..ENTRIES).flat_map(record).collect();
+    let records: Vec<u8> = (0..entries).flat_map(record).collect();
     drive
         .search()
-        .append("store", &records, ENTRIES)
+        .append("store", &records, entries)
         .expect("it fits");
+    drive
+}
+
+fn took(switch: &str, value: &str, pages: bool) -> Took {
+    let mut drive = filled(switch, value, ENTRIES);
     while drive.search().report("store").expect("it is told")[0]
         .buffered
         .get()
@@ -55,21 +63,29 @@ fn took(switch: &str, value: &str, pages: bool) -> Took {
         ticked.expect("it fits");
     }
     let appended = drive.statistics().expect("it is on");
+    let (found, span) = look_up(&mut drive, pages);
+    Took {
+        appended,
+        found,
+        looked_up: drive.statistics().expect("it is on"),
+        span,
+    }
+}
+
+/// What a lookup of a tag finds, and how long it takes.
+fn look_up(drive: &mut Drive, pages: bool) -> (Vec<u8>, Span) {
     let pattern = Pattern::exact(16, &7_u16.to_le_bytes()).expect("a name");
     let wanted = Wanted {
         pages,
         ..Wanted::default()
     };
     let term = NameTerm { name: 0, pattern };
+    let begin = drive.now();
     let found = drive
         .search()
         .look_up("store", &[vec![term]], &[], wanted)
         .expect("it can be asked");
-    Took {
-        appended,
-        found: found.records,
-        looked_up: drive.statistics().expect("it is on"),
-    }
+    (found.records, drive.now().since(begin))
 }
 
 /// With a switch and without it, and what is found is the same.
@@ -114,4 +130,17 @@ fn values_without_the_rest_of_their_pages_cross_the_link() {
     });
     // A completion besides.
     assert_eq!(bytes.map(|bytes| bytes / 512), [4, 64], "{bytes:?}");
+}
+
+#[test]
+fn what_a_core_compares_takes_its_time() {
+    let (waiting, key) = (ENTRIES / 2, "cores.work.examine_cycles");
+    let [[in_memory, in_flash], free] = ["1000", "0"].map(|cycles| {
+        let (_, in_memory) = look_up(&mut filled(key, cycles, waiting), false);
+        [in_memory, took(key, cycles, false).span]
+    });
+    let more = [in_memory - free[0], in_flash - free[1]];
+    // Names of two bytes; and a burst of a match vector with its tag. A microsecond for 64 bytes.
+    let expected = [2 * u64::from(waiting), 64 + 4].map(|bytes| bytes.div_ceil(64));
+    assert_eq!(more, expected.map(|blocks| Span::from_us(blocks)));
 }

@@ -49,8 +49,15 @@ impl Cores {
     /// As [`Cores::charge`], and waits for it.
     #[inline]
     pub async fn work(&self, origin: Origin, work: Work) {
+        self.work_often(origin, work, 1).await;
+    }
+
+    /// As [`Cores::work`], so many times.
+    #[inline]
+    pub async fn work_often(&self, origin: Origin, work: Work, times: u64) {
         if self.takes_time {
-            let done = self.charge(origin, work);
+            let cycles = self.cores.config().work.cycles(work);
+            let done = self.charge_cycles(origin, cycles.saturating_mul(times));
             self.sim.sleep_until(done).await;
         }
     }

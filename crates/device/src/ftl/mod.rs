@@ -339,6 +339,11 @@ impl Ftl {
         self.schedule.nand()
     }
 
+    /// Erases of all blocks so far, and how many blocks that is.
+    pub(crate) fn wear(&self) -> (u64, u32) {
+        (self.schedule.erases(), self.geometry.blocks())
+    }
+
     /// How data is programmed.
     pub(crate) fn mode(&self) -> ProgramMode {
         self.config.mode

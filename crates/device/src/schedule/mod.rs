@@ -355,6 +355,13 @@ impl Schedule {
         self.nand.borrow()
     }
 
+    /// Erases of all their blocks so far, those included that they were aged by.
+    pub fn erases(&self) -> u64 {
+        // Senses that are owed are not among them: this is asked for after every command.
+        let nand = self.nand.borrow();
+        nand.erases() + u64::from(nand.age().cycles) * u64::from(self.geometry.blocks())
+    }
+
     /// Their geometry.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry

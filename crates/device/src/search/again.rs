@@ -3,7 +3,6 @@
 
 use std::rc::Rc;
 
-use media::dram::Toward;
 use media::nand::BlockId;
 use sim::{Span, Tenant, Time};
 
@@ -195,9 +194,7 @@ impl Search {
         mut take: impl FnMut(&Row, &mut dyn Iterator<Item = u32>) -> bool,
     ) {
         let found = self.found_again(memo, table, question);
-        if memo.waiting > 0 {
-            self.pass_dram(origin, memo.waiting, Toward::Reader).await;
-        }
+        self.examine(origin, memo.waiting).await;
         let begin = self.sim.now();
         self.schedule.repeat(&memo.flash);
         if let Some(memos) = self.memos.borrow_mut().get_mut(&table.number) {

@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use media::dram::Toward;
 use media::nand::{BlockId, Command, Iscm, MwsPlane, MwsSlot, WordlineBitmap};
 use nvme::query::{Pattern, Query};
 use sim::Span;
@@ -178,9 +177,7 @@ impl Search {
         let there = sealed.map(|row| (row.number, row.there.borrow().clone()));
         let there: BTreeMap<u32, Rc<[u64]>> = there.collect();
         let views: Vec<View> = rows.into_iter().map(view).collect();
-        if waiting > 0 {
-            self.pass_dram(origin, waiting, Toward::Reader).await;
-        }
+        self.examine(origin, waiting).await;
         let sealed: Vec<Sealed> = views
             .iter()
             .filter_map(|view| match view {

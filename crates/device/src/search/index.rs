@@ -4,12 +4,14 @@
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
+use arrayvec::ArrayVec;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-use nvme::query::Pattern;
+use nvme::query::{MAX_NAME_BITS, Pattern};
 
 use super::Search;
-use super::hashes::name_hash;
+use super::bits::WORD;
+use super::hashes::{name_hash, words_of};
 use super::table::{Column, Row, Table};
 
 /// Entries of a table that is indexed: with as many that are no more, their slots still have numbers.
@@ -17,12 +19,17 @@ const ENTRIES_MAX: u64 = 1 << 30;
 /// Entries with one hash, for each row, from which on all names are looked through.
 const MANY_A_ROW: u32 = 64;
 
+/// Words of a name, at most.
+const NAME_WORDS: usize = MAX_NAME_BITS as usize / WORD;
+
 /// The names of one search region, by their hashes.
 #[derive(Default)]
 pub(super) struct NameIndex {
-    /// The entries that have names of a hash, or had.
-    chains: HashTable<Chain>,
+    /// Of each hash, the slot of the entry that came last.
+    last: HashTable<u32>,
     slots: Vec<Slot>,
+    /// The names of the slots, each as [`words_of`] gives it.
+    names: Vec<u64>,
     rows: BTreeMap<u32, RowIndex>,
     /// Entries of rows that are no more.
     stale: usize,
@@ -30,18 +37,15 @@ pub(super) struct NameIndex {
     version: u64,
 }
 
-/// The entries with names of one hash.
-struct Chain {
-    hash: u32,
-    /// The slot of the one that came last.
-    last: u32,
-    count: u32,
-}
-
-/// An entry, and the slot of the one with the same hash that came before; its own if none did.
+/// An entry that has a name, or had.
+#[derive(Clone, Copy)]
 struct Slot {
     entry: u32,
+    hash: u32,
+    /// The slot of the one with the same hash that came before; its own if none did.
     before: u32,
+    /// How many have this hash up to here.
+    count: u32,
 }
 
 /// What an index has of a row.
@@ -49,6 +53,8 @@ struct RowIndex {
     row: Weak<Row>,
     /// Its first entries, so many.
     entries: u32,
+    /// Their slots are this one or come after it. Those of another row of this number come before.
+    since: u32,
 }
 
 /// A hash that fills a word.
@@ -68,24 +74,36 @@ impl NameIndex {
             return false;
         }
         self.forget_others(&rows);
+        self.make_room(&rows);
         for (number, row) in &*rows {
+            let since = self.slots.len() as u32;
             let known = self.rows.entry(*number).or_insert_with(|| RowIndex {
                 row: Rc::downgrade(row),
                 entries: 0,
+                since,
             });
             let from = std::mem::replace(&mut known.entries, row.entries.get());
             if let Some(names) = &*row.names.borrow() {
-                let (chains, slots) = (&mut self.chains, &mut self.slots);
                 let first = number * table.values.row_names;
-                names
-                    .column(column)
-                    .each_hash(from..row.entries.get(), |entry, hash| {
-                        add(chains, slots, hash, first + entry);
-                    });
+                let column = names.column(column);
+                column.each_name(from..row.entries.get(), |entry, name| {
+                    self.add(first + entry, name);
+                });
             }
         }
         self.version = table.version.get();
         true
+    }
+
+    /// Makes room for the entries that are not known yet, all at once.
+    fn make_room(&mut self, rows: &BTreeMap<u32, Rc<Row>>) {
+        let of_rows: usize = rows.values().map(|row| row.entries.get() as usize).sum();
+        let known = |row: &RowIndex| row.entries as usize;
+        let more = of_rows.saturating_sub(self.rows.values().map(known).sum());
+        let slots = &self.slots;
+        self.last
+            .reserve(more, |slot| spread(slots[*slot as usize].hash));
+        self.slots.reserve(more);
     }
 
     /// Forgets rows that are no more.
@@ -106,47 +124,62 @@ impl NameIndex {
     }
 }
 
-/// Adds an entry to those with the same hash.
-fn add(chains: &mut HashTable<Chain>, slots: &mut Vec<Slot>, hash: u32, entry: u32) {
-    let last = slots.len() as u32;
-    let found = chains.entry(
-        spread(hash),
-        |chain| chain.hash == hash,
-        |chain| spread(chain.hash),
-    );
-    let before = match found {
-        Entry::Occupied(mut known) => {
-            let chain = known.get_mut();
-            chain.count += 1;
-            std::mem::replace(&mut chain.last, last)
-        }
-        Entry::Vacant(new) => {
-            new.insert(Chain {
-                hash,
-                last,
-                count: 1,
-            });
-            last
-        }
-    };
-    slots.push(Slot { entry, before });
-}
-
 impl NameIndex {
-    /// The entries with names of a hash, the last first; none if there are so many that it is faster to look through all names.
-    fn with_hash(&self, hash: u32) -> Option<impl Iterator<Item = u32>> {
-        let chain = self.chains.find(spread(hash), |chain| chain.hash == hash);
+    /// Adds an entry to those with the same hash.
+    fn add(&mut self, entry: u32, name: &[u64]) {
+        let hash = name_hash(name);
+        let slots = &mut self.slots;
+        let slot = slots.len() as u32;
+        let hash_of = |slot: &u32| slots[*slot as usize].hash;
+        let found = self.last.entry(
+            spread(hash),
+            |slot| hash_of(slot) == hash,
+            |slot| spread(hash_of(slot)),
+        );
+        let (before, count) = match found {
+            Entry::Occupied(mut known) => {
+                let before = std::mem::replace(known.get_mut(), slot);
+                (before, slots[before as usize].count + 1)
+            }
+            Entry::Vacant(new) => {
+                new.insert(slot);
+                (slot, 1)
+            }
+        };
+        slots.push(Slot {
+            entry,
+            hash,
+            before,
+            count,
+        });
+        self.names.extend_from_slice(name);
+    }
+
+    /// The entries with a name, the last first, those that are gone included; none if so many have its hash that it is faster to
+    /// look through all names.
+    fn named(&self, name: &[u64], row_names: u32) -> Option<impl Iterator<Item = u32>> {
+        let hash = name_hash(name);
+        let slots = &self.slots;
+        let is_of = |slot: &u32| slots[*slot as usize].hash == hash;
+        let last = self.last.find(spread(hash), is_of).copied();
         let many = MANY_A_ROW * self.rows.len() as u32;
-        if chain.is_some_and(|chain| chain.count > many) {
+        if last.is_some_and(|slot| slots[slot as usize].count > many) {
             return None;
         }
-        let mut next = chain.map(|chain| chain.last);
-        Some(std::iter::from_fn(move || {
-            let slot = next?;
-            let Slot { entry, before } = self.slots[slot as usize];
-            next = (before != slot).then_some(before);
-            Some(entry)
-        }))
+        let mut next = last;
+        let with_hash = std::iter::from_fn(move || {
+            let number = next?;
+            let slot = slots[number as usize];
+            next = (slot.before != number).then_some(slot.before);
+            Some((number, slot.entry))
+        });
+        let named = with_hash.filter(move |(slot, entry)| {
+            let first = *slot as usize * name.len();
+            let row = self.rows.get(&(entry / row_names));
+            self.names[first..first + name.len()] == *name
+                && row.is_some_and(|row| *slot >= row.since)
+        });
+        Some(named.map(|(_, entry)| entry))
     }
 }
 
@@ -172,26 +205,23 @@ impl Search {
         if !index.follow(table, column) {
             return None;
         }
-        let hash = name_hash(pattern.name(), bits);
-        let with_hash = index.with_hash(hash)?;
-        let mut found: Vec<u32> = with_hash
-            .filter(|entry| table.has_name(*entry, column, pattern.name()))
-            .collect();
+        let name: ArrayVec<u64, NAME_WORDS> = words_of(pattern.name(), bits).collect();
+        let named = index.named(&name, table.values.row_names)?;
+        let mut found: Vec<u32> = named.filter(|entry| table.is_there(*entry)).collect();
         found.sort_unstable();
-        found.dedup();
         Some(found)
     }
 }
 
 impl Table {
-    /// Whether an entry is there and has a name.
-    fn has_name(&self, entry: u32, column: usize, name: &[u8]) -> bool {
+    /// Whether an entry is there.
+    fn is_there(&self, entry: u32) -> bool {
         let (row, at) = (entry / self.values.row_names, entry % self.values.row_names);
         let rows = self.rows.borrow();
         let row = rows.get(&row).filter(|row| row.is_there(at));
         let names = row.map(|row| row.names.borrow());
         let names = names.as_ref().and_then(|names| names.as_ref());
-        names.is_some_and(|names| names.is_valid(at) && names.column(column).has(at, name))
+        names.is_some_and(|names| names.is_valid(at))
     }
 }
 

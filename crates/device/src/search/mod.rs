@@ -46,6 +46,7 @@ use sim::resource::{Broadcast, Semaphore};
 
 use crate::backend::Backend;
 use crate::cache::Cache;
+use crate::cores::Cores;
 use crate::ftl::Ftl;
 use crate::journal::FactKey;
 use crate::memory::{Buffers, Dumped, Partition};
@@ -109,6 +110,7 @@ pub struct Search {
     cache: Rc<Cache>,
     buffers: Rc<Buffers>,
     port: Rc<HostTransfer>,
+    cores: Rc<Cores>,
     dram: Rc<Dram>,
     /// Where in it names wait for their row to be full.
     partition: Partition,
@@ -155,6 +157,7 @@ impl Search {
             cache,
             buffers: backend.buffers.clone(),
             port: backend.port.clone(),
+            cores: backend.cores.clone(),
             dram: backend.dram.clone(),
             partition: backend.dram_map.search,
             tables: RefCell::default(),

@@ -1,5 +1,6 @@
 //! What becomes of match vectors: what channel controllers pass on, and its way through the drive's DRAM.
 
+use media::core::Work;
 use media::dram::{ScatteredAccess, Toward};
 
 use super::Search;
@@ -9,6 +10,8 @@ use crate::schedule::Origin;
 /// Bytes of a match vector that a channel controller keeps or drops (ANVIL 5.2), and of the tag of one that it keeps.
 const BURST_BYTES: u32 = 64;
 const TAG_BYTES: u64 = 4;
+/// Bytes of [`Work::Examine`].
+const EXAMINED_BYTES: u64 = 64;
 
 impl Search {
     /// Bytes that go to the drive's DRAM of the match vector of a row in which these entries match.
@@ -35,7 +38,16 @@ impl Search {
         if bytes > 0 {
             self.count(|counts| counts.match_vector_bytes += bytes);
             self.pass_dram(origin, bytes, Toward::Cells).await;
+            self.examine(origin, bytes).await;
+        }
+    }
+
+    /// A core looks through bytes in the drive's DRAM.
+    pub(super) async fn examine(&self, origin: Origin, bytes: u64) {
+        if bytes > 0 {
             self.pass_dram(origin, bytes, Toward::Reader).await;
+            let words = bytes.div_ceil(EXAMINED_BYTES);
+            self.cores.work_often(origin, Work::Examine, words).await;
         }
     }
 

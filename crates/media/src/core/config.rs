@@ -43,6 +43,8 @@ pub struct WorkConfig {
     pub mapping_miss_cycles: u64,
     /// A page copied by collection, folding or wear levelling.
     pub collect_page_cycles: u64,
+    /// Sixty-four bytes of names or of a match vector looked through.
+    pub examine_cycles: u64,
 }
 
 /// A kind of firmware work.
@@ -62,11 +64,13 @@ pub enum Work {
     MappingMiss,
     /// A page copied by collection.
     CollectPage,
+    /// Sixty-four bytes of names or of a match vector looked through.
+    Examine,
 }
 
 impl Work {
     /// All of them.
-    pub const ALL: [Work; 7] = [
+    pub const ALL: [Work; 8] = [
         Work::Fetch,
         Work::ReadPage,
         Work::WritePage,
@@ -74,6 +78,7 @@ impl Work {
         Work::Complete,
         Work::MappingMiss,
         Work::CollectPage,
+        Work::Examine,
     ];
 
     /// The key of its cycles.
@@ -86,6 +91,7 @@ impl Work {
             Work::Complete => "work.complete_cycles",
             Work::MappingMiss => "work.mapping_miss_cycles",
             Work::CollectPage => "work.collect_page_cycles",
+            Work::Examine => "work.examine_cycles",
         }
     }
 }
@@ -102,6 +108,7 @@ impl WorkConfig {
             Work::Complete => self.complete_cycles,
             Work::MappingMiss => self.mapping_miss_cycles,
             Work::CollectPage => self.collect_page_cycles,
+            Work::Examine => self.examine_cycles,
         }
     }
 

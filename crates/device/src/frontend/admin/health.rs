@@ -243,10 +243,11 @@ impl Controller {
 
     /// Erases of all blocks so far, and those that they are rated for.
     fn erases(&self) -> (u64, u64) {
-        let nand = self.ftl.nand();
-        let blocks = u64::from(nand.geometry().blocks());
-        let erases = nand.erases() + u64::from(nand.age().cycles) * blocks;
-        (erases, u64::from(self.config.health.rated_erases) * blocks)
+        let (erases, blocks) = self.ftl.wear();
+        (
+            erases,
+            u64::from(self.config.health.rated_erases) * u64::from(blocks),
+        )
     }
 
     /// Life used, in percent: the mean cycles of a block against what it is rated for.

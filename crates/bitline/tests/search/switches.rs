@@ -142,5 +142,5 @@ fn what_a_core_compares_takes_its_time() {
     let more = [in_memory - free[0], in_flash - free[1]];
     // Names of two bytes; and a burst of a match vector with its tag. A microsecond for 64 bytes.
     let expected = [2 * u64::from(waiting), 64 + 4].map(|bytes| bytes.div_ceil(64));
-    assert_eq!(more, expected.map(|blocks| Span::from_us(blocks)));
+    assert_eq!(more, expected.map(Span::from_us));
 }

@@ -82,7 +82,6 @@ fn field(text: &str, name: &str, column: usize) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Drive;
 
     fn config(changes: &[(&str, &str)]) -> Config {
         let preset = Config::preset("flash-cosmos").expect("the preset exists");
@@ -126,39 +125,6 @@ mod tests {
             preset
                 .check_memory(4 << 30)
                 .expect("4 GiB are enough for tables");
-        }
-    }
-
-    /// The estimate is of the size of what is really taken, table by table.
-    #[test]
-    fn the_figure_is_what_a_drive_takes() {
-        let resident = || {
-            field(
-                &std::fs::read_to_string("/proc/self/status").ok()?,
-                "VmSize:",
-                1,
-            )
-        };
-        for changes in [
-            [
-                ("nand.geometry.channels", "8"),
-                ("nand.geometry.blocks_per_plane", "16384"),
-            ],
-            [
-                ("nand.geometry.channels", "2048"),
-                ("nand.geometry.blocks_per_plane", "64"),
-            ],
-        ] {
-            let config = config(&changes);
-            let estimate = config.table_bytes().expect("it is a drive") >> 10;
-            let Some(before) = resident() else { return };
-            let drive = Drive::open(config).expect("it opens");
-            let taken = resident().map_or(0, |after| after.saturating_sub(before));
-            drop(drive);
-            assert!(
-                (taken / 4..=2 * taken).contains(&estimate),
-                "{changes:?}: estimated {estimate} KiB, taken {taken} KiB"
-            );
         }
     }
 }

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use bitline::inside::InsideDrive;
+use bitline::inside::device::region::Owner;
 use bitline::inside::media::nand::{BlockId, Failures, PlaneId};
 use bitline::inside::sim::Span;
 use bitline::{Ageing, Pattern, Wanted};
@@ -28,7 +29,8 @@ fn two_rows(more: &[(&str, &str)]) -> (Lived, Random) {
 fn take_all_blocks(lived: &Lived) -> Vec<BlockId> {
     let planes = lived.drive.nand().borrow().geometry().planes();
     let ftl = &lived.drive.device().expect("power").ftl;
-    let of_plane = |plane| std::iter::from_fn(move || ftl.take_search_block(PlaneId(plane)));
+    let of_plane =
+        |plane| std::iter::from_fn(move || ftl.lend_block(Owner::Search, PlaneId(plane)));
     (0..planes).flat_map(of_plane).collect()
 }
 
@@ -36,7 +38,7 @@ fn give_back(lived: &mut Lived, blocks: Vec<BlockId>) {
     let ftl = lived.drive.device().expect("power").ftl.clone();
     let given = lived.drive.run(|_| async move {
         for block in blocks {
-            ftl.release_search_block(block).await.expect("it is whole");
+            ftl.take_back(block).await.expect("it is whole");
         }
     });
     given.expect("time passes");

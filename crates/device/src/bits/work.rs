@@ -9,7 +9,7 @@ use super::command::commands;
 use super::plan::Computation;
 use super::rows::{LENT, RowSetId};
 use crate::ftl::Ftl;
-use crate::region::{DieBatch, StringAddress};
+use crate::region::{DieBatch, Owner, StringAddress};
 
 /// Strings lent to an evaluation: pages that were brought from other dies are sensed there with those of a site.
 /// Nothing of them outlives the evaluation, or a power cut.
@@ -48,7 +48,7 @@ impl Lent {
             let block = match open.filter(|_| string > 0) {
                 Some(block) => block,
                 None => {
-                    let Some(block) = ftl.take_compute_block(plane) else {
+                    let Some(block) = ftl.lend_block(Owner::Temporary, plane) else {
                         let blocks = lent.blocks.into_iter();
                         blocks.for_each(|block| ftl.return_blank_block(block));
                         return None;

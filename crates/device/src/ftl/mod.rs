@@ -69,7 +69,6 @@ pub use purge::Purge;
 pub use read::PageSlice;
 pub use recovery::Recovered;
 pub use search::NamePage;
-use search::SearchBlocks;
 pub use slc_cache::SlcCacheConfig;
 use spare::{Content, Record};
 use unit::Slots;
@@ -137,10 +136,8 @@ pub struct Ftl {
     region: RefCell<Region>,
     /// Announced when a block for computing was won, or could not be.
     region_changed: Broadcast,
-    /// Blocks lent to evaluations.
-    lent: Cell<u32>,
-    /// Blocks lent to search regions.
-    search: SearchBlocks,
+    /// Announced when the owner of a block that it was lent is to move what lies there.
+    cold: Broadcast,
     data_pages: u32,
     planes: Vec<PlaneState>,
     collections: Collections,
@@ -249,8 +246,7 @@ impl Ftl {
             blocks: RefCell::new(Ftl::blocks_of(config, capacity, &geometry)),
             region: RefCell::new(Region::new(&geometry, unit.per_page())),
             region_changed: Broadcast::new(sim),
-            lent: Cell::new(0),
-            search: SearchBlocks::new(sim),
+            cold: Broadcast::new(sim),
             data_pages: capacity.data_pages,
             planes: (0..geometry.planes())
                 .map(|_| PlaneState {

@@ -14,6 +14,7 @@ use super::blocks::Use;
 use super::spare::{Content, Record};
 use super::{Ftl, FtlError};
 use crate::planted::{Bug, is_planted};
+use crate::region::Owner;
 
 /// Erases of a block that are tried before its bits are said to remain.
 const ERASES_MAX: u32 = 4;
@@ -279,7 +280,7 @@ impl Ftl {
                 Target::Pages { pages, since } => {
                     let lent = record.content == Content::Temporary
                         || matches!(record.content, Content::Search { .. })
-                            && !self.is_of_search(page);
+                            && !self.is_lent(Owner::Search, page);
                     lent && record.sequence < *since
                         || lpn.is_some_and(|lpn| pages.contains(&lpn.0))
                 }

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Ftl;
+use crate::region::Owner;
 
 /// How erases are spread over the blocks of a plane.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,7 +70,7 @@ impl Ftl {
             Some((block, _)) => self.begin_levelling(block),
             None if spare => {
                 self.level_region(plane, threshold);
-                self.level_names(plane, threshold);
+                self.level_lent(Owner::Search, plane, threshold);
             }
             None => {}
         }

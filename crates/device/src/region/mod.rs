@@ -10,6 +10,7 @@
 
 mod handle;
 mod layout;
+mod lent;
 mod owner;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -20,6 +21,7 @@ use media::nand::{BlockId, Geometry, PageAddress, PlaneId, ProgramMode};
 
 pub use handle::{Handle, HandleError, Shape};
 pub use layout::{DieBatch, Layout, StringAddress};
+pub use lent::Lent;
 pub use nvme::command::Home;
 pub use owner::Owner;
 
@@ -70,9 +72,6 @@ pub struct Held {
 /// Stands for the handle of blocks that were lent; no handle has this number.
 pub const LENT: u16 = u16::MAX;
 
-/// Stands for the handle of blocks of search regions, which recovery finds; nor has any handle this number.
-pub const SEARCH: u16 = u16::MAX - 1;
-
 /// The next page of a column.
 #[derive(Clone, Copy)]
 struct Frontier {
@@ -89,12 +88,14 @@ pub struct Allocated {
     pub closed: Option<BlockId>,
 }
 
-/// A block that recovery found to hold placed pages.
+/// A block that recovery found to hold placed pages, or to have been lent.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
     /// The block.
     pub block: BlockId,
     /// Whose it is.
+    pub owner: Owner,
+    /// The handle its pages were written with; [`LENT`] if there is none.
     pub handle: u16,
     /// The column it is of.
     pub column: u32,
@@ -121,6 +122,7 @@ pub struct Region {
     blocks: BTreeMap<u32, Held>,
     /// By block: evaluations that sense its pages.
     pins: Vec<u32>,
+    lent: Lent,
 }
 
 /// The first page of a string from a page on: what is passed over stays unwritten.
@@ -139,7 +141,18 @@ impl Region {
             frontiers: BTreeMap::new(),
             blocks: BTreeMap::new(),
             pins: vec![0; geometry.blocks() as usize],
+            lent: Lent::default(),
         }
+    }
+
+    /// The blocks that others know what lies where in.
+    pub fn lent(&self) -> &Lent {
+        &self.lent
+    }
+
+    /// As [`Region::lent`], to lend and to take back.
+    pub fn lent_mut(&mut self) -> &mut Lent {
+        &mut self.lent
     }
 
     /// How chunks are spread over all dies.
@@ -362,11 +375,13 @@ impl Region {
         self.pins[block.0 as usize] > 0
     }
 
-    /// Takes the blocks that recovery found: of each column, the block written last goes on if it has room.
+    /// Takes the blocks that recovery found: of each column, the block written last goes on if it has room. What was lent to
+    /// evaluations is to be erased; other owners are asked.
     pub fn rebuild(&mut self, mut found: Vec<Found>) {
         found.sort_unstable_by_key(|found| found.version);
         for Found {
             block,
+            owner,
             handle,
             column,
             next_page,
@@ -374,6 +389,10 @@ impl Region {
             ..
         } in found
         {
+            if owner == Owner::Search {
+                self.lent.find(owner, block);
+                continue;
+            }
             let room = next_page < self.pages_per_block && !failed && handle != LENT;
             let open = room && !is_planted(Bug::RecoveryOpensNewStrings);
             let held = Held {

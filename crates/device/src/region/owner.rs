@@ -1,7 +1,7 @@
 //! Whose a page is.
 
 /// What a page holds, and so who relocates its block: the first byte of every page's spare bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Owner {
     /// Data of a logical page, anywhere.

@@ -131,6 +131,7 @@ fn a_column_goes_on_after_recovery_where_it_was_written_last() {
     let mut found = Vec::new();
     for (&block, held) in &bench.region.blocks {
         found.push(Found {
+            owner: Owner::Compute,
             block: BlockId(block),
             handle: held.handle,
             column: held.column,

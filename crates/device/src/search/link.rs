@@ -11,6 +11,7 @@ use super::regions::{Wanted, column_of};
 use super::table::{Column, Row, Table};
 use super::{Search, SearchError};
 use crate::journal::Change;
+use crate::region::Owner;
 use crate::schedule::Origin;
 
 impl Search {
@@ -176,7 +177,7 @@ impl Search {
         all.set_there(&row.there.borrow());
         let plane = row.plane.get();
         let blocks: Vec<_> = (0..self.layout.blocks(column.bits))
-            .map_while(|_| self.ftl.take_search_block(plane))
+            .map_while(|_| self.ftl.lend_block(Owner::Search, plane))
             .collect();
         let enough = blocks.len() == self.layout.blocks(column.bits);
         taken.push((row.clone(), blocks));

@@ -19,6 +19,7 @@ use crate::ftl::{Dump, Lpn};
 use crate::journal::Change;
 use crate::memory::Dumped;
 use crate::planted::{Bug, is_planted};
+use crate::region::Owner;
 use crate::schedule::Origin;
 use crate::tenants;
 
@@ -36,15 +37,14 @@ impl Search {
                 self.restore_table(number, fact);
             }
         }
-        let mut used = BTreeSet::new();
         for (key, bytes) in self.ftl.facts_of(ROWS) {
             if let Some((entries, blocks)) = facts::decode_blocks(&bytes) {
-                used.extend(blocks.iter().flatten().map(|block| block.0));
                 self.restore_row(key, entries, blocks);
             }
         }
-        let mut found = self.ftl.found_search_blocks();
-        found.retain(|block| !used.contains(&block.0));
+        let used = self.blocks_used();
+        let mut found = self.ftl.adopt_blocks(Owner::Search);
+        found.retain(|block| !used.contains(block));
         self.give_back_soon(found);
         for (number, bytes) in self.ftl.facts_of(LOGS) {
             self.next_fact.set(self.next_fact.get().max(number + 1));
@@ -167,6 +167,17 @@ impl Search {
         row.entries.set(entries);
         row.blocks.replace(Some(blocks.into()));
         table.rows.borrow_mut().insert(number, Rc::new(row));
+    }
+
+    /// The blocks with names of a row.
+    fn blocks_used(&self) -> BTreeSet<BlockId> {
+        let tables = self.tables.borrow();
+        let mut used = BTreeSet::new();
+        for row in tables.values().flat_map(|table| table.rows_from(0)) {
+            let blocks = row.blocks.borrow();
+            used.extend(blocks.iter().flat_map(|blocks| blocks.iter().flatten()));
+        }
+        used
     }
 
     /// Entries whose names flash does not hold yet.

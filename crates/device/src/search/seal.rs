@@ -13,6 +13,7 @@ use super::{Search, SearchError};
 use crate::ftl::{FtlError, NamePage};
 use crate::journal::Change;
 use crate::planted::{Bug, is_planted};
+use crate::region::Owner;
 use crate::schedule::{Fault, Origin, Read, Ticket};
 use crate::tenants;
 
@@ -149,8 +150,8 @@ impl Search {
                 let wanted = self.layout.blocks(column.bits);
                 let blocks: Vec<BlockId> = (0..wanted)
                     .map_while(|_| match wear {
-                        Wear::Fresh => self.ftl.take_search_block(plane),
-                        Wear::Levelled => self.ftl.take_worn_search_block(plane),
+                        Wear::Fresh => self.ftl.lend_block(Owner::Search, plane),
+                        Wear::Levelled => self.ftl.lend_worn_block(Owner::Search, plane),
                     })
                     .collect();
                 let enough = blocks.len() == wanted;
@@ -172,7 +173,7 @@ impl Search {
 
     /// Erases blocks that hold nothing of use.
     pub(super) async fn give_back(&self, blocks: impl Iterator<Item = BlockId>) {
-        let released = blocks.map(|block| self.ftl.release_search_block(block));
+        let released = blocks.map(|block| self.ftl.take_back(block));
         // A block whose erase fails is out of use.
         let _ = sim::join_all(released).await;
     }
@@ -223,7 +224,7 @@ impl Search {
                     Ok(()) => break,
                     Err(Fault::ProgramFailed(_)) => {
                         let plane = self.geometry.plane_of_block(*block);
-                        let other = self.ftl.take_search_block(plane);
+                        let other = self.ftl.lend_block(Owner::Search, plane);
                         let other = other.ok_or(FtlError::NoComputeBlock(plane.0))?;
                         let failed = std::mem::replace(block, other);
                         self.give_back_soon(vec![failed]);
@@ -312,7 +313,7 @@ impl Search {
     /// Moves rows out of blocks that are hardly ever erased.
     pub(super) async fn level_wear(self: Rc<Search>) {
         loop {
-            let block = self.ftl.next_cold_search_block().await;
+            let block = self.ftl.next_cold_block().await;
             let moved = self.move_row_of(block, Wear::Levelled).await;
             self.ftl.levelled(moved);
         }

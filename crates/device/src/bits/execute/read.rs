@@ -335,7 +335,7 @@ impl Bits {
             let ftl = self.ftl.clone();
             self.sim.spawn_detached(async move {
                 // A block whose erase fails is out of use.
-                let _ = ftl.return_compute_block(block).await;
+                let _ = ftl.take_back(block).await;
             });
         }
     }

@@ -157,8 +157,7 @@ impl Controller {
         wrote(self.search.forget_namespace(None).await)?;
         self.cache.forget_everything().await;
         let is_at_rest = || {
-            let lent = self.ftl.has_lent_blocks() || self.ftl.search_blocks() > 0;
-            let busy = self.ftl.is_making_checkpoint() || lent;
+            let busy = self.ftl.is_making_checkpoint() || self.ftl.has_lent_blocks();
             !busy && !self.ftl.is_collecting_anywhere()
         };
         self.ftl.hold_collection();

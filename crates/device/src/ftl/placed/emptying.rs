@@ -3,7 +3,7 @@
 use media::nand::{BlockId, PlaneId};
 
 use crate::ftl::{Ftl, FtlError};
-use crate::region::{Spot, next_of_string};
+use crate::region::{Owner, Spot, next_of_string};
 
 impl Ftl {
     /// Waits until a page may have been won for a spot, or something else changed.
@@ -11,7 +11,7 @@ impl Ftl {
     /// # Errors
     /// Nothing is under way that could win one.
     pub(crate) async fn win_compute_page(&self, spot: &Spot) -> Result<(), FtlError> {
-        if !self.compact(spot) && self.lent.get() == 0 {
+        if !self.compact(spot) && self.lent_blocks(Owner::Temporary) == 0 {
             return Err(FtlError::NoComputeBlock(spot.plane.0));
         }
         self.region_changed.next().await;

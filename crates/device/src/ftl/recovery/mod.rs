@@ -25,7 +25,7 @@ use super::mapping::Mapping;
 use super::spare::{Content, Record};
 use super::{Beneath, Ftl, FtlConfig, MappingUnit, UnitAddress};
 use crate::planted::{Bug, is_planted};
-use crate::region::{Found, SEARCH};
+use crate::region::Found;
 use root::FoundRoot;
 use scan::Scanner;
 
@@ -211,12 +211,6 @@ impl Ftl {
         found
             .iter()
             .for_each(|found| blocks.found_compute(found.block));
-        // Their owner says which of them it needs.
-        let of_search = found.extract_if(.., |found| found.handle == SEARCH);
-        self.search
-            .found
-            .borrow_mut()
-            .extend(of_search.map(|found| found.block));
         self.region.borrow_mut().rebuild(found);
     }
 

@@ -13,7 +13,7 @@ use crate::ftl::spare::{Content, Record};
 use crate::ftl::{Beneath, MappingUnit, UnitAddress};
 use crate::memory::{Buffers, Purpose};
 use crate::planted::{Bug, is_planted};
-use crate::region::{Found, LENT, SEARCH};
+use crate::region::{Found, LENT, Owner};
 use crate::schedule::{Origin, Read, Schedule};
 use crate::tenants;
 
@@ -247,15 +247,18 @@ impl Scan {
     pub(super) fn compute_blocks(&self, geometry: &Geometry, unit: MappingUnit) -> Vec<Found> {
         let mut blocks: BTreeMap<BlockId, Found> = BTreeMap::new();
         for (at, record) in &self.records {
-            let (handle, column) = match record.content {
-                Content::Placed { placement, .. } => (placement.handle, placement.column),
-                Content::Temporary => (LENT, 0),
-                Content::Search { .. } => (SEARCH, 0),
+            let (owner, handle, column) = match record.content {
+                Content::Placed { placement, .. } => {
+                    (Owner::Compute, placement.handle, placement.column)
+                }
+                Content::Temporary => (Owner::Temporary, LENT, 0),
+                Content::Search { .. } => (Owner::Search, LENT, 0),
                 _ => continue,
             };
             let block = geometry.page_address(unit.page(*at)).block;
             let found = blocks.entry(block).or_insert(Found {
                 block,
+                owner,
                 handle,
                 column,
                 next_page: 0,

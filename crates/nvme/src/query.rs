@@ -6,6 +6,7 @@
 //! terms, 16 bits; of each term the search region and the length of its pattern in bits, 16 bits each, then name and mask;
 //! after the groups, of each part of the values that is wanted, the first byte and the number of bytes, 32 bits each. No parts: the values as a whole.
 
+use smallvec::{SmallVec, smallvec};
 use thiserror::Error;
 
 use crate::identifier::RegionId;
@@ -20,13 +21,18 @@ pub const MAX_PARTS: usize = 256;
 /// The most bytes of an encoded query.
 pub const MAX_QUERY_BYTES: usize = 1 << 18;
 
+/// Bytes of names that take no memory of their own.
+const SHORT_BYTES: usize = 16;
+/// The terms of a group; most queries have one.
+pub type Terms = SmallVec<[Term; 1]>;
+
 /// A name of so many bits, some of which may be don't cares.
 #[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub struct Pattern {
     bits: u16,
     /// Zero where the mask is.
-    name: Box<[u8]>,
-    mask: Box<[u8]>,
+    name: SmallVec<[u8; SHORT_BYTES]>,
+    mask: SmallVec<[u8; SHORT_BYTES]>,
 }
 
 /// One condition: the name in a search region matches a pattern. Bits of names past the pattern's are don't cares.
@@ -50,7 +56,7 @@ pub struct Part {
 /// What is looked for, and what of it is wanted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Query {
-    groups: Vec<Vec<Term>>,
+    groups: SmallVec<[Terms; 1]>,
     parts: Vec<Part>,
 }
 
@@ -112,7 +118,7 @@ impl Pattern {
                 return Err(QueryError::Bytes { bits, bytes });
             }
         }
-        let mut mask: Box<[u8]> = mask.into();
+        let mut mask = SmallVec::from_slice(mask);
         if let Some(last) = mask.last_mut()
             && !bits.is_multiple_of(8)
         {
@@ -131,7 +137,8 @@ impl Pattern {
     /// # Errors
     /// As [`Pattern::new`].
     pub fn exact(bits: u32, name: &[u8]) -> Result<Pattern, QueryError> {
-        Pattern::new(bits, name, &vec![u8::MAX; name.len()])
+        let mask: SmallVec<[u8; SHORT_BYTES]> = smallvec![u8::MAX; name.len()];
+        Pattern::new(bits, name, &mask)
     }
 
     /// How many bits.
@@ -182,11 +189,19 @@ impl Query {
     ///
     /// # Errors
     /// No terms, or more of anything than can be sent.
-    pub fn new(groups: Vec<Vec<Term>>, parts: Vec<Part>) -> Result<Query, QueryError> {
-        if groups.is_empty() || groups.iter().any(Vec::is_empty) {
+    pub fn new<G>(
+        groups: impl IntoIterator<Item = G>,
+        parts: Vec<Part>,
+    ) -> Result<Query, QueryError>
+    where
+        G: IntoIterator<Item = Term>,
+    {
+        let groups = groups.into_iter().map(Terms::from_iter);
+        let groups: SmallVec<[Terms; 1]> = groups.collect();
+        if groups.is_empty() || groups.iter().any(|terms| terms.is_empty()) {
             return Err(QueryError::Empty);
         }
-        if groups.iter().map(Vec::len).sum::<usize>() > MAX_TERMS {
+        if groups.iter().map(|terms| terms.len()).sum::<usize>() > MAX_TERMS {
             return Err(QueryError::TooManyTerms);
         }
         if parts.len() > MAX_PARTS {
@@ -201,13 +216,13 @@ impl Query {
     /// What matches one pattern.
     pub fn of(region: RegionId, pattern: Pattern) -> Query {
         Query {
-            groups: vec![vec![Term { region, pattern }]],
+            groups: smallvec![smallvec![Term { region, pattern }]],
             parts: Vec::new(),
         }
     }
 
     /// The groups: an entry is found that matches all terms of one.
-    pub fn groups(&self) -> &[Vec<Term>] {
+    pub fn groups(&self) -> &[Terms] {
         &self.groups
     }
 

@@ -49,9 +49,9 @@ impl NameClient {
         };
         let groups = (0..1 + self.random().below(most)).map(|_| {
             let terms = 1 + self.random().below(most);
-            (0..terms).map(|_| term(self)).collect()
+            (0..terms).map(|_| term(self)).collect::<Vec<_>>()
         });
-        let groups = groups.collect();
+        let groups = groups.collect::<Vec<_>>();
         let value_bytes = shelf.region.value_bytes;
         let parts = (0..u64::from(parts) * self.random().below(3)).map(|_| {
             let first = self.random().below(value_bytes.into()) as u32;

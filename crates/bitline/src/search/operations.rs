@@ -199,7 +199,9 @@ fn query(
             pattern: term.pattern.clone(),
         })
     };
-    let groups = groups.iter().map(|group| group.iter().map(term).collect());
+    let groups = groups
+        .iter()
+        .map(|group| group.iter().map(term).collect::<Result<Vec<_>, _>>());
     let groups = groups.collect::<Result<Vec<_>, SearchError>>()?;
     Ok(Query::new(groups, parts.to_vec())?)
 }

@@ -5,9 +5,11 @@ use std::rc::Rc;
 
 use media::nand::BlockId;
 use sim::{Span, Tenant, Time};
+use smallvec::SmallVec;
 
 use super::Search;
 use super::find::{Question, Sealed, Senses, Times};
+use super::index::Entries;
 use super::table::{Row, Table};
 use crate::schedule::{Memo, Origin, Recording};
 
@@ -242,14 +244,14 @@ impl Search {
         memo: &LookupMemo,
         table: &Table,
         question: &Question<'_>,
-    ) -> Vec<(usize, Vec<u32>)> {
+    ) -> SmallVec<[(usize, Entries); 1]> {
         let rows = || memo.sealed.iter().chain(&memo.unsealed);
         let Some(told) = self.told(table, question) else {
             let found = rows().map(|row| {
                 let found = row.entries_matching(question).into_iter();
                 found
                     .filter(|entry| row.is_there(*entry))
-                    .collect::<Vec<_>>()
+                    .collect::<Entries>()
             });
             let found = found.enumerate();
             return found.filter(|(_, found)| !found.is_empty()).collect();

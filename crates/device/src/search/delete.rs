@@ -20,6 +20,7 @@ use super::{Search, SearchError};
 use crate::journal::{Change, FactKey};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Fault, Origin, Raise};
+use smallvec::smallvec;
 
 /// Entries of a row that are deleted, by number in it.
 type OfRow = (Rc<Row>, Rc<[u32]>);
@@ -147,7 +148,7 @@ impl Search {
         };
         let mut found: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for patterns in patterns.chunks(MAX_TERMS) {
-            let groups = patterns.iter().map(|pattern| vec![(at, pattern)]);
+            let groups = patterns.iter().map(|pattern| smallvec![(at, pattern)]);
             let question = Question {
                 groups: groups.collect(),
             };

@@ -10,16 +10,19 @@ use std::rc::Rc;
 use media::nand::{BlockId, Command, Iscm, MwsPlane, MwsSlot, WordlineBitmap};
 use nvme::query::{Pattern, Query};
 use sim::Span;
+use smallvec::SmallVec;
 
 use super::bits::{ones, words};
+use super::index::Entries;
+use super::names::Terms;
 use super::table::{Column, Row, Snapshot, Table};
 use super::{Search, SearchError};
 use crate::memory::{Buffer, SAVED_PAGES};
 use crate::schedule::{Compute, Origin, Ticket};
 
-/// What is looked for: any of these groups, all patterns of it, each of a search region of the table.
+/// What is looked for: any of these groups, all patterns of it.
 pub(super) struct Question<'a> {
-    pub(super) groups: Vec<Vec<(usize, &'a Pattern)>>,
+    pub(super) groups: SmallVec<[Terms<'a>; 1]>,
 }
 
 /// What each group of a question senses: which slices of which search region, and there which layers.
@@ -77,7 +80,7 @@ struct Sensing<'q, 'a> {
     question: &'q Question<'a>,
     senses: Senses,
     /// Of a drive that keeps no data: the entries that match, if that is known of all rows.
-    told: Option<Vec<u32>>,
+    told: Option<Entries>,
     origin: Origin,
 }
 
@@ -101,9 +104,11 @@ impl Search {
             Some(column) => Ok((column, &term.pattern)),
             None => Err(nvme::Status::INVALID_REGION),
         };
-        let group = |terms: &'a Vec<nvme::query::Term>| terms.iter().map(term).collect();
+        let group = |terms: &'a nvme::query::Terms| {
+            terms.iter().map(term).collect::<Result<Terms<'a>, _>>()
+        };
         let groups = query.groups().iter().map(group);
-        let groups = groups.collect::<Result<Vec<_>, _>>()?;
+        let groups = groups.collect::<Result<_, _>>()?;
         Ok(Question { groups })
     }
 
@@ -151,7 +156,7 @@ impl Search {
         question: &Question<'_>,
         from: u32,
         origin: Origin,
-        mut take: impl FnMut(&Row, &mut dyn Iterator<Item = u32>) -> bool,
+        take: impl FnMut(&Row, &mut dyn Iterator<Item = u32>) -> bool,
     ) -> Result<(), SearchError> {
         if from == 0
             && let Some(memo) = self.remembered(table, question, origin)
@@ -159,6 +164,18 @@ impl Search {
             self.again(&memo, table, question, origin, take).await;
             return Ok(());
         }
+        Box::pin(self.each_match_sensed(table, question, from, origin, take)).await
+    }
+
+    /// The same by the flash.
+    async fn each_match_sensed(
+        &self,
+        table: &Table,
+        question: &Question<'_>,
+        from: u32,
+        origin: Origin,
+        mut take: impl FnMut(&Row, &mut dyn Iterator<Item = u32>) -> bool,
+    ) -> Result<(), SearchError> {
         self.forget_reads(table);
         let begin = self.sim.now();
         let row_names = table.values.row_names;
@@ -252,7 +269,7 @@ impl Search {
     }
 
     /// The entries that match among those in blocks, if that is known without flash.
-    pub(super) fn told(&self, table: &Table, question: &Question<'_>) -> Option<Vec<u32>> {
+    pub(super) fn told(&self, table: &Table, question: &Question<'_>) -> Option<Entries> {
         if self.buffers.stores_data() {
             return None;
         }

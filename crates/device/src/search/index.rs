@@ -8,6 +8,7 @@ use arrayvec::ArrayVec;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use nvme::query::{MAX_NAME_BITS, Pattern};
+use smallvec::SmallVec;
 
 use super::Search;
 use super::bits::WORD;
@@ -17,7 +18,10 @@ use super::table::{Column, Row, Table};
 /// Entries of a table that is indexed: with as many that are no more, their slots still have numbers.
 const ENTRIES_MAX: u64 = 1 << 30;
 /// Entries with one hash, for each row, from which on all names are looked through.
-const MANY_A_ROW: u32 = 64;
+const MANY_A_ROW: usize = 64;
+
+/// Entries; most lookups find few.
+pub(super) type Entries = SmallVec<[u32; 4]>;
 
 /// Words of a name, at most.
 const NAME_WORDS: usize = MAX_NAME_BITS as usize / WORD;
@@ -25,27 +29,25 @@ const NAME_WORDS: usize = MAX_NAME_BITS as usize / WORD;
 /// The names of one search region, by their hashes.
 #[derive(Default)]
 pub(super) struct NameIndex {
-    /// Of each hash, the slot of the entry that came last.
-    last: HashTable<u32>,
-    slots: Vec<Slot>,
-    /// The names of the slots, each as [`words_of`] gives it.
-    names: Vec<u64>,
-    rows: BTreeMap<u32, RowIndex>,
+    /// Each hash, and the slot of the entry that came last.
+    last: HashTable<(u32, u32)>,
+    /// The entries that have a name, or had: [`Slot`] as a word, and the words of the name, as [`words_of`] gives them.
+    slots: Vec<u64>,
+    /// Words of a slot.
+    stride: usize,
+    /// By their number.
+    rows: Vec<Option<RowIndex>>,
     /// Entries of rows that are no more.
     stale: usize,
     /// Of which version of the table these rows are.
     version: u64,
 }
 
-/// An entry that has a name, or had.
+/// An entry, and the slot of the one with the same hash that came before.
 #[derive(Clone, Copy)]
 struct Slot {
     entry: u32,
-    hash: u32,
-    /// The slot of the one with the same hash that came before; its own if none did.
-    before: u32,
-    /// How many have this hash up to here.
-    count: u32,
+    before: Option<u32>,
 }
 
 /// What an index has of a row.
@@ -57,9 +59,23 @@ struct RowIndex {
     since: u32,
 }
 
-/// A hash that fills a word.
+impl Slot {
+    fn to_word(self) -> u64 {
+        let before = self.before.map_or(0, |slot| u64::from(slot) + 1);
+        before << 32 | u64::from(self.entry)
+    }
+
+    fn of_word(word: u64) -> Slot {
+        Slot {
+            entry: word as u32,
+            before: ((word >> 32) as u32).checked_sub(1),
+        }
+    }
+}
+
+/// A hash as [`HashTable`] wants it: what says the place at its low end, what tells apart at its high one.
 fn spread(hash: u32) -> u64 {
-    u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    u64::from(hash) << 32 | u64::from(hash)
 }
 
 impl NameIndex {
@@ -74,10 +90,18 @@ impl NameIndex {
             return false;
         }
         self.forget_others(&rows);
-        self.make_room(&rows);
+        let of_rows: usize = rows.values().map(|row| row.entries.get() as usize).sum();
+        let known = self.rows.iter().flatten().map(|row| row.entries as usize);
+        let mut more = Vec::with_capacity(of_rows.saturating_sub(known.sum()));
+        let bits = table.columns.borrow()[column].bits;
+        self.stride = 1 + (bits as usize).div_ceil(WORD);
+        self.slots.reserve_exact(more.capacity() * self.stride);
         for (number, row) in &*rows {
-            let since = self.slots.len() as u32;
-            let known = self.rows.entry(*number).or_insert_with(|| RowIndex {
+            let since = self.count() as u32;
+            let place = *number as usize;
+            self.rows
+                .resize_with(self.rows.len().max(place + 1), || None);
+            let known = self.rows[place].get_or_insert_with(|| RowIndex {
                 row: Rc::downgrade(row),
                 entries: 0,
                 since,
@@ -87,99 +111,82 @@ impl NameIndex {
                 let first = number * table.values.row_names;
                 let column = names.column(column);
                 column.each_name(from..row.entries.get(), |entry, name| {
-                    self.add(first + entry, name);
+                    more.push((name_hash(name), self.count() as u32));
+                    self.slots.push(u64::from(first + entry));
+                    self.slots.extend_from_slice(name);
                 });
             }
         }
+        self.put(more);
         self.version = table.version.get();
         true
     }
 
-    /// Makes room for the entries that are not known yet, all at once.
-    fn make_room(&mut self, rows: &BTreeMap<u32, Rc<Row>>) {
-        let of_rows: usize = rows.values().map(|row| row.entries.get() as usize).sum();
-        let known = |row: &RowIndex| row.entries as usize;
-        let more = of_rows.saturating_sub(self.rows.values().map(known).sum());
-        let slots = &self.slots;
-        self.last
-            .reserve(more, |slot| spread(slots[*slot as usize].hash));
-        self.slots.reserve(more);
+    /// How many slots there are.
+    fn count(&self) -> usize {
+        self.slots.len() / self.stride.max(1)
+    }
+
+    /// Puts slots, with their hashes, to the others.
+    fn put(&mut self, mut more: Vec<(u32, u32)>) {
+        self.last.reserve(more.len(), |(hash, _)| spread(*hash));
+        // In the order of their places, for memory likes neighbours.
+        let places = self.last.capacity().max(1).ilog2() + 1;
+        more.sort_unstable_by_key(|(hash, slot)| (hash.rotate_right(places), *slot));
+        for (hash, slot) in more {
+            let same = |(other, _): &(u32, u32)| *other == hash;
+            let of = |(hash, _): &(u32, u32)| spread(*hash);
+            let before = match self.last.entry(spread(hash), same, of) {
+                Entry::Occupied(mut known) => {
+                    Some(std::mem::replace(known.get_mut(), (hash, slot)).1)
+                }
+                Entry::Vacant(new) => {
+                    new.insert((hash, slot));
+                    None
+                }
+            };
+            let word = &mut self.slots[slot as usize * self.stride];
+            let entry = Slot::of_word(*word).entry;
+            *word = Slot { entry, before }.to_word();
+        }
     }
 
     /// Forgets rows that are no more.
     fn forget_others(&mut self, rows: &BTreeMap<u32, Rc<Row>>) {
-        let mut stale = 0;
-        self.rows.retain(|number, known| {
-            let row = rows.get(number);
-            let stays = row.is_some_and(|row| Weak::ptr_eq(&known.row, &Rc::downgrade(row)));
-            if !stays {
-                stale += known.entries as usize;
+        for (number, place) in self.rows.iter_mut().enumerate() {
+            let Some(known) = place else { continue };
+            let row = rows.get(&(number as u32));
+            if !row.is_some_and(|row| Weak::ptr_eq(&known.row, &Rc::downgrade(row))) {
+                self.stale += known.entries as usize;
+                *place = None;
             }
-            stays
-        });
-        self.stale += stale;
-        if self.stale * 2 > self.slots.len() {
+        }
+        if self.stale * 2 > self.count() {
             *self = NameIndex::default();
         }
-    }
-}
-
-impl NameIndex {
-    /// Adds an entry to those with the same hash.
-    fn add(&mut self, entry: u32, name: &[u64]) {
-        let hash = name_hash(name);
-        let slots = &mut self.slots;
-        let slot = slots.len() as u32;
-        let hash_of = |slot: &u32| slots[*slot as usize].hash;
-        let found = self.last.entry(
-            spread(hash),
-            |slot| hash_of(slot) == hash,
-            |slot| spread(hash_of(slot)),
-        );
-        let (before, count) = match found {
-            Entry::Occupied(mut known) => {
-                let before = std::mem::replace(known.get_mut(), slot);
-                (before, slots[before as usize].count + 1)
-            }
-            Entry::Vacant(new) => {
-                new.insert(slot);
-                (slot, 1)
-            }
-        };
-        slots.push(Slot {
-            entry,
-            hash,
-            before,
-            count,
-        });
-        self.names.extend_from_slice(name);
     }
 
     /// The entries with a name, the last first, those that are gone included; none if so many have its hash that it is faster to
     /// look through all names.
-    fn named(&self, name: &[u64], row_names: u32) -> Option<impl Iterator<Item = u32>> {
+    fn named(&self, name: &[u64], row_names: u32) -> Option<Entries> {
         let hash = name_hash(name);
-        let slots = &self.slots;
-        let is_of = |slot: &u32| slots[*slot as usize].hash == hash;
-        let last = self.last.find(spread(hash), is_of).copied();
-        let many = MANY_A_ROW * self.rows.len() as u32;
-        if last.is_some_and(|slot| slots[slot as usize].count > many) {
-            return None;
+        let last = self.last.find(spread(hash), |(other, _)| *other == hash);
+        let mut next = last.map(|(_, slot)| *slot);
+        let mut named = Entries::new();
+        let mut steps = 0..MANY_A_ROW * self.rows.len();
+        while let Some(number) = next {
+            steps.next()?;
+            let first = number as usize * self.stride;
+            let slot = Slot::of_word(self.slots[first]);
+            next = slot.before;
+            let row = self.rows.get((slot.entry / row_names) as usize);
+            let is_known =
+                || row.is_some_and(|row| row.as_ref().is_some_and(|row| number >= row.since));
+            if self.slots[first + 1..first + self.stride] == *name && is_known() {
+                named.push(slot.entry);
+            }
         }
-        let mut next = last;
-        let with_hash = std::iter::from_fn(move || {
-            let number = next?;
-            let slot = slots[number as usize];
-            next = (slot.before != number).then_some(slot.before);
-            Some((number, slot.entry))
-        });
-        let named = with_hash.filter(move |(slot, entry)| {
-            let first = *slot as usize * name.len();
-            let row = self.rows.get(&(entry / row_names));
-            self.names[first..first + name.len()] == *name
-                && row.is_some_and(|row| *slot >= row.since)
-        });
-        Some(named.map(|(_, entry)| entry))
+        Some(named)
     }
 }
 
@@ -191,7 +198,7 @@ impl Search {
         table: &Table,
         column: usize,
         pattern: &Pattern,
-    ) -> Option<Vec<u32>> {
+    ) -> Option<Entries> {
         let Column {
             region,
             bits,
@@ -206,8 +213,8 @@ impl Search {
             return None;
         }
         let name: ArrayVec<u64, NAME_WORDS> = words_of(pattern.name(), bits).collect();
-        let named = index.named(&name, table.values.row_names)?;
-        let mut found: Vec<u32> = named.filter(|entry| table.is_there(*entry)).collect();
+        let mut found = index.named(&name, table.values.row_names)?;
+        found.retain(|entry| table.is_there(*entry));
         found.sort_unstable();
         Some(found)
     }

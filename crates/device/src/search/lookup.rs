@@ -201,12 +201,24 @@ impl Search {
         self.sim.yield_now().await;
         table.column_still(asked.region)?;
         let shape = shape_of(&table, asked)?;
-        let room = u64::from(buffer_bytes) / shape.bytes(&table);
         let question = self.question(&table, &asked.query)?;
         self.count(|counts| counts.lookups += 1);
         if asked.returned.count_only {
             return self.count_matches(&table, &question, origin).await;
         }
+        let of: (&Table, _, _) = (&table, asked, &question);
+        Box::pin(self.give_records(of, &shape, (data, buffer_bytes), origin)).await
+    }
+
+    /// The records of entries that match.
+    async fn give_records(
+        &self,
+        (table, asked, question): (&Table, &Asked, &Question<'_>),
+        shape: &Shape<'_>,
+        (data, buffer_bytes): (DataPointer, u32),
+        origin: Origin,
+    ) -> Result<Done, SearchError> {
+        let room = u64::from(buffer_bytes) / shape.bytes(table);
         let segments = match buffer_bytes {
             0 => SegmentList::default(),
             bytes => self.port.locate(origin, &data, bytes.into()).await?,
@@ -219,14 +231,14 @@ impl Search {
             return Err(Status::CURSOR_EXPIRED.into());
         }
         let Matches { entries, more } = self
-            .take_matches((&table, &snapshot), (asked, &question), room, origin)
+            .take_matches((table, &snapshot), (asked, question), room, origin)
             .await?;
         if entries.is_empty() && more.is_some() {
             return Err(Status::INVALID_FIELD.into());
         }
         self.count(|counts| counts.entries_found += entries.len() as u64);
         let data_bytes = self
-            .send_records(&table, &entries, &shape, &segments, origin)
+            .send_records(table, &entries, shape, &segments, origin)
             .await?;
         drop(snapshot);
         let cursor = more.map_or(0, |entry| {

@@ -1,11 +1,15 @@
 //! The names of a row in the drive's memory, transposed as they will be in flash: a bit plane for each bit of a name.
 
 use nvme::query::Pattern;
+use smallvec::SmallVec;
 
 use super::bits::{WORD, fill, transpose, word_of};
 
 /// Words of a plane that lie together, for which there is memory once an entry is put there, and which are compared at a time.
 pub(super) const CHUNK: usize = 8;
+
+/// Patterns, each with the place of its search region among those of the table.
+pub(super) type Terms<'a> = SmallVec<[(usize, &'a Pattern); 1]>;
 
 /// One bit of each entry of a row.
 pub(super) type Plane = Box<[u64]>;
@@ -282,7 +286,7 @@ impl Names {
     }
 
     /// The entries that match all patterns of any group, each of a search region: a bit each.
-    pub(super) fn matching(&self, groups: &[Vec<(usize, &Pattern)>]) -> Plane {
+    pub(super) fn matching(&self, groups: &[Terms<'_>]) -> Plane {
         let mut all = plane(self.valid.len() as u32 * WORD as u32);
         for group in groups {
             let compared = group
@@ -320,6 +324,8 @@ impl Names {
 #[cfg(test)]
 mod tests {
     use super::super::bits::ones;
+    use smallvec::smallvec;
+
     use super::*;
 
     #[test]
@@ -336,19 +342,18 @@ mod tests {
             names.column_mut(1).put(at, 1, |_| &both);
             names.set_valid(at, true);
         }
-        let found = |groups: &[Vec<(usize, &Pattern)>]| {
-            ones(names.matching(groups).iter().copied()).collect::<Vec<_>>()
-        };
+        let found =
+            |groups: &[Terms<'_>]| ones(names.matching(groups).iter().copied()).collect::<Vec<_>>();
         let any = Pattern::new(9, &[0, 0], &[0, 0]).expect("a pattern");
         let first = Pattern::new(8, &[0x5A], &[0xFF]).expect("a pattern");
         let ninth = Pattern::new(9, &[0, 1], &[0, 1]).expect("a pattern");
         let tag = Pattern::exact(4, &[0b1010]).expect("a pattern");
-        assert_eq!(found(&[vec![(0, &any)]]), [70, 71, 72]);
-        assert_eq!(found(&[vec![(0, &first)]]), [70, 71]);
-        assert_eq!(found(&[vec![(0, &first), (0, &ninth)]]), [70]);
-        assert_eq!(found(&[vec![(1, &tag)]]), [70, 71, 72]);
+        assert_eq!(found(&[smallvec![(0, &any)]]), [70, 71, 72]);
+        assert_eq!(found(&[smallvec![(0, &first)]]), [70, 71]);
+        assert_eq!(found(&[smallvec![(0, &first), (0, &ninth)]]), [70]);
+        assert_eq!(found(&[smallvec![(1, &tag)]]), [70, 71, 72]);
         assert_eq!(
-            found(&[vec![(0, &ninth), (1, &tag)], vec![(0, &first)]]),
+            found(&[smallvec![(0, &ninth), (1, &tag)], smallvec![(0, &first)]]),
             [70, 71, 72]
         );
         assert!(names.column(1).is(70, &tag) && !names.column(1).is(71, &tag));
@@ -413,7 +418,7 @@ mod tests {
             let name = Pattern::exact(12, &wanted.to_le_bytes()).expect("a pattern");
             let tag = Pattern::exact(3, &[wanted as u8 & 5]).expect("a pattern");
             let most = Pattern::new(12, &wanted.to_le_bytes(), &[0, 12]).expect("a pattern");
-            let groups = [vec![(0, &name), (1, &tag)], vec![(1, &tag), (0, &most)]];
+            let groups = [[(0, &name), (1, &tag)], [(1, &tag), (0, &most)]].map(Terms::from_iter);
             let found: Vec<u32> = ones(names.matching(&groups).iter().copied()).collect();
             let same = |entry: &u32| {
                 let tagged = (*entry as u16 ^ wanted) & 5 == 0;

@@ -1,7 +1,7 @@
 //! Data regions, each with its search regions, and their rows of names.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use media::nand::{BlockId, PlaneId};
@@ -71,8 +71,8 @@ pub(super) struct Table {
     pub(super) gone: Cell<bool>,
     /// Rises with each lookup and each deletion.
     pub(super) epoch: Cell<u64>,
-    /// The epochs in which lookups began that are under way.
-    pub(super) lookups: RefCell<BTreeSet<u64>>,
+    /// The epochs in which lookups began that are under way, ascending.
+    pub(super) lookups: RefCell<VecDeque<u64>>,
     /// Rises with what rows there are, where they are and what is in them.
     pub(super) version: Cell<u64>,
     /// Deletions and updates so far.
@@ -222,7 +222,10 @@ pub(super) struct Snapshot<'a> {
 
 impl Drop for Snapshot<'_> {
     fn drop(&mut self) {
-        self.table.lookups.borrow_mut().remove(&self.epoch);
+        let lookups = &mut *self.table.lookups.borrow_mut();
+        if let Ok(place) = lookups.binary_search(&self.epoch) {
+            lookups.remove(place);
+        }
         self.table.changed.announce();
     }
 }
@@ -340,7 +343,7 @@ impl Table {
     pub(super) fn snapshot(&self) -> Snapshot<'_> {
         let epoch = self.epoch.get();
         self.epoch.set(epoch + 1);
-        self.lookups.borrow_mut().insert(epoch);
+        self.lookups.borrow_mut().push_back(epoch);
         Snapshot { table: self, epoch }
     }
 
@@ -358,7 +361,7 @@ impl Table {
         while self
             .lookups
             .borrow()
-            .first()
+            .front()
             .is_some_and(|first| *first < epoch)
         {
             self.changed.next().await;

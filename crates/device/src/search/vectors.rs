@@ -19,9 +19,14 @@ impl Search {
         if !self.config.early_termination {
             return u64::from(self.geometry.page_bytes);
         }
-        let mut bursts: Vec<u32> = found.map(|entry| entry / (8 * BURST_BYTES)).collect();
-        bursts.dedup();
-        bursts.len() as u64 * (u64::from(BURST_BYTES) + TAG_BYTES)
+        let (mut bursts, mut last) = (0, None);
+        for entry in found {
+            let burst = Some(entry / (8 * BURST_BYTES));
+            if std::mem::replace(&mut last, burst) != burst {
+                bursts += 1;
+            }
+        }
+        bursts * (u64::from(BURST_BYTES) + TAG_BYTES)
     }
 
     /// Counts what senses of so many rows do.

@@ -59,6 +59,7 @@ impl Controller {
                             None => Box::pin(self.write(namespace, write, origin)).await,
                         }
                     }
+                    IoCommand::Search(search) => self.serve_search(namespace, search, origin).await,
                     other => Box::pin(self.serve_other(namespace, other, origin)).await,
                 }
             }

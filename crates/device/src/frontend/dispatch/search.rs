@@ -3,7 +3,8 @@
 use media::core::Work;
 use media::link::Carries;
 use nvme::command::{
-    Append, Delete, RegionAllocate, RegionDeallocate, RegionRecord, RegionReport, Returned, Update,
+    Append, Delete, RegionAllocate, RegionDeallocate, RegionRecord, RegionReport, Returned,
+    SimpleLookup, Update,
 };
 use nvme::{DataPointer, NamespaceId, RegionId, SearchCommand, Status};
 use zerocopy::IntoBytes;
@@ -42,6 +43,33 @@ impl Controller {
     ) -> Result<Answer, Status> {
         self.charge(origin, Work::Plan).await;
         match command {
+            // By far the most frequent one, which is to take no more memory than it needs.
+            SearchCommand::SimpleLookup(lookup) => {
+                Box::pin(self.look_up_simply(namespace, lookup, origin)).await
+            }
+            other => Box::pin(self.serve_rarer_search(namespace, other, origin)).await,
+        }
+    }
+
+    async fn look_up_simply(
+        &self,
+        namespace: &Namespace,
+        lookup: &SimpleLookup,
+        origin: Origin,
+    ) -> Result<Answer, Status> {
+        let of = (lookup.namespace, lookup.region);
+        self.check_lookup(namespace, of, lookup.buffer_bytes, lookup.returned)?;
+        let done = self.search.look_up_simply(lookup, origin).await;
+        Ok(self.answer_lookup(read(done)?))
+    }
+
+    async fn serve_rarer_search(
+        &self,
+        namespace: &Namespace,
+        command: &SearchCommand,
+        origin: Origin,
+    ) -> Result<Answer, Status> {
+        match command {
             SearchCommand::Allocate(command) => {
                 self.allocate_region(namespace, command, origin).await
             }
@@ -49,10 +77,7 @@ impl Controller {
             SearchCommand::Append(command) => self.append(command, origin).await,
             SearchCommand::Update(command) => self.update(command, origin).await,
             SearchCommand::SimpleLookup(lookup) => {
-                let of = (lookup.namespace, lookup.region);
-                self.check_lookup(namespace, of, lookup.buffer_bytes, lookup.returned)?;
-                let done = self.search.look_up_simply(lookup, origin).await;
-                Ok(self.answer_lookup(read(done)?))
+                self.look_up_simply(namespace, lookup, origin).await
             }
             SearchCommand::Lookup(lookup) => {
                 let of = (lookup.namespace, lookup.region);

@@ -79,9 +79,9 @@ fn query_of(region: &DataRegion, groups: &Groups, parts: Vec<Part>) -> Query {
             let bits = region.names[*field].kind.bits;
             term(region, *field, Pattern::new(bits, name, mask).unwrap())
         });
-        terms.collect()
+        terms.collect::<Vec<_>>()
     };
-    Query::new(groups.iter().map(terms).collect(), parts).unwrap()
+    Query::new(groups.iter().map(terms), parts).unwrap()
 }
 
 /// The numbers of the entries that are there and match.

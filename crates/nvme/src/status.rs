@@ -219,6 +219,7 @@ statuses! {
     REGION_OVERLAP = VendorSpecific, 0x14, "Data Region Overlap";
     CURSOR_EXPIRED = VendorSpecific, 0x15, "Lookup Cursor Expired";
     WILDCARD_NOT_STORABLE = VendorSpecific, 0x16, "Don't Care Not Storable";
+    NAMES_EXCEED_BUFFER = VendorSpecific, 0x17, "Names Exceed Buffer";
 }
 
 impl fmt::Display for Status {

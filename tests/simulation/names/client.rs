@@ -38,7 +38,11 @@ pub(super) fn wants_space(error: &SearchError) -> bool {
 
 /// Whether there is no room for entries, or, where names wait, none for more until a row is full.
 fn is_full(error: &SearchError) -> bool {
-    let full = [Status::REGION_FULL, Status::REGION_LIMIT_EXCEEDED];
+    let full = [
+        Status::REGION_FULL,
+        Status::REGION_LIMIT_EXCEEDED,
+        Status::NAMES_EXCEED_BUFFER,
+    ];
     full.iter().any(|full| error.is_status(*full))
 }
 

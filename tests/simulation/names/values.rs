@@ -226,6 +226,7 @@ impl NameClient {
             Status::WRITE_FAULT,
             // Memory has no room for more of the names that wait.
             Status::REGION_LIMIT_EXCEEDED,
+            Status::NAMES_EXCEED_BUFFER,
             // A row was freed meanwhile.
             Status::INVALID_FIELD,
         ]

@@ -57,12 +57,13 @@ impl Drive {
     /// then: the drive keeps it in memory, and flushing again tries again.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.run(|host| async move { host.block.flush().await })??;
-        // A cache that a capacitor protects need not be flushed for the drive's sake, but the
+        // What a capacitor protects need not be flushed for the drive's sake, but the
         // image has only what is on flash.
         let written = self.write_back_cache()?;
+        let saved = self.save_names()?;
         self.sync()?;
         if self.image.is_some() {
-            written?;
+            written.and(saved)?;
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use nvme::query::{Part, Pattern};
 
 use crate::drive::Drive;
 use crate::error::Error;
+use crate::host_end::Host;
 
 /// A condition: one of an entry's names matches a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,21 @@ impl Drive {
 }
 
 impl Search<'_> {
+    /// As [`Drive::run`], once the drive has carried out the commands of calls that were broken off: what comes after them is
+    /// not to see first what was before, and then what they did.
+    fn run<T: 'static, F>(&mut self, function: impl FnOnce(Host) -> F) -> Result<T, Error>
+    where
+        F: Future<Output = T> + 'static,
+    {
+        self.0.run(|host| {
+            let call = function(host.clone());
+            async move {
+                host.nothing_left().await;
+                call.await
+            }
+        })
+    }
+
     /// Makes a store; a power cut leaves all of it or nothing.
     ///
     /// # Errors
@@ -58,8 +74,7 @@ impl Search<'_> {
     /// as Search Region Limit Exceeded.
     pub fn create(&mut self, name: &str, what: &NewStore) -> Result<(), Error> {
         let (name, what) = (name.to_owned(), what.clone());
-        self.0
-            .run(|host| async move { host.create_store(&name, &what).await })?
+        self.run(|host| async move { host.create_store(&name, &what).await })?
     }
 
     /// What a store is.
@@ -68,7 +83,7 @@ impl Search<'_> {
     /// [`host::volume::VolumeError::NotFound`]; [`host::volume::VolumeError::WrongKind`].
     pub fn open(&mut self, name: &str) -> Result<StoreInfo, Error> {
         let name = name.to_owned();
-        self.0.run(|host| async move { host.store(&name).await })?
+        self.run(|host| async move { host.store(&name).await })?
     }
 
     /// The names of the stores.
@@ -76,7 +91,7 @@ impl Search<'_> {
     /// # Errors
     /// What the drive reports; a damaged volume.
     pub fn names(&mut self) -> Result<Vec<String>, Error> {
-        self.0.run(|host| async move { host.stores().await })?
+        self.run(|host| async move { host.stores().await })?
     }
 
     /// Removes a store, names and values, once nobody uses it.
@@ -85,8 +100,7 @@ impl Search<'_> {
     /// As [`Search::open`]; what the drive reports.
     pub fn remove(&mut self, name: &str) -> Result<(), Error> {
         let name = name.to_owned();
-        self.0
-            .run(|host| async move { host.remove_store(&name).await })?
+        self.run(|host| async move { host.remove_store(&name).await })?
     }
 
     /// Appends `count` records. Those of one command, as many as a transfer takes, are there after a power cut or not.
@@ -95,8 +109,7 @@ impl Search<'_> {
     /// As [`Search::open`]; [`crate::SearchError`]; what the drive reports, such as Search Region Full.
     pub fn append(&mut self, name: &str, records: &[u8], count: u32) -> Result<Appended, Error> {
         let (name, records) = (name.to_owned(), records.to_vec());
-        self.0
-            .run(|host| async move { host.append_entries(&name, &records, count).await })?
+        self.run(|host| async move { host.append_entries(&name, &records, count).await })?
     }
 
     /// What a query finds; of the values the parts, or all without.
@@ -111,8 +124,7 @@ impl Search<'_> {
         wanted: Wanted,
     ) -> Result<Found, Error> {
         let (name, groups, parts) = (name.to_owned(), groups.to_vec(), parts.to_vec());
-        self.0
-            .run(|host| async move { host.look_up(&name, &groups, &parts, wanted).await })?
+        self.run(|host| async move { host.look_up(&name, &groups, &parts, wanted).await })?
     }
 
     /// How many entries a query finds.
@@ -121,8 +133,7 @@ impl Search<'_> {
     /// As [`Search::append`].
     pub fn count(&mut self, name: &str, groups: &[Vec<NameTerm>]) -> Result<u32, Error> {
         let (name, groups) = (name.to_owned(), groups.to_vec());
-        self.0
-            .run(|host| async move { host.count_entries(&name, &groups).await })?
+        self.run(|host| async move { host.count_entries(&name, &groups).await })?
     }
 
     /// Deletes what a query finds; gives how many entries.
@@ -131,8 +142,7 @@ impl Search<'_> {
     /// As [`Search::append`].
     pub fn delete(&mut self, name: &str, groups: &[Vec<NameTerm>]) -> Result<u32, Error> {
         let (name, groups) = (name.to_owned(), groups.to_vec());
-        self.0
-            .run(|host| async move { host.delete_entries(&name, &groups).await })?
+        self.run(|host| async move { host.delete_entries(&name, &groups).await })?
     }
 
     /// Deletes what a query finds, or without one what has exactly the first name of one of the records, and appends
@@ -149,7 +159,7 @@ impl Search<'_> {
     ) -> Result<Updated, Error> {
         let (name, records) = (name.to_owned(), records.to_vec());
         let groups = groups.map(<[Vec<NameTerm>]>::to_vec);
-        self.0.run(|host| async move {
+        self.run(|host| async move {
             host.update_entries(&name, groups.as_deref(), &records, count)
                 .await
         })?
@@ -161,7 +171,6 @@ impl Search<'_> {
     /// As [`Search::open`]; what the drive reports.
     pub fn report(&mut self, name: &str) -> Result<Vec<RegionRecord>, Error> {
         let name = name.to_owned();
-        self.0
-            .run(|host| async move { host.report_store(&name).await })?
+        self.run(|host| async move { host.report_store(&name).await })?
     }
 }

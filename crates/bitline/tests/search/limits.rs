@@ -179,18 +179,38 @@ fn link(drive: &mut Drive, store: &str, of: &NewStore, names: Vec<u8>) -> Status
 #[test]
 fn more_names_of_entries_that_wait_find_room_in_memory_or_are_refused() {
     let mut drive = of_two_blocks(&[]);
-    let what = of_entries(4096, 32);
-    for (name, count) in [("a", 3000), ("b", 1500)] {
-        drive.search().create(name, &what).expect("it fits");
+    let (full, part) = (of_entries(4096, 32), of_entries(2000, 32));
+    for (name, what, count) in [("a", &full, 3000), ("b", &part, 1500)] {
+        drive.search().create(name, what).expect("it fits");
         append(&mut drive, name, 0..count).expect("it fits");
     }
-    let refused = link(&mut drive, "a", &what, vec![7; 4 * 3000]);
+    let refused = link(&mut drive, "a", &full, vec![7; 4 * 3000]);
     assert!(refused.is(Status::REGION_LIMIT_EXCEEDED), "{refused}");
     assert_eq!(rows_sealed(&drive), 0);
     // The row of the other store makes room.
-    let linked = link(&mut drive, "b", &what, vec![7; 4 * 1500]);
+    let linked = link(&mut drive, "b", &part, vec![7; 4 * 1500]);
     assert!(linked.is(Status::SUCCESS), "{linked}");
     assert_eq!(rows_sealed(&drive), 1);
+    // A full row of two names each never would.
+    drive.search().create("c", &full).expect("it fits");
+    append(&mut drive, "c", 0..1).expect("it fits");
+    let refused = link(&mut drive, "c", &full, vec![7; 4]);
+    assert!(refused.is(Status::NAMES_EXCEED_BUFFER), "{refused}");
+}
+
+#[test]
+fn names_are_refused_of_which_a_full_row_never_fits_into_memory() {
+    let mut drive = of_two_blocks(&[]);
+    let refused = drive.search().create("wide", &of_entries(4096, 40));
+    assert!(
+        is_refused(&refused, Status::NAMES_EXCEED_BUFFER),
+        "{refused:?}"
+    );
+    // Those that are asked for fit.
+    drive
+        .search()
+        .create("few", &of_entries(4000, 40))
+        .expect("it fits");
 }
 
 /// The pages that a drive with memory for so many names claims to save, as docs/model.md has it.
@@ -338,4 +358,69 @@ fn names_that_are_looked_up_often_are_programmed_anew() {
     }
     // More often than once, and not all the time.
     assert!((2..20).contains(&moved(&drive)), "{} times", moved(&drive));
+}
+
+/// What a flush makes durable is in the image, whatever becomes of the process that has what a capacitor would save.
+#[test]
+fn names_that_a_capacitor_would_save_are_in_an_image_that_was_flushed() {
+    let directory = std::env::temp_dir();
+    let [path, left] = ["names", "left"]
+        .map(|name| directory.join(format!("bitline-{}-{name}.img", std::process::id())));
+    let config = two_blocks(&[("search.capacitor", "true"), ("data.storage", "image")]);
+    let mut drive = Drive::open_image(config.clone(), &path).expect("a new image");
+    drive
+        .search()
+        .create("a", &of_entries(4000, 32))
+        .expect("it fits");
+    append(&mut drive, "a", 0..1000).expect("it fits");
+    let term = |number: u32| NameTerm {
+        name: 0,
+        pattern: Pattern::exact(32, &number.to_be_bytes()).expect("a pattern"),
+    };
+    let seven = [vec![term(7)]];
+    assert_eq!(drive.search().delete("a", &seven).expect("it is there"), 1);
+    drive.flush().expect("there is room");
+    append(&mut drive, "a", 1000..1100).expect("it fits");
+    // As it would be found if the process were killed now.
+    std::fs::copy(&path, &left).expect("a copy");
+    let mut other = Drive::open_image(config, &left).expect("an image");
+    let any = Pattern::new(8, &[0], &[0]).expect("a pattern");
+    let any = [vec![NameTerm {
+        name: 0,
+        pattern: any,
+    }]];
+    let found = |drive: &mut Drive| drive.search().count("a", &any).expect("it is there");
+    assert_eq!((found(&mut drive), found(&mut other)), (1099, 999));
+    assert_eq!(other.search().count("a", &seven).expect("it is there"), 0);
+    for path in [path, left] {
+        std::fs::remove_file(path).expect("it was made");
+    }
+}
+
+/// A call that is broken off may have sent its command: whoever asks next sees what that did.
+#[test]
+fn a_deletion_that_was_broken_off_has_happened_or_not_by_the_next_call() {
+    let any = Pattern::new(8, &[0], &[0]).expect("a pattern");
+    let any = [vec![NameTerm {
+        name: 0,
+        pattern: any,
+    }]];
+    let mut broken_off = [0; 2];
+    for looks in 1..40 {
+        let (mut drive, shared) = watched(&[]);
+        drive
+            .search()
+            .create("a", &of_entries(4096, 32))
+            .expect("it fits");
+        append(&mut drive, "a", 0..1000).expect("it fits");
+        shared.set(looks);
+        let deleted = drive.search().delete("a", &any);
+        shared.set(u64::MAX);
+        let mut count = || drive.search().count("a", &any).expect("it is there");
+        let left = count();
+        assert!(left == 0 || left == 1000, "{left}");
+        assert_eq!(left, count(), "{looks} looks");
+        broken_off[usize::from(left == 0)] += usize::from(deleted.is_err());
+    }
+    assert!(broken_off[1] > 0, "{broken_off:?}");
 }

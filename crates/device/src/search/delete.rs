@@ -9,7 +9,7 @@ use nvme::query::{MAX_TERMS, Pattern, Query};
 use nvme::{NamespaceId, RegionId, Status};
 
 use super::append::{Batch, Reserved};
-use super::bits::fill;
+use super::bits::{fill, ones};
 use super::facts::{self, DELETIONS, DeletionFact, LOGS, LogFact, LogItem};
 use super::find::Question;
 use super::lookup::Done;
@@ -55,7 +55,7 @@ impl Search {
         table.column_still(region)?;
         let _turn = table.updates.acquire(1).await;
         let question = self.question(&table, query)?;
-        let found = self.find_entries(&table, &question, origin).await?;
+        let found = self.find_surely(&table, &question, origin).await?;
         let count = found.values().map(Vec::len).sum::<usize>() as u32;
         if count > 0 {
             let rows = rows_of(&table, found);
@@ -86,7 +86,7 @@ impl Search {
         let found = match query {
             Some(query) => {
                 let question = self.question(&table, query)?;
-                self.find_entries(&table, &question, origin).await?
+                self.find_surely(&table, &question, origin).await?
             }
             None => self.find_same(&table, column, &batch, origin).await?,
         };
@@ -121,6 +121,50 @@ impl Search {
         })
         .await?;
         Ok(rows)
+    }
+
+    /// The entries that match and not only seem to, by row: names without margin may match though they are others.
+    async fn find_surely(
+        &self,
+        table: &Table,
+        question: &Question<'_>,
+        origin: Origin,
+    ) -> Result<BTreeMap<u32, Vec<u32>>, SearchError> {
+        let mut found = self.find_entries(table, question, origin).await?;
+        if !self.config.esp {
+            for (number, entries) in &mut found {
+                self.keep_matching(table, *number, question, entries, origin)
+                    .await?;
+            }
+            found.retain(|_, entries| !entries.is_empty());
+        }
+        Ok(found)
+    }
+
+    /// Of entries of a row leaves those whose names match. Names in flash are read as pages are, not sensed.
+    async fn keep_matching(
+        &self,
+        table: &Table,
+        number: u32,
+        question: &Question<'_>,
+        entries: &mut Vec<u32>,
+        origin: Origin,
+    ) -> Result<(), SearchError> {
+        let Some(row) = table.row(number) else {
+            return Ok(());
+        };
+        let _turn = row.turn.acquire(1).await;
+        let blocks = row.blocks.borrow().clone();
+        let Some(blocks) = blocks else {
+            return Ok(());
+        };
+        let columns = table.columns.borrow().clone();
+        let mut names = self.read_names(&columns, &blocks, origin).await?;
+        entries
+            .iter()
+            .for_each(|entry| names.set_valid(*entry, true));
+        *entries = ones(names.matching(&question.groups).iter().copied()).collect();
+        Ok(())
     }
 
     /// The entries that have exactly the name of a record in a search region.

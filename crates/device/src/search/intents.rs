@@ -93,6 +93,12 @@ impl Intents {
             .collect()
     }
 
+    /// The journal has what [`Intents::unsaved`] gave.
+    pub(super) fn saved(&mut self, table: u32) {
+        let of_table = self.of_table(table);
+        of_table.for_each(|intent| intent.in_journal = true);
+    }
+
     /// Bytes of each fact that the capacitor saves.
     pub(super) fn sizes(&self) -> impl Iterator<Item = usize> {
         let unknown = self.0.values().filter(|intent| !intent.in_journal);

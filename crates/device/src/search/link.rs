@@ -55,6 +55,10 @@ impl Search {
         let region = self.free_region(last.unwrap_or(0));
         let region = region.ok_or(Status::REGION_LIMIT_EXCEEDED)?;
         let column = column_of(region, allocate);
+        self.check_row(
+            allocate.entries,
+            table.names_bytes() + column.record_bytes(),
+        )?;
         // A row that were freed or moved meanwhile would get a fact that names blocks of others.
         let all = table.rows_from(0);
         let mut turns = Vec::with_capacity(all.len());

@@ -5,7 +5,7 @@
 //! takes entries in, for which there is `room` in memory, `seal` programs a row of names, `find` senses rows, `again` knows
 //! what that takes, `index` which names there are where flash holds none, `lookup` answers with values, `delete` takes entries
 //! out and `free` rows, `intents` has deletions that are under way, `there` reads from cells which entries there are; `facts` is
-//! what the journal keeps of all that, and `recover` makes the tables anew from it.
+//! what the journal keeps of all that, `recover` makes the tables anew from it, and `flush` has it keep what a capacitor would save.
 
 mod again;
 mod append;
@@ -15,6 +15,7 @@ mod delete;
 mod error;
 mod facts;
 mod find;
+mod flush;
 mod free;
 mod hashes;
 mod index;

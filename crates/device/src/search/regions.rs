@@ -47,7 +47,7 @@ impl Search {
     /// Allocates a search region with these initial records; gives its number.
     ///
     /// # Errors
-    /// Search Region Limit Exceeded, Data Region Overlap, LBA Out of Range, Invalid Search Region if it is to be linked and there
+    /// Search Region Limit Exceeded, Names Exceed Buffer, Data Region Overlap, LBA Out of Range, Invalid Search Region if it is to be linked and there
     /// is no data region, Invalid Field if that is another one; those of an append.
     pub async fn allocate(
         &self,
@@ -102,6 +102,7 @@ impl Search {
         if rows > ROWS_MAX || !numbered {
             return Err(Status::REGION_LIMIT_EXCEEDED.into());
         }
+        self.check_row(entries, column_of(region, &wanted.allocate).record_bytes())?;
         if rows * values.row_pages() > wanted.pages.into() {
             return Err(Status::LBA_OUT_OF_RANGE.into());
         }

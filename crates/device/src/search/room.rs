@@ -47,6 +47,19 @@ impl Search {
         }
     }
 
+    /// Checks that a row of a table for so many entries fits into memory when it is full, with names and masks of so many bytes
+    /// each: as it would be programmed before, there would be less room than was asked for.
+    ///
+    /// # Errors
+    /// Names Exceed Buffer.
+    pub(super) fn check_row(&self, entries: u32, names_bytes: usize) -> Result<(), Status> {
+        let room = self.room_of(entries.min(self.row_names()), names_bytes);
+        if room > self.config.buffer_bytes {
+            return Err(Status::NAMES_EXCEED_BUFFER);
+        }
+        Ok(())
+    }
+
     /// Whether so much more fits into memory.
     pub(super) fn has_room(&self, bytes: u64) -> bool {
         self.buffered.get() + bytes <= self.config.buffer_bytes

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
 use arrayvec::ArrayVec;
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 use nvme::query::{MAX_NAME_BITS, Pattern};
 use smallvec::SmallVec;
 
 use super::Search;
 use super::bits::WORD;
+use super::cells::{Numbers, Words};
 use super::hashes::{name_hash, words_of};
 use super::table::{Column, Row, Table};
 
@@ -29,10 +28,12 @@ const NAME_WORDS: usize = MAX_NAME_BITS as usize / WORD;
 /// The names of one search region, by their hashes.
 #[derive(Default)]
 pub(super) struct NameIndex {
-    /// Each hash, and the slot of the entry that came last.
-    last: HashTable<(u32, u32)>,
+    /// By each hash, the slot of the entry that came last.
+    last: Numbers,
     /// The entries that have a name, or had: [`Slot`] as a word, and the words of the name, as [`words_of`] gives them.
-    slots: Vec<u64>,
+    slots: Option<Words>,
+    /// How many there are.
+    count: usize,
     /// Words of a slot.
     stride: usize,
     /// By their number.
@@ -73,11 +74,6 @@ impl Slot {
     }
 }
 
-/// A hash as [`HashTable`] wants it: what says the place at its low end, what tells apart at its high one.
-fn spread(hash: u32) -> u64 {
-    u64::from(hash) << 32 | u64::from(hash)
-}
-
 impl NameIndex {
     /// Takes in the names of a table that it does not know yet; false as long as some are on their way.
     fn follow(&mut self, table: &Table, column: usize) -> bool {
@@ -95,9 +91,9 @@ impl NameIndex {
         let mut more = Vec::with_capacity(of_rows.saturating_sub(known.sum()));
         let bits = table.columns.borrow()[column].bits;
         self.stride = 1 + (bits as usize).div_ceil(WORD);
-        self.slots.reserve_exact(more.capacity() * self.stride);
+        let mut slots = self.make_room(more.capacity());
         for (number, row) in &*rows {
-            let since = self.count() as u32;
+            let since = self.count as u32;
             let place = *number as usize;
             self.rows
                 .resize_with(self.rows.len().max(place + 1), || None);
@@ -111,41 +107,46 @@ impl NameIndex {
                 let first = number * table.values.row_names;
                 let column = names.column(column);
                 column.each_name(from..row.entries.get(), |entry, name| {
-                    more.push((name_hash(name), self.count() as u32));
-                    self.slots.push(u64::from(first + entry));
-                    self.slots.extend_from_slice(name);
+                    more.push((name_hash(name), self.count as u32));
+                    let slot = &mut slots.all_mut()[self.count * self.stride..][..self.stride];
+                    slot[0] = u64::from(first + entry);
+                    slot[1..].copy_from_slice(name);
+                    self.count += 1;
                 });
             }
         }
+        self.slots = Some(slots);
         self.put(more);
         self.version = table.version.get();
         true
     }
 
-    /// How many slots there are.
-    fn count(&self) -> usize {
-        self.slots.len() / self.stride.max(1)
+    /// The slots, with room for so many more.
+    fn make_room(&mut self, more: usize) -> Words {
+        let (taken, needed) = (self.count * self.stride, (self.count + more) * self.stride);
+        let before = self.slots.take();
+        let room = before.as_ref().map_or(0, |slots| slots.all().len());
+        match before {
+            Some(slots) if needed <= room => slots,
+            before => {
+                // Not for every single one that is appended.
+                let mut slots = Words::zeroed(needed.max(room + room / 2).max(1));
+                if let Some(before) = before {
+                    slots.all_mut()[..taken].copy_from_slice(&before.all()[..taken]);
+                }
+                slots
+            }
+        }
     }
 
     /// Puts slots, with their hashes, to the others.
     fn put(&mut self, mut more: Vec<(u32, u32)>) {
-        self.last.reserve(more.len(), |(hash, _)| spread(*hash));
-        // In the order of their places, for memory likes neighbours.
-        let places = self.last.capacity().max(1).ilog2() + 1;
-        more.sort_unstable_by_key(|(hash, slot)| (hash.rotate_right(places), *slot));
+        more.sort_unstable();
+        self.last.reserve(more.len());
+        let Some(slots) = &mut self.slots else { return };
         for (hash, slot) in more {
-            let same = |(other, _): &(u32, u32)| *other == hash;
-            let of = |(hash, _): &(u32, u32)| spread(*hash);
-            let before = match self.last.entry(spread(hash), same, of) {
-                Entry::Occupied(mut known) => {
-                    Some(std::mem::replace(known.get_mut(), (hash, slot)).1)
-                }
-                Entry::Vacant(new) => {
-                    new.insert((hash, slot));
-                    None
-                }
-            };
-            let word = &mut self.slots[slot as usize * self.stride];
+            let before = self.last.put(hash, slot);
+            let word = &mut slots.all_mut()[slot as usize * self.stride];
             let entry = Slot::of_word(*word).entry;
             *word = Slot { entry, before }.to_word();
         }
@@ -161,7 +162,7 @@ impl NameIndex {
                 *place = None;
             }
         }
-        if self.stale * 2 > self.count() {
+        if self.stale * 2 > self.count {
             *self = NameIndex::default();
         }
     }
@@ -170,19 +171,19 @@ impl NameIndex {
     /// look through all names.
     fn named(&self, name: &[u64], row_names: u32) -> Option<Entries> {
         let hash = name_hash(name);
-        let last = self.last.find(spread(hash), |(other, _)| *other == hash);
-        let mut next = last.map(|(_, slot)| *slot);
+        let mut next = self.last.get(hash);
+        let slots = self.slots.as_ref().map_or(&[][..], Words::all);
         let mut named = Entries::new();
         let mut steps = 0..MANY_A_ROW * self.rows.len();
         while let Some(number) = next {
             steps.next()?;
             let first = number as usize * self.stride;
-            let slot = Slot::of_word(self.slots[first]);
+            let slot = Slot::of_word(slots[first]);
             next = slot.before;
             let row = self.rows.get((slot.entry / row_names) as usize);
             let is_known =
                 || row.is_some_and(|row| row.as_ref().is_some_and(|row| number >= row.since));
-            if self.slots[first + 1..first + self.stride] == *name && is_known() {
+            if slots[first + 1..first + self.stride] == *name && is_known() {
                 named.push(slot.entry);
             }
         }

@@ -209,8 +209,8 @@ class Searches(Mapping[str, Searched]):
         Args:
             name: Its name on the drive.
             edges: An array of sources and one of targets, vertices from 0 on, and if they have some one of
-                weights; a table of Arrow with columns of these; or a sparse matrix of SciPy, row by row.
-                Without them, the graph of this name is opened.
+                weights; a table of Arrow with columns `source`, `target` and perhaps `weight`, in any order;
+                or a sparse matrix of SciPy, row by row. Without them, the graph of this name is opened.
             vertices: How many; by default as many as edges tell.
             edges_per_region: Edges that share a search region, at most: as many as names lie side by side in
                 a flash block, the bits of a page (ANVIL 6.2).

@@ -15,7 +15,7 @@ from bitline.search.binder import Binder
 from bitline.search.compaction import compacted, finish_copy, no_room
 from bitline.search.condition import Condition, Known
 from bitline.search.layout import Layout, options_for
-from bitline.search.plan import Plan, planned
+from bitline.search.plan import Plan, patterns_needed, planned
 from bitline.search.store import TERMS_MAX, Context, Store, files_of, is_part
 from bitline.units import counted
 
@@ -61,8 +61,7 @@ class Table:
             raise UsageError(f"{name!r} is no table that is searched")
         self._layout = Layout.of_header(self._store.header)
         self._binder = Binder({field.name: field.type for field in self._layout.schema})
-        self.terms_max = TERMS
-        """Patterns that a condition may become, 1 to 1,024; what has more finds more rows than it should."""
+        self._terms_max = TERMS
 
     @classmethod
     def create(
@@ -122,6 +121,20 @@ class Table:
     def indexes(self) -> tuple[tuple[str, ...], ...]:
         """The columns of each index."""
         return self._layout.options.indexes
+
+    @property
+    def terms_max(self) -> int:
+        """Patterns that a condition may become, 1 to 1,024, by default 256; each is a search of all names.
+
+        Where a condition needs more, such as an IN of more values, patterns near each other are merged and
+        find more rows than are meant, which the host drops; `delete` and `replace` are refused then. Long
+        names fill a query before there are so many patterns.
+        """
+        return self._terms_max
+
+    @terms_max.setter
+    def terms_max(self, most: int) -> None:
+        self._terms_max = whole_number("terms_max", most, 1, TERMS_MAX)
 
     def __len__(self) -> int:
         return self._store.report()[0]["live"]
@@ -240,11 +253,14 @@ class Table:
     def delete(self, condition: Where) -> int:
         """Delete the rows of which a condition is true, which names have to tell exactly.
 
+        One command does it, all or nothing. `delete("true")` deletes all rows.
+
         Returns:
             How many.
 
         Raises:
-            UsageError: Names do not tell all of the condition.
+            TypeError: It is no condition; None is none, so that none that was forgotten deletes nothing.
+            UsageError: Names do not tell all of the condition, or not with `terms_max` patterns.
             NvmeError: What the drive reports.
         """
         return self._store.delete(self._exactly(condition, "deleted").groups)
@@ -334,20 +350,41 @@ class Table:
             self._binder.kind(column)
         return [name for name in self.schema.names if name in wanted | asked.condition.columns()]
 
+    @property
+    def _patterns_max(self) -> int:
+        return min(self._terms_max, self._store.terms_max)
+
     def _plan(self, condition: Condition) -> Plan:
-        whole_number("terms_max", self.terms_max, 1, TERMS_MAX)
-        most = min(self.terms_max, self._store.terms_max)
-        return planned(condition.cover(self._layout, True), self._layout, most)
+        return planned(condition.cover(self._layout, True), self._layout, self._patterns_max)
 
     def _exactly(self, condition: Where, done: str) -> Plan:
+        if condition is None:
+            raise TypeError(
+                f'a condition says which rows are {done}, and None is none: "true" means all rows'
+            )
         asked = self.asked(condition)
         plan = self._plan(asked.condition)
-        if not plan.exact:
+        if plan.exact:
+            return plan
+        found = asked.condition.cover(self._layout, True)
+        if found.exact:
             raise UsageError(
-                f"names do not tell all of {asked.condition.words()}, so no row is {done}: indexes are of "
-                f"{'; '.join(', '.join(index) for index in self.indexes)} (see explain)"
+                self._too_many(patterns_needed(found, self._layout), asked.condition.words(), done)
             )
-        return plan
+        raise UsageError(
+            f"names do not tell all of {asked.condition.words()}, so no row is {done}: indexes are of "
+            f"{'; '.join(', '.join(index) for index in self.indexes)} (see explain)"
+        )
+
+    def _too_many(self, needed: int, words: str, done: str) -> str:
+        """That a condition needs more patterns than it may have, and what helps."""
+        most = self._store.terms_max
+        helps = f"set terms_max = {needed}, or " if needed <= most else ""
+        why = "" if needed <= most else f" (a query of these names has at most {most:,})"
+        return (
+            f"{words} needs {needed:,} patterns, and terms_max is {self._terms_max:,}{why}, so no row is "
+            f"{done}: {helps}give fewer values or ranges at a time"
+        )
 
     def _fitting(self, table: pa.Table) -> pa.Table:
         if set(table.column_names) != set(self.schema.names):

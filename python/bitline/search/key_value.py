@@ -7,7 +7,7 @@ names lie in the second one, which is made with the first of them, under their h
 appended together; every name that the drive finds is compared with the one in the entries.
 """
 
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, NoReturn
 
 from bitline.arguments import whole_number
@@ -32,6 +32,10 @@ _DIGEST_BITS = 128
 _PREFIXES_MAX = 64
 #: Names that are looked up together.
 _NAMES_AT_ONCE = 256
+#: Names that iteration reads first, about; how many times more of them each time after that.
+_NAMES_FIRST, _NAMES_GROW = 256, 16
+#: Prefixes whose names it asks for together.
+_PREFIXES_AT_ONCE = 16
 #: Bytes of records of one update, of which the drive does all or nothing; an item is never divided.
 _UPDATE_BYTES = 64 << 10
 #: The most bytes of an item, whose length is told in 32 bits.
@@ -84,12 +88,13 @@ class KeyValue(MutableMapping[bytes, bytes]):
     def __reduce__(self) -> NoReturn:
         raise TypeError("a key-value store lives on a drive in this process and cannot be pickled")
 
-    # Content is compared by reading all of it, which == does not look like.
+    # As a dict: equal if names and values are, all of which is read for that, and not hashable.
     def __eq__(self, other: object) -> bool:
-        return self is other
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        return self is other or dict(self.items()) == dict(other.items())
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def _long(self) -> Store | None:
@@ -141,9 +146,13 @@ class KeyValue(MutableMapping[bytes, bytes]):
         return found
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, bytes | bytearray | memoryview) and bytes(name) in self.get_many(
-            [bytes(name)]
-        )
+        """Whether there is a name.
+
+        Raises:
+            TypeError: Something else than bytes, which is no name of any store.
+        """
+        key = _bytes("name", name)
+        return key in self.get_many([key])
 
     def __setitem__(self, name: bytes, value: bytes) -> None:
         """Give a name a value.
@@ -153,7 +162,7 @@ class KeyValue(MutableMapping[bytes, bytes]):
             UsageError: No room; more than one command carries.
             NvmeError: What the drive reports.
         """
-        self.update({name: value})
+        self.update([(name, value)])
 
     def update(  # type: ignore[override]
         self, items: "MutableMapping[bytes, bytes] | dict[bytes, bytes] | Iterable[tuple[bytes, bytes]]" = ()
@@ -162,13 +171,14 @@ class KeyValue(MutableMapping[bytes, bytes]):
 
         Raises:
             TypeError: Something else than bytes.
-            UsageError: No room; an item that is more than one command carries.
+            UsageError: No room; an item that is more than one command carries. Then nothing is written.
             NvmeError: What the drive reports.
         """
-        given = [Item(_bytes("name", name), _bytes("value", value)) for name, value in dict(items).items()]
+        pairs = items.items() if isinstance(items, Mapping) else items
+        found = {_bytes("name", name): _bytes("value", value) for name, value in pairs}
+        given = [Item(name, value) for name, value in found.items()]
         for item in given:
-            if len(item.name) + len(item.value) > _ITEM_BYTES_MAX:
-                raise UsageError(f"a name and value of {len(item.name) + len(item.value):,} bytes: too long")
+            self._check(item)
         for is_long in (False, True):
             some = [item for item in given if (len(item.name) > self.name_bytes) == is_long]
             if some:
@@ -194,13 +204,56 @@ class KeyValue(MutableMapping[bytes, bytes]):
             store.delete(store.everything())
 
     def __iter__(self) -> Iterator[bytes]:
-        size = pieces.BEFORE_NAME + self.name_bytes
-        found = pieces.names_of(self._short.lookup(self._short.everything(), [(0, size)]), size)
+        """All names, in order; those of long ones are read with their values.
+
+        They are looked up some hundreds first, then more and more at a time, as one goes on. What is written
+        meanwhile is met or not; compare `items`, which is of one moment.
+        """
+        # Prefixes of names that are left, and how many of these are asked for together.
+        left, taken, most = [Prefix(0, 0)], 1, _NAMES_FIRST
+        while left:
+            some = left[:taken]
+            entries = sum(store.count(groups) for store, groups in self._below(some))
+            if entries > most and len(some) > 1:
+                taken //= 2
+            elif entries > most and some[0].length < 8 * self.name_bytes:
+                value, length = some[0]
+                left[:1] = [Prefix(2 * value, length + 1), Prefix(2 * value + 1, length + 1)]
+                taken = 1
+            else:
+                names = self._names(some) if entries else []
+                yield from names
+                del left[:taken]
+                taken = _PREFIXES_AT_ONCE
+                most *= _NAMES_GROW if names else 1
+
+    def _names(self, some: list[Prefix]) -> list[bytes]:
+        """The names that begin so, in order."""
+        bits, size = 8 * self.name_bytes, pieces.BEFORE_NAME + self.name_bytes
+
+        def is_meant(name: bytes) -> bool:
+            number = int.from_bytes(name[: self.name_bytes].ljust(self.name_bytes, b"\0"), "big")
+            return any(number >> bits - length == value for value, length in some)
+
+        found = set[bytes]()
+        for store, groups in self._below(some):
+            if store is self._short:
+                names = pieces.names_of(store.lookup(groups, [(0, size)]), size)
+                found.update(filter(is_meant, names))
+                store.dropped(sum(not is_meant(name) for name in names))
+            else:
+                found.update(self._items([], groups, is_meant))
+        return sorted(found)
+
+    def _below(self, some: list[Prefix]) -> list[tuple[Store, Terms]]:
+        """What finds the names that begin so, in each store that there is."""
+        asked = [(self._short, [[self._short_term(each)] for each in some])]
         if self._long is not None:
-            found += self._items([], self._long.everything(), lambda _: True)
-        return iter(sorted(found))
+            asked.append((self._long, [[self._long_term(each)] for each in some]))
+        return asked
 
     def __len__(self) -> int:
+        """How many names; all entries are looked at, of which items may have several."""
         firsts = (store.lookup(store.everything(), [pieces.NUMBER]) for store in self._stores())
         return sum(numbers[at : at + 4] == bytes(4) for numbers in firsts for at in range(0, len(numbers), 4))
 
@@ -276,16 +329,25 @@ class KeyValue(MutableMapping[bytes, bytes]):
             NvmeError: What the drive reports.
         """
         for store in self._stores():
-            self._compacted(store)
+            self._compacted(store, [])
 
-    def _compacted(self, store: Store) -> Store:
-        items = pieces.items_of(store.lookup(store.everything()), store.value_bytes)[0]
+    def _compacted(self, store: Store, items: list[Item]) -> Store:
+        """The store in little room, with these items in place of what had their names.
+
+        Raises:
+            UsageError: They do not fit so, either.
+        """
+        found = dict(pieces.items_of(store.lookup(store.everything()), store.value_bytes)[0])
+        found.update(items)
+        entries = sum(pieces.entry_count(Item(*each), store.value_bytes) for each in found.items())
+        if entries > store.report()[0]["capacity"]:
+            raise no_room(store, "entries")
 
         def copied(copy: Store) -> None:
-            for records, count in self._records(copy, items):
+            for _, records, count in self._records(copy, [Item(*each) for each in found.items()]):
                 copy.append(records, count)
 
-        fresh = compacted(self._context, store, of=self.name, copied=copied)
+        fresh = compacted(self._context, store, of=self.name, copied=copied, changed=bool(items))
         if store is self._short:
             self._short = fresh
         else:
@@ -296,36 +358,57 @@ class KeyValue(MutableMapping[bytes, bytes]):
         """Remove it from the drive with all it has."""
         unmade(self._context, self.name)
 
+    def _check(self, item: Item) -> None:
+        """Refuses what no command carries, or no store has room for, without looking at its bytes."""
+        is_long = len(item.name) > self.name_bytes
+        store = self._made_long() if is_long else self._short
+        size, count = len(item.name) + len(item.value), pieces.entry_count(item, store.value_bytes)
+        slot = store.value_bytes - pieces.HEAD_BYTES
+        most = min(store.records_max * slot - pieces.NAME_LENGTH_BYTES, _ITEM_BYTES_MAX)
+        if size > most:
+            raise UsageError(
+                f"a name and value of {size:,} bytes: one command, which writes all of an item or nothing, "
+                f"carries {most:,} in entries of value_bytes = {slot}; larger ones carry more"
+            )
+        if count > store.entries and count > (room := store.report()[0]["capacity"]):
+            raise UsageError(
+                f"a name and value of {size:,} bytes take {count:,} entries, and {self.name!r} has room for "
+                f"{room:,}: make another with more (entries=) or larger ones (value_bytes=)"
+            )
+
     def _write(self, store: Store, items: list[Item]) -> None:
-        """Replace items, as many together as an update takes; where there is no room, make some, once."""
-        compacted = False
-        for records, count in self._records(store, items):
+        """Replace items, as many together as an update takes; a copy has them where there is no room."""
+        written = 0
+        for some, records, count in self._records(store, items):
+            # The drive deletes by patterns in one go, and by the name of each entry, which those of an item
+            # share, one by one.
+            names = None if count == len(some) else self._exactly([item.name for item in some])
+            groups = names and (names[0] or names[1])
             try:
-                store.update(None, records, count)
+                store.update(groups, records, count)
             except NvmeError as error:
                 if not is_full(error):
                     raise
-                if compacted:
-                    raise no_room(store) from None
-                store, compacted = self._compacted(store), True
-                try:
-                    store.update(None, records, count)
-                except NvmeError as again:
-                    raise (no_room(store) if is_full(again) else again) from None
+                self._compacted(store, items[written:])
+                return
+            written += len(some)
 
-    def _records(self, store: Store, items: list[Item]) -> Iterator[tuple[bytes, int]]:
-        """Records of items, as many as are written together, and how many these are."""
-        records, count = bytearray(), 0
+    def _records(self, store: Store, items: list[Item]) -> Iterator[tuple[list[Item], bytes, int]]:
+        """As many items as are written together, their records, and how many these are."""
+        some, records, count = list[Item](), bytearray(), 0
+        together = min(_NAMES_AT_ONCE, store.terms_max)
         for item in items:
-            entries = pieces.entries_of(item, store.value_bytes)
-            if count and len(records) + len(entries) * store.record_bytes > _UPDATE_BYTES:
-                yield bytes(records), count
-                records, count = bytearray(), 0
+            more = pieces.entry_count(item, store.value_bytes)
+            size = len(records) + more * store.record_bytes
+            if count and (size > _UPDATE_BYTES or len(some) >= together):
+                yield some, bytes(records), count
+                some, records, count = [], bytearray(), 0
             name = self._name_of(item.name)
-            records += b"".join(name + entry for entry in entries)
-            count += len(entries)
+            records += b"".join(name + entry for entry in pieces.entries_of(item, store.value_bytes))
+            some.append(item)
+            count += more
         if count:
-            yield bytes(records), count
+            yield some, bytes(records), count
 
     # How names are stored
 
@@ -375,7 +458,7 @@ class KeyValue(MutableMapping[bytes, bytes]):
         return dict(sorted(found))
 
 
-def _bytes(what: str, value: bytes) -> bytes:
+def _bytes(what: str, value: object) -> bytes:
     if not isinstance(value, bytes | bytearray | memoryview):
         raise TypeError(f"{what}: bytes, not a {type(value).__name__}; encode() a text")
     return bytes(value)

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from bitline.arguments import is_unicode, new_name
-from bitline.errors import UsageError
+from bitline.errors import BitlineError, UsageError
 from bitline.search import graph, key_value, table
 from bitline.search.compaction import COPY, finish_copy, is_copy_alone
 from bitline.search.graph import Edges, Graph
 from bitline.search.key_value import KeyValue
+from bitline.search.sources import Source
 from bitline.search.store import Context, Counters, header_of, unmade
-from bitline.search.table import Source, Table
+from bitline.search.table import Table
 
 #: What a query gives.
 Answer = TypeVar("Answer")
@@ -39,7 +40,10 @@ class Searches(Mapping[str, Searched]):
         self._context = context
 
     def __repr__(self) -> str:
-        return f"<Searches {', '.join(self) or 'none'}>"
+        try:
+            return f"<Searches {', '.join(self) or 'none'}>"
+        except BitlineError:
+            return "<Searches that cannot be listed now>"
 
     @property
     def counters(self) -> Counters:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bitline.arguments import PathLike, whole_number
+from bitline.arguments import whole_number
 from bitline.errors import BitlineError, UsageError
 from bitline.search import sql
 from bitline.search.arrow_expression import from_arrow
@@ -16,6 +16,7 @@ from bitline.search.compaction import compacted, finish_copy, no_room
 from bitline.search.condition import Condition, Known
 from bitline.search.layout import Layout, options_for
 from bitline.search.plan import Plan, patterns_needed, planned
+from bitline.search.sources import Source, read
 from bitline.search.store import TERMS_MAX, Context, Store, files_of, is_part
 from bitline.units import counted
 
@@ -27,9 +28,6 @@ KIND = "table"
 
 #: What rows are asked for: a text as in SQL, or an expression of PyArrow.
 Where: TypeAlias = str | pc.Expression
-#: What a table is made of.
-Source: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | PathLike
-
 #: Patterns of one query, if nothing else is said. Each is a search of all names.
 TERMS = 256
 
@@ -107,7 +105,12 @@ class Table:
         return cls(context, name)
 
     def __repr__(self) -> str:
-        return f"<Table {self.name!r} of {len(self):,} rows: {', '.join(self.schema.names)}>"
+        try:
+            rows = f"of {counted(len(self), 'row')}"
+        except BitlineError:
+            # Its drive is closed, has no power, or has it no more.
+            rows = "that cannot be read now"
+        return f"<Table {self.name!r} {rows}: {', '.join(self.schema.names)}>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a table lives on a drive in this process and cannot be pickled; open it by its name")
@@ -246,7 +249,7 @@ class Table:
         """
         region = self._store.report()[0]
         if region["live"] + rows > region["capacity"]:
-            raise no_room(self._store)
+            raise no_room(self._store, "capacity", "rows")
         if region["entries"] + rows > region["capacity"]:
             self.compact()
 
@@ -280,8 +283,31 @@ class Table:
             raise UsageError(
                 "nothing can be meant by the condition, or no rows are given: delete() or append()"
             )
+        region = self._store.report()[0]
+        if region["live"] + table.num_rows > region["capacity"]:
+            return self._rewritten(condition, table, region["capacity"])
         self._make_room(table.num_rows)
         return self._store.update(plan.groups, self._layout.records(table), table.num_rows)
+
+    def _rewritten(self, condition: Where, table: pa.Table, room: int) -> int:
+        """Replace rows where there is no room beside them: a copy has the other rows and the new ones.
+
+        Raises:
+            UsageError: These do not fit, either.
+        """
+        rows, asked = self.where(), self.asked(condition)
+        numbers = pa.array(range(rows.num_rows), pa.int64())
+        meant = _meant(_decoded(rows), asked)
+        kept = rows.filter(pc.invert(pc.is_in(numbers, value_set=meant)))
+        if kept.num_rows + table.num_rows > room:
+            raise no_room(self._store, "capacity", "rows")
+
+        def copied(copy: Store) -> None:
+            _append(copy, self._layout, kept.cast(self.schema))
+            _append(copy, self._layout, table)
+
+        self._store = compacted(self._context, self._store, of=self.name, copied=copied, changed=True)
+        return int(rows.num_rows - kept.num_rows)
 
     # Hooks
 
@@ -321,7 +347,7 @@ class Table:
             return Asked(Known(True), lambda table: table)
         if isinstance(condition, pc.Expression):
             found = from_arrow(condition, self._binder)
-            return Asked(found, lambda table: table.filter(condition, null_selection_behavior="drop"))
+            return Asked(found, lambda table: _filtered(table, condition))
         if not isinstance(condition, str):
             raise TypeError(
                 f"a condition is a str or an expression of PyArrow, not a {type(condition).__name__}"
@@ -345,6 +371,8 @@ class Table:
 
     def _needed(self, asked: Asked, columns: Sequence[str] | None) -> list[str]:
         """The columns that are wanted or looked at, in the order of the table."""
+        if columns is not None and len(set(columns)) < len(columns):
+            raise UsageError(f"columns {', '.join(columns)}: each column once")
         wanted = set(self.schema.names if columns is None else columns)
         for column in wanted | asked.condition.columns():
             self._binder.kind(column)
@@ -398,30 +426,18 @@ class Table:
             raise UsageError(f"rows of other types than the table has: {error}") from None
 
 
-def read(source: Source) -> pa.Table:
-    """A table of Arrow, from whatever it is.
-
-    Raises:
-        TypeError: It is none, and no path of a Parquet file.
-        OSError: The file cannot be read.
-    """
-    if isinstance(source, pa.Table):
-        return source.unify_dictionaries()
-    if isinstance(source, pa.RecordBatch):
-        return pa.Table.from_batches([source])
-    if isinstance(source, pa.RecordBatchReader):
-        return source.read_all().unify_dictionaries()
-    if isinstance(source, str) or hasattr(source, "__fspath__"):
-        import pyarrow.parquet as pq
-
-        return pq.read_table(source).unify_dictionaries()
-    raise TypeError(f"a table of Arrow, or the path of a Parquet file, not a {type(source).__name__}")
-
-
 def _append(store: Store, layout: Layout, table: pa.Table) -> None:
     for begin in range(0, table.num_rows, store.batch):
         some = table.slice(begin, store.batch)
         store.append(layout.records(some), some.num_rows)
+
+
+def _filtered(table: pa.Table, condition: pc.Expression) -> pa.Table:
+    """What PyArrow finds, with its error as one of ours where types do not fit."""
+    try:
+        return table.filter(condition, null_selection_behavior="drop")
+    except (pa.ArrowTypeError, pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+        raise UsageError(f"condition {condition}, as PyArrow takes it: {error}") from None
 
 
 def _kept(table: pa.Table, condition: Condition) -> pa.Table:
@@ -434,11 +450,14 @@ def _kept(table: pa.Table, condition: Condition) -> pa.Table:
 def _finished(table: pa.Table, asked: Asked) -> pa.Table:
     """The rows that are meant, of which conditions see the dictionaries' values."""
     plain = _decoded(table)
-    if plain is table:
-        return asked.finish(table)
-    number = "row of " + max(table.column_names, key=len)
-    numbered = plain.append_column(number, pa.array(range(table.num_rows), pa.int64()))
-    return table.take(asked.finish(numbered)[number])
+    return asked.finish(table) if plain is table else table.take(_meant(plain, asked))
+
+
+def _meant(plain: pa.Table, asked: Asked) -> pa.Array:
+    """The numbers of the rows that are meant."""
+    number = "row of " + max(plain.column_names, key=len)
+    numbered = plain.append_column(number, pa.array(range(plain.num_rows), pa.int64()))
+    return asked.finish(numbered)[number].combine_chunks()
 
 
 def _decoded(table: pa.Table) -> pa.Table:

@@ -73,6 +73,8 @@ class Graph:
         """How many vertices, numbered from 0 on."""
         self.edges: int = header["edges"]
         """How many edges."""
+        self.options: dict[str, int] = {"vertices": self.vertices, **header.get("options", {})}
+        """What it was made with."""
         weight = header["weight"]
         self.weighted: bool = weight is not None
         """Whether edges have weights."""
@@ -121,7 +123,9 @@ class Graph:
                     f"graph {name!r} would have a file {file!r}, which is there: take another name"
                 )
         try:
-            _write(context, name, table, groups, count, None if weights is None else weights.dtype.str)
+            kind = None if weights is None else weights.dtype.str
+            options = {"edges_per_region": edges_per_region, "heavy_degree": heavy}
+            _write(context, name, table, groups, {"vertices": count, "weight": kind, "options": options})
         except (BitlineError, KeyboardInterrupt):
             # A part of the edges is of no use.
             if name in context.glue.names():
@@ -332,17 +336,16 @@ def grouped(vertices: NDArray[Any], degrees: NDArray[Any], most: int, heavy: int
 
 
 def _write(
-    context: Context, name: str, edges: NDArray[Any], groups: list[_Group], vertices: int, weight: str | None
+    context: Context, name: str, edges: NDArray[Any], groups: list[_Group], facts: dict[str, Any]
 ) -> None:
     """Stores and lists, then the index: without it, the graph is not finished."""
-    bits = max((vertices - 1).bit_length(), 1)
+    bits = max((facts["vertices"] - 1).bit_length(), 1)
     searched = [group for group in groups if not group.is_list]
     lists = [edges[group.first : group.end] for group in groups if group.is_list]
     header = {
         "kind": KIND,
-        "vertices": vertices,
+        **facts,
         "edges": len(edges),
-        "weight": weight,
         "stores": max(len(searched), 1),
         "files": _files(name),
     }

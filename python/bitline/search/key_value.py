@@ -32,10 +32,6 @@ _DIGEST_BITS = 128
 _PREFIXES_MAX = 64
 #: Names that are looked up together.
 _NAMES_AT_ONCE = 256
-#: Names that iteration reads first, about; how many times more of them each time after that.
-_NAMES_FIRST, _NAMES_GROW = 256, 16
-#: Prefixes whose names it asks for together.
-_PREFIXES_AT_ONCE = 16
 #: Bytes of records of one update, of which the drive does all or nothing; an item is never divided.
 _UPDATE_BYTES = 64 << 10
 #: The most bytes of an item, whose length is told in 32 bits.
@@ -61,6 +57,8 @@ class KeyValue(MutableMapping[bytes, bytes]):
         self.name_bytes: int = self._short.header["name_bytes"]
         """Bytes of a name that are searched; longer ones are found by their hash, or these first bytes."""
         self._found_long: Store | None = None
+        #: Names that `popitem` has read, which need not be there any more.
+        self._to_pop = list[bytes]()
 
     @classmethod
     def create(
@@ -119,6 +117,16 @@ class KeyValue(MutableMapping[bytes, bytes]):
             header={"kind": "part", "of": self.name},
         )
         return self._found_long
+
+    @property
+    def entries(self) -> int:
+        """Entries that there is room for."""
+        return int(self._short.report()[0]["capacity"])
+
+    @property
+    def value_bytes(self) -> int:
+        """Bytes of name and value, and four more, that an entry takes."""
+        return self._short.value_bytes - pieces.HEAD_BYTES
 
     # A mapping
 
@@ -204,53 +212,27 @@ class KeyValue(MutableMapping[bytes, bytes]):
             store.delete(store.everything())
 
     def __iter__(self) -> Iterator[bytes]:
-        """All names, in order; those of long ones are read with their values.
-
-        They are looked up some hundreds first, then more and more at a time, as one goes on. What is written
-        meanwhile is met or not; compare `items`, which is of one moment.
-        """
-        # Prefixes of names that are left, and how many of these are asked for together.
-        left, taken, most = [Prefix(0, 0)], 1, _NAMES_FIRST
-        while left:
-            some = left[:taken]
-            entries = sum(store.count(groups) for store, groups in self._below(some))
-            if entries > most and len(some) > 1:
-                taken //= 2
-            elif entries > most and some[0].length < 8 * self.name_bytes:
-                value, length = some[0]
-                left[:1] = [Prefix(2 * value, length + 1), Prefix(2 * value + 1, length + 1)]
-                taken = 1
-            else:
-                names = self._names(some) if entries else []
-                yield from names
-                del left[:taken]
-                taken = _PREFIXES_AT_ONCE
-                most *= _NAMES_GROW if names else 1
-
-    def _names(self, some: list[Prefix]) -> list[bytes]:
-        """The names that begin so, in order."""
-        bits, size = 8 * self.name_bytes, pieces.BEFORE_NAME + self.name_bytes
-
-        def is_meant(name: bytes) -> bool:
-            number = int.from_bytes(name[: self.name_bytes].ljust(self.name_bytes, b"\0"), "big")
-            return any(number >> bits - length == value for value, length in some)
-
-        found = set[bytes]()
-        for store, groups in self._below(some):
-            if store is self._short:
-                names = pieces.names_of(store.lookup(groups, [(0, size)]), size)
-                found.update(filter(is_meant, names))
-                store.dropped(sum(not is_meant(name) for name in names))
-            else:
-                found.update(self._items([], groups, is_meant))
-        return sorted(found)
-
-    def _below(self, some: list[Prefix]) -> list[tuple[Store, Terms]]:
-        """What finds the names that begin so, in each store that there is."""
-        asked = [(self._short, [[self._short_term(each)] for each in some])]
+        size = pieces.BEFORE_NAME + self.name_bytes
+        found = pieces.names_of(self._short.lookup(self._short.everything(), [(0, size)]), size)
         if self._long is not None:
-            asked.append((self._long, [[self._long_term(each)] for each in some]))
-        return asked
+            found += self._items([], self._long.everything(), lambda _: True)
+        return iter(sorted(found))
+
+    def popitem(self) -> tuple[bytes, bytes]:
+        """Remove some name and give it with its value; names are read once for many of these calls.
+
+        Raises:
+            KeyError: There is none.
+        """
+        for read in (False, True):
+            self._to_pop = sorted(self, reverse=True) if read else self._to_pop
+            while self._to_pop:
+                name = self._to_pop.pop()
+                found = self.get(name)
+                if found is not None:
+                    del self[name]
+                    return name, found
+        raise KeyError(f"{self.name!r} is empty")
 
     def __len__(self) -> int:
         """How many names; all entries are looked at, of which items may have several."""

@@ -126,6 +126,16 @@ class Table:
         return self._layout.options.indexes
 
     @property
+    def layout(self) -> Layout:
+        """How its rows and names are kept."""
+        return self._layout
+
+    @property
+    def capacity(self) -> int:
+        """Rows that there is room for."""
+        return self._store.report()[0]["capacity"]
+
+    @property
     def terms_max(self) -> int:
         """Patterns that a condition may become, 1 to 1,024, by default 256; each is a search of all names.
 

@@ -204,21 +204,24 @@ def test_sizes_are_checked_before_anything_is_written() -> None:
     assert len(kv) == 1
 
 
-def test_the_first_name_is_found_without_reading_all() -> None:
-    fake = FakeSearch(false_positives=0.001)
+def test_items_are_popped_with_names_read_once() -> None:
+    fake = FakeSearch()
     kv = made(fake)
-    oracle = {b"%06d" % (number * 7): b"1" for number in range(3000)}
-    oracle |= {b"%06d and more" % (number * 7): b"1" for number in range(0, 3000, 10)}
+    oracle = {b"%d" % number: b"%d" % number for number in range(50)} | {b"a long name": b"1"}
     kv.update(oracle)
+    popped = [kv.popitem() for _ in range(5)]
+    gone = next(name for name in kv if name not in dict(popped))
+    del kv[gone], oracle[gone]
     records = kv._context.counters.records
-    assert next(iter(kv)) == b"000000"
-    assert kv.popitem() == (b"000000", b"1")
-    assert kv._context.counters.records - records < 1500
-    del oracle[b"000000"]
-    assert list(kv) == sorted(oracle)
-    for name in kv:
-        del kv[name]
-    assert list(kv) == []
+    while kv:
+        popped.append(kv.popitem())
+    assert kv._context.counters.records - records == len(popped) - 5
+    assert dict(popped) == oracle
+    assert len(popped) == len(oracle)
+    kv[b"another"] = b"2"
+    assert kv.popitem() == (b"another", b"2")
+    with pytest.raises(KeyError, match="'kv' is empty"):
+        kv.popitem()
 
 
 def test_it_is_equal_to_a_dict_of_the_same() -> None:

@@ -131,11 +131,11 @@ class Searches(Mapping[str, Searched]):
 
         Args:
             name: Its name on the drive.
-            entries: Entries that there is room for, at least, 65,536 by default: the volume has to have room for
-                full rows of as many as a flash page has bits. Where none is left, what was replaced or deleted
-                gives its own.
-            name_bytes: Bytes of names that are searched for, 1 to 1,022, by default 29. A name of up to so many
-                is found by one pattern of 8 * (name_bytes + 2) bits; by default these are 248, which fit a block
+            entries: Entries that there is room for, at least; 65,536 by default. The volume has to have room
+                for full rows of as many as a flash page has bits. Where none is left, what was replaced or
+                deleted gives its own.
+            name_bytes: Bytes of names that are searched for, 1 to 1,022; 29 by default. A name of up to so
+                many is found by one pattern of 8 * (name_bytes + 2) bits, of which the default's 248 fit a block
                 of 512 wordlines (ANVIL 4.3). Longer names are found by their hash.
             value_bytes: Bytes of name and value, and four more, that an entry takes, by default 232; longer
                 items take several. At least name_bytes + 4.
@@ -301,6 +301,6 @@ def _check_alike(name: str, has: Mapping[str, Any], **given: Any) -> None:  # no
         if option in ("entries", "capacity") and isinstance(value, int) and 0 < value <= has[option]:
             continue
         raise UsageError(
-            f"{name!r} is there, with {option} = {has[option]!r} and not {value!r}: leave that out to open it, "
-            "or delete it and make it anew"
+            f"{name!r} is there, with {option} = {has[option]!r} and not {value!r}: leave that out to open "
+            "it, or delete it and make it anew"
         )

@@ -350,7 +350,8 @@ class KeyValue(MutableMapping[bytes, bytes]):
         if size > most:
             raise UsageError(
                 f"a name and value of {size:,} bytes: one command, which writes all of an item or nothing, "
-                f"carries {most:,} in entries of value_bytes = {slot}; larger ones carry more"
+                f"carries {most:,} in entries of value_bytes = {slot}"
+                + ("; larger ones carry more" if slot < 1024 else "")
             )
         if count > store.entries and count > (room := store.report()[0]["capacity"]):
             raise UsageError(

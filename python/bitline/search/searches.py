@@ -135,8 +135,8 @@ class Searches(Mapping[str, Searched]):
                 for full rows of as many as a flash page has bits. Where none is left, what was replaced or
                 deleted gives its own.
             name_bytes: Bytes of names that are searched for, 1 to 1,022; 29 by default. A name of up to so
-                many is found by one pattern of 8 * (name_bytes + 2) bits, by default of 248, which fit a block
-                of 512 wordlines (ANVIL 4.3). Longer names are found by their hash.
+                many is found by one pattern of 8 * (name_bytes + 2) bits: by default 248, which fit 512
+                wordlines (ANVIL 4.3). Longer names are found by their hash.
             value_bytes: Bytes of name and value, and four more, that an entry takes, by default 232; longer
                 items take several. At least name_bytes + 4.
 

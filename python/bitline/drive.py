@@ -363,7 +363,17 @@ class Drive:
             from bitline.search.store import Context
 
             glue = _bitline.Search(self._native)
-            self._searches = Searches(Context(glue, VolumeFiles(self.volume)))
+            limits = tomllib.loads(self.config)
+            pages = limits["frontend"]["max_data_transfer"]
+            transferred = self.block_bytes << 16
+            self._searches = Searches(
+                Context(
+                    glue,
+                    VolumeFiles(self.volume),
+                    names_bytes_max=limits["search"]["buffer_bytes"],
+                    transfer_bytes_max=min(transferred, 4096 << pages) if pages else transferred,
+                )
+            )
         return self._searches
 
     def _needs_data(self, otherwise: str, time_with: str) -> None:

@@ -33,24 +33,27 @@ def is_copy_alone(context: Context, name: str, names: Collection[str]) -> bool:
     return isinstance(of, str) and (name == of or name.startswith(f"{of}/"))
 
 
-def no_room(store: Store) -> UsageError:
-    """That what is written does not fit."""
+def no_room(store: Store, argument: str, what: str = "entries") -> UsageError:
+    """That what is written does not fit, and with which argument there would be more room."""
     region = store.report()[0]
     return UsageError(
-        f"{store.name!r} has room for {region['capacity']:,} entries, {region['live']:,} of them are taken, "
-        "and what is to be written does not fit: make one with more"
+        f"{store.owner!r} has room for {region['capacity']:,} {what}, {region['live']:,} of them are taken, "
+        f"and what is to be written does not fit: delete some, or make another with more ({argument}=) and "
+        "copy what is here"
     )
 
 
-def compacted(context: Context, store: Store, *, of: str, copied: Callable[[Store], None]) -> Store:
-    """The store with what `copied` writes to a new one, or as it is if nothing of it was deleted.
+def compacted(
+    context: Context, store: Store, *, of: str, copied: Callable[[Store], None], changed: bool = False
+) -> Store:
+    """The store with what `copied` writes to a new one; as it is if that is the same and nothing was deleted.
 
     Raises:
         UsageError: Something else has the name of the copy.
         NvmeError: What the drive reports.
     """
     region = store.report()[0]
-    if region["live"] >= region["entries"]:
+    if region["live"] >= region["entries"] and not changed:
         return store
     files, name = files_of(context), store.name + COPY
     if is_part(context, name, of):

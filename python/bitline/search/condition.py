@@ -29,6 +29,10 @@ _KERNELS = {
 }
 
 
+#: Values of a list that are told, at most; of a longer one the first are.
+_SHOWN_MAX = 10
+
+
 class Names(Protocol):
     """What names have of columns."""
 
@@ -140,7 +144,10 @@ class OneOf:
         return _leaf(names, self.column, true, codes)
 
     def words(self) -> str:
-        return f"{self.column} in ({', '.join(shown(value) for value in self.values)})"
+        if len(self.values) <= _SHOWN_MAX:
+            return f"{self.column} in ({', '.join(map(shown, self.values))})"
+        first = ", ".join(map(shown, self.values[:3]))
+        return f"{self.column} in ({first}, … {len(self.values):,} values)"
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from bitline.errors import BitlineError, UsageError
 from bitline.search.store import Context, Store, files_of, unmade
 from bitline.search.ternary import cover, packed
 from bitline.search.traversal import breadth_first, shortest_paths
+from bitline.units import counted
 
 KIND = "graph"
 #: Bitlines of a block with pages of 16 KiB.
@@ -35,7 +36,8 @@ class RowMatrix(Protocol):
     shape: tuple[int, ...]
 
 
-#: Sources and targets, with weights or without; a table of Arrow with such columns; a sparse matrix of SciPy.
+#: Sources and targets, with weights or without; a table of Arrow with columns `source`, `target` and perhaps
+#: `weight`; a sparse matrix of SciPy.
 Edges: TypeAlias = tuple[ArrayLike, ...] | pa.Table | RowMatrix
 
 #: Patterns of one query.
@@ -71,6 +73,8 @@ class Graph:
         """How many vertices, numbered from 0 on."""
         self.edges: int = header["edges"]
         """How many edges."""
+        self.options: dict[str, int] = {"vertices": self.vertices, **header.get("options", {})}
+        """What it was made with."""
         weight = header["weight"]
         self.weighted: bool = weight is not None
         """Whether edges have weights."""
@@ -99,7 +103,12 @@ class Graph:
         """Make one, as `Searches.graph` says."""
         whole_number("edges_per_region", edges_per_region, 1, 1 << 30)
         least = edges_per_region if heavy_degree is None else heavy_degree
-        heavy = whole_number("heavy_degree", least, 1, edges_per_region)
+        heavy = whole_number("heavy_degree", least, 1)
+        if heavy > edges_per_region:
+            raise UsageError(
+                f"heavy_degree = {heavy} is out of range; it must be 1 to edges_per_region, "
+                f"which is {edges_per_region}"
+            )
         sources, targets, weights = _arrays(edges)
         count = _vertices(edges, sources, targets, vertices)
         order = np.argsort(sources, kind="stable")
@@ -114,7 +123,9 @@ class Graph:
                     f"graph {name!r} would have a file {file!r}, which is there: take another name"
                 )
         try:
-            _write(context, name, table, groups, count, None if weights is None else weights.dtype.str)
+            kind = None if weights is None else weights.dtype.str
+            options = {"edges_per_region": edges_per_region, "heavy_degree": heavy}
+            _write(context, name, table, groups, {"vertices": count, "weight": kind, "options": options})
         except (BitlineError, KeyboardInterrupt):
             # A part of the edges is of no use.
             if name in context.glue.names():
@@ -123,7 +134,8 @@ class Graph:
         return cls(context, name)
 
     def __repr__(self) -> str:
-        return f"<Graph {self.name!r} of {self.vertices:,} vertices and {self.edges:,} edges>"
+        vertices = "1 vertex" if self.vertices == 1 else f"{self.vertices:,} vertices"
+        return f"<Graph {self.name!r} of {vertices} and {counted(self.edges, 'edge')}>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a graph lives on a drive in this process and cannot be pickled; open it by its name")
@@ -234,7 +246,7 @@ def _arrays(edges: Edges) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | No
         UsageError: Arrays of different lengths, vertices that are no whole numbers, weights no numbers.
     """
     if isinstance(edges, pa.Table):
-        given = [column.to_numpy() for column in edges.columns]
+        given = _columns(edges)
     elif isinstance(edges, RowMatrix):
         if (order := getattr(edges, "format", "csr")) != "csr":
             raise UsageError(f"a sparse matrix is taken by rows, this one is {order!r}: use its tocsr()")
@@ -243,7 +255,10 @@ def _arrays(edges: Edges) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | No
     elif isinstance(edges, tuple):
         given = [np.asarray(each) for each in edges]
     else:
-        raise TypeError(f"edges are arrays, a table or a sparse matrix by rows, not a {type(edges).__name__}")
+        raise TypeError(
+            f"edges are arrays, a table or a sparse matrix by rows, not a {type(edges).__name__}"
+            + _hint(edges)
+        )
     if len(given) not in (2, 3) or len({each.shape for each in given}) != 1 or given[0].ndim != 1:
         raise UsageError("edges are sources, targets and perhaps weights, as many of each")
     for ends in given[:2]:
@@ -261,6 +276,39 @@ def _arrays(edges: Edges) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | No
         # So they lie on the drive.
         weights = weights.astype(weights.dtype.newbyteorder("<"))
     return given[0].astype(np.int64), given[1].astype(np.int64), weights
+
+
+def _hint(edges: object) -> str:
+    """How something else that has edges becomes what is taken."""
+    module = type(edges).__module__.partition(".")[0]
+    hints = {
+        "networkx": "networkx.to_scipy_sparse_array(graph).tocsr()",
+        "scipy": "matrix.tocsr()",
+        "pandas": "pyarrow.Table.from_pandas(frame, preserve_index=False)",
+        "polars": "frame.to_arrow()",
+        "numpy": "a tuple of arrays, (sources, targets) or (sources, targets, weights)",
+        "builtins": "a tuple of arrays, (sources, targets) or (sources, targets, weights)",
+    }
+    return f"; give {hints[module]}" if module in hints else ""
+
+
+def _columns(edges: pa.Table) -> list[NDArray[Any]]:
+    """Sources, targets and perhaps weights, by the names of columns, whatever their order.
+
+    Raises:
+        UsageError: Columns of other names; nulls.
+    """
+    names = ["source", "target", *(["weight"] if "weight" in edges.column_names else [])]
+    if sorted(edges.column_names) != sorted(names):
+        raise UsageError(
+            f"edges have columns {', '.join(edges.column_names) or 'none'}: a table has source, target and "
+            "perhaps weight, each once and nothing else; select() and rename_columns() make it so"
+        )
+    for name in names:
+        if edges[name].null_count:
+            nulls = counted(edges[name].null_count, "null")
+            raise UsageError(f"edges: column {name!r} has {nulls}; drop_null() drops such edges")
+    return [edges[name].to_numpy() for name in names]
 
 
 def _vertices(edges: Edges, sources: NDArray[Any], targets: NDArray[Any], told: int | None) -> int:
@@ -288,17 +336,16 @@ def grouped(vertices: NDArray[Any], degrees: NDArray[Any], most: int, heavy: int
 
 
 def _write(
-    context: Context, name: str, edges: NDArray[Any], groups: list[_Group], vertices: int, weight: str | None
+    context: Context, name: str, edges: NDArray[Any], groups: list[_Group], facts: dict[str, Any]
 ) -> None:
     """Stores and lists, then the index: without it, the graph is not finished."""
-    bits = max((vertices - 1).bit_length(), 1)
+    bits = max((facts["vertices"] - 1).bit_length(), 1)
     searched = [group for group in groups if not group.is_list]
     lists = [edges[group.first : group.end] for group in groups if group.is_list]
     header = {
         "kind": KIND,
-        "vertices": vertices,
+        **facts,
         "edges": len(edges),
-        "weight": weight,
         "stores": max(len(searched), 1),
         "files": _files(name),
     }

@@ -7,7 +7,7 @@ names lie in the second one, which is made with the first of them, under their h
 appended together; every name that the drive finds is compared with the one in the entries.
 """
 
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, NoReturn
 
 from bitline.arguments import whole_number
@@ -57,6 +57,8 @@ class KeyValue(MutableMapping[bytes, bytes]):
         self.name_bytes: int = self._short.header["name_bytes"]
         """Bytes of a name that are searched; longer ones are found by their hash, or these first bytes."""
         self._found_long: Store | None = None
+        #: Names that `popitem` has read, which need not be there any more.
+        self._to_pop = list[bytes]()
 
     @classmethod
     def create(
@@ -84,12 +86,13 @@ class KeyValue(MutableMapping[bytes, bytes]):
     def __reduce__(self) -> NoReturn:
         raise TypeError("a key-value store lives on a drive in this process and cannot be pickled")
 
-    # Content is compared by reading all of it, which == does not look like.
+    # As a dict: equal if names and values are, all of which is read for that, and not hashable.
     def __eq__(self, other: object) -> bool:
-        return self is other
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        return self is other or dict(self.items()) == dict(other.items())
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def _long(self) -> Store | None:
@@ -114,6 +117,16 @@ class KeyValue(MutableMapping[bytes, bytes]):
             header={"kind": "part", "of": self.name},
         )
         return self._found_long
+
+    @property
+    def entries(self) -> int:
+        """Entries that there is room for."""
+        return int(self._short.report()[0]["capacity"])
+
+    @property
+    def value_bytes(self) -> int:
+        """Bytes of name and value, and four more, that an entry takes."""
+        return self._short.value_bytes - pieces.HEAD_BYTES
 
     # A mapping
 
@@ -141,9 +154,13 @@ class KeyValue(MutableMapping[bytes, bytes]):
         return found
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, bytes | bytearray | memoryview) and bytes(name) in self.get_many(
-            [bytes(name)]
-        )
+        """Whether there is a name.
+
+        Raises:
+            TypeError: Something else than bytes, which is no name of any store.
+        """
+        key = _bytes("name", name)
+        return key in self.get_many([key])
 
     def __setitem__(self, name: bytes, value: bytes) -> None:
         """Give a name a value.
@@ -153,7 +170,7 @@ class KeyValue(MutableMapping[bytes, bytes]):
             UsageError: No room; more than one command carries.
             NvmeError: What the drive reports.
         """
-        self.update({name: value})
+        self.update([(name, value)])
 
     def update(  # type: ignore[override]
         self, items: "MutableMapping[bytes, bytes] | dict[bytes, bytes] | Iterable[tuple[bytes, bytes]]" = ()
@@ -162,13 +179,14 @@ class KeyValue(MutableMapping[bytes, bytes]):
 
         Raises:
             TypeError: Something else than bytes.
-            UsageError: No room; an item that is more than one command carries.
+            UsageError: No room; an item that is more than one command carries. Then nothing is written.
             NvmeError: What the drive reports.
         """
-        given = [Item(_bytes("name", name), _bytes("value", value)) for name, value in dict(items).items()]
+        pairs = items.items() if isinstance(items, Mapping) else items
+        found = {_bytes("name", name): _bytes("value", value) for name, value in pairs}
+        given = [Item(name, value) for name, value in found.items()]
         for item in given:
-            if len(item.name) + len(item.value) > _ITEM_BYTES_MAX:
-                raise UsageError(f"a name and value of {len(item.name) + len(item.value):,} bytes: too long")
+            self._check(item)
         for is_long in (False, True):
             some = [item for item in given if (len(item.name) > self.name_bytes) == is_long]
             if some:
@@ -200,7 +218,24 @@ class KeyValue(MutableMapping[bytes, bytes]):
             found += self._items([], self._long.everything(), lambda _: True)
         return iter(sorted(found))
 
+    def popitem(self) -> tuple[bytes, bytes]:
+        """Remove some name and give it with its value; names are read once for many of these calls.
+
+        Raises:
+            KeyError: There is none.
+        """
+        for read in (False, True):
+            self._to_pop = sorted(self, reverse=True) if read else self._to_pop
+            while self._to_pop:
+                name = self._to_pop.pop()
+                found = self.get(name)
+                if found is not None:
+                    del self[name]
+                    return name, found
+        raise KeyError(f"{self.name!r} is empty")
+
     def __len__(self) -> int:
+        """How many names; all entries are looked at, of which items may have several."""
         firsts = (store.lookup(store.everything(), [pieces.NUMBER]) for store in self._stores())
         return sum(numbers[at : at + 4] == bytes(4) for numbers in firsts for at in range(0, len(numbers), 4))
 
@@ -276,16 +311,25 @@ class KeyValue(MutableMapping[bytes, bytes]):
             NvmeError: What the drive reports.
         """
         for store in self._stores():
-            self._compacted(store)
+            self._compacted(store, [])
 
-    def _compacted(self, store: Store) -> Store:
-        items = pieces.items_of(store.lookup(store.everything()), store.value_bytes)[0]
+    def _compacted(self, store: Store, items: list[Item]) -> Store:
+        """The store in little room, with these items in place of what had their names.
+
+        Raises:
+            UsageError: They do not fit so, either.
+        """
+        found = dict(pieces.items_of(store.lookup(store.everything()), store.value_bytes)[0])
+        found.update(items)
+        entries = sum(pieces.entry_count(Item(*each), store.value_bytes) for each in found.items())
+        if entries > store.report()[0]["capacity"]:
+            raise no_room(store, "entries")
 
         def copied(copy: Store) -> None:
-            for records, count in self._records(copy, items):
+            for _, records, count in self._records(copy, [Item(*each) for each in found.items()]):
                 copy.append(records, count)
 
-        fresh = compacted(self._context, store, of=self.name, copied=copied)
+        fresh = compacted(self._context, store, of=self.name, copied=copied, changed=bool(items))
         if store is self._short:
             self._short = fresh
         else:
@@ -296,36 +340,58 @@ class KeyValue(MutableMapping[bytes, bytes]):
         """Remove it from the drive with all it has."""
         unmade(self._context, self.name)
 
+    def _check(self, item: Item) -> None:
+        """Refuses what no command carries, or no store has room for, without looking at its bytes."""
+        is_long = len(item.name) > self.name_bytes
+        store = self._made_long() if is_long else self._short
+        size, count = len(item.name) + len(item.value), pieces.entry_count(item, store.value_bytes)
+        slot = store.value_bytes - pieces.HEAD_BYTES
+        most = min(store.records_max * slot - pieces.NAME_LENGTH_BYTES, _ITEM_BYTES_MAX)
+        if size > most:
+            raise UsageError(
+                f"a name and value of {size:,} bytes: one command, which writes all of an item or nothing, "
+                f"carries {most:,} in entries of value_bytes = {slot}"
+                + ("; larger ones carry more" if slot < 1024 else "")
+            )
+        if count > store.entries and count > (room := store.report()[0]["capacity"]):
+            raise UsageError(
+                f"a name and value of {size:,} bytes take {count:,} entries, and {self.name!r} has room for "
+                f"{room:,}: make another with more (entries=) or larger ones (value_bytes=)"
+            )
+
     def _write(self, store: Store, items: list[Item]) -> None:
-        """Replace items, as many together as an update takes; where there is no room, make some, once."""
-        compacted = False
-        for records, count in self._records(store, items):
+        """Replace items, as many together as an update takes; a copy has them where there is no room."""
+        written = 0
+        for some, records, count in self._records(store, items):
+            # The drive deletes by patterns in one go, and by the name of each entry, which those of an item
+            # share, one by one.
+            names = None if count == len(some) else self._exactly([item.name for item in some])
+            groups = names and (names[0] or names[1])
             try:
-                store.update(None, records, count)
+                store.update(groups, records, count)
             except NvmeError as error:
                 if not is_full(error):
                     raise
-                if compacted:
-                    raise no_room(store) from None
-                store, compacted = self._compacted(store), True
-                try:
-                    store.update(None, records, count)
-                except NvmeError as again:
-                    raise (no_room(store) if is_full(again) else again) from None
+                self._compacted(store, items[written:])
+                return
+            written += len(some)
 
-    def _records(self, store: Store, items: list[Item]) -> Iterator[tuple[bytes, int]]:
-        """Records of items, as many as are written together, and how many these are."""
-        records, count = bytearray(), 0
+    def _records(self, store: Store, items: list[Item]) -> Iterator[tuple[list[Item], bytes, int]]:
+        """As many items as are written together, their records, and how many these are."""
+        some, records, count = list[Item](), bytearray(), 0
+        together = min(_NAMES_AT_ONCE, store.terms_max)
         for item in items:
-            entries = pieces.entries_of(item, store.value_bytes)
-            if count and len(records) + len(entries) * store.record_bytes > _UPDATE_BYTES:
-                yield bytes(records), count
-                records, count = bytearray(), 0
+            more = pieces.entry_count(item, store.value_bytes)
+            size = len(records) + more * store.record_bytes
+            if count and (size > _UPDATE_BYTES or len(some) >= together):
+                yield some, bytes(records), count
+                some, records, count = [], bytearray(), 0
             name = self._name_of(item.name)
-            records += b"".join(name + entry for entry in entries)
-            count += len(entries)
+            records += b"".join(name + entry for entry in pieces.entries_of(item, store.value_bytes))
+            some.append(item)
+            count += more
         if count:
-            yield bytes(records), count
+            yield some, bytes(records), count
 
     # How names are stored
 
@@ -375,7 +441,7 @@ class KeyValue(MutableMapping[bytes, bytes]):
         return dict(sorted(found))
 
 
-def _bytes(what: str, value: bytes) -> bytes:
+def _bytes(what: str, value: object) -> bytes:
     if not isinstance(value, bytes | bytearray | memoryview):
         raise TypeError(f"{what}: bytes, not a {type(value).__name__}; encode() a text")
     return bytes(value)

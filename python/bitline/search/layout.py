@@ -86,6 +86,29 @@ class Layout:
             )
         return numbers_field(name, kind, self.options.ranges.get(name))
 
+    def has(self, option: str, column: str) -> Any:  # noqa: ANN401 (a size, or two ends)
+        """What of an option of `Searches.table` a column has; None if nothing."""
+        options = self.options
+        if option == "ranges":
+            return options.ranges.get(column)
+        if column not in options.text_bytes:
+            return None
+        return (
+            options.text_bytes[column]
+            if option == "text_bytes"
+            else options.prefix_bytes.get(column, PREFIX_BYTES)
+        )
+
+    def ends(self, column: str, ends: tuple[Any, Any]) -> tuple[int, int]:
+        """The least and the largest value of a column as `ranges` are kept.
+
+        Raises:
+            UsageError: There is no such column, or these are none of its type.
+        """
+        if self.schema.get_field_index(column) < 0:
+            raise UsageError(f"ranges: there is no column {column!r}")
+        return _ends(column, self.schema.field(column).type, ends)
+
     # What names have of columns
 
     def field(self, column: str) -> Field | None:
@@ -175,7 +198,7 @@ def options_for(
     Raises:
         UsageError: Options of columns that there are not, or that make no sense for their types.
     """
-    asked = tuple((index,) if isinstance(index, str) else tuple(index) for index in indexes)
+    asked = listed(indexes)
     if not asked or not all(asked):
         raise UsageError("indexes: at least one column is searched; name it, or several that share a name")
     if len(asked) > PARTS_MAX:
@@ -190,6 +213,12 @@ def options_for(
                 raise UsageError(
                     f"{what} of column {name!r} is {size!r}: 1 to {TEXT_BYTES_MAX:,}, of a column of texts"
                 )
+    for name in ranges:
+        if not any(name in index for index in asked):
+            raise UsageError(
+                f"ranges: column {name!r} is in no index, so no name has it: add it to indexes, or "
+                "leave it out"
+            )
     found, categories = dict[str, int](), dict[str, Sequence[Any]]()
     for column in table.schema:
         if is_text(column.type):
@@ -198,6 +227,11 @@ def options_for(
             categories[column.name] = _dictionary(column.name, table[column.name])
     numbers = {name: _ends(name, table.schema.field(name).type, ends) for name, ends in ranges.items()}
     return Options(asked, found, dict(prefix_bytes), numbers, categories)
+
+
+def listed(indexes: Sequence[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """The columns of each index."""
+    return tuple((index,) if isinstance(index, str) else tuple(index) for index in indexes)
 
 
 def longest(column: pa.ChunkedArray) -> int:

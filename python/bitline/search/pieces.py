@@ -15,7 +15,8 @@ _WHOLE = struct.Struct("<I")
 #: Bytes of an entry before its part of the whole, where the number lies in them, and before the name.
 HEAD_BYTES = _HEAD.size
 NUMBER = (16, 4)
-BEFORE_NAME = HEAD_BYTES + _WHOLE.size
+NAME_LENGTH_BYTES = _WHOLE.size
+BEFORE_NAME = HEAD_BYTES + NAME_LENGTH_BYTES
 
 
 class Item(NamedTuple):
@@ -28,6 +29,11 @@ class Item(NamedTuple):
 def digest(name: bytes) -> bytes:
     """128 bits of BLAKE2b, which stand for a name that is too long: no two names are known to share them."""
     return hashlib.blake2b(name, digest_size=16).digest()
+
+
+def entry_count(item: Item, entry_bytes: int) -> int:
+    """How many entries an item has."""
+    return -(-(_WHOLE.size + len(item.name) + len(item.value)) // (entry_bytes - HEAD_BYTES))
 
 
 def entries_of(item: Item, entry_bytes: int) -> list[bytes]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bitline.search.boxes import Box, Cover, hull
 from bitline.search.layout import Layout
 from bitline.search.store import Term, Terms
-from bitline.search.ternary import Prefix, cover, packed
+from bitline.search.ternary import Prefix, cover, packed, prefixes
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,12 @@ class Plan:
 
 def planned(found: Cover, layout: Layout, terms_max: int) -> Plan:
     """The groups that find a cover, with at most so many patterns."""
-    if len(found.boxes) * len(layout.regions) > terms_max:
+    if patterns_needed(found, layout) > terms_max < len(found.boxes) * len(layout.regions):
         found = hull(found)
     groups, exact = Terms(), found.exact
-    for box in found.boxes:
-        own, as_meant = _groups(box, layout, terms_max // len(found.boxes))
+    shares = _shared([_need(box, layout) for box in found.boxes], terms_max)
+    for box, most in zip(found.boxes, shares, strict=True):
+        own, as_meant = _groups(box, layout, most)
         groups += own
         exact &= as_meant
         if not any(any(mask) for group in own for *_, mask in group):
@@ -40,22 +41,43 @@ def planned(found: Cover, layout: Layout, terms_max: int) -> Plan:
     return Plan(groups, exact, is_everything=False)
 
 
+def patterns_needed(found: Cover, layout: Layout) -> int:
+    """How many patterns find what a cover has and nothing else."""
+    return sum(_need(box, layout) for box in found.boxes)
+
+
+def _need(box: Box, layout: Layout) -> int:
+    found = [prefixes(codes, layout.code_bits(column)) for column, codes in box.items()]
+    return math.prod(map(len, found)) * max(len(set(_regions(box, layout).values())), 1)
+
+
+def _shared(needs: list[int], most: int) -> list[int]:
+    """How many patterns each of some boxes may have: those that need few leave the rest to the others."""
+    shares = [0] * len(needs)
+    for done, box in enumerate(sorted(range(len(needs)), key=needs.__getitem__)):
+        shares[box] = min(needs[box], (most - sum(shares)) // (len(needs) - done))
+    return shares
+
+
 def _groups(box: Box, layout: Layout, terms_max: int) -> tuple[Terms, bool]:
     """The groups of a box: a combination of prefixes of its columns each."""
     where = _regions(box, layout)
     most = max(terms_max // max(len(set(where.values())), 1), 1)
     bits = {column: layout.code_bits(column) for column in box}
-    prefixes = {column: cover(codes, bits[column], 1 << 62) for column, codes in box.items()}
-    while math.prod(len(found) for found, _ in prefixes.values()) > most:
-        longest = max(prefixes, key=lambda column: len(prefixes[column][0]))
-        fewer = max(len(prefixes[longest][0]) // 2, 1)
-        prefixes[longest] = cover(box[longest], bits[longest], fewer)
+    found = {column: prefixes(codes, bits[column]) for column, codes in box.items()}
+    exact = True
+    while (product := math.prod(map(len, found.values()))) > most:
+        longest = max(found, key=lambda column: len(found[column]))
+        size = len(found[longest])
+        # As many as fit beside those of the others, which are halved first where they are many, too.
+        fewer = max(size // 2, most * size // product, 1)
+        found[longest] = cover(box[longest], bits[longest], fewer)[0]
+        exact = False
     combinations: list[dict[str, Prefix]] = [{}]
-    for column, (found, _) in prefixes.items():
-        if found != [Prefix(0, 0)]:
-            combinations = [{**known, column: each} for known in combinations for each in found]
-    groups = [_terms(each, where, layout) for each in combinations]
-    return groups, all(exact for _, exact in prefixes.values())
+    for column, some in found.items():
+        if some != [Prefix(0, 0)]:
+            combinations = [{**known, column: each} for known in combinations for each in some]
+    return [_terms(each, where, layout) for each in combinations], exact
 
 
 def _terms(prefixes: dict[str, Prefix], where: dict[str, int], layout: Layout) -> list[Term]:

@@ -4,13 +4,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from bitline.arguments import is_unicode, new_name
-from bitline.errors import UsageError
+from bitline.errors import BitlineError, UsageError
 from bitline.search import graph, key_value, table
 from bitline.search.compaction import COPY, finish_copy, is_copy_alone
 from bitline.search.graph import Edges, Graph
 from bitline.search.key_value import KeyValue
+from bitline.search.layout import listed
+from bitline.search.sources import Source
 from bitline.search.store import Context, Counters, header_of, unmade
-from bitline.search.table import Source, Table
+from bitline.search.table import Table
 
 #: What a query gives.
 Answer = TypeVar("Answer")
@@ -39,7 +41,10 @@ class Searches(Mapping[str, Searched]):
         self._context = context
 
     def __repr__(self) -> str:
-        return f"<Searches {', '.join(self) or 'none'}>"
+        try:
+            return f"<Searches {', '.join(self) or 'none'}>"
+        except BitlineError:
+            return "<Searches that cannot be listed now>"
 
     @property
     def counters(self) -> Counters:
@@ -115,29 +120,40 @@ class Searches(Mapping[str, Searched]):
         self,
         name: str,
         *,
-        entries: int = key_value.ENTRIES,
-        name_bytes: int = key_value.NAME_BYTES,
-        value_bytes: int = key_value.VALUE_BYTES,
+        entries: int | None = None,
+        name_bytes: int | None = None,
+        value_bytes: int | None = None,
     ) -> KeyValue:
         """A mapping from bytes to bytes, which is made if there is none of this name.
 
+        What is given of one that is there has to be what it was made with, but for `entries`, of which it may
+        have more.
+
         Args:
             name: Its name on the drive.
-            entries: Entries that there is room for, at least: the volume has to have room for full rows of as
-                many as a flash page has bits. Where none is left, what was replaced or deleted gives its own.
-            name_bytes: Bytes of names that are searched for, 1 to 1,022. A name of up to so many is found by
-                one pattern of 8 * (name_bytes + 2) bits; by default these are 248, which fit a block of 512
+            entries: Entries that there is room for, at least; 65,536 by default. The volume has to have room
+                for full rows of as many as a flash page has bits. Where none is left, what was replaced or
+                deleted gives its own.
+            name_bytes: Bytes of names that are searched for, 1 to 1,022; 29 by default. A name of up to so
+                many is found by one pattern of 8 * (name_bytes + 2) bits: by default 248, which fit 512
                 wordlines (ANVIL 4.3). Longer names are found by their hash.
-            value_bytes: Bytes of name and value, and four more, that an entry takes; longer items take
-                several. At least name_bytes + 4.
+            value_bytes: Bytes of name and value, and four more, that an entry takes, by default 232; longer
+                items take several. At least name_bytes + 4.
 
         Raises:
             UsageError: Sizes that cannot be; a name that is taken by something else.
         """
         if self._is_there(name, key_value.KIND):
-            return KeyValue(self._context, name)
+            found = KeyValue(self._context, name)
+            has = {"entries": found.entries, "name_bytes": found.name_bytes, "value_bytes": found.value_bytes}
+            _check_alike(name, has, entries=entries, name_bytes=name_bytes, value_bytes=value_bytes)
+            return found
         return KeyValue.create(
-            self._context, name, entries=entries, name_bytes=name_bytes, value_bytes=value_bytes
+            self._context,
+            name,
+            entries=key_value.ENTRIES if entries is None else entries,
+            name_bytes=key_value.NAME_BYTES if name_bytes is None else name_bytes,
+            value_bytes=key_value.VALUE_BYTES if value_bytes is None else value_bytes,
         )
 
     def table(
@@ -179,7 +195,20 @@ class Searches(Mapping[str, Searched]):
         if source is None:
             if not is_there:
                 raise UsageError(f"there is no table {name!r}: give what it is to be made of")
-            return Table(self._context, name)
+            opened = Table(self._context, name)
+            layout = opened.layout
+            numbers = {column: layout.ends(column, ends) for column, ends in (ranges or {}).items()}
+            for option, columns in (
+                ("text_bytes", text_bytes),
+                ("prefix_bytes", prefix_bytes),
+                ("ranges", numbers),
+            ):
+                for column, value in (columns or {}).items():
+                    told = f"{option} of column {column!r}"
+                    _check_alike(name, {told: layout.has(option, column)}, **{told: value})
+            has = {"capacity": opened.capacity, "indexes": opened.indexes}
+            _check_alike(name, has, capacity=capacity, indexes=listed(indexes) or None)
+            return opened
         if is_there:
             raise UsageError(
                 f"there is a table {name!r}: open it by its name, delete it, or take another name"
@@ -201,7 +230,7 @@ class Searches(Mapping[str, Searched]):
         edges: Edges | None = None,
         *,
         vertices: int | None = None,
-        edges_per_region: int = graph.EDGES_PER_REGION,
+        edges_per_region: int | None = None,
         heavy_degree: int | None = None,
     ) -> Graph:
         """A graph whose edges the drive finds by the vertex that they lead from, made of `edges`, or opened.
@@ -209,11 +238,11 @@ class Searches(Mapping[str, Searched]):
         Args:
             name: Its name on the drive.
             edges: An array of sources and one of targets, vertices from 0 on, and if they have some one of
-                weights; a table of Arrow with columns of these; or a sparse matrix of SciPy, row by row.
-                Without them, the graph of this name is opened.
+                weights; a table of Arrow with columns `source`, `target` and perhaps `weight`, in any order;
+                or a sparse matrix of SciPy, row by row. Without them, the graph of this name is opened.
             vertices: How many; by default as many as edges tell.
             edges_per_region: Edges that share a search region, at most: as many as names lie side by side in
-                a flash block, the bits of a page (ANVIL 6.2).
+                a flash block, the bits of a page (ANVIL 6.2), 131,072 by default.
             heavy_degree: From how many edges on a vertex has an edge list instead; `edges_per_region` by
                 default.
 
@@ -226,7 +255,10 @@ class Searches(Mapping[str, Searched]):
         if edges is None:
             if not is_there:
                 raise UsageError(f"there is no graph {name!r}: give the edges it is to be made of")
-            return Graph(self._context, name)
+            found = Graph(self._context, name)
+            given = {"edges_per_region": edges_per_region, "heavy_degree": heavy_degree}
+            _check_alike(name, found.options, vertices=vertices, **given)
+            return found
         if is_there:
             raise UsageError(
                 f"there is a graph {name!r}: open it by its name, delete it, or take another name"
@@ -236,7 +268,7 @@ class Searches(Mapping[str, Searched]):
             name,
             edges,
             vertices=vertices,
-            edges_per_region=edges_per_region,
+            edges_per_region=graph.EDGES_PER_REGION if edges_per_region is None else edges_per_region,
             heavy_degree=heavy_degree,
         )
 
@@ -259,3 +291,16 @@ class Searches(Mapping[str, Searched]):
             raise UsageError(
                 f"a name of {len(name.encode())} bytes: at most {_NAME_BYTES_MAX}, so that parts have theirs"
             )
+
+
+def _check_alike(name: str, has: Mapping[str, Any], **given: Any) -> None:  # noqa: ANN401 (options of any type)
+    """Refuses options of what is there that it does not have; room may be more than is asked for."""
+    for option, value in given.items():
+        if value is None or option not in has or has[option] == value:
+            continue
+        if option in ("entries", "capacity") and isinstance(value, int) and 0 < value <= has[option]:
+            continue
+        raise UsageError(
+            f"{name!r} is there, with {option} = {has[option]!r} and not {value!r}: leave that out to open "
+            "it, or delete it and make it anew"
+        )

@@ -66,7 +66,25 @@ class _Parser:
 
     def _fail(self, what: str) -> UsageError:
         at = self._tokens[self._at].at
-        return UsageError(f"condition, at character {at + 1}: {what}; {self._text[at : at + 20]!r} follows")
+        follows = self._text[at : at + 20]
+        told = f"{follows!r} follows" if follows else "it ends here"
+        return UsageError(f"condition, at character {at + 1}: {what}; {told}")
+
+    def _column(self, name: str) -> _Column:
+        """A column by its name, or what else may have been meant by it."""
+        token = self._tokens[self._at - 1]
+        if name not in self._binder.types:
+            if token.kind == "quoted":
+                raise UsageError(
+                    f"condition, at character {token.at + 1}: there is no column {name!r}; a text stands in "
+                    f"single quotes: '{name}'"
+                )
+            if self._tokens[self._at].text == "(" and self._tokens[self._at].kind == "sign":
+                raise UsageError(
+                    f"condition, at character {token.at + 1}: {name}(...) is a function, and functions are "
+                    "not supported: compare columns with constants, or ask with an expression of PyArrow"
+                )
+        return _Column(name)
 
     def _takes(self, *texts: str) -> bool:
         """Whether these words or signs follow, which are taken then."""
@@ -205,7 +223,7 @@ class _Parser:
         if token.kind == "number":
             return int(token.text) if token.text.isdigit() else Decimal(token.text)
         if token.kind == "quoted":
-            return _Column(token.text[1:-1].replace('""', '"'))
+            return self._column(token.text[1:-1].replace('""', '"'))
         return self._word(token)
 
     def _word(self, token: _Token) -> _Operand:
@@ -223,7 +241,7 @@ class _Parser:
                 return of_text[word](text)
             except ValueError:
                 raise self._fail(f"{text!r} is no {word}") from None
-        return _Column(token.text)
+        return self._column(token.text)
 
 
 def _tokens(text: str) -> list[_Token]:

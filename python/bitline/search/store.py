@@ -125,6 +125,10 @@ class Context:
     service: Service = field(default_factory=Service)
     made: Counter[str] = field(default_factory=Counter)
     """How often a store of a name was made here: what was opened before one is of another."""
+    names_bytes_max: int = 16 << 20
+    """Bytes of names that one command brings, at most (`search.buffer_bytes`)."""
+    transfer_bytes_max: int = 1 << 28
+    """Bytes that one command transfers, at most: 65,536 logical blocks."""
 
 
 def files_of(context: Context) -> Files:
@@ -190,6 +194,19 @@ class Store:
     def record_bytes(self) -> int:
         """Bytes of a record that is appended: names, masks and the value."""
         return sum((1 + ternary) * -(-bits // 8) for bits, ternary in self.regions) + self.value_bytes
+
+    @property
+    def owner(self) -> str:
+        """The name of what it is of, which is its own or another's."""
+        return str(self.header.get("of", self.name))
+
+    @property
+    def records_max(self) -> int:
+        """Records that one command brings, all of them or none."""
+        names = sum((1 + ternary) * -(-bits // 8) for bits, ternary in self.regions)
+        # Where a capacitor saves names, one counts at least 4 bytes, and a row 21.
+        by_names = (self._context.names_bytes_max - 64) // max(names, 4)
+        return min(by_names, self._context.transfer_bytes_max // self.record_bytes)
 
     @property
     def batch(self) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bitline.arguments import PathLike, whole_number
+from bitline.arguments import whole_number
 from bitline.errors import BitlineError, UsageError
 from bitline.search import sql
 from bitline.search.arrow_expression import from_arrow
@@ -15,7 +15,8 @@ from bitline.search.binder import Binder
 from bitline.search.compaction import compacted, finish_copy, no_room
 from bitline.search.condition import Condition, Known
 from bitline.search.layout import Layout, options_for
-from bitline.search.plan import Plan, planned
+from bitline.search.plan import Plan, patterns_needed, planned
+from bitline.search.sources import Source, read
 from bitline.search.store import TERMS_MAX, Context, Store, files_of, is_part
 from bitline.units import counted
 
@@ -27,9 +28,6 @@ KIND = "table"
 
 #: What rows are asked for: a text as in SQL, or an expression of PyArrow.
 Where: TypeAlias = str | pc.Expression
-#: What a table is made of.
-Source: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | PathLike
-
 #: Patterns of one query, if nothing else is said. Each is a search of all names.
 TERMS = 256
 
@@ -61,8 +59,7 @@ class Table:
             raise UsageError(f"{name!r} is no table that is searched")
         self._layout = Layout.of_header(self._store.header)
         self._binder = Binder({field.name: field.type for field in self._layout.schema})
-        self.terms_max = TERMS
-        """Patterns that a condition may become, 1 to 1,024; what has more finds more rows than it should."""
+        self._terms_max = TERMS
 
     @classmethod
     def create(
@@ -108,7 +105,12 @@ class Table:
         return cls(context, name)
 
     def __repr__(self) -> str:
-        return f"<Table {self.name!r} of {len(self):,} rows: {', '.join(self.schema.names)}>"
+        try:
+            rows = f"of {counted(len(self), 'row')}"
+        except BitlineError:
+            # Its drive is closed, has no power, or has it no more.
+            rows = "that cannot be read now"
+        return f"<Table {self.name!r} {rows}: {', '.join(self.schema.names)}>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a table lives on a drive in this process and cannot be pickled; open it by its name")
@@ -122,6 +124,30 @@ class Table:
     def indexes(self) -> tuple[tuple[str, ...], ...]:
         """The columns of each index."""
         return self._layout.options.indexes
+
+    @property
+    def layout(self) -> Layout:
+        """How its rows and names are kept."""
+        return self._layout
+
+    @property
+    def capacity(self) -> int:
+        """Rows that there is room for."""
+        return self._store.report()[0]["capacity"]
+
+    @property
+    def terms_max(self) -> int:
+        """Patterns that a condition may become, 1 to 1,024, by default 256; each is a search of all names.
+
+        Where a condition needs more, such as an IN of more values, patterns near each other are merged and
+        find more rows than are meant, which the host drops; `delete` and `replace` are refused then. Long
+        names fill a query before there are so many patterns.
+        """
+        return self._terms_max
+
+    @terms_max.setter
+    def terms_max(self, most: int) -> None:
+        self._terms_max = whole_number("terms_max", most, 1, TERMS_MAX)
 
     def __len__(self) -> int:
         return self._store.report()[0]["live"]
@@ -233,18 +259,21 @@ class Table:
         """
         region = self._store.report()[0]
         if region["live"] + rows > region["capacity"]:
-            raise no_room(self._store)
+            raise no_room(self._store, "capacity", "rows")
         if region["entries"] + rows > region["capacity"]:
             self.compact()
 
     def delete(self, condition: Where) -> int:
         """Delete the rows of which a condition is true, which names have to tell exactly.
 
+        One command does it, all or nothing. `delete("true")` deletes all rows.
+
         Returns:
             How many.
 
         Raises:
-            UsageError: Names do not tell all of the condition.
+            TypeError: It is no condition; None is none, so that none that was forgotten deletes nothing.
+            UsageError: Names do not tell all of the condition, or not with `terms_max` patterns.
             NvmeError: What the drive reports.
         """
         return self._store.delete(self._exactly(condition, "deleted").groups)
@@ -264,8 +293,31 @@ class Table:
             raise UsageError(
                 "nothing can be meant by the condition, or no rows are given: delete() or append()"
             )
+        region = self._store.report()[0]
+        if region["live"] + table.num_rows > region["capacity"]:
+            return self._rewritten(condition, table, region["capacity"])
         self._make_room(table.num_rows)
         return self._store.update(plan.groups, self._layout.records(table), table.num_rows)
+
+    def _rewritten(self, condition: Where, table: pa.Table, room: int) -> int:
+        """Replace rows where there is no room beside them: a copy has the other rows and the new ones.
+
+        Raises:
+            UsageError: These do not fit, either.
+        """
+        rows, asked = self.where(), self.asked(condition)
+        numbers = pa.array(range(rows.num_rows), pa.int64())
+        meant = _meant(_decoded(rows), asked)
+        kept = rows.filter(pc.invert(pc.is_in(numbers, value_set=meant)))
+        if kept.num_rows + table.num_rows > room:
+            raise no_room(self._store, "capacity", "rows")
+
+        def copied(copy: Store) -> None:
+            _append(copy, self._layout, kept.cast(self.schema))
+            _append(copy, self._layout, table)
+
+        self._store = compacted(self._context, self._store, of=self.name, copied=copied, changed=True)
+        return int(rows.num_rows - kept.num_rows)
 
     # Hooks
 
@@ -305,7 +357,7 @@ class Table:
             return Asked(Known(True), lambda table: table)
         if isinstance(condition, pc.Expression):
             found = from_arrow(condition, self._binder)
-            return Asked(found, lambda table: table.filter(condition, null_selection_behavior="drop"))
+            return Asked(found, lambda table: _filtered(table, condition))
         if not isinstance(condition, str):
             raise TypeError(
                 f"a condition is a str or an expression of PyArrow, not a {type(condition).__name__}"
@@ -329,25 +381,48 @@ class Table:
 
     def _needed(self, asked: Asked, columns: Sequence[str] | None) -> list[str]:
         """The columns that are wanted or looked at, in the order of the table."""
+        if columns is not None and len(set(columns)) < len(columns):
+            raise UsageError(f"columns {', '.join(columns)}: each column once")
         wanted = set(self.schema.names if columns is None else columns)
         for column in wanted | asked.condition.columns():
             self._binder.kind(column)
         return [name for name in self.schema.names if name in wanted | asked.condition.columns()]
 
+    @property
+    def _patterns_max(self) -> int:
+        return min(self._terms_max, self._store.terms_max)
+
     def _plan(self, condition: Condition) -> Plan:
-        whole_number("terms_max", self.terms_max, 1, TERMS_MAX)
-        most = min(self.terms_max, self._store.terms_max)
-        return planned(condition.cover(self._layout, True), self._layout, most)
+        return planned(condition.cover(self._layout, True), self._layout, self._patterns_max)
 
     def _exactly(self, condition: Where, done: str) -> Plan:
+        if condition is None:
+            raise TypeError(
+                f'a condition says which rows are {done}, and None is none: "true" means all rows'
+            )
         asked = self.asked(condition)
         plan = self._plan(asked.condition)
-        if not plan.exact:
+        if plan.exact:
+            return plan
+        found = asked.condition.cover(self._layout, True)
+        if found.exact:
             raise UsageError(
-                f"names do not tell all of {asked.condition.words()}, so no row is {done}: indexes are of "
-                f"{'; '.join(', '.join(index) for index in self.indexes)} (see explain)"
+                self._too_many(patterns_needed(found, self._layout), asked.condition.words(), done)
             )
-        return plan
+        raise UsageError(
+            f"names do not tell all of {asked.condition.words()}, so no row is {done}: indexes are of "
+            f"{'; '.join(', '.join(index) for index in self.indexes)} (see explain)"
+        )
+
+    def _too_many(self, needed: int, words: str, done: str) -> str:
+        """That a condition needs more patterns than it may have, and what helps."""
+        most = self._store.terms_max
+        helps = f"set terms_max = {needed}, or " if needed <= most else ""
+        why = "" if needed <= most else f" (a query of these names has at most {most:,})"
+        return (
+            f"{words} needs {needed:,} patterns, and terms_max is {self._terms_max:,}{why}, so no row is "
+            f"{done}: {helps}give fewer values or ranges at a time"
+        )
 
     def _fitting(self, table: pa.Table) -> pa.Table:
         if set(table.column_names) != set(self.schema.names):
@@ -361,30 +436,18 @@ class Table:
             raise UsageError(f"rows of other types than the table has: {error}") from None
 
 
-def read(source: Source) -> pa.Table:
-    """A table of Arrow, from whatever it is.
-
-    Raises:
-        TypeError: It is none, and no path of a Parquet file.
-        OSError: The file cannot be read.
-    """
-    if isinstance(source, pa.Table):
-        return source.unify_dictionaries()
-    if isinstance(source, pa.RecordBatch):
-        return pa.Table.from_batches([source])
-    if isinstance(source, pa.RecordBatchReader):
-        return source.read_all().unify_dictionaries()
-    if isinstance(source, str) or hasattr(source, "__fspath__"):
-        import pyarrow.parquet as pq
-
-        return pq.read_table(source).unify_dictionaries()
-    raise TypeError(f"a table of Arrow, or the path of a Parquet file, not a {type(source).__name__}")
-
-
 def _append(store: Store, layout: Layout, table: pa.Table) -> None:
     for begin in range(0, table.num_rows, store.batch):
         some = table.slice(begin, store.batch)
         store.append(layout.records(some), some.num_rows)
+
+
+def _filtered(table: pa.Table, condition: pc.Expression) -> pa.Table:
+    """What PyArrow finds, with its error as one of ours where types do not fit."""
+    try:
+        return table.filter(condition, null_selection_behavior="drop")
+    except (pa.ArrowTypeError, pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+        raise UsageError(f"condition {condition}, as PyArrow takes it: {error}") from None
 
 
 def _kept(table: pa.Table, condition: Condition) -> pa.Table:
@@ -397,11 +460,14 @@ def _kept(table: pa.Table, condition: Condition) -> pa.Table:
 def _finished(table: pa.Table, asked: Asked) -> pa.Table:
     """The rows that are meant, of which conditions see the dictionaries' values."""
     plain = _decoded(table)
-    if plain is table:
-        return asked.finish(table)
-    number = "row of " + max(table.column_names, key=len)
-    numbered = plain.append_column(number, pa.array(range(table.num_rows), pa.int64()))
-    return table.take(asked.finish(numbered)[number])
+    return asked.finish(table) if plain is table else table.take(_meant(plain, asked))
+
+
+def _meant(plain: pa.Table, asked: Asked) -> pa.Array:
+    """The numbers of the rows that are meant."""
+    number = "row of " + max(plain.column_names, key=len)
+    numbered = plain.append_column(number, pa.array(range(plain.num_rows), pa.int64()))
+    return asked.finish(numbered)[number].combine_chunks()
 
 
 def _decoded(table: pa.Table) -> pa.Table:

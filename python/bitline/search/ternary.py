@@ -1,12 +1,13 @@
 """Ranges of whole numbers as ternary prefixes, which one search each finds.
 
 A *prefix* says what the first bits of a number are, most significant first; the others are don't cares. A
-range of n-bit numbers is at most 2n - 2 of them. Where that is more than a query should have, fewer prefixes
-find more than was asked for, and the host looks again.
+range of n-bit numbers is at most 2n - 2 of them. Where that is more than a query should have, neighbours are
+merged: fewer prefixes find more than was asked for, and the host looks again.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple, cast
 
 from bitline.columns.ranges import Ranges, union
 
@@ -35,23 +36,48 @@ def _of_range(first: int, last: int, bits: int) -> Iterator[Prefix]:
 
 
 def cover(ranges: Ranges, bits: int, most: int) -> tuple[list[Prefix], bool]:
-    """At most so many prefixes (1 or more) that have all these numbers, and whether they have no others."""
+    """At most so many prefixes (1 or more) that have all these numbers, and whether they have no others.
+
+    Where there would be more, neighbours become one, those first that so get the fewest other numbers.
+    """
     found = prefixes(ranges, bits)
-    length = max((each.length for each in found), default=0)
-    exact = len(found) <= most
-    while len(found) > most:
-        # What is longer is cut; two of a longer one's neighbours become one.
-        length -= 1
-        wide = [_widened(each, length, bits) for each in found]
-        found = prefixes(union(wide), bits)
-    return found, exact
+    return (found, True) if len(found) <= most else (_merged(found, bits, most), False)
 
 
-def _widened(prefix: Prefix, length: int, bits: int) -> tuple[int, int]:
-    """First and last number of a prefix cut to a length."""
-    kept = min(prefix.length, length)
-    first = prefix.value >> (prefix.length - kept)
-    return first << (bits - kept), ((first + 1) << (bits - kept)) - 1
+def _merged(found: list[Prefix], bits: int, most: int) -> list[Prefix]:
+    """So many prefixes that have all numbers of more, which ascend and do not overlap."""
+    left: list[Prefix | None] = list(found)
+    before, behind = list(range(-1, len(found) - 1)), list(range(1, len(found) + 1))
+
+    def merger(one: int, other: int) -> tuple[int, int, int, Prefix, Prefix]:
+        """How many other numbers two neighbours get as one."""
+        first, second = cast(Prefix, left[one]), cast(Prefix, left[other])
+        length = min(first.length, second.length)
+        ends = first.value >> first.length - length, second.value >> second.length - length
+        length -= (ends[0] ^ ends[1]).bit_length()
+        others = (1 << bits - length) - (1 << bits - first.length) - (1 << bits - second.length)
+        return others, one, other, first, second
+
+    # What lies below the same prefix as two neighbours is nearer to one of them than these are to each other:
+    # the cheapest pair has nothing else below its own.
+    heap = [merger(at, at + 1) for at in range(len(found) - 1)]
+    heapify(heap)
+    count = len(found)
+    while count > most:
+        others, one, other, first, second = heappop(heap)
+        if left[one] is not first or left[other] is not second:
+            continue
+        size = others + (1 << bits - first.length) + (1 << bits - second.length)
+        length = bits - size.bit_length() + 1
+        left[one], left[other] = Prefix(first.value >> first.length - length, length), None
+        behind[one] = behind[other]
+        if behind[one] < len(left):
+            before[behind[one]] = one
+            heappush(heap, merger(one, behind[one]))
+        if before[one] >= 0:
+            heappush(heap, merger(before[one], one))
+        count -= 1
+    return [each for each in left if each is not None]
 
 
 def intersection(one: Ranges, other: Ranges) -> Ranges:

@@ -127,6 +127,47 @@ def test_it_is_opened_again_and_removed_with_all_it_has() -> None:
     assert files.files == {}
 
 
+@pytest.mark.parametrize("order", list(itertools.permutations(["source", "target", "weight"])))
+def test_columns_of_a_table_are_taken_by_name(order: tuple[str, ...]) -> None:
+    edges = pa.table({"source": [0, 0, 1], "target": [2, 3, 1], "weight": [4.0, 5.0, 6.0]})
+    graph = made(FakeSearch(), edges.select(order))
+    assert graph.edges_of([0, 1]).tolist() == [(0, 2, 4.0), (0, 3, 5.0), (1, 1, 6.0)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"a": [0], "b": [1]}, "edges have columns a, b: a table has source, target and perhaps weight"),
+        (
+            {"source": [0], "target": [1], "cost": [1.0]},
+            "edges have columns source, target, cost: a table has",
+        ),
+        ({"source": [0]}, "edges have columns source: a table has source, target and perhaps weight"),
+        ({"source": [0, None], "target": [1, 2]}, "edges: column 'source' has 1 null; drop_null"),
+        (
+            {"source": [0], "target": [1], "weight": pa.array([None], pa.float64())},
+            "column 'weight' has 1 null",
+        ),
+    ],
+)
+def test_tables_that_are_no_edges(columns: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        made(FakeSearch(), pa.table(columns))
+
+
+def test_what_has_edges_in_another_form_is_told_how_to_give_them() -> None:
+    graph = nx.DiGraph([(0, 1)])
+    for edges, hint in (
+        (graph, r"networkx.to_scipy_sparse_array\(graph\).tocsr\(\)"),
+        (sparse.coo_array(np.eye(2)), r"matrix.tocsr\(\)"),
+        (pa.table({"source": [0], "target": [1]}).to_pandas(), "pyarrow.Table.from_pandas"),
+        ([(0, 1)], "a tuple of arrays"),
+    ):
+        with pytest.raises(TypeError, match=hint):
+            made(FakeSearch(), edges)
+    assert made(FakeSearch(), nx.to_scipy_sparse_array(graph).tocsr()).neighbours(0).tolist() == [1]
+
+
 def test_every_small_graph() -> None:
     """All ways in which few vertices share few edges, with every size of regions and lists."""
     for degrees in itertools.product([0, 1, 2, 4], repeat=4):
@@ -147,7 +188,11 @@ def test_every_small_graph() -> None:
         (([0], [1], ["a"]), {}, "weights are numbers"),
         (([0], [1], [float("nan")]), {}, "a weight is no number"),
         (([0], [7]), {"vertices": 3}, "vertices = 3 is out of range; it must be 8 to"),
-        (([0], [1]), {"heavy_degree": 65}, "heavy_degree = 65 is out of range"),
+        (
+            ([0], [1]),
+            {"heavy_degree": 65},
+            "heavy_degree = 65 is out of range; it must be 1 to edges_per_region, which is 64",
+        ),
     ],
 )
 def test_what_is_no_graph(edges: Any, options: dict[str, Any], message: str) -> None:  # noqa: ANN401

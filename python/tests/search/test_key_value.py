@@ -156,9 +156,82 @@ def test_a_store_that_is_full_says_so_and_stays_as_it_is() -> None:
     kv = small(fake)
     whole = {b"%d" % number: b"1" for number in range(40)}
     kv.update(whole)
-    with pytest.raises(UsageError, match="'kv' has room for 40 entries, 40 of them are taken"):
+    with pytest.raises(UsageError, match=r"'kv' has room for 40 entries, 40 of them are taken.*\(entries=\)"):
         kv[b"one more"[:6]] = b"1"
     same(dict(kv.items()), dict(sorted(whole.items())))
+
+
+def test_names_of_a_full_store_are_given_other_values() -> None:
+    fake = FakeSearch()
+    kv = small(fake)
+    oracle = {b"%d" % number: b"1" for number in range(40)}
+    oracle |= {b"a long name %d" % number: b"1" for number in range(20)}
+    kv.update(oracle)
+    for change in ({b"7": b"2"}, {b"%d" % number: b"3" for number in range(40)}, {b"a long name 3": b"2"}):
+        kv.update(change)
+        oracle |= change
+        same(dict(kv.items()), dict(sorted(oracle.items())))
+    with pytest.raises(UsageError, match="'kv' has room for 40 entries, 40 of them are taken"):
+        kv[b"8"] = bytes(30)
+    same(dict(kv.items()), dict(sorted(oracle.items())))
+
+
+def test_a_large_value_deletes_what_it_replaces_by_one_pattern() -> None:
+    fake = FakeSearch()
+    kv = made(fake)
+    fake.asked.clear()
+    kv[b"a"] = bytes(10_000)
+    [(what, _, groups, _)] = fake.asked
+    assert (what, len(groups)) == ("update", 1)
+    kv.update({b"a": bytes(100), b"a long name": bytes(100)})
+    kv[b"a long name"] = b"1"
+    assert dict(kv.items()) == {b"a": bytes(100), b"a long name": b"1"}
+
+
+def test_sizes_are_checked_before_anything_is_written() -> None:
+    fake = FakeSearch()
+    context = Context(fake, names_bytes_max=1000, transfer_bytes_max=10_000)
+    kv = KeyValue.create(context, "kv", entries=30, name_bytes=6, value_bytes=20)
+    # 117 entries have 936 bytes of names, of 8 each; 4 of theirs are the length of the name.
+    with pytest.raises(
+        UsageError, match=r"2,337 bytes: one command.* carries 2,336 in entries of value_bytes = 20"
+    ):
+        kv.update({b"b": b"1", b"a": bytes(2336)})
+    with pytest.raises(UsageError, match=r"take 31 entries, and 'kv' has room for 30.*\(entries=\)"):
+        kv[b"a"] = bytes(615)
+    assert len(kv) == 0
+    kv[b"a"] = bytes(595)
+    assert len(kv) == 1
+
+
+def test_items_are_popped_with_names_read_once() -> None:
+    fake = FakeSearch()
+    kv = made(fake)
+    oracle = {b"%d" % number: b"%d" % number for number in range(50)} | {b"a long name": b"1"}
+    kv.update(oracle)
+    popped = [kv.popitem() for _ in range(5)]
+    gone = next(name for name in kv if name not in dict(popped))
+    del kv[gone], oracle[gone]
+    records = kv._context.counters.records
+    while kv:
+        popped.append(kv.popitem())
+    assert kv._context.counters.records - records == len(popped) - 5
+    assert dict(popped) == oracle
+    assert len(popped) == len(oracle)
+    kv[b"another"] = b"2"
+    assert kv.popitem() == (b"another", b"2")
+    with pytest.raises(KeyError, match="'kv' is empty"):
+        kv.popitem()
+
+
+def test_it_is_equal_to_a_dict_of_the_same() -> None:
+    kv = made(FakeSearch())
+    kv[bytearray(b"b")] = bytearray(b"2")  # type: ignore[index]
+    kv[b"a"] = b"1"
+    assert kv == {b"a": b"1", b"b": b"2"} == kv
+    assert kv != {b"a": b"1"}
+    with pytest.raises(TypeError, match="name: bytes, not a str"):
+        _ = "a" in kv
 
 
 @pytest.mark.parametrize("step", ["copying", "removing", "renaming"])

@@ -148,3 +148,35 @@ def test_many_are_listed_with_few_questions(fake: FakeSearch, searches: Searches
     fake.names = counted  # type: ignore[method-assign]
     assert len(list(searches)) == 200
     assert asked <= 4, "a list asks for the length, too"
+
+
+def test_options_of_what_is_there_are_those_that_it_has(searches: Searches) -> None:
+    searches.key_value("kv", entries=100, name_bytes=6, value_bytes=40)
+    rows = pa.table({"a": pa.array([1, 2], pa.int32()), "b": ["x", "y"]})
+    searches.table("t", rows, indexes=["a", "b"], ranges={"a": (0, 9)}, prefix_bytes={"b": 4}, capacity=5)
+    searches.graph("g", ([0, 1], [1, 2]), edges_per_region=8, heavy_degree=3)
+    searches.key_value("kv", entries=100, name_bytes=6, value_bytes=40)
+    searches.table("t", indexes=["a", ("b",)], ranges={"a": (0, 9)}, prefix_bytes={"b": 4}, capacity=3)
+    searches.graph("g", edges_per_region=8, heavy_degree=3, vertices=3)
+    for make, has in (
+        (
+            lambda: searches.key_value("kv", name_bytes=5),
+            "name_bytes = 6 and not 5: leave that out",
+        ),
+        (lambda: searches.key_value("kv", value_bytes=5), "value_bytes = 40 and not 5"),
+        (lambda: searches.key_value("kv", entries=101), "entries = 100 and not 101"),
+        (lambda: searches.table("t", indexes=["a"]), r"indexes = \(\('a',\), \('b',\)\) and not"),
+        (lambda: searches.table("t", capacity=6), "capacity = 5 and not 6"),
+        (
+            lambda: searches.table("t", ranges={"a": (0, 8)}),
+            r"column 'a' = \(0, 9\) and not \(0, 8\)",
+        ),
+        (lambda: searches.table("t", prefix_bytes={"b": 5}), "prefix_bytes of column 'b' = 4 and not 5"),
+        (lambda: searches.table("t", text_bytes={"b": 5}), "text_bytes of column 'b' = 1 and not 5"),
+        (lambda: searches.graph("g", heavy_degree=4), "heavy_degree = 3 and not 4"),
+        (lambda: searches.graph("g", vertices=4), "vertices = 3 and not 4"),
+    ):
+        with pytest.raises(UsageError, match=has):
+            make()
+    with pytest.raises(UsageError, match="ranges: column 'a' is in no index"):
+        searches.table("u", rows, indexes=["b"], ranges={"a": (0, 9)})

@@ -1,5 +1,6 @@
 """Ranges as ternary prefixes, held against counting."""
 
+import itertools
 import random
 
 import pytest
@@ -52,6 +53,35 @@ def test_what_is_cut_is_no_more_than_needed() -> None:
     found, exact = cover(((3, 100),), 8, 4)
     assert not exact
     assert len(numbers(found, 8)) <= 128
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 20, 99])
+def test_neighbours_are_merged_as_cheaply_as_can_be(most: int) -> None:
+    """Of all ways to take one neighbour after another, each time the cheapest (in quadratic time)."""
+    draw, bits = random.Random(most), 12
+    for _ in range(20):
+        asked = union((number, number) for number in draw.sample(range(1 << bits), 100))
+        left = [
+            (p.value << bits - p.length, (p.value + 1 << bits - p.length) - 1) for p in prefixes(asked, bits)
+        ]
+        while len(left) > most:
+            pairs = []
+            for (a, b), (c, d) in itertools.pairwise(left):
+                free = (a ^ d).bit_length()
+                pairs.append(((1 << free) - (b - a + 1) - (d - c + 1), (a >> free) << free, free))
+            _, first, free = min(pairs)
+            last = first + (1 << free) - 1
+            left = sorted([each for each in left if not first <= each[0] <= last] + [(first, last)])
+        found, _ = cover(asked, bits, most)
+        assert len(numbers(found, bits)) == sum(last - first + 1 for first, last in left)
+
+
+def test_a_list_of_one_value_too_many_finds_few_others() -> None:
+    draw = random.Random(1)
+    asked = union((number, number) for number in draw.sample(range(100_000), 300))
+    found, exact = cover(asked, 17, 256)
+    assert (len(found), exact) == (256, False)
+    assert sum(1 << 17 - each.length for each in found) < 5_000
 
 
 def test_intersections() -> None:

@@ -160,8 +160,8 @@ def transactions(
             labels += [f"{one.drive}\nhost", f"{one.drive}\nANVIL"]
             heights += [slow / one.baseline.ns, slow / one.lookup.ns]
             said = known.get(f"figure13.speedup_{one.drive[-1].lower()}")
-            # The paper tells each drive's speedup over the host's index on that drive.
-            marks += [None, None if said is None else said * heights[-2]]
+            # The paper tells speedups over the host's index on the same drive: SSD-B's are on this axis.
+            marks += [None, said if one.drive == "SSD-B" else None]
         bars = left.bar(range(len(labels)), heights, 0.6, **look(0).area())
         left.bar_label(bars, [f"{height:.3g}" for height in heights], padding=8, fontsize=7)
         for at, mark in enumerate(marks):
@@ -198,10 +198,11 @@ def sweep(path: Path, points: Sequence[Point], known: Known) -> None:
                     **look(place).curve(),
                     label=f"locality {locality:.0%}",
                 )
-            if query == 1:
-                for key, at in (("figure14.least", 1.0), ("figure14.largest", 0.01)):
-                    if key in known:
-                        axes.plot([at], [known[key]], **_MARK, zorder=4)
+            # They are of both queries, and drawn beside the points that they are compared with.
+            least, largest = min(points, key=_speedup), max(points, key=_speedup)
+            for key, at, end in (("figure14.least", 1.0, least), ("figure14.largest", 0.01, largest)):
+                if key in known and end.query == query:
+                    axes.plot([at], [known[key]], **_MARK, zorder=4)
             mean = sum(one.speedup for one in points if one.query == query) / (len(points) / 2)
             said = known.get(f"figure14.query_{query}")
             words = "" if said is None else f" (published {number(said)})"
@@ -213,6 +214,10 @@ def sweep(path: Path, points: Sequence[Point], known: Known) -> None:
             dress(axes)
         panels[0].set_ylabel("Speedup")
         legend(figure, [*panels[0].get_legend_handles_labels()[0], _published()], columns=6)
+
+
+def _speedup(point: Point) -> float:
+    return point.speedup
 
 
 def memory(path: Path, found: Sequence[Traversal], known: Known, *, quick: bool) -> None:
@@ -237,7 +242,7 @@ def memory(path: Path, found: Sequence[Traversal], known: Known, *, quick: bool)
         legend(figure, [_published()])
 
 
-def traversals(path: Path, found: Sequence[Traversal], *, quick: bool) -> None:
+def traversals(path: Path, found: Sequence[Traversal], known: Known, *, quick: bool) -> None:
     """Figures 16 and 17: times of all visits over OOM's, a panel for each drive.
 
     Raises:
@@ -258,9 +263,13 @@ def traversals(path: Path, found: Sequence[Traversal], *, quick: bool) -> None:
             axes.set_xticks(range(len(of)), [one.graph for one in of])
             axes.set_title(f"{drive}" + (": SSD-B with 20 channels" if drive == "SSD-C" else ""))
             axes.set_ylim(0, 1.65)
+            if drive == "SSD-C" and "figure17.c" in known:
+                # The paper tells a mean speed, of which this is the time.
+                said = 1 / known["figure17.c"]
+                axes.axhline(said, color=BLACK, linestyle=":", label="published mean of ANVIL-O")
             dress(axes, grid="y")
         panels[0].set_ylabel("Time over OOM's")
-        legend(figure, panels[0].get_legend_handles_labels()[0], columns=4)
+        legend(figure, panels[-1].get_legend_handles_labels()[0], columns=5)
 
 
 def shares(path: Path, found: Sequence[Moved], parts: Sequence[str], title: str, *, quick: bool) -> None:

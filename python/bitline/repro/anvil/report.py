@@ -215,7 +215,7 @@ def figures_15_to_17(lab: Lab, settings: Settings) -> Numbers:
                 for index, cost in one.costs.items()
             ],
         )
-        plots.traversals(settings.out / f"{name}.png", shown, quick=lab.quick)
+        plots.traversals(settings.out / f"{name}.png", shown, settings.values(), quick=lab.quick)
     of_a = [one for one in found if one.drive == "SSD-A"]
     plots.memory(settings.out / "figure-15.png", of_a, settings.values(), quick=lab.quick)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from bitline.errors import UsageError
+from bitline.errors import NvmeError, UsageError
 from bitline.search.service import Service
 
 #: A condition on the names of one search region: which, the bits it is about, what they are, which count.
@@ -167,7 +167,7 @@ class Store:
         """Make one.
 
         Raises:
-            UsageError: A schema that is too long; what the drive's library refuses, such as a taken name.
+            UsageError: A schema that is too long; names of which a row does not fit into memory; what the drive's library refuses, such as a taken name.
         """
         schema = json.dumps({_MARK: 1, **header}, separators=(",", ":")).encode()
         if len(schema) > SCHEMA_BYTES_MAX:
@@ -175,7 +175,17 @@ class Store:
                 f"{name!r}: its schema takes {len(schema):,} bytes, and there is room for "
                 f"{SCHEMA_BYTES_MAX:,}: fewer columns, or dictionaries of fewer or shorter values"
             )
-        context.glue.create(name, entries, value_bytes, list(regions), schema)
+        try:
+            context.glue.create(name, entries, value_bytes, list(regions), schema)
+        except NvmeError as error:
+            if error.status != "Names Exceed Buffer":
+                raise
+            names = sum((1 + ternary) * -(-bits // 8) for bits, ternary in regions)
+            raise UsageError(
+                f"{name!r}: a row of names that is full, or as many as there are to be, waits in the drive's DRAM, and "
+                f"{names:,} bytes of names for each do not fit into search.buffer_bytes = "
+                f"{context.names_bytes_max:,}: fewer or shorter indexes, or open the drive with more"
+            ) from None
         context.made[name] += 1
         return cls(context, name)
 

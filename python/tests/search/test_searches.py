@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 from fake_search import FakeFiles, FakeSearch
 
+import bitline
 from bitline.errors import UsageError
 from bitline.search import KeyValue, Searches
 from bitline.search.store import Context
@@ -180,3 +181,15 @@ def test_options_of_what_is_there_are_those_that_it_has(searches: Searches) -> N
             make()
     with pytest.raises(UsageError, match="ranges: column 'a' is in no index"):
         searches.table("u", rows, indexes=["b"], ranges={"a": (0, 9)})
+
+
+def test_names_of_which_a_row_never_fits_into_memory_are_refused() -> None:
+    with bitline.open(set={"search.buffer_bytes": 100_000}) as drive:
+        rows = pa.table({"a": ["a long text"]})
+        for make in (
+            lambda: drive.search.key_value("kv", entries=4000),
+            lambda: drive.search.table("t", rows, indexes=["a"], text_bytes={"a": 100}, capacity=4000),
+        ):
+            with pytest.raises(UsageError, match=r"do not fit into search.buffer_bytes = 100,000: fewer"):
+                make()
+        drive.search.key_value("kv", entries=3000)["b"] = b"b"

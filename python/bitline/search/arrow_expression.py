@@ -31,6 +31,9 @@ _COMPARISONS: dict[str, tuple[Comparison, Comparison]] = {
 }
 #: How `is_in` takes a null: as a value that may be listed, or as one that is not in any list.
 _MATCH, _SKIP = 0, 1
+#: Calls within calls that are understood, at most; a chain of ORs, or of ANDs, is one. What is deeper is left
+#: to PyArrow.
+_DEPTH_MAX = 100
 #: Whole numbers that any floating-point type has.
 _IN_ANY_FLOAT = 2048
 
@@ -109,48 +112,63 @@ def _tree(expression: pc.Expression) -> _Node:
     _, (pickled, *_) = expression.__reduce__()
     batch = pa.ipc.open_file(pickled).get_batch(0)
     parts = list(_metadata(batch.schema))
-    at = 0
-
-    def node() -> _Node:
-        nonlocal at
-        key, value = parts[at]
-        at += 1
-        if key == "field_ref":
-            return _Column(value)
-        if key == "literal":
-            return batch.column(int(value))[0]
-        if key != "call":
+    # Calls whose end has not come, within each other, with what they have so far: thousands, if need be.
+    begun: list[tuple[str, list[_Node], list[pa.Scalar]]] = [("", [], [])]
+    for key, value in parts:
+        if key == "call":
+            begun.append((value, [], []))
+        elif key == "end":
+            function, arguments, options = begun.pop()
+            begun[-1][1].append(_Call(function, tuple(arguments), options[0] if options else None))
+        elif key == "options":
+            begun[-1][2].append(batch.column(int(value))[0])
+        elif key == "field_ref":
+            begun[-1][1].append(_Column(value))
+        elif key == "literal":
+            begun[-1][1].append(batch.column(int(value))[0])
+        else:
             raise _NotUnderstoodError(key)
-        arguments, options = [], None
-        while parts[at][0] != "end":
-            if parts[at][0] == "options":
-                options = batch.column(int(parts[at][1]))[0]
-                at += 1
-            else:
-                arguments.append(node())
-        at += 1
-        return _Call(value, tuple(arguments), options)
-
-    return node()
+        if len(begun) == 1:
+            break
+    return begun[0][1][0]
 
 
 def _columns(tree: _Node) -> set[str]:
-    if isinstance(tree, _Column):
-        return {tree.name}
-    return set().union(*map(_columns, tree.arguments)) if isinstance(tree, _Call) else set()
+    found, left = set[str](), list[_Node]([tree])
+    while left:
+        node = left.pop()
+        if isinstance(node, _Column):
+            found.add(node.name)
+        elif isinstance(node, _Call):
+            left += node.arguments
+    return found
+
+
+def _chained(tree: _Call) -> list[_Node]:
+    """The operands of a chain of calls of one function, such as `a or b or c`, from the left."""
+    found, left = list[_Node](), list[_Node]([tree])
+    while left:
+        node = left.pop()
+        if isinstance(node, _Call) and node.function == tree.function:
+            left += reversed(node.arguments)
+        else:
+            found.append(node)
+    return found
 
 
 # From a tree to a condition
 
 
-def _condition(tree: _Node, binder: Binder) -> Condition:
+def _condition(tree: _Node, binder: Binder, depth: int = 0) -> Condition:
     try:
-        return _understood(tree, binder)
+        return _understood(tree, binder, depth)
     except (_NotUnderstoodError, UsageError):
         return Other(_words(tree), frozenset(_columns(tree)))
 
 
-def _understood(tree: _Node, binder: Binder) -> Condition:
+def _understood(tree: _Node, binder: Binder, depth: int = 0) -> Condition:
+    if depth > _DEPTH_MAX:
+        raise _NotUnderstoodError("depth")
     if isinstance(tree, pa.Scalar):
         if not pa.types.is_boolean(tree.type) and tree.is_valid:
             raise _NotUnderstoodError(tree)
@@ -160,10 +178,10 @@ def _understood(tree: _Node, binder: Binder) -> Condition:
             raise _NotUnderstoodError(tree)
         return binder.compare(tree.name, "==", True)
     if tree.function in ("and_kleene", "or_kleene"):
-        inner = tuple(_condition(each, binder) for each in tree.arguments)
+        inner = tuple(_condition(each, binder, depth + 1) for each in _chained(tree))
         return AllOf(inner) if tree.function == "and_kleene" else AnyOf(inner)
     if tree.function == "invert":
-        return Not(_condition(tree.arguments[0], binder))
+        return Not(_condition(tree.arguments[0], binder, depth + 1))
     if tree.function in _COMPARISONS:
         return _compared(tree, binder)
     if tree.function == "if_else":
@@ -248,9 +266,11 @@ _OF_COLUMN: dict[str, Callable[[str, pa.Scalar | None, Binder], Condition]] = {
 }
 
 
-def _words(tree: _Node) -> str:
+def _words(tree: _Node, depth: int = 0) -> str:
+    if depth > _DEPTH_MAX:
+        return "..."
     if isinstance(tree, _Column):
         return tree.name
     if isinstance(tree, pa.Scalar):
         return str(tree)
-    return f"{tree.function}({', '.join(map(_words, tree.arguments))})"
+    return f"{tree.function}({', '.join(_words(each, depth + 1) for each in tree.arguments)})"

@@ -59,6 +59,14 @@ class Binder:
         Raises:
             UsageError: As `compare`.
         """
+        values = list(values)
+        if pa.types.is_integer(self.kind(column)):
+            # Long lists are of these: others of no such value are no other than none.
+            numbers = [python_value(value) for value in values]
+            if all(type(number) is int for number in numbers):
+                least, largest = bounds(self.kind(column))
+                known = [number for number in numbers if least <= number <= largest]
+                return OneOf(column, pa.array(known, self.kind(column)))
         equal = [self.compare(column, "==", value) for value in values]
         found = [each.value for each in equal if isinstance(each, Compare)]
         kind = pa.float64() if pa.types.is_floating(self.kind(column)) else self.kind(column)

@@ -42,9 +42,10 @@ def both(one: Cover, other: Cover) -> Cover:
     return Cover(boxes, not boxes or (one.exact and other.exact))
 
 
-def either(one: Cover, other: Cover) -> Cover:
-    """The names that are in any of two."""
-    boxes, exact = _joined([*one.boxes, *other.boxes]), one.exact and other.exact
+def either(*covers: Cover) -> Cover:
+    """The names that are in any of some, all at once: joined one by one, many take the square of the time."""
+    boxes = _joined([box for cover in covers for box in cover.boxes])
+    exact = all(cover.exact for cover in covers)
     if {} in boxes:
         return Cover(({},), exact)
     if len(boxes) > BOXES_MAX:
@@ -68,14 +69,14 @@ def _met(one: Box, other: Box) -> Box | None:
 
 def _joined(boxes: Sequence[Box]) -> list[Box]:
     """The boxes, those of the same single column as one."""
-    found, singles = list[Box](), dict[str, Ranges]()
+    found, singles = dict[frozenset[tuple[str, Ranges]], Box](), dict[str, list[tuple[int, int]]]()
     for box in boxes:
         if len(box) == 1:
             [(column, codes)] = box.items()
-            singles[column] = union([*singles.get(column, ()), *codes])
-        elif box not in found:
-            found.append(box)
-    return [*({column: codes} for column, codes in singles.items()), *found]
+            singles.setdefault(column, []).extend(codes)
+        else:
+            found.setdefault(frozenset(box.items()), box)
+    return [*({column: union(codes)} for column, codes in singles.items()), *found.values()]
 
 
 def _hull(boxes: Sequence[Box]) -> Box:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from bitline.columns.ranges import Ranges, complement, union
 from bitline.search.boxes import EVERYTHING, NOTHING, UNKNOWN, Cover, both, either
-from bitline.search.fields import NEGATED, Categories, Comparison, Field, Floats, Texts
+from bitline.search.fields import NEGATED, Categories, Comparison, Field, Floats, Numbers, Texts
 from bitline.search.like import Like
 
 _KERNELS = {
@@ -138,6 +138,8 @@ class OneOf:
 
     def cover(self, names: Names, true: bool = True) -> Cover:
         def codes(field: Field) -> tuple[Ranges, bool]:
+            if isinstance(field, Numbers):
+                return field.listed(self.values), True
             found = [field.ranges("==", value) for value in self.values]
             return union(each for ranges, _ in found for each in ranges), all(exact for _, exact in found)
 
@@ -321,7 +323,8 @@ class AllOf:
         return reduce(pc.and_kleene, (each.mask(table) for each in self.inner))
 
     def cover(self, names: Names, true: bool = True) -> Cover:
-        return reduce(both if true else either, (each.cover(names, true) for each in self.inner))
+        covers = [each.cover(names, true) for each in self.inner]
+        return reduce(both, covers) if true else either(*covers)
 
     def words(self) -> str:
         return " and ".join(f"({each.words()})" for each in self.inner)
@@ -340,7 +343,8 @@ class AnyOf:
         return reduce(pc.or_kleene, (each.mask(table) for each in self.inner))
 
     def cover(self, names: Names, true: bool = True) -> Cover:
-        return reduce(either if true else both, (each.cover(names, true) for each in self.inner))
+        covers = [each.cover(names, true) for each in self.inner]
+        return either(*covers) if true else reduce(both, covers)
 
     def words(self) -> str:
         return " or ".join(f"({each.words()})" for each in self.inner)

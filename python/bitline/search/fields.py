@@ -77,6 +77,18 @@ class Numbers:
         through = self._span.rank(position, inclusive=True)
         return _compared(comparison, below, through, self._span.last), True
 
+    def listed(self, values: pa.Array) -> Ranges:
+        """The codes of values of the column's type, none of which is null."""
+        numbers = np.unique(numbers_of(self._column, values))
+        least, largest = self._span.least, self._span.least + self._span.last
+        inside = numbers[(numbers >= least) & (numbers <= largest)]
+        if not len(inside):
+            return ()
+        codes = inside.astype(np.uint64) - np.uint64(least % (1 << 64))
+        ends = np.flatnonzero(np.diff(codes) != 1)
+        firsts, lasts = codes[np.r_[0, ends + 1]], codes[np.r_[ends, len(codes) - 1]]
+        return tuple(zip(firsts.tolist(), lasts.tolist(), strict=True))
+
     def position(self, value: Any) -> Any:  # noqa: ANN401 (a number, exactly)
         """Where a constant lies on the axis of numbers."""
         return self._span.kind.position(python_value(value))

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -76,26 +77,62 @@ def lazy_frame(table: "Table") -> "LazyFrame":
 def from_polars(predicate: "Expr", binder: Binder) -> Condition:
     """What a predicate asks of columns, with what is not understood as `Other`: Polars finishes all of it."""
     try:
-        tree = json.loads(predicate.meta.serialize(format="json"))
-    except (ValueError, TypeError):
+        tree = _loaded(predicate.meta.serialize(format="json"))
+    except (ValueError, TypeError, LookupError):
         return Other(str(predicate), frozenset())
     return _condition(tree, binder)
 
 
-def _condition(tree: Any, binder: Binder) -> Condition:  # noqa: ANN401 (JSON)
+#: What JSON is made of; a text may have any brackets in it.
+_JSON = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*"|[^\s{}\[\]",:]+')
+#: Functions within functions that are understood, at most; a chain of ORs, or of ANDs, is one.
+_DEPTH_MAX = 100
+
+
+def _loaded(text: str) -> Any:  # noqa: ANN401 (JSON)
+    """JSON of any depth, which `json` does not take: a predicate of a thousand ORs is as many levels deep."""
+    begun: list[list[Any]] = [[]]
+    for token in _JSON.findall(text):
+        if token in ("{", "["):
+            begun.append([])
+        elif token in ("}", "]"):
+            found = begun.pop()
+            begun[-1].append(dict(zip(found[::2], found[1::2], strict=True)) if token == "}" else found)
+        else:
+            begun[-1].append(json.loads(token))
+    [tree] = begun[0]
+    return tree
+
+
+def _chained(tree: Any) -> list[Any]:  # noqa: ANN401 (JSON)
+    """The operands of a chain of one operator, from the left."""
+    operator, found, left = tree["BinaryExpr"]["op"], list[Any](), [tree]
+    while left:
+        node = left.pop()
+        inner = node.get("BinaryExpr") if isinstance(node, dict) else None
+        if inner is not None and inner["op"] == operator:
+            left += [inner["right"], inner["left"]]
+        else:
+            found.append(node)
+    return found
+
+
+def _condition(tree: Any, binder: Binder, depth: int = 0) -> Condition:  # noqa: ANN401 (JSON)
     try:
-        return _understood(tree, binder)
+        return _understood(tree, binder, depth)
     except (_NotUnderstoodError, UsageError, LookupError, TypeError, ValueError, pa.ArrowException):
         return Other("what Polars asks", frozenset())
 
 
-def _understood(tree: Any, binder: Binder) -> Condition:  # noqa: ANN401 (JSON)
+def _understood(tree: Any, binder: Binder, depth: int) -> Condition:  # noqa: ANN401 (JSON)
+    if depth > _DEPTH_MAX:
+        raise _NotUnderstoodError("depth")
     [(kind, node)] = tree.items()
     if kind == "Column" and pa.types.is_boolean(binder.kind(node)):
         return binder.compare(node, "==", True)
     if kind == "BinaryExpr":
         if node["op"] in ("And", "LogicalAnd", "Or", "LogicalOr"):
-            inner = _condition(node["left"], binder), _condition(node["right"], binder)
+            inner = tuple(_condition(each, binder, depth + 1) for each in _chained(tree))
             return AllOf(inner) if node["op"].endswith("And") else AnyOf(inner)
         straight, swapped = _COMPARISONS[node["op"]]
         if "Column" in node["left"]:
@@ -103,14 +140,20 @@ def _understood(tree: Any, binder: Binder) -> Condition:  # noqa: ANN401 (JSON)
         return _compared(node["right"]["Column"], swapped, _constant(node["left"]), binder)
     if kind == "Function":
         [(family, function)] = node["function"].items()
-        return _called(family, function, node["input"], binder)
+        return _called(family, function, node["input"], binder, depth)
     raise _NotUnderstoodError(kind)
 
 
-def _called(family: str, function: Any, given: list[Any], binder: Binder) -> Condition:  # noqa: ANN401
+def _called(
+    family: str,
+    function: Any,  # noqa: ANN401 (JSON)
+    given: list[Any],
+    binder: Binder,
+    depth: int,
+) -> Condition:
     name = function if isinstance(function, str) else next(iter(function))
     if (family, name) == ("Boolean", "Not"):
-        return Not(_condition(given[0], binder))
+        return Not(_condition(given[0], binder, depth + 1))
     column = given[0]["Column"]
     if (family, name) in _OF_COLUMN:
         return _OF_COLUMN[family, name](column, binder)

@@ -86,7 +86,7 @@ class Graph:
             raise UsageError(
                 f"graph {name!r} was not finished: delete it (del drive.search[{name!r}]) and make it again"
             ) from None
-        self._index = np.frombuffer(index, _ENTRY)
+        self._index = _index_of(name, index, self.vertices, header["stores"])
         self._stores += [Store(context, f"{name}/{number}") for number in range(1, header["stores"])]
 
     @classmethod
@@ -181,7 +181,7 @@ class Graph:
             if not entry["count"]:
                 found.append(self._searched(self._stores[entry["place"]], own))
             elif own[-1] == entry["last"]:
-                found.append(self._listed(int(entry["place"]), int(entry["count"])))
+                found.append(self._listed(int(own[-1]), int(entry["place"]), int(entry["count"])))
         # Entries ascend, and so do the edges of each.
         return np.concatenate(found)
 
@@ -195,12 +195,19 @@ class Graph:
         store.dropped(len(edges) - len(meant))
         return meant
 
-    def _listed(self, first: int, count: int) -> NDArray[Any]:
+    def _listed(self, vertex: int, first: int, count: int) -> NDArray[Any]:
         size = self._edge.itemsize
         # Which graph it is of, the store knows.
         _ = self._stores[0].glue
-        data = files_of(self._context).read(f"{self.name}/lists", first * size, count * size)
-        return np.frombuffer(data, self._edge)
+        try:
+            data = files_of(self._context).read(f"{self.name}/lists", first * size, count * size)
+        except (KeyError, UsageError):
+            data = b""
+        edges = np.frombuffer(data, self._edge) if len(data) == count * size else np.empty(0, self._edge)
+        # An edge tells its source, so that what is no list of this vertex is found out.
+        if not len(edges) or (edges["source"] != vertex).any():
+            raise _damaged(self.name, "lists")
+        return edges
 
     def bfs(self, start: int) -> NDArray[np.int64]:
         """How many edges each vertex is away from one; -1 of those that cannot be reached.
@@ -225,6 +232,29 @@ class Graph:
     def delete(self) -> None:
         """Remove it from the drive."""
         unmade(self._context, self.name)
+
+
+def _damaged(name: str, file: str) -> UsageError:
+    return UsageError(
+        f"file {name}/{file} is missing or not of graph {name!r}, which keeps it: delete the graph "
+        f"(del drive.search[{name!r}]) and make it again"
+    )
+
+
+def _index_of(name: str, data: bytes, vertices: int, stores: int) -> NDArray[Any]:
+    """The index of a graph.
+
+    Raises:
+        UsageError: This is none of one with so many vertices and stores.
+    """
+    if len(data) % _ENTRY.itemsize:
+        raise _damaged(name, "index")
+    index = np.frombuffer(data, _ENTRY)
+    searched = index[index["count"] == 0]["place"]
+    ascends = (index["last"][1:] > index["last"][:-1]).all() and (index["last"] < vertices).all()
+    if not ascends or (searched != np.arange(len(searched))).any() or max(len(searched), 1) != stores:
+        raise _damaged(name, "index")
+    return index
 
 
 def _files(name: str) -> list[str]:

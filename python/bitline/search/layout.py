@@ -209,9 +209,11 @@ def options_for(
                 raise UsageError(f"{what}: there is no column {name!r}")
     for what, sizes in (("text_bytes", text_sizes), ("prefix_bytes", prefix_bytes)):
         for name, size in sizes.items():
-            if not (is_text(table.schema.field(name).type) and 1 <= size <= TEXT_BYTES_MAX):
+            whole = isinstance(size, int) and not isinstance(size, bool) and 1 <= size <= TEXT_BYTES_MAX
+            if not (whole and is_text(table.schema.field(name).type)):
                 raise UsageError(
-                    f"{what} of column {name!r} is {size!r}: 1 to {TEXT_BYTES_MAX:,}, of a column of texts"
+                    f"{what} of column {name!r} is {size!r}: a whole number from 1 to {TEXT_BYTES_MAX:,}, "
+                    "of a column of texts"
                 )
     for name in ranges:
         if not any(name in index for index in asked):
@@ -263,8 +265,10 @@ def _ends(name: str, kind: pa.DataType, ends: tuple[Any, Any]) -> tuple[int, int
         )
     try:
         least, largest = (Fraction(numbers_field(name, kind).position(end)) for end in ends)
-    except (TypeError, OverflowError):
-        raise UsageError(f"ranges of column {name!r} are {ends}, which are no values of {kind}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError(
+            f"ranges of column {name!r} are {ends}: two ends, the least and the largest value of {kind}"
+        ) from None
     first, last = bounds(kind)
     whole = least.denominator == largest.denominator == 1
     if not whole or not first <= least <= largest <= last:

@@ -165,6 +165,11 @@ def fixed_bytes(field: pa.Field) -> int:
             f"column {field.name!r} is of {kind}: rows are of bools, numbers, decimals, dates, times, "
             "strings, bytes, and dictionaries of strings or bytes"
         )
+    if not kind.bit_width:
+        raise UsageError(
+            f"column {field.name!r} is of {kind}, whose values have no bytes: leave it out, or "
+            "cast it to binary"
+        )
     return int(kind.bit_width // 8)
 
 

@@ -15,6 +15,8 @@ from bitline.search.fields import Comparison
 
 #: Conditions within conditions, at most; deeper ones are not written by hand.
 _DEPTH_MAX = 100
+#: Digits of a number, at most: far more than any type has.
+_DIGITS_MAX = 1000
 
 _TOKEN = re.compile(
     r"(?:(?P<text>'(?:[^']|'')*')|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
@@ -206,13 +208,16 @@ class _Parser:
         return value
 
     def _operand(self) -> _Operand:
-        token = self._tokens[self._at]
-        if token.kind == "sign" and token.text in "+-":
-            self._at += 1
+        signs = 0
+        while (token := self._tokens[self._at + signs]).kind == "sign" and token.text in "+-":
+            signs += 1
+        if signs:
+            minuses = sum(each.text == "-" for each in self._tokens[self._at : self._at + signs])
+            self._at += signs
             number = self._operand()
             if isinstance(number, bool) or not isinstance(number, int | Decimal):
                 raise self._fail("a number is missing")
-            return -number if token.text == "-" else number
+            return -number if minuses % 2 else number
         if token.kind in ("end", "sign") or (
             token.kind == "word" and token.text.lower() in _RESERVED - {"true", "false", "null"}
         ):
@@ -221,6 +226,9 @@ class _Parser:
         if token.kind == "text":
             return token.text[1:-1].replace("''", "'")
         if token.kind == "number":
+            if len(token.text) > _DIGITS_MAX:
+                self._at -= 1
+                raise self._fail(f"a number of {len(token.text):,} digits, at most {_DIGITS_MAX:,} can be")
             return int(token.text) if token.text.isdigit() else Decimal(token.text)
         if token.kind == "quoted":
             return self._column(token.text[1:-1].replace('""', '"'))
@@ -246,8 +254,10 @@ class _Parser:
 
 def _tokens(text: str) -> list[_Token]:
     found, at = list[_Token](), 0
-    while text[at:].strip():
-        at += len(text[at:]) - len(text[at:].lstrip())
+    end = len(text.rstrip())
+    while at < end:
+        while text[at].isspace():
+            at += 1
         token = _TOKEN.match(text, at)
         if token is None or token.lastgroup is None:
             raise UsageError(

@@ -96,11 +96,12 @@ class Table:
         )
         try:
             _append(store, layout, table)
-            files.rename(making, name)
             context.made[name] += 1
+            files.rename(making, name)
         except (BitlineError, KeyboardInterrupt):
-            # A part of the rows is of no use.
-            context.glue.remove(making)
+            # A part of the rows is of no use; where it has its name, it is whole.
+            if making in context.glue.names():
+                context.glue.remove(making)
             raise
         return cls(context, name)
 
@@ -187,8 +188,7 @@ class Table:
         plan = self._plan(asked.condition)
         if plan.exact and not check:
             return self._store.count(plan.groups)
-        some = sorted(asked.condition.columns())[:1] or self.schema.names[:1]
-        return int(self._found(asked, some).num_rows)
+        return int(self._found(asked, sorted(asked.condition.columns())[:1], plan).num_rows)
 
     def explain(self, condition: Where | None = None, columns: Sequence[str] | None = None) -> str:
         """What of a question the drive is asked, and what is left to the host. Nothing is carried out."""
@@ -369,9 +369,11 @@ class Table:
         """The rows that are asked for, with dictionaries as their values; of other threads, too (`run`)."""
         return self._context.service.call(lambda: _decoded(self._found(asked, columns)))
 
-    def _found(self, asked: Asked, columns: Sequence[str] | None) -> pa.Table:
-        needed = self._needed(asked, columns)
-        plan, parts = self._plan(asked.condition), self._layout.rows.parts(needed)
+    def _found(self, asked: Asked, columns: Sequence[str] | None, plan: Plan | None = None) -> pa.Table:
+        # A table of Arrow has as many rows as a column of it, so that one is read where none is wanted.
+        needed = self._needed(asked, columns) or self.schema.names[:1]
+        plan = self._plan(asked.condition) if plan is None else plan
+        parts = self._layout.rows.parts(needed)
         records = self._store.lookup(self._store.everything() if plan.is_everything else plan.groups, parts)
         found = self._layout.rows.decode(records, parts, needed)
         meant = _finished(found, asked)

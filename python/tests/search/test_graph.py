@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from fake_search import FakeFiles, FakeSearch
 
+import bitline
 from bitline.errors import UsageError
 from bitline.search import Searches
 from bitline.search.graph import Graph
@@ -239,3 +240,18 @@ def test_edges_that_are_refused_or_read_by_rows() -> None:
         made(FakeSearch(), ([0], [1], [-np.inf]))
     with pytest.raises(TypeError):
         made(FakeSearch(), ([0], [1])).bfs(0.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("content", [None, b"zz", bytes(16), bytes(12_000)])
+@pytest.mark.parametrize("file", ["lists", "index"])
+def test_files_that_are_missing_or_of_something_else_are_told(file: str, content: bytes | None) -> None:
+    with bitline.open(set={"nand.geometry.page_bytes": 512, "frontend.block_bytes": 512}) as drive:
+        graph = drive.search.graph("g", ([3] * 5 + [4], [1] * 6), heavy_degree=2)
+        del drive.volume[f"g/{file}"]
+        if content is not None:
+            drive.volume[f"g/{file}"] = content
+        wrong = "was not finished" if (file, content) == ("index", None) else f"file g/{file} is missing or"
+        with pytest.raises(UsageError, match=f"{wrong}.* make it again"):
+            (graph if file == "lists" else drive.search.graph("g")).neighbours(3)
+        del drive.search["g"]
+        assert "g" not in drive.search

@@ -167,7 +167,8 @@ class Store:
         """Make one.
 
         Raises:
-            UsageError: A schema that is too long; names of which a row does not fit into memory; what the drive's library refuses, such as a taken name.
+            UsageError: A schema that is too long; names of which a row does not fit into memory; what the
+                drive's library refuses, such as a taken name.
         """
         schema = json.dumps({_MARK: 1, **header}, separators=(",", ":")).encode()
         if len(schema) > SCHEMA_BYTES_MAX:
@@ -182,8 +183,8 @@ class Store:
                 raise
             names = sum((1 + ternary) * -(-bits // 8) for bits, ternary in regions)
             raise UsageError(
-                f"{name!r}: a row of names that is full, or as many as there are to be, waits in the drive's DRAM, and "
-                f"{names:,} bytes of names for each do not fit into search.buffer_bytes = "
+                f"{name!r}: a row of names that is full, or as many as there are to be, waits in the drive's "
+                f"DRAM, and {names:,} bytes of names for each do not fit into search.buffer_bytes = "
                 f"{context.names_bytes_max:,}: fewer or shorter indexes, or open the drive with more"
             ) from None
         context.made[name] += 1

@@ -161,7 +161,6 @@ def test_an_interrupt_comes_through_and_the_name_is_there_or_not(is_renamed: boo
     assert list(fake.names()) == (["t"] if is_renamed else [])
 
 
-@pytest.mark.skip(reason="the device does not yet drop names that only seem to match before it deletes them")
 def test_without_esp_rows_are_deleted_that_were_asked_for_and_no_others() -> None:
     rows = 131_072
     with bitline.open(set={"search.esp": False}) as drive:

@@ -37,15 +37,6 @@ pub(super) struct Times {
     pub(super) computations: u64,
 }
 
-/// Bytes of the names and masks of an entry that a question is about.
-fn asked_bytes(columns: &[Column], question: &Question<'_>) -> u64 {
-    let asked = columns.iter().enumerate().filter(|(place, _)| {
-        let mut terms = question.groups.iter().flatten();
-        terms.any(|(column, _)| column == place)
-    });
-    asked.map(|(_, column)| column.record_bytes() as u64).sum()
-}
-
 impl Row {
     /// The entries that match, as far as they are in memory.
     pub(super) fn entries_matching(&self, question: &Question<'_>) -> Vec<u32> {
@@ -188,7 +179,7 @@ impl Search {
         self.forget_reads(table);
         let begin = self.sim.now();
         let row_names = table.values.row_names;
-        let asked_bytes = asked_bytes(&table.columns.borrow(), question);
+        let asked_bytes = table.asked_bytes(&question.groups);
         let mut waiting = 0;
         let view = |row: Rc<Row>| match (&*row.blocks.borrow(), &*row.names.borrow()) {
             (Some(blocks), _) => View::Sealed(row.clone(), blocks.clone()),

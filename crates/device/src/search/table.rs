@@ -12,7 +12,7 @@ use sim::resource::{Broadcast, Semaphore};
 use super::bits::ones;
 use super::error::SearchError;
 use super::layout::ValueLayout;
-use super::names::{Names, Plane};
+use super::names::{Names, Plane, Terms};
 
 /// Permits of a table's gate: whoever changes what its search regions are takes all, everybody else one.
 pub(super) const GATE: u64 = 1 << 20;
@@ -337,6 +337,16 @@ impl Table {
         let free = (0..self.rows_max).zip(rows.keys().map(Some).chain(std::iter::repeat(None)));
         let mut free = free.filter(|(number, taken)| *taken != Some(number));
         free.next().map(|(number, _)| number)
+    }
+
+    /// Bytes of the names and masks of an entry that these terms are about.
+    pub(super) fn asked_bytes(&self, groups: &[Terms<'_>]) -> u64 {
+        let columns = self.columns.borrow();
+        let asked = columns.iter().enumerate().filter(|(place, _)| {
+            let mut terms = groups.iter().flatten();
+            terms.any(|(column, _)| column == place)
+        });
+        asked.map(|(_, column)| column.record_bytes() as u64).sum()
     }
 
     /// Begins a lookup, of what is there now.

@@ -184,8 +184,8 @@ class Store:
             names = sum((1 + ternary) * -(-bits // 8) for bits, ternary in regions)
             owner = header.get("of", name.removesuffix("/making"))
             raise UsageError(
-                f"{owner!r}: a row of names that is full, or as many as there are to be, waits in DRAM of the "
-                f"drive, and {names:,} bytes of names for each do not fit into search.buffer_bytes = "
+                f"{owner!r}: a row of names that is full, or as many as there are to be, waits in DRAM of "
+                f"the drive, and {names:,} bytes of names for each do not fit into search.buffer_bytes = "
                 f"{context.names_bytes_max:,}: fewer or shorter indexes, or open the drive with more"
             ) from None
         context.made[name] += 1

@@ -2,25 +2,26 @@
 //! which delete and append at one instant.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use media::nand::PageAddress;
 use nvme::query::{MAX_TERMS, Pattern, Query};
 use nvme::{NamespaceId, RegionId, Status};
+use smallvec::smallvec;
 
 use super::append::{Batch, Reserved};
 use super::bits::{fill, ones};
 use super::facts::{self, DELETIONS, DeletionFact, LOGS, LogFact, LogItem};
 use super::find::Question;
 use super::lookup::Done;
-use super::names::ColumnNames;
+use super::names::Names;
 use super::seal::Wear;
 use super::table::{Row, Table};
 use super::{Search, SearchError};
 use crate::journal::{Change, FactKey};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Fault, Origin, Raise};
-use smallvec::smallvec;
 
 /// Entries of a row that are deleted, by number in it.
 type OfRow = (Rc<Row>, Rc<[u32]>);
@@ -132,39 +133,19 @@ impl Search {
     ) -> Result<BTreeMap<u32, Vec<u32>>, SearchError> {
         let mut found = self.find_entries(table, question, origin).await?;
         if !self.config.esp {
+            let all = 0..table.columns.borrow().len();
             for (number, entries) in &mut found {
-                self.keep_matching(table, *number, question, entries, origin)
+                let keep = |names: &Names, _, entries: &mut Vec<u32>| {
+                    *entries = ones(names.matching(&question.groups).iter().copied())
+                        .filter(|entry| entries.binary_search(entry).is_ok())
+                        .collect();
+                };
+                self.keep_named(table, (*number, all.clone()), entries, origin, keep)
                     .await?;
             }
             found.retain(|_, entries| !entries.is_empty());
         }
         Ok(found)
-    }
-
-    /// Of entries of a row leaves those whose names match. Names in flash are read as pages are, not sensed.
-    async fn keep_matching(
-        &self,
-        table: &Table,
-        number: u32,
-        question: &Question<'_>,
-        entries: &mut Vec<u32>,
-        origin: Origin,
-    ) -> Result<(), SearchError> {
-        let Some(row) = table.row(number) else {
-            return Ok(());
-        };
-        let _turn = row.turn.acquire(1).await;
-        let blocks = row.blocks.borrow().clone();
-        let Some(blocks) = blocks else {
-            return Ok(());
-        };
-        let columns = table.columns.borrow().clone();
-        let mut names = self.read_names(&columns, &blocks, origin).await?;
-        entries
-            .iter()
-            .for_each(|entry| names.set_valid(*entry, true));
-        *entries = ones(names.matching(&question.groups).iter().copied()).collect();
-        Ok(())
     }
 
     /// The entries that have exactly the name of a record in a search region.
@@ -206,7 +187,13 @@ impl Search {
             entries.sort_unstable();
             entries.dedup();
             if !is_sure {
-                self.keep_same(table, (*number, at), &patterns, entries, origin)
+                // Don't cares included, which no sense tells from ones and zeroes.
+                let keep = |names: &Names, first: usize, entries: &mut Vec<u32>| {
+                    let names = names.column(at - first);
+                    let is_same = |entry| patterns.iter().any(|pattern| names.is(entry, pattern));
+                    entries.retain(|entry| is_same(*entry));
+                };
+                self.keep_named(table, (*number, at..at + 1), entries, origin, keep)
                     .await?;
             }
         }
@@ -214,34 +201,32 @@ impl Search {
         Ok(found)
     }
 
-    /// Of entries of a row leaves those whose names in a search region are patterns, don't cares included, which no sense
-    /// tells from ones and zeroes. Names in flash are read as pages are, not sensed.
-    async fn keep_same(
+    /// Has `keep` look at the names of entries of a row, which are in ascending order, and leave those that are meant. It is told
+    /// the first search region that it has the names of: those in flash are read, as pages are, not sensed, of these regions only.
+    async fn keep_named(
         &self,
         table: &Table,
-        (number, at): (u32, usize),
-        patterns: &[Pattern],
+        (number, columns): (u32, Range<usize>),
         entries: &mut Vec<u32>,
         origin: Origin,
+        keep: impl FnOnce(&Names, usize, &mut Vec<u32>),
     ) -> Result<(), SearchError> {
         let Some(row) = table.row(number) else {
             return Ok(());
         };
         let _turn = row.turn.acquire(1).await;
-        let is_same = |names: &ColumnNames, entry: u32| {
-            let mut patterns = patterns.iter();
-            patterns.any(|pattern| names.is(entry, pattern))
-        };
         let blocks = row.blocks.borrow().clone();
         if let Some(names) = &*row.names.borrow() {
-            entries.retain(|entry| is_same(names.column(at), *entry));
+            keep(names, 0, entries);
             return Ok(());
         }
         if let Some(blocks) = blocks {
-            let column = [table.columns.borrow()[at]];
-            let read = self.read_names(&column, &blocks[at..=at], origin);
-            let names = read.await?;
-            entries.retain(|entry| is_same(names.column(0), *entry));
+            let first = columns.start;
+            let read = table.columns.borrow()[columns.clone()].to_vec();
+            let mut names = self.read_names(&read, &blocks[columns], origin).await?;
+            let there = entries.iter();
+            there.for_each(|entry| names.set_valid(*entry, true));
+            keep(&names, first, entries);
         }
         Ok(())
     }

@@ -38,6 +38,9 @@ MANY_BLOCKS = {
     "nand.geometry.cells_per_string": 8,
 }
 
+# A name of the package is looked up before the call that is interrupted: its module is imported then, and where
+# Ctrl-C comes while that runs code from a string, as dataclasses do, Python itself ends by the signal whoever
+# catches the exception.
 def interrupted(call):
     print("begins", flush=True)
     try:
@@ -193,7 +196,8 @@ _CALLS = {
     "advise": """
         terms = [" & ".join(f"v{(7 * term + i) % 400}" for i in range(8)) for term in range(200)]
         asked = [" | ".join(f"({term})" for term in terms), " | ".join(f"({term})" for term in terms[3:90])]
-        interrupted(lambda: bitline.advise(asked))
+        advise = bitline.advise
+        interrupted(lambda: advise(asked))
     """,
     "write_trace": """
         drive = bitline.open(data="none", set=SMALL)

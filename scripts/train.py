@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import bitline
+from bitline import _bitline
 from bitline.opening import Setting
 from bitline.workload import Flow, HotCold, Open, Replay, Zipf
 
@@ -127,7 +128,24 @@ def data() -> None:
             assert every.count(platform=platform) == np.count_nonzero(bits.all(axis=0))
 
 
-WORK: tuple[Callable[[], None], ...] = (reads, writes, policies, traces, data)
+def names() -> None:
+    """Names that are appended, and looked up by the flash: what is there and what is not."""
+    rows = 2 << 17
+    records = np.random.default_rng(2).integers(0, 256, (rows, 12 + 128), dtype=np.uint8)
+    asked = [records[7919 * number % rows, :12].tobytes() for number in range(REQUESTS // 4)]
+    whole = b"\xff" * 12
+    drives: tuple[tuple[dict[str, Setting], int], ...] = ((TIMING_ONLY, 1), ({}, 100))
+    for settings, share in drives:
+        with bitline.open("anvil-ssd-a", set=settings) as drive:
+            stores = _bitline.Search(drive._native)
+            stores.create("some", rows, 128, [(96, False)], b"")
+            stores.append("some", records.tobytes(), rows)
+            for name in asked[: len(asked) // share]:
+                assert stores.count("some", [[(0, 96, name, whole)]]) == 1
+                assert stores.count("some", [[(0, 96, name[::-1], whole)]]) == 0
+
+
+WORK: tuple[Callable[[], None], ...] = (reads, writes, policies, traces, data, names)
 
 if __name__ == "__main__":
     for part in WORK:

@@ -54,6 +54,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Ok::<_, host::search::SearchError>(region)
     })??;
     println!("{names} names in {:.1} s", begin.elapsed().as_secs_f64());
+    measure(
+        &mut drive,
+        &region,
+        names,
+        1,
+        "none has, with the note of where names are",
+        false,
+    )?;
     for (what, hits) in [("none has", false), ("one has", true)] {
         measure(&mut drive, &region, names, lookups, what, hits)?;
     }

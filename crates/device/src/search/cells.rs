@@ -2,6 +2,7 @@
 //! the system has.
 
 use memmap2::{Advice, MmapMut};
+use sim::memory;
 use zerocopy::FromBytes;
 
 /// Words of memory, which are zero at first.
@@ -70,6 +71,12 @@ impl Numbers {
         before
     }
 
+    /// Has the processor fetch where a hash is.
+    pub(super) fn prefetch(&self, hash: u32) {
+        let cells = self.cells.all();
+        memory::prefetch(cells, first_place(hash, cells.len()));
+    }
+
     /// The number with a hash.
     pub(super) fn get(&self, hash: u32) -> Option<u32> {
         (self.cells.all()[self.place(hash)] as u32).checked_sub(1)
@@ -78,12 +85,17 @@ impl Numbers {
     /// The cell of a hash, or where it would be.
     fn place(&self, hash: u32) -> usize {
         let cells = self.cells.all();
-        let mut place = ((u64::from(hash) * cells.len() as u64) >> 32) as usize;
+        let mut place = first_place(hash, cells.len());
         while cells[place] != 0 && (cells[place] >> 32) as u32 != hash {
             place = (place + 1) & (cells.len() - 1);
         }
         place
     }
+}
+
+/// The cell that a hash has if no other has taken it.
+fn first_place(hash: u32, cells: usize) -> usize {
+    ((u64::from(hash) * cells as u64) >> 32) as usize
 }
 
 #[cfg(test)]

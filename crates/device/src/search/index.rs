@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
 use arrayvec::ArrayVec;
+use nvme::RegionId;
 use nvme::query::{MAX_NAME_BITS, Pattern};
+use sim::memory;
 use smallvec::SmallVec;
 
 use super::Search;
@@ -36,6 +38,8 @@ pub(super) struct NameIndex {
     count: usize,
     /// Words of a slot.
     stride: usize,
+    /// Bits of a name.
+    bits: u32,
     /// By their number.
     rows: Vec<Option<RowIndex>>,
     /// Entries of rows that are no more.
@@ -91,6 +95,7 @@ impl NameIndex {
         let mut more = Vec::with_capacity(of_rows.saturating_sub(known.sum()));
         let bits = table.columns.borrow()[column].bits;
         self.stride = 1 + (bits as usize).div_ceil(WORD);
+        self.bits = bits;
         let mut slots = self.make_room(more.capacity());
         for (number, row) in &*rows {
             let since = self.count as u32;
@@ -191,7 +196,48 @@ impl NameIndex {
     }
 }
 
+/// How far a lookup has come that will ask where a name is: the nearer it is, the more of the way there can be gone ahead of it.
+/// Each step looks at what the one before had the processor fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nearness {
+    /// Its command is on its way: the cell of the name's hash will be needed.
+    Coming,
+    /// It begins: the slot will be.
+    Here,
+    /// It looks next: whether the slot's entry is there will be.
+    Next,
+}
+
 impl Search {
+    /// Has the processor fetch what a lookup of this name, if it is the whole of one, will look at; of no effect but on the simulator's
+    /// speed: among millions of names each look waits for memory otherwise.
+    pub fn prefetch(&self, region: RegionId, name: &[u8; 16], nearness: Nearness) {
+        let indexes = self.indexes.borrow();
+        let of_region = |((_, other), _): &(&(u32, u16), _)| *other == region.get();
+        let Some(((table, _), index)) = indexes.iter().find(of_region) else {
+            return;
+        };
+        if index.bits > 8 * name.len() as u32 {
+            return;
+        }
+        let words: ArrayVec<u64, 2> = words_of(name, index.bits).collect();
+        let hash = name_hash(&words);
+        if nearness == Nearness::Coming {
+            return index.last.prefetch(hash);
+        }
+        let Some((number, slots)) = index.last.get(hash).zip(index.slots.as_ref()) else {
+            return;
+        };
+        let first = number as usize * index.stride;
+        if nearness == Nearness::Here {
+            memory::prefetch(slots.all(), first);
+            return memory::prefetch(slots.all(), first + index.stride - 1);
+        }
+        if let Some(table) = self.tables.borrow().get(table) {
+            table.prefetch(Slot::of_word(slots.all()[first]).entry);
+        }
+    }
+
     /// The entries of a table that have this name and no other, in ascending order; `None` unless all bits of it count, and of each name, or
     /// if names are on their way.
     pub(super) fn entries_named(
@@ -222,6 +268,17 @@ impl Search {
 }
 
 impl Table {
+    /// Has the processor fetch whether an entry is there.
+    fn prefetch(&self, entry: u32) {
+        let (row, at) = (entry / self.values.row_names, entry % self.values.row_names);
+        if let Some(row) = self.rows.borrow().get(&row) {
+            memory::prefetch(&row.there.borrow(), at as usize / WORD);
+            if let Some(names) = &*row.names.borrow() {
+                memory::prefetch(names.there(), at as usize / WORD);
+            }
+        }
+    }
+
     /// Whether an entry is there.
     fn is_there(&self, entry: u32) -> bool {
         let (row, at) = (entry / self.values.row_names, entry % self.values.row_names);

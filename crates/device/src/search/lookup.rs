@@ -7,6 +7,7 @@ use nvme::query::{Pattern, Query};
 use nvme::{DataPointer, NamespaceId, RegionId, SegmentList, Status};
 
 use super::find::Question;
+use super::index::Nearness;
 use super::table::{Snapshot, Table};
 use super::values::Shape;
 use super::{Search, SearchError};
@@ -106,6 +107,7 @@ impl Search {
         lookup: &SimpleLookup,
         origin: Origin,
     ) -> Result<Done, SearchError> {
+        self.prefetch(lookup.region, &lookup.name, Nearness::Next);
         let name = Pattern::new(nvme::command::SIMPLE_NAME_BITS, &lookup.name, &lookup.mask)?;
         let asked = Asked {
             namespace: lookup.namespace,

@@ -60,6 +60,7 @@ use config::NAME;
 pub use config::SearchConfig;
 pub use error::SearchError;
 use index::NameIndex;
+pub use index::Nearness;
 use intents::Intents;
 use layout::NameLayout;
 use lookup::Cursors;

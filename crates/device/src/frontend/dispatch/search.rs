@@ -13,7 +13,7 @@ use crate::frontend::Controller;
 use crate::frontend::answer::{self, Answer};
 use crate::frontend::namespace::Namespace;
 use crate::schedule::Origin;
-use crate::search::{Done, SearchError, Wanted};
+use crate::search::{Done, Nearness, SearchError, Wanted};
 
 /// The status that tells the host why a command was not carried out.
 fn status_of(error: SearchError, reading: bool) -> Status {
@@ -41,6 +41,10 @@ impl Controller {
         command: &SearchCommand,
         origin: Origin,
     ) -> Result<Answer, Status> {
+        if let SearchCommand::SimpleLookup(lookup) = command {
+            let (region, name) = (lookup.region, &lookup.name);
+            self.search.prefetch(region, name, Nearness::Here);
+        }
         self.charge(origin, Work::Plan).await;
         match command {
             // By far the most frequent one, which is to take no more memory than it needs.

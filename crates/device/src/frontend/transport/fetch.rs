@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use media::link::Carries;
-use nvme::command::{BlockRange, opcode};
+use nvme::command::{BlockRange, SimpleLookup, opcode};
 use nvme::{QueueId, QueuePriority, SubmissionEntry};
 use sim::{Requester, TaskId, Tenant, Time, TraceId};
 use zerocopy::IntoBytes;
@@ -12,6 +12,7 @@ use super::FetchedCommand;
 use crate::frontend::{Controller, EntryFetch};
 use crate::port::post_fetch;
 use crate::schedule::{Origin, Priority};
+use crate::search::Nearness;
 use crate::tenants;
 
 /// What the schedule makes of a queue's priority.
@@ -132,10 +133,18 @@ impl Controller {
     /// effect but on the simulator's speed.
     #[inline]
     fn prefetch_for(&self, entry: &SubmissionEntry) {
-        if matches!(entry.opcode, opcode::READ | opcode::WRITE)
-            && let Some(lpn) = self.first_page_of(entry.namespace(), &BlockRange::decode(entry))
-        {
-            self.cache.prefetch(lpn);
+        match entry.opcode {
+            opcode::READ | opcode::WRITE => {
+                let range = BlockRange::decode(entry);
+                if let Some(lpn) = self.first_page_of(entry.namespace(), &range) {
+                    self.cache.prefetch(lpn);
+                }
+            }
+            opcode::SIMPLE_LOOKUP => {
+                let (region, name) = SimpleLookup::looked_for(entry);
+                self.search.prefetch(region, &name, Nearness::Coming);
+            }
+            _ => {}
         }
     }
 

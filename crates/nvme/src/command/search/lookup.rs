@@ -97,17 +97,27 @@ impl Returned {
     }
 }
 
+/// Bytes of an entry from one on.
+fn sixteen(entry: &SubmissionEntry, from: usize) -> [u8; 16] {
+    let bytes = entry.to_bytes();
+    std::array::from_fn(|at| bytes[from + at])
+}
+
 impl SimpleLookup {
+    /// Where the entry of a Simple Lookup looks, and for what name; whether all else of it is right is not looked at.
+    pub fn looked_for(entry: &SubmissionEntry) -> (RegionId, [u8; 16]) {
+        (region_of(entry), sixteen(entry, 48))
+    }
+
     pub(super) fn decode(entry: &SubmissionEntry) -> Result<SimpleLookup, Status> {
-        let bytes = entry.to_bytes();
-        let sixteen = |from: usize| std::array::from_fn(|at| bytes[from + at]);
-        let (mask, name): ([u8; 16], [u8; 16]) = (sixteen(8), sixteen(48));
+        let mask: [u8; 16] = sixteen(entry, 8);
+        let (region, name) = SimpleLookup::looked_for(entry);
         if mask[15] & 0x80 != 0 {
             return Err(Status::INVALID_FIELD);
         }
         Ok(SimpleLookup {
             namespace: entry.namespace(),
-            region: region_of(entry),
+            region,
             returned: Returned::decode(entry),
             buffer_bytes: entry.cdw11.get(),
             name,

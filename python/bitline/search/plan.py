@@ -1,6 +1,7 @@
 """A cover of names as what the drive is asked: groups of patterns, so many and no more."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bitline.search.boxes import Box, Cover, hull
@@ -24,6 +25,19 @@ class Plan:
     def terms(self) -> int:
         """How many patterns."""
         return sum(map(len, self.groups))
+
+
+def in_commands(groups: Terms, terms_max: int) -> Iterator[Terms]:
+    """The groups as queries of at most so many patterns each, in their order; a group stays whole."""
+    query, terms = Terms(), 0
+    for group in groups:
+        if query and terms + len(group) > terms_max:
+            yield query
+            query, terms = Terms(), 0
+        query.append(group)
+        terms += len(group)
+    if query:
+        yield query
 
 
 def planned(found: Cover, layout: Layout, terms_max: int) -> Plan:

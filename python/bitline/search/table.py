@@ -15,7 +15,7 @@ from bitline.search.binder import Binder
 from bitline.search.compaction import compacted, finish_copy, no_room
 from bitline.search.condition import Condition, Known
 from bitline.search.layout import Layout, options_for
-from bitline.search.plan import Plan, in_commands, patterns_needed, planned
+from bitline.search.plan import DELETION_TERMS_MAX, Plan, in_commands, patterns_needed, planned, too_many
 from bitline.search.sources import Source, read
 from bitline.search.store import TERMS_MAX, Context, Store, files_of, is_part
 from bitline.units import counted
@@ -30,8 +30,6 @@ KIND = "table"
 Where: TypeAlias = str | pc.Expression
 #: Patterns of one query, if nothing else is said. Each is a search of all names.
 TERMS = 256
-#: Patterns of a deletion at most, in all its commands: each is a search of all names.
-DELETION_TERMS_MAX = 65_536
 
 
 @dataclass(frozen=True)
@@ -418,23 +416,11 @@ class Table:
             return plan
         if found.exact:
             needed = patterns_needed(found, self._layout)
-            raise UsageError(self._too_many(needed, most, asked.condition.words(), done))
+            limits = (self._terms_max, self._store.terms_max)
+            raise UsageError(too_many(needed, most, limits, f"so no row is {done}", asked.condition.words()))
         raise UsageError(
             f"names do not tell all of {asked.condition.words()}, so no row is {done}: indexes are of "
             f"{'; '.join(', '.join(index) for index in self.indexes)} (see explain)"
-        )
-
-    def _too_many(self, needed: int, most: int, words: str, done: str) -> str:
-        """That a condition needs more patterns than it may have, and what helps."""
-        of_query = self._store.terms_max
-        helps = f"set terms_max = {needed}, or " if needed <= of_query else ""
-        why = "" if needed <= of_query else f" (a query of these names has at most {of_query:,})"
-        limit = f"terms_max is {self._terms_max:,}{why}"
-        if most == DELETION_TERMS_MAX:
-            limit = f"a deletion has at most {most:,}"
-        return (
-            f"{words} needs {needed:,} patterns, and {limit}, so no row is "
-            f"{done}: {helps}give fewer values or ranges at a time"
         )
 
     def _fitting(self, table: pa.Table) -> pa.Table:

@@ -215,6 +215,31 @@ def test_one_figure_alone(run: Run, tmp_path: Path) -> None:
     done = run("repro", "anvil", "--figure", "9", "--quick", "--strict", "--out", tmp_path)
     assert (done.code, "beyond the aim" in done.err) == (1, True)
     assert not (tmp_path / "figure-13.png").exists()
+    # It fits a page though it is read through a pipe, unless all of it is asked for.
+    assert max(map(len, done.out.splitlines())) <= 80
+    wide = run("repro", "anvil", "--figure", "9", "--quick", "--wide", "--out", tmp_path)
+    assert max(map(len, wide.out.splitlines())) > 110
+
+
+def test_figure_9_has_every_published_number_with_its_mode() -> None:
+    from bitline.repro.anvil import FOLDER, plots
+
+    known = {one.key: one.value for one in published(FOLDER) if one.figure == "figure-09"}
+    cycles = [2_500, 5_000, 10_000, 20_000]
+
+    def drawn(what: str, mode: str) -> dict[int, float]:
+        return plots.published_errors(what, mode, cycles, known)
+
+    lowest = plots.LEAST
+    assert drawn("misses", "S") == {2_500: 3.5e-4}
+    assert drawn("false_matches", "S") == {2_500: 2.2e-5}
+    # None at first, some later.
+    assert drawn("misses", "S+E") == {2_500: lowest, 20_000: 7e-7}
+    assert drawn("false_matches", "S+E") == {2_500: lowest, 20_000: 6.1e-8}
+    assert drawn("misses", "S+F") == drawn("misses", "S+E+F") == dict.fromkeys(cycles, lowest)
+    assert drawn("false_matches", "S+F") == {2_500: 0.015}
+    assert drawn("false_matches", "S+E+F") == {20_000: 1.22e-6}
+    assert plots.published_errors("misses", "S", cycles, {}) == {}
 
 
 def test_figures_that_are_not_there(run: Run, tmp_path: Path) -> None:

@@ -296,6 +296,7 @@ impl DeviceConfig {
             cache: self.cache.slot_bytes(self.ftl.unit(geometry)),
             buffers: u64::from(self.memory.page_buffers) * page_bytes,
             search: self.search.buffer_bytes,
+            link_table: self.search.link_table_bytes,
         };
         quotas.lay_out(&self.dram)
     }

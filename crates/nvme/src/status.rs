@@ -220,6 +220,7 @@ statuses! {
     CURSOR_EXPIRED = VendorSpecific, 0x15, "Lookup Cursor Expired";
     WILDCARD_NOT_STORABLE = VendorSpecific, 0x16, "Don't Care Not Storable";
     NAMES_EXCEED_BUFFER = VendorSpecific, 0x17, "Names Exceed Buffer";
+    LINK_TABLE_FULL = VendorSpecific, 0x18, "Link Table Full";
 }
 
 impl fmt::Display for Status {

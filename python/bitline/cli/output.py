@@ -42,13 +42,14 @@ __all__ = [
 ]
 
 
-def emit(result: Result, *, as_json: bool, wide: bool = False) -> None:
+def emit(result: Result, *, as_json: bool, wide: bool = False, prose: bool = False) -> None:
     """Print a result to the standard output, as one JSON object or for people.
 
     Args:
         result: What was found.
         as_json: Whether as JSON.
         wide: Whether tables keep all of their columns, however wide the terminal is.
+        prose: Whether long lines are folded in a pipe, too, as much of it is sentences.
 
     Raises:
         SystemExit: Nobody reads it any more.
@@ -56,7 +57,7 @@ def emit(result: Result, *, as_json: bool, wide: bool = False) -> None:
     if as_json:
         text = json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
     else:
-        text = render(result, page(wide=wide))
+        text = render(result, page(wide=wide, prose=prose))
     say(text)
 
 
@@ -75,15 +76,16 @@ def say(text: str) -> None:
         raise SystemExit(Exit.PIPE) from None
 
 
-def page(*, wide: bool = False) -> Page:
+def page(*, wide: bool = False, prose: bool = False) -> Page:
     """The page that the standard output is.
 
     Tables have the columns that the terminal has room for, in a pipe or file as many as a page of 80 has; the
-    variable COLUMNS says otherwise. Long lines are folded on a terminal alone: who reads a pipe reads lines.
+    variable COLUMNS says otherwise. Long lines are folded on a terminal alone, unless they are `prose`: who
+    reads a pipe reads lines.
     """
     terminal = sys.stdout.isatty()
     width = None if wide else shutil.get_terminal_size((PAGE, 24)).columns
     if not terminal and not wide and not os.environ.get("COLUMNS"):
         width = PAGE
     bold = terminal and os.environ.get("TERM") != "dumb"
-    return Page(width, fold=terminal and not wide, bold=bold, more="--wide shows all")
+    return Page(width, fold=(terminal or prose) and not wide, bold=bold, more="--wide shows all")

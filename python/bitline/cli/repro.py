@@ -100,7 +100,7 @@ def flash_cosmos(
         more = {"assumptions": _assumptions(variants), **more}
     title = f"Flash-Cosmos, reproduced{' (quick: shorter vectors than the paper has)' if quick else ''}"
     said = "Quick: vectors are shorter than the paper's, so that ratios deviate more." if quick else ""
-    emit(_result(title, found, more, out, said, quick=quick), as_json=as_json, wide=wide)
+    emit(_result(title, found, more, out, said, quick=quick), as_json=as_json, wide=wide, prose=True)
     _check(found, strict=strict)
 
 
@@ -151,7 +151,7 @@ def anvil(
     title = f"ANVIL, reproduced{' (quick: fewer queries, smaller graphs)' if quick else ''}"
     said = f"Not measured: {'; '.join(one.quantity for one in missing)}." if missing else ""
     more = {"not_measured": _missing(missing)} if missing and as_json else {}
-    emit(_result(title, found, more, out, said, quick=quick), as_json=as_json, wide=wide)
+    emit(_result(title, found, more, out, said, quick=quick), as_json=as_json, wide=wide, prose=True)
     _check(found, strict=strict)
 
 
@@ -244,7 +244,7 @@ def _result(
         if one.published.note:
             notes.setdefault(one.published.note, []).append(one.published.quantity)
     lines = [f"{'; '.join(quantities)}: {note}" for note, quantities in notes.items()]
-    verdict = "\n".join([*lines, said]).strip()
+    verdict = "\n\n".join([*lines, said]).strip()
     return Result(title, facts, {"table": Table(columns, rows)} | more, verdict)
 
 

@@ -1,12 +1,16 @@
 """A cover of names as what the drive is asked: groups of patterns, so many and no more."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bitline.search.boxes import Box, Cover, hull
 from bitline.search.layout import Layout
 from bitline.search.store import Term, Terms
 from bitline.search.ternary import Prefix, cover, packed, prefixes
+
+#: Patterns of a deletion at most, in all its commands: each is a search of all names.
+DELETION_TERMS_MAX = 65_536
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,19 @@ class Plan:
         return sum(map(len, self.groups))
 
 
+def in_commands(groups: Terms, terms_max: int) -> Iterator[Terms]:
+    """The groups as queries of at most so many patterns each, in their order; a group stays whole."""
+    query, terms = Terms(), 0
+    for group in groups:
+        if query and terms + len(group) > terms_max:
+            yield query
+            query, terms = Terms(), 0
+        query.append(group)
+        terms += len(group)
+    if query:
+        yield query
+
+
 def planned(found: Cover, layout: Layout, terms_max: int) -> Plan:
     """The groups that find a cover, with at most so many patterns."""
     if patterns_needed(found, layout) > terms_max < len(found.boxes) * len(layout.regions):
@@ -39,6 +56,27 @@ def planned(found: Cover, layout: Layout, terms_max: int) -> Plan:
         if not any(any(mask) for group in own for *_, mask in group):
             return Plan(own, exact, is_everything=True)
     return Plan(groups, exact, is_everything=False)
+
+
+def too_many(needed: int, most: int, limits: tuple[int, int], so: str, words: str) -> str:
+    """That a condition needs more patterns than it may have, and what helps.
+
+    Args:
+        needed: Patterns that it needs.
+        most: Patterns that it may have.
+        limits: `terms_max`, and patterns that one query of these names has at most.
+        so: What follows from it.
+        words: The condition.
+    """
+    terms_max, of_query = limits
+    helps = f"set terms_max = {needed}, or " if needed <= of_query else ""
+    why = "" if needed <= of_query else f" (a query of these names has at most {of_query:,})"
+    limit = f"terms_max is {terms_max:,}{why}"
+    if most == DELETION_TERMS_MAX:
+        limit = f"a deletion has at most {most:,}"
+    return (
+        f"{words} needs {needed:,} patterns, and {limit}, {so}: {helps}give fewer values or ranges at a time"
+    )
 
 
 def patterns_needed(found: Cover, layout: Layout) -> int:

@@ -15,7 +15,7 @@ from bitline.search.binder import Binder
 from bitline.search.compaction import compacted, finish_copy, no_room
 from bitline.search.condition import Condition, Known
 from bitline.search.layout import Layout, options_for
-from bitline.search.plan import Plan, patterns_needed, planned
+from bitline.search.plan import DELETION_TERMS_MAX, Plan, in_commands, patterns_needed, planned, too_many
 from bitline.search.sources import Source, read
 from bitline.search.store import TERMS_MAX, Context, Store, files_of, is_part
 from bitline.units import counted
@@ -266,17 +266,21 @@ class Table:
     def delete(self, condition: Where) -> int:
         """Delete the rows of which a condition is true, which names have to tell exactly.
 
-        One command does it, all or nothing. `delete("true")` deletes all rows.
+        One command does it, all or nothing. A condition of more than `terms_max` patterns takes several, one
+        after the other: each is all or nothing, and one that fails, or a power cut, leaves those before it
+        done. `delete("true")` deletes all rows.
 
         Returns:
             How many.
 
         Raises:
             TypeError: It is no condition; None is none, so that none that was forgotten deletes nothing.
-            UsageError: Names do not tell all of the condition, or not with `terms_max` patterns.
+            UsageError: Names do not tell all of the condition, or not with 65,536 patterns.
             NvmeError: What the drive reports.
         """
-        return self._store.delete(self._exactly(condition, "deleted").groups)
+        plan = self._exactly(condition, "deleted", DELETION_TERMS_MAX)
+        commands = in_commands(plan.groups, self._patterns_max)
+        return sum(map(self._store.delete, commands))
 
     def replace(self, condition: Where, source: Source) -> int:
         """Delete rows as `delete` does and append others: a power cut leaves both done, or neither.
@@ -285,10 +289,12 @@ class Table:
             How many were deleted.
 
         Raises:
-            UsageError: As `delete` and `append`; more rows than one command carries.
+            UsageError: As `delete` and `append`; more than `terms_max` patterns; more rows than one command
+                carries.
             NvmeError: What the drive reports.
         """
-        plan, table = self._exactly(condition, "replaced"), self._fitting(read(source))
+        plan = self._exactly(condition, "replaced", self._patterns_max)
+        table = self._fitting(read(source))
         if not plan.groups or not table.num_rows:
             raise UsageError(
                 "nothing can be meant by the condition, or no rows are given: delete() or append()"
@@ -397,33 +403,24 @@ class Table:
     def _plan(self, condition: Condition) -> Plan:
         return planned(condition.cover(self._layout, True), self._layout, self._patterns_max)
 
-    def _exactly(self, condition: Where, done: str) -> Plan:
+    def _exactly(self, condition: Where, done: str, most: int) -> Plan:
+        """What finds the rows of which a condition is true and no others, with at most so many patterns."""
         if condition is None:
             raise TypeError(
                 f'a condition says which rows are {done}, and None is none: "true" means all rows'
             )
         asked = self.asked(condition)
-        plan = self._plan(asked.condition)
+        found = asked.condition.cover(self._layout, True)
+        plan = planned(found, self._layout, most)
         if plan.exact:
             return plan
-        found = asked.condition.cover(self._layout, True)
         if found.exact:
-            raise UsageError(
-                self._too_many(patterns_needed(found, self._layout), asked.condition.words(), done)
-            )
+            needed = patterns_needed(found, self._layout)
+            limits = (self._terms_max, self._store.terms_max)
+            raise UsageError(too_many(needed, most, limits, f"so no row is {done}", asked.condition.words()))
         raise UsageError(
             f"names do not tell all of {asked.condition.words()}, so no row is {done}: indexes are of "
             f"{'; '.join(', '.join(index) for index in self.indexes)} (see explain)"
-        )
-
-    def _too_many(self, needed: int, words: str, done: str) -> str:
-        """That a condition needs more patterns than it may have, and what helps."""
-        most = self._store.terms_max
-        helps = f"set terms_max = {needed}, or " if needed <= most else ""
-        why = "" if needed <= most else f" (a query of these names has at most {most:,})"
-        return (
-            f"{words} needs {needed:,} patterns, and terms_max is {self._terms_max:,}{why}, so no row is "
-            f"{done}: {helps}give fewer values or ranges at a time"
         )
 
     def _fitting(self, table: pa.Table) -> pa.Table:

@@ -44,7 +44,25 @@ def test_nothing_is_deleted_without_a_condition() -> None:
     assert searched.where(None).num_rows == ROWS
 
 
-def test_what_needs_more_patterns_than_there_may_be_is_not_deleted() -> None:
+def test_what_needs_more_patterns_than_a_command_has_is_deleted_by_several() -> None:
+    ids = range(5000)
+    rows = pa.table({"id": pa.array(ids, pa.int32()), "group": pa.array([one % 7 for one in ids], pa.int8())})
+    fake = FakeSearch()
+    searched = made(rows, fake, indexes=["id", "group"], prefix_bytes={})
+    some = [7 * one for one in range(300)]
+    fake.asked.clear()
+    # The column of another index makes two patterns of each value, which go together.
+    assert searched.delete(f"id in ({', '.join(map(str, some))}) and group = 0") == 300
+    commands = [groups for kind, _, groups, _ in fake.asked if kind == "delete"]
+    assert [sum(map(len, groups)) for groups in commands] == [256, 256, 88]
+    assert all(len(group) == 2 for groups in commands for group in groups)
+    searched.terms_max = 1
+    assert searched.delete("id in (2, 4, 8)") == 3
+    gone = {*some, 2, 4, 8}
+    assert searched.where(None)["id"].to_pylist() == [one for one in ids if one not in gone]
+
+
+def test_what_needs_more_patterns_than_there_may_be_is_not_replaced_or_deleted() -> None:
     rows = pa.table({"id": pa.array(range(5000), pa.int32())})
     searched = made(rows, indexes=["id"], prefix_bytes={})
 
@@ -52,15 +70,17 @@ def test_what_needs_more_patterns_than_there_may_be_is_not_deleted() -> None:
         return f"id in ({', '.join(map(str, range(0, 2 * count, 2)))})"
 
     with pytest.raises(UsageError) as refused:
-        searched.delete(some(300))
+        searched.replace(some(300), rows)
     assert str(refused.value) == (
-        "id in (0, 2, 4, … 300 values) needs 300 patterns, and terms_max is 256, so no row is deleted: "
+        "id in (0, 2, 4, … 300 values) needs 300 patterns, and terms_max is 256, so no row is replaced: "
         "set terms_max = 300, or give fewer values or ranges at a time"
     )
     with pytest.raises(
         UsageError, match=r"needs 1,100 patterns.* \(a query of these names has at most 1,024\)"
     ):
-        searched.delete(some(1100))
+        searched.replace(some(1100), rows)
+    with pytest.raises(UsageError, match=r"a deletion has at most 65,536, so no row is deleted: give fewer"):
+        searched.delete(some(65_537))
     assert "condition: id in (0, 2, 4, … 300 values)\n" in searched.explain(some(300))
     searched.terms_max = 300
     assert searched.delete(some(300)) == 300

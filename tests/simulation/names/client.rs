@@ -42,6 +42,7 @@ fn is_full(error: &SearchError) -> bool {
         Status::REGION_FULL,
         Status::REGION_LIMIT_EXCEEDED,
         Status::NAMES_EXCEED_BUFFER,
+        Status::LINK_TABLE_FULL,
     ];
     full.iter().any(|full| error.is_status(*full))
 }

@@ -149,6 +149,12 @@ fn small(seed: u64, random: &mut Random) -> Config {
     let drive = config(seed, random);
     let random = &mut Random::named(seed, "names: drive");
     let flag = |random: &mut Random| random.chance(0.5).to_string();
+    let links = &mut Random::named(seed, "names: link table");
+    // Of some drives it has room for a few rows.
+    let links_bytes = match links.chance(0.2) {
+        true => 120 + links.below(400),
+        false => 1 << 20,
+    };
     let cells = &mut Random::named(seed, "names: cells");
     let esp = cells.chance(0.6);
     // With neither, names are missed, of which no oracle knows.
@@ -166,6 +172,7 @@ fn small(seed: u64, random: &mut Random) -> Config {
             "search.buffer_bytes",
             (49_152 << random.below(2)).to_string(),
         ),
+        ("search.link_table_bytes", links_bytes.to_string()),
         ("ftl.overprovisioning", "0.4".to_owned()),
         (
             "nand.geometry.blocks_per_plane",

@@ -227,6 +227,7 @@ impl NameClient {
             // Memory has no room for more of the names that wait.
             Status::REGION_LIMIT_EXCEEDED,
             Status::NAMES_EXCEED_BUFFER,
+            Status::LINK_TABLE_FULL,
             // A row was freed meanwhile.
             Status::INVALID_FIELD,
         ]

@@ -2,15 +2,26 @@
 //! of those that were put together; and what was put is there.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use bitline::Drive;
 use bitline::inside::InsideDrive;
+use device::ftl::PageRecord;
 use device::journal::{Change, FactKind};
+use device::region::Owner;
+use media::nand::{BlockId, PageAddress, Ppa};
 
 use crate::drive;
 
 const KIND: FactKind = FactKind(0xF000);
+/// The byte of a journal page's record with the lowest bits of its version.
+const VERSION: u32 = 12;
+/// Pages of the group that [`before`] makes.
+const PAGES: usize = 4;
+
+/// Flash pages lost, warnings, and which facts are there.
+type Found = (u64, Vec<String>, Vec<bool>);
 
 fn tiny(changes: &[(&str, &str)]) -> Drive {
     const TINY: [(&str, &str); 4] = [
@@ -167,4 +178,72 @@ fn puts_at_the_same_time_share_pages() {
     let facts = ftl.facts_of(KIND);
     assert_eq!(facts.len(), 20);
     assert!(facts.iter().all(|(key, value)| *value == [*key as u8; 9]));
+}
+
+/// Pages of the longest group of the journal, ascending.
+fn longest_group(drive: &Drive) -> Vec<Ppa> {
+    let nand = drive.nand().borrow();
+    let geometry = nand.geometry();
+    let pages = |block| (0..nand.block_state(block).next_page).map(move |page| (block, page));
+    let mut groups: BTreeMap<u64, Vec<Ppa>> = BTreeMap::new();
+    for (block, page) in (0..geometry.blocks()).map(BlockId).flat_map(pages) {
+        let page = geometry.ppa(PageAddress { block, page });
+        let record = PageRecord::decode(nand.spare(page).unwrap_or_default());
+        if let Some(record) = record.filter(|record| record.owner == Owner::Journal) {
+            groups.entry(record.version).or_default().push(page);
+        }
+    }
+    let longest = groups.into_values().max_by_key(Vec::len);
+    longest.expect("facts were put")
+}
+
+/// What a life finds of facts on whose flash these bits of the record of a page are inverted, the page by its number in the
+/// longest group: flash pages that were lost, what the drive warns of, and facts.
+fn life_after(puts: &[&dyn Fn() -> Vec<Change>], page: usize, bits: &[u32]) -> Found {
+    let mut drive = tiny(&[]);
+    puts.iter().for_each(|changes| put(&mut drive, changes()));
+    let pages = longest_group(&drive);
+    assert_eq!(pages.len(), PAGES, "{pages:?}");
+    drive.power_cut().expect("no image");
+    for bit in bits {
+        assert!(drive.nand().borrow_mut().damage_spare(pages[page], *bit));
+    }
+    drive.power_up().expect("it recovers");
+    let lost = drive.statistics().expect("power").ftl.pages_lost;
+    let warnings = drive.health().expect("a page").critical_warnings;
+    let warnings = warnings.iter().map(ToString::to_string).collect();
+    let is_there = kept(&drive).iter().map(Option::is_some).collect();
+    (lost, warnings, is_there)
+}
+
+/// A power cut tears the group that is being written, and nobody is told, for nobody was promised it. What was on flash and is
+/// damaged since is told, though what is left of its group looks the same.
+#[test]
+fn damaged_records_are_told_apart_from_torn_groups() {
+    for page in 0..PAGES {
+        assert_eq!(
+            life_after(&[&before], page, &[]),
+            (0, vec![], vec![true; 4])
+        );
+        for bit in [0, 3, 9, 100, 183] {
+            let (lost, warnings, is_there) = life_after(&[&before], page, &[bit]);
+            assert_eq!(lost, 1, "bit {bit} of page {page}");
+            assert_eq!(warnings, ["reliability"], "bit {bit} of page {page}");
+            assert_eq!(is_there, [false; 4], "bit {bit} of page {page}");
+        }
+    }
+}
+
+/// Damage that the checksum of a record does not notice: of bytes eight apart, which are added, the same bit. The page is of
+/// another group then, or so it says.
+#[test]
+fn a_group_that_the_newest_needs_is_missed() {
+    let again = || vec![(KIND.key(1), fact(5, 8))];
+    let bits = [8 * VERSION + 6, 8 * (VERSION + 8) + 6];
+    for page in 0..PAGES {
+        let (lost, warnings, is_there) = life_after(&[&before, &again], page, &bits);
+        assert_eq!(lost, 1, "page {page}");
+        assert_eq!(warnings, ["reliability"], "page {page}");
+        assert!(is_there[0] && !is_there[3], "page {page}: {is_there:?}");
+    }
 }

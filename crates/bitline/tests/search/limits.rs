@@ -424,3 +424,69 @@ fn a_deletion_that_was_broken_off_has_happened_or_not_by_the_next_call() {
     }
     assert!(broken_off[1] > 0, "{broken_off:?}");
 }
+
+fn is_full(refused: &Result<(), Error>) -> bool {
+    is_refused(refused, Status::LINK_TABLE_FULL)
+}
+
+/// Entries of the link table by its formula: 40 bytes for a search region, 4 for a row, and 4 for its block of names.
+#[test]
+fn what_has_no_room_in_the_link_table_is_refused_and_nothing_of_it_is_there() {
+    let more = [
+        ("search.link_table_bytes", "64"),
+        ("bits.compute_blocks_percent", "10"),
+    ];
+    let mut drive = of_two_blocks(&more);
+    let what = of_entries(8 * 4096, 32);
+    drive.search().create("a", &what).expect("40 of 64");
+    let another = drive.search().create("b", &what).map(drop);
+    assert!(is_full(&another), "{another:?}");
+    for row in 0..3 {
+        append(&mut drive, "a", 4096 * row..4096 * (row + 1)).expect("48, 56 and 64 of 64");
+    }
+    for again in [false, true] {
+        if again {
+            cut(&mut drive);
+        }
+        let refused = append(&mut drive, "a", 0..1);
+        assert!(is_full(&refused), "again: {again}, {refused:?}");
+        assert_eq!(
+            drive.search().report("a").expect("told")[0].live.get(),
+            3 * 4096
+        );
+    }
+    drive.search().remove("a").expect("it is there");
+    drive
+        .search()
+        .create("b", &what)
+        .expect("there is room again");
+    append(&mut drive, "b", 0..1).expect("likewise");
+}
+
+#[test]
+fn one_more_search_region_takes_an_entry_for_each_block_of_its_names() {
+    let status = |bytes: &str| {
+        let more = [
+            ("search.link_table_bytes", bytes),
+            ("bits.compute_blocks_percent", "10"),
+        ];
+        let mut drive = of_two_blocks(&more);
+        let what = of_entries(2000, 32);
+        drive.search().create("a", &what).expect("it fits");
+        append(&mut drive, "a", 0..1500).expect("it fits");
+        link(&mut drive, "a", &what, vec![7; 4 * 1500])
+    };
+    // Twice 40, a row, and two blocks.
+    assert!(status("91").is(Status::LINK_TABLE_FULL));
+    assert!(status("92").is(Status::SUCCESS));
+}
+
+#[test]
+fn a_link_table_that_the_dram_does_not_hold_is_told() {
+    let config = two_blocks(&[]).with([("search.link_table_bytes", "17179869184")]);
+    let refused = config.expect_err("as much as there is").to_string();
+    assert!(
+        refused.contains("names to be looked up 20000 and their link table 17179869184"),
+        "{refused}"
+    );
+}

@@ -37,6 +37,8 @@ pub struct Quotas {
     pub buffers: u64,
     /// Names that wait for a row to be full.
     pub search: u64,
+    /// Where names and their values are.
+    pub link_table: u64,
 }
 
 /// Where each part's memory lies. Each begins with a row.
@@ -50,13 +52,15 @@ pub struct DramMap {
     pub buffers: Partition,
     /// Names that wait for a row to be full.
     pub search: Partition,
+    /// Where names and their values are.
+    pub link_table: Partition,
 }
 
 /// Quotas that the DRAM does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "dram.capacity_bytes = {capacity} is too small: the mapping table takes {} bytes, the data cache {}, the page buffers {} and names to be looked up {}, with whole rows {needed} in all",
-    .quotas.mapping, .quotas.cache, .quotas.buffers, .quotas.search
+    "dram.capacity_bytes = {capacity} is too small: the mapping table takes {} bytes, the data cache {}, the page buffers {}, names to be looked up {} and their link table {}, with whole rows {needed} in all",
+    .quotas.mapping, .quotas.cache, .quotas.buffers, .quotas.search, .quotas.link_table
 )]
 pub struct TooSmall {
     /// Bytes of the DRAM.
@@ -85,6 +89,7 @@ impl Quotas {
             cache: partition(self.cache),
             buffers: partition(self.buffers),
             search: partition(self.search),
+            link_table: partition(self.link_table),
         };
         if base > dram.capacity_bytes {
             return Err(TooSmall {

@@ -96,8 +96,8 @@ impl Search {
     /// lookups that begin find them.
     ///
     /// # Errors
-    /// Search Region Full; Command Size Limit Exceeded for more names than memory has room for; flash without room for those
-    /// of full rows, of this table or another.
+    /// Search Region Full; Link Table Full; Command Size Limit Exceeded for more names than memory has room for; flash without
+    /// room for those of full rows, of this table or another.
     pub async fn append(
         &self,
         (namespace, region): (NamespaceId, RegionId),
@@ -126,7 +126,7 @@ impl Search {
     ///
     /// # Errors
     /// Command Size Limit Exceeded if memory never has room for the names; those of [`Search::wait_for_room`]; Search Region
-    /// Full.
+    /// Full, Link Table Full.
     pub(super) async fn reserve<'a>(
         &'a self,
         table: &'a Rc<Table>,
@@ -148,6 +148,7 @@ impl Search {
         if u64::from(count) > self.free_entries(table) {
             return Err(Status::REGION_FULL.into());
         }
+        self.check_links_of_rows(table, self.new_rows(table, count))?;
         let mut record = 0;
         while record < count {
             let row = self.open_row(table).ok_or(Status::REGION_FULL)?;
@@ -177,12 +178,24 @@ impl Search {
 
     /// Entries that a table has room for.
     fn free_entries(&self, table: &Table) -> u64 {
+        let rows = table.rows.borrow().len() as u64;
+        let left = u64::from(table.rows_max).saturating_sub(rows);
+        left * u64::from(table.values.row_names) + self.open_entries(table)
+    }
+
+    /// Of these the ones in rows that there are.
+    fn open_entries(&self, table: &Table) -> u64 {
         let row_names = u64::from(table.values.row_names);
         let rows = table.rows.borrow();
-        let left = u64::from(table.rows_max).saturating_sub(rows.len() as u64);
         let unsealed = rows.values().filter(|row| !row.is_sealed());
         let open = unsealed.map(|row| row_names - u64::from(row.entries.get()));
-        left * row_names + open.sum::<u64>()
+        open.sum()
+    }
+
+    /// Rows that there have to be besides for so many entries.
+    fn new_rows(&self, table: &Table, count: u32) -> u64 {
+        let beyond = u64::from(count).saturating_sub(self.open_entries(table));
+        beyond.div_ceil(table.values.row_names.into())
     }
 
     /// The row to which entries are appended, which has room for one.

@@ -20,6 +20,9 @@ pub struct SearchConfig {
     /// Bytes of the drive's DRAM for names that wait for a row to be full; a command with more is refused. Where a capacitor
     /// saves them, a name counts at least 4 bytes, and a row 21.
     pub buffer_bytes: u64,
+    /// Bytes of the drive's DRAM for the link table, which says where names and values are: 40 for each search region, 4 for
+    /// each row and 4 for each block of names. What has no room in it is refused.
+    pub link_table_bytes: u64,
     /// Whether a capacitor saves these names when the power goes; otherwise the journal keeps them as they come.
     pub capacitor: bool,
     /// Whether names are programmed with margin (ESP, ANVIL 5.1), or as any page with one bit a cell.
@@ -66,8 +69,9 @@ impl SearchConfig {
     }
 
     /// # Errors
-    /// No room for names.
+    /// No room for names, or for where they are.
     pub fn validate(&self) -> Result<(), OutOfRange> {
-        OutOfRange::check("buffer_bytes", self.buffer_bytes, 1 << 12, 1 << 40)
+        OutOfRange::check("buffer_bytes", self.buffer_bytes, 1 << 12, 1 << 40)?;
+        OutOfRange::check("link_table_bytes", self.link_table_bytes, 64, 1 << 40)
     }
 }

@@ -85,8 +85,9 @@ impl Search {
             names.put(0, of_row.len() as u32, |number| of_row[number as usize]);
             added.push(names);
         }
+        self.check_links_of_column(&column, rows.len())?;
         // Nobody else may take the number.
-        table.coming.set(Some(region));
+        table.coming.set(Some(column));
         let outcome = self
             .add_column(table, (place, column), &rows, added, origin)
             .await;

@@ -2,7 +2,7 @@
 //! multi-wordline sense compares a key with as many of them as a page has bits. Values lie in ordinary logical pages.
 //!
 //! `layout` says where bits and values lie, `names` holds those that flash does not hold yet, `table` what there is. `append`
-//! takes entries in, for which there is `room` in memory, `seal` programs a row of names, `find` senses rows, `again` knows
+//! takes entries in, for which there is `room` in memory and in the `link_table`, `seal` programs a row of names, `find` senses rows, `again` knows
 //! what that takes, `index` which names there are where flash holds none, in `cells`, `lookup` answers with values, `delete` takes entries
 //! out and `free` rows, `intents` has deletions that are under way, `there` reads from cells which entries there are; `facts` is
 //! what the journal keeps of all that, `recover` makes the tables anew from it, and `flush` has it keep what a capacitor would save.
@@ -23,6 +23,7 @@ mod index;
 mod intents;
 mod layout;
 mod link;
+mod link_table;
 mod lookup;
 mod names;
 mod recover;

@@ -47,7 +47,7 @@ impl Search {
     /// Allocates a search region with these initial records; gives its number.
     ///
     /// # Errors
-    /// Search Region Limit Exceeded, Names Exceed Buffer, Data Region Overlap, LBA Out of Range, Invalid Search Region if it is to be linked and there
+    /// Search Region Limit Exceeded, Names Exceed Buffer, Link Table Full, Data Region Overlap, LBA Out of Range, Invalid Search Region if it is to be linked and there
     /// is no data region, Invalid Field if that is another one; those of an append.
     pub async fn allocate(
         &self,
@@ -71,7 +71,8 @@ impl Search {
         let taken = tables.values().flat_map(|table| {
             let columns = table.columns.borrow();
             let there = columns.iter().map(|column| column.region);
-            there.chain(table.coming.get()).collect::<Vec<_>>()
+            let coming = table.coming.get().map(|column| column.region);
+            there.chain(coming).collect::<Vec<_>>()
         });
         let mut taken: Vec<u16> = taken.filter(|number| *number > above).collect();
         taken.sort_unstable();
@@ -120,6 +121,7 @@ impl Search {
         if self.tables.borrow().values().any(overlaps) {
             return Err(Status::REGION_OVERLAP.into());
         }
+        self.check_links_of_table()?;
         table
             .columns
             .borrow_mut()

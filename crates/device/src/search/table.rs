@@ -55,8 +55,8 @@ pub(super) struct Table {
     pub(super) rows_max: u32,
     /// By the number of their region.
     pub(super) columns: RefCell<Vec<Column>>,
-    /// The number of the one that is being added.
-    pub(super) coming: Cell<Option<u16>>,
+    /// The one that is being added.
+    pub(super) coming: Cell<Option<Column>>,
     pub(super) rows: RefCell<BTreeMap<u32, Rc<Row>>>,
     /// The row to which entries are appended.
     pub(super) open: Cell<Option<u32>>,

@@ -224,6 +224,19 @@ impl Nand {
         self.failures = failures;
     }
 
+    /// Inverts a bit of the spare bytes of a page, as damage that their code does not notice would; for tests of what reads
+    /// them. An image keeps them as they were. Whether there is such a bit.
+    pub fn damage_spare(&mut self, page: Ppa, bit: u32) -> bool {
+        let page = self.geometry().page_address(page);
+        let mut spare = self.array.spare(page).unwrap_or_default().to_vec();
+        let Some(byte) = spare.get_mut(bit as usize / 8) else {
+            return false;
+        };
+        *byte ^= 1 << (bit % 8);
+        self.array.set_spare(page, &spare);
+        true
+    }
+
     /// The wear, mode, write frontier and condition of a block.
     ///
     /// # Panics

@@ -31,7 +31,8 @@ Rows = Sequence[Mapping[str, Any]]
 #: Published values by key.
 Known = Mapping[str, float]
 
-#: Above figures of a quick run.
+#: Above figures of a quick run: of queries, of graphs, of both.
+FEWER, SMALLER = "quick: fewer queries", "quick: graphs that are smaller than the paper's"
 QUICK = "quick: fewer queries, and graphs that are smaller than the paper's"
 
 #: How a published number is drawn: over whatever is measured, and told from it without colour.
@@ -43,6 +44,8 @@ _MARK: dict[str, Any] = {
     "markerfacecolor": "white",
     "markeredgewidth": 1.1,
 }
+#: The least share in Figure 9.
+LEAST = 1e-10
 _SYSTEMS = ("Conv", "IMS", "Dual")
 #: What shares of movement are of.
 _PARTS = {
@@ -55,6 +58,12 @@ _PARTS = {
 
 def _published() -> Line2D:
     return Line2D([], [], **_MARK, label="published")
+
+
+def _hollow(place: int) -> dict[str, Any]:
+    """How a number is drawn that is published of a series: in its colour and form, and hollow."""
+    colour, marker = look(place).colour, look(place).marker
+    return {**_MARK, "color": colour, "marker": marker, "markersize": 7.5, "markerfacecolor": "none"}
 
 
 def lookups(path: Path, rows: Rows) -> None:
@@ -110,38 +119,56 @@ def errors(path: Path, rows: Rows, known: Known) -> None:
         OSError: The file cannot be written.
     """
     modes = list(dict.fromkeys(row["mode"] for row in rows))
-    least = 1e-10
-    note = f"shares below {number(least)} are drawn there; published: at 2,500 and 20,000 cycles"
-    marks = (
-        ("misses", (("figure09.slc_misses", 2_500), ("figure09.esp_misses", 20_000))),
-        (
-            "false_matches",
-            (
-                ("figure09.slc_false", 2_500),
-                ("figure09.esp_false", 20_000),
-                ("figure09.tuned_false", 2_500),
-                ("figure09.both_false", 20_000),
-            ),
-        ),
-    )
+    cycles = sorted({row["pe_cycles"] for row in rows})
+    note = f"shares below {number(LEAST)}, and published ones of none, are drawn there"
     titles = {"misses": "(a) Missed", "false_matches": "(b) Found falsely"}
     with drawing(path, "Names looked up by themselves", (WIDTH, 3.0), note) as figure:
         panels = figure.subplots(1, 2, sharey=True, squeeze=False)[0]
-        for axes, (what, keys) in zip(panels, marks, strict=True):
+        for axes, (what, title) in zip(panels, titles.items(), strict=True):
             for place, mode in enumerate(modes):
                 of = [row for row in rows if row["mode"] == mode]
-                shares = [max(row[f"expected_{what}"], least) for row in of]
+                shares = [max(row[f"expected_{what}"], LEAST) for row in of]
                 axes.plot([row["pe_cycles"] for row in of], shares, **look(place).curve())
-            for key, cycles in keys:
-                if key in known:
-                    axes.plot([cycles], [known[key]], **_MARK, zorder=4)
-            axes.set(yscale="log", title=titles[what], xlabel="P/E cycles")
+                said = published_errors(what, mode, cycles, known)
+                axes.plot(said.keys(), said.values(), **_hollow(place), zorder=4)
+            axes.set(yscale="log", title=title, xlabel="P/E cycles")
             log_ticks(axes.yaxis)
-            axes.set_xticks(sorted({row["pe_cycles"] for row in rows}))
+            axes.set_xticks(cycles)
             plain_ticks(axes.xaxis)
             dress(axes)
         panels[0].set_ylabel("For each name")
-        legend(figure, [*_lines(modes, markers=True), _published()], columns=5)
+        said_of = [
+            Line2D([], [], **_hollow(place), label=f"{mode}, published") for place, mode in enumerate(modes)
+        ]
+        both = zip(_lines(modes, markers=True), said_of, strict=True)
+        legend(figure, [handle for pair in both for handle in pair], columns=4)
+
+
+def published_errors(what: str, mode: str, cycles: Sequence[int], known: Known) -> dict[int, float]:
+    """What is published of Figure 9 for a mode, by cycles: shares; where there were none, the least drawn."""
+    few, many = cycles[0], cycles[-1]
+    shares = {
+        ("misses", "S"): ("figure09.slc_misses", few),
+        ("misses", "S+E"): ("figure09.esp_misses", many),
+        ("false_matches", "S"): ("figure09.slc_false", few),
+        ("false_matches", "S+E"): ("figure09.esp_false", many),
+        ("false_matches", "S+F"): ("figure09.tuned_false", few),
+        ("false_matches", "S+E+F"): ("figure09.both_false", many),
+    }
+    none = {
+        ("misses", "S+E"): ("figure09.esp_none", [few]),
+        ("false_matches", "S+E"): ("figure09.esp_none", [few]),
+        ("misses", "S+F"): ("figure09.tuned_none", cycles),
+        ("misses", "S+E+F"): ("figure09.both_none", cycles),
+    }
+    said: dict[int, float] = {}
+    key, at = none.get((what, mode), ("", []))
+    if known.get(key) == 1:
+        said |= dict.fromkeys(at, LEAST)
+    key, where = shares.get((what, mode), ("", few))
+    if key in known:
+        said[where] = known[key]
+    return said
 
 
 def transactions(
@@ -153,7 +180,7 @@ def transactions(
         OSError: The file cannot be written.
     """
     slow = next(one for one in found if one.drive == "SSD-B").baseline.ns
-    with drawing(path, "TPC-C: customers by last name", (WIDTH, 2.9), QUICK if quick else "") as figure:
+    with drawing(path, "TPC-C: customers by last name", (WIDTH, 2.9), FEWER if quick else "") as figure:
         left, right = figure.subplots(1, 2, width_ratios=(2, 3))
         labels, heights, marks = [], [], []
         for one in found:
@@ -229,7 +256,7 @@ def memory(path: Path, found: Sequence[Traversal], known: Known, *, quick: bool)
     shares = {one.graph: one.index_bytes / one.adjacency_bytes for one in found}
     title = "Host memory of the index over an adjacency list's"
     shares["mean"] = sum(shares.values()) / len(shares)
-    with drawing(path, title, (1.3 * COLUMN, 2.7), QUICK if quick else "") as figure:
+    with drawing(path, title, (1.3 * COLUMN, 2.7), SMALLER if quick else "") as figure:
         axes = figure.subplots()
         bars = axes.bar(range(len(shares)), list(shares.values()), 0.6, **look(0).area())
         axes.bar_label(bars, [f"{share:.1%}" for share in shares.values()], padding=6, fontsize=7)
@@ -250,7 +277,7 @@ def traversals(path: Path, found: Sequence[Traversal], known: Known, *, quick: b
     """
     drives = list(dict.fromkeys(one.drive for one in found))
     title = "Visits of all vertices: time over OOM's"
-    with drawing(path, title, (WIDTH, 2.9), QUICK if quick else "") as figure:
+    with drawing(path, title, (WIDTH, 2.9), SMALLER if quick else "") as figure:
         panels = figure.subplots(1, len(drives), sharey=True, squeeze=False)[0]
         for axes, drive in zip(panels, drives, strict=True):
             of = [one for one in found if one.drive == drive]

@@ -34,7 +34,7 @@ impl Candidate {
 
 impl Ftl {
     /// Takes the facts that `records` name, of pages of the journal. Groups of which a
-    /// page is missing were torn, or are not needed.
+    /// page is missing were torn, or are not needed; but for the one that the newest names as needed.
     pub(super) async fn rebuild_journal(
         &self,
         scanner: &Rc<Scanner>,
@@ -58,6 +58,9 @@ impl Ftl {
             }
         }
         groups.retain(|_, group| group.is_whole() || is_planted(Bug::RecoveryTakesTornGroups));
+        if misses_needed(&groups) && scanner.scan.borrow().recovered.damaged_records == 0 {
+            self.count(|counts| counts.pages_lost += 1);
+        }
         // The newest says how far to look back; if it cannot be read, the one before it does.
         while let Some((newest, group)) = groups.last_key_value() {
             let oldest = match group.oldest {
@@ -121,4 +124,11 @@ impl Ftl {
         let lost = versions.iter().filter(|version| !groups[version].is_read());
         lost.copied().collect()
     }
+}
+
+/// Whether the group is not there, or not whole, that the newest whole one names as the oldest needed: that one was whole when
+/// this was written, so no power cut tore it. Nothing is said of those between: they may have been torn in any earlier life.
+fn misses_needed(whole: &BTreeMap<u64, Candidate>) -> bool {
+    let newest = whole.last_key_value();
+    newest.is_some_and(|(_, group)| group.oldest != 0 && !whole.contains_key(&group.oldest))
 }

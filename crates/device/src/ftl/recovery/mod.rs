@@ -34,6 +34,8 @@ use scan::Scanner;
 pub struct Recovered {
     /// Pages read.
     pub pages_read: u64,
+    /// Of these, pages that were programmed completely and whose record is damaged: what they held, nobody knows.
+    pub damaged_records: u64,
     /// When recovery was over.
     pub finished_at: Time,
 }
@@ -75,6 +77,8 @@ impl Ftl {
         }
         let mut scan = scanner.scan.borrow_mut();
         let mut recovered = std::mem::take(&mut scan.recovered);
+        // Any of them may have been needed.
+        ftl.count(|counts| counts.pages_lost += recovered.damaged_records);
 
         let root_number = root.as_ref().map_or(0, |found| found.root.next_sequence);
         let root_version = root.as_ref().map_or(0, |found| found.root.next_version);

@@ -275,6 +275,7 @@ impl Scan {
         let Some(spare) = spare else {
             return First::None;
         };
+        self.recovered.damaged_records += u64::from(Record::is_damaged(spare));
         let mut first = First::Foreign;
         for (slot, record) in Record::decode_slots(spare, unit) {
             self.next_version = self.next_version.max(record.version + 1);

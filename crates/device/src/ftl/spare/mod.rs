@@ -212,6 +212,13 @@ impl Record {
         (*check == checksum(body) && lpn != NOTHING).then_some(record)
     }
 
+    /// Whether these spare bytes, of a page that was programmed completely, are not those that any record was written as.
+    /// Of a page whose program the power cut there are none.
+    pub(super) fn is_damaged(spare: &[u8]) -> bool {
+        let last = spare.split_last();
+        last.is_some_and(|(check, body)| *check != checksum(body))
+    }
+
     /// Whether these spare bytes, which hold a record, are those of a page of the journal.
     pub(super) fn is_of_journal(spare: &[u8]) -> bool {
         spare.first() == Some(&Owner::Journal.code())

@@ -185,6 +185,18 @@ impl Array {
         programmed.then(|| self.pages.spare(place, page))
     }
 
+    /// Other spare bytes, as many, of a page that was programmed completely.
+    pub(crate) fn set_spare(&mut self, page: PageAddress, spare: &[u8]) {
+        debug_assert_eq!(self.spare(page).map(<[u8]>::len), Some(spare.len()));
+        let blocks = self.blocks.len();
+        let block = &mut self.blocks[page.block.0 as usize];
+        let bits = ProgramMode::from_code(block.mode).map_or(1, ProgramMode::bits_per_cell);
+        let shape = (self.wordlines_per_block * bits, blocks);
+        let programmed = PageState::Programmed;
+        self.pages
+            .program(&mut block.place, page, programmed, spare, shape);
+    }
+
     /// Notes a read of some page of the block; gives its erases, and its reads since the last.
     #[inline]
     pub(crate) fn note_read(&mut self, block: BlockId) -> (u32, u32) {

@@ -38,9 +38,8 @@ MANY_BLOCKS = {
     "nand.geometry.cells_per_string": 8,
 }
 
-# A name of the package is looked up before the call that is interrupted: its module is imported then, and where
-# Ctrl-C comes while that runs code from a string, as dataclasses do, Python itself ends by the signal whoever
-# catches the exception.
+# A name of the package is looked up before the call that is interrupted, for its module is imported then: where
+# Ctrl-C comes while that runs code from a string, as dataclasses do, Python ends by the signal, caught or not.
 def interrupted(call):
     print("begins", flush=True)
     try:

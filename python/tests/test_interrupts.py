@@ -38,8 +38,8 @@ MANY_BLOCKS = {
     "nand.geometry.cells_per_string": 8,
 }
 
-# A name of the package is looked up before the call that is interrupted, for its module is imported then: where
-# Ctrl-C comes while that runs code from a string, as dataclasses do, Python ends by the signal, caught or not.
+# A name of the package is looked up before the call that is interrupted, for its module is imported then:
+# where Ctrl-C comes while that runs code from a string, as dataclasses do, Python ends by it, caught or not.
 def interrupted(call):
     print("begins", flush=True)
     try:

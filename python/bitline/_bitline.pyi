@@ -154,6 +154,20 @@ class Search:
     def count(self, name: str, groups: list[list[tuple[int, int, bytes, bytes]]]) -> int:
         """How many entries a query finds."""
 
+    def estimate(
+        self,
+        name: str,
+        groups: list[list[tuple[int, int, bytes, bytes]]],
+        parts: list[tuple[int, int]],
+        matches: int,
+        pages: int | None = None,
+        count: bool = False,
+    ) -> str:
+        """What a query that finds so many entries, in so many pages, would take, as JSON.
+
+        To count them with `count`, else to give parts of their values.
+        """
+
     def delete(self, name: str, groups: list[list[tuple[int, int, bytes, bytes]]]) -> int:
         """Delete what a query finds; how many entries."""
 

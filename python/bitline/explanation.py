@@ -89,7 +89,7 @@ class EstimatedEnergy:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What an evaluation would take, on a drive that does nothing else."""
+    """What an evaluation or a lookup would take, on a drive that does nothing else."""
 
     time: Duration
     """From the host's doorbell to its completion."""
@@ -101,10 +101,14 @@ class Estimate:
     """How long the accelerator is at work."""
     link: Duration
     """How long the link to the host is occupied."""
+    cores: Duration
+    """How long the drive's cores work, all of them together."""
+    dram: Duration
+    """How long the drive's DRAM moves data."""
     host: Duration
     """How long the host computes."""
-    bottleneck: Literal["array", "channel", "accelerator", "link", "host"]
-    """What the evaluation waits for."""
+    bottleneck: Literal["array", "channel", "accelerator", "link", "cores", "dram", "host"]
+    """What is waited for."""
     energy: Energy
     """Spent by everything."""
     energy_by: tuple[EstimatedEnergy, ...] = field(metadata={"key": "energy"})

@@ -27,7 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("cost", &["port", "schedule"]),
     ("cache", &["backend"]),
     ("bits", &["cache", "cost"]),
-    ("search", &["cache"]),
+    ("search", &["cache", "cost"]),
     ("frontend", &["bits", "search"]),
     ("faults", &["ftl"]),
     ("compatibility", &["frontend"]),

@@ -65,7 +65,7 @@ pub use key_value::{KeyValue, KeyValueMap, KeyValueOptions, Pairs};
 pub use lookups::{NameLookupErrors, NameLookups};
 pub use pending::{Finished, Pending};
 pub use platforms::{EstimateReport, EstimatedEnergy, Platform};
-pub use search::{NameTerm, Search, StoreInfo};
+pub use search::{NameTerm, Returns, Search, StoreInfo};
 pub use statistics::{EnergyEntry, LatencyEntry, Statistics, TenantEntry};
 pub use volume::{
     Array, Content, Extent, Group, GroupInfo, Kind, Move, Object, ObjectId, Rows, Usage, Vector,
@@ -87,7 +87,7 @@ pub use device::ftl::{
 };
 pub use device::region::HandleError;
 pub use device::schedule::{Fault, FlashCounts};
-pub use device::search::SearchCounts;
+pub use device::search::{ExpectedMatches, SearchCounts};
 pub use host::bits::Checked;
 pub use host::search::{
     Appended, DataRegion, Found, NameField, NameKind, SearchError, Updated, Wanted, numbers, ranges,

@@ -311,6 +311,7 @@ impl DeviceConfig {
             accelerator: self.bits.accelerator(page_bytes),
             active_milliwatts: self.frontend.active_milliwatts,
             cores: self.cores.clone(),
+            dram: self.dram.clone(),
             page_buffers: self.memory.for_commands(),
             schedule: self.schedule.clone(),
         }

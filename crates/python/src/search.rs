@@ -1,7 +1,8 @@
 //! Name-value stores for Python.
 
 use bitline::{
-    Error, Host, NameKind, NameTerm, NewStore, Part, Pattern, RegionRecord, SearchError, Wanted,
+    Error, ExpectedMatches, Host, NameKind, NameTerm, NewStore, Part, Pattern, RegionRecord,
+    Returns, SearchError, Wanted,
 };
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
@@ -125,6 +126,37 @@ impl Search {
     fn count(&self, name: String, groups: Groups) -> PyResult<u32> {
         let groups = terms(groups)?;
         self.run(async move |host| host.count_entries(&name, &groups).await)
+    }
+
+    /// What a query that finds so many entries would take, as JSON: to count them, or without `count` to give records of them.
+    #[pyo3(signature = (name, groups, parts, matches, pages = None, count = false))]
+    fn estimate(
+        &self,
+        name: &str,
+        groups: Groups,
+        parts: Vec<(u32, u32)>,
+        matches: u64,
+        pages: Option<u64>,
+        count: bool,
+    ) -> PyResult<String> {
+        let groups = terms(groups)?;
+        let parts = parts.into_iter();
+        let parts = parts.map(|(first, bytes)| Part { first, bytes });
+        let parts: Vec<Part> = parts.collect();
+        let wanted = Wanted::default();
+        let returns = match count {
+            true => Returns::Count,
+            false => Returns::Records {
+                parts: &parts,
+                wanted,
+            },
+        };
+        let expected = ExpectedMatches { matches, pages };
+        let estimate = |drive: &mut bitline::Drive| {
+            let mut search = drive.search();
+            search.estimate(name, &groups, returns, expected)
+        };
+        json(&self.0.get().with(estimate)?)
     }
 
     /// Deletes what a query finds; gives how many entries.

@@ -22,6 +22,8 @@ _PARTS = {
     "channel": "busiest channel",
     "accelerator": "accelerator",
     "link": "link to the host",
+    "cores": "controller cores",
+    "dram": "DRAM of the drive",
     "host": "host",
 }
 

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from bitline.arguments import whole_number
 from bitline.columns.ranges import Ranges
 from bitline.errors import NvmeError, UsageError
+from bitline.explanation import Estimate
 from bitline.search import pieces
 from bitline.search.compaction import compacted, finish_copy, is_full, no_room
 from bitline.search.pieces import Item
@@ -152,6 +153,23 @@ class KeyValue(MutableMapping[bytes, bytes]):
             known = set(some)
             found.update(self._items(*self._exactly(some), known.__contains__))
         return found
+
+    def estimate(self, name: bytes, *, entries: int = 1) -> Estimate:
+        """What looking up a name would take of the drive as it is now, if it does nothing else.
+
+        Nothing is carried out: that the name is there, and how many entries its item takes, 0 for none, is
+        assumed.
+
+        Raises:
+            TypeError: Something else than bytes.
+            UsageError: A long name, and there are none so far.
+            NvmeError: What the drive reports.
+        """
+        short, long = self._exactly([_bytes("name", name)])
+        store = self._long if long else self._short
+        if store is None:
+            raise UsageError(f"{self.name!r} has no names of more than {self.name_bytes} bytes")
+        return store.estimate(short or long, None, entries, None, count=False)
 
     def __contains__(self, name: object) -> bool:
         """Whether there is a name.

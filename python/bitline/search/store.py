@@ -10,7 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
+from bitline.arguments import whole_number
 from bitline.errors import NvmeError, UsageError
+from bitline.explanation import Estimate
+from bitline.records import made
 from bitline.search.service import Service
 
 #: A condition on the names of one search region: which, the bits it is about, what they are, which count.
@@ -63,6 +66,11 @@ class SearchGlue(Protocol):
 
     def count(self, name: str, groups: Terms) -> int:
         """How many match."""
+
+    def estimate(
+        self, name: str, groups: Terms, parts: Parts, matches: int, pages: int | None, count: bool
+    ) -> str:
+        """What a lookup that finds so many entries would take, or a count, as JSON."""
 
     def delete(self, name: str, groups: Terms) -> int:
         """Delete what matches; how many."""
@@ -261,6 +269,16 @@ class Store:
         self._context.counters.counts += 1
         self._context.counters.terms += sum(map(len, groups))
         return self.glue.count(self.name, groups)
+
+    def estimate(
+        self, groups: Terms, parts: Parts | None, matches: int, pages: int | None, *, count: bool
+    ) -> Estimate:
+        """What `lookup`, or `count`, would take if so many match, in so many pages."""
+        whole_number("the number that is found", matches, 0, (1 << 32) - 1)
+        if pages is not None:
+            whole_number("pages", pages, 0, (1 << 32) - 1)
+        told = self.glue.estimate(self.name, groups, parts or [], matches, pages, count)
+        return made(Estimate, json.loads(told))
 
     def delete(self, groups: Terms) -> int:
         """Delete what matches; how many."""

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from bitline.arguments import whole_number
 from bitline.errors import BitlineError, UsageError
+from bitline.explanation import Estimate
 from bitline.search import sql
 from bitline.search.arrow_expression import from_arrow
 from bitline.search.binder import Binder
@@ -190,8 +191,64 @@ class Table:
             return self._store.count(plan.groups)
         return int(self._found(asked, sorted(asked.condition.columns())[:1], plan).num_rows)
 
-    def explain(self, condition: Where | None = None, columns: Sequence[str] | None = None) -> str:
-        """What of a question the drive is asked, and what is left to the host. Nothing is carried out."""
+    def estimate(
+        self,
+        condition: Where | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        rows: int,
+        pages: int | None = None,
+        count: bool = False,
+    ) -> Estimate | None:
+        """What a question would take of the drive as it is now, if it does nothing else.
+
+        Nothing is carried out. Time and energy are those of the commands, from the first doorbell to the last
+        completion; the host's own work is none of it.
+
+        Args:
+            condition: As in `where`.
+            columns: As in `where`.
+            rows: How many rows the drive finds, which is not known before. They are taken to lie evenly in
+                the table.
+            pages: In how many pages of flash they lie, where that is known: those of a page side by side.
+            count: Of `count(..., check=False)`, not of `where`.
+
+        Returns:
+            The estimate; None if the drive is asked nothing, as no row can be meant.
+
+        Raises:
+            UsageError: As `where`; names do not tell all of what is to be counted.
+            NvmeError: What the drive reports.
+        """
+        asked = self.asked(condition)
+        plan = self._plan(asked.condition)
+        if count and not plan.exact:
+            raise UsageError(f"names do not tell all of {asked.condition.words()}: rows are read to count it")
+        return self._estimated(asked, columns, plan, (rows, pages), count=count)
+
+    def _estimated(
+        self,
+        asked: Asked,
+        columns: Sequence[str] | None,
+        plan: Plan,
+        found: tuple[int, int | None],
+        *,
+        count: bool = False,
+    ) -> Estimate | None:
+        if not (plan.groups or plan.is_everything):
+            return None
+        needed = self._needed(asked, columns) or self.schema.names[:1]
+        groups = self._store.everything() if plan.is_everything and not count else plan.groups
+        parts = None if count else self._layout.rows.parts(needed)
+        return self._store.estimate(groups, parts, *found, count=count)
+
+    def explain(
+        self, condition: Where | None = None, columns: Sequence[str] | None = None, *, rows: int = 1
+    ) -> str:
+        """What of a question the drive is asked, and what is left to the host. Nothing is carried out.
+
+        `estimate` tells more of what it would take if the drive finds so many rows.
+        """
         asked = self.asked(condition)
         plan, parts = self._plan(asked.condition), self._layout.rows.parts(self._needed(asked, columns))
         told = [
@@ -204,6 +261,9 @@ class Table:
             told.append(f"host, what names do not tell: {' and '.join(part.words() for part in open_)}")
         else:
             told.append("host: looks again whether each row is meant")
+        estimate = self._estimated(asked, columns, plan, (rows, None))
+        if estimate is not None:
+            told.append(f"estimate for {counted(rows, 'row')}: {estimate.time}, {estimate.energy}")
         return "\n".join(told)
 
     def _told(self, plan: Plan) -> str:

@@ -136,6 +136,17 @@ class FakeSearch:
         data = self._of(name)
         return int(self._found(data, groups).sum())
 
+    def estimate(
+        self, name: str, groups: Terms, parts: Parts, matches: int, pages: int | None, count: bool
+    ) -> str:
+        """A microsecond an entry, and a picojoule."""
+        self._matching(self._of(name), groups)
+        busy = ("array", "channel", "accelerator", "link", "cores", "dram", "host")
+        told = {f"{part}_ns": 0.0 for part in busy}
+        return json.dumps(
+            {**told, "time_ns": 1e3 * matches, "bottleneck": "array", "energy_pj": matches, "energy": []}
+        )
+
     def delete(self, name: str, groups: Terms) -> int:
         self.asked.append(("delete", name, groups, []))
         data = self._of(name)

@@ -197,3 +197,27 @@ def test_it_is_there_when_an_image_is_opened_again(tmp_path: Path) -> None:
         assert list(drive.search) == ["kv", "t"]
         assert dict(drive.search.key_value("kv").items()) == {b"a": b"1"}
         same(drive.search.table("t").where(), data().select(["i8", "text"]))
+
+
+def test_what_a_lookup_takes_is_what_was_estimated() -> None:
+    with bitline.open(set=SMALL_PAGES) as drive:
+        rows = pa.table({"number": np.arange(9000, dtype=np.int32), "tag": np.arange(9000) // 4500})
+        table = drive.search.table("numbers", rows, indexes=["number", "tag"])
+        drive.measure({"requests": 2000, "range_blocks": 64, "arrival": {"kind": "closed", "depth": 1}})
+        for condition, found in (("number = 0", 1), ("number = 9000", 0), ("tag = 2", 0)):
+            told = table.estimate(condition, rows=found)
+            assert told is not None
+            before = drive.statistics
+            assert table.where(condition).num_rows == found
+            work = drive.statistics.since(before)
+            assert told.time.ns == pytest.approx(work.elapsed.ns, rel=0.01)
+            assert told.energy.pj == pytest.approx(work.energy.pj, rel=0.01)
+            assert f"estimate for {found} row" in table.explain(condition, rows=found)
+        kv = drive.search.key_value("kv")
+        kv[b"name"] = b"value"
+        told, before = kv.estimate(b"name"), drive.statistics
+        assert kv[b"name"] == b"value"
+        work = drive.statistics.since(before)
+        assert told.time.ns == pytest.approx(work.elapsed.ns, rel=0.01)
+        with pytest.raises(UsageError, match="has no names of more than 29 bytes"):
+            kv.estimate(bytes(30))

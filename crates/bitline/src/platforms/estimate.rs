@@ -1,4 +1,4 @@
-//! What an evaluation is estimated to take.
+//! What an evaluation or a lookup is estimated to take.
 
 use device::cost::{Cost, Spending};
 use serde::Serialize;
@@ -17,9 +17,13 @@ pub struct EstimateReport {
     pub accelerator_ns: f64,
     /// How long the link to the host is occupied.
     pub link_ns: f64,
+    /// How long the drive's cores work, all of them together.
+    pub cores_ns: f64,
+    /// How long the drive's DRAM moves data.
+    pub dram_ns: f64,
     /// How long the host computes.
     pub host_ns: f64,
-    /// What the evaluation waits for: `array`, `channel`, `accelerator`, `link` or `host`.
+    /// What is waited for: `array`, `channel`, `accelerator`, `link`, `cores`, `dram` or `host`.
     pub bottleneck: &'static str,
     /// Energy of everything, in picojoules.
     pub energy_pj: u64,
@@ -56,6 +60,8 @@ impl EstimateReport {
             channel_ns: cost.channel.as_ns(),
             accelerator_ns: cost.accelerator.as_ns(),
             link_ns: cost.link.as_ns(),
+            cores_ns: cost.cores.as_ns(),
+            dram_ns: cost.dram.as_ns(),
             host_ns: 0.0,
             bottleneck: cost.bottleneck().name(),
             energy_pj: cost.total_energy().as_pj(),

@@ -4,8 +4,10 @@
 //! A store's names are counted from 0, whatever search regions the drive has given them. [`crate::KeyValue`] makes a map of
 //! names of any length out of stores.
 
+mod estimate;
 mod operations;
 
+pub use estimate::Returns;
 use host::search::{Appended, Found, NameKind, Updated, Wanted};
 use host::volume::NewStore;
 use nvme::command::RegionRecord;

@@ -12,7 +12,7 @@ use crate::host_end::{Absent, DriveVolume, Host, Using};
 use crate::volume::{not_found, number_of};
 
 impl Host {
-    fn search_device(&self) -> SearchDevice<Queue> {
+    pub(super) fn search_device(&self) -> SearchDevice<Queue> {
         SearchDevice::new(self.block.clone())
     }
 
@@ -164,7 +164,7 @@ impl Host {
     }
 
     /// A store's data region, which stays where it is until the second of both is dropped.
-    async fn use_store(&self, name: &str) -> Result<(DataRegion, Using<'_>), Error> {
+    pub(super) async fn use_store(&self, name: &str) -> Result<(DataRegion, Using<'_>), Error> {
         let (object, using) = self.use_object(name).await?;
         let region = object.data_region().ok_or_else(|| wrong_kind(&object))?;
         Ok((region, using))
@@ -181,7 +181,7 @@ fn wrong_kind(object: &Object) -> Error {
 }
 
 /// A query as the drive has it, whose terms name search regions.
-fn query(
+pub(super) fn query(
     region: &DataRegion,
     groups: &[Vec<NameTerm>],
     parts: &[Part],

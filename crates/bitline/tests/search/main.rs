@@ -2,6 +2,7 @@
 
 mod again;
 mod deletions;
+mod estimates;
 mod key_value;
 mod levelling;
 mod limits;

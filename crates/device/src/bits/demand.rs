@@ -185,6 +185,7 @@ impl<'a> Site<'a> {
             die: die.0,
             pages: batch.len() as u32,
             bytes: batch.iter().map(bytes).sum(),
+            works: 0,
             asked: order
                 .map(|&computation| self.asked(&steps.plan.computations[computation], batch))
                 .collect(),
@@ -226,6 +227,7 @@ fn stage(
         ops: recipe.instructions.iter().flat_map(op).collect(),
         ahead: ahead.fetches as usize,
         buffers: ahead.buffers,
+        keeps: false,
         through_accelerator: recipe.uses_accelerator(),
         destination,
     }

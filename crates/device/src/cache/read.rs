@@ -38,6 +38,13 @@ pub struct Found {
     bytes: u32,
 }
 
+impl Found {
+    /// Its address in the drive's DRAM, and its bytes.
+    pub(crate) fn in_dram(&self) -> (u64, u64) {
+        (self.address, self.bytes.into())
+    }
+}
+
 impl Rest {
     /// The slice from the first missing byte to the last, of the one that was looked for.
     pub fn of(&self, slice: PageSlice) -> PageSlice {

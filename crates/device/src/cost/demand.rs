@@ -3,21 +3,23 @@
 use std::rc::Rc;
 
 use media::core::Work;
+use media::dram::Toward;
 use media::nand::{PageAddress, ProgramMode};
 use sim::{Energy, Span};
 
 use super::Account;
+use crate::memory::Partition;
 
 /// A command of the host, and everything that it has the drive do.
 #[derive(Clone, Debug, Default)]
 pub struct Demand {
-    /// Bytes fetched from host memory besides the queue entry: an expression.
+    /// Bytes fetched from host memory besides the queue entry: an expression, or a query.
     pub fetched_bytes: u64,
     /// What the firmware does before the dies do anything.
     pub firmware: Vec<Work>,
-    /// The dies' shares, side by side.
+    /// The dies' shares, side by side; or one that has work for all of them.
     pub dies: Vec<DieDemand>,
-    /// Bytes sent before the completion, at the end.
+    /// Bytes sent before the completion, at the end: a count, or records.
     pub answer_bytes: u64,
 }
 
@@ -39,6 +41,8 @@ pub struct StageDemand {
     pub ahead: usize,
     /// Page buffers that each die's share has at a time.
     pub buffers: u32,
+    /// A batch keeps its buffers until the controller is done with it: then the next is asked for, not when its pages are here.
+    pub keeps: bool,
     /// Pages wait for the accelerator in its buffer.
     pub through_accelerator: bool,
     /// Where the result goes.
@@ -59,6 +63,13 @@ pub enum AskedOfDies {
     Commands(Vec<(u32, u32)>),
     /// To read parts of pages, wherever these are.
     Reads(Vec<PageRead>),
+    /// The same, and parts that the drive's DRAM has leave it meanwhile.
+    Parts {
+        /// Those that flash has.
+        reads: Vec<PageRead>,
+        /// The address and the bytes of each of the others.
+        cached: Vec<(u64, u64)>,
+    },
 }
 
 /// A page that is read for itself, as any data.
@@ -109,6 +120,10 @@ pub enum Op {
     },
     /// The accelerator takes in so many pages of each plane.
     Accelerate(u64),
+    /// The batch's bytes move into or out of a part of the drive's DRAM.
+    Dram(Partition, Toward),
+    /// A core does this as often as the batch says, in one go.
+    Work(Work),
 }
 
 /// Where the pages of a result go.
@@ -129,8 +144,10 @@ pub struct BatchDemand {
     pub die: u32,
     /// Pages.
     pub pages: u32,
-    /// Bytes of the result.
+    /// Bytes of the result, or of what goes through the drive's DRAM.
     pub bytes: u64,
+    /// How often a core does its work.
+    pub works: u64,
     /// By fetch: what dies are asked for.
     pub asked: Vec<AskedOfDies>,
     /// Pages of the die that a result is programmed into: the plane and the page of its block. Those of several planes

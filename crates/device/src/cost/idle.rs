@@ -1,10 +1,11 @@
 //! A drive with nothing in it, in a simulation of its own, on which demands are lived through.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
 use media::core::{Cores, Work};
+use media::dram::{Dram, ScatteredAccess, Toward};
 use media::link::{Carries, Link, READ_REQUEST_BYTES};
 use nvme::{CompletionEntry, SubmissionEntry};
 use sim::resource::{Priority, Semaphore, Server};
@@ -12,15 +13,24 @@ use sim::{JoinHandle, Ledger, Sim, Simulation, Time};
 
 use super::array::{Array, AskedPages, NOBODY};
 use super::{
-    Account, AskedOfDies, BatchDemand, Cost, CostModel, Demand, Destination, DieDemand, Op,
-    StageDemand,
+    ACCOUNTS, Account, AskedOfDies, BatchDemand, Cost, CostModel, Demand, Destination, DieDemand,
+    Op, StageDemand,
 };
 use crate::energy::ActiveTime;
+use crate::memory::Partition;
 use crate::port::{DOORBELL_BYTES, fetch_over, post_fetch};
 use crate::schedule::Ticket;
 
 const ENTRY_BYTES: u64 = size_of::<SubmissionEntry>() as u64;
 const COMPLETION_BYTES: u64 = CompletionEntry::BYTES as u64;
+
+/// What was asked for and is on its way.
+struct Asked<'a> {
+    of_dies: Ticket<'a>,
+    /// When what the DRAM has of it is here.
+    of_dram: Option<Time>,
+}
+
 /// An idle drive, as far as operations pass through it.
 pub struct IdleDrive {
     sim: Sim,
@@ -31,6 +41,8 @@ pub struct IdleDrive {
     /// Room in the controller's memory.
     buffers: Semaphore,
     cores: Cores,
+    /// The DRAM, and what it spends; there from its first use on.
+    dram: OnceCell<(Rc<Dram>, Ledger)>,
     accelerator: Server,
     /// Pages of the accelerator's buffer that are free.
     room: Rc<Semaphore>,
@@ -50,6 +62,7 @@ impl IdleDrive {
             array: Array::new(sim, model, &room),
             buffers: Semaphore::new(sim, model.page_buffers.into()),
             cores: Cores::new(&model.cores),
+            dram: OnceCell::new(),
             accelerator: Server::new(sim),
             room,
             link: Link::new(sim, &model.link, &Ledger::default()),
@@ -61,11 +74,19 @@ impl IdleDrive {
 
     /// What one demand takes on an idle drive.
     pub fn live(demand: Demand, model: &CostModel) -> Cost {
+        IdleDrive::live_in_turn(vec![demand], model)
+    }
+
+    /// What several take of which the host sends each when it has the completion of the one before.
+    pub fn live_in_turn(demands: Vec<Demand>, model: &CostModel) -> Cost {
         let simulation = Simulation::new(0);
         let drive = IdleDrive::new(&simulation.handle(), model);
-        simulation
-            .handle()
-            .spawn_detached(drive.clone().carry_out(demand));
+        let host = drive.clone();
+        simulation.handle().spawn_detached(async move {
+            for demand in demands {
+                host.clone().carry_out(demand).await;
+            }
+        });
         simulation.run();
         drive.cost()
     }
@@ -86,6 +107,7 @@ impl IdleDrive {
         let drawn = self.model.drawn(active);
         cost.spend(Account::Active, drawn);
         cost.spend(Account::Cores, self.cores.energy(time));
+        self.add_dram_to(&mut cost);
         cost
     }
 
@@ -96,9 +118,11 @@ impl IdleDrive {
         self.fetch_entry(rung).await;
         self.active.begin(sim.now());
         for work in demand.firmware {
-            self.firmware(work).await;
+            self.firmware(work, 1).await;
         }
-        self.fetch_from_host(demand.fetched_bytes).await;
+        if demand.fetched_bytes > 0 {
+            self.fetch_from_host(demand.fetched_bytes).await;
+        }
         let dies: Vec<JoinHandle<()>> = demand
             .dies
             .into_iter()
@@ -107,7 +131,7 @@ impl IdleDrive {
         for die in dies {
             die.await;
         }
-        self.firmware(Work::Complete).await;
+        self.firmware(Work::Complete, 1).await;
         if demand.answer_bytes > 0 {
             self.send(demand.answer_bytes);
         }
@@ -162,8 +186,9 @@ impl IdleDrive {
         self.cost.borrow_mut().spend(account, spent);
     }
 
-    async fn firmware(&self, work: Work) {
-        let cycles = self.model.cores.work.cycles(work);
+    /// A core does a kind of work so often, in one go.
+    async fn firmware(&self, work: Work, often: u64) {
+        let cycles = self.model.cores.work.cycles(work).saturating_mul(often);
         if cycles > 0 {
             let done = self.cores.run(NOBODY, self.sim.now(), cycles);
             self.sim.sleep_until(done).await;
@@ -192,7 +217,7 @@ impl IdleDrive {
         let _buffers = self.buffers.acquire(buffers.into()).await;
         let each = stage.fetches.len();
         let mut fetches = (0..batches.len()).flat_map(|batch| (0..each).map(move |at| (batch, at)));
-        let mut flying: VecDeque<Ticket<'_>> = VecDeque::with_capacity(stage.ahead);
+        let mut flying: VecDeque<Asked<'_>> = VecDeque::with_capacity(stage.ahead);
         let mut top_up = |flying: &mut VecDeque<_>| {
             while flying.len() < stage.ahead
                 && let Some((batch, at)) = fetches.next()
@@ -209,14 +234,18 @@ impl IdleDrive {
                     Op::Fetched { operand } => {
                         top_up(&mut flying);
                         let fetch = flying.pop_front();
-                        over(fetch).await;
-                        top_up(&mut flying);
+                        self.all_here(fetch).await;
+                        if !stage.keeps {
+                            top_up(&mut flying);
+                        }
                         if operand {
                             self.accelerate(pages).await;
                             self.room.release(pages);
                         }
                     }
                     Op::Accelerate(due) => self.accelerate(due * pages).await,
+                    Op::Dram(place, toward) => self.pass(&place, batch.bytes, toward).await,
+                    Op::Work(work) => self.firmware(work, batch.works).await,
                 }
             }
             match stage.destination {
@@ -235,8 +264,9 @@ impl IdleDrive {
     }
 
     /// Asks the dies that have them for the pages of a batch.
-    fn fetch(&self, stage: &Rc<StageDemand>, at: usize, asked: &AskedOfDies) -> Ticket<'_> {
+    fn fetch(&self, stage: &Rc<StageDemand>, at: usize, asked: &AskedOfDies) -> Asked<'_> {
         let ticket = self.array.ticket();
+        let mut of_dram = None;
         match asked {
             AskedOfDies::Commands(dies) => {
                 for &(die, planes) in dies {
@@ -247,8 +277,70 @@ impl IdleDrive {
             AskedOfDies::Reads(reads) => {
                 reads.iter().for_each(|read| self.array.read(read, &ticket))
             }
+            AskedOfDies::Parts { reads, cached } => {
+                reads.iter().for_each(|read| self.array.read(read, &ticket));
+                of_dram = self.post_cached(cached);
+            }
         }
-        ticket
+        Asked {
+            of_dies: ticket,
+            of_dram,
+        }
+    }
+
+    /// Waits until all that was asked for is here.
+    async fn all_here(&self, asked: Option<Asked<'_>>) {
+        if let Some(asked) = asked {
+            over(Some(asked.of_dies)).await;
+            if let Some(arrives) = asked.of_dram {
+                self.sim.sleep_until(arrives).await;
+            }
+        }
+    }
+
+    fn dram(&self) -> &Dram {
+        let (dram, _) = self.dram.get_or_init(|| {
+            let ledger = Ledger::default();
+            let dram = Dram::new(&self.sim, &self.model.dram, &ledger, NOBODY);
+            (dram, ledger)
+        });
+        dram
+    }
+
+    /// Has parts leave the DRAM together; gives when they have.
+    fn post_cached(&self, parts: &[(u64, u64)]) -> Option<Time> {
+        let mut access = ScatteredAccess::default();
+        for &(address, bytes) in parts {
+            self.dram()
+                .add(&mut access, NOBODY, address, bytes, Toward::Reader);
+        }
+        match parts {
+            [] => None,
+            _ => self.dram().post_scattered(access),
+        }
+    }
+
+    /// Moves bytes into or out of a part of the DRAM.
+    async fn pass(&self, place: &Partition, bytes: u64, toward: Toward) {
+        if bytes > 0
+            && let Some(over) = place.post(self.dram(), NOBODY.into(), bytes, toward)
+        {
+            self.sim.sleep_until(over).await;
+        }
+    }
+
+    /// Adds how long the DRAM moved data, and what that spent: its refreshes come whatever is done.
+    fn add_dram_to(&self, cost: &mut Cost) {
+        let Some((dram, ledger)) = self.dram.get() else {
+            return;
+        };
+        cost.dram = dram.busy();
+        for account in [Account::DramData, Account::DramRows] {
+            let of_account = ledger.accounts().into_iter();
+            let named = ACCOUNTS[account as usize];
+            let of_account = of_account.filter(|of| (of.component, of.cause) == named);
+            cost.spend(account, of_account.map(|of| of.energy).sum());
+        }
     }
 
     /// Has pages programmed.

@@ -16,6 +16,7 @@ pub(crate) mod tests;
 
 use media::channel::ChannelConfig;
 use media::core::CoresConfig;
+use media::dram::DramConfig;
 use media::link::LinkConfig;
 use media::nand::NandConfig;
 use sim::{Energy, Span};
@@ -42,6 +43,7 @@ pub struct CostModel {
     pub(crate) accelerator: AcceleratorModel,
     pub(crate) active_milliwatts: u64,
     pub(crate) cores: CoresConfig,
+    pub(crate) dram: DramConfig,
     /// Page buffers that a command can have at once.
     pub(crate) page_buffers: u32,
     /// The order in which dies do what waits for them.
@@ -100,6 +102,8 @@ pub enum Bottleneck {
     Link,
     /// The controller's cores.
     Cores,
+    /// The drive's DRAM.
+    Dram,
 }
 
 impl Bottleneck {
@@ -111,6 +115,7 @@ impl Bottleneck {
             Bottleneck::Accelerator => "accelerator",
             Bottleneck::Link => "link",
             Bottleneck::Cores => "cores",
+            Bottleneck::Dram => "dram",
         }
     }
 }
@@ -141,6 +146,8 @@ pub struct Cost {
     pub link: Span,
     /// How long the cores work, all of them together.
     pub cores: Span,
+    /// How long the drive's DRAM moves data, the mean of its channels.
+    pub dram: Span,
     /// How long commands are in flight.
     pub active: Span,
     /// What is spent, in the order of [`ACCOUNTS`].
@@ -148,7 +155,7 @@ pub struct Cost {
 }
 
 /// The accounts that operations are charged to, by component and cause.
-pub const ACCOUNTS: [(&str, &str); 10] = [
+pub const ACCOUNTS: [(&str, &str); 12] = [
     ("nand", "multi-wordline sense"),
     ("nand", "latch operation"),
     ("nand", "read"),
@@ -159,6 +166,8 @@ pub const ACCOUNTS: [(&str, &str); 10] = [
     ("link", "drive to host"),
     ("controller", "active"),
     ("controller", "cores"),
+    ("dram", "data"),
+    ("dram", "activation"),
 ];
 
 /// Number of an account in [`ACCOUNTS`].
@@ -185,6 +194,10 @@ pub enum Account {
     Active,
     /// The cores.
     Cores,
+    /// Data of the drive's DRAM; its refreshes come whatever is done.
+    DramData,
+    /// Rows of it that are opened.
+    DramRows,
 }
 
 impl Cost {
@@ -207,6 +220,7 @@ impl Cost {
     /// The part that is busy longest.
     pub fn bottleneck(&self) -> Bottleneck {
         let parts = [
+            (self.dram, Bottleneck::Dram),
             (self.cores, Bottleneck::Cores),
             (self.link, Bottleneck::Link),
             (self.accelerator, Bottleneck::Accelerator),
@@ -236,6 +250,7 @@ impl Cost {
             accelerator: span(|cost| cost.accelerator),
             link: span(|cost| cost.link),
             cores: span(|cost| cost.cores),
+            dram: span(|cost| cost.dram),
             active: span(|cost| cost.active),
             energy: std::array::from_fn(energy),
         }

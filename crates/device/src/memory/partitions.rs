@@ -1,6 +1,7 @@
 //! What of the drive's DRAM is whose: map, one after another.
 
-use media::dram::DramConfig;
+use media::dram::{Dram, DramConfig, ScatteredAccess, Toward};
+use sim::{Requester, Time};
 
 /// A range of the DRAM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +24,25 @@ impl Partition {
     pub fn address(&self, offset: u64) -> u64 {
         debug_assert!(offset < self.bytes, "byte {offset} of {self:?}");
         self.base + offset
+    }
+
+    /// Moves bytes into or out of it for `requester`; more than it has room for go to it one part after the other. Gives the
+    /// instant at which that is over, if there is anything to move.
+    pub fn post(
+        &self,
+        dram: &Dram,
+        requester: Requester,
+        bytes: u64,
+        toward: Toward,
+    ) -> Option<Time> {
+        let mut access = ScatteredAccess::default();
+        let mut left = bytes;
+        while left > 0 {
+            let part = left.min(self.bytes);
+            dram.add(&mut access, requester, self.address(0), part, toward);
+            left -= part;
+        }
+        dram.post_scattered(access)
     }
 }
 

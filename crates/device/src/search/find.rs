@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use media::nand::{BlockId, Command, Iscm, MwsPlane, MwsSlot, WordlineBitmap};
+use media::nand::{BlockId, Command, DieId, Iscm, MwsPlane, MwsSlot, WordlineBitmap};
 use nvme::query::{Pattern, Query};
 use sim::Span;
 use smallvec::SmallVec;
@@ -25,8 +25,11 @@ pub(super) struct Question<'a> {
     pub(super) groups: SmallVec<[Terms<'a>; 1]>,
 }
 
-/// What each group of a question senses: which slices of which search region, and there which layers.
-pub(super) type Senses = Vec<Vec<(usize, u32, WordlineBitmap)>>;
+/// A search region, a slice of its names, and there which layers are sensed.
+pub(super) type SliceSense = (usize, u32, WordlineBitmap);
+
+/// What each group of a question senses.
+pub(super) type Senses = Vec<Vec<SliceSense>>;
 
 /// When rows that were sensed at the same time were over, after the first began.
 pub(super) struct Times {
@@ -84,6 +87,17 @@ struct Sensing<'q, 'a> {
     origin: Origin,
 }
 
+/// How many rows are sensed at a time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    /// In a wave, one in each plane if they lie as they should.
+    pub(super) at_once: usize,
+    /// Of all waves that are on their way.
+    pub(super) room: usize,
+    /// Page buffers for so many.
+    pub(super) buffers: u32,
+}
+
 /// Rows that are sensed at the same time.
 struct Wave<'a> {
     ticket: Ticket<'a>,
@@ -99,7 +113,7 @@ impl Search {
         &self,
         table: &Table,
         query: &'a Query,
-    ) -> Result<Question<'a>, SearchError> {
+    ) -> Result<Question<'a>, nvme::Status> {
         let term = |term: &'a nvme::query::Term| match table.column(term.region.get()) {
             Some(column) => Ok((column, &term.pattern)),
             None => Err(nvme::Status::INVALID_REGION),
@@ -113,7 +127,7 @@ impl Search {
     }
 
     /// What a question senses of each row.
-    fn senses(&self, table: &Table, question: &Question<'_>) -> Senses {
+    pub(super) fn senses(&self, table: &Table, question: &Question<'_>) -> Senses {
         let columns = table.columns.borrow();
         let groups = question.groups.iter();
         groups
@@ -121,11 +135,7 @@ impl Search {
             .collect()
     }
 
-    fn senses_of(
-        &self,
-        columns: &[Column],
-        group: &[(usize, &Pattern)],
-    ) -> Vec<(usize, u32, WordlineBitmap)> {
+    fn senses_of(&self, columns: &[Column], group: &[(usize, &Pattern)]) -> Vec<SliceSense> {
         let mut layers: BTreeMap<(usize, u32), WordlineBitmap> = BTreeMap::new();
         for (column, pattern) in group {
             let cares = pattern.cares();
@@ -291,13 +301,12 @@ impl Search {
         rows: &[Sealed],
         mut take: impl FnMut(&Row, &mut dyn Iterator<Item = u32>) -> bool,
     ) -> Result<Option<Times>, SearchError> {
-        // A page for what each senses, and one for the case that it has to stand back.
-        let each = 1 + SAVED_PAGES;
-        let most = (self.buffers.most_at_once() / each) as usize;
-        let planes = self.geometry.planes() as usize;
-        let at_once = planes.min(most.div_ceil(2)).min(rows.len());
-        let room = most.min(2 * at_once).min(rows.len());
-        let _room = self.buffers.rooms(room as u32 * each).await;
+        let Pace {
+            at_once,
+            room,
+            buffers,
+        } = self.pace(rows.len());
+        let _room = self.buffers.rooms(buffers).await;
         let ahead = room.div_ceil(at_once);
         let mut waves = rows.chunks(at_once);
         let mut flying: VecDeque<(&[Sealed], Wave<'_>)> = VecDeque::new();
@@ -357,6 +366,21 @@ impl Search {
         }
     }
 
+    /// How many of so many rows, at least one, are sensed at a time.
+    pub(super) fn pace(&self, rows: usize) -> Pace {
+        // A page for what each senses, and one for the case that it has to stand back.
+        let each = 1 + SAVED_PAGES;
+        let most = (self.buffers.most_at_once() / each) as usize;
+        let planes = self.geometry.planes() as usize;
+        let at_once = planes.min(most.div_ceil(2)).min(rows);
+        let room = most.min(2 * at_once).min(rows);
+        Pace {
+            at_once,
+            room,
+            buffers: room as u32 * each,
+        }
+    }
+
     /// What a row's sense gave.
     fn vector<'v, 'b>(
         &self,
@@ -413,42 +437,47 @@ impl Search {
         let ticket = self.schedule.ticket();
         let mut computations = 0;
         let vectors: Vec<Buffer<'_>> = rows.iter().map(|_| self.buffers.take()).collect();
-        let mut by_die: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        for (at, (_, blocks)) in rows.iter().enumerate() {
-            let die = self.geometry.die_of_block(blocks[0][0]);
-            by_die.entry(die.0).or_default().push(at);
-        }
-        for (die, mut places) in by_die {
-            while !places.is_empty() {
-                // Of each plane one.
-                let mut planes = 0u32;
-                let batch: Vec<usize> = places
-                    .extract_if(.., |at| {
-                        let plane = self.geometry.plane_of_block(rows[*at].1[0][0]);
-                        let bit = 1 << self.geometry.plane_in_die(plane);
-                        let fresh = planes & bit == 0;
-                        planes |= bit;
-                        fresh
-                    })
-                    .collect();
-                let outputs = batch.iter().map(|at| {
-                    let plane = self.geometry.plane_of_block(rows[*at].1[0][0]);
-                    (plane, vectors[*at].id())
-                });
-                let compute = Compute {
-                    outputs: outputs.collect(),
-                    steps: self.steps(&sensing.senses, batch.iter().map(|at| &*rows[*at].1)),
-                    room: None,
-                    counted: None,
-                    origin: sensing.origin,
-                };
-                computations += 1;
-                self.schedule
-                    .push(media::nand::DieId(die), compute, ticket.id().into());
-            }
+        for (die, batch) in self.batches(rows) {
+            let outputs = batch.iter().map(|at| {
+                let plane = self.geometry.plane_of_block(rows[*at].1[0][0]);
+                (plane, vectors[*at].id())
+            });
+            let compute = Compute {
+                outputs: outputs.collect(),
+                steps: self.steps(&sensing.senses, batch.iter().map(|at| &*rows[*at].1)),
+                room: None,
+                counted: None,
+                origin: sensing.origin,
+            };
+            computations += 1;
+            self.schedule.push(die, compute, ticket.id().into());
         }
         self.count_senses(&sensing.senses, rows.len());
         (Wave { ticket, vectors }, computations)
+    }
+
+    /// Rows as dies sense them together, by their places among all: of each plane of a die one.
+    pub(super) fn batches(&self, rows: &[Sealed]) -> Vec<(DieId, Vec<usize>)> {
+        let mut by_die: BTreeMap<DieId, Vec<usize>> = BTreeMap::new();
+        for (at, (_, blocks)) in rows.iter().enumerate() {
+            let die = self.geometry.die_of_block(blocks[0][0]);
+            by_die.entry(die).or_default().push(at);
+        }
+        let mut batches = Vec::new();
+        for (die, mut places) in by_die {
+            while !places.is_empty() {
+                let mut planes = 0u32;
+                let batch = places.extract_if(.., |at| {
+                    let plane = self.geometry.plane_of_block(rows[*at].1[0][0]);
+                    let bit = 1 << self.geometry.plane_in_die(plane);
+                    let fresh = planes & bit == 0;
+                    planes |= bit;
+                    fresh
+                });
+                batches.push((die, batch.collect()));
+            }
+        }
+        batches
     }
 
     /// The commands that compare rows of different planes of a die.
@@ -464,29 +493,34 @@ impl Search {
             }
             false => 0,
         };
-        let mut first = true;
-        let mut steps = Vec::new();
-        for senses in senses {
-            for (number, (column, slice, layers)) in senses.iter().enumerate() {
-                let at = self.layout.slice(*slice);
-                let planes = rows.clone().map(|blocks| MwsPlane {
-                    slots: std::iter::once(MwsSlot {
-                        block: blocks[*column][at.block],
-                        string: at.string,
-                        wordlines: *layers,
-                    })
-                    .collect(),
-                });
-                let iscm = Iscm {
-                    inverse: false,
-                    init_s: number == 0,
-                    init_c: first,
-                    transfer: number + 1 == senses.len(),
-                };
-                steps.push(Command::mws(iscm, planes.collect()).raised(raise));
-                first = false;
-            }
-        }
-        steps.into()
+        let steps = flagged(senses).map(|((column, slice, layers), iscm)| {
+            let at = self.layout.slice(*slice);
+            let planes = rows.clone().map(|blocks| MwsPlane {
+                slots: std::iter::once(MwsSlot {
+                    block: blocks[*column][at.block],
+                    string: at.string,
+                    wordlines: *layers,
+                })
+                .collect(),
+            });
+            Command::mws(iscm, planes.collect()).raised(raise)
+        });
+        steps.collect()
     }
+}
+
+/// Senses one after another, with what each does to the latches: those of a group are ANDed, groups ORed.
+pub(super) fn flagged(senses: &Senses) -> impl Iterator<Item = (&SliceSense, Iscm)> {
+    let groups = senses.iter().enumerate();
+    groups.flat_map(|(group, senses)| {
+        senses.iter().enumerate().map(move |(number, sense)| {
+            let iscm = Iscm {
+                inverse: false,
+                init_s: number == 0,
+                init_c: group == 0 && number == 0,
+                transfer: number + 1 == senses.len(),
+            };
+            (sense, iscm)
+        })
+    })
 }

@@ -19,6 +19,11 @@ const CURSORS_MAX: usize = 16;
 /// Values that are read at once at most, in bytes of records.
 const RECORDS_AT_ONCE: u64 = 1 << 20;
 
+/// Records of so many bytes whose values are read at once.
+pub(super) fn records_at_once(record_bytes: u64) -> usize {
+    (RECORDS_AT_ONCE / record_bytes).max(1) as usize
+}
+
 /// A lookup as a command asks for it.
 #[derive(Clone, Debug)]
 pub struct Asked {
@@ -202,7 +207,7 @@ impl Search {
         // Whoever fetches commands sees whether there are others: what happens alone is simulated in less time.
         self.sim.yield_now().await;
         table.column_still(asked.region)?;
-        let shape = shape_of(&table, asked)?;
+        let shape = shape_of(&table, &asked.query, asked.returned)?;
         let question = self.question(&table, &asked.query)?;
         self.count(|counts| counts.lookups += 1);
         if asked.returned.count_only {
@@ -322,8 +327,7 @@ impl Search {
         segments: &SegmentList,
         origin: Origin,
     ) -> Result<u64, SearchError> {
-        let each = shape.bytes(table);
-        let at_once = (RECORDS_AT_ONCE / each).max(1) as usize;
+        let at_once = records_at_once(shape.bytes(table));
         let mut offset = 0;
         for entries in entries.chunks(at_once) {
             let records = self.read_records(table, entries, shape, origin).await?;
@@ -338,18 +342,22 @@ impl Search {
 ///
 /// # Errors
 /// Invalid Field for parts outside of a value, or pages of values that take several or are wanted in parts.
-fn shape_of<'a>(table: &Table, asked: &'a Asked) -> Result<Shape<'a>, Status> {
+pub(super) fn shape_of<'a>(
+    table: &Table,
+    query: &'a Query,
+    returned: Returned,
+) -> Result<Shape<'a>, Status> {
     let value_bytes = u64::from(table.values.value_bytes);
-    let parts = asked.query.parts();
+    let parts = query.parts();
     let outside =
         |part: &nvme::query::Part| u64::from(part.first) + u64::from(part.bytes) > value_bytes;
     let whole = table.values.per_page() > 0 && parts.is_empty();
-    if parts.iter().any(outside) || (asked.returned.pages && !whole) {
+    if parts.iter().any(outside) || (returned.pages && !whole) {
         return Err(Status::INVALID_FIELD);
     }
     Ok(Shape {
-        numbers: asked.returned.numbers,
-        pages: asked.returned.pages,
+        numbers: returned.numbers,
+        pages: returned.pages,
         parts,
     })
 }

@@ -2,10 +2,11 @@
 //! multi-wordline sense compares a key with as many of them as a page has bits. Values lie in ordinary logical pages.
 //!
 //! `layout` says where bits and values lie, `names` holds those that flash does not hold yet, `table` what there is. `append`
-//! takes entries in, for which there is `room` in memory and in the `link_table`, `seal` programs a row of names, `find` senses rows, `again` knows
-//! what that takes, `index` which names there are where flash holds none, in `cells`, `lookup` answers with values, `delete` takes entries
-//! out and `free` rows, `intents` has deletions that are under way, `there` reads from cells which entries there are; `facts` is
-//! what the journal keeps of all that, `recover` makes the tables anew from it, and `flush` has it keep what a capacitor would save.
+//! takes entries in, for which there is `room` in memory and in the `link_table`, `seal` programs a row of names, `find` senses
+//! rows, `again` knows what that takes, `index` which names there are where flash holds none, in `cells`, `lookup` answers with
+//! values, `demand` says what that has the parts of a drive do, for the cost model, `delete` takes entries out and `free` rows,
+//! `intents` has deletions that are under way, `there` reads from cells which entries there are; `facts` is what the journal
+//! keeps of all that, `recover` makes the tables anew from it, and `flush` has it keep what a capacitor would save.
 
 mod again;
 mod append;
@@ -13,6 +14,7 @@ mod bits;
 mod cells;
 mod config;
 mod delete;
+mod demand;
 mod error;
 mod facts;
 mod find;
@@ -59,6 +61,7 @@ use crate::schedule::Schedule;
 use again::Memos;
 use config::NAME;
 pub use config::SearchConfig;
+pub use demand::{ExpectedMatches, Foreseen};
 pub use error::SearchError;
 use index::NameIndex;
 pub use index::Nearness;

@@ -44,7 +44,7 @@ impl Shape<'_> {
 }
 
 /// A stretch of a logical page that is read.
-struct Wanted {
+pub(super) struct Wanted {
     lpn: Lpn,
     begin: u32,
     end: u32,
@@ -52,8 +52,18 @@ struct Wanted {
     copies: std::ops::Range<usize>,
 }
 
+impl Wanted {
+    /// The sectors of it, read to a buffer.
+    pub(super) fn slice(&self, table: &Table, into: BufferId) -> PageSlice {
+        let column = self.begin / SECTOR_BYTES * SECTOR_BYTES;
+        let end = self.end.next_multiple_of(SECTOR_BYTES);
+        let end = end.min(table.values.page_bytes());
+        PageSlice::new(self.lpn, column, end - column, into)
+    }
+}
+
 /// What becomes of bytes that are read: where they begin in their page, how many, and where they go in the records.
-struct Copied {
+pub(super) struct Copied {
     column: u32,
     bytes: u32,
     to: usize,
@@ -68,15 +78,57 @@ impl Search {
         shape: &Shape<'_>,
         origin: Origin,
     ) -> Result<Vec<u8>, SearchError> {
+        let record_bytes = shape.bytes(table) as usize;
+        let mut records = vec![0; record_bytes * entries.len()];
+        if shape.numbers {
+            let numbered = records.chunks_exact_mut(record_bytes).zip(entries);
+            numbered.for_each(|(record, entry)| {
+                record[..8].copy_from_slice(&u64::from(*entry).to_le_bytes());
+            });
+        }
+        let (wanted, copies) = self.wanted(table, entries, shape);
+        let (most, each) = self.pages_at_once();
+        for wanted in wanted.chunks(most) {
+            let _room = self.buffers.rooms(wanted.len() as u32 * each).await;
+            let pages: Vec<Buffer<'_>> = wanted.iter().map(|_| self.buffers.take()).collect();
+            let slices = wanted.iter().zip(&pages);
+            let slices = slices.map(|(wanted, page)| PageSlice {
+                origin,
+                ..wanted.slice(table, page.id())
+            });
+            self.fetch(&slices.collect::<Vec<_>>()).await?;
+            for (wanted, page) in wanted.iter().zip(&pages) {
+                self.buffers.with(page.id(), |page| {
+                    for copied in &copies[wanted.copies.clone()] {
+                        let from = copied.column as usize..(copied.column + copied.bytes) as usize;
+                        records[copied.to..][..from.len()].copy_from_slice(&page[from]);
+                    }
+                });
+            }
+            self.count(|counts| counts.value_pages_read += wanted.len() as u64);
+        }
+        Ok(records)
+    }
+
+    /// How many stretches of pages are read at a time, at most, and the page buffers for each: what the data cache has of one
+    /// takes another.
+    pub(super) fn pages_at_once(&self) -> (usize, u32) {
+        let each = 1 + u32::from(self.cache.is_on());
+        let most = (self.buffers.most_at_once() / each).clamp(1, PAGES_AT_ONCE);
+        (most as usize, each)
+    }
+
+    /// The stretches of pages that the records of entries are made of, and what goes where from these.
+    pub(super) fn wanted(
+        &self,
+        table: &Table,
+        entries: &[u32],
+        shape: &Shape<'_>,
+    ) -> (Vec<Wanted>, Vec<Copied>) {
         let each = shape.bytes(table) as usize;
-        let mut records = vec![0; each * entries.len()];
         let (mut wanted, mut copies) = (Vec::<Wanted>::new(), Vec::new());
         for (at, &entry) in entries.iter().enumerate() {
-            let mut to = at * each;
-            if shape.numbers {
-                records[to..to + 8].copy_from_slice(&u64::from(entry).to_le_bytes());
-                to += 8;
-            }
+            let mut to = at * each + if shape.numbers { 8 } else { 0 };
             let own = wanted.len();
             let mut want = |(lpn, column, bytes): (Lpn, u32, u32)| {
                 copies.push(Copied { column, bytes, to });
@@ -106,32 +158,7 @@ impl Search {
                 }),
             }
         }
-        let each = 1 + u32::from(self.cache.is_on());
-        let most = (self.buffers.most_at_once() / each).clamp(1, PAGES_AT_ONCE);
-        for wanted in wanted.chunks(most as usize) {
-            let _room = self.buffers.rooms(wanted.len() as u32 * each).await;
-            let pages: Vec<Buffer<'_>> = wanted.iter().map(|_| self.buffers.take()).collect();
-            let unit = table.values.page_bytes();
-            let slices = wanted.iter().zip(&pages).map(|(wanted, page)| {
-                let column = wanted.begin / SECTOR_BYTES * SECTOR_BYTES;
-                let end = wanted.end.next_multiple_of(SECTOR_BYTES).min(unit);
-                PageSlice {
-                    origin,
-                    ..PageSlice::new(wanted.lpn, column, end - column, page.id())
-                }
-            });
-            self.fetch(&slices.collect::<Vec<_>>()).await?;
-            for (wanted, page) in wanted.iter().zip(&pages) {
-                self.buffers.with(page.id(), |page| {
-                    for copied in &copies[wanted.copies.clone()] {
-                        let from = copied.column as usize..(copied.column + copied.bytes) as usize;
-                        records[copied.to..][..from.len()].copy_from_slice(&page[from]);
-                    }
-                });
-            }
-            self.count(|counts| counts.value_pages_read += wanted.len() as u64);
-        }
-        Ok(records)
+        (wanted, copies)
     }
 
     /// Reads slices of logical pages to their buffers, from the cache where it has them; there is room for another buffer for

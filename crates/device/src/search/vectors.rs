@@ -1,7 +1,7 @@
 //! What becomes of match vectors: what channel controllers pass on, and its way through the drive's DRAM.
 
 use media::core::Work;
-use media::dram::{ScatteredAccess, Toward};
+use media::dram::Toward;
 
 use super::Search;
 use super::find::Senses;
@@ -12,6 +12,11 @@ const BURST_BYTES: u32 = 64;
 const TAG_BYTES: u64 = 4;
 /// Bytes of [`Work::Examine`].
 const EXAMINED_BYTES: u64 = 64;
+
+/// How often a core does [`Work::Examine`] to look through so many bytes.
+pub(super) fn looks(bytes: u64) -> u64 {
+    bytes.div_ceil(EXAMINED_BYTES)
+}
 
 impl Search {
     /// Bytes that go to the drive's DRAM of the match vector of a row in which these entries match.
@@ -51,23 +56,18 @@ impl Search {
     pub(super) async fn examine(&self, origin: Origin, bytes: u64) {
         if bytes > 0 {
             self.pass_dram(origin, bytes, Toward::Reader).await;
-            let words = bytes.div_ceil(EXAMINED_BYTES);
-            self.cores.work_often(origin, Work::Examine, words).await;
+            let often = looks(bytes);
+            self.cores.work_often(origin, Work::Examine, often).await;
         }
     }
 
     /// Moves bytes into or out of the part of the DRAM that is for lookups; more than it has room for go to it one part after
     /// the other.
     pub(super) async fn pass_dram(&self, origin: Origin, bytes: u64, toward: Toward) {
-        let mut access = ScatteredAccess::default();
-        let mut left = bytes;
-        while left > 0 {
-            let part = left.min(self.partition.bytes());
-            let address = self.partition.address(0);
-            self.dram.add(&mut access, origin, address, part, toward);
-            left -= part;
-        }
-        if let Some(over) = self.dram.post_scattered(access) {
+        let over = self
+            .partition
+            .post(&self.dram, origin.requester(), bytes, toward);
+        if let Some(over) = over {
             self.sim.sleep_until(over).await;
         }
     }

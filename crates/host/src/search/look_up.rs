@@ -63,6 +63,30 @@ impl Found {
     }
 }
 
+/// What a lookup sends, for whoever estimates what that takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sent {
+    /// The region that the command addresses.
+    pub region: RegionId,
+    /// Bytes of the query that the drive fetches; none if the command has it.
+    pub query_bytes: u64,
+    /// Bytes of the first buffer.
+    buffer_bytes: u64,
+    /// Bytes of the longest one.
+    most: u64,
+}
+
+impl Sent {
+    /// Bytes of the buffer of each command, until all was fetched.
+    pub fn buffers(&self) -> impl Iterator<Item = u64> + use<> {
+        let most = self.most;
+        std::iter::successors(Some(self.buffer_bytes), move |bytes| {
+            Some((bytes * GROWTH).min(most))
+        })
+    }
+}
+
 /// Bytes of an entry's number in a record.
 const NUMBER_BYTES: usize = 8;
 
@@ -90,18 +114,7 @@ impl<T: Transport> SearchDevice<T> {
         wanted: Wanted,
     ) -> Result<Found, SearchError> {
         let record_bytes = self.record_bytes(region, query, wanted)?;
-        let with_number =
-            u64::from(record_bytes) + (NUMBER_BYTES as u64) * u64::from(wanted.numbers);
-        let most = BUFFER_BYTES_MAX.max(with_number);
-        let most = most.min(self.block.bytes_per_command());
-        if with_number > most {
-            return Err(SearchError::TooMuchAtOnce {
-                count: 1,
-                bytes: with_number,
-                most,
-            });
-        }
-        let mut buffer_bytes = self.first_buffer_bytes.clamp(with_number, most);
+        let (mut buffer_bytes, most) = self.buffers_of(record_bytes, wanted)?;
         for _ in 0..TRIES {
             let pass = Fetch {
                 device: self,
@@ -118,6 +131,51 @@ impl<T: Transport> SearchDevice<T> {
             }
         }
         Err(SearchError::Expired(TRIES))
+    }
+
+    /// What looking up, or counting where nothing is wanted, sends. Nothing is sent.
+    ///
+    /// # Errors
+    /// As [`SearchDevice::look_up`], but for what the drive reports.
+    pub fn sent(
+        &self,
+        region: &DataRegion,
+        query: &Query,
+        wanted: Option<Wanted>,
+    ) -> Result<Sent, SearchError> {
+        let (buffer_bytes, most) = match wanted {
+            Some(wanted) => {
+                let record_bytes = self.record_bytes(region, query, wanted)?;
+                self.buffers_of(record_bytes, wanted)?
+            }
+            None => (0, 0),
+        };
+        let (region, query_bytes) = match simple(query) {
+            Some(term) => (term.region, 0),
+            None => (region.first()?.region, query.encode()?.len() as u64),
+        };
+        Ok(Sent {
+            region,
+            query_bytes,
+            buffer_bytes,
+            most,
+        })
+    }
+
+    /// Bytes of the first buffer and of the longest one, for records of so many bytes without their numbers.
+    fn buffers_of(&self, record_bytes: u32, wanted: Wanted) -> Result<(u64, u64), SearchError> {
+        let with_number =
+            u64::from(record_bytes) + (NUMBER_BYTES as u64) * u64::from(wanted.numbers);
+        let most = BUFFER_BYTES_MAX.max(with_number);
+        let most = most.min(self.block.bytes_per_command());
+        if with_number > most {
+            return Err(SearchError::TooMuchAtOnce {
+                count: 1,
+                bytes: with_number,
+                most,
+            });
+        }
+        Ok((self.first_buffer_bytes.clamp(with_number, most), most))
     }
 
     /// How many entries a query finds; nothing of them leaves the drive.

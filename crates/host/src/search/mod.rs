@@ -16,7 +16,7 @@ pub(crate) mod tests;
 pub use append::{Appended, Updated};
 pub use check::{Checked, NameCopy, Recheck};
 pub use error::SearchError;
-pub use look_up::{Found, Wanted};
+pub use look_up::{Found, Sent, Wanted};
 pub use region::{DataRegion, NameField, NameKind};
 
 use nvme::command::{Delete, RegionAllocate, RegionDeallocate, RegionRecord, RegionReport};

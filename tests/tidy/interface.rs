@@ -33,6 +33,11 @@ const CLOSED: &[(&str, &str)] = &[
     ("NewStore", "written as a literal"),
     ("Wanted", "written as a literal, the rest by default"),
     (
+        "ExpectedMatches",
+        "written as a literal, the rest by default",
+    ),
+    ("Returns", "the two kinds of lookups"),
+    (
         "KeyValueOptions",
         "written as a literal, the rest by default",
     ),

@@ -19,7 +19,7 @@ class SearchedDataset(ds.Dataset):  # type: ignore[misc]
 
     # What PyArrow keeps of a dataset in memory of its own is never made; nothing that needs it is left.
     def __init__(self, table: "Table") -> None:
-        from bitline.search.table import decoded
+        from bitline.search.finish import decoded
 
         self._table, self._schema = table, decoded(table.schema)
 

@@ -46,7 +46,7 @@ def lazy_frame(table: "Table") -> "LazyFrame":
     Raises:
         UsageError: Polars is not installed.
     """
-    from bitline.search.table import Asked, decoded
+    from bitline.search.finish import Asked, decoded
 
     with needed_for("Table.lazy"):
         import polars as pl

@@ -1,7 +1,6 @@
 """A table on a drive, whose rows the drive finds by the columns that are in names (ANVIL 6.1)."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from bitline.search.arrow_expression import from_arrow
 from bitline.search.binder import Binder
 from bitline.search.compaction import compacted, finish_copy, no_room
 from bitline.search.condition import Condition, Known
+from bitline.search.finish import Asked, filtered, finished, kept_rows, meant_rows, parts_of, plain
 from bitline.search.layout import Layout, options_for
 from bitline.search.plan import DELETION_TERMS_MAX, Plan, in_commands, patterns_needed, planned, too_many
 from bitline.search.sources import Source, read
@@ -31,14 +31,6 @@ KIND = "table"
 Where: TypeAlias = str | pc.Expression
 #: Patterns of one query, if nothing else is said. Each is a search of all names.
 TERMS = 256
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A condition, and who says which of the rows that the drive gave fulfil it."""
-
-    condition: Condition
-    finish: Callable[[pa.Table], pa.Table]
 
 
 class Table:
@@ -256,7 +248,7 @@ class Table:
             f"drive: {self._told(plan)}",
             f"returned: {sum(size for _, size in parts):,} of {self._layout.rows.bytes:,} bytes of each row",
         ]
-        open_ = [part for part in _parts(asked.condition) if not self._plan(part).exact]
+        open_ = [part for part in parts_of(asked.condition) if not self._plan(part).exact]
         if open_:
             told.append(f"host, what names do not tell: {' and '.join(part.words() for part in open_)}")
         else:
@@ -373,7 +365,7 @@ class Table:
         """
         rows, asked = self.where(), self.asked(condition)
         numbers = pa.array(range(rows.num_rows), pa.int64())
-        meant = _meant(_decoded(rows), asked)
+        meant = meant_rows(plain(rows), asked)
         kept = rows.filter(pc.invert(pc.is_in(numbers, value_set=meant)))
         if kept.num_rows + table.num_rows > room:
             raise no_room(self._store, "capacity", "rows")
@@ -423,17 +415,17 @@ class Table:
             return Asked(Known(True), lambda table: table)
         if isinstance(condition, pc.Expression):
             found = from_arrow(condition, self._binder)
-            return Asked(found, lambda table: _filtered(table, condition))
+            return Asked(found, lambda table: filtered(table, condition))
         if not isinstance(condition, str):
             raise TypeError(
                 f"a condition is a str or an expression of PyArrow, not a {type(condition).__name__}"
             )
         parsed = sql.condition(condition, self._binder)
-        return Asked(parsed, lambda table: _kept(table, parsed))
+        return Asked(parsed, lambda table: kept_rows(table, parsed))
 
     def rows(self, asked: Asked, columns: Sequence[str] | None) -> pa.Table:
         """The rows that are asked for, with dictionaries as their values; of other threads, too (`run`)."""
-        return self._context.service.call(lambda: _decoded(self._found(asked, columns)))
+        return self._context.service.call(lambda: plain(self._found(asked, columns)))
 
     def _found(self, asked: Asked, columns: Sequence[str] | None, plan: Plan | None = None) -> pa.Table:
         # A table of Arrow has as many rows as a column of it, so that one is read where none is wanted.
@@ -442,7 +434,7 @@ class Table:
         parts = self._layout.rows.parts(needed)
         records = self._store.lookup(self._store.everything() if plan.is_everything else plan.groups, parts)
         found = self._layout.rows.decode(records, parts, needed)
-        meant = _finished(found, asked)
+        meant = finished(found, asked)
         if plan.exact:
             self._store.dropped(found.num_rows - meant.num_rows)
         return meant if columns is None else meant.select(columns)
@@ -499,52 +491,3 @@ def _append(store: Store, layout: Layout, table: pa.Table) -> None:
     for begin in range(0, table.num_rows, store.batch):
         some = table.slice(begin, store.batch)
         store.append(layout.records(some), some.num_rows)
-
-
-def _filtered(table: pa.Table, condition: pc.Expression) -> pa.Table:
-    """What PyArrow finds, with its error as one of ours where types do not fit."""
-    try:
-        return table.filter(condition, null_selection_behavior="drop")
-    except (pa.ArrowTypeError, pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
-        raise UsageError(f"condition {condition}, as PyArrow takes it: {error}") from None
-
-
-def _kept(table: pa.Table, condition: Condition) -> pa.Table:
-    mask = condition.mask(table)
-    if isinstance(mask, pa.Scalar):
-        return table if mask.as_py() else table.slice(0, 0)
-    return table.filter(mask, null_selection_behavior="drop")
-
-
-def _finished(table: pa.Table, asked: Asked) -> pa.Table:
-    """The rows that are meant, of which conditions see the dictionaries' values."""
-    plain = _decoded(table)
-    return asked.finish(table) if plain is table else table.take(_meant(plain, asked))
-
-
-def _meant(plain: pa.Table, asked: Asked) -> pa.Array:
-    """The numbers of the rows that are meant."""
-    number = "row of " + max(plain.column_names, key=len)
-    numbered = plain.append_column(number, pa.array(range(plain.num_rows), pa.int64()))
-    return asked.finish(numbered)[number].combine_chunks()
-
-
-def _decoded(table: pa.Table) -> pa.Table:
-    """Dictionaries as their values."""
-    return table.cast(decoded(table.schema)) if decoded(table.schema) != table.schema else table
-
-
-def decoded(schema: pa.Schema) -> pa.Schema:
-    """A schema with dictionaries as their values."""
-    plain = [
-        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
-        for field in schema
-    ]
-    return pa.schema(plain, schema.metadata)
-
-
-def _parts(condition: Condition) -> Iterable[Condition]:
-    """What all has to be true."""
-    from bitline.search.condition import AllOf
-
-    return condition.inner if isinstance(condition, AllOf) else (condition,)

@@ -8,9 +8,10 @@ use sim::{Span, Tenant, Time};
 use smallvec::SmallVec;
 
 use super::Search;
-use super::find::{Question, Sealed, Senses, Times};
+use super::find::{Question, Times};
 use super::index::Entries;
 use super::table::{Row, Table};
+use super::waves::{Sealed, Senses};
 use crate::schedule::{Memo, Origin, Recording};
 
 /// Kinds of lookups that are remembered of a table.

@@ -12,11 +12,12 @@ use nvme::query::Query;
 use nvme::{NamespaceId, RegionId, Status};
 
 use super::Search;
-use super::find::{Pace, Question, Sealed, flagged};
+use super::find::Question;
 use super::lookup::{records_at_once, shape_of};
 use super::table::{Row, Table};
 use super::values::{Shape, Wanted};
 use super::vectors::looks;
+use super::waves::{Pace, Sealed, flagged};
 use crate::cache::Lookup;
 use crate::cost::{
     AskedOfDies, BatchDemand, Command, CostModel, Demand, Destination, DieDemand, Fetch, Op,

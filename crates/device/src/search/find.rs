@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use media::nand::{BlockId, Command, DieId, Iscm, MwsPlane, MwsSlot, WordlineBitmap};
+use media::nand::{BlockId, Command, MwsPlane, MwsSlot, WordlineBitmap};
 use nvme::query::{Pattern, Query};
 use sim::Span;
 use smallvec::SmallVec;
@@ -16,20 +16,15 @@ use super::bits::{ones, words};
 use super::index::Entries;
 use super::names::Terms;
 use super::table::{Column, Row, Snapshot, Table};
+use super::waves::{Pace, Sealed, Senses, SliceSense, flagged};
 use super::{Search, SearchError};
-use crate::memory::{Buffer, SAVED_PAGES};
+use crate::memory::Buffer;
 use crate::schedule::{Compute, Origin, Ticket};
 
 /// What is looked for: any of these groups, all patterns of it.
 pub(super) struct Question<'a> {
     pub(super) groups: SmallVec<[Terms<'a>; 1]>,
 }
-
-/// A search region, a slice of its names, and there which layers are sensed.
-pub(super) type SliceSense = (usize, u32, WordlineBitmap);
-
-/// What each group of a question senses.
-pub(super) type Senses = Vec<Vec<SliceSense>>;
 
 /// When rows that were sensed at the same time were over, after the first began.
 pub(super) struct Times {
@@ -67,9 +62,6 @@ impl View {
     }
 }
 
-/// A row in blocks, and those.
-pub(super) type Sealed = (Rc<Row>, Rc<[Vec<BlockId>]>);
-
 /// What the sense of a row gave.
 enum Vector<'v, 'b> {
     /// It is in a page buffer.
@@ -85,17 +77,6 @@ struct Sensing<'q, 'a> {
     /// Of a drive that keeps no data: the entries that match, if that is known of all rows.
     told: Option<Entries>,
     origin: Origin,
-}
-
-/// How many rows are sensed at a time.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
-    /// In a wave, one in each plane if they lie as they should.
-    pub(super) at_once: usize,
-    /// Of all waves that are on their way.
-    pub(super) room: usize,
-    /// Page buffers for so many.
-    pub(super) buffers: u32,
 }
 
 /// Rows that are sensed at the same time.
@@ -366,21 +347,6 @@ impl Search {
         }
     }
 
-    /// How many of so many rows, at least one, are sensed at a time.
-    pub(super) fn pace(&self, rows: usize) -> Pace {
-        // A page for what each senses, and one for the case that it has to stand back.
-        let each = 1 + SAVED_PAGES;
-        let most = (self.buffers.most_at_once() / each) as usize;
-        let planes = self.geometry.planes() as usize;
-        let at_once = planes.min(most.div_ceil(2)).min(rows);
-        let room = most.min(2 * at_once).min(rows);
-        Pace {
-            at_once,
-            room,
-            buffers: room as u32 * each,
-        }
-    }
-
     /// What a row's sense gave.
     fn vector<'v, 'b>(
         &self,
@@ -456,30 +422,6 @@ impl Search {
         (Wave { ticket, vectors }, computations)
     }
 
-    /// Rows as dies sense them together, by their places among all: of each plane of a die one.
-    pub(super) fn batches(&self, rows: &[Sealed]) -> Vec<(DieId, Vec<usize>)> {
-        let mut by_die: BTreeMap<DieId, Vec<usize>> = BTreeMap::new();
-        for (at, (_, blocks)) in rows.iter().enumerate() {
-            let die = self.geometry.die_of_block(blocks[0][0]);
-            by_die.entry(die).or_default().push(at);
-        }
-        let mut batches = Vec::new();
-        for (die, mut places) in by_die {
-            while !places.is_empty() {
-                let mut planes = 0u32;
-                let batch = places.extract_if(.., |at| {
-                    let plane = self.geometry.plane_of_block(rows[*at].1[0][0]);
-                    let bit = 1 << self.geometry.plane_in_die(plane);
-                    let fresh = planes & bit == 0;
-                    planes |= bit;
-                    fresh
-                });
-                batches.push((die, batch.collect()));
-            }
-        }
-        batches
-    }
-
     /// The commands that compare rows of different planes of a die.
     fn steps<'r>(
         &self,
@@ -507,20 +449,4 @@ impl Search {
         });
         steps.collect()
     }
-}
-
-/// Senses one after another, with what each does to the latches: those of a group are ANDed, groups ORed.
-pub(super) fn flagged(senses: &Senses) -> impl Iterator<Item = (&SliceSense, Iscm)> {
-    let groups = senses.iter().enumerate();
-    groups.flat_map(|(group, senses)| {
-        senses.iter().enumerate().map(move |(number, sense)| {
-            let iscm = Iscm {
-                inverse: false,
-                init_s: number == 0,
-                init_c: group == 0 && number == 0,
-                transfer: number + 1 == senses.len(),
-            };
-            (sense, iscm)
-        })
-    })
 }

@@ -3,10 +3,10 @@
 //!
 //! `layout` says where bits and values lie, `names` holds those that flash does not hold yet, `table` what there is. `append`
 //! takes entries in, for which there is `room` in memory and in the `link_table`, `seal` programs a row of names, `find` senses
-//! rows, `again` knows what that takes, `index` which names there are where flash holds none, in `cells`, `lookup` answers with
-//! values, `demand` says what that has the parts of a drive do, for the cost model, `delete` takes entries out and `free` rows,
-//! `intents` has deletions that are under way, `there` reads from cells which entries there are; `facts` is what the journal
-//! keeps of all that, `recover` makes the tables anew from it, and `flush` has it keep what a capacitor would save.
+//! rows in `waves`, `again` knows what that takes, `index` which names there are where flash holds none, in `cells`, `lookup`
+//! answers with values, `demand` says what that has the parts of a drive do, for the cost model, `delete` takes entries out and
+//! `free` rows, `intents` has deletions that are under way, `there` reads from cells which entries there are; `facts` is what
+//! the journal keeps of all that, `recover` makes the tables anew from it, and `flush` has it keep what a capacitor would save.
 
 mod again;
 mod append;
@@ -37,6 +37,7 @@ mod there;
 mod tuning;
 mod values;
 mod vectors;
+mod waves;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@ use media::core::Work;
 use media::dram::Toward;
 
 use super::Search;
-use super::find::Senses;
+use super::waves::Senses;
 use crate::schedule::Origin;
 
 /// Bytes of a match vector that a channel controller keeps or drops (ANVIL 5.2), and of the tag of one that it keeps.

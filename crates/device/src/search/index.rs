@@ -213,8 +213,8 @@ impl Search {
     /// speed: among millions of names each look waits for memory otherwise.
     pub fn prefetch(&self, region: RegionId, name: &[u8; 16], nearness: Nearness) {
         let indexes = self.indexes.borrow();
-        let of_region = |((_, other), _): &(&(u32, u16), _)| *other == region.get();
-        let Some(((table, _), index)) = indexes.iter().find(of_region) else {
+        let mut of_region = indexes.range((region.get(), 0)..=(region.get(), u32::MAX));
+        let Some(((_, table), index)) = of_region.next() else {
             return;
         };
         if index.bits > 8 * name.len() as u32 {
@@ -255,7 +255,7 @@ impl Search {
             return None;
         }
         let mut indexes = self.indexes.borrow_mut();
-        let index = indexes.entry((table.number, region)).or_default();
+        let index = indexes.entry((region, table.number)).or_default();
         if !index.follow(table, column) {
             return None;
         }

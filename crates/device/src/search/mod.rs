@@ -126,8 +126,9 @@ pub struct Search {
     cursors: RefCell<Cursors>,
     /// What lookups of a table took, by its number, as long as its rows stay as they are.
     memos: RefCell<BTreeMap<u32, Memos>>,
-    /// Where names are, by table and search region; for drives that keep no data.
-    indexes: RefCell<BTreeMap<(u32, u16), NameIndex>>,
+    /// Where names are, by search region and table, for drives that keep no data: lookups of a table that has gone may still be
+    /// under way when its region's number is another's.
+    indexes: RefCell<BTreeMap<(u16, u32), NameIndex>>,
     tuning: Tuning,
     /// What names that wait count of the memory for them.
     buffered: Cell<u64>,

@@ -215,7 +215,7 @@ impl Search {
         let column = table.columns.borrow_mut().remove(at);
         self.indexes
             .borrow_mut()
-            .remove(&(table.number, column.region));
+            .remove(&(column.region, table.number));
         table.rows_changed();
         for row in &rows {
             if !row.is_sealed() {
@@ -274,7 +274,7 @@ impl Search {
         self.memos.borrow_mut().remove(&table.number);
         self.indexes
             .borrow_mut()
-            .retain(|(of, _), _| *of != table.number);
+            .retain(|(_, of), _| *of != table.number);
         // Who waits for one is a user; it sees that the table is gone.
         drop(turns);
         while table.users.get() > 0 {

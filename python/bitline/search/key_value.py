@@ -169,7 +169,8 @@ class KeyValue(MutableMapping[bytes, bytes]):
         store = self._long if long else self._short
         if store is None:
             raise UsageError(f"{self.name!r} has no names of more than {self.name_bytes} bytes")
-        return store.estimate(short or long, None, entries, None, count=False)
+        # What a command writes of an item lies side by side: no more pages than that takes.
+        return store.estimate(short or long, None, ("entries", entries), 1, count=False)
 
     def __contains__(self, name: object) -> bool:
         """Whether there is a name.

@@ -271,10 +271,10 @@ class Store:
         return self.glue.count(self.name, groups)
 
     def estimate(
-        self, groups: Terms, parts: Parts | None, matches: int, pages: int | None, *, count: bool
+        self, groups: Terms, parts: Parts | None, found: tuple[str, int], pages: int | None, *, count: bool
     ) -> Estimate:
-        """What `lookup`, or `count`, would take if so many match, in so many pages."""
-        whole_number("the number that is found", matches, 0, (1 << 32) - 1)
+        """What `lookup`, or `count`, would take if so many match (by what that is called), in so many pages."""
+        matches = whole_number(*found, 0, (1 << 32) - 1)
         if pages is not None:
             whole_number("pages", pages, 0, (1 << 32) - 1)
         told = self.glue.estimate(self.name, groups, parts or [], matches, pages, count)

@@ -202,16 +202,18 @@ class Table:
             columns: As in `where`.
             rows: How many rows the drive finds, which is not known before. They are taken to lie evenly in
                 the table.
-            pages: In how many pages of flash they lie, where that is known: those of a page side by side.
-            count: Of `count(..., check=False)`, not of `where`.
+            pages: In how many logical pages they lie, where that is known: those of a page side by side.
+            count: Of `count(..., check=False)`, not of `where`, and so without columns.
 
         Returns:
             The estimate; None if the drive is asked nothing, as no row can be meant.
 
         Raises:
-            UsageError: As `where`; names do not tell all of what is to be counted.
+            UsageError: As `where`; names do not tell all of what is to be counted; columns of a count.
             NvmeError: What the drive reports.
         """
+        if count and columns is not None:
+            raise UsageError("a count returns no columns: leave out columns, or count")
         asked = self.asked(condition)
         plan = self._plan(asked.condition)
         if count and not plan.exact:
@@ -232,7 +234,7 @@ class Table:
         needed = self._needed(asked, columns) or self.schema.names[:1]
         groups = self._store.everything() if plan.is_everything and not count else plan.groups
         parts = None if count else self._layout.rows.parts(needed)
-        return self._store.estimate(groups, parts, *found, count=count)
+        return self._store.estimate(groups, parts, ("rows", found[0]), found[1], count=count)
 
     def explain(
         self, condition: Where | None = None, columns: Sequence[str] | None = None, *, rows: int = 1

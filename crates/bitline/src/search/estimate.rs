@@ -1,7 +1,7 @@
 //! What a lookup takes and spends, before it is asked for.
 
 use device::cost::IdleDrive;
-use device::search::{ExpectedMatches, Foreseen};
+use device::search::{ExpectedMatches, LookupAhead};
 use host::search::{Sent, Wanted};
 use nvme::command::Returned;
 use nvme::query::{Part, Query};
@@ -54,7 +54,7 @@ impl Search<'_> {
             numbers: wanted.is_some_and(|wanted| wanted.numbers),
             count_only: wanted.is_none(),
         };
-        let foreseen = Foreseen {
+        let ahead = LookupAhead {
             namespace: NAMESPACE,
             region: sent.region,
             query: &query,
@@ -64,10 +64,10 @@ impl Search<'_> {
             expected,
         };
         let model = self.0.config().device.cost_model();
-        let demands = self.0.device()?.search.demands(foreseen, &model);
-        let demands = demands.or_else(|status| {
-            host::Error::check("lookup", status)?;
-            Ok::<_, Error>(Vec::new())
+        let demands = self.0.device()?.search.demands(ahead, &model);
+        let demands = demands.map_err(|status| match host::Error::check("lookup", status) {
+            Err(error) => Error::from(error),
+            Ok(()) => unreachable!("a refusal is no success"),
         })?;
         let cost = IdleDrive::live_in_turn(demands, &model);
         Ok(EstimateReport::of(&cost))

@@ -289,6 +289,16 @@ fn values_that_share_pages_are_read_as_estimated() {
             pages: Some(4),
         };
         check(&mut drive, &[tagged(4)], all, expected, "side by side");
+        // All that there are, in all pages; there are no more.
+        let pattern = Pattern::new(NAMES[0], &[0; 3], &[0; 3]).expect("a pattern");
+        let any = vec![NameTerm { name: 0, pattern }];
+        for pages in [400, 5000, 1] {
+            let expected = ExpectedMatches {
+                matches: 4000,
+                pages: Some(pages),
+            };
+            check(&mut drive, &[any.clone()], all, expected, "all of them");
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! it is carried out, without their data. What matches is not known before: whoever asks says how much that will be.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use media::core::Work;
@@ -44,7 +45,7 @@ impl From<u64> for ExpectedMatches {
 }
 
 /// A lookup that may be asked for.
-pub struct Foreseen<'a, B> {
+pub struct LookupAhead<'a, B> {
     /// The namespace addressed.
     pub namespace: NamespaceId,
     /// The search region addressed.
@@ -72,7 +73,7 @@ struct Share<'e> {
 }
 
 /// What all commands of a lookup have in common.
-struct Outlook<'a, 'q> {
+struct Planned<'a, 'q> {
     table: &'a Table,
     question: &'a Question<'q>,
     shape: &'a Shape<'a>,
@@ -90,30 +91,30 @@ impl Search {
     /// parts.
     pub fn demands(
         &self,
-        mut foreseen: Foreseen<'_, impl Iterator<Item = u64>>,
+        mut ahead: LookupAhead<'_, impl Iterator<Item = u64>>,
         model: &CostModel,
     ) -> Result<Vec<Demand>, Status> {
-        let (table, _) = self.table_of(foreseen.namespace, foreseen.region)?;
-        let shape = shape_of(&table, foreseen.query, foreseen.returned)?;
-        let mut entries = expected_entries(&table, foreseen.expected);
-        let question = self.question(&table, foreseen.query)?;
-        let outlook = Outlook {
+        let (table, _) = self.table_of(ahead.namespace, ahead.region)?;
+        let shape = shape_of(&table, ahead.query, ahead.returned)?;
+        let mut entries = expected_entries(&table, ahead.expected);
+        let question = self.question(&table, ahead.query)?;
+        let planned = Planned {
             table: &table,
             question: &question,
             shape: &shape,
             matching: by_row(&table, &entries),
             model,
         };
-        if foreseen.returned.count_only {
+        if ahead.returned.count_only {
             entries.clear();
         }
-        if foreseen.returned.pages && self.config.duplicate_suppression {
+        if ahead.returned.pages && self.config.duplicate_suppression {
             entries.dedup_by_key(|entry| table.values.value(*entry).lpn);
         }
         let mut demands = Vec::new();
         let (mut from, mut left) = (0, &entries[..]);
         loop {
-            let room = foreseen.buffers.next().unwrap_or(0) / shape.bytes(&table);
+            let room = ahead.buffers.next().unwrap_or(0) / shape.bytes(&table);
             let (given, later) = left.split_at(left.len().min(room.max(1) as usize));
             let more = later.first().copied();
             let share = Share {
@@ -122,11 +123,11 @@ impl Search {
                 more,
             };
             let query_bytes = if demands.is_empty() {
-                foreseen.query_bytes
+                ahead.query_bytes
             } else {
                 0
             };
-            demands.push(self.demand(&outlook, &share, query_bytes));
+            demands.push(self.demand(&planned, &share, query_bytes));
             match more {
                 Some(entry) => (from, left) = (entry, later),
                 None => return Ok(demands),
@@ -135,8 +136,8 @@ impl Search {
     }
 
     /// What one command has the drive do: names that wait are compared, then rows are sensed, then values read.
-    fn demand(&self, outlook: &Outlook<'_, '_>, share: &Share<'_>, query_bytes: u64) -> Demand {
-        let table = outlook.table;
+    fn demand(&self, planned: &Planned<'_, '_>, share: &Share<'_>, query_bytes: u64) -> Demand {
+        let table = planned.table;
         let rows = table.rows_from(share.from / table.values.row_names);
         let waiting = rows.iter().filter(|row| !row.is_sealed());
         let waiting = waiting.map(|row| u64::from(row.entries.get())).sum::<u64>();
@@ -144,14 +145,14 @@ impl Search {
             .iter()
             .filter_map(|row| Some((row.clone(), row.blocks.borrow().clone()?)))
             .collect();
-        let names = waiting * table.asked_bytes(&outlook.question.groups);
+        let names = waiting * table.asked_bytes(&planned.question.groups);
         let mut stages = vec![self.examining(names)];
         if !sealed.is_empty() {
-            stages.push(self.sensing(outlook, &sealed, share.more));
+            stages.push(self.sensing(planned, &sealed, share.more));
         }
-        let each = outlook.shape.bytes(table);
+        let each = planned.shape.bytes(table);
         for entries in share.entries.chunks(records_at_once(each)) {
-            stages.push(self.reading(table, entries, outlook.shape));
+            stages.push(self.reading(table, entries, planned.shape));
         }
         Demand {
             fetched_bytes: query_bytes,
@@ -179,7 +180,7 @@ impl Search {
     /// that there is no room for.
     fn sensing(
         &self,
-        outlook: &Outlook<'_, '_>,
+        planned: &Planned<'_, '_>,
         sealed: &[Sealed],
         more: Option<u32>,
     ) -> (Rc<StageDemand>, Vec<BatchDemand>) {
@@ -193,16 +194,18 @@ impl Search {
             false => (room / at_once).max(1),
         };
         let last = more.and_then(|entry| {
-            let row = entry / outlook.table.values.row_names;
+            let row = entry / planned.table.values.row_names;
+            // If its names wait, what comes after it in flash is not asked for either.
             let found = sealed.binary_search_by_key(&row, |(row, _)| row.number);
-            found.ok().map(|place| place / at_once)
+            let place = found.unwrap_or_else(|next| next);
+            (place < sealed.len()).then_some(place / at_once)
         });
         let waves = sealed.chunks(at_once).enumerate();
         let begun = waves.take(last.map_or(usize::MAX, |last| last + ahead));
         let batches = begun.map(|(number, rows)| {
             let is_seen = last.is_none_or(|last| number <= last);
             let rows_kept = rows.iter().filter(|_| is_seen);
-            let bytes = rows_kept.map(|(row, _)| self.kept(outlook, row)).sum();
+            let bytes = rows_kept.map(|(row, _)| self.kept(planned, row)).sum();
             let dies = self.batches(rows).into_iter();
             let dies = dies.map(|(die, places)| (die.0, places.len() as u32));
             BatchDemand {
@@ -218,20 +221,20 @@ impl Search {
             Op::Dram(self.partition, Toward::Reader),
             Op::Work(Work::Examine),
         ];
-        let fetches = vec![self.comparing(outlook)];
+        let fetches = vec![self.comparing(planned)];
         let stage = stage(fetches, ops, (ahead, buffers));
         (Rc::new(stage), batches.collect())
     }
 
     /// Bytes that are kept of the match vector of a row.
-    fn kept(&self, outlook: &Outlook<'_, '_>, row: &Row) -> u64 {
-        let matching = outlook.matching.get(&row.number);
+    fn kept(&self, planned: &Planned<'_, '_>, row: &Row) -> u64 {
+        let matching = planned.matching.get(&row.number);
         self.kept_of(matching.into_iter().flatten().copied())
     }
 
     /// The senses of a row, wherever its blocks are.
-    fn comparing(&self, outlook: &Outlook<'_, '_>) -> Fetch {
-        let senses = self.senses(outlook.table, outlook.question);
+    fn comparing(&self, planned: &Planned<'_, '_>) -> Fetch {
+        let senses = self.senses(planned.table, planned.question);
         let of = |planes| -> Vec<Command> {
             let commands = flagged(&senses).map(|(&(_, _, wordlines), iscm)| {
                 let slot = MwsSlot {
@@ -240,7 +243,7 @@ impl Search {
                     wordlines,
                 };
                 let slots = [slot].into_iter().collect();
-                outlook.model.sense(iscm, &MwsPlane { slots }, planes)
+                planned.model.sense(iscm, &MwsPlane { slots }, planes)
             });
             commands.collect()
         };
@@ -326,35 +329,79 @@ fn stage(fetches: Vec<Fetch>, ops: Vec<Op>, (ahead, buffers): (usize, u32)) -> S
 
 /// The numbers of entries, ascending, in which as many may match as are expected.
 fn expected_entries(table: &Table, expected: ExpectedMatches) -> Vec<u32> {
-    let rows = table.rows_from(0);
-    // How many there are before each row.
-    let mut all = 0;
-    let mut before = Vec::with_capacity(rows.len());
-    for row in &rows {
-        before.push(all);
-        all += u64::from(row.entries.get());
-    }
-    let per_page = u64::from(table.values.per_page().max(1));
+    let rows: Vec<Range<u32>> = table
+        .rows_from(0)
+        .iter()
+        .map(|row| {
+            let first = row.number * table.values.row_names;
+            first..first + row.entries.get()
+        })
+        .collect();
+    let all: u64 = rows.iter().map(|row| row.len() as u64).sum();
     let matches = expected.matches.min(all);
-    let fewest = matches.div_ceil(per_page);
-    let places = expected.pages.unwrap_or(matches).clamp(fewest, matches);
-    let mut entries = Vec::with_capacity(matches as usize);
-    for place in 0..places {
-        let at = (u128::from(place) * u128::from(all) / u128::from(places)) as u64;
-        // Of rows that have none the last one before the next.
-        let number = before.partition_point(|before| *before <= at) - 1;
-        let (row, index) = (&rows[number], at - before[number]);
-        let beside = matches / places + u64::from(place < matches % places);
-        let begin = match beside {
-            1 => index,
-            _ => index / per_page * per_page,
-        };
-        let end = (begin + beside).min(row.entries.get().into());
-        let first = row.number * table.values.row_names;
-        entries.extend((begin..end).map(|index| first + index as u32));
-    }
-    entries.dedup();
+    let entries = match expected.pages {
+        None => apart(&rows, matches, all),
+        Some(pages) => {
+            let per_page = table.values.per_page().max(1);
+            let in_pages = rows.iter().flat_map(|row| {
+                let begins = row.clone().step_by(per_page as usize);
+                begins.map(|begin| begin..row.end.min(begin + per_page))
+            });
+            side_by_side(&in_pages.collect::<Vec<_>>(), matches, pages)
+        }
+    };
+    debug_assert!(entries.is_sorted_by(|one, next| one < next));
     entries
+}
+
+/// So many of `all` numbers, as far apart as they can be.
+fn spread(count: u64, all: u64) -> impl Iterator<Item = u64> {
+    (0..count).map(move |at| (u128::from(at) * u128::from(all) / u128::from(count)) as u64)
+}
+
+/// So many of all entries of rows, apart from one another.
+fn apart(rows: &[Range<u32>], matches: u64, all: u64) -> Vec<u32> {
+    let mut rows = rows.iter();
+    let mut row = 0..0;
+    let mut before = 0;
+    let entries = spread(matches, all).map(|at| {
+        while at - before >= row.len() as u64 {
+            before += row.len() as u64;
+            row = rows.next().expect("there are as many as in all").clone();
+        }
+        row.start + (at - before) as u32
+    });
+    entries.collect()
+}
+
+/// So many of the entries of pages, in so many of these if they have room for them: the pages apart, in each the first ones, and
+/// as many as in the others if there are.
+fn side_by_side(pages: &[Range<u32>], matches: u64, count: u64) -> Vec<u32> {
+    let all = pages.len() as u64;
+    let mut count = count.min(matches).min(all);
+    let mut chosen: Vec<Range<u32>>;
+    loop {
+        chosen = spread(count, all)
+            .map(|at| pages[at as usize].clone())
+            .collect();
+        let room: u64 = chosen.iter().map(|page| page.len() as u64).sum();
+        if room >= matches {
+            break;
+        }
+        // At once if all pages are full but those that rows end with.
+        let most = pages[0].len() as u64;
+        count = all.min(count + (matches - room).div_ceil(most));
+    }
+    let mut by_room: Vec<usize> = (0..chosen.len()).collect();
+    by_room.sort_by_key(|at| chosen[*at].len());
+    let mut left = matches;
+    for (done, at) in by_room.into_iter().enumerate() {
+        let page = &mut chosen[at];
+        let share = (left / (count - done as u64)).min(page.len() as u64);
+        page.end = page.start + share as u32;
+        left -= share;
+    }
+    chosen.into_iter().flatten().collect()
 }
 
 fn by_row(table: &Table, entries: &[u32]) -> BTreeMap<u32, Vec<u32>> {

@@ -62,7 +62,7 @@ use crate::schedule::Schedule;
 use again::Memos;
 use config::NAME;
 pub use config::SearchConfig;
-pub use demand::{ExpectedMatches, Foreseen};
+pub use demand::{ExpectedMatches, LookupAhead};
 pub use error::SearchError;
 use index::NameIndex;
 pub use index::Nearness;

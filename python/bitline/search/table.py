@@ -134,8 +134,8 @@ class Table:
         """Patterns that a condition may become, 1 to 1,024, by default 256; each is a search of all names.
 
         Where a condition needs more, such as an IN of more values, patterns near each other are merged and
-        find more rows than are meant, which the host drops; `delete` and `replace` are refused then. Long
-        names fill a query before there are so many patterns.
+        find more rows than are meant, which the host drops; `delete` takes several commands then, and
+        `replace`, which is one, is refused. Long names fill a query before there are so many patterns.
         """
         return self._terms_max
 

@@ -371,6 +371,7 @@ class Drive:
                     glue,
                     VolumeFiles(self.volume),
                     names_bytes_max=limits["search"]["buffer_bytes"],
+                    link_table_bytes=limits["search"]["link_table_bytes"],
                     transfer_bytes_max=min(transferred, 4096 << pages) if pages else transferred,
                 )
             )

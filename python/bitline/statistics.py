@@ -87,7 +87,8 @@ class TranslationCounts:
     blocks_retired: int
     """Blocks taken out of use."""
     pages_lost: int
-    """Needed flash pages that could not be read any more."""
+    """Needed flash pages that could not be read any more; at power-up also those whose record is damaged, as
+    any may have been needed; where there are none, one if a needed group of the journal is missing."""
     cmt_read_hits: int
     """Reads of logical pages whose mapping was at hand; with an ideal table nobody asks."""
     cmt_read_misses: int

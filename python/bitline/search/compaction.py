@@ -15,7 +15,11 @@ COPY = "/copy"
 
 
 def is_full(error: NvmeError) -> bool:
-    """Whether a store has no row left."""
+    """Whether a store has no row left.
+
+    A link table without room is no such thing: it is that of all stores, and a copy takes more of it before
+    what it is a copy of goes.
+    """
     return error.status == "Search Region Full"
 
 

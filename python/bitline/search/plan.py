@@ -9,8 +9,21 @@ from bitline.search.layout import Layout
 from bitline.search.store import Term, Terms
 from bitline.search.ternary import Prefix, cover, packed, prefixes
 
-#: Patterns of a deletion at most, in all its commands: each is a search of all names.
-DELETION_TERMS_MAX = 65_536
+
+@dataclass(frozen=True)
+class Limit:
+    """How many patterns a condition may become, as a message says it."""
+
+    most: int
+    """Patterns at most."""
+    words: str
+    """What says so."""
+    settable: int = 0
+    """Up to how many a greater `terms_max` helps; 0 if it is something else that limits."""
+
+
+#: Of a deletion, in all its commands: each pattern is a search of all names.
+DELETION = Limit(65_536, "a deletion has at most 65,536")
 
 
 @dataclass(frozen=True)
@@ -31,7 +44,11 @@ class Plan:
 
 
 def in_commands(groups: Terms, terms_max: int) -> Iterator[Terms]:
-    """The groups as queries of at most so many patterns each, in their order; a group stays whole."""
+    """The groups as queries of at most so many patterns each, in their order.
+
+    A group stays whole: one of columns in more search regions than a small `terms_max` has more patterns than
+    that, and is a query of its own.
+    """
     query, terms = Terms(), 0
     for group in groups:
         if query and terms + len(group) > terms_max:
@@ -58,24 +75,21 @@ def planned(found: Cover, layout: Layout, terms_max: int) -> Plan:
     return Plan(groups, exact, is_everything=False)
 
 
-def too_many(needed: int, most: int, limits: tuple[int, int], so: str, words: str) -> str:
+def too_many(needed: int, limit: Limit, so: str, words: str) -> str:
     """That a condition needs more patterns than it may have, and what helps.
 
     Args:
         needed: Patterns that it needs.
-        most: Patterns that it may have.
-        limits: `terms_max`, and patterns that one query of these names has at most.
+        limit: How many it may have.
         so: What follows from it.
         words: The condition.
     """
-    terms_max, of_query = limits
-    helps = f"set terms_max = {needed}, or " if needed <= of_query else ""
-    why = "" if needed <= of_query else f" (a query of these names has at most {of_query:,})"
-    limit = f"terms_max is {terms_max:,}{why}"
-    if most == DELETION_TERMS_MAX:
-        limit = f"a deletion has at most {most:,}"
+    helps = f"set terms_max = {needed}, or " if needed <= limit.settable else ""
+    is_beyond = 0 < limit.settable < needed
+    why = f" (a query of these names has at most {limit.settable:,})" if is_beyond else ""
     return (
-        f"{words} needs {needed:,} patterns, and {limit}, {so}: {helps}give fewer values or ranges at a time"
+        f"{words} needs {needed:,} patterns, and {limit.words}{why}, {so}: {helps}give fewer values or "
+        "ranges at a time"
     )
 
 

@@ -6,7 +6,8 @@ something simpler in its place. The bytes of a store's schema are JSON that tell
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -135,6 +136,8 @@ class Context:
     """How often a store of a name was made here: what was opened before one is of another."""
     names_bytes_max: int = 16 << 20
     """Bytes of names that one command brings, at most (`search.buffer_bytes`)."""
+    link_table_bytes: int = 4 << 20
+    """Bytes that say where names and values are, of all stores (`search.link_table_bytes`)."""
     transfer_bytes_max: int = 1 << 28
     """Bytes that one command transfers, at most: 65,536 logical blocks."""
 
@@ -175,8 +178,8 @@ class Store:
         """Make one.
 
         Raises:
-            UsageError: A schema that is too long; names of which a row does not fit into memory; what the
-                drive's library refuses, such as a taken name.
+            UsageError: A schema that is too long; names of which a row does not fit into memory; a link table
+                without room for it; what the drive's library refuses, such as a taken name.
         """
         schema = json.dumps({_MARK: 1, **header}, separators=(",", ":")).encode()
         if len(schema) > SCHEMA_BYTES_MAX:
@@ -184,13 +187,14 @@ class Store:
                 f"{name!r}: its schema takes {len(schema):,} bytes, and there is room for "
                 f"{SCHEMA_BYTES_MAX:,}: fewer columns, or dictionaries of fewer or shorter values"
             )
+        owner = header.get("of", name.removesuffix("/making"))
         try:
-            context.glue.create(name, entries, value_bytes, list(regions), schema)
+            with _linked(context, owner):
+                context.glue.create(name, entries, value_bytes, list(regions), schema)
         except NvmeError as error:
             if error.status != "Names Exceed Buffer":
                 raise
             names = sum((1 + ternary) * -(-bits // 8) for bits, ternary in regions)
-            owner = header.get("of", name.removesuffix("/making"))
             raise UsageError(
                 f"{owner!r}: a row of names that is full, or as many as there are to be, waits in DRAM of "
                 f"the drive, and {names:,} bytes of names for each do not fit into search.buffer_bytes = "
@@ -240,8 +244,14 @@ class Store:
         return min(TERMS_MAX, (QUERY_BYTES_MAX - _BESIDE_PATTERNS) // (longest + _BESIDE_NAME))
 
     def append(self, records: bytes, count: int) -> int:
-        """Append records, all or none; the number of the first."""
-        return self.glue.append(self.name, records, count)
+        """Append records, all or none; the number of the first.
+
+        Raises:
+            UsageError: A link table without room for their rows; what the drive's library refuses.
+            NvmeError: What the drive reports.
+        """
+        with _linked(self._context, self.owner):
+            return self.glue.append(self.name, records, count)
 
     def everything(self) -> Terms:
         """What any entry matches."""
@@ -285,8 +295,14 @@ class Store:
         return self.glue.delete(self.name, groups) if groups else 0
 
     def update(self, groups: Terms | None, records: bytes, count: int) -> int:
-        """Delete what matches, or has the records' names in the first region, and append; how many went."""
-        return self.glue.update(self.name, groups, records, count)[1]
+        """Delete what matches, or has the records' names in the first region, and append; how many went.
+
+        Raises:
+            UsageError: As `append`.
+            NvmeError: What the drive reports.
+        """
+        with _linked(self._context, self.owner):
+            return self.glue.update(self.name, groups, records, count)[1]
 
     def dropped(self, records: int) -> None:
         """Count records that turned out not to be what was asked for."""
@@ -296,6 +312,26 @@ class Store:
         """Its search regions, as the drive reports them."""
         found: list[dict[str, int]] = json.loads(self.glue.report(self.name))
         return found
+
+
+@contextmanager
+def _linked(context: Context, owner: str) -> Iterator[None]:
+    """Tells what helps where the drive's link table has no room for what is made or written.
+
+    Raises:
+        UsageError: It has none.
+    """
+    try:
+        yield
+    except NvmeError as error:
+        if error.status != "Link Table Full":
+            raise
+        raise UsageError(
+            f"{owner!r}: where names and values are is kept in DRAM of the drive, for all that is searched, "
+            f"and what is to be written does not fit into search.link_table_bytes = "
+            f"{context.link_table_bytes:,} (40 bytes an index, 4 a row of names, 4 a block of them): remove "
+            "what is not needed, or open the drive with more"
+        ) from None
 
 
 def header_of(schema: bytes) -> dict[str, Any]:

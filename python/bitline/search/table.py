@@ -16,7 +16,7 @@ from bitline.search.compaction import compacted, finish_copy, no_room
 from bitline.search.condition import Condition, Known
 from bitline.search.finish import Asked, filtered, finished, kept_rows, meant_rows, parts_of, plain
 from bitline.search.layout import Layout, options_for
-from bitline.search.plan import DELETION_TERMS_MAX, Plan, in_commands, patterns_needed, planned, too_many
+from bitline.search.plan import DELETION, Limit, Plan, in_commands, patterns_needed, planned, too_many
 from bitline.search.sources import Source, read
 from bitline.search.store import TERMS_MAX, Context, Store, files_of, is_part
 from bitline.units import counted
@@ -134,8 +134,8 @@ class Table:
         """Patterns that a condition may become, 1 to 1,024, by default 256; each is a search of all names.
 
         Where a condition needs more, such as an IN of more values, patterns near each other are merged and
-        find more rows than are meant, which the host drops; `delete` and `replace` are refused then. Long
-        names fill a query before there are so many patterns.
+        find more rows than are meant, which the host drops; `delete` takes several commands then, and
+        `replace`, which is one, is refused. Long names fill a query before there are so many patterns.
         """
         return self._terms_max
 
@@ -332,7 +332,7 @@ class Table:
             UsageError: Names do not tell all of the condition, or not with 65,536 patterns.
             NvmeError: What the drive reports.
         """
-        plan = self._exactly(condition, "deleted", DELETION_TERMS_MAX)
+        plan = self._exactly(condition, "deleted", DELETION)
         commands = in_commands(plan.groups, self._patterns_max)
         return sum(map(self._store.delete, commands))
 
@@ -347,7 +347,9 @@ class Table:
                 carries.
             NvmeError: What the drive reports.
         """
-        plan = self._exactly(condition, "replaced", self._patterns_max)
+        of_query = f"terms_max is {self._terms_max:,}"
+        limit = Limit(self._patterns_max, of_query, settable=self._store.terms_max)
+        plan = self._exactly(condition, "replaced", limit)
         table = self._fitting(read(source))
         if not plan.groups or not table.num_rows:
             raise UsageError(
@@ -457,7 +459,7 @@ class Table:
     def _plan(self, condition: Condition) -> Plan:
         return planned(condition.cover(self._layout, True), self._layout, self._patterns_max)
 
-    def _exactly(self, condition: Where, done: str, most: int) -> Plan:
+    def _exactly(self, condition: Where, done: str, limit: Limit) -> Plan:
         """What finds the rows of which a condition is true and no others, with at most so many patterns."""
         if condition is None:
             raise TypeError(
@@ -465,13 +467,12 @@ class Table:
             )
         asked = self.asked(condition)
         found = asked.condition.cover(self._layout, True)
-        plan = planned(found, self._layout, most)
+        plan = planned(found, self._layout, limit.most)
         if plan.exact:
             return plan
         if found.exact:
             needed = patterns_needed(found, self._layout)
-            limits = (self._terms_max, self._store.terms_max)
-            raise UsageError(too_many(needed, most, limits, f"so no row is {done}", asked.condition.words()))
+            raise UsageError(too_many(needed, limit, f"so no row is {done}", asked.condition.words()))
         raise UsageError(
             f"names do not tell all of {asked.condition.words()}, so no row is {done}: indexes are of "
             f"{'; '.join(', '.join(index) for index in self.indexes)} (see explain)"

@@ -196,3 +196,23 @@ def test_names_of_which_a_row_never_fits_into_memory_are_refused() -> None:
             ):
                 make()
         drive.search.key_value("kv", entries=3000)[b"b"] = b"b"
+
+
+def test_a_link_table_without_room_is_told_with_what_helps() -> None:
+    rows = pa.table({"a": [1], "b": [2]})
+    # 40 bytes an index; a row takes 4, and 4 more for its block in each index.
+    with bitline.open(set={"search.link_table_bytes": 84}) as drive:
+        full, _ = (drive.search.key_value(name, entries=3000) for name in ("kv", "empty"))
+        has = r": .* does not fit into search.link_table_bytes = 84 .* or open the drive with more$"
+        with pytest.raises(UsageError, match="^'kv'" + has):
+            full[b"a"] = b"1"
+        with pytest.raises(UsageError, match="^'other'" + has):
+            drive.search.key_value("other", entries=3000)
+        assert list(drive.search) == ["empty", "kv"]
+        assert len(full) == 0
+        del drive.search["empty"]
+        full[b"a"] = b"1"
+    with bitline.open(set={"search.link_table_bytes": 80}) as drive:
+        with pytest.raises(UsageError, match=r"^'t': .* search.link_table_bytes = 80 "):
+            drive.search.table("t", rows, indexes=["a", "b"])
+        drive.search.table("t", rows, indexes=["a"])

@@ -325,7 +325,8 @@ pub(super) fn groups(patterns: Vec<Pattern>) -> Vec<Vec<NameTerm>> {
     patterns.into_iter().map(term).collect()
 }
 
-/// Whether a store has no place left for entries.
+/// Whether a store has no place left for entries. Link Table Full is no such thing: that table is of all stores, and a copy
+/// takes more of it before what it is a copy of goes.
 fn is_full(error: &Error) -> bool {
     match error {
         Error::Host(host::Error::Status(error)) => error.status.is(Status::REGION_FULL),

@@ -35,7 +35,8 @@ pub struct FtlCounts {
     pub program_failures: u64,
     /// Blocks taken out of use.
     pub blocks_retired: u64,
-    /// Needed flash pages that could not be read any more.
+    /// Needed flash pages that could not be read any more. At power-up also those whose record in the spare bytes is damaged,
+    /// as any of them may have been needed; where there are none, one if a needed group of the journal is missing.
     pub pages_lost: u64,
     /// Reads of logical pages whose mapping was at hand; with an ideal table nobody asks.
     pub cmt_read_hits: u64,

@@ -72,7 +72,8 @@ pub struct DramMap {
     pub buffers: Partition,
     /// Names that wait for a row to be full.
     pub search: Partition,
-    /// Where names and their values are.
+    /// Where names and their values are. It is reserved only: nothing is moved into or out of it, as to look at the link table
+    /// takes no time of its own.
     pub link_table: Partition,
 }
 

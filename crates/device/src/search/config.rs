@@ -21,7 +21,8 @@ pub struct SearchConfig {
     /// saves them, a name counts at least 4 bytes, and a row 21.
     pub buffer_bytes: u64,
     /// Bytes of the drive's DRAM for the link table, which says where names and values are: 40 for each search region, 4 for
-    /// each row and 4 for each block of names. What has no room in it is refused.
+    /// each row and 4 for each block of names. What has no room in it is refused; a drive that powers up with less than is in
+    /// use keeps all that is there, and refuses only what is new.
     pub link_table_bytes: u64,
     /// Whether a capacitor saves these names when the power goes; otherwise the journal keeps them as they come.
     pub capacitor: bool,

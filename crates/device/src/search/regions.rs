@@ -47,8 +47,8 @@ impl Search {
     /// Allocates a search region with these initial records; gives its number.
     ///
     /// # Errors
-    /// Search Region Limit Exceeded, Names Exceed Buffer, Link Table Full, Data Region Overlap, LBA Out of Range, Invalid Search Region if it is to be linked and there
-    /// is no data region, Invalid Field if that is another one; those of an append.
+    /// Search Region Limit Exceeded, Names Exceed Buffer, Link Table Full, Data Region Overlap, LBA Out of Range, Invalid Search
+    /// Region if it is to be linked and there is no data region, Invalid Field if that is another one; those of an append.
     pub async fn allocate(
         &self,
         wanted: &Wanted,

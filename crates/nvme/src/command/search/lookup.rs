@@ -97,7 +97,7 @@ impl Returned {
     }
 }
 
-/// Bytes of an entry from one on.
+/// The 16 bytes of an entry from byte `from` on.
 fn sixteen(entry: &SubmissionEntry, from: usize) -> [u8; 16] {
     let bytes = entry.to_bytes();
     std::array::from_fn(|at| bytes[from + at])

@@ -1,13 +1,14 @@
 """A cover of names as what the drive is asked: groups of patterns, so many and no more."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bitline.search.boxes import Box, Cover, hull
 from bitline.search.layout import Layout
 from bitline.search.store import Term, Terms
 from bitline.search.ternary import Prefix, cover, packed, prefixes
+from bitline.units import counted
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,19 @@ def too_many(needed: int, limit: Limit, so: str, words: str) -> str:
         f"{words} needs {needed:,} patterns, and {limit.words}{why}, {so}: {helps}give fewer values or "
         "ranges at a time"
     )
+
+
+def told_of(plan: Plan, indexes: Sequence[tuple[str, ...]]) -> str:
+    """What the drive is asked, over these indexes."""
+    if plan.is_everything:
+        return "all rows"
+    if not plan.groups:
+        return "nothing, as no row can be meant"
+    regions = sorted({region for group in plan.groups for region, *_ in group})
+    names = "; ".join(f"index {region} ({', '.join(indexes[region])})" for region in regions)
+    accuracy = "exactly" if plan.exact else "more than is meant"
+    asked = f"{counted(plan.terms, 'pattern')} in {counted(len(plan.groups), 'group')}"
+    return f"{asked} on {names}: {accuracy}"
 
 
 def patterns_needed(found: Cover, layout: Layout) -> int:

@@ -283,7 +283,7 @@ class Store:
     def estimate(
         self, groups: Terms, parts: Parts | None, found: tuple[str, int], pages: int | None, *, count: bool
     ) -> Estimate:
-        """What `lookup`, or `count`, would take if so many match (by what that is called), in so many pages."""
+        """What `lookup`, or `count`, would take if so many match, by its name, in so many pages."""
         matches = whole_number(*found, 0, (1 << 32) - 1)
         if pages is not None:
             whole_number("pages", pages, 0, (1 << 32) - 1)

@@ -16,7 +16,16 @@ from bitline.search.compaction import compacted, finish_copy, no_room
 from bitline.search.condition import Condition, Known
 from bitline.search.finish import Asked, filtered, finished, kept_rows, meant_rows, parts_of, plain
 from bitline.search.layout import Layout, options_for
-from bitline.search.plan import DELETION, Limit, Plan, in_commands, patterns_needed, planned, too_many
+from bitline.search.plan import (
+    DELETION,
+    Limit,
+    Plan,
+    in_commands,
+    patterns_needed,
+    planned,
+    told_of,
+    too_many,
+)
 from bitline.search.sources import Source, read
 from bitline.search.store import TERMS_MAX, Context, Store, files_of, is_part
 from bitline.units import counted
@@ -31,6 +40,8 @@ KIND = "table"
 Where: TypeAlias = str | pc.Expression
 #: Patterns of one query, if nothing else is said. Each is a search of all names.
 TERMS = 256
+#: More rows than any table has.
+_ALL_ROWS = (1 << 32) - 1
 
 
 class Table:
@@ -200,8 +211,9 @@ class Table:
         Args:
             condition: As in `where`.
             columns: As in `where`.
-            rows: How many rows the drive finds, which is not known before. They are taken to lie evenly in
-                the table.
+            rows: How many rows the drive finds, which is not known before: those that the host drops
+                afterwards included, so more than are meant where `explain` says so. They are taken to lie
+                evenly in the table. Where the drive is asked for all rows, it finds these.
             pages: In how many logical pages they lie, where that is known: those of a page side by side.
             count: Of `count(..., check=False)`, not of `where`, and so without columns.
 
@@ -232,22 +244,31 @@ class Table:
         if not (plan.groups or plan.is_everything):
             return None
         needed = self._needed(asked, columns) or self.schema.names[:1]
-        groups = self._store.everything() if plan.is_everything and not count else plan.groups
+        groups = plan.groups
+        if plan.is_everything and not count:
+            # All rows are found, however many are meant; the drive knows how many there are.
+            groups, found = self._store.everything(), (_ALL_ROWS, None)
         parts = None if count else self._layout.rows.parts(needed)
         return self._store.estimate(groups, parts, ("rows", found[0]), found[1], count=count)
 
     def explain(
-        self, condition: Where | None = None, columns: Sequence[str] | None = None, *, rows: int = 1
+        self,
+        condition: Where | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        rows: int = 1,
+        pages: int | None = None,
     ) -> str:
         """What of a question the drive is asked, and what is left to the host. Nothing is carried out.
 
-        `estimate` tells more of what it would take if the drive finds so many rows.
+        `estimate` tells more of what it would take if the drive finds so many rows, in so many pages; where
+        it is asked for all rows, it finds these.
         """
         asked = self.asked(condition)
         plan, parts = self._plan(asked.condition), self._layout.rows.parts(self._needed(asked, columns))
         told = [
             f"condition: {asked.condition.words()}",
-            f"drive: {self._told(plan)}",
+            f"drive: {told_of(plan, self.indexes)}",
             f"returned: {sum(size for _, size in parts):,} of {self._layout.rows.bytes:,} bytes of each row",
         ]
         open_ = [part for part in parts_of(asked.condition) if not self._plan(part).exact]
@@ -255,21 +276,11 @@ class Table:
             told.append(f"host, what names do not tell: {' and '.join(part.words() for part in open_)}")
         else:
             told.append("host: looks again whether each row is meant")
-        estimate = self._estimated(asked, columns, plan, (rows, None))
+        estimate = self._estimated(asked, columns, plan, (rows, pages))
         if estimate is not None:
-            told.append(f"estimate for {counted(rows, 'row')}: {estimate.time}, {estimate.energy}")
+            found = "all rows" if plan.is_everything else f"{counted(rows, 'row')} found"
+            told.append(f"estimate for {found}: {estimate.time}, {estimate.energy}")
         return "\n".join(told)
-
-    def _told(self, plan: Plan) -> str:
-        if plan.is_everything:
-            return "all rows"
-        if not plan.groups:
-            return "nothing, as no row can be meant"
-        regions = sorted({region for group in plan.groups for region, *_ in group})
-        names = "; ".join(f"index {region} ({', '.join(self.indexes[region])})" for region in regions)
-        accuracy = "exactly" if plan.exact else "more than is meant"
-        asked = f"{counted(plan.terms, 'pattern')} in {counted(len(plan.groups), 'group')}"
-        return f"{asked} on {names}: {accuracy}"
 
     # Changes
 

@@ -311,11 +311,14 @@ def test_explain_says_what_is_pushed() -> None:
         "drive: 2 patterns in 1 group on index 0 (i8); index 1 (i32, day): more than is meant\n"
         "returned: 13 of 127 bytes of each row\n"
         "host, what names do not tell: id < 7\n"
-        "estimate for 1 row: 1.00 µs, 1 pJ"
+        "estimate for 1 row found: 1.00 µs, 1 pJ"
     )
-    assert searched.explain("i8 = 5", rows=12).endswith("\nestimate for 12 rows: 12.0 µs, 12 pJ")
+    assert searched.explain("i8 = 5", rows=12).endswith("\nestimate for 12 rows found: 12.0 µs, 12 pJ")
     assert "drive: nothing, as no row can be meant" in searched.explain("i8 > 300")
     assert "drive: all rows" in searched.explain("id = 3")
+    # Whoever is meant, all of them are found.
+    assert "\nestimate for all rows: " in searched.explain("id = 3", rows=2)
+    assert searched.estimate("id = 3", rows=2) == searched.estimate("id = 3", rows=3)
     dates = searched.explain("day >= '2020-01-01' and code <> 'it''s' and flag")
     assert dates.startswith("condition: (day >= '2020-01-01') and (code <> 'it''s') and (flag = true)")
     assert "\nhost: looks again whether each row is meant\n" in searched.explain("i8 = 5")

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from bitline.arguments import whole_number
 from bitline.errors import BitlineError, UsageError
 from bitline.explanation import Estimate
+from bitline.search import plan as plans
 from bitline.search import sql
 from bitline.search.arrow_expression import from_arrow
 from bitline.search.binder import Binder
@@ -16,16 +17,7 @@ from bitline.search.compaction import compacted, finish_copy, no_room
 from bitline.search.condition import Condition, Known
 from bitline.search.finish import Asked, filtered, finished, kept_rows, meant_rows, parts_of, plain
 from bitline.search.layout import Layout, options_for
-from bitline.search.plan import (
-    DELETION,
-    Limit,
-    Plan,
-    in_commands,
-    patterns_needed,
-    planned,
-    told_of,
-    too_many,
-)
+from bitline.search.plan import DELETION, Limit, Plan, in_commands, patterns_needed, planned, too_many
 from bitline.search.sources import Source, read
 from bitline.search.store import TERMS_MAX, Context, Store, files_of, is_part
 from bitline.units import counted
@@ -268,7 +260,7 @@ class Table:
         plan, parts = self._plan(asked.condition), self._layout.rows.parts(self._needed(asked, columns))
         told = [
             f"condition: {asked.condition.words()}",
-            f"drive: {told_of(plan, self.indexes)}",
+            f"drive: {plans.told_of(plan, self.indexes)}",
             f"returned: {sum(size for _, size in parts):,} of {self._layout.rows.bytes:,} bytes of each row",
         ]
         open_ = [part for part in parts_of(asked.condition) if not self._plan(part).exact]

@@ -43,15 +43,19 @@ impl ConfigBuilder {
         Ok(builder)
     }
 
-    /// Starts from text that has every key.
+    /// Starts from text that has every key, or had when it was written: keys that came later are as in `base`.
     ///
     /// # Errors
-    /// Wrong syntax, a missing or unknown key, or a value of the wrong kind.
+    /// Wrong syntax, an unknown key, or a value of the wrong kind.
     pub(super) fn complete(text: &str) -> Result<ConfigBuilder, ConfigError> {
-        let config: Config = toml::from_str(text)
-            .map_err(|error| ConfigError::Syntax(quoted_lines(&error.to_string())))?;
+        let mut table = parse(text)?;
+        if typed(&table).is_err() {
+            fill(&mut table, &presets::resolve(presets::BASE.0)?.table);
+        }
+        let config =
+            typed(&table).map_err(|error| ConfigError::Syntax(quoted_lines(&error.to_string())))?;
         let mut builder = ConfigBuilder::of(&config)?;
-        builder.apply(&parse(text)?)?;
+        builder.apply(&table)?;
         Ok(builder)
     }
 
@@ -182,6 +186,41 @@ fn large_number(text: &str) -> Option<f64> {
     all_digits.then(|| text.parse().ok()).flatten()
 }
 
+/// Adds what sections lack. A choice between kinds is whole as it is.
+fn fill(table: &mut Table, base: &Table) {
+    for (key, value) in base {
+        match (table.get_mut(key), value) {
+            (None, value) => {
+                table.insert(key.clone(), value.clone());
+            }
+            (Some(Value::Table(section)), Value::Table(base)) if !base.contains_key("kind") => {
+                fill(section, base);
+            }
+            _ => {}
+        }
+    }
+}
+
 fn typed(table: &Table) -> Result<Config, toml::de::Error> {
     Value::Table(table.clone()).try_into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_came_after_a_text_was_written_are_those_of_the_base() {
+        let config = Config::preset("mqsim-default").expect("a preset");
+        let text = config.to_toml().expect("it can be written");
+        let complete = ConfigBuilder::complete(&text).expect("it has all").build();
+        assert_eq!(complete.as_ref().ok(), Some(&config));
+        let earlier = text.replace("link_table_bytes = 4194304\n", "");
+        assert_ne!(earlier, text);
+        let filled = ConfigBuilder::complete(&earlier).expect("the rest is there");
+        assert_eq!(filled.build().ok(), Some(config));
+        let unknown = text.replace("link_table_bytes", "no_such_key");
+        let refused = ConfigBuilder::complete(&unknown).map(drop);
+        assert!(refused.is_err_and(|error| error.to_string().contains("no_such_key")));
+    }
 }

@@ -297,7 +297,13 @@ fn values_that_share_pages_are_read_as_estimated() {
                 matches: 4000,
                 pages: Some(pages),
             };
-            check(&mut drive, &[any.clone()], all, expected, "all of them");
+            check(
+                &mut drive,
+                std::slice::from_ref(&any),
+                all,
+                expected,
+                "all of them",
+            );
         }
     }
 }

@@ -9,17 +9,9 @@ use bitline::{
 };
 use sim::Span;
 
-/// Small pages and few planes, so that there are waves: a row has 4,096 names.
-const SMALL: &[(&str, &str)] = &[
-    ("nand.geometry.channels", "2"),
-    ("nand.geometry.chips_per_channel", "1"),
-    ("nand.geometry.blocks_per_plane", "200"),
-    ("nand.geometry.page_bytes", "512"),
-    ("frontend.block_bytes", "512"),
-    ("bits.compute_blocks_percent", "40"),
-];
+use crate::tiny;
 
-/// What is set otherwise on the small drive.
+/// What is set otherwise on the tiny drive.
 const SETTINGS: &[&[(&str, &str)]] = &[
     &[],
     &[("search.early_termination", "false")],
@@ -50,12 +42,6 @@ const VALUE_BYTES: u32 = 48;
 
 /// A refresh of DRAM, and opening a row after it, in nanoseconds: whether a lookup meets one more is not known before.
 const REFRESH_NS: f64 = 280.0 + 3.0 * 18.0;
-
-fn open(preset: &str, settings: &[&[(&str, &str)]]) -> Drive {
-    let preset = Config::preset(preset).expect("a preset");
-    let config = preset.with(settings.concat()).expect("a possible drive");
-    Drive::open(config).expect("a drive")
-}
 
 /// How many entries have each bit of the tag. They lie evenly among all.
 const TAGGED: [u64; 4] = [2, 40, 600, 2900];
@@ -258,7 +244,7 @@ fn estimates_of_lookups_are_what_the_simulation_takes_and_spends() {
     for settings in SETTINGS {
         // In memory alone; in flash, and some beside; in several waves.
         for entries in [3000, 4096 * 3 + 100, 4096 * 9 + 8] {
-            let mut drive = filled(open("flash-cosmos", &[SMALL, settings]), entries);
+            let mut drive = filled(tiny(settings), entries);
             check_all(&mut drive, &format!("{settings:?}, {entries} entries"));
         }
     }
@@ -268,7 +254,8 @@ fn estimates_of_lookups_are_what_the_simulation_takes_and_spends() {
 fn estimates_hold_on_the_drives_of_anvil() {
     for preset in ["anvil-ssd-a", "anvil-ssd-b"] {
         for entries in [10_000, 300_000] {
-            let mut drive = filled(open(preset, &[]), entries);
+            let config = Config::preset(preset).expect("a preset");
+            let mut drive = filled(Drive::open(config).expect("a drive"), entries);
             check_all(&mut drive, &format!("{preset}, {entries} entries"));
         }
     }
@@ -278,7 +265,7 @@ fn estimates_hold_on_the_drives_of_anvil() {
 fn values_that_share_pages_are_read_as_estimated() {
     for switch in ["true", "false"] {
         let switch = &[("search.duplicate_suppression", switch)][..];
-        let mut drive = filled(open("flash-cosmos", &[SMALL, switch]), 4000);
+        let mut drive = filled(tiny(switch), 4000);
         let all = Returns::Records {
             parts: &[],
             wanted: Wanted::default(),
@@ -310,7 +297,7 @@ fn values_that_share_pages_are_read_as_estimated() {
 
 #[test]
 fn what_cannot_be_looked_up_is_not_estimated() {
-    let mut drive = filled(open("flash-cosmos", &[SMALL]), 100);
+    let mut drive = filled(tiny(&[]), 100);
     let parts = [Part {
         first: 0,
         bytes: VALUE_BYTES + 1,

@@ -34,6 +34,15 @@ fn small() -> Config {
     preset.with(keys).expect("a possible drive")
 }
 
+/// A drive with tiny pages and few planes, and what is set besides: a row has 4,096 names, of strings with 48 cells, 23 bits of a
+/// name each.
+fn tiny(more: &[(&str, &str)]) -> Drive {
+    let tiny = [("nand.geometry.page_bytes", "512")];
+    let config = small().with(tiny).expect("a possible drive");
+    let config = config.with(more.iter().copied()).expect("likewise");
+    Drive::open(config).expect("a drive")
+}
+
 fn drive() -> Drive {
     Drive::open(small()).expect("a drive")
 }

@@ -1,5 +1,6 @@
 //! Lookups of several commands: what they give is of one moment, whatever others change between their commands.
 
+use bitline::Host;
 use bitline::inside::host::search::{DataRegion, NameKind, SearchDevice, Wanted};
 use bitline::inside::host::{Buffer, Transport};
 use bitline::inside::nvme::command::{LookupContinue, Returned, SimpleLookup};
@@ -7,7 +8,8 @@ use bitline::inside::nvme::query::{Pattern, Query};
 use bitline::inside::nvme::{CommandId, IoCommand, NamespaceId, SearchCommand, Status};
 use bitline::inside::sim::Span;
 use bitline::inside::{InsideHost, Queue};
-use bitline::{Config, Drive, Host};
+
+use crate::tiny;
 
 const ROW: u32 = 4096;
 const NAME_BITS: u32 = 16;
@@ -18,19 +20,6 @@ const AT_ONCE: u32 = 10;
 const EVERYTHING: u16 = 0;
 
 type Device = SearchDevice<Queue>;
-
-fn tiny() -> Drive {
-    let keys = [
-        ("nand.geometry.channels", "2"),
-        ("nand.geometry.chips_per_channel", "1"),
-        ("nand.geometry.blocks_per_plane", "200"),
-        ("nand.geometry.page_bytes", "512"),
-        ("frontend.block_bytes", "512"),
-        ("bits.compute_blocks_percent", "40"),
-    ];
-    let preset = Config::preset("flash-cosmos").expect("a preset");
-    Drive::open(preset.with(keys).expect("a possible drive")).expect("a drive")
-}
 
 fn record(name: u16) -> Vec<u8> {
     [name, name, name].map(u16::to_le_bytes).concat()
@@ -131,7 +120,7 @@ fn numbers(first: u32) -> Vec<u64> {
 
 #[test]
 fn a_lookup_is_over_when_a_name_has_moved_to_where_it_has_been() {
-    let done = tiny().run(|host| async move {
+    let done = tiny(&[]).run(|host| async move {
         let (device, region) = three_rows(&host).await;
         let by_hand = ByHand::new(&device, &region);
         let (found, cursor) = by_hand.begin().await.expect("it begins");
@@ -164,7 +153,7 @@ fn a_lookup_is_over_when_a_name_has_moved_to_where_it_has_been() {
 
 #[test]
 fn a_lookup_goes_on_beside_appends_other_lookups_and_deletions_of_nothing() {
-    let done = tiny().run(|host| async move {
+    let done = tiny(&[]).run(|host| async move {
         let (device, region) = three_rows(&host).await;
         let by_hand = ByHand::new(&device, &region);
         let (_, cursor) = by_hand.begin().await.expect("it begins");
@@ -182,7 +171,7 @@ fn a_lookup_goes_on_beside_appends_other_lookups_and_deletions_of_nothing() {
 
 #[test]
 fn the_library_gives_each_name_once_whatever_is_updated_meanwhile() {
-    let done = tiny().run(|host| async move {
+    let done = tiny(&[]).run(|host| async move {
         let (device, region) = three_rows(&host).await;
         for round in 0..8_u16 {
             let looks = device.clone().beginning_with(u64::from(RECORD_BYTES));

@@ -2,26 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use bitline::{Config, Content, Drive, NameKind, NameTerm, NewStore, Pattern, Wanted};
+use bitline::{Content, Drive, NameKind, NameTerm, NewStore, Pattern, Wanted};
 
-use crate::cut;
 use crate::random::Random;
-
-/// A drive whose rows have 4,096 names, of strings with 48 cells: 23 bits of a name each.
-fn tiny(more: &[(&str, &str)]) -> Drive {
-    let keys = [
-        ("nand.geometry.channels", "2"),
-        ("nand.geometry.chips_per_channel", "1"),
-        ("nand.geometry.blocks_per_plane", "200"),
-        ("nand.geometry.page_bytes", "512"),
-        ("frontend.block_bytes", "512"),
-        ("bits.compute_blocks_percent", "40"),
-    ];
-    let preset = Config::preset("flash-cosmos").expect("a preset");
-    let config = preset.with(keys).expect("a possible drive");
-    let config = config.with(more.iter().copied()).expect("likewise");
-    Drive::open(config).expect("a drive")
-}
+use crate::{cut, tiny};
 
 pub(crate) const ROW: u32 = 4096;
 const NAME_BITS: u32 = 40;

@@ -1,22 +1,14 @@
 //! Lookups take the same time wherever bits are kept: a drive without data knows what its match vectors have.
 
-use bitline::{Config, Drive, NameKind, NameTerm, NewStore, Pattern, SearchCounts, Wanted};
+use bitline::{NameKind, NameTerm, NewStore, Pattern, SearchCounts, Wanted};
+
+use crate::tiny;
 
 const ENTRIES: u32 = 4096;
 
 /// When appends and lookups of names in flash end, and what the drive counts.
 fn lived(storage: &str) -> (Vec<u64>, SearchCounts) {
-    let keys = [
-        ("data.storage", storage),
-        ("nand.geometry.channels", "2"),
-        ("nand.geometry.chips_per_channel", "1"),
-        ("nand.geometry.blocks_per_plane", "200"),
-        ("nand.geometry.page_bytes", "512"),
-        ("frontend.block_bytes", "512"),
-        ("bits.compute_blocks_percent", "40"),
-    ];
-    let preset = Config::preset("flash-cosmos").expect("a preset");
-    let mut drive = Drive::open(preset.with(keys).expect("a possible drive")).expect("a drive");
+    let mut drive = tiny(&[("data.storage", storage)]);
     let store = NewStore {
         entries: ENTRIES,
         value_bytes: 32,

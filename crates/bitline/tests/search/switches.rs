@@ -1,7 +1,9 @@
 //! What each way to move less saves (ANVIL 5.2), by what the drive counts. What is found does not depend on them.
 
-use bitline::{Config, Content, Drive, NameKind, NameTerm, NewStore, Pattern, Statistics, Wanted};
+use bitline::{Content, Drive, NameKind, NameTerm, NewStore, Pattern, Statistics, Wanted};
 use sim::Span;
+
+use crate::tiny;
 
 const ENTRIES: u32 = 4096;
 
@@ -16,17 +18,7 @@ struct Took {
 
 /// A drive with a store of so many entries, of which 64 that lie side by side have a tag.
 fn filled(switch: &str, value: &str, entries: u32) -> Drive {
-    let keys = [
-        ("nand.geometry.channels", "2"),
-        ("nand.geometry.chips_per_channel", "1"),
-        ("nand.geometry.blocks_per_plane", "200"),
-        ("nand.geometry.page_bytes", "512"),
-        ("frontend.block_bytes", "512"),
-        ("bits.compute_blocks_percent", "40"),
-        (switch, value),
-    ];
-    let preset = Config::preset("flash-cosmos").expect("a preset");
-    let mut drive = Drive::open(preset.with(keys).expect("a possible drive")).expect("a drive");
+    let mut drive = tiny(&[(switch, value)]);
     let store = NewStore {
         entries: ENTRIES,
         value_bytes: 32,

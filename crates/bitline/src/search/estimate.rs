@@ -3,7 +3,6 @@
 use device::cost::IdleDrive;
 use device::search::{ExpectedMatches, LookupAhead};
 use host::search::{Sent, Wanted};
-use nvme::command::Returned;
 use nvme::query::{Part, Query};
 
 use super::operations::query;
@@ -49,17 +48,12 @@ impl Search<'_> {
             let asked = (&groups[..], &parts[..]);
             host.lookup_sent(&name, asked, wanted).await
         })??;
-        let returned = Returned {
-            pages: wanted.is_some_and(|wanted| wanted.pages),
-            numbers: wanted.is_some_and(|wanted| wanted.numbers),
-            count_only: wanted.is_none(),
-        };
         let ahead = LookupAhead {
             namespace: NAMESPACE,
             region: sent.region,
             query: &query,
             query_bytes: sent.query_bytes,
-            returned,
+            returned: sent.returned,
             buffers: sent.buffers(),
             expected,
         };

@@ -28,6 +28,17 @@ pub struct Wanted {
     pub pages: bool,
 }
 
+impl Wanted {
+    /// What a command asks for of this, or only how many there are where nothing is wanted.
+    fn returned(wanted: Option<Wanted>) -> Returned {
+        Returned {
+            pages: wanted.is_some_and(|wanted| wanted.pages),
+            numbers: wanted.is_some_and(|wanted| wanted.numbers),
+            count_only: wanted.is_none(),
+        }
+    }
+}
+
 /// What a lookup has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -69,6 +80,8 @@ impl Found {
 pub struct Sent {
     /// The region that the command addresses.
     pub region: RegionId,
+    /// What it asks for.
+    pub returned: Returned,
     /// Bytes of the query that the drive fetches; none if the command has it.
     pub query_bytes: u64,
     /// Bytes of the first buffer.
@@ -82,9 +95,14 @@ impl Sent {
     pub fn buffers(&self) -> impl Iterator<Item = u64> + use<> {
         let most = self.most;
         std::iter::successors(Some(self.buffer_bytes), move |bytes| {
-            Some((bytes * GROWTH).min(most))
+            Some(grown(*bytes, most))
         })
     }
+}
+
+/// Bytes of the buffer after one of so many, if the longest has `most`.
+fn grown(bytes: u64, most: u64) -> u64 {
+    (bytes * GROWTH).min(most)
 }
 
 /// Bytes of an entry's number in a record.
@@ -127,7 +145,7 @@ impl<T: Transport> SearchDevice<T> {
             };
             match pass.run().await? {
                 Pass::Done(found) => return Ok(found),
-                Pass::Expired => buffer_bytes = (buffer_bytes * GROWTH).min(most),
+                Pass::Expired => buffer_bytes = grown(buffer_bytes, most),
             }
         }
         Err(SearchError::Expired(TRIES))
@@ -150,12 +168,13 @@ impl<T: Transport> SearchDevice<T> {
             }
             None => (0, 0),
         };
-        let (region, query_bytes) = match simple(query) {
-            Some(term) => (term.region, 0),
-            None => (region.first()?.region, query.encode()?.len() as u64),
+        let query_bytes = match simple(query) {
+            Some(_) => 0,
+            None => query.encode()?.len() as u64,
         };
         Ok(Sent {
-            region,
+            region: addressed(region, query)?,
+            returned: Wanted::returned(wanted),
             query_bytes,
             buffer_bytes,
             most,
@@ -183,10 +202,7 @@ impl<T: Transport> SearchDevice<T> {
     /// # Errors
     /// As [`SearchDevice::look_up`].
     pub async fn count(&self, region: &DataRegion, query: &Query) -> Result<u32, SearchError> {
-        let returned = Returned {
-            count_only: true,
-            ..Returned::default()
-        };
+        let returned = Wanted::returned(None);
         let (count, _) = self.begin(region, query, returned, None).await?;
         Ok(count)
     }
@@ -255,12 +271,12 @@ impl<T: Transport> SearchDevice<T> {
             return self.send("simple lookup", command).await;
         }
         let encoded = query.encode()?;
-        let query = Buffer::holding(self.block.transport().memory(), &encoded)?;
+        let held = Buffer::holding(self.block.transport().memory(), &encoded)?;
         let command = SearchCommand::Lookup(Lookup {
             namespace,
-            region: region.first()?.region,
+            region: addressed(region, query)?,
             returned,
-            query_address: query.address(),
+            query_address: held.address(),
             query_bytes: encoded.len() as u32,
             buffer_bytes,
             data,
@@ -277,6 +293,14 @@ fn simple(query: &Query) -> Option<&Term> {
     (fits && term.pattern.bits() <= SIMPLE_NAME_BITS).then_some(term)
 }
 
+/// The region that the command of a lookup addresses: a Simple Lookup's is its term's, any other's the first.
+fn addressed(region: &DataRegion, query: &Query) -> Result<RegionId, SearchError> {
+    match simple(query) {
+        Some(term) => Ok(term.region),
+        None => Ok(region.first()?.region),
+    }
+}
+
 /// One pass of a lookup, from its beginning on.
 struct Fetch<'a, T> {
     device: &'a SearchDevice<T>,
@@ -291,11 +315,7 @@ struct Fetch<'a, T> {
 
 impl<T: Transport> Fetch<'_, T> {
     async fn run(mut self) -> Result<Pass, SearchError> {
-        let returned = Returned {
-            pages: self.wanted.pages,
-            numbers: self.wanted.numbers,
-            count_only: false,
-        };
+        let returned = Wanted::returned(Some(self.wanted));
         let memory = self.device.block.transport().memory();
         let mut found = Found {
             record_bytes: self.record_bytes,
@@ -307,10 +327,9 @@ impl<T: Transport> Fetch<'_, T> {
             .begin(self.region, self.query, returned, Some(&buffer));
         let mut cursor = self.take(&mut found, &buffer, begun.await?)?;
         drop(buffer);
-        // A Simple Lookup's region is its term's, any other's the first.
-        let region = simple(self.query).map_or(self.region.first()?.region, |term| term.region);
+        let region = addressed(self.region, self.query)?;
         while cursor != 0 {
-            self.buffer_bytes = (self.buffer_bytes * GROWTH).min(self.most);
+            self.buffer_bytes = grown(self.buffer_bytes, self.most);
             let buffer = Buffer::new(memory, self.buffer_bytes)?;
             let continued = self.go_on(region, cursor, &buffer).await;
             cursor = match continued {
